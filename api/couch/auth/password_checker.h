@@ -1,0 +1,53 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "api/couch/auth/login_limiter.h"
+#include "api/couch/auth/user_directory.h"
+#include "api/couch/auth/verified_passwords.h"
+#include "partitioning/engine.h"
+
+namespace octavo::api::couch {
+
+/// Checks passwords: remembered ones at once, others by PBKDF2 on a worker thread. Thread-safe.
+///
+/// Many requests that bring the same new password at the same time cause one hashing; at most `checks_max` hashings wait
+/// at a time.
+class PasswordChecker {
+ public:
+  static constexpr std::size_t checks_max = 256;
+  static constexpr std::size_t password_bytes_max = 16 * 1024;
+
+  /// `dummy_iterations`: the work done for users that do not exist, so that they take as long as those that do.
+  PasswordChecker(partitioning::Engine& engine, std::uint32_t dummy_iterations);
+
+  /// True when this very password of this very record was verified before. Does not wait.
+  bool remembered(const UserRecord& user, std::string_view password);
+
+  /// `user` may be null: no such user. Errors: unauthorized (wrong), forbidden (locked after too many failures),
+  /// overloaded.
+  Task<Expected<void>> check(std::shared_ptr<const UserRecord> user, std::string name, std::string password,
+                             std::string peer_address);
+
+ private:
+  struct Flight;
+  VerifiedPasswords::Fingerprint fingerprint(const UserRecord& user, std::string_view password) const;
+  Task<Expected<bool>> hash_and_compare(StoredPassword stored, std::string password,
+                                        VerifiedPasswords::Fingerprint fingerprint);
+
+  partitioning::Engine& engine_;
+  StoredPassword dummy_;
+  crypto::KeyedHash keyed_hash_;
+  VerifiedPasswords verified_;
+  LoginLimiter limiter_;
+  std::mutex flights_mutex_;
+  std::unordered_map<VerifiedPasswords::Fingerprint, std::shared_ptr<Flight>, VerifiedPasswords::FingerprintHash>
+      flights_;
+};
+
+}  // namespace octavo::api::couch

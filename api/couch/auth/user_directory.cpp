@@ -1,0 +1,147 @@
+#include "api/couch/auth/user_directory.h"
+
+#include <boost/json.hpp>
+
+#include "api/couch/users_database.h"
+#include "query/json/parsed_document.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+// A purge changes a database without moving its watermark; this bounds how long a purged user stays known.
+constexpr std::chrono::seconds recheck_after{1};
+constexpr std::size_t name_bytes_max = 512;
+
+std::string text_member(const boost::json::object& object, std::string_view name) {
+  const auto* value = object.if_contains({name.data(), name.size()});
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+std::optional<std::uint64_t> count_member(const boost::json::object& object, std::string_view name) {
+  const auto* value = object.if_contains({name.data(), name.size()});
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  boost::system::error_code error;
+  const auto count = value->to_number<std::uint64_t>(error);
+  if (error) return std::nullopt;
+  return count;
+}
+
+void read_password(const boost::json::object& document, UserRecord& record) {
+  StoredPassword stored;
+  const std::string scheme = text_member(document, "password_scheme");
+  stored.salt = text_member(document, "salt");
+  if (scheme.empty() || scheme == "simple") {
+    stored.scheme = StoredPassword::Scheme::simple;
+    stored.digest = crypto::Digest::sha1;
+    stored.derived_key = text_member(document, "password_sha");
+  } else if (scheme == "pbkdf2" || scheme == "simple+pbkdf2") {
+    if (scheme != "pbkdf2") stored.scheme = StoredPassword::Scheme::simple_pbkdf2;
+    // Documents written before the field existed used SHA-1.
+    const std::string prf = text_member(document, "pbkdf2_prf");
+    const auto digest = crypto::digest_from_name(prf.empty() ? "sha" : prf);
+    const auto iterations = count_member(document, "iterations");
+    if (!digest || !iterations || *iterations == 0) return;
+    if (*iterations > StoredPassword::iterations_max) {
+      record.too_many_iterations = true;
+      return;
+    }
+    stored.digest = *digest;
+    stored.iterations = static_cast<std::uint32_t>(*iterations);
+    stored.derived_key = text_member(document, "derived_key");
+  } else {
+    return;
+  }
+  // A key cut short would make guessing easy, an empty one would fit any password.
+  if (stored.derived_key.size() != 2 * crypto::digest_bytes(stored.digest)) return;
+  record.password = std::move(stored);
+}
+
+}  // namespace
+
+std::optional<UserRecord> parse_user_document(std::string_view name, std::string_view body) {
+  auto parsed = query::parse_json(body);
+  if (!parsed || !parsed->is_object()) return std::nullopt;
+  const auto& document = parsed->get_object();
+  UserRecord record;
+  record.name = name;
+  if (text_member(document, "type") != "user" || text_member(document, "name") != name) return std::nullopt;
+  if (const auto* roles = document.if_contains("roles"); roles != nullptr && roles->is_array()) {
+    for (const auto& role : roles->get_array()) {
+      if (!role.is_string()) continue;
+      const std::string_view text = role.get_string();
+      if (!text.starts_with('_') || text == "_metrics") record.roles.emplace_back(text);
+    }
+  }
+  read_password(document, record);
+  return record;
+}
+
+UserDirectory::UserDirectory(partitioning::Engine& engine, Admins admins)
+    : engine_(engine), admins_(std::move(admins)) {}
+
+UserDirectory::Slot& UserDirectory::slot_of_this_thread() {
+  return slots_[storage::thread_ordinal() % slots_.size()];
+}
+
+Expected<std::optional<UserRecord>> UserDirectory::read_document(partitioning::Database& users,
+                                                                 std::string_view name) const {
+  const std::string id = std::string(kUserIdPrefix) + std::string(name);
+  OCTAVO_TRY(const auto snapshot, users.snapshot_for_document(id));
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document || document->deleted) return std::nullopt;
+  auto record = parse_user_document(name, document->body);
+  if (record && document->has_conflicts) {
+    OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
+    record->conflicted = tree.live_leaf_count() > 1;
+  }
+  return record;
+}
+
+Expected<std::shared_ptr<const UserRecord>> UserDirectory::find(std::string_view name) {
+  if (name.empty() || name.size() > name_bytes_max) return nullptr;
+  const auto users = engine_.find_database(kUsersDatabase);
+  // Taken before the document is read: a change in between makes the entry look old, never new.
+  const storage::Sequence watermark = users ? users->watermark() : 0;
+  const std::string_view instance_tag = users ? std::string_view(users->instance_tag()) : std::string_view();
+  const auto now = std::chrono::steady_clock::now();
+
+  Slot& slot = slot_of_this_thread();
+  {
+    const std::lock_guard lock(slot.mutex);
+    const Entry* entry = slot.entries.find(name);
+    if (entry != nullptr && entry->watermark == watermark && entry->instance_tag == instance_tag &&
+        now - entry->read_at < recheck_after) {
+      return entry->record;
+    }
+  }
+
+  std::optional<UserRecord> record;
+  if (users) {
+    OCTAVO_TRY(record, read_document(*users, name));
+  }
+  if (const auto admin = admins_.find(name); admin != admins_.end()) {
+    // An admin may have a user document too, for more roles; its password does not count.
+    if (!record) record.emplace();
+    record->name = name;
+    record->roles.insert(record->roles.begin(), "_admin");
+    record->password = admin->second;
+    record->conflicted = false;
+    record->too_many_iterations = false;
+  }
+  std::shared_ptr<const UserRecord> shared;
+  if (record) shared = std::make_shared<const UserRecord>(std::move(*record));
+
+  const std::lock_guard lock(slot.mutex);
+  slot.entries.insert(std::string(name), Entry{shared, std::string(instance_tag), watermark, now});
+  return shared;
+}
+
+void UserDirectory::forget(std::string_view name) {
+  for (Slot& slot : slots_) {
+    const std::lock_guard lock(slot.mutex);
+    slot.entries.erase(name);
+  }
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/couch/auth/bounded_cache.h"
+#include "api/couch/auth/stored_password.h"
+#include "partitioning/engine.h"
+
+namespace octavo::api::couch {
+
+/// What authentication knows of one user. Immutable.
+struct UserRecord {
+  std::string name;
+  std::vector<std::string> roles;
+  std::optional<StoredPassword> password;  ///< absent: nobody can log in as this user
+  bool conflicted = false;                 ///< the user's document has conflicts: no log-in until they are resolved
+  bool too_many_iterations = false;
+
+  std::string_view salt() const { return password ? std::string_view(password->salt) : std::string_view(); }
+};
+
+/// Reads a document of `_users`. System roles (`_…`) that should not be there are ignored. nullopt: not a user's.
+std::optional<UserRecord> parse_user_document(std::string_view name, std::string_view body);
+
+/// All users by name: admins, fixed for the life of the server, and the documents of `_users`, always as they are now.
+///
+/// Thread-safe. Each thread keeps what it read last; an entry is good as long as `_users` has not changed since, which
+/// costs one atomic load to find out. So a hit shares no lock with other threads, and nothing is ever stale.
+class UserDirectory {
+ public:
+  using Admins = std::map<std::string, StoredPassword, std::less<>>;
+
+  UserDirectory(partitioning::Engine& engine, Admins admins);
+
+  bool has_admins() const { return !admins_.empty(); }
+  const Admins& admins() const { return admins_; }
+
+  /// nullptr: no such user. Reads one document on a miss. Errors of storage.
+  Expected<std::shared_ptr<const UserRecord>> find(std::string_view name);
+  void forget(std::string_view name);
+
+ private:
+  struct Entry {
+    std::shared_ptr<const UserRecord> record;
+    std::string instance_tag;
+    storage::Sequence watermark = 0;
+    std::chrono::steady_clock::time_point read_at;
+  };
+  struct alignas(64) Slot {
+    std::mutex mutex;
+    BoundedCache<std::string, Entry, TextHash> entries{1024};
+  };
+
+  Expected<std::optional<UserRecord>> read_document(partitioning::Database& users, std::string_view name) const;
+  Slot& slot_of_this_thread();
+
+  partitioning::Engine& engine_;
+  Admins admins_;
+  std::array<Slot, 32> slots_;
+};
+
+}  // namespace octavo::api::couch

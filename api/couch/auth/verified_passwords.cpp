@@ -1,0 +1,31 @@
+#include "api/couch/auth/verified_passwords.h"
+
+#include "storage/environment.h"
+
+namespace octavo::api::couch {
+
+VerifiedPasswords::Slot& VerifiedPasswords::slot_of_this_thread() {
+  return slots_[storage::thread_ordinal() % slots_.size()];
+}
+
+bool VerifiedPasswords::contains(const Fingerprint& fingerprint) {
+  Slot& slot = slot_of_this_thread();
+  {
+    const std::lock_guard lock(slot.mutex);
+    if (slot.fingerprints.find(fingerprint) != nullptr) return true;
+  }
+  {
+    const std::lock_guard lock(shared_mutex_);
+    if (shared_.find(fingerprint) == nullptr) return false;
+  }
+  const std::lock_guard lock(slot.mutex);
+  slot.fingerprints.insert(fingerprint, true);
+  return true;
+}
+
+void VerifiedPasswords::add(const Fingerprint& fingerprint) {
+  const std::lock_guard lock(shared_mutex_);
+  shared_.insert(fingerprint, true);
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <mutex>
+
+#include "api/couch/auth/bounded_cache.h"
+#include "api/crypto/hash.h"
+
+namespace octavo::api::couch {
+
+/// Passwords that were verified by PBKDF2 once, as keyed hashes of name, password and stored hash. As the stored hash is
+/// part of it, a changed password is not found again, and nothing needs to be invalidated.
+///
+/// Thread-safe. Each thread looks into a set of its own first, so a hit shares no lock with other threads.
+class VerifiedPasswords {
+ public:
+  using Fingerprint = crypto::KeyedHash::Value;
+
+  bool contains(const Fingerprint& fingerprint);
+  void add(const Fingerprint& fingerprint);
+
+  struct FingerprintHash {
+    std::size_t operator()(const Fingerprint& fingerprint) const {
+      std::size_t value = 0;  // the fingerprint is random already
+      std::memcpy(&value, fingerprint.data(), sizeof value);
+      return value;
+    }
+  };
+
+ private:
+  using Set = BoundedCache<Fingerprint, bool, FingerprintHash>;
+  struct alignas(64) Slot {
+    std::mutex mutex;
+    Set fingerprints{512};
+  };
+  Slot& slot_of_this_thread();
+
+  std::array<Slot, 32> slots_;
+  std::mutex shared_mutex_;
+  Set shared_{8192};
+};
+
+}  // namespace octavo::api::couch

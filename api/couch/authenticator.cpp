@@ -1,0 +1,217 @@
+#include "api/couch/authenticator.h"
+
+#include <array>
+#include <chrono>
+#include <mutex>
+
+#include "api/couch/auth/admin_store.h"
+#include "api/couch/auth/password_checker.h"
+#include "api/couch/auth/session_cookie.h"
+#include "api/couch/auth/user_directory.h"
+#include "api/crypto/base64.h"
+#include "api/crypto/jwt.h"
+#include "storage/environment.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+std::int64_t now_s() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+}
+
+/// Value of an Authorization header of that scheme, which is compared without case; nullopt for another scheme.
+std::optional<std::string_view> after_scheme(std::string_view header, std::string_view scheme) {
+  if (header.size() <= scheme.size() || header[scheme.size()] != ' ') return std::nullopt;
+  for (std::size_t i = 0; i < scheme.size(); ++i) {
+    const char c = header[i] >= 'A' && header[i] <= 'Z' ? static_cast<char>(header[i] - 'A' + 'a') : header[i];
+    if (c != scheme[i]) return std::nullopt;
+  }
+  header.remove_prefix(scheme.size());
+  while (header.starts_with(' ')) header.remove_prefix(1);
+  return header;
+}
+
+struct Credentials {
+  std::string name;
+  std::string password;
+};
+
+/// nullopt: none were sent. Errors: bad_request.
+Expected<std::optional<Credentials>> basic_credentials(std::string_view header) {
+  const auto encoded = after_scheme(header, "basic");
+  if (!encoded) return fail(ErrorCode::bad_request, "Authorization header is invalid");
+  const auto text = crypto::base64_decode(*encoded);
+  if (!text) return fail(ErrorCode::bad_request, "Authorization header has invalid base64 value");
+  const std::size_t colon = text->find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  Credentials credentials{text->substr(0, colon), text->substr(colon + 1)};
+  // Browsers cannot forget a password; sending these two is CouchDB's way to be logged out.
+  if (credentials.name == "_" && credentials.password == "_") return std::nullopt;
+  return credentials;
+}
+
+UserContext context_of(const UserRecord& user, std::string_view method) {
+  return {user.name, user.roles, method};
+}
+
+bool open_to_everyone(const Request& request) {
+  if (request.segments.size() != 1) return false;
+  const std::string& name = request.segments.front();
+  return name == "_up" || name == "_ready" || (name == "_session" && request.method == Method::post);
+}
+
+}  // namespace
+
+struct Authenticator::State {
+  State(const config::Settings& server_settings, partitioning::Engine& engine, UserDirectory::Admins admins,
+        std::string secret, crypto::JwtVerifier verifier)
+      : settings(server_settings),
+        users(engine, std::move(admins)),
+        passwords(engine, server_settings.pbkdf2_iterations),
+        cookie_secret(std::move(secret)),
+        jwt(std::move(verifier)),
+        jwt_hash(crypto::random_bytes(32)) {}
+
+  Expected<std::optional<UserContext>> by_cookie(std::string_view value);
+  Expected<UserContext> by_jwt(std::string_view token);
+  Expected<UserContext> anonymous(const Request& request) const;
+
+  // Tokens verified before, per thread: a signature takes up to 100 µs to check.
+  using JwtCache = BoundedCache<crypto::KeyedHash::Value, crypto::JwtIdentity, VerifiedPasswords::FingerprintHash>;
+  struct alignas(64) JwtSlot {
+    std::mutex mutex;
+    JwtCache verified{128};
+  };
+
+  const config::Settings& settings;
+  UserDirectory users;
+  PasswordChecker passwords;
+  std::string cookie_secret;
+  crypto::JwtVerifier jwt;
+  crypto::KeyedHash jwt_hash;
+  std::array<JwtSlot, 32> jwt_slots;
+};
+
+Expected<std::unique_ptr<Authenticator>> Authenticator::create(const config::Settings& settings,
+                                                               partitioning::Engine& engine) {
+  OCTAVO_TRY(auto keys, crypto::JwtKeys::load(settings.jwt_keys));
+  OCTAVO_TRY(auto admins, reconcile_admins(settings, engine.catalog()));
+  OCTAVO_TRY(auto secret, load_cookie_secret(settings, engine.catalog()));
+  auto state = std::make_unique<State>(settings, engine, std::move(admins), std::move(secret),
+                                       crypto::JwtVerifier(std::move(keys), settings.jwt_required_claims));
+  return std::unique_ptr<Authenticator>(new Authenticator(std::move(state)));
+}
+
+Authenticator::Authenticator(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Authenticator::~Authenticator() = default;
+
+// An expired cookie, or one of a user who is gone, makes a request anonymous, not wrong: clients send what they have.
+Expected<std::optional<UserContext>> Authenticator::State::by_cookie(std::string_view value) {
+  const auto cookie = SessionCookie::decode(value);
+  if (!cookie) {
+    return fail(ErrorCode::bad_request, "Malformed AuthSession cookie. Please clear your cookies.");
+  }
+  OCTAVO_TRY(const auto user, users.find(cookie->user));
+  if (!user || user->conflicted) return std::nullopt;
+  if (cookie->seconds_left(now_s(), settings.session_timeout_s) <= 0) return std::nullopt;
+  if (!cookie->signed_with(cookie_secret, user->salt())) return std::nullopt;
+  return context_of(*user, "cookie");
+}
+
+Expected<UserContext> Authenticator::State::by_jwt(std::string_view token) {
+  const auto fingerprint = jwt_hash({token});
+  const std::int64_t now = now_s();
+  JwtSlot& slot = jwt_slots[storage::thread_ordinal() % jwt_slots.size()];
+  {
+    const std::lock_guard lock(slot.mutex);
+    const crypto::JwtIdentity* known = slot.verified.find(fingerprint);
+    if (known != nullptr && (!known->expires_s || *known->expires_s > now)) {
+      return UserContext{known->subject, known->roles, "jwt"};
+    }
+  }
+  OCTAVO_TRY(auto identity, jwt.verify(token, now));
+  UserContext user{identity.subject, identity.roles, "jwt"};
+  const std::lock_guard lock(slot.mutex);
+  slot.verified.insert(fingerprint, std::move(identity));
+  return user;
+}
+
+Expected<UserContext> Authenticator::State::anonymous(const Request& request) const {
+  UserContext user;
+  if (settings.require_valid_user) {
+    if (!open_to_everyone(request)) return fail(ErrorCode::unauthorized, "Authentication required.");
+  } else if (!users.has_admins()) {
+    user.roles.emplace_back("_admin");
+  }
+  return user;
+}
+
+Task<Expected<UserContext>> Authenticator::authenticate(Request& request) {
+  if (const auto value = session_cookie_of(request)) {
+    auto user = state_->by_cookie(*value);
+    if (!user) co_return std::unexpected(std::move(user).error());
+    if (*user) co_return std::move(**user);
+  }
+  const auto header = request.header("Authorization");
+  if (!header || header->empty()) co_return state_->anonymous(request);
+  if (state_->jwt.enabled()) {
+    if (const auto token = after_scheme(*header, "bearer")) co_return state_->by_jwt(*token);
+  }
+
+  auto credentials = basic_credentials(*header);
+  if (!credentials) co_return std::unexpected(std::move(credentials).error());
+  if (!*credentials) co_return state_->anonymous(request);
+  auto user = state_->users.find((*credentials)->name);
+  if (!user) co_return std::unexpected(std::move(user).error());
+  if (*user && state_->passwords.remembered(**user, (*credentials)->password)) {
+    co_return context_of(**user, "default");
+  }
+  auto checked = co_await state_->passwords.check(*user, std::move((*credentials)->name),
+                                                  std::move((*credentials)->password), request.peer_address);
+  if (!checked) co_return std::unexpected(std::move(checked).error());
+  co_return context_of(**user, "default");
+}
+
+Task<Expected<UserContext>> Authenticator::log_in(std::string_view name, std::string_view password,
+                                                  std::string_view peer_address) {
+  auto user = state_->users.find(name);
+  if (!user) co_return std::unexpected(std::move(user).error());
+  if (!*user || !state_->passwords.remembered(**user, password)) {
+    auto checked = co_await state_->passwords.check(*user, std::string(name), std::string(password),
+                                                    std::string(peer_address));
+    if (!checked) co_return std::unexpected(std::move(checked).error());
+  }
+  co_return context_of(**user, "cookie");
+}
+
+std::string Authenticator::issue_cookie(const UserContext& user) const {
+  const auto record = state_->users.find(user.name);
+  const std::string_view salt = record && *record ? (*record)->salt() : std::string_view();
+  return SessionCookie::encode(user.name, now_s(), state_->cookie_secret, salt);
+}
+
+std::optional<std::string> Authenticator::renewed_cookie(const Request& request, const UserContext& user) const {
+  if (user.method != "cookie") return std::nullopt;
+  const auto value = session_cookie_of(request);
+  const auto cookie = value ? SessionCookie::decode(*value) : std::nullopt;
+  if (!cookie || cookie->user != user.name) return std::nullopt;
+  const std::int64_t timeout_s = state_->settings.session_timeout_s.count();
+  if (cookie->seconds_left(now_s(), state_->settings.session_timeout_s) > timeout_s / 2) return std::nullopt;
+  return set_session_cookie(issue_cookie(user), state_->settings, request.tls);
+}
+
+bool Authenticator::has_admins() const {
+  return state_->users.has_admins();
+}
+
+bool Authenticator::accepts_jwt() const {
+  return state_->jwt.enabled();
+}
+
+void Authenticator::forget(std::string_view user_name) {
+  state_->users.forget(user_name);
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,16 @@
+#include "api/couch/call.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace octavo::api::couch {
+
+bool UserContext::has_role(std::string_view role) const { return std::ranges::find(roles, role) != roles.end(); }
+
+const std::string& Call::path(std::string_view name) const {
+  const auto found = std::ranges::find(path_parameters, name, &std::pair<std::string_view, std::string>::first);
+  assert(found != path_parameters.end());
+  return found->second;
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/http/reply.h"
+#include "api/http/request.h"
+#include "partitioning/engine.h"
+
+namespace octavo::query {
+class ActiveTasks;
+}
+namespace octavo::api {
+class HttpMetrics;
+}
+
+namespace octavo::api::couch {
+
+class Authenticator;
+
+
+/// Who is asking. An empty name is an anonymous user; on a server without admins ("admin party", loopback only) everyone
+/// has the role `_admin`.
+struct UserContext {
+  std::string name;
+  std::vector<std::string> roles;
+  std::string_view method;        ///< "default", "cookie", "jwt", or "" for anonymous: `authenticated` in /_session
+  bool has_role(std::string_view role) const;
+  bool is_server_admin() const { return has_role("_admin"); }
+};
+
+/// What every handler may use. Lives as long as the server.
+struct Services {
+  partitioning::Engine& engine;
+  Authenticator& authenticator;
+  HttpMetrics& metrics;
+  const config::Settings& settings;
+  query::ActiveTasks* active_tasks = nullptr;   ///< background tasks, for /_active_tasks (query/index/active_tasks.h)
+};
+
+/// One request on its way through the Couch door.
+struct Call {
+  Request& request;
+  Services& services;
+  UserContext user;
+  std::shared_ptr<partitioning::Database> database;   ///< set when the route names `{db}` (and it is not its creation)
+  std::vector<std::pair<std::string_view, std::string>> path_parameters;
+
+  /// Value of `{name}` in the route's pattern, percent-decoded. Must exist.
+  const std::string& path(std::string_view name) const;
+};
+
+/// What a route demands of the user; checked by the door before the handler runs. CouchDB's rules:
+/// 401 for the anonymous, 403 for the known.
+enum class Access : std::uint8_t { anyone, user, server_admin, database_member, database_admin };
+
+/// Handlers are plain functions: parse → call the engine → render. Errors travel as values.
+using CouchHandler = Task<Expected<Reply>> (*)(Call& call);
+
+struct Route {
+  Method method;              ///< HEAD is served by GET's route
+  std::string_view pattern;   ///< "/{db}/_partition/{partition}/_find"; "/{db}/{docid}"; literal segments win over parameters
+  Access access;
+  CouchHandler handler;
+};
+
+/// Each subject's file offers its routes; the door collects them.
+using RouteList = std::vector<Route>;
+void add_server_routes(RouteList& routes);         // server.cpp: /, /_up, /_uuids, /_all_dbs, /_dbs_info, /_active_tasks, /_membership, /_node/…
+void add_session_routes(RouteList& routes);        // session.cpp: /_session
+void add_security_routes(RouteList& routes);       // security.cpp: /{db}/_security
+void add_database_routes(RouteList& routes);       // database.cpp: /{db}, /{db}/_partition/{p}, _revs_limit, _purge, _compact, …
+void add_document_routes(RouteList& routes);       // document.cpp: /{db}/{docid}, _design, _local
+void add_bulk_routes(RouteList& routes);           // bulk.cpp: _bulk_docs, _bulk_get, _batch, _revs_diff, _missing_revs
+void add_all_docs_routes(RouteList& routes);       // all_docs.cpp
+void add_changes_routes(RouteList& routes);        // changes.cpp: _changes, _partition/{p}/_changes, /_db_updates
+void add_find_routes(RouteList& routes);           // find.cpp: _find, _explain
+void add_index_routes(RouteList& routes);          // index.cpp: _index
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/http/reply.h"
+#include "api/http/request.h"
+#include "config/settings.h"
+
+namespace octavo::api::couch {
+
+/// Cross-origin resource sharing, by CouchDB's rules: an allowed origin is echoed (also under `*`), and a preflight
+/// that asks for more than is allowed gets no CORS headers at all. Immutable, thread-safe; costs one header lookup when
+/// a request has no `Origin`.
+class CorsPolicy {
+ public:
+  explicit CorsPolicy(const config::Settings& settings);
+
+  /// The whole reply (204) to a permitted preflight, to be sent before authentication. nullopt: not a preflight, or not
+  /// permitted; go on as with any request.
+  std::optional<Reply> preflight(const Request& request) const;
+
+  /// Adds the CORS headers to any other reply, errors included.
+  void decorate(const Request& request, Reply& reply) const;
+
+ private:
+  bool allows_origin(std::string_view origin) const;
+  void add_origin_headers(std::string_view origin, Reply& reply) const;
+
+  bool enabled_;
+  bool any_origin_ = false;
+  bool credentials_;
+  std::vector<std::string> origins_;
+  std::vector<std::string> methods_;
+  std::vector<std::string> headers_;   ///< lower case
+  std::string methods_line_;
+  std::string max_age_s_;
+};
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,315 @@
+// Reading documents: GET and HEAD of /{db}/{docid}, local documents included; and the list of document routes.
+#include <boost/json.hpp>
+
+#include "api/couch/call.h"
+#include "api/couch/document_handlers.h"
+#include "api/couch/document_renderer.h"
+#include "api/couch/edit.h"
+#include "api/couch/query_parameters.h"
+#include "api/couch/users_database.h"
+#include "query/json/parsed_document.h"
+#include "query/json/writer.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+using storage::Revision;
+using storage::RevisionTree;
+
+constexpr std::size_t kOpenRevisionsMax = 10'000;
+
+struct ReadParameters {
+  RenderOptions render;
+  std::optional<Revision> revision;
+  bool latest = false;
+  bool open_all = false;
+  std::optional<std::vector<Revision>> open;   // open_revs=[…]
+};
+
+Expected<std::vector<Revision>> parse_open_revisions(std::string_view text) {
+  OCTAVO_TRY(const auto value, query::parse_json(text));
+  if (!value.is_array()) return fail(ErrorCode::bad_request, "Invalid list of revisions");
+  const auto& list = value.get_array();
+  if (list.size() > kOpenRevisionsMax) return fail(ErrorCode::too_large, "Too many revisions in `open_revs`.");
+  std::vector<Revision> revisions;
+  revisions.reserve(list.size());
+  for (const auto& entry : list) {
+    if (!entry.is_string()) return fail(ErrorCode::bad_request, "Invalid rev format");
+    OCTAVO_TRY(const auto revision, Revision::parse(entry.get_string()));
+    revisions.push_back(revision);
+  }
+  return revisions;
+}
+
+Expected<ReadParameters> parse_read_parameters(const Request& request) {
+  ReadParameters parameters;
+  for (const auto& [name, value] : request.query) {
+    if (name == "rev") {
+      OCTAVO_TRY(parameters.revision, Revision::parse(value));
+    } else if (name == "open_revs") {
+      parameters.open_all = value == "all";
+      parameters.open.reset();
+      if (!parameters.open_all) {
+        OCTAVO_TRY(parameters.open, parse_open_revisions(value));
+      }
+    } else if (value != "true") {
+      continue;
+    } else if (name == "revs") {
+      parameters.render.revisions = true;
+    } else if (name == "revs_info") {
+      parameters.render.revisions_info = true;
+    } else if (name == "conflicts") {
+      parameters.render.conflicts = true;
+    } else if (name == "deleted_conflicts") {
+      parameters.render.deleted_conflicts = true;
+    } else if (name == "local_seq") {
+      parameters.render.local_sequence = true;
+    } else if (name == "meta") {
+      parameters.render.revisions_info = true;
+      parameters.render.conflicts = true;
+      parameters.render.deleted_conflicts = true;
+    } else if (name == "latest") {
+      parameters.latest = true;
+    }
+  }
+  return parameters;
+}
+
+std::string etag_of(const Revision& revision) {
+  std::string etag;
+  etag.reserve(40);
+  etag += '"';
+  revision.append_to(etag);
+  etag += '"';
+  return etag;
+}
+
+Reply not_modified(std::string etag) {
+  Reply reply;
+  reply.status = 304;
+  reply.content_type = {};
+  reply.headers.emplace_back("ETag", std::move(etag));
+  return reply;
+}
+
+// The winner as it is: the product's hottest path. One snapshot, one lookup, one append.
+Expected<Reply> read_winner(const Request& request, const partitioning::Database& database, std::string_view id,
+                            const RenderOptions& options) {
+  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document) return fail(ErrorCode::not_found, "");
+  if (document->deleted) return fail(ErrorCode::deleted, "");
+
+  auto etag = etag_of(document->revision);
+  Reply reply;
+  if (!options.any()) {
+    if (none_match_has(request, etag)) return not_modified(std::move(etag));
+    append_document(reply.body, *document);
+    reply.body += '\n';
+    reply.headers.reserve(2);
+    reply.headers.emplace_back("ETag", std::move(etag));
+    return reply;
+  }
+  OCTAVO_TRY(const bool meta, append_document(reply.body, *document, snapshot, options));
+  reply.body += '\n';
+  if (!meta) {
+    if (none_match_has(request, etag)) return not_modified(std::move(etag));
+    reply.headers.emplace_back("ETag", std::move(etag));
+  }
+  return reply;
+}
+
+// `rev=`: any leaf, also a deleted one, which shows as `_deleted`.
+Expected<Reply> read_revision(const Request& request, const partitioning::Database& database, std::string_view id,
+                              const Revision& revision, const RenderOptions& options) {
+  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document) return fail(ErrorCode::not_found, "");
+  OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
+  const auto* leaf = tree.find(revision);
+  if (leaf == nullptr || !leaf->leaf) return fail(ErrorCode::not_found, "");
+
+  Reply reply;
+  OCTAVO_TRY(const bool meta, append_leaf(reply.body, *document, snapshot, tree, *leaf, options));
+  reply.body += '\n';
+  if (!meta) {
+    auto etag = etag_of(revision);
+    if (none_match_has(request, etag)) return not_modified(std::move(etag));
+    reply.headers.emplace_back("ETag", std::move(etag));
+  }
+  return reply;
+}
+
+// Writes what open_revs finds, as a JSON array or as multipart/mixed.
+class OpenRevisionsWriter {
+ public:
+  explicit OpenRevisionsWriter(bool multipart) {
+    if (multipart) boundary_ = new_document_id();
+    out_ = multipart ? "--" + boundary_ : "[";
+  }
+
+  Expected<void> add(const storage::DocumentView& document, const storage::Snapshot& snapshot,
+                     const RevisionTree& tree, const RevisionTree::Node& leaf, const RenderOptions& options) {
+    open(false);
+    if (boundary_.empty()) out_ += "{\"ok\":";
+    OCTAVO_TRY_VOID(append_leaf(out_, document, snapshot, tree, leaf, options));
+    if (boundary_.empty()) out_ += '}';
+    close();
+    return {};
+  }
+
+  void add_missing(const Revision& revision) {
+    open(true);
+    out_ += "{\"missing\":";
+    append_revision(out_, revision);
+    out_ += '}';
+    close();
+  }
+
+  Reply finish() {
+    out_ += boundary_.empty() ? "]\n" : "--";
+    Reply reply;
+    reply.body = std::move(out_);
+    if (!boundary_.empty()) {
+      reply.content_type = {};
+      reply.headers.emplace_back("Content-Type", "multipart/mixed; boundary=\"" + boundary_ + "\"");
+    }
+    return reply;
+  }
+
+ private:
+  void open(bool error) {
+    if (!boundary_.empty()) {
+      out_ += error ? "\r\nContent-Type: application/json; error=\"true\"\r\n\r\n"
+                    : "\r\nContent-Type: application/json\r\n\r\n";
+    } else if (out_.size() > 1) {
+      out_ += ',';
+    }
+  }
+  void close() {
+    if (!boundary_.empty()) out_ += "\r\n--" + boundary_;
+  }
+
+  std::string boundary_;   // empty: JSON
+  std::string out_;
+};
+
+Expected<Reply> read_open_revisions(const Request& request, const partitioning::Database& database,
+                                    std::string_view id, const ReadParameters& parameters) {
+  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document && parameters.open_all) return fail(ErrorCode::not_found, "");
+
+  const bool multipart =
+      accepts_by_name(request, "multipart/mixed") && !accepts_by_name(request, "application/json");
+  OpenRevisionsWriter writer(multipart);
+  RevisionTree tree;
+  if (document) {
+    OCTAVO_TRY(tree, snapshot.revision_tree(*document));
+  }
+  if (parameters.open_all) {
+    for (const auto* leaf : tree.leaves()) {
+      OCTAVO_TRY_VOID(writer.add(*document, snapshot, tree, *leaf, parameters.render));
+    }
+    return writer.finish();
+  }
+  for (const auto& revision : *parameters.open) {
+    const auto leaves = leaves_for(tree, revision, parameters.latest);
+    if (leaves.empty()) writer.add_missing(revision);
+    for (const auto* leaf : leaves) {
+      OCTAVO_TRY_VOID(writer.add(*document, snapshot, tree, *leaf, parameters.render));
+    }
+  }
+  return writer.finish();
+}
+
+Expected<Reply> read_local(const Request& request, const partitioning::Database& database, std::string_view id) {
+  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+  OCTAVO_TRY(const auto document, snapshot.find_local(id));
+  if (!document) return fail(ErrorCode::not_found, "");
+  auto etag = "\"0-" + std::to_string(document->edit) + "\"";
+  if (none_match_has(request, etag)) return not_modified(std::move(etag));
+  Reply reply;
+  append_local_document(reply.body, *document);
+  reply.body += '\n';
+  reply.headers.emplace_back("ETag", std::move(etag));
+  return reply;
+}
+
+Expected<Reply> read(Call& call) {
+  const auto& request = call.request;
+  const auto& database = *call.database;
+  const std::string_view id = call.path("docid");
+  if (is_users_database(database) && !is_local_id(id)) OCTAVO_TRY_VOID(check_user_document_read(call, id));
+  if (is_local_id(id)) return read_local(request, database, id);
+  if (request.query.empty()) return read_winner(request, database, id, {});
+
+  OCTAVO_TRY(const auto parameters, parse_read_parameters(request));
+  if (parameters.open_all || parameters.open) return read_open_revisions(request, database, id, parameters);
+  // `latest` asks for whatever `rev` has become: the winner.
+  if (parameters.revision && !parameters.latest) {
+    return read_revision(request, database, id, *parameters.revision, parameters.render);
+  }
+  return read_winner(request, database, id, parameters.render);
+}
+
+Task<Expected<Reply>> get_document(Call& call) { co_return read(call); }
+
+Task<Expected<Reply>> post_document(Call& call) {
+  if (auto checked = check_id(call.path("docid"), *call.database); !checked) {
+    co_return std::unexpected(std::move(checked).error());
+  }
+  const auto type = call.request.header("Content-Type").value_or("");
+  if (!type.starts_with("multipart/form-data")) {
+    co_return fail(ErrorCode::bad_request, "Content-Type must be multipart/form-data", "bad_content_type");
+  }
+  co_return fail(ErrorCode::unsupported, "Uploads of forms are not supported: attachments are not supported yet.");
+}
+
+Task<Expected<Reply>> refuse_attachment(Call& call) {
+  if (is_local_id(call.path("docid"))) {
+    co_return fail(ErrorCode::bad_request, "_local documents do not accept attachments.");
+  }
+  co_return fail(ErrorCode::unsupported, "Attachments are not supported yet.");
+}
+
+Task<Expected<Reply>> refuse_bare_local(Call&) {
+  co_return fail(ErrorCode::bad_request, "Invalid _local document id.");
+}
+
+}  // namespace
+
+std::vector<const RevisionTree::Node*> leaves_for(const RevisionTree& tree, const Revision& revision, bool latest) {
+  std::vector<const RevisionTree::Node*> leaves;
+  const auto* node = tree.find(revision);
+  if (node == nullptr) return leaves;
+  if (node->leaf) return {node};
+  if (!latest) return leaves;
+  const auto nodes = tree.nodes();
+  for (const auto* leaf : tree.leaves()) {
+    const auto* ancestor = leaf;
+    while (ancestor != node && ancestor->parent >= 0) ancestor = &nodes[static_cast<std::size_t>(ancestor->parent)];
+    if (ancestor == node) leaves.push_back(leaf);
+  }
+  return leaves;
+}
+
+void add_document_routes(RouteList& routes) {
+  constexpr std::string_view kDocument = "/{db}/{docid}";
+  constexpr std::string_view kAttachment = "/{db}/{docid}/{attachment*}";
+  routes.push_back({Method::get, kDocument, Access::database_member, get_document});
+  routes.push_back({Method::put, kDocument, Access::database_member, put_document});
+  routes.push_back({Method::del, kDocument, Access::database_member, delete_document});
+  routes.push_back({Method::copy, kDocument, Access::database_member, copy_document});
+  routes.push_back({Method::post, kDocument, Access::database_member, post_document});
+  routes.push_back({Method::post, "/{db}", Access::database_member, create_document});
+  for (const auto method : {Method::get, Method::put, Method::del}) {
+    routes.push_back({method, kAttachment, Access::database_member, refuse_attachment});
+  }
+  for (const auto method : {Method::get, Method::put, Method::post, Method::del, Method::copy}) {
+    routes.push_back({method, "/{db}/_local", Access::database_member, refuse_bare_local});
+  }
+}
+
+}  // namespace octavo::api::couch

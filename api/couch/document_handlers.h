@@ -1,0 +1,20 @@
+#pragma once
+
+#include <vector>
+
+#include "api/couch/call.h"
+#include "storage/revision_tree.h"
+
+/// Handlers of single documents that live in files of their own, and what reading handlers share.
+namespace octavo::api::couch {
+
+Task<Expected<Reply>> put_document(Call& call);      // PUT /{db}/{docid}
+Task<Expected<Reply>> create_document(Call& call);   // POST /{db}
+Task<Expected<Reply>> delete_document(Call& call);   // DELETE /{db}/{docid}
+Task<Expected<Reply>> copy_document(Call& call);     // COPY /{db}/{docid}
+
+/// The leaves that answer a request for `revision`: itself when it is a leaf, with `latest` all leaves that grew out of it.
+std::vector<const storage::RevisionTree::Node*> leaves_for(const storage::RevisionTree& tree,
+                                                           const storage::Revision& revision, bool latest);
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,231 @@
+// Writing single documents: PUT, POST, DELETE and COPY, local documents included.
+#include "api/couch/document_handlers.h"
+#include "api/couch/edit.h"
+#include "api/couch/query_parameters.h"
+#include "api/couch/users_database.h"
+#include "query/json/writer.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+using storage::Revision;
+
+std::string quoted_revision(const Revision& revision) { return "\"" + revision.to_string() + "\""; }
+
+Reply saved_reply(int status, std::string_view id, const Revision& revision) {
+  Reply reply;
+  reply.status = status;
+  append_saved(reply.body, id, revision);
+  reply.body += '\n';
+  reply.headers.reserve(4);
+  reply.headers.emplace_back("ETag", quoted_revision(revision));
+  return reply;
+}
+
+void add_location(Reply& reply, const Call& call, std::string_view id) {
+  reply.headers.emplace_back("Location", location_of(call.request, call.database->name(), id));
+}
+
+// `batch=ok`: acknowledged before it is written.
+Task<Expected<Reply>> write_unacknowledged(Call& call, storage::DocumentWrite write) {
+  if (needs_preparation(call, write.id)) {
+    auto prepared = co_await prepare_write(call, write);
+    if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  }
+  Reply reply;
+  reply.status = 202;
+  reply.body = "{\"ok\":true,\"id\":";
+  query::append_json_string(reply.body, write.id);
+  reply.body += "}\n";
+  std::vector<storage::DocumentWrite> writes;
+  writes.push_back(std::move(write));
+  if (auto queued = call.database->write_unacknowledged(std::move(writes)); !queued) {
+    co_return std::unexpected(std::move(queued).error());
+  }
+  co_return reply;
+}
+
+Task<Expected<Reply>> write_local(Call& call, std::string id, ParsedDocument document) {
+  storage::LocalDocumentWrite write;
+  write.id = id;
+  write.deleted = document.deleted;
+  write.body = std::move(document.body);
+  // As CouchDB, no precondition: the last writer wins, whatever `_rev` says.
+  auto edit = co_await call.database->write_local(std::move(write));
+  if (!edit) co_return std::unexpected(std::move(edit).error());
+  Reply reply;
+  reply.status = document.deleted ? 200 : 201;
+  append_saved_local(reply.body, id, document.deleted ? 0 : *edit);
+  reply.body += '\n';
+  if (!document.deleted) add_location(reply, call, id);
+  co_return reply;
+}
+
+bool has_new_edits(const Request& request) {
+  const auto value = request.parameter("new_edits");
+  return !(value && *value == "false");
+}
+
+// Checks what a PUT says and turns it into the engine's edit.
+Expected<storage::DocumentWrite> edit_of_put(const Call& call, const std::string& id, ParsedDocument document) {
+  const bool new_edits = has_new_edits(call.request);
+  if (new_edits || !document.revision) {
+    OCTAVO_TRY(document.revision, base_revision(call.request, document.revision));
+  }
+  return make_write(id, std::move(document), new_edits);
+}
+
+}  // namespace
+
+Task<Expected<Reply>> put_document(Call& call) {
+  const auto& id = call.path("docid");
+  if (auto checked = check_id(id, *call.database); !checked) co_return std::unexpected(std::move(checked).error());
+  auto document = parse_document(call.request.body, call.services.settings.document_bytes_max);
+  if (!document) co_return std::unexpected(std::move(document).error());
+  if (document->id && *document->id != id) {  // the URL wins, as in CouchDB, but the other must be an id too
+    if (auto checked = check_id(*document->id, *call.database); !checked) {
+      co_return std::unexpected(std::move(checked).error());
+    }
+  }
+  if (is_local_id(id)) co_return co_await write_local(call, id, std::move(*document));
+
+  const bool deleted = document->deleted;
+  auto write = edit_of_put(call, id, std::move(*document));
+  if (!write) co_return std::unexpected(std::move(write).error());
+  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(*write));
+  auto revision = co_await save(call, std::move(*write));
+  if (!revision) co_return std::unexpected(std::move(revision).error());
+  auto reply = saved_reply(deleted ? 200 : 201, id, *revision);
+  add_location(reply, call, id);
+  co_return reply;
+}
+
+Task<Expected<Reply>> create_document(Call& call) {
+  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
+  auto document = parse_document(call.request.body, call.services.settings.document_bytes_max);
+  if (!document) co_return std::unexpected(std::move(document).error());
+  if (!document->id) {
+    document->id = new_document_id();
+    document->revision.reset();
+  }
+  const auto id = *document->id;
+  if (auto checked = check_id(id, *call.database); !checked) co_return std::unexpected(std::move(checked).error());
+  if (is_local_id(id)) co_return co_await write_local(call, id, std::move(*document));
+
+  auto write = make_write(id, std::move(*document), true);
+  if (!write) co_return std::unexpected(std::move(write).error());
+  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(*write));
+  auto revision = co_await save(call, std::move(*write));
+  if (!revision) co_return std::unexpected(std::move(revision).error());
+  auto reply = saved_reply(201, id, *revision);
+  add_location(reply, call, id);
+  co_return reply;
+}
+
+namespace {
+
+Expected<void> check_exists(const partitioning::Database& database, std::string_view id) {
+  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+  if (is_local_id(id)) {
+    OCTAVO_TRY(const auto local, snapshot.find_local(id));
+    if (!local) return fail(ErrorCode::not_found, "");
+    return {};
+  }
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document) return fail(ErrorCode::not_found, "");
+  if (document->deleted) return fail(ErrorCode::deleted, "");
+  return {};
+}
+
+// The source of a COPY: its body, copied out of the snapshot.
+Expected<std::string> source_body(const Call& call, std::string_view id) {
+  const auto& database = *call.database;
+  if (is_users_database(database) && !is_local_id(id)) OCTAVO_TRY_VOID(check_user_document_read(call, id));
+  OCTAVO_TRY(const auto revision, base_revision(call.request, std::nullopt));
+  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+  if (is_local_id(id)) {
+    OCTAVO_TRY(const auto local, snapshot.find_local(id));
+    if (!local) return fail(ErrorCode::not_found, "");
+    return std::string(local->body);
+  }
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document) return fail(ErrorCode::not_found, "");
+  if (!revision) {
+    if (document->deleted) return fail(ErrorCode::deleted, "");
+    return std::string(document->body);
+  }
+  OCTAVO_TRY(const auto body, snapshot.leaf_body(*document, *revision));
+  if (!body) return fail(ErrorCode::not_found, "");
+  return std::string(*body);
+}
+
+struct CopyTarget {
+  std::string id;
+  std::optional<Revision> revision;
+};
+
+// `Destination: target` or `target?rev=N-hash`, percent-encoded; a full URL is refused as CouchDB does.
+Expected<CopyTarget> parse_destination(const Request& request) {
+  const auto header = request.header("Destination");
+  if (!header || header->empty()) return fail(ErrorCode::bad_request, "Destination header is mandatory for COPY.");
+  if (header->starts_with("http://") || header->starts_with("https://")) {
+    return fail(ErrorCode::bad_request, "Destination URL must be relative.");
+  }
+  CopyTarget target;
+  const auto question = header->find("?rev=");
+  if (question != std::string_view::npos) {
+    OCTAVO_TRY(target.revision, Revision::parse(header->substr(question + 5)));
+  }
+  auto id = percent_decode(header->substr(0, question), false);
+  if (!id) return fail(ErrorCode::bad_request, "Destination header is not a valid document id.");
+  target.id = std::move(*id);
+  return target;
+}
+
+}  // namespace
+
+Task<Expected<Reply>> delete_document(Call& call) {
+  const auto& id = call.path("docid");
+  const auto& request = call.request;
+  if (auto exists = check_exists(*call.database, id); !exists) co_return std::unexpected(std::move(exists).error());
+  ParsedDocument document;
+  document.deleted = true;
+  document.body = "{}";
+  if (is_local_id(id)) co_return co_await write_local(call, id, std::move(document));
+
+  auto revision = base_revision(request, std::nullopt);
+  if (!revision) co_return std::unexpected(std::move(revision).error());
+  document.revision = *revision;
+  if (!document.revision) co_return fail(ErrorCode::conflict, "");
+  auto write = make_write(id, std::move(document), has_new_edits(request));
+  if (!write) co_return std::unexpected(std::move(write).error());
+  if (request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(*write));
+  auto saved = co_await save(call, std::move(*write));
+  if (!saved) co_return std::unexpected(std::move(saved).error());
+  co_return saved_reply(200, id, *saved);
+}
+
+Task<Expected<Reply>> copy_document(Call& call) {
+  auto target = parse_destination(call.request);
+  if (!target) co_return std::unexpected(std::move(target).error());
+  if (auto checked = check_id(target->id, *call.database); !checked) {
+    co_return std::unexpected(std::move(checked).error());
+  }
+  auto body = source_body(call, call.path("docid"));
+  if (!body) co_return std::unexpected(std::move(body).error());
+
+  ParsedDocument document;
+  document.body = std::move(*body);
+  document.revision = target->revision;
+  if (is_local_id(target->id)) co_return co_await write_local(call, target->id, std::move(document));
+  auto write = make_write(target->id, std::move(document), true);
+  if (!write) co_return std::unexpected(std::move(write).error());
+  auto revision = co_await save(call, std::move(*write));
+  if (!revision) co_return std::unexpected(std::move(revision).error());
+  auto reply = saved_reply(201, target->id, *revision);
+  add_location(reply, call, target->id);
+  co_return reply;
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,132 @@
+#include "api/couch/door.h"
+
+#include <algorithm>
+
+#include "api/couch/authenticator.h"
+#include "api/couch/errors.h"
+#include "api/couch/session.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+constexpr std::string_view kDatabaseMissing = "Database does not exist.";
+
+bool has_header(const Reply& reply, std::string_view name) {
+  return std::ranges::any_of(reply.headers, [&](const auto& header) { return header.first == name; });
+}
+
+// Open even when every request needs a user: health checks, and logging in.
+bool is_open_to_all(const Request& request) {
+  const auto& segments = request.segments;
+  if (segments.size() != 1) return false;
+  return segments[0] == "_up" || (segments[0] == "_session" && request.method == Method::post);
+}
+
+bool is_database_access(Access access) {
+  return access == Access::database_member || access == Access::database_admin;
+}
+
+// Routes below `{db}` get an open database, but for the one that makes it.
+bool creates_database(const Route& route) { return route.method == Method::put && route.pattern == "/{db}"; }
+
+}  // namespace
+
+RouteList all_routes() {
+  RouteList routes;
+  add_server_routes(routes);
+  add_session_routes(routes);
+  add_security_routes(routes);
+  add_database_routes(routes);
+  add_document_routes(routes);
+  add_bulk_routes(routes);
+  add_all_docs_routes(routes);
+  add_changes_routes(routes);
+  add_find_routes(routes);
+  add_index_routes(routes);
+  return routes;
+}
+
+Door::Door(Services services) : services_(services), router_(all_routes()), cors_(services.settings) {}
+
+Task<Reply> Door::handle(Request& request) {
+  if (request.method == Method::options) {
+    if (auto reply = cors_.preflight(request)) co_return std::move(*reply);
+  }
+  Call call{.request = request, .services = services_, .user = {}, .database = nullptr, .path_parameters = {}};
+  auto result = co_await dispatch(call);
+  auto reply = result ? std::move(*result) : error_reply(result.error());
+  finish(call, reply);
+  co_return reply;
+}
+
+Task<Expected<Reply>> Door::dispatch(Call& call) {
+  auto& request = call.request;
+  auto authenticated = co_await services_.authenticator.authenticate(request);
+  if (!authenticated) co_return std::unexpected(std::move(authenticated).error());
+  call.user = std::move(*authenticated);
+  if (services_.settings.require_valid_user && call.user.name.empty() && !call.user.is_server_admin() &&
+      !is_open_to_all(request)) {
+    co_return fail(ErrorCode::unauthorized, "Authentication required.");
+  }
+
+  auto match = router_.match(request.method, request.segments);
+  if (match.route == nullptr) {
+    if (match.allowed_methods.empty()) co_return fail(ErrorCode::not_found, "");
+    auto reply = error_reply(405, "method_not_allowed", "Only " + match.allowed_methods + " allowed");
+    reply.headers.emplace_back("Allow", std::move(match.allowed_methods));
+    co_return reply;
+  }
+  const auto& route = *match.route;
+  call.path_parameters = std::move(match.parameters);
+  const bool server_has_admins = services_.authenticator.has_admins();
+  if (!is_database_access(route.access)) {
+    auto allowed = check_access(route.access, call.user, nullptr, server_has_admins);
+    if (!allowed) co_return std::unexpected(std::move(allowed).error());
+  }
+  if (route.pattern.starts_with("/{db}") && !creates_database(route)) {
+    call.database = services_.engine.find_database(call.path("db"));
+    if (!call.database) co_return fail(ErrorCode::not_found, std::string(kDatabaseMissing));
+  }
+  if (is_database_access(route.access)) {
+    auto allowed = check_access(route.access, call.user, call.database.get(), server_has_admins);
+    if (!allowed) co_return std::unexpected(std::move(allowed).error());
+  }
+  co_return co_await route.handler(call);
+}
+
+void Door::finish(const Call& call, Reply& reply) const {
+  if (reply.content_type == "application/json" && !reply.stream && !reply.body.empty() && reply.body.back() != '\n') {
+    reply.body += '\n';
+  }
+  if (!has_header(reply, "Cache-Control")) reply.headers.emplace_back("Cache-Control", "must-revalidate");
+  if (reply.status == 401 && services_.settings.require_valid_user && !has_header(reply, "WWW-Authenticate")) {
+    reply.headers.emplace_back("WWW-Authenticate", "Basic realm=\"server\"");
+  }
+  renew_session(services_, call.request, call.user, reply);
+  cors_.decorate(call.request, reply);
+}
+
+Reply Door::protocol_error(int status, std::string_view reason) const {
+  struct Word {
+    int status;
+    std::string_view error;
+  };
+  constexpr Word kWords[] = {
+      {400, "bad_request"},  {408, "timeout"},
+      {411, "length_required"}, {413, "too_large"},
+      {414, "too_long"},     {415, "bad_content_type"},
+      {417, "expectation_failed"}, {431, "too_large"},
+      {501, "not_implemented"}, {503, "service unavailable"},
+  };
+  std::string_view error = status < 500 ? "bad_request" : "internal_server_error";
+  for (const auto& word : kWords) {
+    if (word.status == status) error = word.error;
+  }
+  auto reply = error_reply(status, error, reason);
+  if (status == 503) reply.headers.emplace_back("Retry-After", "1");
+  reply.headers.emplace_back("Cache-Control", "must-revalidate");
+  return reply;
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,274 @@
+#include "api/couch/edit.h"
+
+#include <openssl/rand.h>
+
+#include <array>
+#include <algorithm>
+#include <utility>
+
+#include <boost/json.hpp>
+#include <simdjson.h>
+
+#include "api/couch/authenticator.h"
+#include "api/couch/document_renderer.h"
+#include "api/couch/query_parameters.h"
+#include "api/couch/security.h"
+#include "api/couch/users_database.h"
+#include "query/json/normalize.h"
+#include "query/json/parsed_document.h"
+#include "query/json/split.h"
+#include "query/json/writer.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+using storage::Revision;
+
+std::unexpected<Error> invalid(std::string reason) {
+  return fail(ErrorCode::bad_request, std::move(reason), "doc_validation");
+}
+
+bool is_string(std::string_view raw) { return raw.starts_with('"'); }
+
+Expected<Revision> parse_raw_revision(std::string_view raw) {
+  if (!is_string(raw)) return fail(ErrorCode::bad_request, "Invalid rev format");
+  OCTAVO_TRY(const auto text, query::decode_json_string(raw));
+  return Revision::parse(text);
+}
+
+// `_revisions`: {"start": N, "ids": [newest, …]}.
+Expected<std::vector<Revision>> parse_revisions(std::string_view raw) {
+  if (!raw.starts_with('{')) return invalid("Bad special document member: _revisions");
+  OCTAVO_TRY(const auto value, query::parse_json(raw));
+  const auto& object = value.get_object();
+  const auto* start = object.if_contains("start");
+  const auto* ids = object.if_contains("ids");
+  if (!start || !start->is_int64()) return invalid("_revisions.start isn't an integer.");
+  if (!ids || !ids->is_array()) return invalid("_revisions.ids isn't a array.");
+  const auto& list = ids->get_array();
+  if (start->get_int64() < 0 || static_cast<std::uint64_t>(start->get_int64()) < list.size()) {
+    return invalid("_revisions.start is less than the number of ids.");
+  }
+  auto generation = static_cast<std::uint64_t>(start->get_int64());
+  std::vector<Revision> history;
+  history.reserve(list.size());
+  for (const auto& id : list) {
+    if (!id.is_string()) return invalid("RevId isn't a string");
+    const auto hash = storage::RevisionHash::from_text(id.get_string());
+    if (!hash) return invalid("RevId isn't a valid hexadecimal");
+    history.push_back({generation--, *hash});
+  }
+  return history;
+}
+
+Expected<void> refuse_attachments(std::string_view raw) {
+  if (!raw.starts_with('{')) return invalid("Bad special document member: _attachments");
+  OCTAVO_TRY(const auto members, query::split_object(raw));
+  if (members.empty()) return {};
+  return fail(ErrorCode::unsupported, "Attachments are not supported yet: write the document without `_attachments`.");
+}
+
+// The replicator keeps its state in such members of its own documents; they are ordinary fields to the store.
+bool is_replicator_field(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kNames{"_replication_state", "_replication_state_time",
+                                                   "_replication_state_reason", "_replication_id",
+                                                   "_replication_stats"};
+  for (const auto known : kNames) {
+    if (known == name) return true;
+  }
+  return false;
+}
+
+bool is_ignored_field(std::string_view name) {
+  return name == "_revs_info" || name == "_local_seq" || name == "_conflicts" || name == "_deleted_conflicts";
+}
+
+Expected<void> append_field(std::string& body, std::string_view name, std::string_view raw) {
+  body.pop_back();
+  query::append_json_key(body, name);
+  OCTAVO_TRY_VOID(query::normalize_value(raw, body));
+  body += '}';
+  return {};
+}
+
+// `0-N`, as local documents show their revision.
+std::optional<std::uint64_t> local_edit_of(std::string_view raw) {
+  if (!raw.starts_with("\"0-") || !raw.ends_with('"')) return std::nullopt;
+  const auto number = parse_integer(raw.substr(3, raw.size() - 4));
+  if (!number || *number < 0) return std::nullopt;
+  return static_cast<std::uint64_t>(*number);
+}
+
+Expected<void> take_special(const query::SpecialField& field, ParsedDocument& document) {
+  const auto& [name, raw] = field;
+  if (name == "_id") {
+    if (!is_string(raw)) return fail(ErrorCode::bad_request, "Document id must be a string", "illegal_docid");
+    OCTAVO_TRY(document.id, query::decode_json_string(raw));
+  } else if (name == "_rev") {
+    if (document.local_edit = local_edit_of(raw); document.local_edit) return {};
+    OCTAVO_TRY(const auto revision, parse_raw_revision(raw));
+    if (document.history.empty()) document.revision = revision;
+  } else if (name == "_revisions") {
+    OCTAVO_TRY(document.history, parse_revisions(raw));
+    if (!document.history.empty()) document.revision = document.history.front();
+  } else if (name == "_deleted" && (raw == "true" || raw == "false")) {
+    document.deleted = raw == "true";
+  } else if (name == "_attachments") {
+    return refuse_attachments(raw);
+  } else if (is_replicator_field(name)) {
+    return append_field(document.body, name, raw);
+  } else if (!is_ignored_field(name)) {
+    return invalid("Bad special document member: " + name);
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<ParsedDocument> parse_document(std::string_view json, std::size_t body_bytes_max) {
+  ParsedDocument document;
+  document.body.reserve(json.size());
+  std::vector<query::SpecialField> special;
+  OCTAVO_TRY_VOID(query::normalize_document(json, document.body, special));
+  for (const auto& field : special) OCTAVO_TRY_VOID(take_special(field, document));
+  if (document.body.size() > body_bytes_max) {
+    return fail(ErrorCode::too_large, document.id.value_or(""), "document_too_large");
+  }
+  return document;
+}
+
+Expected<void> check_id(std::string_view id, const partitioning::Database& database) {
+  if (!simdjson::validate_utf8(id.data(), id.size())) {
+    return fail(ErrorCode::bad_request, "Document id must be valid UTF-8", "illegal_docid");
+  }
+  return partitioning::check_document_id(id, database.partitioned());
+}
+
+std::string new_document_id() {
+  // CouchDB's "sequential" ids: a random prefix and a counter that takes random steps; a new prefix when it overflows.
+  constexpr std::uint32_t kCounterEnd = 0xfff000;
+  constexpr std::uint32_t kStepMask = 0xff;
+  struct Generator {
+    std::array<unsigned char, 13> prefix{};
+    std::uint32_t counter = kCounterEnd;
+  };
+  thread_local Generator generator;
+
+  std::array<unsigned char, 13 + 3> random{};
+  RAND_bytes(random.data(), static_cast<int>(random.size()));
+  const auto step = (static_cast<std::uint32_t>(random[13]) & kStepMask) + 1;
+  if (generator.counter >= kCounterEnd) {
+    std::copy_n(random.begin(), generator.prefix.size(), generator.prefix.begin());
+    generator.counter = 0;
+  }
+  generator.counter += step;
+
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string id;
+  id.reserve(32);
+  const auto append = [&](unsigned char byte) {
+    id += kHex[byte >> 4];
+    id += kHex[byte & 15];
+  };
+  for (const auto byte : generator.prefix) append(byte);
+  for (const int shift : {16, 8, 0}) append(static_cast<unsigned char>(generator.counter >> shift));
+  return id;
+}
+
+Expected<std::optional<Revision>> base_revision(const Request& request, const std::optional<Revision>& from_body) {
+  auto revision = from_body;
+  if (const auto parameter = request.parameter("rev")) {
+    OCTAVO_TRY(const auto from_query, Revision::parse(*parameter));
+    if (revision && *revision != from_query) {
+      return fail(ErrorCode::bad_request, "Document rev from request body and query string have different values");
+    }
+    revision = from_query;
+  }
+  if (auto header = request.header("If-Match")) {
+    while (header->starts_with('"')) header->remove_prefix(1);
+    while (header->ends_with('"')) header->remove_suffix(1);
+    OCTAVO_TRY(const auto from_header, Revision::parse(*header));
+    if (revision && *revision != from_header) {
+      return fail(ErrorCode::bad_request, "Document rev and etag have different values");
+    }
+    revision = from_header;
+  }
+  return revision;
+}
+
+Expected<storage::DocumentWrite> make_write(std::string id, ParsedDocument document, bool new_edits) {
+  storage::DocumentWrite write;
+  write.id = std::move(id);
+  write.deleted = document.deleted;
+  write.body = std::move(document.body);
+  if (new_edits) {
+    write.parent = document.revision;
+    return write;
+  }
+  if (!document.revision) {
+    return fail(ErrorCode::bad_request,
+                "When `new_edits: false`, the document needs `_rev` or `_revisions` specified");
+  }
+  write.replicated = true;
+  write.history = std::move(document.history);
+  if (write.history.empty()) write.history.push_back(*document.revision);
+  return write;
+}
+
+bool needs_preparation(const Call& call, std::string_view id) {
+  return is_design_id(id) || is_users_database(*call.database);
+}
+
+Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write) {
+  if (is_design_id(write.id) &&
+      !is_database_admin(call.user, *call.database, call.services.authenticator.has_admins())) {
+    if (call.user.name.empty()) co_return fail(ErrorCode::unauthorized, "You are not a db or server admin.");
+    co_return fail(ErrorCode::forbidden, "You are not a db or server admin.");
+  }
+  if (is_users_database(*call.database)) {
+    auto body = co_await prepare_user_document(call, write.id, write.deleted, std::move(write.body));
+    if (!body) co_return std::unexpected(std::move(body).error());
+    write.body = std::move(*body);
+  }
+  co_return Expected<void>{};
+}
+
+void forget_user(Call& call, std::string_view id) {
+  if (id.starts_with(kUserIdPrefix)) call.services.authenticator.forget(id.substr(kUserIdPrefix.size()));
+}
+
+Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
+  if (needs_preparation(call, write.id)) {
+    auto prepared = co_await prepare_write(call, write);
+    if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  }
+  const bool user = is_users_database(*call.database);
+  const auto id = user ? write.id : std::string();
+  const auto replicated = write.replicated ? std::optional(write.history.front()) : std::nullopt;
+  std::vector<storage::DocumentWrite> writes;
+  writes.push_back(std::move(write));
+  auto results = co_await call.database->write(std::move(writes));
+  auto& result = results.front();
+  if (!result) co_return std::unexpected(std::move(result).error());
+  if (user) forget_user(call, id);
+  co_return replicated ? *replicated : result->revision;
+}
+
+void append_saved(std::string& out, std::string_view id, const Revision& revision) {
+  out += "{\"ok\":true,\"id\":";
+  query::append_json_string(out, id);
+  out += ",\"rev\":";
+  append_revision(out, revision);
+  out += '}';
+}
+
+void append_saved_local(std::string& out, std::string_view id, std::uint64_t edit) {
+  out += "{\"ok\":true,\"id\":";
+  query::append_json_string(out, id);
+  out += ",\"rev\":\"0-";
+  query::append_json_number(out, edit);
+  out += "\"}";
+}
+
+}  // namespace octavo::api::couch

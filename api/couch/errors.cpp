@@ -1,0 +1,137 @@
+#include "api/couch/errors.h"
+
+#include <array>
+
+#include <simdjson.h>
+
+#include "query/json/writer.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+constexpr std::string_view default_reason(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::not_found:
+      return "missing";
+    case ErrorCode::deleted:
+      return "deleted";
+    case ErrorCode::conflict:
+      return "Document update conflict.";
+    case ErrorCode::unauthorized:
+      return "You are not authorized to access this db.";
+    case ErrorCode::forbidden:
+      return "You are not allowed to access this db.";
+    case ErrorCode::too_large:
+      return "the request entity is too large";
+    case ErrorCode::timeout:
+      return "The request could not be processed in a reasonable amount of time.";
+    case ErrorCode::overloaded:
+      return "The server is too busy; try again later.";
+    case ErrorCode::disk_full:
+      return "The disk is full: reads go on, writes resume when there is space again.";
+    default:
+      return "";
+  }
+}
+
+// Words that carry a status of their own, whatever the code of the error that brought them.
+struct WordStatus {
+  std::string_view word;
+  int status;
+};
+constexpr std::array kWordStatuses{
+    WordStatus{"bad_content_type", 415},
+    WordStatus{"method_not_allowed", 405},
+    WordStatus{"not_acceptable", 406},
+    WordStatus{"file_exists", 412},
+};
+
+// Reasons may quote what the client sent; a reply must be UTF-8 all the same.
+void append_text(std::string& out, std::string_view text) {
+  if (simdjson::validate_utf8(text.data(), text.size())) return query::append_json_string(out, text);
+  std::string ascii(text);
+  for (auto& c : ascii) {
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  }
+  query::append_json_string(out, ascii);
+}
+
+}  // namespace
+
+ErrorWords words_for(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::bad_request:
+      return {400, "bad_request"};
+    case ErrorCode::unauthorized:
+      return {401, "unauthorized"};
+    case ErrorCode::forbidden:
+      return {403, "forbidden"};
+    case ErrorCode::not_found:
+    case ErrorCode::deleted:
+      return {404, "not_found"};
+    case ErrorCode::conflict:
+      return {409, "conflict"};
+    case ErrorCode::precondition_failed:
+      return {412, "precondition_failed"};
+    case ErrorCode::too_large:
+      return {413, "too_large"};
+    case ErrorCode::partition_full:
+      return {403, "partition_overflow"};
+    case ErrorCode::no_usable_index:
+      return {400, "no_usable_index"};
+    case ErrorCode::unsupported:
+      return {501, "not_implemented"};
+    case ErrorCode::overloaded:
+      return {503, "service unavailable"};
+    case ErrorCode::disk_full:
+      return {507, "insufficient_storage"};
+    case ErrorCode::io_failure:
+      return {500, "io_failure"};
+    case ErrorCode::corrupted:
+      return {500, "file_corruption"};
+    case ErrorCode::timeout:
+      return {500, "timeout"};
+    case ErrorCode::internal:
+      return {500, "internal_server_error"};
+  }
+  return {500, "internal_server_error"};
+}
+
+std::string_view error_word(const Error& error) {
+  return error.word.empty() ? words_for(error.code).error : error.word;
+}
+
+std::string_view error_reason(const Error& error) {
+  return error.reason.empty() ? default_reason(error.code) : std::string_view(error.reason);
+}
+
+void append_error_members(std::string& out, const Error& error) {
+  out += "\"error\":";
+  append_text(out, error_word(error));
+  out += ",\"reason\":";
+  append_text(out, error_reason(error));
+}
+
+Reply error_reply(const Error& error) {
+  auto status = words_for(error.code).status;
+  for (const auto& entry : kWordStatuses) {
+    if (entry.word == error.word) status = entry.status;
+  }
+  auto reply = error_reply(status, error_word(error), error_reason(error));
+  if (error.code == ErrorCode::overloaded) reply.headers.emplace_back("Retry-After", "1");
+  return reply;
+}
+
+Reply error_reply(int status, std::string_view error, std::string_view reason) {
+  Reply reply;
+  reply.status = status;
+  reply.body = "{\"error\":";
+  append_text(reply.body, error);
+  reply.body += ",\"reason\":";
+  append_text(reply.body, reason);
+  reply.body += "}\n";
+  return reply;
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,173 @@
+#include "api/couch/router.h"
+
+#include <algorithm>
+#include <cassert>
+#include <span>
+
+namespace octavo::api::couch {
+
+namespace {
+
+constexpr std::size_t kMethodCount = static_cast<std::size_t>(Method::other) + 1;
+constexpr std::size_t kParametersMax = 8;
+
+std::size_t slot(Method method) { return static_cast<std::size_t>(method); }
+
+bool is_parameter(std::string_view segment) { return segment.starts_with('{') && segment.ends_with('}'); }
+
+std::vector<std::string_view> split_pattern(std::string_view pattern) {
+  std::vector<std::string_view> parts;
+  pattern.remove_prefix(1);
+  while (!pattern.empty()) {
+    const auto end = pattern.find('/');
+    parts.push_back(pattern.substr(0, end));
+    pattern = end == std::string_view::npos ? std::string_view{} : pattern.substr(end + 1);
+  }
+  return parts;
+}
+
+std::string join(std::span<const std::string> segments) {
+  std::string joined;
+  for (const auto& segment : segments) {
+    if (&segment != segments.data()) joined += '/';
+    joined += segment;
+  }
+  return joined;
+}
+
+}  // namespace
+
+struct Router::Node {
+  std::vector<std::pair<std::string_view, std::unique_ptr<Node>>> literals;  // few per node: a scan beats a hash
+  std::unique_ptr<Node> parameter;
+  std::string_view parameter_name;
+  std::unique_ptr<Node> rest;
+  std::string_view rest_name;
+  std::array<const Route*, kMethodCount> routes{};
+
+  bool is_end() const {
+    return std::ranges::any_of(routes, [](const Route* route) { return route != nullptr; });
+  }
+
+  const Node* literal(std::string_view segment) const {
+    for (const auto& [name, node] : literals) {
+      if (name == segment) return node.get();
+    }
+    return nullptr;
+  }
+};
+
+// One attempt to match: the parameters as ranges of segments, so that a wrong turn costs nothing.
+struct Router::Walk {
+  struct Capture {
+    std::string_view name;
+    std::span<const std::string> segments;
+  };
+
+  std::span<const std::string> segments;
+  bool two_part_ids;  // `_design/x` and `_local/x` fill one parameter
+  std::array<Capture, kParametersMax> captures{};
+  std::size_t captured = 0;
+
+  const Node* descend(const Node& node, std::size_t position) {
+    if (position == segments.size()) return node.is_end() ? &node : nullptr;
+    const auto& segment = segments[position];
+    const bool two_parts = two_part_ids && position == 1 && segments.size() > 2;
+    if (!two_parts) {
+      if (const auto* next = node.literal(segment)) {
+        if (const auto* found = descend(*next, position + 1)) return found;
+      }
+    }
+    if (node.parameter) {
+      const std::size_t width = two_parts ? 2 : 1;
+      captures[captured++] = {node.parameter_name, segments.subspan(position, width)};
+      if (const auto* found = descend(*node.parameter, position + width)) return found;
+      --captured;
+    }
+    if (node.rest) {
+      captures[captured++] = {node.rest_name, segments.subspan(position)};
+      return node.rest.get();
+    }
+    return nullptr;
+  }
+};
+
+Router::Router(RouteList routes) : routes_(std::move(routes)), root_(std::make_unique<Node>()) {
+  for (const auto& route : routes_) add(route);
+}
+
+Router::~Router() = default;
+
+void Router::add(const Route& route) {
+  auto* node = root_.get();
+  for (const auto part : split_pattern(route.pattern)) {
+    if (is_parameter(part)) {
+      auto name = part.substr(1, part.size() - 2);
+      const bool rest = name.ends_with('*');
+      if (rest) name.remove_suffix(1);
+      auto& child = rest ? node->rest : node->parameter;
+      auto& child_name = rest ? node->rest_name : node->parameter_name;
+      if (!child) child = std::make_unique<Node>();
+      assert(child_name.empty() || child_name == name);
+      child_name = name;
+      node = child.get();
+      continue;
+    }
+    auto found = std::ranges::find(node->literals, part, &decltype(node->literals)::value_type::first);
+    if (found == node->literals.end()) {
+      node->literals.emplace_back(part, std::make_unique<Node>());
+      found = std::prev(node->literals.end());
+    }
+    node = found->second.get();
+  }
+  assert(node->routes[slot(route.method)] == nullptr);
+  node->routes[slot(route.method)] = &route;
+}
+
+Router::Match Router::match(Method method, const std::vector<std::string>& segments) const {
+  Walk walk{.segments = segments, .two_part_ids = false};
+  // Not below the server's own paths: `/_node/_local/…` names no document.
+  const bool two_parts = segments.size() > 2 && (segments[1] == "_design" || segments[1] == "_local") &&
+                         root_->literal(segments[0]) == nullptr;
+  const auto* node = root_.get();
+  if (two_parts) {
+    // A pattern that says more than `{docid}/{attachment*}` about such a path wins.
+    node = nullptr;
+    if (const auto* database = root_->parameter.get()) {
+      if (const auto* prefix = database->literal(segments[1])) {
+        walk.captures[walk.captured++] = {root_->parameter_name, walk.segments.subspan(0, 1)};
+        node = walk.descend(*prefix, 2);
+      }
+    }
+    if (node == nullptr) {
+      walk = Walk{.segments = segments, .two_part_ids = true};
+      node = walk.descend(*root_, 0);
+    }
+  } else {
+    node = walk.descend(*root_, 0);
+  }
+
+  Match match;
+  if (node == nullptr) return match;
+  match.route = node->routes[slot(method == Method::head ? Method::get : method)];
+  if (match.route == nullptr) {
+    // CouchDB's order: by name, COPY last.
+    constexpr std::array kShown{Method::del, Method::get, Method::post, Method::put, Method::copy};
+    for (const auto shown : kShown) {
+      if (node->routes[slot(shown)] == nullptr) continue;
+      if (!match.allowed_methods.empty()) match.allowed_methods += ',';
+      match.allowed_methods += to_string(shown);
+      if (shown == Method::get) match.allowed_methods += ",HEAD";
+    }
+    return match;
+  }
+  match.parameters.reserve(walk.captured);
+  for (std::size_t i = 0; i < walk.captured; ++i) {
+    const auto& capture = walk.captures[i];
+    match.parameters.emplace_back(capture.name,
+                                  capture.segments.size() == 1 ? capture.segments.front() : join(capture.segments));
+  }
+  return match;
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,123 @@
+#include "api/crypto/base64.h"
+
+#include <array>
+#include <cstdint>
+
+namespace octavo::api::crypto {
+
+namespace {
+
+constexpr std::string_view standard_alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view url_alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+constexpr std::uint8_t foreign = 0xff;
+
+using ReverseTable = std::array<std::uint8_t, 256>;
+
+constexpr ReverseTable reverse(std::string_view alphabet) {
+  ReverseTable table{};
+  table.fill(foreign);
+  for (std::size_t i = 0; i < alphabet.size(); ++i) {
+    table[static_cast<unsigned char>(alphabet[i])] = static_cast<std::uint8_t>(i);
+  }
+  return table;
+}
+
+constexpr ReverseTable standard_reverse = reverse(standard_alphabet);
+constexpr ReverseTable url_reverse = reverse(url_alphabet);
+
+std::string encode(std::string_view bytes, std::string_view alphabet, bool pad) {
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t group = 0;
+    for (std::size_t j = 0; j < 3; ++j) {
+      group = group << 8 | (j < count ? static_cast<unsigned char>(bytes[i + j]) : 0U);
+    }
+    for (std::size_t j = 0; j < 4; ++j) {
+      if (j <= count) {
+        out.push_back(alphabet[group >> (18 - 6 * j) & 63]);
+      } else if (pad) {
+        out.push_back('=');
+      }
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> decode(std::string_view text, const ReverseTable& table) {
+  if (text.ends_with('=')) {
+    if (text.size() % 4 != 0) return std::nullopt;
+    text.remove_suffix(1);
+    if (text.ends_with('=')) text.remove_suffix(1);
+  }
+  if (text.size() % 4 == 1) return std::nullopt;
+  std::string out;
+  out.reserve(text.size() / 4 * 3 + 2);
+  std::uint32_t bits = 0;
+  unsigned bit_count = 0;
+  for (const char c : text) {
+    const std::uint8_t value = table[static_cast<unsigned char>(c)];
+    if (value == foreign) return std::nullopt;
+    bits = bits << 6 | value;
+    bit_count += 6;
+    if (bit_count >= 8) {
+      bit_count -= 8;
+      out.push_back(static_cast<char>(bits >> bit_count & 0xff));
+    }
+  }
+  // Spare bits that are set would give one value two spellings: two different session cookies would verify alike.
+  if ((bits & ((1U << bit_count) - 1)) != 0) return std::nullopt;
+  return out;
+}
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+std::string base64_encode(std::string_view bytes) {
+  return encode(bytes, standard_alphabet, true);
+}
+
+std::optional<std::string> base64_decode(std::string_view text) {
+  return decode(text, standard_reverse);
+}
+
+std::string base64url_encode(std::string_view bytes) {
+  return encode(bytes, url_alphabet, false);
+}
+
+std::optional<std::string> base64url_decode(std::string_view text) {
+  return decode(text, url_reverse);
+}
+
+std::string hex_encode(std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (const char c : bytes) {
+    out.push_back(digits[static_cast<unsigned char>(c) >> 4]);
+    out.push_back(digits[static_cast<unsigned char>(c) & 15]);
+  }
+  return out;
+}
+
+std::optional<std::string> hex_decode(std::string_view text) {
+  if (text.size() % 2 != 0) return std::nullopt;
+  std::string out;
+  out.reserve(text.size() / 2);
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    const int high = hex_value(text[i]);
+    const int low = hex_value(text[i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out.push_back(static_cast<char>(high << 4 | low));
+  }
+  return out;
+}
+
+}  // namespace octavo::api::crypto

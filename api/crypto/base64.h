@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// RFC 4648. Decoders take untrusted text: nullopt for a foreign character, an impossible length or non-zero spare bits.
+namespace octavo::api::crypto {
+
+std::string base64_encode(std::string_view bytes);
+/// Padding may be missing, but not wrong.
+std::optional<std::string> base64_decode(std::string_view text);
+
+/// With `-` and `_`, without padding (JWT, session cookies).
+std::string base64url_encode(std::string_view bytes);
+/// Padding may be missing, but not wrong.
+std::optional<std::string> base64url_decode(std::string_view text);
+
+std::string hex_encode(std::string_view bytes);
+/// Either case. nullopt for an odd length or a foreign character.
+std::optional<std::string> hex_decode(std::string_view text);
+
+}  // namespace octavo::api::crypto

@@ -1,0 +1,167 @@
+#include "api/crypto/hash.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+
+namespace octavo::api::crypto {
+
+namespace {
+
+struct FreeContext {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
+using Context = std::unique_ptr<EVP_MD_CTX, FreeContext>;
+
+struct FreeDigest {
+  void operator()(EVP_MD* digest) const { EVP_MD_free(digest); }
+};
+
+const EVP_MD* openssl_digest(Digest digest) {
+  switch (digest) {
+    case Digest::sha1:
+      return EVP_sha1();
+    case Digest::sha224:
+      return EVP_sha224();
+    case Digest::sha256:
+      return EVP_sha256();
+    case Digest::sha384:
+      return EVP_sha384();
+    case Digest::sha512:
+      return EVP_sha512();
+  }
+  return EVP_sha256();
+}
+
+const unsigned char* bytes_of(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
+void require(bool ok) {
+  if (!ok) throw std::bad_alloc();
+}
+
+}  // namespace
+
+std::optional<Digest> digest_from_name(std::string_view name) {
+  if (name == "sha") return Digest::sha1;
+  if (name == "sha224") return Digest::sha224;
+  if (name == "sha256") return Digest::sha256;
+  if (name == "sha384") return Digest::sha384;
+  if (name == "sha512") return Digest::sha512;
+  return std::nullopt;
+}
+
+std::string_view digest_name(Digest digest) {
+  switch (digest) {
+    case Digest::sha1:
+      return "sha";
+    case Digest::sha224:
+      return "sha224";
+    case Digest::sha256:
+      return "sha256";
+    case Digest::sha384:
+      return "sha384";
+    case Digest::sha512:
+      return "sha512";
+  }
+  return "";
+}
+
+std::size_t digest_bytes(Digest digest) {
+  return static_cast<std::size_t>(EVP_MD_get_size(openssl_digest(digest)));
+}
+
+std::string hash(Digest digest, std::string_view bytes) {
+  std::string out(digest_bytes(digest), '\0');
+  unsigned size = 0;
+  require(EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(out.data()), &size,
+                     openssl_digest(digest), nullptr) == 1);
+  return out;
+}
+
+std::string hmac(Digest digest, std::string_view key, std::string_view message) {
+  std::string out(digest_bytes(digest), '\0');
+  unsigned size = 0;
+  // A null key pointer would mean "the key of before" to OpenSSL.
+  const char* key_data = key.empty() ? "" : key.data();
+  require(HMAC(openssl_digest(digest), key_data, static_cast<int>(key.size()), bytes_of(message), message.size(),
+               reinterpret_cast<unsigned char*>(out.data()), &size) != nullptr);
+  return out;
+}
+
+std::string pbkdf2(Digest digest, std::string_view password, std::string_view salt, std::uint32_t iterations,
+                   std::size_t key_bytes) {
+  std::string out(key_bytes, '\0');
+  const auto rounds = std::clamp<std::uint32_t>(iterations, 1, std::numeric_limits<int>::max());
+  require(PKCS5_PBKDF2_HMAC(password.empty() ? "" : password.data(), static_cast<int>(password.size()), bytes_of(salt),
+                            static_cast<int>(salt.size()), static_cast<int>(rounds), openssl_digest(digest),
+                            static_cast<int>(key_bytes), reinterpret_cast<unsigned char*>(out.data())) == 1);
+  return out;
+}
+
+bool constant_time_equal(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::string random_bytes(std::size_t count) {
+  std::string out(count, '\0');
+  require(RAND_bytes(reinterpret_cast<unsigned char*>(out.data()), static_cast<int>(count)) == 1);
+  return out;
+}
+
+// The two halves of HMAC, each with its padded key already absorbed; a message starts from copies of them.
+struct KeyedHash::Contexts {
+  std::unique_ptr<EVP_MD, FreeDigest> digest;
+  Context inner;
+  Context outer;
+};
+
+KeyedHash::KeyedHash(std::string_view key) : contexts_(std::make_unique<Contexts>()) {
+  constexpr std::size_t block_bytes = 64;
+  // Fetched once: EVP_sha256() would be looked up again, under a lock all threads share, at each use.
+  contexts_->digest.reset(EVP_MD_fetch(nullptr, "SHA256", nullptr));
+  contexts_->inner.reset(EVP_MD_CTX_new());
+  contexts_->outer.reset(EVP_MD_CTX_new());
+  require(contexts_->digest && contexts_->inner && contexts_->outer);
+
+  std::string block = key.size() > block_bytes ? hash(Digest::sha256, key) : std::string(key);
+  block.resize(block_bytes, '\0');
+  const auto absorb = [&](const Context& context, char pad) {
+    std::string padded = block;
+    for (char& c : padded) c = static_cast<char>(c ^ pad);
+    require(EVP_DigestInit_ex2(context.get(), contexts_->digest.get(), nullptr) == 1);
+    require(EVP_DigestUpdate(context.get(), padded.data(), padded.size()) == 1);
+  };
+  absorb(contexts_->inner, 0x36);
+  absorb(contexts_->outer, 0x5c);
+}
+
+KeyedHash::~KeyedHash() = default;
+KeyedHash::KeyedHash(KeyedHash&&) noexcept = default;
+KeyedHash& KeyedHash::operator=(KeyedHash&&) noexcept = default;
+
+KeyedHash::Value KeyedHash::operator()(std::initializer_list<std::string_view> parts) const {
+  const Context context(EVP_MD_CTX_new());
+  require(context && EVP_MD_CTX_copy_ex(context.get(), contexts_->inner.get()) == 1);
+  for (const std::string_view part : parts) {
+    std::array<unsigned char, 8> size{};
+    for (std::size_t i = 0; i < size.size(); ++i) size[i] = static_cast<unsigned char>(part.size() >> (8 * i));
+    require(EVP_DigestUpdate(context.get(), size.data(), size.size()) == 1);
+    require(EVP_DigestUpdate(context.get(), part.data(), part.size()) == 1);
+  }
+  Value value{};
+  auto* out = reinterpret_cast<unsigned char*>(value.data());
+  require(EVP_DigestFinal_ex(context.get(), out, nullptr) == 1);
+  require(EVP_MD_CTX_copy_ex(context.get(), contexts_->outer.get()) == 1);
+  require(EVP_DigestUpdate(context.get(), out, value.size()) == 1);
+  require(EVP_DigestFinal_ex(context.get(), out, nullptr) == 1);
+  return value;
+}
+
+}  // namespace octavo::api::crypto

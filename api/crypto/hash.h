@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// What authentication needs of OpenSSL, in values. All functions are thread-safe; failures of OpenSSL itself (out of
+/// memory) end the process by std::bad_alloc, as no caller could go on.
+namespace octavo::api::crypto {
+
+enum class Digest : std::uint8_t { sha1, sha224, sha256, sha384, sha512 };
+
+/// CouchDB's names in `pbkdf2_prf`: sha, sha224, sha256, sha384, sha512.
+std::optional<Digest> digest_from_name(std::string_view name);
+std::string_view digest_name(Digest digest);
+std::size_t digest_bytes(Digest digest);
+
+/// Plain digest, as raw bytes. For the legacy "simple" password scheme.
+std::string hash(Digest digest, std::string_view bytes);
+
+/// RFC 2104, as raw bytes.
+std::string hmac(Digest digest, std::string_view key, std::string_view message);
+
+/// RFC 8018, as raw bytes. Slow on purpose (50,000 rounds ≈ 20 ms): for worker threads. `iterations` at least 1.
+std::string pbkdf2(Digest digest, std::string_view password, std::string_view salt, std::uint32_t iterations,
+                   std::size_t key_bytes);
+
+/// Takes as long for equal texts as for different ones of the same length.
+bool constant_time_equal(std::string_view a, std::string_view b);
+
+/// From the operating system's generator.
+std::string random_bytes(std::size_t count);
+
+/// HMAC-SHA-256 under one key, made for the request path: the key is absorbed once, and no lock of OpenSSL's is taken.
+/// Thread-safe. About 0.5 µs for a short message.
+class KeyedHash {
+ public:
+  using Value = std::array<char, 32>;
+
+  explicit KeyedHash(std::string_view key);
+  ~KeyedHash();
+  KeyedHash(KeyedHash&&) noexcept;
+  KeyedHash& operator=(KeyedHash&&) noexcept;
+
+  /// MAC of the parts, each preceded by its length, so that no two lists of parts look alike.
+  Value operator()(std::initializer_list<std::string_view> parts) const;
+
+ private:
+  struct Contexts;
+  std::unique_ptr<Contexts> contexts_;
+};
+
+}  // namespace octavo::api::crypto

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/http/request.h"
+
+namespace prometheus {
+struct MetricFamily;
+}
+
+namespace octavo::api {
+
+/// Why the server gave up waiting for a client.
+enum class TimeoutKind : std::uint8_t { handshake, head, body, idle, send };
+inline constexpr std::size_t timeout_kinds = 5;
+inline constexpr std::size_t method_kinds = 9;
+
+/// Upper bounds of the latency histogram's buckets; one more bucket takes what is slower.
+inline constexpr std::array<std::chrono::microseconds, 17> latency_bounds_us{
+    std::chrono::microseconds{50},        std::chrono::microseconds{100},       std::chrono::microseconds{250},
+    std::chrono::microseconds{500},       std::chrono::microseconds{1'000},     std::chrono::microseconds{2'500},
+    std::chrono::microseconds{5'000},     std::chrono::microseconds{10'000},    std::chrono::microseconds{25'000},
+    std::chrono::microseconds{50'000},    std::chrono::microseconds{100'000},   std::chrono::microseconds{250'000},
+    std::chrono::microseconds{500'000},   std::chrono::microseconds{1'000'000}, std::chrono::microseconds{2'500'000},
+    std::chrono::microseconds{5'000'000}, std::chrono::microseconds{10'000'000}};
+
+/// A number that one thread changes and any thread reads: no locked instruction, no shared cache line.
+class OwnedCounter {
+ public:
+  void add(std::uint64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  void subtract(std::uint64_t n) {
+    value_.store(value_.load(std::memory_order_relaxed) - n, std::memory_order_relaxed);
+  }
+  std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// The counts at one moment, summed over all I/O threads. Each number is exact; together they are not one instant.
+struct HttpSnapshot {
+  std::array<std::uint64_t, method_kinds> requests_by_method{};               ///< index: Method
+  std::array<std::uint64_t, 600> replies_by_status{};                         ///< index: status code
+  std::array<std::uint64_t, latency_bounds_us.size() + 1> latency_buckets{};  ///< not cumulative
+  std::uint64_t requests = 0;
+  std::uint64_t latency_sum_us = 0;
+  std::uint64_t bytes_received = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t connections_open = 0;
+  std::uint64_t connections_accepted = 0;
+  std::uint64_t connections_rejected = 0;
+  std::uint64_t requests_in_flight = 0;  ///< without streams
+  std::uint64_t streams_open = 0;
+  std::uint64_t requests_rejected = 0;                  ///< answered 503 because of requests_in_flight_max
+  std::array<std::uint64_t, timeout_kinds> timeouts{};  ///< index: TimeoutKind
+  std::chrono::seconds uptime_s{0};
+};
+
+/// What the HTTP side counts, one shard per I/O thread.
+///
+/// shard(i) is written by I/O thread i only; snapshot() and render_prometheus() may be called on any thread at any
+/// time. Counting a request costs a few plain stores.
+class HttpMetrics {
+ public:
+  struct alignas(64) Shard {
+    std::array<OwnedCounter, method_kinds> requests_by_method;
+    std::array<OwnedCounter, 600> replies_by_status;
+    std::array<OwnedCounter, latency_bounds_us.size() + 1> latency_buckets;
+    OwnedCounter latency_sum_us;
+    OwnedCounter bytes_received;
+    OwnedCounter bytes_sent;
+    OwnedCounter connections_open;
+    OwnedCounter connections_accepted;
+    OwnedCounter connections_rejected;
+    OwnedCounter requests_in_flight;
+    OwnedCounter streams_open;
+    OwnedCounter requests_rejected;
+    std::array<OwnedCounter, timeout_kinds> timeouts;
+
+    /// One finished request. Streams count with the time to their head, as the rest of their life is not latency.
+    void count_reply(Method method, int status, std::chrono::microseconds latency);
+  };
+
+  /// Adds families of its own at scrape time; called on the scraping thread, must be thread-safe.
+  using Collector = std::function<void(std::vector<prometheus::MetricFamily>&)>;
+
+  explicit HttpMetrics(std::size_t threads);
+  ~HttpMetrics();
+
+  std::size_t threads() const { return shards_.size(); }
+  Shard& shard(std::size_t thread) { return *shards_[thread]; }
+  const Shard& shard(std::size_t thread) const { return *shards_[thread]; }
+  HttpSnapshot snapshot() const;
+
+  /// Lets the engine show its numbers beside these. The collector lives until this object ends.
+  void add_collector(Collector collector);
+  /// Everything in the Prometheus text format, version 0.0.4 (content type: prometheus_content_type).
+  std::string render_prometheus() const;
+
+ private:
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  mutable std::mutex collectors_mutex_;
+  std::vector<Collector> collectors_;
+};
+
+inline constexpr std::string_view prometheus_content_type = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Name of a timeout in metrics and logs: "handshake", "head", "body", "idle", "send".
+std::string_view to_string(TimeoutKind kind);
+
+}  // namespace octavo::api

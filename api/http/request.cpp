@@ -1,0 +1,137 @@
+#include "api/http/request.h"
+
+#include <algorithm>
+#include <array>
+
+namespace octavo::api {
+namespace {
+
+constexpr int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// Decodes into `out`, reusing its capacity: a keep-alive connection decodes every request into the same strings.
+bool decode_into(std::string_view text, bool plus_is_space, std::string& out) {
+  if (text.find('%') == std::string_view::npos && (!plus_is_space || text.find('+') == std::string_view::npos)) {
+    out.assign(text);
+    return true;
+  }
+  out.clear();
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '%') {
+      if (i + 2 >= text.size()) return false;
+      const int high = hex_value(text[i + 1]);
+      const int low = hex_value(text[i + 2]);
+      if (high < 0 || low < 0) return false;
+      out.push_back(static_cast<char>(high * 16 + low));
+      i += 2;
+    } else if (c == '+' && plus_is_space) {
+      out.push_back(' ');
+    } else {
+      out.push_back(c);
+    }
+  }
+  return true;
+}
+
+bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7f;
+}
+
+// The next element of `list`, growing it when there is none: elements keep their capacity from request to request.
+template <class T>
+T& next_element(std::vector<T>& list, std::size_t& used) {
+  if (used == list.size()) list.emplace_back();
+  return list[used++];
+}
+
+bool parse_path(std::string_view path, std::vector<std::string>& segments) {
+  std::size_t used = 0;
+  path.remove_prefix(1);
+  while (!path.empty()) {
+    const auto slash = path.find('/');
+    if (!decode_into(path.substr(0, slash), false, next_element(segments, used))) return false;
+    if (slash == std::string_view::npos) break;
+    path.remove_prefix(slash + 1);
+  }
+  segments.resize(used);
+  return true;
+}
+
+bool parse_query(std::string_view text, std::vector<QueryParameter>& parameters) {
+  std::size_t used = 0;
+  while (!text.empty()) {
+    const auto ampersand = text.find('&');
+    const auto pair = text.substr(0, ampersand);
+    if (!pair.empty()) {
+      const auto equals = pair.find('=');
+      auto& parameter = next_element(parameters, used);
+      if (!decode_into(pair.substr(0, equals), true, parameter.name)) return false;
+      const auto value = equals == std::string_view::npos ? std::string_view{} : pair.substr(equals + 1);
+      if (!decode_into(value, true, parameter.value)) return false;
+    }
+    if (ampersand == std::string_view::npos) break;
+    text.remove_prefix(ampersand + 1);
+  }
+  parameters.resize(used);
+  return true;
+}
+
+}  // namespace
+
+std::string_view to_string(Method method) {
+  static constexpr std::array<std::string_view, 9> names{"GET",  "HEAD",    "POST",  "PUT",  "DELETE",
+                                                         "COPY", "OPTIONS", "PATCH", "OTHER"};
+  return names[static_cast<std::size_t>(method)];
+}
+
+std::optional<std::string_view> Request::parameter(std::string_view name) const {
+  const auto found = std::find_if(query.rbegin(), query.rend(), [&](const auto& one) { return one.name == name; });
+  if (found == query.rend()) return std::nullopt;
+  return found->value;
+}
+
+bool parse_target(std::string_view target, Request& request) {
+  if (target.empty() || target.front() != '/') return false;
+  if (std::any_of(target.begin(), target.end(), is_control)) return false;
+  // A fragment is never sent by a correct client, but one that does means the resource before it.
+  const auto without_fragment = target.substr(0, target.find('#'));
+  const auto question = without_fragment.find('?');
+  request.target = target;
+  request.raw_path = without_fragment.substr(0, question);
+  const auto query = question == std::string_view::npos ? std::string_view{} : without_fragment.substr(question + 1);
+  return parse_path(request.raw_path, request.segments) && parse_query(query, request.query);
+}
+
+std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space) {
+  std::string out;
+  if (!decode_into(text, plus_is_space, out)) return std::nullopt;
+  return out;
+}
+
+std::string percent_encode(std::string_view text) {
+  static constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                            c == '.' || c == '_' || c == '~';
+    if (unreserved) {
+      out.push_back(c);
+    } else {
+      out.push_back('%');
+      out.push_back(digits[byte >> 4]);
+      out.push_back(digits[byte & 15]);
+    }
+  }
+  return out;
+}
+
+}  // namespace octavo::api

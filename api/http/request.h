@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace octavo::api {
+
+enum class Method : std::uint8_t { get, head, post, put, del, copy, options, patch, other };
+
+/// Name of the method as it stands in a request line.
+std::string_view to_string(Method method);
+
+/// The header fields of a request, as the connection holds them. Lookup ignores case; absent and empty differ.
+class HeaderSource {
+ public:
+  virtual ~HeaderSource() = default;
+  virtual std::optional<std::string_view> find(std::string_view name) const = 0;
+};
+
+/// One decoded `name=value` of the query string, in the order sent.
+struct QueryParameter {
+  std::string name;
+  std::string value;
+};
+
+/// One HTTP request, whole: the body is complete, de-chunked and decompressed, within the configured limit.
+/// Owned by the connection, which keeps it alive until the reply has been sent; not thread-safe.
+struct Request {
+  Method method = Method::get;       ///< HEAD stays `head` here; the router serves it by the GET handler
+  std::string_view target;           ///< the request target as sent: `/db%2Fx/id?rev=1-a`
+  std::string_view raw_path;         ///< target up to `?`, still percent-encoded
+  std::vector<std::string> segments; ///< path segments, percent-decoded one by one, so `%2F` stays inside its segment
+  std::vector<QueryParameter> query; ///< query string, percent-decoded, `+` as space
+  const HeaderSource* headers = nullptr;
+  std::string_view body;
+  std::string request_id;            ///< from `X-Request-Id`/`X-Couch-Request-ID`-like header if well formed, else generated
+  std::string peer_address;          ///< without port
+  bool tls = false;
+
+  std::optional<std::string_view> header(std::string_view name) const { return headers ? headers->find(name) : std::nullopt; }
+  /// The last value of a query parameter: a repeated parameter means its last value.
+  std::optional<std::string_view> parameter(std::string_view name) const;
+};
+
+/// Splits and decodes a request target into `raw_path`, `segments` and `query` of `request`.
+/// Returns false for malformed percent-encoding, a control character, or a target that does not start with `/`.
+/// A trailing slash yields no empty last segment; doubled slashes yield empty segments.
+bool parse_target(std::string_view target, Request& request);
+
+/// Percent-decodes; nullopt for malformed input. `plus_is_space` is for query strings only.
+std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space);
+/// Percent-encodes all but unreserved characters (RFC 3986 §2.3).
+std::string percent_encode(std::string_view text);
+
+}  // namespace octavo::api

@@ -1,0 +1,254 @@
+#include "config/setting_table.h"
+
+namespace octavo::config {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t KiB = 1ULL << 10;
+constexpr std::uint64_t MiB = 1ULL << 20;
+constexpr std::uint64_t GiB = 1ULL << 30;
+constexpr std::uint64_t TiB = 1ULL << 40;
+
+struct Range {
+  std::uint64_t min;
+  std::uint64_t max;
+};
+
+constexpr Range between(std::chrono::milliseconds min, std::chrono::milliseconds max) {
+  return {static_cast<std::uint64_t>(min.count()), static_cast<std::uint64_t>(max.count())};
+}
+
+// One function per type, so that a row cannot give a range to a text or forget one for a number.
+
+Setting boolean(std::string_view section, std::string_view key, Member member, std::string_view description) {
+  return {.section = section, .key = key, .member = member, .type = ValueType::boolean, .description = description};
+}
+
+Setting ranged(ValueType type, std::string_view section, std::string_view key, Member member, Range range,
+               std::string_view description) {
+  return {.section = section,
+          .key = key,
+          .member = member,
+          .type = type,
+          .description = description,
+          .min = range.min,
+          .max = range.max};
+}
+
+Setting number(std::string_view section, std::string_view key, Member member, Range range,
+               std::string_view description) {
+  return ranged(ValueType::number, section, key, member, range, description);
+}
+
+Setting size(std::string_view section, std::string_view key, Member member, Range range, std::string_view description) {
+  return ranged(ValueType::size, section, key, member, range, description);
+}
+
+Setting duration(std::string_view section, std::string_view key, Member member, Range range,
+                 std::string_view description) {
+  return ranged(ValueType::duration, section, key, member, range, description);
+}
+
+Setting text(std::string_view section, std::string_view key, Member member, std::string_view description) {
+  return {.section = section, .key = key, .member = member, .type = ValueType::text, .description = description};
+}
+
+Setting path(std::string_view section, std::string_view key, Member member, std::string_view description) {
+  return {.section = section, .key = key, .member = member, .type = ValueType::path, .description = description};
+}
+
+Setting choice(std::string_view section, std::string_view key, Member member, std::vector<std::string_view> choices,
+               std::string_view description) {
+  return {.section = section,
+          .key = key,
+          .member = member,
+          .type = ValueType::choice,
+          .description = description,
+          .choices = std::move(choices)};
+}
+
+Setting list(std::string_view section, std::string_view key, Member member, std::string_view description) {
+  return {.section = section, .key = key, .member = member, .type = ValueType::list, .description = description};
+}
+
+Setting table(std::string_view section, Member member, std::string_view description) {
+  return {.section = section,
+          .key = "",
+          .member = member,
+          .type = ValueType::table,
+          .description = description,
+          .secret = true};
+}
+
+Setting secret(Setting setting, std::string_view couchdb_variable = "") {
+  setting.secret = true;
+  setting.couchdb_variable = couchdb_variable;
+  return setting;
+}
+
+Setting not_in_file(Setting setting) {
+  setting.in_file = false;
+  return setting;
+}
+
+Setting admin_user() {
+  auto setting = not_in_file(text("auth", "admin_user", &Draft::admin_user, "Name of one more admin"));
+  setting.couchdb_variable = "COUCHDB_USER";
+  return setting;
+}
+
+std::vector<Setting> make_table() {
+  return {
+      path("server", "data_dir", &Draft::data_dir, "Folder that holds everything stored; created when missing"),
+      text("server", "bind", &Draft::bind, "IP address to listen on; `0.0.0.0` or `::` for every interface"),
+      number("server", "port", &Draft::port, {0, 65'535},
+             "TCP port to listen on; 0 = any free one, see the READY line"),
+      number("server", "io_threads", &Draft::io_threads, {0, 1'024},
+             "Threads that serve connections; 0 = one per core"),
+      number("server", "worker_threads", &Draft::worker_threads, {0, 1'024},
+             "Threads for scans and queries; 0 = one per core"),
+      number("server", "writer_threads", &Draft::writer_threads, {0, 1'024},
+             "Threads that commit; they wait for the disk; 0 = two per core"),
+      duration("server", "shutdown_timeout", &Draft::shutdown_timeout_ms, between(0ms, 1h),
+               "How long running requests may take to finish after SIGTERM"),
+
+      path("tls", "certificate", &Draft::tls_certificate, "PEM file, own certificate first; none = plain HTTP"),
+      path("tls", "key", &Draft::tls_key, "PEM file with the certificate's private key"),
+
+      admin_user(),
+      not_in_file(
+          secret(text("auth", "admin_password", &Draft::admin_password, "Password of that admin"), "COUCHDB_PASSWORD")),
+      boolean("auth", "require_valid_user", &Draft::require_valid_user, "Refuse anonymous requests, but for `/_up`"),
+      boolean("auth", "allow_public_without_auth", &Draft::allow_public_without_auth,
+              "Start on a public address although there is no admin: everybody may do everything"),
+      duration("auth", "session_timeout", &Draft::session_timeout_s, between(1s, 365 * 24h),
+               "How long a cookie session lives"),
+      secret(text("auth", "cookie_secret", &Draft::cookie_secret,
+                  "Signs cookie sessions; none = made at random and kept in the data folder"),
+             "COUCHDB_SECRET"),
+      list("auth", "jwt_required_claims", &Draft::jwt_required_claims, "Claims that a JWT must carry, such as `exp`"),
+      number("auth", "pbkdf2_iterations", &Draft::pbkdf2_iterations, {1'000, 10'000'000},
+             "Work that goes into hashing a new password"),
+
+      table("admins", &Draft::admins, "Admin name = password"),
+      table("jwt_keys", &Draft::jwt_keys,
+            "`\"hs256:kid\"` = base64 secret; `\"rs256:kid\"`, `\"es256:kid\"` = PEM public key"),
+
+      size("http", "request_head_bytes_max", &Draft::request_head_bytes_max, {1 * KiB, 16 * MiB},
+           "Longest request line and headers; beyond: 431"),
+      size("http", "request_body_bytes_max", &Draft::request_body_bytes_max, {1 * KiB, 4 * GiB},
+           "Longest request body, after decompression; beyond: 413"),
+      number("http", "connections_max", &Draft::connections_max, {1, 1'000'000},
+             "Open connections; beyond: new ones wait to be accepted"),
+      number("http", "requests_in_flight_max", &Draft::requests_in_flight_max, {1, 1'000'000},
+             "Requests being answered, idle feed followers aside; beyond: 503 with Retry-After"),
+      duration("http", "header_timeout", &Draft::header_timeout_ms, between(10ms, 1h),
+               "From a request's first byte to the end of its headers"),
+      duration("http", "body_timeout", &Draft::body_timeout_ms, between(10ms, 1h),
+               "Pause allowed inside a request body"),
+      duration("http", "idle_timeout", &Draft::idle_timeout_ms, between(10ms, 24h),
+               "Pause allowed between two requests of a connection"),
+      duration("http", "send_timeout", &Draft::send_timeout_ms, between(10ms, 1h),
+               "How long a client may read nothing of a reply"),
+      size("http", "compression_bytes_min", &Draft::compression_bytes_min, {0, 1 * GiB},
+           "Replies shorter than this are never compressed"),
+
+      boolean("cors", "enabled", &Draft::cors_enabled, "Answer browsers on other origins"),
+      list("cors", "origins", &Draft::cors_origins, "Origins allowed, such as `https://app.example.com`, or `*`"),
+      boolean("cors", "credentials", &Draft::cors_credentials, "Let those browsers send cookies and passwords"),
+      list("cors", "methods", &Draft::cors_methods, "Methods allowed"),
+      list("cors", "headers", &Draft::cors_headers, "Request headers allowed, beside the usual ones"),
+      duration("cors", "max_age", &Draft::cors_max_age_s, between(0s, 24h), "How long browsers may cache the answer"),
+
+      number("database", "default_q", &Draft::default_q, {1, 1'024},
+             "Physical partitions of a new database whose request does not say `q`"),
+      number("database", "q_max", &Draft::q_max, {1, 1'024}, "Largest `q` that a request may ask for"),
+      size("database", "document_bytes_max", &Draft::document_bytes_max, {1 * KiB, 1 * GiB},
+           "Largest document, attachments aside; beyond: 413"),
+      size("database", "logical_partition_bytes_max", &Draft::logical_partition_bytes_max, {1 * KiB, 1'024 * TiB},
+           "Largest logical partition; beyond: 403"),
+      number("database", "revs_limit", &Draft::revs_limit, {1, 1'000'000},
+             "Revisions remembered per document in a new database"),
+      number("database", "documents_per_bulk_max", &Draft::documents_per_bulk_max, {1, 10'000'000},
+             "Documents in one bulk request; beyond: 413"),
+
+      choice(
+          "storage", "durability", &Draft::durability, {"commit", "relaxed", "ephemeral"},
+          "When a write is acknowledged: after fsync; before it (a power cut may take the last commits); never synced"),
+      number("storage", "open_partitions_max", &Draft::open_partitions_max, {1, 100'000},
+             "Physical partitions kept open; the least used is closed first"),
+      size("storage", "map_bytes_initial", &Draft::map_bytes_initial, {64 * KiB, 1 * TiB},
+           "Address space a new physical partition starts with; it grows by itself"),
+
+      number("query", "find_limit_default", &Draft::find_limit_default, {1, 1'000'000},
+             "Documents that `_find` returns when the request does not say `limit`"),
+      size("query", "sort_bytes_max", &Draft::sort_bytes_max, {64 * KiB, 64 * GiB},
+           "Memory for a sort that no index serves; beyond: `no_usable_index`"),
+
+      choice("log", "level", &Draft::log_level, {"trace", "debug", "info", "warn", "error", "critical", "off"},
+             "Least severe event that is logged"),
+      choice("log", "format", &Draft::log_format, {"text", "json"}, "One line of text, or one JSON object, per event"),
+      boolean("log", "access", &Draft::access_log, "Log every request"),
+      duration("log", "slow_request", &Draft::slow_request_ms, between(0ms, 1h),
+               "Requests that take longer are logged as slow"),
+  };
+}
+
+// The settings people type most go by their bare names: --port, OCTAVO_ADMIN_USER.
+bool has_bare_name(std::string_view section) {
+  return section == "server" || section == "auth";
+}
+
+std::string qualified_name(const Setting& setting, char separator) {
+  std::string name(setting.key);
+  if (!has_bare_name(setting.section)) name = std::string(setting.section) + separator + name;
+  return name;
+}
+
+}  // namespace
+
+std::span<const Setting> setting_table() {
+  static const auto table = make_table();
+  return table;
+}
+
+std::string_view section_description(std::string_view section) {
+  if (section == "server") return "Where to listen and where to store";
+  if (section == "tls") return "HTTPS instead of HTTP";
+  if (section == "auth") return "Who may do what";
+  if (section == "admins") return "Users who may do everything";
+  if (section == "jwt_keys") return "Keys that JSON Web Tokens are checked with";
+  if (section == "http") return "Limits and timeouts of connections and requests";
+  if (section == "cors") return "Browsers on other origins";
+  if (section == "database") return "Limits and defaults of databases";
+  if (section == "storage") return "Durability and open files";
+  if (section == "query") return "Limits and defaults of queries";
+  if (section == "log") return "What is logged, and how";
+  return "";
+}
+
+std::string Setting::toml_name() const {
+  return type == ValueType::table ? std::string(section) : std::string(section) + '.' + std::string(key);
+}
+
+std::string Setting::environment_variable() const {
+  if (type == ValueType::table) return "";
+  std::string name = "OCTAVO_" + qualified_name(*this, '_');
+  for (char& c : name) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return name;
+}
+
+std::string Setting::flag() const {
+  if (type == ValueType::table) return "";
+  std::string name = "--" + qualified_name(*this, '-');
+  for (char& c : name) {
+    if (c == '_') c = '-';
+  }
+  return name;
+}
+
+}  // namespace octavo::config

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace octavo::config {
+
+/// When a write is acknowledged.
+enum class Durability : std::uint8_t {
+  commit,    ///< after fsync (default)
+  relaxed,   ///< data synced, the last commits may be lost on power failure; never corrupts
+  ephemeral  ///< nothing is synced: for tests
+};
+
+enum class LogFormat : std::uint8_t { text, json };
+
+/// Everything that can be set, with its defaults. Filled by load() from file, environment and flags, in that order of
+/// rising precedence. Read-only after start; shared by all threads.
+///
+/// Names, ranges and descriptions for people are in setting_table.cpp: a field without a row there cannot be set.
+struct Settings {
+  // [server]
+  std::filesystem::path data_dir = "data";
+  std::string bind = "127.0.0.1";
+  std::uint16_t port = 5984;         ///< Couch door; 0 = any free port, printed in the READY line
+  std::uint16_t io_threads = 0;      ///< 0 = one per core
+  std::uint16_t worker_threads = 0;  ///< 0 = one per core
+  std::uint16_t writer_threads = 0;  ///< 0 = two per core, at least 2
+  std::chrono::milliseconds shutdown_timeout_ms{5000};
+
+  // [tls]
+  std::filesystem::path tls_certificate;  ///< PEM chain; empty = plain HTTP
+  std::filesystem::path tls_key;
+
+  // [auth]
+  std::map<std::string, std::string> admins;  ///< name → password as configured; only PBKDF2 of it reaches the disk
+  bool require_valid_user = false;
+  bool allow_public_without_auth = false;  ///< serve a bind that is not loopback although there is no admin
+  std::chrono::seconds session_timeout_s{600};
+  std::string cookie_secret;  ///< empty = random, kept in the data folder
+  std::vector<std::string> jwt_required_claims;
+  std::map<std::string, std::string>
+      jwt_keys;  ///< "hs256:kid" → base64 secret; "rs256:kid", "es256:kid" → PEM public key
+  std::uint32_t pbkdf2_iterations = 50'000;
+
+  // [http]
+  std::size_t request_head_bytes_max = 64ULL << 10;
+  std::size_t request_body_bytes_max = 64ULL << 20;
+  std::size_t connections_max = 20'000;
+  std::size_t requests_in_flight_max = 2'000;  ///< beyond: 503 + Retry-After; streaming followers do not count
+  std::chrono::milliseconds header_timeout_ms{10'000};
+  std::chrono::milliseconds body_timeout_ms{60'000};  ///< without progress
+  std::chrono::milliseconds idle_timeout_ms{75'000};
+  std::chrono::milliseconds send_timeout_ms{60'000};  ///< a client that does not read
+  std::size_t compression_bytes_min = 1'400;          ///< replies below this are never compressed
+
+  // [cors]
+  bool cors_enabled = false;
+  std::vector<std::string> cors_origins;
+  bool cors_credentials = false;
+  std::vector<std::string> cors_methods{"GET", "PUT", "POST", "HEAD", "DELETE"};
+  std::vector<std::string> cors_headers;
+  std::chrono::seconds cors_max_age_s{600};
+
+  // [database]
+  std::uint32_t default_q = 1;
+  std::uint32_t q_max = 64;
+  std::size_t document_bytes_max = 8ULL << 20;
+  std::uint64_t logical_partition_bytes_max = 20ULL << 30;
+  std::uint32_t revs_limit = 1000;
+  std::uint32_t documents_per_bulk_max = 100'000;
+
+  // [storage]
+  Durability durability = Durability::commit;
+  std::size_t open_partitions_max = 500;
+  std::uint64_t map_bytes_initial = 16ULL << 20;
+
+  // [query]
+  std::uint32_t find_limit_default = 25;
+  std::size_t sort_bytes_max = 64ULL << 20;  ///< memory for a sort without an index
+
+  // [log]
+  std::string log_level = "info";
+  LogFormat log_format = LogFormat::text;
+  bool access_log = true;
+  std::chrono::milliseconds slow_request_ms{1000};
+
+  bool operator==(const Settings&) const = default;
+};
+
+}  // namespace octavo::config

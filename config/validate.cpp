@@ -1,0 +1,162 @@
+#include "config/validate.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "config/value_text.h"
+
+namespace octavo::config {
+
+namespace {
+
+using Checked = std::expected<void, std::string>;
+using Failure = std::unexpected<std::string>;
+
+using AddressBytes = std::array<unsigned char, 16>;
+
+// As IPv6; an IPv4 address is mapped into ::ffff:0:0/96.
+std::optional<AddressBytes> parse_address(const std::string& text) {
+  AddressBytes bytes{};
+  if (inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1) return bytes;
+  bytes[10] = bytes[11] = 0xff;
+  if (inet_pton(AF_INET, text.c_str(), bytes.data() + 12) == 1) return bytes;
+  return std::nullopt;
+}
+
+bool is_readable_file(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) && std::ifstream(path).good();
+}
+
+Checked check_bind(const Settings& settings) {
+  if (!parse_address(settings.bind)) {
+    return Failure(
+        fmt::format("server.bind: {} is not an IP address; use 127.0.0.1 or ::1 for this machine only, 0.0.0.0 or "
+                    ":: for every interface",
+                    quote(settings.bind)));
+  }
+  if (!is_loopback(settings.bind) && settings.admins.empty() && !settings.allow_public_without_auth) {
+    return Failure(fmt::format(
+        "server.bind: {} can be reached from other machines, but there is no admin: everybody could read and delete "
+        "everything. Do one of these:\n"
+        "  - name an admin: set OCTAVO_ADMIN_USER and OCTAVO_ADMIN_PASSWORD (or COUCHDB_USER and COUCHDB_PASSWORD), or "
+        "add "
+        "an [admins] table to the configuration file\n"
+        "  - listen on this machine only: --bind 127.0.0.1\n"
+        "  - if something in front of the server keeps strangers out: --allow-public-without-auth",
+        settings.bind));
+  }
+  return {};
+}
+
+Checked check_tls(const Settings& settings) {
+  if (settings.tls_certificate.empty() && settings.tls_key.empty()) return {};
+  if (settings.tls_key.empty()) return Failure("tls.certificate is set but tls.key is not: HTTPS needs both");
+  if (settings.tls_certificate.empty()) return Failure("tls.key is set but tls.certificate is not: HTTPS needs both");
+  if (!is_readable_file(settings.tls_certificate)) {
+    return Failure(fmt::format("tls.certificate: cannot read the file {}", settings.tls_certificate.string()));
+  }
+  if (!is_readable_file(settings.tls_key)) {
+    return Failure(fmt::format("tls.key: cannot read the file {}", settings.tls_key.string()));
+  }
+  return {};
+}
+
+Checked check_admins(const Settings& settings) {
+  for (const auto& [name, password] : settings.admins) {
+    if (name.empty()) return Failure("admins: a name is empty");
+    // Basic authentication ends the name at the first colon.
+    if (name.find(':') != std::string::npos) {
+      return Failure(fmt::format("admins: {}: a name cannot hold a colon", quote(name)));
+    }
+    if (std::ranges::any_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
+      return Failure(fmt::format("admins: {}: a name cannot hold control characters", quote(name)));
+    }
+    if (password.empty()) return Failure(fmt::format("admins: the password of {} is empty", quote(name)));
+  }
+  return {};
+}
+
+bool looks_like_base64(std::string_view text) {
+  while (text.ends_with('=')) text.remove_suffix(1);
+  constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_";
+  return !text.empty() && text.find_first_not_of(alphabet) == std::string_view::npos;
+}
+
+Checked check_jwt_keys(const Settings& settings) {
+  for (const auto& [name, key] : settings.jwt_keys) {
+    const bool is_secret = name.starts_with("hs256:");
+    if (!is_secret && !name.starts_with("rs256:") && !name.starts_with("es256:")) {
+      return Failure(fmt::format(
+          "jwt_keys: {}: a name is an algorithm and a key id: \"hs256:kid\", \"rs256:kid\" or \"es256:kid\"",
+          quote(name)));
+    }
+    if (is_secret && !looks_like_base64(key)) {
+      return Failure(fmt::format("jwt_keys: {}: expected a base64 secret", quote(name)));
+    }
+    if (!is_secret && key.find("-----BEGIN PUBLIC KEY-----") == std::string::npos) {
+      return Failure(fmt::format("jwt_keys: {}: expected a PEM public key (-----BEGIN PUBLIC KEY-----)", quote(name)));
+    }
+  }
+  return {};
+}
+
+Checked check_cors(const Settings& settings) {
+  if (settings.cors_enabled && settings.cors_origins.empty()) {
+    return Failure(
+        "cors.enabled: no origin is allowed yet; set cors.origins, for example --cors-origins https://app.example.com");
+  }
+  for (const auto& origin : settings.cors_origins) {
+    if (origin == "*") continue;
+    const auto host = origin.find("://");
+    if (host == std::string::npos || host == 0 || host + 3 == origin.size() ||
+        origin.find('/', host + 3) != std::string::npos) {
+      return Failure(
+          fmt::format("cors.origins: {} is not an origin; expected scheme://host or scheme://host:port with nothing "
+                      "after it, or *",
+                      quote(origin)));
+    }
+  }
+  return {};
+}
+
+Checked check_limits(const Settings& settings) {
+  if (settings.default_q > settings.q_max) {
+    return Failure(
+        fmt::format("database.default_q: {} is more than database.q_max ({})", settings.default_q, settings.q_max));
+  }
+  if (settings.document_bytes_max > settings.request_body_bytes_max) {
+    return Failure(
+        fmt::format("database.document_bytes_max: {} is more than http.request_body_bytes_max ({}), so no request "
+                    "could carry such a document",
+                    format_size(settings.document_bytes_max), format_size(settings.request_body_bytes_max)));
+  }
+  if (settings.data_dir.empty()) return Failure("server.data_dir is empty");
+  return {};
+}
+
+}  // namespace
+
+bool is_loopback(const std::string& address) {
+  const auto bytes = parse_address(address);
+  if (!bytes) return false;
+  constexpr AddressBytes ipv6_loopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  constexpr std::array<unsigned char, 13> ipv4_loopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127};
+  return *bytes == ipv6_loopback || std::equal(ipv4_loopback.begin(), ipv4_loopback.end(), bytes->begin());
+}
+
+Checked validate(const Settings& settings) {
+  for (const auto check : {check_bind, check_tls, check_admins, check_jwt_keys, check_cors, check_limits}) {
+    if (auto checked = check(settings); !checked) return checked;
+  }
+  return {};
+}
+
+}  // namespace octavo::config

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace octavo::config {
+
+/// The project's version as CMake knows it, e.g. "0.1.0".
+std::string_view version();
+
+}  // namespace octavo::config

@@ -1,0 +1,333 @@
+#include "partitioning/database.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <fmt/format.h>
+
+#include "partitioning/engine.h"
+
+namespace octavo::partitioning {
+namespace asio = boost::asio;
+using storage::DocumentWrite;
+using storage::PhysicalPartition;
+
+namespace {
+
+using IoToken = asio::use_awaitable_t<IoExecutor>;
+
+/// Awaits one completion that comes from a writer's thread; resumes on `executor`. `start` is given the function to call
+/// with the result, exactly once, from any thread.
+template <class Result, class Start>
+Task<Result> await_completion(Start start) {
+  const IoExecutor executor = co_await asio::this_coro::executor;
+  auto initiate = [executor, &start](auto handler) {
+    using Handler = decltype(handler);
+    start(std::move_only_function<void(Result)>(
+        [executor, work = asio::make_work_guard(executor), handler = std::make_shared<Handler>(std::move(handler))](
+            Result result) mutable {
+          auto shared_result = std::make_shared<Result>(std::move(result));
+          asio::post(executor, [handler, shared_result] { (*handler)(std::move(*shared_result)); });
+        }));
+  };
+  co_return co_await asio::async_initiate<const IoToken, void(Result)>(std::move(initiate), use_task);
+}
+
+}  // namespace
+
+Database::Database(Engine& engine, storage::DatabaseRecord record)
+    : engine_(engine),
+      record_(std::move(record)),
+      folder_(engine.database_folder(record_.instance_tag)),
+      map_(record_.partition_map),
+      revs_limit_(record_.revs_limit) {
+  const config::Settings& settings = engine.settings();
+  for (std::size_t i = 0; i < record_.partition_map.size(); ++i) {
+    PhysicalPartition::Options options;
+    options.folder = folder_ / record_.partition_map[i].folder;
+    options.ordinal = i;
+    options.durability = settings.durability;
+    options.map_bytes_initial = settings.map_bytes_initial;
+    options.logical_partition_bytes_max = settings.logical_partition_bytes_max;
+    auto partition = std::make_shared<PhysicalPartition>(std::move(options), engine.writers_);
+    partition->set_revs_limit(record_.revs_limit);
+    partitions_.push_back(std::move(partition));
+  }
+}
+
+Database::~Database() { shut_down(); }
+
+Expected<void> Database::open(const ExtensionFactory& extensions) {
+  storage::Sequence last = 0;
+  for (const auto& partition : partitions_) {
+    OCTAVO_TRY(const storage::Snapshot snapshot, partition->snapshot());
+    OCTAVO_TRY(const storage::Sequence partition_last, snapshot.last_sequence());
+    last = std::max(last, partition_last);
+  }
+  sequences_ = std::make_shared<storage::SequenceAllocator>(partitions_.size(), last);
+  OCTAVO_TRY(auto security, engine_.catalog().fact("security", record_.name));
+  if (security) security_.store(std::make_shared<const std::string>(std::move(*security)));
+  for (const auto& partition : partitions_) {
+    // Writes hold the partition, and whoever awaits a write holds the database; what is queued without waiting is drained
+    // by shut_down before the database goes.
+    partition->attach(sequences_, [weak = weak_from_this()](bool design_documents_changed) {
+      if (const auto database = weak.lock()) database->on_commit(design_documents_changed);
+    });
+  }
+  if (extensions) extension_ = extensions(*this);
+  return {};
+}
+
+void Database::on_commit(bool design_documents_changed) {
+  if (extension_) {
+    if (design_documents_changed) extension_->design_documents_changed();
+    extension_->committed();
+  }
+  changes_.notify_all();
+  engine_.updates().record(record_.name, DatabaseUpdates::Kind::updated);
+}
+
+void Database::mark_deleted() {
+  deleted_.store(true, std::memory_order_release);
+  for (const auto& partition : partitions_) partition->retire();
+  changes_.notify_all();
+}
+
+void Database::shut_down() {
+  if (extension_) extension_->shut_down();
+}
+
+std::size_t Database::locate_document(std::string_view document_id) const {
+  return partitions_.size() == 1 ? 0 : map_.locate(hash_position(document_id, record_.partitioned));
+}
+
+std::size_t Database::locate_partition_key(std::string_view partition_key) const {
+  return partitions_.size() == 1 ? 0 : map_.locate(hash_position_of_key(partition_key));
+}
+
+Expected<storage::Snapshot> Database::snapshot(std::size_t physical_partition) const {
+  if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
+  return partitions_[physical_partition]->snapshot();
+}
+
+Expected<storage::Snapshot> Database::snapshot_for_document(std::string_view document_id) const {
+  return snapshot(locate_document(document_id));
+}
+
+Expected<storage::Snapshot> Database::snapshot_for_partition_key(std::string_view partition_key) const {
+  return snapshot(locate_partition_key(partition_key));
+}
+
+void Database::fill_partition_keys(std::vector<DocumentWrite>& writes) const {
+  for (DocumentWrite& write : writes) write.partition_key = partition_key_of(write.id, record_.partitioned);
+}
+
+Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWrite> writes,
+                                                         storage::WriteOptions options) {
+  using Results = PhysicalPartition::DocumentResults;
+  const auto keep_alive = shared_from_this();
+  fill_partition_keys(writes);
+  if (options.atomic) {
+    for (const DocumentWrite& write : writes) {
+      if (write.partition_key != writes.front().partition_key || write.partition_key.empty()) {
+        const Error error{ErrorCode::bad_request, "All documents of an atomic batch must be of one partition.", {}};
+        co_return Results(writes.size(), std::unexpected(error));
+      }
+    }
+  }
+  if (writes.empty()) co_return Results{};
+
+  std::vector<std::size_t> place(writes.size());
+  bool one_place = true;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    place[i] = locate_document(writes[i].id);
+    one_place = one_place && place[i] == place[0];
+  }
+  if (one_place) {
+    PhysicalPartition& partition = *partitions_[place[0]];
+    co_return co_await await_completion<Results>([&](auto done) {
+      // The id moves with its write; short ids live inside the string object, so views into them must be set again.
+      partition.write(std::move(writes), options, std::move(done));
+    });
+  }
+
+  // Scatter by physical partition, gather in the order asked.
+  struct Gather {
+    Results results;
+    std::atomic<std::size_t> missing{0};
+    std::move_only_function<void(Results)> done;
+  };
+  auto gather = std::make_shared<Gather>();
+  gather->results.assign(writes.size(), storage::WrittenDocument{});
+  std::vector<std::vector<DocumentWrite>> parts(partitions_.size());
+  std::vector<std::vector<std::size_t>> positions(partitions_.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    parts[place[i]].push_back(std::move(writes[i]));
+    positions[place[i]].push_back(i);
+  }
+  for (auto& part : parts) {
+    fill_partition_keys(part);
+    if (!part.empty()) gather->missing.fetch_add(1, std::memory_order_relaxed);
+  }
+  co_return co_await await_completion<Results>([&](auto done) {
+    gather->done = std::move(done);
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      if (parts[p].empty()) continue;
+      partitions_[p]->write(std::move(parts[p]), options, [gather, where = std::move(positions[p])](Results part) {
+        for (std::size_t i = 0; i < part.size(); ++i) gather->results[where[i]] = std::move(part[i]);
+        if (gather->missing.fetch_sub(1, std::memory_order_acq_rel) == 1) gather->done(std::move(gather->results));
+      });
+    }
+  });
+}
+
+Expected<void> Database::write_unacknowledged(std::vector<DocumentWrite> writes) {
+  if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
+  for (DocumentWrite& write : writes) {
+    PhysicalPartition& partition = *partitions_[locate_document(write.id)];
+    std::vector<DocumentWrite> one;
+    one.push_back(std::move(write));
+    fill_partition_keys(one);
+    partition.write(std::move(one), {}, [keep_alive = shared_from_this()](const auto&) {});
+  }
+  return {};
+}
+
+Task<Expected<std::uint64_t>> Database::write_local(storage::LocalDocumentWrite write) {
+  const auto keep_alive = shared_from_this();
+  PhysicalPartition& partition = *partitions_[locate_document(write.id)];
+  co_return co_await await_completion<Expected<std::uint64_t>>(
+      [&](auto done) { partition.write_local(std::move(write), std::move(done)); });
+}
+
+Task<Expected<std::vector<std::vector<storage::Revision>>>> Database::purge(std::vector<storage::PurgeRequest> requests) {
+  using Purged = std::vector<std::vector<storage::Revision>>;
+  const auto keep_alive = shared_from_this();
+  Purged purged(requests.size());
+  std::vector<std::vector<storage::PurgeRequest>> parts(partitions_.size());
+  std::vector<std::vector<std::size_t>> positions(partitions_.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::size_t place = locate_document(requests[i].id);
+    parts[place].push_back(std::move(requests[i]));
+    positions[place].push_back(i);
+  }
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (parts[p].empty()) continue;
+    for (auto& request : parts[p]) request.partition_key = partition_key_of(request.id, record_.partitioned);
+    auto part = co_await await_completion<Expected<Purged>>(
+        [&](auto done) { partitions_[p]->purge(std::move(parts[p]), std::move(done)); });
+    if (!part) co_return std::unexpected(part.error());
+    for (std::size_t i = 0; i < part->size(); ++i) purged[positions[p][i]] = std::move((*part)[i]);
+  }
+  co_return purged;
+}
+
+std::string Database::format_sequence(storage::Sequence sequence) const {
+  return fmt::format("{}-{}", sequence, record_.instance_tag);
+}
+
+Expected<storage::Sequence> Database::parse_sequence(std::string_view text) const {
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
+  if (text == "now") return watermark();
+  storage::Sequence sequence = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), sequence);
+  const std::string_view tag = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (error != std::errc{} || (!tag.empty() && (tag.front() != '-' || tag.size() == 1))) {
+    return fail(ErrorCode::bad_request, "Malformed sequence supplied in 'since' parameter.");
+  }
+  // A sequence of another incarnation says nothing here: start again, so that nothing is missed.
+  if (!tag.empty() && tag.substr(1) != record_.instance_tag) return storage::Sequence{0};
+  return sequence;
+}
+
+Task<bool> Database::wait_for_change(storage::Sequence after, std::chrono::steady_clock::time_point deadline) {
+  const auto keep_alive = shared_from_this();
+  while (true) {
+    const std::uint64_t epoch = changes_.epoch();
+    if (watermark() > after) co_return true;
+    if (deleted()) co_return false;
+    const bool notified = co_await changes_.wait(epoch, deadline);
+    if (!notified) co_return watermark() > after;
+  }
+}
+
+Expected<storage::DocumentStatistics> Database::statistics() const {
+  storage::DocumentStatistics sum;
+  for (std::size_t i = 0; i < partitions_.size(); ++i) {
+    OCTAVO_TRY(const storage::Snapshot part, snapshot(i));
+    OCTAVO_TRY(const storage::DocumentStatistics statistics, part.statistics());
+    sum.document_count += statistics.document_count;
+    sum.deleted_count += statistics.deleted_count;
+    sum.external_bytes += statistics.external_bytes;
+  }
+  return sum;
+}
+
+Expected<storage::Environment::Sizes> Database::file_sizes() const {
+  storage::Environment::Sizes sum;
+  for (const auto& partition : partitions_) {
+    OCTAVO_TRY(const storage::Environment::Sizes sizes, partition->environment().sizes());
+    sum.file_bytes += sizes.file_bytes;
+    sum.used_bytes += sizes.used_bytes;
+    sum.map_bytes += sizes.map_bytes;
+  }
+  return sum;
+}
+
+Expected<std::uint64_t> Database::purge_count() const {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < partitions_.size(); ++i) {
+    OCTAVO_TRY(const storage::Snapshot part, snapshot(i));
+    OCTAVO_TRY(const std::uint64_t purged, part.purge_count());
+    count += purged;
+  }
+  return count;
+}
+
+Expected<void> Database::set_revs_limit(std::uint32_t limit) {
+  std::lock_guard<std::mutex> lock(facts_mutex_);
+  storage::DatabaseRecord changed = record_;
+  changed.revs_limit = limit;
+  OCTAVO_TRY_VOID(engine_.catalog().replace(changed));
+  record_.revs_limit = limit;
+  revs_limit_.store(limit, std::memory_order_relaxed);
+  for (const auto& partition : partitions_) partition->set_revs_limit(limit);
+  return {};
+}
+
+std::shared_ptr<const std::string> Database::security() const { return security_.load(std::memory_order_acquire); }
+
+Expected<void> Database::set_security(std::string json) {
+  std::lock_guard<std::mutex> lock(facts_mutex_);
+  if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
+  OCTAVO_TRY_VOID(engine_.catalog().set_fact("security", record_.name, json));
+  security_.store(std::make_shared<const std::string>(std::move(json)), std::memory_order_release);
+  return {};
+}
+
+std::size_t Database::open_environment_count() const {
+  return static_cast<std::size_t>(
+      std::count_if(partitions_.begin(), partitions_.end(), [](const auto& p) { return p->environment().is_open(); }));
+}
+
+std::uint64_t Database::last_used_ms() const {
+  std::uint64_t newest = 0;
+  for (const auto& partition : partitions_) newest = std::max(newest, partition->environment().last_used_ms());
+  return newest;
+}
+
+std::size_t Database::close_idle(std::uint64_t last_used_before_ms) {
+  std::size_t closed = 0;
+  for (const auto& partition : partitions_) {
+    storage::Environment& environment = partition->environment();
+    if (!environment.is_open() || environment.last_used_ms() > last_used_before_ms) continue;
+    if (environment.close_if_idle()) ++closed;
+  }
+  return closed;
+}
+
+}  // namespace octavo::partitioning

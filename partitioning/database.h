@@ -1,0 +1,126 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "partitioning/change_notifier.h"
+#include "partitioning/partition_map.h"
+#include "partitioning/task.h"
+#include "storage/catalog.h"
+#include "storage/physical_partition.h"
+
+namespace octavo::partitioning {
+
+class Database;
+class Engine;
+
+/// What the query layer attaches to an open database: its index manager. Made by the factory given to the Engine.
+class DatabaseExtension {
+ public:
+  virtual ~DatabaseExtension() = default;
+  /// Design documents were written (durably). Any thread; must not block.
+  virtual void design_documents_changed() = 0;
+  /// A group was committed: the feed grew. Writer thread; must not block.
+  virtual void committed() = 0;
+  /// The database is being deleted or the server stops: end background work, wait for it, close files. Idempotent.
+  virtual void shut_down() = 0;
+};
+
+/// An open database: a partition map over physical partitions, one sequence for all. The one way in for both doors.
+///
+/// Thread-safe. Held by shared_ptr for the length of a request; after the database is deleted, operations fail with
+/// not_found. Reads are synchronous and short; writes are awaited.
+class Database : public std::enable_shared_from_this<Database> {
+ public:
+  Database(Engine& engine, storage::DatabaseRecord record);
+  ~Database();
+
+  const std::string& name() const { return record_.name; }
+  /// Hexadecimal tag of this incarnation: a re-created database has another.
+  const std::string& instance_tag() const { return record_.instance_tag; }
+  bool partitioned() const { return record_.partitioned; }
+  std::int64_t created_s() const { return record_.created_s; }
+  std::size_t physical_partition_count() const { return partitions_.size(); }
+  const std::filesystem::path& folder() const { return folder_; }
+  Engine& engine() { return engine_; }
+  bool deleted() const { return deleted_.load(std::memory_order_acquire); }
+
+  /// Snapshot of the physical partition where `document_id` lives (or a partition key's).
+  Expected<storage::Snapshot> snapshot_for_document(std::string_view document_id) const;
+  Expected<storage::Snapshot> snapshot_for_partition_key(std::string_view partition_key) const;
+  Expected<storage::Snapshot> snapshot(std::size_t physical_partition) const;
+  std::size_t locate_document(std::string_view document_id) const;
+  std::size_t locate_partition_key(std::string_view partition_key) const;
+  storage::PhysicalPartition& physical_partition(std::size_t index) { return *partitions_[index]; }
+
+  /// Writes documents wherever they live; one result per write, in order. `partition_key` of each is filled in here.
+  /// Precondition: ids checked. Resumes on the caller's I/O thread once durable. `atomic` requires that all ids share
+  /// one partition key (bad_request in every result otherwise).
+  Task<storage::PhysicalPartition::DocumentResults> write(std::vector<storage::DocumentWrite> writes,
+                                                          storage::WriteOptions options = {});
+  /// Queues without waiting (`batch=ok`). Errors that show only at commit are lost, as the client asked.
+  Expected<void> write_unacknowledged(std::vector<storage::DocumentWrite> writes);
+  Task<Expected<std::uint64_t>> write_local(storage::LocalDocumentWrite write);
+  Task<Expected<std::vector<std::vector<storage::Revision>>>> purge(std::vector<storage::PurgeRequest> requests);
+
+  /// Every change up to here is committed and visible.
+  storage::Sequence watermark() const { return sequences_->watermark(); }
+  /// `<n>-<instance tag>`.
+  std::string format_sequence(storage::Sequence sequence) const;
+  /// Accepts `n`, `n-<tag>`, `now`, and `"n-tag"` in JSON quotes; another incarnation's tag gives 0. Error bad_request otherwise.
+  Expected<storage::Sequence> parse_sequence(std::string_view text) const;
+
+  /// Waits until the watermark exceeds `after`, the deadline passes, or the database is deleted; true when it grew.
+  /// Costs nothing while waiting but memory.
+  Task<bool> wait_for_change(storage::Sequence after, std::chrono::steady_clock::time_point deadline);
+
+  Expected<storage::DocumentStatistics> statistics() const;   ///< sum over the physical partitions
+  Expected<storage::Environment::Sizes> file_sizes() const;
+  Expected<std::uint64_t> purge_count() const;
+
+  std::uint32_t revs_limit() const { return revs_limit_.load(std::memory_order_relaxed); }
+  Expected<void> set_revs_limit(std::uint32_t limit);
+  /// `_security`, as JSON text; "{}"-like default of CouchDB when never set is the door's business: here nullopt.
+  std::shared_ptr<const std::string> security() const;
+  Expected<void> set_security(std::string json);
+
+  DatabaseExtension* extension() const { return extension_.get(); }
+
+ private:
+  friend class Engine;
+
+  /// Opens the partitions' files, finds the last sequence, attaches the extension.
+  Expected<void> open(const std::function<std::unique_ptr<DatabaseExtension>(Database&)>& extensions);
+  void on_commit(bool design_documents_changed);
+  void mark_deleted();
+  /// Closes environments that nobody reads; how many were closed.
+  std::size_t close_idle(std::uint64_t last_used_before_ms);
+  std::size_t open_environment_count() const;
+  std::uint64_t last_used_ms() const;
+  void shut_down();
+  void fill_partition_keys(std::vector<storage::DocumentWrite>& writes) const;
+
+  Engine& engine_;
+  storage::DatabaseRecord record_;
+  std::filesystem::path folder_;
+  PartitionMap map_;
+  std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions_;
+  std::shared_ptr<storage::SequenceAllocator> sequences_;
+  std::unique_ptr<DatabaseExtension> extension_;
+  ChangeNotifier changes_;
+  std::atomic<bool> deleted_{false};
+  std::atomic<std::uint32_t> revs_limit_;
+  mutable std::mutex facts_mutex_;                       ///< guards security_ and changes of record_.revs_limit
+  std::atomic<std::shared_ptr<const std::string>> security_;
+};
+
+}  // namespace octavo::partitioning

@@ -1,0 +1,60 @@
+#include "partitioning/database_updates.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace octavo::partitioning {
+
+DatabaseUpdates::DatabaseUpdates(std::string run_tag) : run_tag_(std::move(run_tag)) {}
+
+void DatabaseUpdates::record(std::string_view database, Kind kind) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::uint64_t& newest = newest_[std::string(database)];
+    if (newest != 0) events_.erase(newest);
+    newest = ++last_;
+    events_[last_] = Event{last_, std::string(database), kind};
+  }
+  notifier_.notify_all();
+}
+
+std::vector<DatabaseUpdates::Event> DatabaseUpdates::since(std::uint64_t since, std::size_t limit) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<Event> found;
+  for (auto event = events_.upper_bound(since); event != events_.end() && found.size() < limit; ++event) {
+    found.push_back(event->second);
+  }
+  return found;
+}
+
+std::uint64_t DatabaseUpdates::last_sequence() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return last_;
+}
+
+std::string DatabaseUpdates::format_sequence(std::uint64_t sequence) const {
+  return fmt::format("{}-{}", sequence, run_tag_);
+}
+
+std::optional<std::uint64_t> DatabaseUpdates::parse_sequence(std::string_view text) const {
+  if (text == "now") return last_sequence();
+  std::uint64_t sequence = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), sequence);
+  if (error != std::errc{}) return std::nullopt;
+  const std::string_view tag = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (tag.empty()) return sequence;
+  if (tag.front() != '-') return std::nullopt;
+  return tag.substr(1) == run_tag_ ? sequence : 0;
+}
+
+Task<bool> DatabaseUpdates::wait(std::uint64_t after, std::chrono::steady_clock::time_point deadline) {
+  while (true) {
+    const std::uint64_t epoch = notifier_.epoch();
+    if (last_sequence() > after) co_return true;
+    const bool notified = co_await notifier_.wait(epoch, deadline);
+    if (!notified) co_return last_sequence() > after;
+  }
+}
+
+}  // namespace octavo::partitioning

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "partitioning/change_notifier.h"
+#include "partitioning/task.h"
+
+namespace octavo::partitioning {
+
+/// The feed of changes to databases (`_db_updates`): each database once, at its newest event. Kept in memory: a `since` of an
+/// earlier run of the server starts again with every database, so followers miss nothing. Thread-safe.
+class DatabaseUpdates {
+ public:
+  enum class Kind : std::uint8_t { created, updated, deleted };
+  struct Event {
+    std::uint64_t sequence = 0;
+    std::string database;
+    Kind kind = Kind::updated;
+  };
+
+  explicit DatabaseUpdates(std::string run_tag);
+
+  void record(std::string_view database, Kind kind);
+  /// Events after `since`, oldest first, at most `limit`.
+  std::vector<Event> since(std::uint64_t since, std::size_t limit) const;
+  std::uint64_t last_sequence() const;
+  std::string format_sequence(std::uint64_t sequence) const;
+  /// `n-<run tag>`, a number, or `now`; another run's tag gives 0; nullopt when malformed.
+  std::optional<std::uint64_t> parse_sequence(std::string_view text) const;
+  Task<bool> wait(std::uint64_t after, std::chrono::steady_clock::time_point deadline);
+
+ private:
+  mutable std::mutex mutex_;
+  std::string run_tag_;
+  std::uint64_t last_ = 0;
+  std::map<std::uint64_t, Event> events_;
+  std::unordered_map<std::string, std::uint64_t> newest_;
+  ChangeNotifier notifier_;
+};
+
+}  // namespace octavo::partitioning

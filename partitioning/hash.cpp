@@ -1,0 +1,51 @@
+#include "partitioning/hash.h"
+
+#include <bit>
+#include <cstring>
+
+namespace octavo::partitioning {
+namespace {
+
+constexpr std::uint64_t kC1 = 0x87c37b91114253d5ULL;
+constexpr std::uint64_t kC2 = 0x4cf5ad432745937fULL;
+
+std::uint64_t mix_low(std::uint64_t k) { return std::rotl(k * kC1, 31) * kC2; }
+std::uint64_t mix_high(std::uint64_t k) { return std::rotl(k * kC2, 33) * kC1; }
+
+std::uint64_t finish(std::uint64_t k) {
+  k = (k ^ (k >> 33)) * 0xff51afd7ed558ccdULL;
+  k = (k ^ (k >> 33)) * 0xc4ceb9fe1a85ec53ULL;
+  return k ^ (k >> 33);
+}
+
+std::uint64_t load(std::string_view bytes) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, bytes.data(), bytes.size());  // little endian; a short tail is zero-extended
+  return value;
+}
+
+}  // namespace
+
+Hash128 murmur3_x64_128(std::string_view bytes) {
+  static_assert(std::endian::native == std::endian::little);
+  std::uint64_t h1 = 0;
+  std::uint64_t h2 = 0;
+  std::string_view rest = bytes;
+  for (; rest.size() >= 16; rest.remove_prefix(16)) {
+    h1 = (std::rotl(h1 ^ mix_low(load(rest.substr(0, 8))), 27) + h2) * 5 + 0x52dce729;
+    h2 = (std::rotl(h2 ^ mix_high(load(rest.substr(8, 8))), 31) + h1) * 5 + 0x38495ab5;
+  }
+  if (rest.size() > 8) h2 ^= mix_high(load(rest.substr(8)));
+  if (!rest.empty()) h1 ^= mix_low(load(rest.substr(0, 8)));
+  h1 ^= bytes.size();
+  h2 ^= bytes.size();
+  h1 += h2;
+  h2 += h1;
+  h1 = finish(h1);
+  h2 = finish(h2);
+  h1 += h2;
+  h2 += h1;
+  return {h1, h2};
+}
+
+}  // namespace octavo::partitioning

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/error.h"
+
+namespace octavo::partitioning {
+
+/// Position of a document in the hash space, which is cut into physical partitions: the first 8 bytes of the effective
+/// partition key, big endian. Version-2 keys have their two top bits clear, so values fill 0 … kHashSpaceEnd-1.
+using HashPosition = std::uint64_t;
+inline constexpr HashPosition kHashSpaceEnd = 1ULL << 62;
+
+/// The partition key of a document id in a partitioned database: the part before the first ':'. Empty for design
+/// documents. The id must be valid (see check_document_id).
+std::string_view partition_key_of(std::string_view document_id, bool partitioned);
+
+/// CouchDB's rules for document ids, with its texts. For a partitioned database also `partition:key`.
+/// Errors: bad_request (illegal_docid in the Couch door's words), too_large.
+Expected<void> check_document_id(std::string_view id, bool partitioned);
+/// Rules for the partition in a URL (`_partition/{p}`).
+Expected<void> check_partition_key(std::string_view partition);
+
+/// Effective partition key, version 2, of one string component, as Azure Cosmos DB: MurmurHash3 x64-128 over the typed
+/// encoding, bytes reversed, top two bits cleared. 16 bytes.
+std::string effective_partition_key(std::string_view string_component);
+
+/// Where a document lives: by its partition key in a partitioned database (design documents by their id), else by its id.
+HashPosition hash_position(std::string_view document_id, bool partitioned);
+HashPosition hash_position_of_key(std::string_view partition_key);
+
+}  // namespace octavo::partitioning

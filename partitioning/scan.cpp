@@ -1,0 +1,158 @@
+#include "partitioning/scan.h"
+
+#include <algorithm>
+#include <deque>
+
+namespace octavo::partitioning {
+namespace {
+
+/// The physical partitions that a scan reads: one for a logical partition, else all.
+Expected<std::deque<storage::Snapshot>> take_snapshots(const Database& database,
+                                                       const std::optional<std::string>& partition_key) {
+  std::deque<storage::Snapshot> snapshots;
+  if (partition_key) {
+    OCTAVO_TRY(storage::Snapshot one, database.snapshot_for_partition_key(*partition_key));
+    snapshots.push_back(std::move(one));
+    return snapshots;
+  }
+  for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
+    OCTAVO_TRY(storage::Snapshot one, database.snapshot(i));
+    snapshots.push_back(std::move(one));
+  }
+  return snapshots;
+}
+
+/// Merges sorted sources: each has a current row; `before(a, b)` says which row comes first. Few sources, so a linear
+/// look is faster than a heap.
+template <class Cursor, class Row>
+struct Source {
+  Cursor cursor;
+  std::optional<Row> row;
+  const storage::Snapshot* snapshot;
+};
+
+template <class Sources, class Before>
+auto* first_of(Sources& sources, Before before) {
+  auto* first = static_cast<typename Sources::value_type*>(nullptr);
+  for (auto& source : sources) {
+    if (source.row && (first == nullptr || before(*source.row, *first->row))) first = &source;
+  }
+  return first;
+}
+
+}  // namespace
+
+DocumentScan::DocumentScan(Database& database, DocumentRange range) : database_(database), range_(std::move(range)) {
+  if (!range_.partition_key) return;
+  // The ids of a partition lie between "key:" and "key;", the next byte after ':'.
+  const std::string low = *range_.partition_key + ":";
+  const std::string high = *range_.partition_key + ";";
+  auto& lower = range_.descending ? range_.end : range_.start;
+  auto& upper = range_.descending ? range_.start : range_.end;
+  if (!lower || *lower < low) {
+    lower = low;
+    if (range_.descending) range_.end_inclusive = true;
+  }
+  if (!upper || *upper >= high) {
+    upper = high;
+    if (!range_.descending) range_.end_inclusive = false;
+  }
+}
+
+Expected<ScanState> DocumentScan::run(
+    ScanBudget budget, FunctionRef<Visit(const storage::DocumentView&, const storage::Snapshot&)> visit) {
+  if (done_) return ScanState::done;
+  OCTAVO_TRY(const auto snapshots, take_snapshots(database_, range_.partition_key));
+
+  const bool descending = range_.descending;
+  std::vector<Source<storage::Snapshot::DocumentCursor, storage::DocumentView>> sources;
+  sources.reserve(snapshots.size());
+  for (const storage::Snapshot& snapshot : snapshots) {
+    auto cursor = snapshot.documents();
+    std::optional<storage::DocumentView> row;
+    const std::optional<std::string>& from = last_ ? last_ : range_.start;
+    if (!descending) {
+      row = cursor.seek(from ? std::string_view(*from) : std::string_view{});
+      if (row && last_ && row->id == *last_) row = cursor.next();
+    } else {
+      row = from ? cursor.seek_back(*from) : cursor.last();
+      if (row && last_ && row->id == *last_) row = cursor.previous();
+    }
+    sources.push_back({std::move(cursor), row, &snapshot});
+  }
+
+  for (std::size_t seen = 0; seen < budget.rows_max; ++seen) {
+    auto* source = first_of(sources, [descending](const auto& a, const auto& b) {
+      return descending ? a.id > b.id : a.id < b.id;
+    });
+    if (source == nullptr) {
+      done_ = true;
+      return ScanState::done;
+    }
+    const storage::DocumentView& document = *source->row;
+    if (range_.end) {
+      const int order = document.id.compare(*range_.end);
+      const bool past = order == 0 ? !range_.end_inclusive : (order > 0) != descending;
+      if (past) {
+        done_ = true;
+        return ScanState::done;
+      }
+    }
+    const Visit verdict = visit(document, *source->snapshot);
+    const bool last_of_slice = verdict != Visit::next || seen + 1 == budget.rows_max;
+    if (last_of_slice) last_ = std::string(document.id);
+    if (verdict == Visit::stop) {
+      done_ = true;
+      return ScanState::done;
+    }
+    if (last_of_slice) return ScanState::more;
+    source->row = descending ? source->cursor.previous() : source->cursor.next();
+  }
+  return ScanState::more;
+}
+
+FeedScan::FeedScan(Database& database, FeedRange range)
+    : database_(database), range_(std::move(range)), position_(range_.since) {}
+
+Expected<ScanState> FeedScan::run(ScanBudget budget,
+                                  FunctionRef<Visit(const storage::FeedRow&, const storage::Snapshot&)> visit) {
+  // The watermark first, the snapshots after it: all that it promises is then in them.
+  const storage::Sequence watermark = database_.watermark();
+  const bool descending = range_.descending;
+  if (!descending && position_ >= watermark) return ScanState::done;
+  OCTAVO_TRY(const auto snapshots, take_snapshots(database_, range_.partition_key));
+  if (descending && !upper_) upper_ = watermark;
+
+  std::vector<Source<storage::Snapshot::FeedCursor, storage::FeedRow>> sources;
+  sources.reserve(snapshots.size());
+  for (const storage::Snapshot& snapshot : snapshots) {
+    auto cursor = range_.partition_key ? snapshot.feed_of(*range_.partition_key) : snapshot.feed();
+    auto row = descending ? cursor.seek_back(*upper_) : cursor.seek(position_ + 1);
+    sources.push_back({std::move(cursor), row, &snapshot});
+  }
+
+  for (std::size_t seen = 0; seen < budget.rows_max; ++seen) {
+    auto* source = first_of(sources, [descending](const auto& a, const auto& b) {
+      return descending ? a.sequence > b.sequence : a.sequence < b.sequence;
+    });
+    const bool past = source == nullptr || (descending ? source->row->sequence <= range_.since
+                                                       : source->row->sequence > watermark);
+    if (past) {
+      if (!descending) position_ = watermark;
+      return ScanState::done;
+    }
+    const storage::FeedRow& row = *source->row;
+    if (descending) {
+      upper_ = row.sequence - 1;
+    } else {
+      position_ = row.sequence;
+    }
+    const Visit verdict = visit(row, *source->snapshot);
+    if (verdict == Visit::stop) return ScanState::done;
+    if (verdict == Visit::pause) return ScanState::more;
+    source->row = descending ? source->cursor.previous() : source->cursor.next();
+  }
+  return ScanState::more;
+}
+
+}  // namespace octavo::partitioning

@@ -1,0 +1,238 @@
+#include "query/collation/sort_key.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include <unicode/ucol.h>
+#include <unicode/ustring.h>
+
+#include "query/collation/internal/collator.h"
+#include "query/collation/internal/json_access.h"
+
+namespace octavo::query {
+
+namespace {
+
+namespace access = json_access;
+
+enum Tag : std::uint8_t {
+  end_tag = 0x00,
+  lowest_tag = 0x01,
+  missing_tag = 0x02,
+  null_tag = 0x03,
+  false_tag = 0x04,
+  true_tag = 0x05,
+  number_tag = 0x06,
+  string_tag = 0x07,
+  array_tag = 0x08,
+  object_tag = 0x09,
+  highest_tag = 0xFF,
+};
+
+constexpr std::uint64_t sign_bit = 1ULL << 63;
+constexpr std::int32_t residual_bias = 0x8000;
+
+void push(std::string& out, std::uint8_t byte) {
+  out.push_back(static_cast<char>(byte));
+}
+
+void append_number(std::string& out, const access::Number& number) {
+  push(out, number_tag);
+  auto bits = std::bit_cast<std::uint64_t>(number.nearest);
+  bits = (bits & sign_bit) != 0 ? ~bits : bits | sign_bit;
+  std::array<char, 10> bytes;
+  for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(bits >> (56 - 8 * i));
+  std::size_t size = 8;
+  if (std::abs(number.nearest) >= access::exact_integers_max) {
+    const auto residual = static_cast<std::uint32_t>(number.residual + residual_bias);
+    bytes[size++] = static_cast<char>(residual >> 8);
+    bytes[size++] = static_cast<char>(residual);
+  }
+  out.append(bytes.data(), size);
+}
+
+void append_icu_key(std::string& out, std::string_view text) {
+  // No character takes more UTF-16 units than UTF-8 bytes.
+  std::array<UChar, 256> small;
+  std::vector<UChar> large;
+  UChar* utf16 = small.data();
+  if (text.size() > small.size()) {
+    large.resize(text.size());
+    utf16 = large.data();
+  }
+  int32_t units = 0;
+  UErrorCode status = U_ZERO_ERROR;
+  u_strFromUTF8WithSub(utf16, static_cast<int32_t>(std::max(text.size(), small.size())), &units, text.data(),
+                       static_cast<int32_t>(text.size()), 0xFFFD, nullptr, &status);
+  const UCollator* collator = thread_collator();
+  const std::size_t before = out.size();
+  std::size_t room = text.size() * 2 + 32;
+  for (;;) {
+    std::size_t size = 0;
+    out.resize_and_overwrite(before + room, [&](char* data, std::size_t) {
+      size = static_cast<std::size_t>(ucol_getSortKey(
+          collator, utf16, units, reinterpret_cast<std::uint8_t*>(data + before), static_cast<int32_t>(room)));
+      return size <= room ? before + size : before;  // ends with the terminator 00
+    });
+    if (size <= room) return;
+    room = size;
+  }
+}
+
+void append_string_body(std::string& out, std::string_view text, StringOrder order) {
+  if (order == StringOrder::icu) {
+    append_icu_key(out, text);
+    return;
+  }
+  for (;;) {
+    const std::size_t zero = text.find('\0');
+    out.append(text.substr(0, zero));
+    if (zero == std::string_view::npos) break;
+    push(out, 0x00);
+    push(out, 0xFF);
+    text.remove_prefix(zero + 1);
+  }
+  push(out, 0x00);
+  push(out, 0x00);
+}
+
+template <class Value>
+void append_value(std::string& out, const Value& value, StringOrder order) {
+  switch (access::rank(value)) {
+    case TypeRank::null:
+      push(out, null_tag);
+      break;
+    case TypeRank::boolean_false:
+      push(out, false_tag);
+      break;
+    case TypeRank::boolean_true:
+      push(out, true_tag);
+      break;
+    case TypeRank::number:
+      append_number(out, access::number(value));
+      break;
+    case TypeRank::string:
+      push(out, string_tag);
+      append_string_body(out, access::string(value), order);
+      break;
+    case TypeRank::array:
+      push(out, array_tag);
+      for (const auto& element : access::array(value)) append_value(out, element, order);
+      push(out, end_tag);
+      break;
+    case TypeRank::object:
+      push(out, object_tag);
+      for (const auto& member : access::object(value)) {
+        push(out, string_tag);
+        append_string_body(out, access::member_name(member), order);
+        append_value(out, access::member_value(member), order);
+      }
+      push(out, end_tag);
+      break;
+  }
+}
+
+template <class Value>
+void append_value_descending(std::string& out, const Value& value, StringOrder order) {
+  const std::size_t before = out.size();
+  append_value(out, value, order);
+  for (std::size_t i = before; i < out.size(); ++i) out[i] = static_cast<char>(~out[i]);
+}
+
+/// Reads keys byte by byte, complemented when they are descending.
+class KeyReader {
+ public:
+  KeyReader(std::string_view bytes, bool descending) : bytes_(bytes), flip_(descending ? 0xFF : 0x00) {}
+
+  bool at_end() const { return at_ >= bytes_.size(); }
+  std::size_t position() const { return at_; }
+  std::uint8_t next() { return static_cast<std::uint8_t>(static_cast<std::uint8_t>(bytes_[at_++]) ^ flip_); }
+
+  bool skip(std::size_t count) {
+    if (bytes_.size() - at_ < count) return false;
+    at_ += count;
+    return true;
+  }
+
+  bool skip_number() {
+    if (bytes_.size() - at_ < 8) return false;
+    std::uint64_t bits = 0;
+    for (int i = 0; i < 8; ++i) bits = bits << 8 | next();
+    bits = (bits & sign_bit) != 0 ? bits & ~sign_bit : ~bits;
+    return std::abs(std::bit_cast<double>(bits)) < access::exact_integers_max || skip(2);
+  }
+
+  bool skip_string(StringOrder order) {
+    while (!at_end()) {
+      if (next() != 0x00) continue;
+      if (order == StringOrder::icu) return true;
+      if (at_end()) return false;
+      if (next() == 0x00) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::string_view bytes_;
+  std::size_t at_ = 0;
+  std::uint8_t flip_;
+};
+
+}  // namespace
+
+void append_sort_key(std::string& out, const simdjson::dom::element& value, StringOrder order) {
+  append_value(out, value, order);
+}
+void append_sort_key(std::string& out, const boost::json::value& value, StringOrder order) {
+  append_value(out, value, order);
+}
+void append_sort_key_descending(std::string& out, const simdjson::dom::element& value, StringOrder order) {
+  append_value_descending(out, value, order);
+}
+void append_sort_key_descending(std::string& out, const boost::json::value& value, StringOrder order) {
+  append_value_descending(out, value, order);
+}
+
+void append_sort_key_of_string(std::string& out, std::string_view text, StringOrder order) {
+  push(out, string_tag);
+  append_string_body(out, text, order);
+}
+
+std::size_t sort_key_length(std::string_view keys, bool descending, StringOrder order) {
+  KeyReader reader(keys, descending);
+  std::size_t depth = 0;
+  while (!reader.at_end()) {
+    switch (reader.next()) {
+      case end_tag:
+        if (depth == 0) return 0;
+        --depth;
+        break;
+      case lowest_tag:
+      case missing_tag:
+      case highest_tag:
+      case null_tag:
+      case false_tag:
+      case true_tag:
+        break;
+      case number_tag:
+        if (!reader.skip_number()) return 0;
+        break;
+      case string_tag:
+        if (!reader.skip_string(order)) return 0;
+        break;
+      case array_tag:
+      case object_tag:
+        ++depth;
+        break;
+      default:
+        return 0;
+    }
+    if (depth == 0) return reader.position();
+  }
+  return 0;
+}
+
+}  // namespace octavo::query

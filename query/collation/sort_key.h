@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <boost/json.hpp>
+#include <simdjson.h>
+
+namespace octavo::query {
+
+/// Sort keys: JSON values as bytes whose memcmp order is the collation (collation.h):
+/// sign(memcmp(key(a), key(b))) == sign(compare(a, b)), and equal values have equal keys.
+///
+///   key      := lowest | missing | value | highest
+///   lowest   := 01                        below everything
+///   missing  := 02                        a field that is not there: below null
+///   value    := 03                        null
+///             | 04 | 05                   false | true
+///             | 06 double:8 residual:2?   number; residual only where |double| >= 2^53
+///             | 07 string                 ICU sort key + 00   (or, by bytes: UTF-8 with 00 → 00 FF, then 00 00)
+///             | 08 value* 00              array
+///             | 09 (07 string value)* 00  object
+///   highest  := FF                        above everything
+///
+/// `double` is big-endian, with all bits flipped for negative numbers and the sign bit for others; `residual` is what
+/// an integer differs from its double by, plus 0x8000, big-endian, so 64-bit integers keep their exact order. No key is
+/// a prefix of another, so keys may be joined: the key of a compound index is the keys of its fields in order. A
+/// descending field is the same with every byte complemented, which keeps both properties.
+///
+/// The keys hold no way back to a string's text (ICU sort keys are one-way): whoever needs the value stores it beside.
+/// Cost: about 0.3 µs for a short string, a few ns for others. Thread-safe.
+enum class StringOrder : std::uint8_t {
+  icu,    ///< the Couch door's order
+  bytes,  ///< ordinal UTF-8
+};
+
+void append_sort_key(std::string& out, const simdjson::dom::element& value, StringOrder order = StringOrder::icu);
+void append_sort_key(std::string& out, const boost::json::value& value, StringOrder order = StringOrder::icu);
+void append_sort_key_descending(std::string& out, const simdjson::dom::element& value,
+                                StringOrder order = StringOrder::icu);
+void append_sort_key_descending(std::string& out, const boost::json::value& value,
+                                StringOrder order = StringOrder::icu);
+
+/// The key of a string value, without a JSON value around it (for `_id`, say).
+void append_sort_key_of_string(std::string& out, std::string_view text, StringOrder order = StringOrder::icu);
+
+/// Keys that are no value. In a descending field write them with `descending`: `lowest` then still stands below
+/// everything in the field's *ascending* sense, that is after everything on disk.
+enum class SortSentinel : std::uint8_t { lowest = 0x01, missing = 0x02, highest = 0xFF };
+inline void append_sort_key(std::string& out, SortSentinel sentinel, bool descending = false) {
+  const auto byte = static_cast<std::uint8_t>(sentinel);
+  out.push_back(static_cast<char>(descending ? ~byte : byte));
+}
+
+/// The length of the one key at the start of `keys` (as joined for a compound index), or 0 when the bytes are no key.
+std::size_t sort_key_length(std::string_view keys, bool descending = false, StringOrder order = StringOrder::icu);
+
+/// True when the key at the start of `keys` is `missing`.
+inline bool is_missing_sort_key(std::string_view keys, bool descending = false) {
+  return !keys.empty() && static_cast<std::uint8_t>(keys[0]) == (descending ? 0xFD : 0x02);
+}
+
+}  // namespace octavo::query

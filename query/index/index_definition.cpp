@@ -1,0 +1,331 @@
+#include "query/index/index_definition.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include "query/collation/collation.h"
+#include "query/json/parsed_document.h"
+
+namespace octavo::query {
+
+namespace {
+
+namespace json = boost::json;
+
+// Part of every identity: raise it when the entry format (index_entry.h) changes, and all indexes are built anew.
+constexpr std::string_view kEntryFormat = "octavo-index-1";
+
+std::string hex_digest(std::string_view text, const EVP_MD* algorithm, std::size_t bytes_max) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  EVP_Digest(text.data(), text.size(), digest.data(), &size, algorithm, nullptr);
+  std::string hex;
+  for (std::size_t i = 0; i < std::min<std::size_t>(size, bytes_max); ++i) hex += fmt::format("{:02x}", digest[i]);
+  return hex;
+}
+
+std::unexpected<Error> bad(std::string_view word, std::string reason) {
+  return fail(ErrorCode::bad_request, std::move(reason), word);
+}
+
+Expected<OrderedField> ordered_field(const json::value& value) {
+  std::string_view name;
+  bool descending = false;
+  if (value.is_string()) {
+    name = value.get_string();
+  } else if (value.is_object() && value.get_object().size() == 1) {
+    const auto& member = *value.get_object().begin();
+    name = member.key();
+    if (!member.value().is_string() || (member.value() != "asc" && member.value() != "desc")) {
+      return bad("invalid_sort_dir", "Invalid sort direction: " + json::serialize(member.value()));
+    }
+    descending = member.value() == "desc";
+  } else {
+    return bad("invalid_sort_field", "Invalid sort field: " + json::serialize(value));
+  }
+  if (name.empty()) return bad("invalid_sort_field", "Invalid sort field: \"\"");
+  auto path = FieldPath::parse(name);
+  if (!path) return bad("invalid_sort_field", "Invalid sort field: " + json::serialize(json::value(name)));
+  return OrderedField{*std::move(path), descending};
+}
+
+// The fields as a view's map holds them: an object, one member per field.
+Expected<std::vector<OrderedField>> fields_from_map(const json::value& value) {
+  if (value.is_array()) return parse_ordered_fields(value);
+  if (!value.is_object()) return bad("invalid_sort_json", "Sort must be an array of sort specs");
+  std::vector<OrderedField> fields;
+  for (const auto& member : value.get_object()) {
+    OCTAVO_TRY(auto field, ordered_field(json::object{{member.key(), member.value()}}));
+    fields.push_back(std::move(field));
+  }
+  return fields;
+}
+
+std::string identity_of(const IndexDefinition& definition) {
+  std::string text(kEntryFormat);
+  text += '\n';
+  text += collation_version();
+  text += definition.partitioned ? "\nlocal\n" : "\nglobal\n";
+  text += json::serialize(definition.def_to_json());
+  return hex_digest(text, EVP_sha256(), 16);
+}
+
+bool design_option_partitioned(const json::object& design, bool fallback) {
+  const auto* options = design.if_contains("options");
+  if (!options || !options->is_object()) return fallback;
+  const auto* partitioned = options->get_object().if_contains("partitioned");
+  return partitioned && partitioned->is_bool() ? partitioned->get_bool() : fallback;
+}
+
+Expected<IndexDefinition> definition_from_view(const json::value& view) {
+  if (!view.is_object()) return bad("invalid_index", "A view must be an object.");
+  const auto* map = view.get_object().if_contains("map");
+  if (!map || !map->is_object()) return bad("invalid_index", "JSON indexes must be an object.");
+  const auto* fields = map->get_object().if_contains("fields");
+  if (!fields) return bad("missing_required_key", "Missing required key: fields");
+  IndexDefinition definition;
+  OCTAVO_TRY(definition.fields, fields_from_map(*fields));
+  if (definition.fields.empty() || definition.fields.size() > index_fields_max) {
+    return bad("invalid_index", "An index has between 1 and 64 fields.");
+  }
+  const auto* filter = map->get_object().if_contains("partial_filter_selector");
+  if (!filter) filter = map->get_object().if_contains("selector");  // as old CouchDB versions named it
+  if (filter && filter->is_object() && !filter->get_object().empty()) {
+    OCTAVO_TRY(definition.partial_filter, Selector::parse(*filter));
+  }
+  return definition;
+}
+
+Expected<json::object> parse_design_document(std::string_view body) {
+  auto parsed = parse_json(body);
+  if (!parsed) return fail(ErrorCode::corrupted, "A design document is not JSON: " + parsed.error().reason);
+  if (!parsed->is_object()) return fail(ErrorCode::corrupted, "A design document is not a JSON object.");
+  return std::move(parsed->get_object());
+}
+
+Expected<std::string> checked_name(const json::value& value) {
+  if (!value.is_string()) return bad("invalid_string", "Invalid string: " + json::serialize(value));
+  if (value.get_string().empty()) return bad("invalid_index_name", "Invalid index name: \"\"");
+  return std::string(value.get_string());
+}
+
+}  // namespace
+
+Expected<std::vector<OrderedField>> parse_ordered_fields(const json::value& value) {
+  if (!value.is_array()) {
+    return bad("invalid_sort_json", "Sort must be an array of sort specs, not: " + json::serialize(value));
+  }
+  if (value.get_array().size() > index_fields_max) {
+    return bad("invalid_sort_json", fmt::format("At most {} fields can be sorted by.", index_fields_max));
+  }
+  std::vector<OrderedField> fields;
+  fields.reserve(value.get_array().size());
+  for (const auto& element : value.get_array()) {
+    OCTAVO_TRY(auto field, ordered_field(element));
+    fields.push_back(std::move(field));
+  }
+  return fields;
+}
+
+json::array ordered_fields_to_json(const std::vector<OrderedField>& fields) {
+  json::array array;
+  for (const auto& field : fields) {
+    array.push_back(json::object{{field.path.text(), field.descending ? "desc" : "asc"}});
+  }
+  return array;
+}
+
+json::object IndexDefinition::def_to_json() const {
+  json::object def{{"fields", ordered_fields_to_json(fields)}};
+  if (partial_filter) def["partial_filter_selector"] = partial_filter->to_json();
+  return def;
+}
+
+json::object IndexDefinition::to_json() const {
+  return json::object{{"ddoc", design_document},
+                      {"name", name},
+                      {"type", "json"},
+                      {"partitioned", partitioned},
+                      {"def", def_to_json()}};
+}
+
+json::object primary_index_to_json() {
+  return json::object{{"ddoc", nullptr},
+                      {"name", "_all_docs"},
+                      {"type", "special"},
+                      {"def", json::object{{"fields", json::array{json::object{{"_id", "asc"}}}}}}};
+}
+
+Expected<std::vector<IndexDefinitionPtr>> definitions_from_design_document(std::string_view id, std::string_view body,
+                                                                            bool database_is_partitioned) {
+  OCTAVO_TRY(const json::object design, parse_design_document(body));
+  std::vector<IndexDefinitionPtr> definitions;
+  const auto* language = design.if_contains("language");
+  if (!language || *language != "query") return definitions;
+  const auto* views = design.if_contains("views");
+  if (!views || !views->is_object()) return definitions;
+  // A local index needs partitions, whatever a document that came by replication says.
+  const bool partitioned =
+      database_is_partitioned && design_option_partitioned(design, database_is_partitioned);
+  for (const auto& view : views->get_object()) {
+    auto definition = definition_from_view(view.value());
+    if (!definition) continue;
+    definition->design_document = id;
+    definition->name = view.key();
+    definition->partitioned = partitioned;
+    definition->identity = identity_of(*definition);
+    definitions.push_back(std::make_shared<const IndexDefinition>(*std::move(definition)));
+  }
+  std::ranges::sort(definitions, {}, [](const IndexDefinitionPtr& definition) { return definition->name; });
+  return definitions;
+}
+
+Expected<CreateIndexRequest> parse_create_index(const json::value& body) {
+  if (!body.is_object()) return bad("bad_request", "Request body must be a JSON object");
+  const auto& members = body.get_object();
+  CreateIndexRequest request;
+  const auto* index = members.if_contains("index");
+  if (!index) return bad("missing_required_key", "Missing required key: index");
+
+  if (const auto* type = members.if_contains("type")) {
+    if (!type->is_string()) return bad("invalid_string", "Invalid string: " + json::serialize(*type));
+    if (*type == "text" || *type == "nouveau") {
+      return fail(ErrorCode::unsupported,
+                  fmt::format("Indexes of type {} are not available: use type json.", std::string(type->get_string())),
+                  "required index service unavailable");
+    }
+    if (*type != "json") {
+      return bad("invalid_index", "Invalid type for index: " + std::string(type->get_string()));
+    }
+  }
+  if (const auto* w = members.if_contains("w")) {
+    if (!w->is_number() || w->is_double() || (w->is_int64() && w->get_int64() < 1)) {
+      return bad("invalid_pos_integer", json::serialize(*w) + " is not an integer greater than zero");
+    }
+    request.w = w->to_number<std::uint64_t>();
+  }
+  if (const auto* partitioned = members.if_contains("partitioned")) {
+    if (!partitioned->is_bool()) {
+      return bad("invalid_partitioned_value", "Invalid value for partitioned: " + json::serialize(*partitioned));
+    }
+    request.partitioned = partitioned->get_bool();
+  }
+  if (const auto* name = members.if_contains("name")) {
+    OCTAVO_TRY(request.name, checked_name(*name));
+  }
+  if (const auto* design = members.if_contains("ddoc")) {
+    OCTAVO_TRY(request.design_document, checked_name(*design));
+    if (request.design_document == "_design/") return bad("invalid_index_name", "Invalid index name: \"_design/\"");
+  }
+  for (const auto& member : members) {
+    constexpr std::array<std::string_view, 6> known{"index", "type", "name", "ddoc", "w", "partitioned"};
+    if (std::ranges::find(known, std::string_view(member.key())) == known.end()) {
+      return bad("invalid_key", fmt::format("Invalid key {} for this request.", std::string_view(member.key())));
+    }
+  }
+
+  if (!index->is_object()) {
+    return bad("invalid_index", "JSON indexes must be an object, not: " + json::serialize(*index));
+  }
+  request.index = index->get_object();
+  const auto* fields = request.index.if_contains("fields");
+  if (!fields) return bad("missing_required_key", "Missing required key: fields");
+  OCTAVO_TRY(request.fields, parse_ordered_fields(*fields));
+  if (request.fields.empty()) return bad("invalid_index", "An index needs at least one field.");
+  for (std::size_t i = 0; i < request.fields.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      if (request.fields[i].path == request.fields[k].path) {
+        return bad("invalid_index", "An index names a field only once: " + request.fields[i].path.text());
+      }
+    }
+  }
+  if (const auto* filter = request.index.if_contains("partial_filter_selector")) {
+    if (!filter->is_object()) {
+      return bad("invalid_selector_json", "Selector must be a JSON object, not: " + json::serialize(*filter));
+    }
+    auto selector = Selector::parse(*filter);
+    if (!selector) {
+      Error error = std::move(selector).error();
+      error.word = mango_error_name(error);
+      return std::unexpected(std::move(error));
+    }
+    if (!filter->get_object().empty()) request.partial_filter = selector->to_json().as_object();
+  }
+  for (const auto& member : request.index) {
+    if (member.key() != "fields" && member.key() != "partial_filter_selector") {
+      return bad("invalid_key", fmt::format("Invalid key {} for this request.", std::string_view(member.key())));
+    }
+  }
+
+  const std::string hash = hex_digest(json::serialize(body), EVP_sha1(), 20);
+  if (request.name.empty()) request.name = hash;
+  if (request.design_document.empty()) request.design_document = hash;
+  if (!request.design_document.starts_with("_design/")) request.design_document.insert(0, "_design/");
+  return request;
+}
+
+Expected<std::optional<std::string>> add_index_to_design_document(const CreateIndexRequest& request,
+                                                                   std::optional<std::string_view> existing,
+                                                                   bool database_is_partitioned) {
+  if (request.partitioned.value_or(false) && !database_is_partitioned) {
+    return bad("bad_request", "partitioned option cannot be true in a non-partitioned database.");
+  }
+  json::object design{{"language", "query"}};
+  if (existing) {
+    OCTAVO_TRY(design, parse_design_document(*existing));
+    const auto* language = design.if_contains("language");
+    if (!language || *language != "query") {
+      return bad("invalid_ddoc_lang", "Existing design doc has an invalid language: " +
+                                          (language ? json::serialize(*language) : std::string("\"javascript\"")));
+    }
+    const auto* options = design.if_contains("options");
+    const auto* stored =
+        options && options->is_object() ? options->get_object().if_contains("partitioned") : nullptr;
+    const std::optional<bool> old = stored && stored->is_bool() ? std::optional(stored->get_bool()) : std::nullopt;
+    if (old != request.partitioned) {
+      return bad("invalid_partitioned_option",
+                 "Requested partitioned option does not match existing value on design document " +
+                     request.design_document);
+    }
+  } else if (request.partitioned) {
+    design["options"] = json::object{{"partitioned", *request.partitioned}};
+  }
+
+  json::object fields;
+  for (const auto& field : request.fields) fields[field.path.text()] = field.descending ? "desc" : "asc";
+  json::object map{{"fields", std::move(fields)}};
+  map["partial_filter_selector"] = request.partial_filter;
+  json::value view{{"map", std::move(map)}, {"reduce", "_count"}, {"options", {{"def", request.index}}}};
+
+  auto& views = design["views"];
+  if (!views.is_object()) views = json::object{};
+  auto& slot = views.get_object()[request.name];
+  if (slot == view) return std::nullopt;
+  slot = std::move(view);
+  return json::serialize(design);
+}
+
+Expected<std::string> remove_index_from_design_document(std::string_view body, std::optional<std::string_view> name) {
+  OCTAVO_TRY(json::object design, parse_design_document(body));
+  auto* views = design.if_contains("views");
+  if (!views || !views->is_object()) return fail(ErrorCode::not_found, "missing");
+  if (name) {
+    if (views->get_object().erase(*name) == 0) return fail(ErrorCode::not_found, "missing");
+  } else {
+    views->get_object().clear();
+  }
+  if (views->get_object().empty()) design.erase("views");
+  design.erase("options");
+  const bool bare = design.size() == 1 && design.contains("language");
+  if (bare) return std::string();
+  // The partitioned option belongs to the indexes that remain.
+  OCTAVO_TRY(json::object original, parse_design_document(body));
+  if (const auto* options = original.if_contains("options")) design["options"] = *options;
+  return json::serialize(design);
+}
+
+}  // namespace octavo::query

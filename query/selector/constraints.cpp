@@ -1,0 +1,327 @@
+// What the planner asks of a selector: the values a field must have, and whether one selector implies another.
+
+#include <algorithm>
+
+#include "query/collation/collation.h"
+#include "query/selector/selector.h"
+
+namespace octavo::query {
+
+namespace {
+
+namespace json = boost::json;
+
+/// `$nin` and `$in` lists longer than this are not turned into the gaps between their values.
+constexpr std::size_t gaps_max = 64;
+
+std::string_view view(const json::string& text) {
+  return {text.data(), text.size()};
+}
+
+const Interval everything{};
+
+FieldConstraint values(std::vector<Interval> intervals, bool exact) {
+  return {std::move(intervals), false, exact};
+}
+FieldConstraint any_value(bool exact) {
+  return values({everything}, exact);
+}
+
+Interval point(const json::value& value) {
+  return {value, true, value, true};
+}
+Interval below(const json::value& value, bool inclusive) {
+  return {std::nullopt, true, value, inclusive};
+}
+Interval above(const json::value& value, bool inclusive) {
+  return {value, inclusive, std::nullopt, true};
+}
+
+Interval numbers() {
+  return {json::value(true), false, json::value(""), false};
+}
+Interval strings() {
+  return {json::value(""), true, json::value(json::array()), false};
+}
+Interval arrays() {
+  return {json::value(json::array()), true, json::value(json::object()), false};
+}
+Interval objects() {
+  return above(json::value(json::object()), true);
+}
+
+FieldConstraint values_of_type(std::string_view type) {
+  if (type == "null") return values({point(nullptr)}, true);
+  if (type == "boolean") return values({{json::value(false), true, json::value(true), true}}, true);
+  if (type == "number") return values({numbers()}, true);
+  if (type == "string") return values({strings()}, true);
+  if (type == "array") return values({arrays()}, true);
+  if (type == "object") return values({objects()}, true);
+  return values({}, true);
+}
+
+Interval strings_beginning_with(std::string_view prefix) {
+  const std::string_view safe = collation_safe_prefix(prefix);
+  if (safe.empty()) return strings();
+  // U+FFFF sorts above all characters; a few of them, in case a document has one itself.
+  std::string upper(safe);
+  for (int i = 0; i < 4; ++i) upper += "\xEF\xBF\xBF";
+  return {json::value(json::string_view(safe.data(), safe.size())), true, json::value(upper), true};
+}
+
+FieldConstraint values_not_listed(const json::array& list, BoundOrder order) {
+  if (list.size() > gaps_max) return any_value(false);
+  FieldConstraint result = any_value(true);
+  for (const json::value& value : list) {
+    // Of an array it is the elements that count, so an array among the arguments excludes no array.
+    if (value.is_array()) continue;
+    result = intersect(result, values({below(value, false), above(value, false)}, true), order);
+  }
+  if (order == BoundOrder::collation) result.exact = false;  // an array matches or not by its elements
+  return result;
+}
+
+FieldConstraint values_listed(const json::array& list, BoundOrder order) {
+  std::vector<FieldConstraint> parts;
+  for (const json::value& value : list) {
+    if (!value.is_array()) parts.push_back(values({point(value)}, true));
+  }
+  // An array matches when one of its elements is listed; an empty list matches nothing.
+  if (order == BoundOrder::collation && !list.empty()) parts.push_back(values({arrays()}, false));
+  return unite(parts, order);
+}
+
+/// `_id` is always there and a string, and strings stand above all else in its order.
+FieldConstraint constraint_on_id(const SelectorNode& node) {
+  const auto all_or_none = [](bool all) {
+    return values(all ? std::vector{everything} : std::vector<Interval>{}, true);
+  };
+  if (node.negated) return any_value(false);
+  const bool is_string = node.argument.is_string();
+  const json::value& argument = node.argument;
+  switch (node.op) {
+    case Operator::less:
+      return is_string ? values({below(argument, false)}, true) : all_or_none(false);
+    case Operator::less_equal:
+      return is_string ? values({below(argument, true)}, true) : all_or_none(false);
+    case Operator::equal:
+      return is_string ? values({point(argument)}, true) : all_or_none(false);
+    case Operator::not_equal:
+      return is_string ? values({below(argument, false), above(argument, false)}, true) : all_or_none(true);
+    case Operator::greater_equal:
+      return is_string ? values({above(argument, true)}, true) : all_or_none(true);
+    case Operator::greater:
+      return is_string ? values({above(argument, false)}, true) : all_or_none(true);
+    case Operator::in:
+    case Operator::not_in: {
+      json::array list;
+      for (const json::value& value : argument.get_array()) {
+        if (value.is_string()) list.push_back(value);
+      }
+      return node.op == Operator::in ? values_listed(list, BoundOrder::raw) : values_not_listed(list, BoundOrder::raw);
+    }
+    case Operator::exists:
+      return all_or_none(argument.get_bool());
+    case Operator::type:
+      return all_or_none(view(argument.get_string()) == "string");
+    case Operator::begins_with: {
+      // All strings from the prefix on up to the first that sorts after all of them: its last byte, plus one. The bound
+      // is compared by its bytes only, so it need not be UTF-8.
+      std::string next(view(argument.get_string()));
+      if (next.empty()) return any_value(true);
+      next.back() = static_cast<char>(next.back() + 1);  // no byte of UTF-8 is FF
+      return values({{argument, true, json::value(next), false}}, true);
+    }
+    case Operator::regex:
+      return any_value(false);
+    case Operator::size:
+    case Operator::modulo:
+    case Operator::all:
+    case Operator::element_match:
+    case Operator::all_match:
+    case Operator::key_map_match:
+      return all_or_none(false);
+  }
+  return any_value(false);
+}
+
+FieldConstraint constraint_of_comparison(const SelectorNode& node) {
+  if (node.is_raw_order) return constraint_on_id(node);
+  if (node.negated) return any_value(false);
+  const json::value& argument = node.argument;
+  switch (node.op) {
+    case Operator::less:
+      return values({below(argument, false)}, true);
+    case Operator::less_equal:
+      return values({below(argument, true)}, true);
+    case Operator::equal:
+      return values({point(argument)}, true);
+    case Operator::not_equal:
+      return values({below(argument, false), above(argument, false)}, true);
+    case Operator::greater_equal:
+      return values({above(argument, true)}, true);
+    case Operator::greater:
+      return values({above(argument, false)}, true);
+    case Operator::in:
+      return values_listed(argument.get_array(), BoundOrder::collation);
+    case Operator::not_in:
+      return values_not_listed(argument.get_array(), BoundOrder::collation);
+    case Operator::exists:
+      if (argument.get_bool()) return any_value(true);
+      // `{"a.b": {"$exists": false}}` does not match where `a` is no object, which an index sees as missing too.
+      return {{}, true, node.path.parts().size() == 1};
+    case Operator::type:
+      return values_of_type(view(argument.get_string()));
+    case Operator::modulo:
+      return values({numbers()}, false);
+    case Operator::regex:
+      return values({strings()}, false);
+    case Operator::begins_with:
+      return values({strings_beginning_with(view(argument.get_string()))}, false);
+    case Operator::size:
+    case Operator::element_match:
+    case Operator::all_match:
+      return values({arrays()}, false);
+    case Operator::all:
+      return argument.get_array().empty() ? values({}, true) : values({arrays()}, false);
+    case Operator::key_map_match:
+      return values({objects()}, false);
+  }
+  return any_value(false);
+}
+
+/// What the truth of `node` says of the value at `path`. Exact when it depends on nothing else and this is all of it.
+FieldConstraint constraint_of(const SelectorNode& node, const FieldPath& path, BoundOrder order) {
+  using Kind = SelectorNode::Kind;
+  const FieldConstraint unconstrained{{everything}, true, true};
+  switch (node.kind) {
+    case Kind::everything:
+      return unconstrained;
+    case Kind::conjunction: {
+      FieldConstraint result = unconstrained;
+      for (const SelectorNode& child : node.children) {
+        result = intersect(result, constraint_of(child, path, order), order);
+      }
+      return result;
+    }
+    case Kind::disjunction: {
+      if (node.children.empty()) return unconstrained;
+      std::vector<FieldConstraint> parts;
+      parts.reserve(node.children.size());
+      for (const SelectorNode& child : node.children) parts.push_back(constraint_of(child, path, order));
+      return unite(parts, order);
+    }
+    case Kind::comparison:
+      if (node.path == path) return constraint_of_comparison(node);
+      return {{everything}, true, false};
+    case Kind::negation:
+    case Kind::joint_denial:
+      break;  // only inside element operators
+  }
+  return {{everything}, true, false};
+}
+
+bool mentions(const SelectorNode& node, const FieldPath& path) {
+  if (node.kind == SelectorNode::Kind::comparison) return node.path == path;
+  return std::ranges::any_of(node.children, [&](const SelectorNode& child) { return mentions(child, path); });
+}
+
+BoundOrder order_of(const FieldPath& path) {
+  return path.is("_id") ? BoundOrder::raw : BoundOrder::collation;
+}
+
+void collect_conjuncts(const SelectorNode& node, std::vector<const SelectorNode*>& conjuncts) {
+  if (node.kind == SelectorNode::Kind::conjunction) {
+    for (const SelectorNode& child : node.children) collect_conjuncts(child, conjuncts);
+  } else if (node.kind != SelectorNode::Kind::everything) {
+    conjuncts.push_back(&node);
+  }
+}
+
+bool is_same(const json::value& a, const json::value& b) {
+  // Arrays and objects are compared in order, and 1 is not 1.0: it only has to be sure, not clever.
+  return a.kind() == b.kind() && json::serialize(a) == json::serialize(b);
+}
+
+bool is_same_condition(const SelectorNode& a, const SelectorNode& b) {
+  if (a.kind != b.kind || a.children.size() != b.children.size()) return false;
+  if (a.kind == SelectorNode::Kind::comparison &&
+      !(a.path == b.path && a.op == b.op && a.negated == b.negated && a.is_raw_order == b.is_raw_order &&
+        is_same(a.argument, b.argument))) {
+    return false;
+  }
+  return std::ranges::equal(a.children, b.children, is_same_condition);
+}
+
+/// The one path a condition is about, if it is about one.
+const FieldPath* single_path(const SelectorNode& node) {
+  if (node.kind == SelectorNode::Kind::comparison) return &node.path;
+  const FieldPath* path = nullptr;
+  for (const SelectorNode& child : node.children) {
+    const FieldPath* child_path = single_path(child);
+    if (child_path == nullptr || (path != nullptr && !(*path == *child_path))) return nullptr;
+    path = child_path;
+  }
+  return path;
+}
+
+/// A query against which conditions of a filter are tested.
+class Premise {
+ public:
+  explicit Premise(const SelectorNode& root) : root_(root) { collect_conjuncts(root, conjuncts_); }
+
+  bool implies(const SelectorNode& condition) const {
+    using Kind = SelectorNode::Kind;
+    if (condition.kind == Kind::everything) return true;
+    if (condition.kind == Kind::conjunction) {
+      return std::ranges::all_of(condition.children, [&](const SelectorNode& child) { return implies(child); });
+    }
+    if (std::ranges::any_of(conjuncts_, [&](const SelectorNode* own) { return is_same_condition(*own, condition); })) {
+      return true;
+    }
+    if (const FieldPath* path = single_path(condition); path != nullptr && !path->empty()) {
+      const BoundOrder order = order_of(*path);
+      const FieldConstraint needed = constraint_of(condition, *path, order);
+      if (needed.exact && is_subset(constraint_of(root_, *path, order), needed, order)) return true;
+    }
+    if (condition.kind == Kind::disjunction) {
+      if (condition.children.empty()) return true;
+      if (std::ranges::any_of(condition.children, [&](const SelectorNode& child) { return implies(child); })) {
+        return true;
+      }
+    }
+    // A query that is an `$or` implies what each of its branches implies.
+    return std::ranges::any_of(conjuncts_, [&](const SelectorNode* own) {
+      return own->kind == Kind::disjunction && !own->children.empty() &&
+             std::ranges::all_of(own->children,
+                                 [&](const SelectorNode& branch) { return Premise(branch).implies(condition); });
+    });
+  }
+
+ private:
+  const SelectorNode& root_;
+  std::vector<const SelectorNode*> conjuncts_;
+};
+
+}  // namespace
+
+std::vector<const SelectorNode*> Selector::conjuncts() const {
+  std::vector<const SelectorNode*> result;
+  collect_conjuncts(*root_, result);
+  return result;
+}
+
+FieldConstraint Selector::constraint_for(const FieldPath& path) const {
+  const BoundOrder order = order_of(path);
+  FieldConstraint result{{everything}, order == BoundOrder::collation, true};
+  for (const SelectorNode* conjunct : conjuncts()) {
+    if (mentions(*conjunct, path)) result = intersect(result, constraint_of(*conjunct, path, order), order);
+  }
+  return result;
+}
+
+bool Selector::implies(const Selector& filter) const {
+  return Premise(*root_).implies(filter.root());
+}
+
+}  // namespace octavo::query

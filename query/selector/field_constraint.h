@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <boost/json.hpp>
+
+namespace octavo::query {
+
+/// A stretch of values in collation order (collation.h); a bound that is not set is open to that side.
+struct Interval {
+  std::optional<boost::json::value> lower;
+  bool lower_inclusive = true;
+  std::optional<boost::json::value> upper;
+  bool upper_inclusive = true;
+
+  /// One value only: lower and upper are the same and both inclusive.
+  bool is_point() const;
+  bool is_everything() const { return !lower && !upper; }
+};
+
+/// What a selector says of one field: every matching document has, at that path, a value in one of `intervals`, or no
+/// value at all if `may_be_missing`.
+///
+/// For `_id` the bounds are strings (or open) and their order is that of their bytes.
+struct FieldConstraint {
+  std::vector<Interval> intervals;  ///< in order, disjoint; none: no value matches
+  bool may_be_missing = true;
+  /// The intervals are all there is to the selector's conditions on this path: a document whose value lies in them
+  /// satisfies every one. When this holds for all of `Selector::fields_used()`, documents found by the constraints need
+  /// no further check.
+  bool exact = true;
+
+  bool requires_exists() const { return !may_be_missing; }
+  /// Nothing can match.
+  bool is_empty() const { return intervals.empty() && !may_be_missing; }
+  /// Values are not narrowed down at all (though the field may have to exist).
+  bool is_everything() const { return intervals.size() == 1 && intervals[0].is_everything(); }
+  /// Every interval is a single value (`$eq`, or `$or` over them): what an equality prefix of an index key needs.
+  bool is_points() const;
+};
+
+/// Which order the bounds are in.
+enum class BoundOrder { collation, raw };
+
+/// Set operations; the results are in order and disjoint. `exact` is left to the caller (intersection and union: both).
+FieldConstraint intersect(const FieldConstraint& a, const FieldConstraint& b, BoundOrder order);
+FieldConstraint unite(const std::vector<FieldConstraint>& parts, BoundOrder order);
+/// True when every value (and absence) that `inner` allows is allowed by `outer`.
+bool is_subset(const FieldConstraint& inner, const FieldConstraint& outer, BoundOrder order);
+
+}  // namespace octavo::query

@@ -1,0 +1,329 @@
+// Runs a normalised selector over one document.
+
+#include <algorithm>
+
+#include "query/collation/collation.h"
+#include "query/collation/internal/json_access.h"
+#include "query/json/parsed_document.h"
+#include "query/json/writer.h"
+#include "query/selector/internal/regex.h"
+#include "query/selector/selector.h"
+
+namespace octavo::query {
+
+namespace {
+
+namespace json = boost::json;
+using simdjson::dom::element;
+
+std::string_view view(const json::string& text) {
+  return {text.data(), text.size()};
+}
+
+/// What a condition looks at: a value of the document, or one that is not in its body (`_id`, `_rev`, `_deleted`, the
+/// names of an object's members).
+struct Operand {
+  bool is_element = true;
+  element value;                     // when is_element
+  TypeRank rank = TypeRank::string;  // otherwise: string or boolean_true
+  std::string_view text;
+
+  static Operand of(element value) { return {true, value, TypeRank::null, {}}; }
+  static Operand of(std::string_view text) { return {false, {}, TypeRank::string, text}; }
+  static Operand of_true() { return {false, {}, TypeRank::boolean_true, {}}; }
+
+  TypeRank type() const { return is_element ? type_rank(value) : rank; }
+  std::string_view string() const { return is_element ? value.get_string().value_unsafe() : text; }
+};
+
+int compare_text(std::string_view text, const json::value& argument, bool is_raw) {
+  if (!argument.is_string()) return is_raw ? 1 : type_rank(argument) < TypeRank::string ? 1 : -1;
+  const std::string_view other = view(argument.get_string());
+  return is_raw ? text.compare(other) : compare_strings(text, other);
+}
+
+int compare_operand(const Operand& operand, const json::value& argument, bool is_raw) {
+  if (operand.is_element) return is_raw ? compare_raw(operand.value, argument) : compare(operand.value, argument);
+  if (operand.rank == TypeRank::string) return compare_text(operand.text, argument, is_raw);
+  const json::value true_value(true);
+  return is_raw ? compare_raw(true_value, argument) : compare(true_value, argument);
+}
+
+/// True when the operand equals one of the arguments of `$in` or `$nin`.
+bool is_listed(const SelectorNode& node, const Operand& operand) {
+  const bool is_raw = node.is_raw_order;
+  if (node.sorted_arguments.empty()) {
+    return std::ranges::any_of(node.argument.get_array(), [&](const json::value& argument) {
+      return compare_operand(operand, argument, is_raw) == 0;
+    });
+  }
+  const auto at = std::ranges::partition_point(node.sorted_arguments, [&](const json::value& argument) {
+    return compare_operand(operand, argument, is_raw) > 0;
+  });
+  return at != node.sorted_arguments.end() && compare_operand(operand, *at, is_raw) == 0;
+}
+
+/// `$in`: of an array it is the elements that are looked up.
+bool is_in(const SelectorNode& node, const Operand& operand) {
+  if (operand.type() != TypeRank::array) return is_listed(node, operand);
+  for (const element item : json_access::array(operand.value)) {
+    if (is_listed(node, Operand::of(item))) return true;
+  }
+  return false;
+}
+
+/// Erlang's term equality, which `$all` uses: strings by bytes; if `is_strict`, 1 is not 1.0.
+bool is_same_value(element value, const json::value& argument, bool is_strict) {
+  using Type = simdjson::dom::element_type;
+  const TypeRank rank = type_rank(value);
+  if (rank != type_rank(argument)) return false;
+  switch (rank) {
+    case TypeRank::number:
+      return (!is_strict || (value.type() == Type::DOUBLE) == argument.is_double()) && compare(value, argument) == 0;
+    case TypeRank::string:
+      return value.get_string().value_unsafe() == view(argument.get_string());
+    case TypeRank::array: {
+      const auto items = json_access::array(value);
+      const auto& others = argument.get_array();
+      auto other = others.begin();
+      for (const element item : items) {
+        if (other == others.end() || !is_same_value(item, *other++, is_strict)) return false;
+      }
+      return other == others.end();
+    }
+    case TypeRank::object: {
+      const auto& others = argument.get_object();
+      auto other = others.begin();
+      for (const auto& member : json_access::object(value)) {
+        if (other == others.end() || member.key != std::string_view(other->key().data(), other->key().size()) ||
+            !is_same_value(member.value, other->value(), is_strict)) {
+          return false;
+        }
+        ++other;
+      }
+      return other == others.end();
+    }
+    default:
+      return true;
+  }
+}
+
+bool has_all(const SelectorNode& node, const Operand& operand) {
+  const json::array& wanted = node.argument.get_array();
+  if (wanted.empty() || operand.type() != TypeRank::array) return false;
+  if (wanted.size() == 1 && wanted[0].is_array() && is_same_value(operand.value, wanted[0], false)) return true;
+  const auto items = json_access::array(operand.value);
+  return std::ranges::all_of(wanted, [&](const json::value& argument) {
+    for (const element item : items) {
+      if (is_same_value(item, argument, true)) return true;
+    }
+    return false;
+  });
+}
+
+__extension__ using Wide = __int128;
+
+Wide wide(const json::value& integer) {
+  return integer.is_int64() ? static_cast<Wide>(integer.get_int64()) : static_cast<Wide>(integer.get_uint64());
+}
+
+bool has_remainder(const SelectorNode& node, const Operand& operand) {
+  if (!operand.is_element) return false;
+  Wide value = 0;
+  switch (operand.value.type()) {
+    case simdjson::dom::element_type::INT64:
+      value = operand.value.get_int64().value_unsafe();
+      break;
+    case simdjson::dom::element_type::UINT64:
+      value = operand.value.get_uint64().value_unsafe();
+      break;
+    default:
+      return false;
+  }
+  const json::array& arguments = node.argument.get_array();
+  return value % wide(arguments[0]) == wide(arguments[1]);
+}
+
+std::string_view type_name(TypeRank rank) {
+  switch (rank) {
+    case TypeRank::null:
+      return "null";
+    case TypeRank::boolean_false:
+    case TypeRank::boolean_true:
+      return "boolean";
+    case TypeRank::number:
+      return "number";
+    case TypeRank::string:
+      return "string";
+    case TypeRank::array:
+      return "array";
+    case TypeRank::object:
+      return "object";
+  }
+  return {};
+}
+
+bool has_size(const SelectorNode& node, const Operand& operand) {
+  if (operand.type() != TypeRank::array) return false;
+  std::size_t size = 0;  // counted: simdjson's own count stops at 2^24
+  for ([[maybe_unused]] const element item : json_access::array(operand.value)) ++size;
+  return static_cast<Wide>(size) == wide(node.argument);
+}
+
+bool matches_value(const SelectorNode& node, const Operand& operand);
+
+/// Whether the operator holds for a value that exists.
+bool holds(const SelectorNode& node, const Operand& operand) {
+  const auto order = [&] { return compare_operand(operand, node.argument, node.is_raw_order); };
+  switch (node.op) {
+    case Operator::less:
+      return order() < 0;
+    case Operator::less_equal:
+      return order() <= 0;
+    case Operator::equal:
+      return order() == 0;
+    case Operator::not_equal:
+      return order() != 0;
+    case Operator::greater_equal:
+      return order() >= 0;
+    case Operator::greater:
+      return order() > 0;
+    case Operator::in:
+      return is_in(node, operand);
+    case Operator::not_in:
+      return !is_in(node, operand);
+    case Operator::exists:
+      return node.argument.get_bool();
+    case Operator::type:
+      return view(node.argument.get_string()) == type_name(operand.type());
+    case Operator::size:
+      return has_size(node, operand);
+    case Operator::modulo:
+      return has_remainder(node, operand);
+    case Operator::regex:
+      return operand.type() == TypeRank::string && node.compiled_regex->matches(operand.string());
+    case Operator::begins_with:
+      return operand.type() == TypeRank::string && operand.string().starts_with(view(node.argument.get_string()));
+    case Operator::all:
+      return has_all(node, operand);
+    case Operator::element_match: {
+      if (operand.type() != TypeRank::array) return false;
+      for (const element item : json_access::array(operand.value)) {
+        if (matches_value(node.children[0], Operand::of(item))) return true;
+      }
+      return false;
+    }
+    case Operator::all_match: {
+      if (operand.type() != TypeRank::array) return false;
+      bool has_items = false;
+      for (const element item : json_access::array(operand.value)) {
+        if (!matches_value(node.children[0], Operand::of(item))) return false;
+        has_items = true;
+      }
+      return has_items;
+    }
+    case Operator::key_map_match: {
+      if (operand.type() != TypeRank::object) return false;
+      for (const auto& member : json_access::object(operand.value)) {
+        if (matches_value(node.children[0], Operand::of(member.key))) return true;
+      }
+      return false;
+    }
+  }
+  return false;
+}
+
+/// The operand a comparison looks at, or why there is none.
+struct Found {
+  FieldLookup::Outcome outcome = FieldLookup::Outcome::bad_path;
+  Operand operand;
+
+  static Found of(const FieldLookup& lookup) { return {lookup.outcome, Operand::of(lookup.value)}; }
+  static Found of(const Operand& operand) { return {FieldLookup::Outcome::found, operand}; }
+};
+
+bool matches_comparison(const SelectorNode& node, const Found& found) {
+  if (found.outcome == FieldLookup::Outcome::found) return holds(node, found.operand) != node.negated;
+  return found.outcome == FieldLookup::Outcome::missing && node.op == Operator::exists && !node.argument.get_bool();
+}
+
+/// Combines the outcomes of the comparisons below `node`, each found by `test`.
+template <class Test>
+bool matches_tree(const SelectorNode& node, const Test& test) {
+  using Kind = SelectorNode::Kind;
+  const auto matches_child = [&](const SelectorNode& child) { return matches_tree(child, test); };
+  switch (node.kind) {
+    case Kind::everything:
+      return true;
+    case Kind::conjunction:
+      return std::ranges::all_of(node.children, matches_child);
+    case Kind::disjunction:
+      return node.children.empty() || std::ranges::any_of(node.children, matches_child);
+    case Kind::negation:
+      return !matches_tree(node.children[0], test);
+    case Kind::joint_denial:
+      return std::ranges::none_of(node.children, matches_child);
+    case Kind::comparison:
+      return test(node);
+  }
+  return false;
+}
+
+/// A sub-selector on an element of an array or the name of a member.
+bool matches_value(const SelectorNode& node, const Operand& operand) {
+  return matches_tree(node, [&](const SelectorNode& comparison) {
+    if (comparison.path.empty()) return matches_comparison(comparison, Found::of(operand));
+    if (!operand.is_element) return false;
+    return matches_comparison(comparison, Found::of(find_field(operand.value, comparison.path)));
+  });
+}
+
+/// The document with the fields that are kept beside its body, for conditions on the document as a whole.
+std::string whole_document(const SelectorSubject& subject) {
+  std::string text = "{";
+  append_json_key(text, "_id");
+  append_json_string(text, subject.id);
+  append_json_key(text, "_rev");
+  append_json_string(text, subject.rev);
+  if (subject.deleted) text += R"(,"_deleted":true)";
+  if (subject.attachments) text += R"(,"_attachments":)" + simdjson::to_string(*subject.attachments);
+  const std::string body = simdjson::to_string(subject.body);
+  if (body.size() > 2) text += ',';
+  text.append(body, 1);
+  return text;
+}
+
+Found find_in_subject(const SelectorSubject& subject, const FieldPath& path) {
+  using Outcome = FieldLookup::Outcome;
+  const auto& first = path.parts()[0].name;
+  if (first[0] == '_') {
+    const auto beside = [&](const Operand& operand) -> Found {
+      if (path.parts().size() > 1) return {Outcome::bad_path, {}};
+      return Found::of(operand);
+    };
+    if (first == "_id") return beside(Operand::of(subject.id));
+    if (first == "_rev") return beside(Operand::of(subject.rev));
+    if (first == "_deleted" && subject.deleted) return beside(Operand::of_true());
+    if (first == "_attachments" && subject.attachments) {
+      return Found::of(find_field(*subject.attachments, path, 1));
+    }
+  }
+  return Found::of(find_field(subject.body, path));
+}
+
+}  // namespace
+
+bool Selector::matches(const SelectorSubject& subject) const {
+  return matches_tree(*root_, [&](const SelectorNode& comparison) {
+    if (!comparison.path.empty()) return matches_comparison(comparison, find_in_subject(subject, comparison.path));
+    DocumentParser parser;
+    const auto document = parser.parse(whole_document(subject));
+    return document && matches_comparison(comparison, Found::of(Operand::of(*document)));
+  });
+}
+
+bool Selector::matches(simdjson::dom::element body, std::string_view id, std::string_view rev) const {
+  return matches(SelectorSubject{.body = body, .id = id, .rev = rev, .deleted = false, .attachments = {}});
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json.hpp>
+#include <simdjson.h>
+
+#include "query/json/field_path.h"
+#include "query/selector/field_constraint.h"
+#include "storage/error.h"
+
+namespace octavo::query {
+
+/// Limits on what a client may send as a selector; over them it is refused with bad_request.
+inline constexpr int selector_depth_max = 64;                  ///< operators and fields inside each other
+inline constexpr std::size_t selector_nodes_max = 16'384;      ///< conditions and combinations in all
+inline constexpr std::size_t selector_regex_bytes_max = 8192;  ///< one pattern
+
+enum class Operator : std::uint8_t {
+  less,
+  less_equal,
+  equal,
+  not_equal,
+  greater_equal,
+  greater,
+  in,
+  not_in,
+  exists,
+  type,
+  size,
+  modulo,
+  regex,
+  begins_with,
+  all,
+  element_match,
+  all_match,
+  key_map_match,
+};
+/// `$lt`, `$keyMapMatch`, …
+std::string_view operator_name(Operator op);
+
+class CompiledRegex;
+
+/// A node of a normalised selector. Immutable once parsed.
+///
+/// Above element operators, negations have been pushed down as Mango does, so only `everything`, `conjunction`,
+/// `disjunction` and `comparison` occur there; `negation` and `joint_denial` ($nor) occur only inside the sub-selector
+/// of an element operator (`$elemMatch`, `$allMatch`, `$keyMapMatch`), whose paths start at the element.
+struct SelectorNode {
+  enum class Kind : std::uint8_t {
+    everything,    ///< `{}`
+    conjunction,   ///< children
+    disjunction,   ///< children; without any it matches everything, as in Mango
+    negation,      ///< one child
+    joint_denial,  ///< none of the children
+    comparison,    ///< path, op, argument, negated; for an element operator the sub-selector is the one child
+  };
+  Kind kind = Kind::everything;
+  std::vector<SelectorNode> children;
+
+  FieldPath path;  ///< empty: the value itself (as in `{"$elemMatch": {"$gt": 5}}`)
+  Operator op = Operator::equal;
+  bool negated = false;  ///< `{"path": {"$not": {op: argument}}}`: the field must exist and `op` not hold
+  boost::json::value argument;
+  bool is_raw_order = false;  ///< compare by bytes: `_id`, and what lies inside it
+  /// Long `$in` and `$nin` lists once more, in their order, for a binary search.
+  std::vector<boost::json::value> sorted_arguments;
+  std::shared_ptr<const CompiledRegex> compiled_regex;
+};
+
+/// One document to test. `_id`, `_rev`, `_deleted` and `_attachments` are fields too, though not in the stored body.
+struct SelectorSubject {
+  simdjson::dom::element body;  ///< an object
+  std::string_view id;
+  std::string_view rev;
+  bool deleted = false;  ///< shows as `_deleted: true`; absent otherwise
+  std::optional<simdjson::dom::element> attachments;
+};
+
+/// A Mango selector, parsed, normalised and compiled once, then run over many documents.
+///
+/// Semantics are CouchDB 3.5's to the letter, its corners included: a condition on an absent field never matches save
+/// `$exists: false` (so `$ne` and `$nin` need the field); `$in` on an array looks at its elements; comparisons go
+/// across types by view collation; `_id` compares by bytes; `$and`, `$or`, `$nor` of `[]` match everything, `$all: []`
+/// nothing. Where it differs, on purpose: regular expressions are ICU's (close to PCRE), work on characters instead of
+/// bytes, and one that runs over its time or stack limit does not match; `$mod` by 0 is refused at once; `$nor` works
+/// inside
+/// `$elemMatch`. `$text` is refused as unsupported.
+///
+/// Immutable and thread-safe; copying shares the tree. `matches` takes well under a microsecond and does not allocate,
+/// save for regular expressions.
+class Selector {
+ public:
+  /// Matches everything, as `{}` does.
+  Selector();
+
+  /// Errors: bad_request with Mango's words ("Invalid operator: $foo"), `mango_error_name` tells its short name;
+  /// unsupported for `$text`.
+  static Expected<Selector> parse(const boost::json::value& json);
+
+  bool matches(const SelectorSubject& subject) const;
+  bool matches(simdjson::dom::element body, std::string_view id, std::string_view rev) const;
+
+  const SelectorNode& root() const { return *root_; }
+
+  /// The root's conjuncts, nested `$and`s flattened; the root itself when it is no conjunction; none for `{}`.
+  std::vector<const SelectorNode*> conjuncts() const;
+
+  /// What matching documents must have at `path`. A field the selector does not mention is unconstrained and exact.
+  FieldConstraint constraint_for(const FieldPath& path) const;
+
+  /// The distinct paths the selector reads from the document's root, in order of first use (`_id` and `_rev` included).
+  const std::vector<FieldPath>& fields_used() const { return fields_; }
+
+  /// True when some condition looks at the document as a whole, so no set of fields suffices to evaluate the selector.
+  bool needs_whole_document() const { return needs_whole_document_; }
+
+  /// True when every document this selector matches is surely matched by `filter` too. Conservative: false may mean
+  /// "cannot tell". Decides whether a partial index (`partial_filter_selector`) holds all that a query may find.
+  bool implies(const Selector& filter) const;
+
+  /// The normalised selector as CouchDB prints it in `_explain`: `{"userid":{"$eq":"x"}}`, `{"$and":[…]}`.
+  boost::json::value to_json() const;
+
+ private:
+  std::shared_ptr<const SelectorNode> root_;
+  std::vector<FieldPath> fields_;
+  bool needs_whole_document_ = false;
+};
+
+/// CouchDB's short name (`"error"` in its reply) for an error of `Selector::parse`: `bad_arg`, `invalid_operator`,
+/// `invalid_selector`, … ; `bad_request` when it has none.
+std::string_view mango_error_name(const Error& error);
+
+}  // namespace octavo::query

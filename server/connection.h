@@ -1,0 +1,160 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "api/http/handler.h"
+#include "server/compression.h"
+#include "server/header_fields.h"
+#include "server/read_buffer.h"
+#include "server/reply_head.h"
+#include "server/request_parser.h"
+#include "server/thread_state.h"
+#include "server/transport.h"
+
+namespace octavo::server {
+
+/// What one listening port serves. Outlives its connections.
+struct Door {
+  api::Handler& handler;
+  std::shared_ptr<boost::asio::ssl::context> tls;  ///< null: plain HTTP
+};
+
+/// One client connection: reads requests, calls the door's handler, sends replies in order, until either side ends it.
+///
+/// Lives on one I/O thread and is owned by the coroutine that runs it. What it holds is bounded by the settings: one
+/// request at a time (head, body), one reply's head and what the handler made of its body. While it idles it gives its
+/// buffers back.
+class Connection final : public ConnectionHook, private api::BodySink {
+ public:
+  Connection(Socket socket, std::string peer_address, ConnectionSlot slot, const Door& door);
+  ~Connection() override;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Serves until the end; the coroutine owns the connection. Spawn it on the thread's context.
+  static Task<void> run(std::unique_ptr<Connection> connection);
+
+  /// Called by the thread's tick: deadlines, and giving memory back.
+  void on_tick();
+  /// Called once when the server begins to shut down.
+  void on_drain();
+
+ private:
+  enum class HeadScan : std::uint8_t { incomplete, complete, refused };
+  enum class Wait : std::uint8_t { none, handshake, head, body, idle, send, linger };  // middle part: TimeoutKind
+
+  // A streamed reply while it runs.
+  struct Stream {
+    Framing framing = Framing::chunked;
+    std::optional<CompressedBody> compressed;
+    std::string piece;              // compressed bytes of the current write
+    std::uint64_t length_left = 0;  // of Framing::length
+    std::uint64_t bytes = 0;        // of body, as framed
+    std::uint64_t bytes_since_yield = 0;
+    std::move_only_function<void()> on_closed;
+    // While the producer waits, a read watches the client: end of file means it left, bytes are its next request.
+    std::unique_ptr<char[]> watch_buffer;
+    std::string early_bytes;
+    std::move_only_function<void()> watch_ended;  // resumes who waits for the watch to end
+    bool watching = false;
+    bool peer_gone = false;
+    bool failed = false;
+  };
+
+  // connection.cpp: the loop.
+  Task<void> serve();
+  HeadScan scan_head();
+  HeadScan refuse_head(int status, std::string_view reason);
+  bool read_failed(const boost::system::error_code& error);
+  void begin_head_wait();
+  std::optional<Refusal> begin_request();
+  bool build_request();
+  void finish_request();
+  Task<void> refuse(Refusal refusal);
+  Task<void> close_gracefully();
+  void release_memory();
+  void wait_on(Wait wait, std::chrono::milliseconds timeout);
+  void stop_waiting() { wait_ = Wait::none; }
+
+  // connection_body.cpp
+  bool take_body_if_here();
+  Task<bool> read_body();
+  Task<bool> read_sized_body();
+  Task<bool> read_chunked_body();
+  Task<bool> decompress_body(ContentCoding coding);
+  Task<bool> read_more_body(std::size_t bytes_min);
+  Task<bool> send_continue();
+  bool refuse_body(int status, std::string_view reason);
+  bool charge_body(std::size_t bytes);
+  void release_body();
+
+  // connection_reply.cpp
+  Task<bool> handle_and_reply();
+  void prepare_reply(api::Reply& reply);
+  bool render_reply(api::Reply& reply, GatherList& list);
+  ReplyFrame start_frame() const;
+  void choose_reply_coding(const api::Reply& reply, ReplyFrame& frame) const;
+  Task<bool> flush();
+  bool try_send(GatherList& list);
+  Task<bool> send_rest(GatherList list);
+  void count(const api::Reply& reply);
+  void log(const api::Reply& reply, std::uint64_t body_bytes);
+
+  // connection_stream.cpp
+  Task<bool> send_stream(api::Reply& reply);
+  bool begin_stream(const api::Reply& reply);
+  Task<bool> run_stream(api::Reply& reply);
+  Task<bool> end_stream(const api::Reply& reply, bool complete);
+  void frame_piece(std::string_view piece, GatherList& list);
+  Task<void> end_watch();
+  Task<bool> write(std::string_view bytes) override;
+  bool closed() const override;
+  void on_closed(std::move_only_function<void()> callback) override;
+  void start_watch();
+  void on_watch_read(const boost::system::error_code& error, std::size_t bytes);
+  void tell_closed();
+
+  const ConnectionSlot slot_;
+  ThreadState& thread_;
+  Transport transport_;
+  const Door& door_;
+
+  ReadBuffer in_;
+  std::string out_;  // replies, or heads of replies, not yet sent
+  RequestHead head_;
+  HeaderFields fields_;
+  api::Request request_;
+  std::string body_;  // de-chunked or decompressed
+  std::string echoed_id_;
+  std::unique_ptr<Stream> stream_;
+  std::optional<Refusal> refusal_;
+  ReplyFacts facts_;  // of the reply being sent
+
+  std::size_t head_size_ = 0;     // of the complete head at the front of in_; 0: none yet
+  std::size_t scanned_ = 0;       // bytes of in_ known not to end a head
+  std::size_t request_size_ = 0;  // head and body as they lie in in_
+  std::uint64_t body_bytes_charged_ = 0;
+  std::chrono::steady_clock::time_point started_;
+  std::int64_t deadline_ms_ = 0;
+  std::int64_t idle_since_ms_ = 0;
+  Wait wait_ = Wait::none;
+  bool timed_out_ = false;
+  bool trim_ = false;  // the read was cancelled only to give its buffer back
+  bool first_request_ = true;
+  bool keep_alive_ = true;
+  bool body_decoded_ = false;  // the body is in body_, not in in_
+  bool broken_ = false;        // nothing can be sent any more
+  bool unread_input_ = false;  // the client may still be sending what we refused
+  bool handling_ = false;
+  bool writing_ = false;
+};
+
+}  // namespace octavo::server

@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "server/connection.h"
+
+// Reading request bodies: sized, chunked, compressed, each bounded as it arrives.
+
+namespace octavo::server {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t body_read_bytes_min = 16 * 1024;
+/// Bodies up to this size live in the connection's ordinary buffers and are not counted.
+constexpr std::size_t uncharged_body_bytes = 64 * 1024;
+/// All larger request bodies together, in the whole process; beyond: 503. Sixteen bodies of the default maximum.
+constexpr std::uint64_t body_bytes_max_together = std::uint64_t{1} << 30;
+/// Decompressed in one go; then other connections of the thread get their turn.
+constexpr std::size_t inflate_step_bytes = 256 * 1024;
+
+}  // namespace
+
+// The common case: no body, or one that came with its head and needs no decoding.
+bool Connection::take_body_if_here() {
+  if (head_.chunked) return false;
+  if (head_.content_length == 0) return true;
+  if (in_.size() - head_size_ < head_.content_length || fields_.find("Content-Encoding")) return false;
+  request_size_ = head_size_ + head_.content_length;
+  return true;
+}
+
+bool Connection::refuse_body(int status, std::string_view reason) {
+  refusal_ = Refusal{status, reason};
+  return false;
+}
+
+Task<bool> Connection::read_body() {
+  ContentCoding coding = ContentCoding::identity;
+  if (const auto text = fields_.find("Content-Encoding")) {
+    const auto known = parse_coding(*text);
+    if (!known) co_return refuse_body(415, "The Content-Encoding of the request body is not gzip or deflate.");
+    coding = *known;
+  }
+  bool whole = false;
+  if (head_.chunked) {
+    whole = co_await read_chunked_body();
+  } else {
+    whole = co_await read_sized_body();
+  }
+  if (whole && coding != ContentCoding::identity) whole = co_await decompress_body(coding);
+  stop_waiting();
+  co_return whole;
+}
+
+// The body ends up behind its head in the read buffer and is never copied.
+Task<bool> Connection::read_sized_body() {
+  const std::size_t size = head_size_ + head_.content_length;
+  if (in_.size() < size && head_.expect_continue) {
+    const bool sent = co_await send_continue();
+    if (!sent) co_return false;
+  }
+  while (in_.size() < size) {
+    // Memory grows with what has arrived, not with what was announced.
+    const auto wanted = std::min(size - in_.size(), std::max(body_read_bytes_min, in_.size()));
+    if (!charge_body(in_.size() + wanted)) co_return refuse_body(503, "Too many large request bodies at once.");
+    const bool read = co_await read_more_body(wanted);
+    if (!read) co_return false;
+  }
+  request_size_ = size;
+  co_return true;
+}
+
+Task<bool> Connection::read_chunked_body() {
+  const std::size_t body_bytes_max = thread_.settings().request_body_bytes_max;
+  // The parser goes on from the head to the chunks, so it reads the head again.
+  RequestParser parser(fields_, head_);
+  if (auto refusal = parser.parse_head(in_.data().substr(0, head_size_))) {
+    co_return refuse_body(refusal->status, refusal->reason);
+  }
+  body_decoded_ = true;
+  bool continue_sent = false;
+  for (;;) {
+    const auto progress = parser.decode_chunks(in_.data().substr(head_size_), body_, body_bytes_max);
+    in_.erase(head_size_, progress.consumed);
+    if (progress.refusal) co_return refuse_body(progress.refusal->status, progress.refusal->reason);
+    if (progress.done) break;
+    if (!charge_body(body_.capacity())) co_return refuse_body(503, "Too many large request bodies at once.");
+    if (head_.expect_continue && !continue_sent && body_.empty()) {
+      continue_sent = true;
+      const bool sent = co_await send_continue();
+      if (!sent) co_return false;
+    }
+    const bool read = co_await read_more_body(body_read_bytes_min);
+    if (!read) co_return false;
+  }
+  request_size_ = head_size_;
+  co_return true;
+}
+
+Task<bool> Connection::decompress_body(ContentCoding coding) {
+  const bool chunked = head_.chunked;
+  const std::string compressed_chunks = std::exchange(body_, {});
+  const std::string_view input =
+      chunked ? std::string_view{compressed_chunks} : in_.data().substr(head_size_, request_size_ - head_size_);
+  if (input.empty()) co_return true;
+  body_decoded_ = true;
+  Inflater inflater(coding, input, thread_.settings().request_body_bytes_max);
+  for (;;) {
+    switch (inflater.step(body_, inflate_step_bytes)) {
+      case Inflater::Status::done:
+        co_return true;
+      case Inflater::Status::corrupt:
+        co_return refuse_body(400, "The compressed request body is corrupt.");
+      case Inflater::Status::too_large:
+        co_return refuse_body(413, "The request body is too large after decompression.");
+      case Inflater::Status::more:
+        break;
+    }
+    if (!charge_body(input.size() + body_.capacity())) {
+      co_return refuse_body(503, "Too many large request bodies at once.");
+    }
+    co_await asio::post(thread_.context(), use_task);
+  }
+}
+
+// False: the client left, or (refusal_ set) it made no progress in time.
+Task<bool> Connection::read_more_body(std::size_t bytes_min) {
+  if (!out_.empty()) {
+    const bool sent = co_await flush();
+    if (!sent) co_return false;
+  }
+  wait_on(Wait::body, thread_.settings().body_timeout_ms);
+  boost::system::error_code error;
+  const auto space = in_.prepare(bytes_min);
+  const auto bytes = co_await transport_.read_some(space, error);
+  if (error) {
+    if (timed_out_) co_return refuse_body(408, "The request body took too long to arrive.");
+    broken_ = true;
+    co_return false;
+  }
+  in_.commit(bytes);
+  thread_.metrics().bytes_received.add(bytes);
+  co_return true;
+}
+
+Task<bool> Connection::send_continue() {
+  out_.append("HTTP/1.1 100 Continue\r\n\r\n");
+  co_return co_await flush();
+}
+
+bool Connection::charge_body(std::size_t bytes) {
+  if (bytes <= uncharged_body_bytes || bytes <= body_bytes_charged_) return true;
+  auto& together = thread_.bounds().body_bytes;
+  const auto more = bytes - body_bytes_charged_;
+  if (together.fetch_add(more) + more > body_bytes_max_together) {
+    together.fetch_sub(more);
+    return false;
+  }
+  body_bytes_charged_ = bytes;
+  return true;
+}
+
+void Connection::release_body() {
+  if (body_bytes_charged_ > 0) thread_.bounds().body_bytes.fetch_sub(std::exchange(body_bytes_charged_, 0));
+  if (body_.capacity() > uncharged_body_bytes) {
+    body_ = {};
+  } else {
+    body_.clear();
+  }
+}
+
+}  // namespace octavo::server

@@ -1,0 +1,91 @@
+#include "server/http_server.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "server/access_log.h"
+#include "server/io_threads.h"
+#include "server/listener.h"
+#include "server/thread_state.h"
+#include "server/tls.h"
+
+namespace octavo::server {
+
+namespace asio = boost::asio;
+
+std::size_t io_thread_count(const config::Settings& settings) {
+  if (settings.io_threads > 0) return settings.io_threads;
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+HttpServer::HttpServer(const config::Settings& settings, api::HttpMetrics& metrics, AccessLog* access_log)
+    : settings_(settings),
+      bounds_(std::make_unique<SharedBounds>()),
+      io_threads_(std::make_unique<IoThreads>(io_thread_count(settings))) {
+  for (std::size_t i = 0; i < io_threads_->size(); ++i) {
+    thread_states_.push_back(
+        std::make_unique<ThreadState>(i, io_threads_->context(i), settings, metrics, *bounds_, access_log));
+  }
+}
+
+HttpServer::~HttpServer() {
+  stop();
+  // Everything with a timer or an acceptor goes while its context still lives; the contexts go last of all members that
+  // own operations, but their pending coroutines refer to thread states: so the queue is emptied first.
+  listeners_.clear();
+  for (auto& state : thread_states_) state->end();
+  io_threads_->destroy_contexts();
+}
+
+Expected<void> HttpServer::listen(const ListenOptions& options) {
+  Door door{.handler = *options.handler, .tls = nullptr};
+  if (!options.tls_certificate.empty()) {
+    OCTAVO_TRY(door.tls, make_tls_context(options.tls_certificate, options.tls_key));
+  }
+  auto listener = std::make_unique<Listener>(std::move(door), thread_states_);
+  OCTAVO_TRY_VOID(listener->open(options.address, options.port));
+  listeners_.push_back(std::move(listener));
+  return {};
+}
+
+void HttpServer::start() {
+  running_ = true;
+  for (auto& state : thread_states_) state->start();
+  for (auto& listener : listeners_) listener->start();
+  io_threads_->start();
+}
+
+std::uint16_t HttpServer::port(std::size_t listener) const { return listeners_.at(listener)->port(); }
+
+bool HttpServer::stop() {
+  if (!running_) return true;
+  running_ = false;
+  const bool in_time = drain();
+  io_threads_->stop();
+  return in_time;
+}
+
+bool HttpServer::drain() {
+  std::promise<void> closed;
+  asio::post(io_threads_->context(0), [this, &closed] {
+    for (auto& listener : listeners_) listener->close();
+    closed.set_value();
+  });
+  closed.get_future().wait();
+  for (auto& state : thread_states_) asio::post(state->context(), [&one = *state] { one.begin_drain(); });
+  const auto deadline = std::chrono::steady_clock::now() + settings_.shutdown_timeout_ms;
+  const auto all_gone = [this] {
+    return std::all_of(thread_states_.begin(), thread_states_.end(),
+                       [](const auto& state) { return state->assigned_connections() == 0; });
+  };
+  while (!all_gone()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds{2});
+  }
+  return true;
+}
+
+}  // namespace octavo::server

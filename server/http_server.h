@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/http/handler.h"
+#include "api/http/metrics.h"
+#include "config/settings.h"
+#include "storage/error.h"
+
+namespace octavo::server {
+
+class AccessLog;
+class IoThreads;
+class Listener;
+class ThreadState;
+struct SharedBounds;
+
+/// One port to serve and what serves it.
+struct ListenOptions {
+  std::string address = "127.0.0.1";  ///< an IP address
+  std::uint16_t port = 0;             ///< 0: any free port
+  api::Handler* handler = nullptr;    ///< outlives the server
+  std::filesystem::path tls_certificate;  ///< PEM chain; empty: plain HTTP
+  std::filesystem::path tls_key;
+};
+
+/// I/O threads in a process that serves `settings`: its io_threads, or one per core.
+std::size_t io_thread_count(const config::Settings& settings);
+
+/// The HTTP/1.1 server: I/O threads, listeners and their connections.
+///
+///   api::HttpMetrics metrics(io_thread_count(settings));
+///   HttpServer server(settings, metrics, nullptr);
+///   server.listen({.address = "127.0.0.1", .port = 0, .handler = &handler});
+///   server.start();
+///   … server.port() …
+///   server.stop();
+///
+/// Used by one thread. Handlers run on the I/O threads, inside their connection's coroutine. After stop() no handler
+/// runs any more, but coroutines that did not end in time are destroyed only with this object, with what they hold; so
+/// what they use (the engine) must outlive it, and what posts to the I/O threads must have ended before it.
+class HttpServer {
+ public:
+  /// `settings` and `metrics` (with io_thread_count shards) outlive this. `access_log` null: none; else it outlives this.
+  HttpServer(const config::Settings& settings, api::HttpMetrics& metrics, AccessLog* access_log);
+  ~HttpServer();  ///< stops if running
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  /// Binds a port; requests wait until start(). Before start() only. Errors are for the person who starts the server.
+  Expected<void> listen(const ListenOptions& options);
+  /// Starts the I/O threads; from here on requests are served.
+  void start();
+  /// The port of the n-th listen().
+  std::uint16_t port(std::size_t listener = 0) const;
+
+  /// Graceful end: no new connections, idle ones close, running requests finish, streams are told to end. What is not
+  /// done after shutdown_timeout_ms is cut off. Returns when all threads have ended; true when all finished in time.
+  bool stop();
+
+  IoThreads& io_threads() { return *io_threads_; }
+
+ private:
+  bool drain();
+
+  const config::Settings& settings_;
+  // The order matters: connections (in the contexts of io_threads_) use thread states and doors until they are gone.
+  std::unique_ptr<SharedBounds> bounds_;
+  std::vector<std::unique_ptr<ThreadState>> thread_states_;
+  std::unique_ptr<IoThreads> io_threads_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  bool running_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace octavo::server

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "config/settings.h"
+
+namespace octavo::server {
+
+/// Makes the process-wide logger (spdlog's default) write to standard error, as text or as one JSON object a line, at
+/// the level of the settings. Call once, before threads start; until then spdlog's own default is in place.
+void set_up_logging(const config::Settings& settings);
+
+/// Writes whole lines to standard error without tearing the logger's lines apart. Thread-safe.
+void write_log_lines(std::string_view lines);
+
+/// Appends `text` as a JSON string with its quotes. Bytes that are not ASCII pass through.
+void append_json_string(std::string_view text, std::string& out);
+
+}  // namespace octavo::server

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace octavo::server {
+
+/// Bytes received and not yet consumed, in one piece. `prepare` and `erase` may move them, and with them every view.
+class ReadBuffer {
+ public:
+  std::string_view data() const { return {storage_.get() + begin_, end_ - begin_}; }
+  std::size_t size() const { return end_ - begin_; }
+  bool empty() const { return begin_ == end_; }
+  std::size_t capacity() const { return capacity_; }
+
+  /// At least `bytes_min` writable bytes after the data; follow with commit().
+  std::span<char> prepare(std::size_t bytes_min) {
+    if (capacity_ - end_ < bytes_min) make_room(bytes_min);
+    return {storage_.get() + end_, capacity_ - end_};
+  }
+  void commit(std::size_t bytes) { end_ += bytes; }
+
+  void consume(std::size_t bytes) {
+    begin_ += bytes;
+    if (begin_ == end_) begin_ = end_ = 0;
+  }
+
+  /// Cuts `bytes` out at `offset`, for chunk framing that has been decoded.
+  void erase(std::size_t offset, std::size_t bytes) {
+    char* const hole = storage_.get() + begin_ + offset;
+    std::memmove(hole, hole + bytes, size() - offset - bytes);
+    end_ -= bytes;
+  }
+
+  void append(std::string_view bytes) {
+    if (bytes.empty()) return;
+    std::memcpy(prepare(bytes.size()).data(), bytes.data(), bytes.size());
+    commit(bytes.size());
+  }
+
+  /// Gives memory back when more than `capacity_max` is held and what is in use fits into less.
+  void shrink(std::size_t capacity_max) {
+    if (capacity_ > capacity_max && size() <= capacity_max) reallocate(std::max(size(), std::size_t{1}));
+    if (empty() && capacity_max == 0) *this = ReadBuffer{};
+  }
+
+ private:
+  void make_room(std::size_t bytes_min) {
+    if (capacity_ - size() >= bytes_min) {
+      std::memmove(storage_.get(), storage_.get() + begin_, size());
+      end_ -= begin_;
+      begin_ = 0;
+    } else {
+      reallocate(std::max(size() + bytes_min, begin_ == 0 ? size() * 2 : size()));
+    }
+  }
+
+  void reallocate(std::size_t capacity) {
+    auto bigger = std::make_unique_for_overwrite<char[]>(capacity);
+    if (!empty()) std::memcpy(bigger.get(), storage_.get() + begin_, size());
+    end_ = size();
+    begin_ = 0;
+    storage_ = std::move(bigger);
+    capacity_ = capacity;
+  }
+
+  std::unique_ptr<char[]> storage_;
+  std::size_t capacity_ = 0;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+};
+
+}  // namespace octavo::server

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace octavo::storage {
+
+/// Appends the primitives that the record formats are made of. Fixed integers are little endian unless they are keys.
+class ByteWriter {
+ public:
+  explicit ByteWriter(std::string& out) : out_(out) {}
+  void u8(std::uint8_t value) { out_.push_back(static_cast<char>(value)); }
+  void u64(std::uint64_t value) { fixed(value, 8); }
+  void u48(std::uint64_t value) { fixed(value, 6); }
+  void varint(std::uint64_t value) {
+    while (value >= 0x80) {
+      u8(static_cast<std::uint8_t>(value | 0x80));
+      value >>= 7;
+    }
+    u8(static_cast<std::uint8_t>(value));
+  }
+  void bytes(std::string_view value) { out_.append(value); }
+  void sized_bytes(std::string_view value) {
+    varint(value.size());
+    out_.append(value);
+  }
+
+ private:
+  void fixed(std::uint64_t value, int size) {
+    for (int i = 0; i < size; ++i) out_.push_back(static_cast<char>(value >> (8 * i)));
+  }
+  std::string& out_;
+};
+
+/// Reads them back. Never reads past the end: after a short read ok() is false and all values are zero or empty.
+class ByteReader {
+ public:
+  explicit ByteReader(std::string_view in) : in_(in) {}
+  bool ok() const { return ok_; }
+  std::string_view rest() const { return in_; }
+  std::uint8_t u8() {
+    const std::string_view value = bytes(1);
+    return value.empty() ? std::uint8_t{0} : static_cast<std::uint8_t>(value[0]);
+  }
+  std::uint64_t u64() { return fixed(8); }
+  std::uint64_t u48() { return fixed(6); }
+  std::uint64_t varint() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const std::uint8_t byte = u8();
+      value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+      if (byte < 0x80) return value;
+    }
+    ok_ = false;
+    return 0;
+  }
+  std::string_view bytes(std::size_t size) {
+    if (size > in_.size()) {
+      ok_ = false;
+      in_ = {};
+      return {};
+    }
+    const std::string_view value = in_.substr(0, size);
+    in_.remove_prefix(size);
+    return value;
+  }
+  std::string_view sized_bytes() { return bytes(varint()); }
+
+ private:
+  std::uint64_t fixed(std::size_t size) {
+    const std::string_view raw = bytes(size);
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < raw.size(); ++i) {
+      value |= static_cast<std::uint64_t>(static_cast<unsigned char>(raw[i])) << (8 * i);
+    }
+    return value;
+  }
+  std::string_view in_;
+  bool ok_ = true;
+};
+
+/// Big-endian, so that keys sort by value.
+inline void append_key_u64(std::string& out, std::uint64_t value) {
+  for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
+}
+inline std::uint64_t read_key_u64(std::string_view key) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < 8 && i < key.size(); ++i) value = value << 8 | static_cast<unsigned char>(key[i]);
+  return value;
+}
+
+}  // namespace octavo::storage

@@ -1,0 +1,181 @@
+// database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned) revs_limit:varint
+//                    entry_count:varint (first:u64 last:u64 folder:sized)*
+#include "storage/catalog.h"
+
+#include "storage/byte_codec.h"
+
+namespace octavo::storage {
+namespace {
+
+enum CatalogTree : std::size_t { databases, garbage_folders, facts_tree };
+constexpr std::uint8_t kVersion = 1;
+constexpr std::size_t kExpectedBytes = 1 << 16;
+constexpr std::size_t kEntriesMax = 1 << 16;
+
+std::string encode(const DatabaseRecord& record) {
+  std::string out;
+  ByteWriter writer(out);
+  writer.u8(kVersion);
+  writer.sized_bytes(record.instance_tag);
+  writer.u48(static_cast<std::uint64_t>(record.created_s));
+  writer.u8(record.partitioned ? 1 : 0);
+  writer.varint(record.revs_limit);
+  writer.varint(record.partition_map.size());
+  for (const PartitionMapEntry& entry : record.partition_map) {
+    writer.u64(entry.first);
+    writer.u64(entry.last);
+    writer.sized_bytes(entry.folder);
+  }
+  return out;
+}
+
+Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
+  ByteReader reader(bytes);
+  DatabaseRecord record;
+  record.name = name;
+  const bool known_version = reader.u8() == kVersion;
+  record.instance_tag = reader.sized_bytes();
+  record.created_s = static_cast<std::int64_t>(reader.u48());
+  record.partitioned = reader.u8() & 1;
+  record.revs_limit = static_cast<std::uint32_t>(reader.varint());
+  const std::uint64_t count = reader.varint();
+  for (std::uint64_t i = 0; reader.ok() && i < count && i < kEntriesMax; ++i) {
+    PartitionMapEntry entry;
+    entry.first = reader.u64();
+    entry.last = reader.u64();
+    entry.folder = reader.sized_bytes();
+    record.partition_map.push_back(std::move(entry));
+  }
+  if (!known_version || !reader.ok() || record.partition_map.empty()) {
+    return fail(ErrorCode::corrupted, "The catalog's record of database '" + std::string(name) + "' is damaged.");
+  }
+  return record;
+}
+
+std::string fact_key(std::string_view area, std::string_view name) {
+  std::string key(area);
+  key.push_back('\0');
+  key.append(name);
+  return key;
+}
+
+Environment::Options environment_options(std::filesystem::path folder, config::Durability durability) {
+  Environment::Options options;
+  options.folder = std::move(folder);
+  options.trees = {"databases", "garbage", "facts"};
+  options.durability = durability;
+  options.map_bytes_initial = 1 << 20;
+  return options;
+}
+
+}  // namespace
+
+Catalog::Catalog(std::filesystem::path folder, config::Durability durability)
+    : environment_(environment_options(std::move(folder), durability)) {}
+
+Expected<void> Catalog::open() { return environment_.create(); }
+void Catalog::close() { environment_.close_if_idle(); }
+
+Expected<std::optional<DatabaseRecord>> Catalog::find(std::string_view name) {
+  OCTAVO_TRY(const ReadTransaction transaction, environment_.read());
+  OCTAVO_TRY(const auto row, transaction.get(environment_.tree(databases), name));
+  if (!row) return std::nullopt;
+  OCTAVO_TRY(DatabaseRecord record, decode(name, *row));
+  return record;
+}
+
+Expected<std::vector<DatabaseRecord>> Catalog::all() {
+  OCTAVO_TRY(const ReadTransaction transaction, environment_.read());
+  std::vector<DatabaseRecord> records;
+  Cursor cursor(transaction, environment_.tree(databases));
+  for (auto row = cursor.first(); row; row = cursor.next()) {
+    OCTAVO_TRY(DatabaseRecord record, decode(row->key, row->value));
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+Expected<void> Catalog::add(const DatabaseRecord& record) {
+  std::lock_guard<std::mutex> lock(write_mutex_);
+  return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY(const auto taken, transaction.get(environment_.tree(databases), record.name));
+    if (taken) {
+      return fail(ErrorCode::precondition_failed,
+                  "The database could not be created, the file already exists.", "file_exists");
+    }
+    return transaction.put(environment_.tree(databases), record.name, encode(record));
+  });
+}
+
+Expected<void> Catalog::replace(const DatabaseRecord& record) {
+  std::lock_guard<std::mutex> lock(write_mutex_);
+  return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY(const auto known, transaction.get(environment_.tree(databases), record.name));
+    if (!known) return fail(ErrorCode::not_found, "Database does not exist.");
+    return transaction.put(environment_.tree(databases), record.name, encode(record));
+  });
+}
+
+Expected<void> Catalog::remove(std::string_view name) {
+  std::lock_guard<std::mutex> lock(write_mutex_);
+  return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY(const auto row, transaction.get(environment_.tree(databases), name));
+    if (!row) return fail(ErrorCode::not_found, "Database does not exist.");
+    OCTAVO_TRY(const DatabaseRecord record, decode(name, *row));
+    OCTAVO_TRY_VOID(transaction.put(environment_.tree(garbage_folders), record.instance_tag, name));
+    OCTAVO_TRY_VOID(transaction.erase(environment_.tree(facts_tree), fact_key("security", name)));
+    OCTAVO_TRY_VOID(transaction.erase(environment_.tree(databases), name));
+    return {};
+  });
+}
+
+Expected<std::vector<std::string>> Catalog::garbage() {
+  OCTAVO_TRY(const ReadTransaction transaction, environment_.read());
+  std::vector<std::string> folders;
+  Cursor cursor(transaction, environment_.tree(garbage_folders));
+  for (auto row = cursor.first(); row; row = cursor.next()) folders.emplace_back(row->key);
+  return folders;
+}
+
+Expected<void> Catalog::forget_garbage(std::string_view folder) {
+  std::lock_guard<std::mutex> lock(write_mutex_);
+  return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY_VOID(transaction.erase(environment_.tree(garbage_folders), folder));
+    return {};
+  });
+}
+
+Expected<std::optional<std::string>> Catalog::fact(std::string_view area, std::string_view name) {
+  OCTAVO_TRY(const ReadTransaction transaction, environment_.read());
+  OCTAVO_TRY(const auto value, transaction.get(environment_.tree(facts_tree), fact_key(area, name)));
+  if (!value) return std::nullopt;
+  return std::string(*value);
+}
+
+Expected<std::vector<std::pair<std::string, std::string>>> Catalog::facts(std::string_view area) {
+  OCTAVO_TRY(const ReadTransaction transaction, environment_.read());
+  std::vector<std::pair<std::string, std::string>> found;
+  const std::string prefix = fact_key(area, {});
+  Cursor cursor(transaction, environment_.tree(facts_tree));
+  for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix); row = cursor.next()) {
+    found.emplace_back(row->key.substr(prefix.size()), row->value);
+  }
+  return found;
+}
+
+Expected<void> Catalog::set_fact(std::string_view area, std::string_view name, std::string_view value) {
+  std::lock_guard<std::mutex> lock(write_mutex_);
+  return environment_.write(kExpectedBytes + value.size(), [&](WriteTransaction& transaction) -> Expected<void> {
+    return transaction.put(environment_.tree(facts_tree), fact_key(area, name), value);
+  });
+}
+
+Expected<void> Catalog::erase_fact(std::string_view area, std::string_view name) {
+  std::lock_guard<std::mutex> lock(write_mutex_);
+  return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY_VOID(transaction.erase(environment_.tree(facts_tree), fact_key(area, name)));
+    return {};
+  });
+}
+
+}  // namespace octavo::storage

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/environment.h"
+#include "storage/error.h"
+
+namespace octavo::storage {
+
+/// One entry of a partition map: positions [first, last] of the hash space live in `folder` below the database's folder.
+struct PartitionMapEntry {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::string folder;
+};
+
+/// What the catalog knows of a database.
+struct DatabaseRecord {
+  std::string name;
+  std::string instance_tag;      ///< 32 hexadecimal digits; also the name of its folder
+  std::int64_t created_s = 0;
+  bool partitioned = false;
+  std::uint32_t revs_limit = 1000;
+  std::vector<PartitionMapEntry> partition_map;
+};
+
+/// The list of databases and the server's own durable facts (security objects, admins, secrets), in an environment of
+/// its own. Every change is durable on return. Thread-safe; writers wait for each other.
+class Catalog {
+ public:
+  Catalog(std::filesystem::path folder, config::Durability durability);
+
+  /// Creates or opens. Errors: io_failure, corrupted.
+  Expected<void> open();
+
+  Expected<std::optional<DatabaseRecord>> find(std::string_view name);
+  Expected<std::vector<DatabaseRecord>> all();
+  /// Errors: precondition_failed when the name is taken.
+  Expected<void> add(const DatabaseRecord& record);
+  Expected<void> replace(const DatabaseRecord& record);
+  /// Removes the database and remembers its folder as garbage, in one transaction. Errors: not_found.
+  Expected<void> remove(std::string_view name);
+  /// Folders of removed databases whose files may still exist.
+  Expected<std::vector<std::string>> garbage();
+  Expected<void> forget_garbage(std::string_view folder);
+
+  /// Named facts, by area: ("security", database name), ("admins", user), ("secrets", …).
+  Expected<std::optional<std::string>> fact(std::string_view area, std::string_view name);
+  Expected<std::vector<std::pair<std::string, std::string>>> facts(std::string_view area);
+  Expected<void> set_fact(std::string_view area, std::string_view name, std::string_view value);
+  Expected<void> erase_fact(std::string_view area, std::string_view name);
+
+  void close();
+
+ private:
+  std::mutex write_mutex_;
+  Environment environment_;
+};
+
+}  // namespace octavo::storage

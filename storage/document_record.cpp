@@ -1,0 +1,149 @@
+#include "storage/document_record.h"
+
+#include "storage/byte_codec.h"
+
+namespace octavo::storage {
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kDeleted = 1;
+constexpr std::uint8_t kHasHistory = 2;
+constexpr std::uint8_t kHasConflicts = 4;
+constexpr std::uint8_t kTextHash = 8;
+constexpr std::size_t kDigestBytes = 16;
+
+std::unexpected<Error> damaged(std::string_view what) {
+  return fail(ErrorCode::corrupted, "A stored " + std::string(what) + " is damaged.");
+}
+
+void write_revision(ByteWriter& writer, const Revision& revision) {
+  writer.varint(revision.generation);
+  if (revision.hash.is_digest()) {
+    writer.bytes(revision.hash.bytes());
+  } else {
+    writer.sized_bytes(revision.hash.bytes());
+  }
+}
+
+bool read_revision(ByteReader& reader, bool text_hash, Revision& revision) {
+  revision.generation = reader.varint();
+  const std::string_view hash = text_hash ? reader.sized_bytes() : reader.bytes(kDigestBytes);
+  if (!reader.ok() || hash.size() > RevisionHash::kTextBytesMax) return false;
+  revision.hash = RevisionHash::from_bytes(hash, !text_hash);
+  return true;
+}
+
+}  // namespace
+
+void encode_document(std::string& out, const DocumentView& document) {
+  ByteWriter writer(out);
+  std::uint8_t flags = 0;
+  if (document.deleted) flags |= kDeleted;
+  if (document.has_history) flags |= kHasHistory;
+  if (document.has_conflicts) flags |= kHasConflicts;
+  if (!document.revision.hash.is_digest()) flags |= kTextHash;
+  writer.u8(kVersion);
+  writer.u8(flags);
+  writer.u64(document.sequence);
+  writer.u48(static_cast<std::uint64_t>(document.modified_s));
+  write_revision(writer, document.revision);
+  if (document.body != "{}") writer.bytes(document.body);
+}
+
+Expected<DocumentView> decode_document(std::string_view id, std::string_view record) {
+  ByteReader reader(record);
+  if (reader.u8() != kVersion) return damaged("document");
+  const std::uint8_t flags = reader.u8();
+  DocumentView document;
+  document.id = id;
+  document.sequence = reader.u64();
+  document.modified_s = static_cast<std::int64_t>(reader.u48());
+  if (!read_revision(reader, flags & kTextHash, document.revision)) return damaged("document");
+  document.deleted = flags & kDeleted;
+  document.has_history = flags & kHasHistory;
+  document.has_conflicts = flags & kHasConflicts;
+  document.body = reader.rest().empty() ? std::string_view("{}") : reader.rest();
+  return document;
+}
+
+void encode_feed_row(std::string& out, const FeedRow& row) {
+  ByteWriter writer(out);
+  std::uint8_t flags = 0;
+  if (row.deleted) flags |= kDeleted;
+  if (row.has_conflicts) flags |= kHasConflicts;
+  if (!row.revision.hash.is_digest()) flags |= kTextHash;
+  writer.u8(flags);
+  write_revision(writer, row.revision);
+  writer.bytes(row.id);
+}
+
+Expected<FeedRow> decode_feed_row(std::string_view key, std::string_view record) {
+  if (key.size() != sizeof(Sequence)) return damaged("feed row");
+  ByteReader reader(record);
+  const std::uint8_t flags = reader.u8();
+  FeedRow row;
+  row.sequence = read_key_u64(key);
+  if (!read_revision(reader, flags & kTextHash, row.revision)) return damaged("feed row");
+  row.deleted = flags & kDeleted;
+  row.has_conflicts = flags & kHasConflicts;
+  row.id = reader.rest();
+  return row;
+}
+
+void encode_statistics(std::string& out, const DocumentStatistics& statistics) {
+  ByteWriter writer(out);
+  writer.varint(statistics.document_count);
+  writer.varint(statistics.deleted_count);
+  writer.varint(statistics.external_bytes);
+}
+
+Expected<DocumentStatistics> decode_statistics(std::string_view record) {
+  ByteReader reader(record);
+  DocumentStatistics statistics;
+  statistics.document_count = reader.varint();
+  statistics.deleted_count = reader.varint();
+  statistics.external_bytes = reader.varint();
+  if (!reader.ok()) return damaged("statistics row");
+  return statistics;
+}
+
+void encode_counters(std::string& out, const PartitionCounters& counters) {
+  ByteWriter writer(out);
+  writer.u64(counters.last_sequence);
+  writer.u64(counters.purge_count);
+  encode_statistics(out, counters.documents);
+}
+
+Expected<PartitionCounters> decode_counters(std::string_view record) {
+  ByteReader reader(record);
+  PartitionCounters counters;
+  counters.last_sequence = reader.u64();
+  counters.purge_count = reader.u64();
+  if (!reader.ok()) return damaged("counters row");
+  OCTAVO_TRY(counters.documents, decode_statistics(reader.rest()));
+  return counters;
+}
+
+std::string leaf_key(std::string_view document_id, const Revision& revision) {
+  std::string key(document_id);
+  key.push_back('\0');
+  append_key_u64(key, revision.generation);
+  key.append(revision.hash.bytes());
+  return key;
+}
+
+std::string partition_feed_prefix(std::string_view partition_key) {
+  // FNV-1a, 64 bits (Fowler, Noll, Vo): only spreads partitions over prefixes, never decides where a document lives.
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char c : partition_key) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  std::string prefix;
+  append_key_u64(prefix, hash);
+  return prefix;
+}
+
+bool in_logical_partition(std::string_view document_id, std::string_view partition_key) {
+  return document_id.size() > partition_key.size() && document_id[partition_key.size()] == ':' &&
+         document_id.starts_with(partition_key);
+}
+
+}  // namespace octavo::storage

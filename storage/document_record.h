@@ -1,0 +1,57 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/document.h"
+
+namespace octavo::storage {
+
+/// The trees of a physical partition's environment, in the order of their handles.
+enum class PartitionTree : std::size_t {
+  meta,            ///< "counters" → counters record; "format" → u8
+  documents,       ///< document id → document record
+  feed,            ///< sequence:u64be → feed record
+  partition_feed,  ///< fnv1a64(partition key):u64be sequence:u64be → empty
+  partitions,      ///< partition key → statistics record
+  revisions,       ///< document id → revision tree (only of documents written more than once)
+  leaves,          ///< document id NUL generation:u64be hash → body of a leaf that is not the winner
+  local,           ///< local document id → edit:u64 body
+  index            ///< rows of local indexes; the query layer owns their format
+};
+inline constexpr std::size_t kPartitionTreeCount = 9;
+
+/// Stored form of a document's winning revision:
+///   record := version:u8 flags:u8 sequence:u64 modified_s:u48 generation:varint hash body
+///   flags  := 1 deleted, 2 has history, 4 has conflicts, 8 the hash is text: size:varint bytes, else 16 bytes
+///   body   := minified JSON object without _id, _rev, _deleted; absent stands for {}
+void encode_document(std::string& out, const DocumentView& document);
+Expected<DocumentView> decode_document(std::string_view id, std::string_view record);
+
+/// feed record := flags:u8 (1 deleted, 4 has conflicts, 8 text hash) generation:varint hash id
+void encode_feed_row(std::string& out, const FeedRow& row);
+Expected<FeedRow> decode_feed_row(std::string_view key, std::string_view record);
+
+/// statistics record := document_count:varint deleted_count:varint external_bytes:varint
+void encode_statistics(std::string& out, const DocumentStatistics& statistics);
+Expected<DocumentStatistics> decode_statistics(std::string_view record);
+
+/// What a physical partition knows of itself, in one row written with each group.
+struct PartitionCounters {
+  DocumentStatistics documents;
+  Sequence last_sequence = 0;
+  std::uint64_t purge_count = 0;
+};
+/// counters record := last_sequence:u64 purge_count:u64 statistics
+void encode_counters(std::string& out, const PartitionCounters& counters);
+Expected<PartitionCounters> decode_counters(std::string_view record);
+inline constexpr std::string_view kCountersKey = "counters";
+
+std::string leaf_key(std::string_view document_id, const Revision& revision);
+/// First 8 bytes of the partition feed's keys of one partition. Two partitions may share it: rows name no partition, so
+/// readers compare the id of the feed row.
+std::string partition_feed_prefix(std::string_view partition_key);
+bool in_logical_partition(std::string_view document_id, std::string_view partition_key);
+
+}  // namespace octavo::storage

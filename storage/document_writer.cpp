@@ -1,0 +1,313 @@
+#include "storage/document_writer.h"
+
+#include <algorithm>
+
+#include "storage/byte_codec.h"
+
+namespace octavo::storage {
+namespace {
+
+constexpr std::string_view kDesignPrefix = "_design/";
+
+std::unexpected<Error> conflict() { return fail(ErrorCode::conflict, "Document update conflict."); }
+
+bool is_leaf(const RevisionTree& tree, const Revision& revision) {
+  const RevisionTree::Node* node = tree.find(revision);
+  return node != nullptr && node->leaf;
+}
+
+}  // namespace
+
+Expected<void> DocumentWriter::begin() {
+  OCTAVO_TRY(const auto record, transaction_.get(tree(PartitionTree::meta), kCountersKey));
+  if (record) {
+    OCTAVO_TRY(counters_, decode_counters(*record));
+  }
+  return {};
+}
+
+Expected<DocumentWriter::Before> DocumentWriter::load(std::string_view id) {
+  Before before;
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree(PartitionTree::documents), id));
+  if (!record) return before;
+  OCTAVO_TRY(before.document, decode_document(id, *record));
+  before.exists = true;
+  if (before.document.has_history) {
+    OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(PartitionTree::revisions), id));
+    if (!stored) return fail(ErrorCode::corrupted, "The revision tree of " + std::string(id) + " is missing.");
+    OCTAVO_TRY(before.tree, RevisionTree::decode(*stored));
+  } else {
+    before.tree = RevisionTree(before.document.revision, before.document.deleted);
+  }
+  old_body_.assign(before.document.body);
+  before.document.body = old_body_;
+  return before;
+}
+
+Expected<std::optional<Revision>> DocumentWriter::resolve_parent(const DocumentWrite& write, const Before& before) const {
+  if (write.parent) {
+    if (!is_leaf(before.tree, *write.parent)) return conflict();
+    return write.parent;
+  }
+  if (!before.exists) return std::nullopt;
+  if (!before.document.deleted) return conflict();
+  // A document that was deleted is written again on top of its tombstone.
+  return before.document.revision;
+}
+
+Expected<DocumentStatistics*> DocumentWriter::statistics_of(std::string_view partition_key) {
+  const auto known = partitions_.find(partition_key);
+  if (known != partitions_.end()) return &known->second;
+  DocumentStatistics statistics;
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree(PartitionTree::partitions), partition_key));
+  if (record) {
+    OCTAVO_TRY(statistics, decode_statistics(*record));
+  }
+  return &partitions_.emplace(std::string(partition_key), statistics).first->second;
+}
+
+Expected<Expected<void>> DocumentWriter::check_quota(const DocumentWrite& write, const Before& before) {
+  if (write.partition_key.empty() || write.deleted) return Expected<void>{};
+  OCTAVO_TRY(const DocumentStatistics* statistics, statistics_of(write.partition_key));
+  const std::uint64_t old_bytes = before.exists ? before.document.body.size() : 0;
+  if (write.body.size() > old_bytes &&
+      statistics->external_bytes + write.body.size() - old_bytes > environment_.logical_partition_bytes_max) {
+    return Expected<void>(fail(ErrorCode::partition_full,
+                               "The partition '" + std::string(write.partition_key) +
+                                   "' has reached its size limit; delete documents or use another partition key."));
+  }
+  return Expected<void>{};
+}
+
+Expected<Expected<void>> DocumentWriter::check(const DocumentWrite& write) {
+  OCTAVO_TRY(const Before before, load(write.id));
+  if (!write.replicated) {
+    if (auto parent = resolve_parent(write, before); !parent) return Expected<void>(std::unexpected(parent.error()));
+  }
+  return check_quota(write, before);
+}
+
+Expected<Expected<WrittenDocument>> DocumentWriter::apply(const DocumentWrite& write) {
+  using Result = Expected<WrittenDocument>;
+  OCTAVO_TRY(const Before before, load(write.id));
+  OCTAVO_TRY(auto quota, check_quota(write, before));
+  if (!quota) return Result(std::unexpected(quota.error()));
+
+  RevisionTree after = before.tree;
+  Revision revision;
+  if (write.replicated) {
+    if (write.history.empty()) return Result(fail(ErrorCode::bad_request, "Invalid rev format"));
+    revision = write.history.front();
+    if (after.merge(write.history, write.deleted) == RevisionTree::Merge::known) {
+      return Result(WrittenDocument{revision, 0});
+    }
+  } else {
+    auto parent = resolve_parent(write, before);
+    if (!parent) return Result(std::unexpected(parent.error()));
+    revision = next_revision(*parent, write.deleted, write.body);
+    if (after.find(revision) != nullptr) return Result(conflict());
+    after.extend(*parent, revision, write.deleted);
+  }
+  after.prune(environment_.revs_limit);
+  OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, revision, write.body));
+  return Result(WrittenDocument{revision, sequence});
+}
+
+Expected<std::string_view> DocumentWriter::place_leaf_bodies(std::string_view id, const Before& before,
+                                                             const RevisionTree& after, const Revision& winner,
+                                                             const std::optional<Revision>& new_revision,
+                                                             std::string_view new_body) {
+  const Tree leaves = tree(PartitionTree::leaves);
+  std::string_view winner_body;
+  if (new_revision && winner == *new_revision) {
+    winner_body = new_body;
+  } else if (before.exists && winner == before.document.revision) {
+    winner_body = before.document.body;
+  } else {
+    OCTAVO_TRY(const auto stored, long_key::get(transaction_, leaves, leaf_key(id, winner)));
+    if (!stored) return fail(ErrorCode::corrupted, "A conflicting revision of " + std::string(id) + " is missing.");
+    promoted_body_.assign(*stored);
+    winner_body = promoted_body_;
+  }
+  if (before.exists && before.document.has_conflicts) {
+    // Rows of leaves that ended, or that now stand in the document's own row.
+    for (const RevisionTree::Node* leaf : before.tree.leaves()) {
+      if (leaf->revision == before.document.revision) continue;
+      if (leaf->revision == winner || !is_leaf(after, leaf->revision)) {
+        OCTAVO_TRY_VOID(long_key::erase(transaction_, leaves, leaf_key(id, leaf->revision)));
+      }
+    }
+  }
+  if (new_revision && winner != *new_revision) {
+    OCTAVO_TRY_VOID(long_key::put(transaction_, leaves, leaf_key(id, *new_revision), new_body));
+  }
+  if (before.exists && winner != before.document.revision && is_leaf(after, before.document.revision)) {
+    OCTAVO_TRY_VOID(
+        long_key::put(transaction_, leaves, leaf_key(id, before.document.revision), before.document.body));
+  }
+  return winner_body;
+}
+
+Expected<void> DocumentWriter::move_in_feed(std::string_view partition_key, const Before& before, const FeedRow* row) {
+  std::string key;
+  if (before.exists) {
+    append_key_u64(key, before.document.sequence);
+    OCTAVO_TRY_VOID(transaction_.erase(tree(PartitionTree::feed), key));
+    if (!partition_key.empty()) {
+      OCTAVO_TRY_VOID(
+          transaction_.erase(tree(PartitionTree::partition_feed), partition_feed_prefix(partition_key) + key));
+    }
+  }
+  if (row == nullptr) return {};
+  key.clear();
+  append_key_u64(key, row->sequence);
+  record_.clear();
+  encode_feed_row(record_, *row);
+  OCTAVO_TRY_VOID(transaction_.append(tree(PartitionTree::feed), key, record_));
+  if (!partition_key.empty()) {
+    OCTAVO_TRY_VOID(
+        transaction_.put(tree(PartitionTree::partition_feed), partition_feed_prefix(partition_key) + key, {}));
+  }
+  return {};
+}
+
+Expected<void> DocumentWriter::count(std::string_view id, std::string_view partition_key, const Before& before,
+                                     const DocumentView* after) {
+  const auto adjust = [&](DocumentStatistics& statistics) {
+    if (before.exists) {
+      --(before.document.deleted ? statistics.deleted_count : statistics.document_count);
+      statistics.external_bytes -= std::min<std::uint64_t>(statistics.external_bytes,
+                                                           id.size() + before.document.body.size());
+    }
+    if (after != nullptr) {
+      ++(after->deleted ? statistics.deleted_count : statistics.document_count);
+      statistics.external_bytes += id.size() + after->body.size();
+    }
+  };
+  adjust(counters_.documents);
+  if (!partition_key.empty()) {
+    OCTAVO_TRY(DocumentStatistics * statistics, statistics_of(partition_key));
+    adjust(*statistics);
+  }
+  return {};
+}
+
+Expected<void> DocumentWriter::remove_all(std::string_view id, const Before& before) {
+  OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::documents), id));
+  if (before.document.has_history) {
+    OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::revisions), id));
+  }
+  for (const RevisionTree::Node* leaf : before.tree.leaves()) {
+    if (leaf->revision == before.document.revision) continue;
+    OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::leaves), leaf_key(id, leaf->revision)));
+  }
+  return {};
+}
+
+Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view partition_key, const Before& before,
+                                         const RevisionTree& after, const std::optional<Revision>& new_revision,
+                                         std::string_view new_body) {
+  const Sequence sequence = environment_.sequences.next(environment_.partition_ordinal);
+  counters_.last_sequence = std::max(counters_.last_sequence, sequence);
+  if (id.starts_with(kDesignPrefix)) design_documents_changed_ = true;
+
+  DocumentChange change;
+  change.id = id;
+  change.partition_key = partition_key;
+  if (before.exists && !before.document.deleted) {
+    change.before = before.document.body;
+    change.before_revision = before.document.revision;
+  }
+
+  const RevisionTree::Node* winner = after.winner();
+  if (winner == nullptr) {
+    OCTAVO_TRY_VOID(remove_all(id, before));
+    OCTAVO_TRY_VOID(move_in_feed(partition_key, before, nullptr));
+    OCTAVO_TRY_VOID(count(id, partition_key, before, nullptr));
+  } else {
+    OCTAVO_TRY(const std::string_view body,
+               place_leaf_bodies(id, before, after, winner->revision, new_revision, new_body));
+    DocumentView document;
+    document.id = id;
+    document.revision = winner->revision;
+    document.sequence = sequence;
+    document.modified_s = environment_.now_s;
+    document.deleted = winner->deleted;
+    document.has_history = after.nodes().size() > 1;
+    document.has_conflicts =
+        std::count_if(after.nodes().begin(), after.nodes().end(), [](const auto& node) { return node.leaf; }) > 1;
+    document.body = body;
+    record_.clear();
+    encode_document(record_, document);
+    OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::documents), id, record_));
+    if (document.has_history) {
+      record_.clear();
+      after.encode(record_);
+      OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::revisions), id, record_));
+    } else if (before.exists && before.document.has_history) {
+      OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::revisions), id));
+    }
+    const FeedRow row{sequence, id, winner->revision, winner->deleted, document.has_conflicts};
+    OCTAVO_TRY_VOID(move_in_feed(partition_key, before, &row));
+    OCTAVO_TRY_VOID(count(id, partition_key, before, &document));
+    if (!document.deleted) {
+      change.after = body;
+      change.after_revision = document.revision;
+    }
+  }
+  if (environment_.observer != nullptr && (change.before || change.after)) {
+    OCTAVO_TRY_VOID(environment_.observer->document_changed(transaction_, tree(PartitionTree::index), change));
+  }
+  return sequence;
+}
+
+Expected<Expected<std::uint64_t>> DocumentWriter::apply_local(const LocalDocumentWrite& write) {
+  using Result = Expected<std::uint64_t>;
+  const Tree local = tree(PartitionTree::local);
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, local, write.id));
+  const std::uint64_t edit = record ? ByteReader(*record).u64() : 0;
+  if (write.parent_edit && *write.parent_edit != edit) return Result(conflict());
+  if (write.deleted) {
+    if (!record) return Result(fail(ErrorCode::not_found, "missing"));
+    OCTAVO_TRY_VOID(long_key::erase(transaction_, local, write.id));
+    return Result(std::uint64_t{0});
+  }
+  record_.clear();
+  ByteWriter writer(record_);
+  writer.u64(edit + 1);
+  writer.bytes(write.body);
+  OCTAVO_TRY_VOID(long_key::put(transaction_, local, write.id, record_));
+  return Result(edit + 1);
+}
+
+Expected<std::vector<Revision>> DocumentWriter::purge(const PurgeRequest& request) {
+  std::vector<Revision> purged;
+  OCTAVO_TRY(const Before before, load(request.id));
+  if (!before.exists) return purged;
+  RevisionTree after = before.tree;
+  for (const Revision& revision : request.revisions) {
+    if (after.purge(revision)) purged.push_back(revision);
+  }
+  if (purged.empty()) return purged;
+  ++counters_.purge_count;
+  // remove_all and place_leaf_bodies see the leaves that were purged as ended.
+  OCTAVO_TRY_VOID(store(request.id, request.partition_key, before, after, std::nullopt, {}));
+  return purged;
+}
+
+Expected<void> DocumentWriter::finish() {
+  for (const auto& [partition_key, statistics] : partitions_) {
+    if (statistics.document_count == 0 && statistics.deleted_count == 0) {
+      OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::partitions), partition_key));
+      continue;
+    }
+    record_.clear();
+    encode_statistics(record_, statistics);
+    OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::partitions), partition_key, record_));
+  }
+  record_.clear();
+  encode_counters(record_, counters_);
+  return transaction_.put(tree(PartitionTree::meta), kCountersKey, record_);
+}
+
+}  // namespace octavo::storage

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "storage/document_record.h"
+#include "storage/physical_partition.h"
+#include "storage/revision_tree.h"
+
+namespace octavo::storage {
+
+/// Applies edits inside one write transaction: checks preconditions, keeps document, revision tree, conflicting leaves,
+/// feed, counters and local indexes in step. Lives as long as one attempt of one group.
+///
+/// Every outer Expected is about the transaction (disk full, map full, corruption): on error abandon the group. The inner
+/// one is about the single edit: its error leaves the transaction untouched.
+class DocumentWriter {
+ public:
+  struct Environment {
+    const storage::Environment& trees;
+    SequenceAllocator& sequences;
+    DocumentObserver* observer;                 ///< may be null
+    std::size_t partition_ordinal;
+    std::uint32_t revs_limit;
+    std::uint64_t logical_partition_bytes_max;
+    std::int64_t now_s;
+  };
+
+  DocumentWriter(WriteTransaction& transaction, Environment environment)
+      : transaction_(transaction), environment_(environment) {}
+
+  /// Reads the counters; first call.
+  Expected<void> begin();
+  /// Would `write` be accepted? Changes nothing.
+  Expected<Expected<void>> check(const DocumentWrite& write);
+  Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write);
+  Expected<Expected<std::uint64_t>> apply_local(const LocalDocumentWrite& write);
+  Expected<std::vector<Revision>> purge(const PurgeRequest& request);
+  /// Writes counters and statistics; last call before the commit.
+  Expected<void> finish();
+
+  bool design_documents_changed() const { return design_documents_changed_; }
+
+ private:
+  /// What stood there before the edit, copied out of the map.
+  struct Before {
+    bool exists = false;
+    DocumentView document;   ///< `id` and `body` are not views into the map: the caller's id, and old_body_
+    RevisionTree tree;
+  };
+
+  Tree tree(PartitionTree name) const { return environment_.trees.tree(static_cast<std::size_t>(name)); }
+  Expected<Before> load(std::string_view id);
+  /// The parent of an interactive edit, or the reason why there can be none.
+  Expected<std::optional<Revision>> resolve_parent(const DocumentWrite& write, const Before& before) const;
+  Expected<Expected<void>> check_quota(const DocumentWrite& write, const Before& before);
+  Expected<DocumentStatistics*> statistics_of(std::string_view partition_key);
+  Expected<Sequence> store(std::string_view id, std::string_view partition_key, const Before& before,
+                           const RevisionTree& after, const std::optional<Revision>& new_revision,
+                           std::string_view new_body);
+  Expected<std::string_view> place_leaf_bodies(std::string_view id, const Before& before, const RevisionTree& after,
+                                               const Revision& winner, const std::optional<Revision>& new_revision,
+                                               std::string_view new_body);
+  Expected<void> remove_all(std::string_view id, const Before& before);
+  Expected<void> move_in_feed(std::string_view partition_key, const Before& before, const FeedRow* row);
+  Expected<void> count(std::string_view id, std::string_view partition_key, const Before& before,
+                       const DocumentView* after);
+
+  WriteTransaction& transaction_;
+  Environment environment_;
+  PartitionCounters counters_;
+  std::map<std::string, DocumentStatistics, std::less<>> partitions_;
+  bool design_documents_changed_ = false;
+  std::string record_;       ///< scratch, reused
+  std::string old_body_;     ///< the winner's body before the edit: puts may move what a view points to
+  std::string promoted_body_;///< body of a leaf that becomes the winner
+};
+
+}  // namespace octavo::storage

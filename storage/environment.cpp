@@ -1,0 +1,515 @@
+#include "storage/environment.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace octavo::storage {
+namespace {
+
+constexpr unsigned kReadersMax = 512;
+constexpr mdb_mode_t kFileMode = 0600;  // documents are private to the server's user
+
+MDB_val to_val(std::string_view bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
+std::string_view to_view(const MDB_val& value) { return {static_cast<const char*>(value.mv_data), value.mv_size}; }
+
+Error error_of(int code, std::string_view action, const std::filesystem::path& folder) {
+  ErrorCode kind = ErrorCode::io_failure;
+  switch (code) {
+    case ENOSPC:
+    case EDQUOT:
+      return {ErrorCode::disk_full, "The disk is full: free some space and try again. Reads go on.", {}};
+    case MDB_CORRUPTED:
+    case MDB_PAGE_NOTFOUND:
+    case MDB_INVALID:
+    case MDB_VERSION_MISMATCH:
+      kind = ErrorCode::corrupted;
+      break;
+    case ENOENT:
+      kind = ErrorCode::not_found;
+      break;
+    default:
+      break;
+  }
+  return {kind, fmt::format("{} in {}: {}", action, folder.string(), mdb_strerror(code)), {}};
+}
+
+std::uint64_t now_ms() {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+Expected<void> sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return std::unexpected(error_of(errno, "opening the folder", folder));
+  const int result = ::fsync(descriptor);
+  const int code = errno;
+  ::close(descriptor);
+  if (result != 0) return std::unexpected(error_of(code, "syncing the folder", folder));
+  return {};
+}
+
+unsigned durability_flags(config::Durability durability) {
+  switch (durability) {
+    case config::Durability::commit:
+      return 0;
+    case config::Durability::relaxed:
+      return MDB_NOMETASYNC;
+    case config::Durability::ephemeral:
+      return MDB_NOSYNC;
+  }
+  return 0;
+}
+
+/// How many transactions of each environment the thread holds. Who holds one already passes a closed gate: waiting there
+/// would deadlock with the one who waits for it to leave.
+std::uint32_t& held_by_this_thread(const Environment* environment) {
+  thread_local std::vector<std::pair<const Environment*, std::uint32_t>> held;
+  std::pair<const Environment*, std::uint32_t>* unused = nullptr;
+  for (auto& entry : held) {
+    if (entry.first == environment) return entry.second;
+    if (entry.second == 0) unused = &entry;
+  }
+  if (unused != nullptr) {
+    unused->first = environment;
+    return unused->second;
+  }
+  return held.emplace_back(environment, 0).second;
+}
+
+}  // namespace
+
+std::size_t thread_ordinal() {
+  static std::atomic<std::size_t> next{0};
+  thread_local const std::size_t ordinal = next.fetch_add(1, std::memory_order_relaxed);
+  return ordinal;
+}
+
+// --- transactions -----------------------------------------------------------------------------------------------------
+
+Expected<std::optional<std::string_view>> Transaction::get(Tree tree, std::string_view key) const {
+  MDB_val wanted = to_val(key);
+  MDB_val found;
+  const int code = mdb_get(handle_, tree.handle, &wanted, &found);
+  if (code == 0) return to_view(found);
+  // LMDB refuses empty keys; for a reader such a key is simply not there.
+  if (code == MDB_NOTFOUND || code == MDB_BAD_VALSIZE) return std::nullopt;
+  return std::unexpected(error_of(code, "reading", mdb_txn_env(handle_) != nullptr ? "the environment" : ""));
+}
+
+std::uint64_t Transaction::size(Tree tree) const {
+  MDB_stat statistics;
+  return mdb_stat(handle_, tree.handle, &statistics) == 0 ? statistics.ms_entries : 0;
+}
+
+ReadTransaction::ReadTransaction(Environment* environment, MDB_txn* handle, std::size_t slot)
+    : environment_(environment), slot_(slot) {
+  handle_ = handle;
+}
+
+ReadTransaction::ReadTransaction(ReadTransaction&& other) noexcept
+    : environment_(std::exchange(other.environment_, nullptr)), slot_(other.slot_) {
+  handle_ = std::exchange(other.handle_, nullptr);
+}
+
+ReadTransaction& ReadTransaction::operator=(ReadTransaction&& other) noexcept {
+  if (this != &other) {
+    end();
+    environment_ = std::exchange(other.environment_, nullptr);
+    handle_ = std::exchange(other.handle_, nullptr);
+    slot_ = other.slot_;
+  }
+  return *this;
+}
+
+ReadTransaction::~ReadTransaction() { end(); }
+
+void ReadTransaction::end() {
+  if (handle_ == nullptr) return;
+  Environment::ReaderSlot& slot = environment_->slots_[slot_];
+  mdb_txn_reset(handle_);
+  MDB_txn* expected = nullptr;
+  if (!slot.pooled.compare_exchange_strong(expected, handle_, std::memory_order_acq_rel)) mdb_txn_abort(handle_);
+  handle_ = nullptr;
+  environment_->leave(slot_);
+}
+
+WriteTransaction::~WriteTransaction() {
+  if (handle_ != nullptr) mdb_txn_abort(handle_);
+}
+
+Expected<void> WriteTransaction::note(int code, const char* action) {
+  if (code == 0) return {};
+  if (code == MDB_MAP_FULL) map_full_ = true;
+  return std::unexpected(error_of(code, action, "the environment"));
+}
+
+Expected<void> WriteTransaction::put(Tree tree, std::string_view key, std::string_view value) {
+  MDB_val k = to_val(key);
+  MDB_val v = to_val(value);
+  return note(mdb_put(handle_, tree.handle, &k, &v, 0), "writing");
+}
+
+Expected<void> WriteTransaction::append(Tree tree, std::string_view key, std::string_view value) {
+  MDB_val k = to_val(key);
+  MDB_val v = to_val(value);
+  const int code = mdb_put(handle_, tree.handle, &k, &v, MDB_APPEND);
+  // Not the greatest key after all: a plain put is right, only slower.
+  return code == MDB_KEYEXIST ? put(tree, key, value) : note(code, "appending");
+}
+
+Expected<bool> WriteTransaction::erase(Tree tree, std::string_view key) {
+  MDB_val k = to_val(key);
+  const int code = mdb_del(handle_, tree.handle, &k, nullptr);
+  if (code == MDB_NOTFOUND) return false;
+  OCTAVO_TRY_VOID(note(code, "deleting"));
+  return true;
+}
+
+Expected<void> WriteTransaction::clear(Tree tree) { return note(mdb_drop(handle_, tree.handle, 0), "clearing"); }
+
+// --- cursor -----------------------------------------------------------------------------------------------------------
+
+Cursor::Cursor(const Transaction& transaction, Tree tree) {
+  // Opening fails only for want of memory or a bad handle; every step then reports the end.
+  if (mdb_cursor_open(transaction.handle(), tree.handle, &handle_) != 0) handle_ = nullptr;
+}
+
+Cursor::Cursor(Cursor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+
+Cursor& Cursor::operator=(Cursor&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+Cursor::~Cursor() {
+  if (handle_ != nullptr) mdb_cursor_close(handle_);
+}
+
+std::optional<KeyValue> Cursor::step(MDB_cursor_op operation, std::string_view key) {
+  if (handle_ == nullptr) return std::nullopt;
+  MDB_val k = to_val(key);
+  MDB_val v;
+  if (mdb_cursor_get(handle_, &k, &v, operation) != 0) return std::nullopt;
+  return KeyValue{to_view(k), to_view(v)};
+}
+
+std::optional<KeyValue> Cursor::seek(std::string_view key) {
+  return key.empty() ? first() : step(MDB_SET_RANGE, key);
+}
+
+std::optional<KeyValue> Cursor::seek_back(std::string_view key) {
+  if (key.empty()) return std::nullopt;  // no stored key is empty
+  auto found = step(MDB_SET_RANGE, key);
+  if (!found) return last();
+  return found->key == key ? found : previous();
+}
+
+std::optional<KeyValue> Cursor::first() { return step(MDB_FIRST); }
+std::optional<KeyValue> Cursor::last() { return step(MDB_LAST); }
+std::optional<KeyValue> Cursor::next() { return step(MDB_NEXT); }
+std::optional<KeyValue> Cursor::previous() { return step(MDB_PREV); }
+
+// --- environment ------------------------------------------------------------------------------------------------------
+
+/// Holds the environment alone: no reader is inside while it lives. Waits at most `patience`.
+class Environment::ExclusiveGate {
+ public:
+  ExclusiveGate(Environment& environment, std::optional<std::chrono::milliseconds> patience)
+      : environment_(environment), lock_(environment.gate_mutex_) {
+    environment_.gate_closed_.store(true, std::memory_order_seq_cst);
+    const auto deadline = std::chrono::steady_clock::now() + patience.value_or(std::chrono::milliseconds{0});
+    for (std::size_t i = 0; i < kReaderSlots; ++i) {
+      while (environment_.slots_[i].active.load(std::memory_order_seq_cst) != 0) {
+        if (patience && std::chrono::steady_clock::now() >= deadline) return;
+        std::this_thread::yield();
+      }
+    }
+    alone_ = true;
+  }
+  ~ExclusiveGate() { environment_.gate_closed_.store(false, std::memory_order_seq_cst); }
+  bool alone() const { return alone_; }
+
+ private:
+  Environment& environment_;
+  std::unique_lock<std::mutex> lock_;
+  bool alone_ = false;
+};
+
+Environment::Environment(Options options)
+    : options_(std::move(options)),
+      trees_(options_.trees.size()),
+      slots_(std::make_unique<ReaderSlot[]>(kReaderSlots)) {}
+
+Environment::~Environment() { close_handle(); }
+
+void Environment::touch() {
+  // Only when stale, so that readers of one environment do not fight over the cache line.
+  const std::uint64_t now = now_ms();
+  if (now - last_used_ms_.load(std::memory_order_relaxed) > 1000) last_used_ms_.store(now, std::memory_order_relaxed);
+}
+
+Expected<void> Environment::create() {
+  std::error_code error;
+  std::filesystem::create_directories(options_.folder, error);
+  if (error) return std::unexpected(error_of(error.value(), "creating the folder", options_.folder));
+  OCTAVO_TRY_VOID(open());
+  if (options_.durability == config::Durability::ephemeral) return {};
+  OCTAVO_TRY_VOID(sync_folder(options_.folder));
+  return sync_folder(options_.folder.parent_path());
+}
+
+Expected<MDB_env*> Environment::open_handle() const {
+  MDB_env* env = nullptr;
+  int code = mdb_env_create(&env);
+  if (code != 0) return std::unexpected(error_of(code, "creating an environment", options_.folder));
+  std::uint64_t map_bytes = options_.map_bytes_initial;
+  std::error_code missing;
+  const auto file_bytes = std::filesystem::file_size(options_.folder / "data.mdb", missing);
+  // Head-room above the file, so that the first writes after a restart need not grow the map at once.
+  if (!missing) map_bytes = std::max<std::uint64_t>(map_bytes, file_bytes + file_bytes / 4);
+  map_bytes = (map_bytes + 0xFFFF) & ~std::uint64_t{0xFFFF};
+  mdb_env_set_mapsize(env, map_bytes);
+  mdb_env_set_maxdbs(env, static_cast<MDB_dbi>(options_.trees.size()));
+  mdb_env_set_maxreaders(env, kReadersMax);
+  code = mdb_env_open(env, options_.folder.c_str(),
+                      MDB_NOTLS | MDB_NOMEMINIT | durability_flags(options_.durability), kFileMode);
+  if (code != 0) {
+    mdb_env_close(env);
+    return std::unexpected(error_of(code, "opening", options_.folder));
+  }
+  int dead_readers = 0;
+  mdb_reader_check(env, &dead_readers);  // slots left by a killed process
+  return env;
+}
+
+Expected<void> Environment::open_trees(MDB_env* env) {
+  MDB_txn* transaction = nullptr;
+  int code = mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
+  bool missing = false;
+  for (std::size_t i = 0; code == 0 && i < options_.trees.size(); ++i) {
+    code = mdb_dbi_open(transaction, options_.trees[i].c_str(), 0, &trees_[i].handle);
+    if (code == MDB_NOTFOUND) {
+      missing = true;
+      code = 0;
+      break;
+    }
+  }
+  if (transaction != nullptr) {
+    if (code == 0 && !missing) {
+      code = mdb_txn_commit(transaction);
+    } else {
+      mdb_txn_abort(transaction);
+    }
+  }
+  // A write only where a tree is missing: opening a thousand databases must not cost a thousand syncs.
+  if (code == 0 && missing) {
+    code = mdb_txn_begin(env, nullptr, 0, &transaction);
+    for (std::size_t i = 0; code == 0 && i < options_.trees.size(); ++i) {
+      code = mdb_dbi_open(transaction, options_.trees[i].c_str(), MDB_CREATE, &trees_[i].handle);
+      if (code != 0) mdb_txn_abort(transaction);
+    }
+    if (code == 0) code = mdb_txn_commit(transaction);
+  }
+  if (code != 0) return std::unexpected(error_of(code, "opening the trees", options_.folder));
+  return {};
+}
+
+Expected<void> Environment::open() {
+  if (is_open()) return {};
+  ExclusiveGate gate(*this, std::nullopt);
+  if (is_open()) return {};
+  OCTAVO_TRY(MDB_env * env, open_handle());
+  if (auto opened = open_trees(env); !opened) {
+    mdb_env_close(env);
+    return opened;
+  }
+  touch();
+  open_.store(env, std::memory_order_seq_cst);
+  return {};
+}
+
+void Environment::abort_pooled() {
+  for (std::size_t i = 0; i < kReaderSlots; ++i) {
+    if (MDB_txn* pooled = slots_[i].pooled.exchange(nullptr, std::memory_order_acq_rel)) mdb_txn_abort(pooled);
+  }
+}
+
+void Environment::close_handle() {
+  MDB_env* env = open_.exchange(nullptr, std::memory_order_seq_cst);
+  if (env == nullptr) return;
+  abort_pooled();
+  mdb_env_close(env);
+}
+
+bool Environment::close_if_idle() {
+  ExclusiveGate gate(*this, std::chrono::milliseconds{0});
+  if (!gate.alone()) return false;
+  close_handle();
+  return true;
+}
+
+std::size_t Environment::enter() {
+  const std::size_t slot_index = thread_ordinal() % kReaderSlots;
+  std::atomic<std::uint32_t>& active = slots_[slot_index].active;
+  std::uint32_t& held = held_by_this_thread(this);
+  while (true) {
+    active.fetch_add(1, std::memory_order_seq_cst);
+    if (held != 0 || !gate_closed_.load(std::memory_order_seq_cst)) {
+      ++held;
+      return slot_index;
+    }
+    active.fetch_sub(1, std::memory_order_seq_cst);
+    std::lock_guard<std::mutex> wait(gate_mutex_);
+  }
+}
+
+void Environment::leave(std::size_t slot_index) {
+  --held_by_this_thread(this);
+  slots_[slot_index].active.fetch_sub(1, std::memory_order_release);
+}
+
+Expected<ReadTransaction> Environment::read() {
+  while (true) {
+    const std::size_t slot_index = enter();
+    MDB_env* env = open_.load(std::memory_order_seq_cst);
+    if (env == nullptr) {
+      leave(slot_index);
+      OCTAVO_TRY_VOID(open());
+      continue;
+    }
+    touch();
+    MDB_txn* transaction = slots_[slot_index].pooled.exchange(nullptr, std::memory_order_acq_rel);
+    int code = 0;
+    if (transaction != nullptr) {
+      code = mdb_txn_renew(transaction);
+      if (code != 0) mdb_txn_abort(transaction);
+    } else {
+      code = mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
+      if (code == MDB_READERS_FULL) {
+        abort_pooled();  // other threads' idle transactions hold reader slots
+        code = mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
+      }
+    }
+    if (code == 0) return ReadTransaction(this, transaction, slot_index);
+    leave(slot_index);
+    if (code == MDB_READERS_FULL) return fail(ErrorCode::overloaded, "Too many readers at once; try again.");
+    if (code == MDB_PANIC) {
+      OCTAVO_TRY_VOID(recover_from_panic());
+      continue;
+    }
+    return std::unexpected(error_of(code, "beginning to read", options_.folder));
+  }
+}
+
+Expected<void> Environment::recover_from_panic() {
+  // A meta page could not be written: LMDB refuses all until the environment is opened anew, from its last good state.
+  ExclusiveGate gate(*this, std::chrono::milliseconds{1000});
+  if (!gate.alone()) return fail(ErrorCode::io_failure, "The last write to disk failed; try again.");
+  close_handle();
+  return {};
+}
+
+Expected<void> Environment::grow(std::uint64_t map_bytes_min) {
+  ExclusiveGate gate(*this, std::nullopt);
+  MDB_env* env = open_.load(std::memory_order_acquire);
+  if (env == nullptr) return {};
+  MDB_envinfo info;
+  mdb_env_info(env, &info);
+  std::uint64_t map_bytes = info.me_mapsize;
+  if (map_bytes >= map_bytes_min) return {};
+  // Doubling while small; later by an eighth, as address space is not endless.
+  while (map_bytes < map_bytes_min) map_bytes += map_bytes < (8ULL << 30) ? map_bytes : map_bytes / 8;
+  map_bytes = (map_bytes + 0xFFFF) & ~std::uint64_t{0xFFFF};
+  const int code = mdb_env_set_mapsize(env, map_bytes);
+  if (code != 0) return std::unexpected(error_of(code, "growing the map", options_.folder));
+  return {};
+}
+
+Expected<void> Environment::write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body) {
+  constexpr int kAttemptsMax = 40;  // each doubles the map or adds an eighth: terabytes
+  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+    OCTAVO_TRY_VOID(open());
+    // A writer keeps its environment from being closed under it in the way that readers do.
+    const std::size_t slot_index = enter();
+    MDB_env* env = open_.load(std::memory_order_seq_cst);
+    if (env == nullptr) {
+      leave(slot_index);
+      continue;
+    }
+    touch();
+    MDB_envinfo info;
+    mdb_env_info(env, &info);
+    MDB_stat statistics;
+    mdb_env_stat(env, &statistics);
+    const std::uint64_t used = (info.me_last_pgno + 1) * statistics.ms_psize;
+    const std::uint64_t wanted = used + used / 16 + 4 * expected_bytes + (1ULL << 20);
+    int code = 0;
+    bool map_full = wanted > info.me_mapsize;
+    std::uint64_t grow_to = wanted;
+    Expected<void> result;
+    if (!map_full) {
+      MDB_txn* handle = nullptr;
+      code = mdb_txn_begin(env, nullptr, 0, &handle);
+      if (code == 0) {
+        WriteTransaction transaction(handle);
+        result = body(transaction);
+        if (result) {
+          code = mdb_txn_commit(std::exchange(transaction.handle_, nullptr));
+          map_full = code == MDB_MAP_FULL;
+        } else {
+          map_full = transaction.map_full();
+        }
+        grow_to = info.me_mapsize + 1;
+      }
+    }
+    leave(slot_index);
+    if (map_full) {
+      OCTAVO_TRY_VOID(grow(grow_to));
+      continue;
+    }
+    if (code == MDB_PANIC) {
+      OCTAVO_TRY_VOID(recover_from_panic());
+      continue;
+    }
+    if (code == MDB_MAP_RESIZED) {
+      OCTAVO_TRY_VOID(grow(0));
+      continue;
+    }
+    if (code != 0) return std::unexpected(error_of(code, "committing", options_.folder));
+    return result;
+  }
+  return fail(ErrorCode::disk_full, "The memory map cannot grow any further.");
+}
+
+Expected<Environment::Sizes> Environment::sizes() {
+  OCTAVO_TRY(const ReadTransaction transaction, read());
+  MDB_env* env = mdb_txn_env(transaction.handle());
+  MDB_envinfo info;
+  mdb_env_info(env, &info);
+  MDB_stat statistics;
+  mdb_env_stat(env, &statistics);
+  Sizes sizes;
+  sizes.file_bytes = (info.me_last_pgno + 1) * statistics.ms_psize;
+  sizes.map_bytes = info.me_mapsize;
+  // Tree 0 is LMDB's list of free pages: each value is an array of page numbers that begins with its length.
+  std::uint64_t free_pages = 0;
+  Cursor cursor(transaction, Tree{0});
+  for (auto row = cursor.first(); row; row = cursor.next()) {
+    std::size_t count = 0;
+    if (row->value.size() >= sizeof(count)) std::memcpy(&count, row->value.data(), sizeof(count));
+    free_pages += count;
+  }
+  sizes.used_bytes = sizes.file_bytes - std::min(sizes.file_bytes, free_pages * statistics.ms_psize);
+  return sizes;
+}
+
+}  // namespace octavo::storage

@@ -1,0 +1,193 @@
+#pragma once
+
+#include <lmdb.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/settings.h"
+#include "storage/error.h"
+#include "storage/function_ref.h"
+
+namespace octavo::storage {
+
+class Environment;
+
+/// Ordinal of the calling thread, from 0; small and stable for the life of the thread. Read transactions are pooled by it.
+std::size_t thread_ordinal();
+
+/// One named tree of an environment. A plain handle, valid as long as the environment is open.
+struct Tree {
+  MDB_dbi handle = 0;
+};
+
+struct KeyValue {
+  std::string_view key;
+  std::string_view value;
+};
+
+/// Base of both transactions: reads. Returned views point into the memory map and live until the transaction ends
+/// (or, in a write transaction, until the next write).
+class Transaction {
+ public:
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  /// O(log n). nullopt: no such key.
+  Expected<std::optional<std::string_view>> get(Tree tree, std::string_view key) const;
+  /// Number of entries. O(1).
+  std::uint64_t size(Tree tree) const;
+  MDB_txn* handle() const { return handle_; }
+
+ protected:
+  Transaction() = default;
+  ~Transaction() = default;
+  MDB_txn* handle_ = nullptr;
+};
+
+/// A consistent snapshot for reading. Cheap: taken from the thread's pool and renewed, about 0.1 µs. Never blocks, save
+/// for the moment in which the map grows. Must be ended on the thread that began it, soon: pages freed since its start
+/// cannot be reused while it lives. Never hold one across a co_await.
+class ReadTransaction : public Transaction {
+ public:
+  ReadTransaction(ReadTransaction&& other) noexcept;
+  ReadTransaction& operator=(ReadTransaction&& other) noexcept;
+  ~ReadTransaction();
+
+ private:
+  friend class Environment;
+  ReadTransaction(Environment* environment, MDB_txn* handle, std::size_t slot);
+  void end();
+  Environment* environment_ = nullptr;
+  std::size_t slot_ = 0;
+};
+
+/// The one writer of an environment at a time. Aborts when destroyed without commit. One thread only.
+class WriteTransaction : public Transaction {
+ public:
+  ~WriteTransaction();
+
+  /// Errors of all three: disk_full, io_failure; MDB_MAP_FULL shows as map_full() being true, then the whole
+  /// transaction must be abandoned and run again (Environment::write does).
+  Expected<void> put(Tree tree, std::string_view key, std::string_view value);
+  /// As put, for keys known to sort after all others of the tree: fills pages fully.
+  Expected<void> append(Tree tree, std::string_view key, std::string_view value);
+  /// True when the key was there.
+  Expected<bool> erase(Tree tree, std::string_view key);
+  Expected<void> clear(Tree tree);
+  bool map_full() const { return map_full_; }
+
+ private:
+  friend class Environment;
+  explicit WriteTransaction(MDB_txn* handle) { handle_ = handle; }
+  Expected<void> note(int code, const char* action);
+  bool map_full_ = false;
+};
+
+/// Walks a tree in key order. RAII; must not outlive its transaction.
+class Cursor {
+ public:
+  Cursor(const Transaction& transaction, Tree tree);
+  Cursor(Cursor&& other) noexcept;
+  Cursor& operator=(Cursor&& other) noexcept;
+  ~Cursor();
+
+  /// First entry with key >= `key`; nullopt past the end.
+  std::optional<KeyValue> seek(std::string_view key);
+  /// Last entry with key <= `key`.
+  std::optional<KeyValue> seek_back(std::string_view key);
+  std::optional<KeyValue> first();
+  std::optional<KeyValue> last();
+  std::optional<KeyValue> next();
+  std::optional<KeyValue> previous();
+
+ private:
+  std::optional<KeyValue> step(MDB_cursor_op operation, std::string_view key = {});
+  MDB_cursor* handle_ = nullptr;
+};
+
+/// An LMDB environment (one folder): the one place that calls LMDB.
+///
+/// Thread-safe. Opens on first use and can be closed while idle; the map grows online. Any thread may read; writes come
+/// from one thread at a time (the caller's duty: PhysicalPartition's queue, or a mutex).
+class Environment {
+ public:
+  struct Options {
+    std::filesystem::path folder;
+    std::vector<std::string> trees;           ///< created on first open; handles in this order by tree(i)
+    config::Durability durability = config::Durability::commit;
+    std::uint64_t map_bytes_initial = 16ULL << 20;
+  };
+
+  explicit Environment(Options options);
+  ~Environment();
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  /// Creates the folder and an empty environment, synced to disk.
+  Expected<void> create();
+  /// Opens if closed. Errors: io_failure, corrupted (not an LMDB file, wrong version), not_found.
+  Expected<void> open();
+  /// Closes when no transaction is running within `patience`; false when busy.
+  bool close_if_idle();
+  bool is_open() const { return open_.load(std::memory_order_acquire) != nullptr; }
+
+  Tree tree(std::size_t index) const { return trees_[index]; }
+
+  Expected<ReadTransaction> read();
+  /// Runs `body` in a write transaction and commits it; durable on return as Options::durability says. When the map is full
+  /// the transaction is abandoned, the map grown, and `body` run again: it must have no other effects. An error from
+  /// `body` aborts. `expected_bytes` is a hint for growing beforehand.
+  Expected<void> write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body);
+
+  /// Steady-clock milliseconds of the last transaction: for closing the least recently used.
+  std::uint64_t last_used_ms() const { return last_used_ms_.load(std::memory_order_relaxed); }
+  struct Sizes {
+    std::uint64_t file_bytes = 0;   ///< pages in use or once used
+    std::uint64_t used_bytes = 0;   ///< file less free pages
+    std::uint64_t map_bytes = 0;
+  };
+  Expected<Sizes> sizes();
+  const Options& options() const { return options_; }
+
+ private:
+  friend class ReadTransaction;
+
+  /// Readers announce themselves in the slot of their thread, so that they share no cache line; whoever must have the
+  /// environment alone (to grow the map, to close) closes the gate and waits for all slots to empty.
+  struct alignas(64) ReaderSlot {
+    std::atomic<std::uint32_t> active{0};
+    std::atomic<MDB_txn*> pooled{nullptr};
+  };
+  static constexpr std::size_t kReaderSlots = 32;
+  class ExclusiveGate;
+
+  std::size_t enter();
+  void leave(std::size_t slot_index);
+  Expected<MDB_env*> open_handle() const;
+  Expected<void> open_trees(MDB_env* env);
+  void close_handle();
+  void abort_pooled();
+  Expected<void> grow(std::uint64_t map_bytes_min);
+  Expected<void> recover_from_panic();
+  void touch();
+
+  Options options_;
+  std::vector<Tree> trees_;
+  std::unique_ptr<ReaderSlot[]> slots_;
+  std::atomic<MDB_env*> open_{nullptr};
+  std::atomic<bool> gate_closed_{false};
+  std::mutex gate_mutex_;
+  std::atomic<std::uint64_t> last_used_ms_{0};
+};
+
+}  // namespace octavo::storage

@@ -1,0 +1,245 @@
+#include "storage/physical_partition.h"
+
+#include <chrono>
+
+#include <spdlog/spdlog.h>
+
+#include "storage/document_writer.h"
+
+namespace octavo::storage {
+namespace {
+
+/// A group ends when it holds this much: bounds the dirty pages of a transaction and the wait of its first request.
+constexpr std::size_t kGroupBytesMax = 16ULL << 20;
+constexpr std::size_t kGroupJobsMax = 4096;
+constexpr std::size_t kJobOverheadBytes = 256;
+
+std::vector<std::string> tree_names() {
+  return {"meta", "documents", "feed", "partition_feed", "partitions", "revisions", "leaves", "local", "index"};
+}
+
+std::int64_t now_s() {
+  using namespace std::chrono;
+  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+}
+
+/// Failures that belong to one request rather than to the disk: the group is then run again one by one, so that a
+/// damaged document harms only who writes it.
+bool may_be_one_request(ErrorCode code) { return code != ErrorCode::disk_full && code != ErrorCode::not_found; }
+
+std::size_t bytes_of(const DocumentWrite& write) {
+  return write.id.size() + write.body.size() + write.history.size() * sizeof(Revision) + kJobOverheadBytes;
+}
+
+}  // namespace
+
+PhysicalPartition::PhysicalPartition(Options options, WriterPool& writers)
+    : options_(std::move(options)), writers_(writers) {
+  Environment::Options environment;
+  environment.folder = options_.folder;
+  environment.trees = tree_names();
+  environment.durability = options_.durability;
+  environment.map_bytes_initial = options_.map_bytes_initial;
+  environment_ = std::make_unique<Environment>(std::move(environment));
+}
+
+PhysicalPartition::~PhysicalPartition() = default;
+
+Expected<void> PhysicalPartition::create() { return environment_->create(); }
+
+void PhysicalPartition::attach(std::shared_ptr<SequenceAllocator> sequences, CommitListener on_commit) {
+  sequences_ = std::move(sequences);
+  on_commit_ = std::move(on_commit);
+}
+
+void PhysicalPartition::set_observer(std::shared_ptr<DocumentObserver> observer) {
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  observer_ = std::move(observer);
+}
+
+Expected<Snapshot> PhysicalPartition::snapshot() const {
+  OCTAVO_TRY(ReadTransaction transaction, environment_->read());
+  return Snapshot(*this, std::move(transaction));
+}
+
+void PhysicalPartition::write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done) {
+  std::size_t bytes = 0;
+  for (const DocumentWrite& write : writes) bytes += bytes_of(write);
+  enqueue({DocumentsJob{std::move(writes), options, std::move(done), {}}, bytes});
+}
+
+void PhysicalPartition::write_local(LocalDocumentWrite write, LocalCompletion done) {
+  const std::size_t bytes = write.id.size() + write.body.size() + kJobOverheadBytes;
+  enqueue({LocalJob{std::move(write), std::move(done), std::uint64_t{0}}, bytes});
+}
+
+void PhysicalPartition::purge(std::vector<PurgeRequest> requests, PurgeCompletion done) {
+  const std::size_t bytes = requests.size() * kJobOverheadBytes;
+  enqueue({PurgeJob{std::move(requests), std::move(done), {}}, bytes});
+}
+
+void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done) {
+  enqueue({IndexJob{std::move(task), std::move(done)}, kJobOverheadBytes});
+}
+
+void PhysicalPartition::enqueue(Job job) {
+  if (retired_.load(std::memory_order_acquire)) {
+    complete(job, fail(ErrorCode::not_found, "Database does not exist."));
+    return;
+  }
+  if (queued_bytes_.fetch_add(job.bytes, std::memory_order_relaxed) > options_.queue_bytes_max) {
+    queued_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
+    complete(job, fail(ErrorCode::overloaded, "Too many writes are waiting for the disk; try again later."));
+    return;
+  }
+  {
+    std::lock_guard<std::mutex> lock(queue_mutex_);
+    queue_.push_back(std::move(job));
+    if (scheduled_) return;
+    scheduled_ = true;
+  }
+  writers_.schedule(shared_from_this());
+}
+
+std::vector<PhysicalPartition::Job> PhysicalPartition::take_group() {
+  std::vector<Job> group;
+  std::size_t bytes = 0;
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  while (!queue_.empty() && group.size() < kGroupJobsMax && bytes < kGroupBytesMax) {
+    // Index tasks may be long and may fail: they get a transaction of their own.
+    const bool index_task = std::holds_alternative<IndexJob>(queue_.front().work);
+    if (index_task && !group.empty()) break;
+    bytes += queue_.front().bytes;
+    group.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+    if (index_task) break;
+  }
+  queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  return group;
+}
+
+bool PhysicalPartition::drain() {
+  std::vector<Job> group = take_group();
+  if (!group.empty()) {
+    bool design_documents_changed = false;
+    Expected<void> committed = commit_group(group, design_documents_changed);
+    if (!committed && group.size() > 1 && may_be_one_request(committed.error().code)) {
+      for (Job& job : group) {
+        std::vector<Job> alone;
+        alone.push_back(std::move(job));
+        bool changed = false;
+        const Expected<void> result = commit_group(alone, changed);
+        if (result && on_commit_) on_commit_(changed);
+        finish_group(alone, result);
+      }
+    } else {
+      if (committed && on_commit_) on_commit_(design_documents_changed);
+      finish_group(group, committed);
+    }
+  }
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  scheduled_ = !queue_.empty();
+  return scheduled_;
+}
+
+Expected<void> PhysicalPartition::run_documents(DocumentWriter& writer, DocumentsJob& job) {
+  job.results.clear();
+  job.results.reserve(job.writes.size());
+  if (job.options.atomic) {
+    bool accepted = true;
+    for (const DocumentWrite& write : job.writes) {
+      OCTAVO_TRY(Expected<void> verdict, writer.check(write));
+      accepted = accepted && verdict;
+      job.results.push_back(verdict ? Expected<WrittenDocument>(fail(ErrorCode::precondition_failed, "not written"))
+                                    : Expected<WrittenDocument>(std::unexpected(verdict.error())));
+    }
+    if (!accepted) return {};
+    job.results.clear();
+  }
+  for (const DocumentWrite& write : job.writes) {
+    OCTAVO_TRY(Expected<WrittenDocument> result, writer.apply(write));
+    if (job.options.atomic && !result) {
+      // check() accepted it: only two edits of one document in one request can lead here, and those are refused before.
+      return fail(ErrorCode::internal, "An atomic request changed its mind: " + result.error().reason);
+    }
+    job.results.push_back(std::move(result));
+  }
+  return {};
+}
+
+Expected<void> PhysicalPartition::run_job(DocumentWriter& writer, Job& job) {
+  if (auto* documents = std::get_if<DocumentsJob>(&job.work)) return run_documents(writer, *documents);
+  if (auto* local = std::get_if<LocalJob>(&job.work)) {
+    OCTAVO_TRY(local->result, writer.apply_local(local->write));
+    return {};
+  }
+  auto& purge = std::get<PurgeJob>(job.work);
+  purge.purged.clear();
+  for (const PurgeRequest& request : purge.requests) {
+    OCTAVO_TRY(std::vector<Revision> purged, writer.purge(request));
+    purge.purged.push_back(std::move(purged));
+  }
+  return {};
+}
+
+Expected<void> PhysicalPartition::commit_group(std::vector<Job>& group, bool& design_documents_changed) {
+  if (retired_.load(std::memory_order_acquire)) return fail(ErrorCode::not_found, "Database does not exist.");
+  if (auto* index_job = std::get_if<IndexJob>(&group.front().work)) {
+    const Tree index_tree = environment_->tree(static_cast<std::size_t>(PartitionTree::index));
+    return environment_->write(
+        1 << 20, [&](WriteTransaction& transaction) { return index_job->task(transaction, index_tree); });
+  }
+  std::shared_ptr<DocumentObserver> observer;
+  {
+    std::lock_guard<std::mutex> lock(queue_mutex_);
+    observer = observer_;
+  }
+  std::size_t bytes = 0;
+  for (const Job& job : group) bytes += job.bytes;
+  const DocumentWriter::Environment writer_environment{
+      *environment_, *sequences_,
+      observer.get(), options_.ordinal,
+      revs_limit_.load(std::memory_order_relaxed), options_.logical_partition_bytes_max,
+      now_s()};
+
+  sequences_->begin(options_.ordinal);
+  const Expected<void> committed = environment_->write(bytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    DocumentWriter writer(transaction, writer_environment);
+    OCTAVO_TRY_VOID(writer.begin());
+    for (Job& job : group) OCTAVO_TRY_VOID(run_job(writer, job));
+    OCTAVO_TRY_VOID(writer.finish());
+    design_documents_changed = writer.design_documents_changed();
+    return {};
+  });
+  sequences_->end(options_.ordinal, committed.has_value());
+  if (!committed) {
+    spdlog::error("partition {}: a group of {} requests was not written: {}", options_.folder.string(), group.size(),
+                  committed.error().reason);
+  }
+  return committed;
+}
+
+void PhysicalPartition::finish_group(std::vector<Job>& group, const Expected<void>& committed) {
+  for (Job& job : group) complete(job, committed);
+}
+
+void PhysicalPartition::complete(Job& job, const Expected<void>& committed) {
+  if (auto* documents = std::get_if<DocumentsJob>(&job.work)) {
+    if (!committed) {
+      documents->results.assign(documents->writes.size(), std::unexpected(committed.error()));
+    }
+    documents->done(std::move(documents->results));
+  } else if (auto* local = std::get_if<LocalJob>(&job.work)) {
+    local->done(committed ? std::move(local->result) : Expected<std::uint64_t>(std::unexpected(committed.error())));
+  } else if (auto* purge = std::get_if<PurgeJob>(&job.work)) {
+    if (committed) {
+      purge->done(std::move(purge->purged));
+    } else {
+      purge->done(std::unexpected(committed.error()));
+    }
+  } else {
+    std::get<IndexJob>(job.work).done(committed);
+  }
+}
+
+}  // namespace octavo::storage

@@ -1,0 +1,240 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "storage/document.h"
+#include "storage/document_record.h"
+#include "storage/environment.h"
+#include "storage/long_key_tree.h"
+#include "storage/revision_tree.h"
+#include "storage/sequence_allocator.h"
+#include "storage/writer_pool.h"
+
+namespace octavo::storage {
+
+class DocumentWriter;
+class PhysicalPartition;
+
+/// One change of one document, as the writer tells its observer.
+struct DocumentChange {
+  std::string_view id;
+  std::string_view partition_key;
+  std::optional<std::string_view> before;  ///< body of the live winner before; nullopt: none
+  std::optional<std::string_view> after;   ///< body of the live winner after; nullopt: deleted or purged
+  Revision before_revision;                ///< meaningful with `before`
+  Revision after_revision;                 ///< meaningful with `after`
+};
+
+/// Keeps derived data (local indexes) in step with the documents, inside the document's transaction. Called on the
+/// writer's thread, never by two threads at once for one partition. The views are copies outside of the memory map.
+class DocumentObserver {
+ public:
+  virtual ~DocumentObserver() = default;
+  /// An error aborts the transaction (all its writes fail).
+  virtual Expected<void> document_changed(WriteTransaction& transaction, Tree index_tree, const DocumentChange& change) = 0;
+};
+
+/// Read view of one physical partition. Must be used and destroyed on the thread that took it; never across a co_await.
+class Snapshot {
+ public:
+  Snapshot(Snapshot&&) = default;
+
+  /// Winning revision, also when it is a tombstone (`deleted`). nullopt: never written. O(log n), copies nothing.
+  Expected<std::optional<DocumentView>> find(std::string_view id) const;
+  /// The tree of a document found by find(); synthesised when it was written only once.
+  Expected<RevisionTree> revision_tree(const DocumentView& document) const;
+  /// Body of a leaf (winner or conflict). nullopt when `revision` is no leaf.
+  Expected<std::optional<std::string_view>> leaf_body(const DocumentView& document, const Revision& revision) const;
+  Expected<std::optional<LocalDocumentView>> find_local(std::string_view id) const;
+
+  /// Documents, tombstones included, in byte order of their ids. Cursors: nullopt at the end.
+  class DocumentCursor {
+   public:
+    std::optional<DocumentView> seek(std::string_view id);
+    std::optional<DocumentView> seek_back(std::string_view id);
+    std::optional<DocumentView> last();
+    std::optional<DocumentView> next();
+    std::optional<DocumentView> previous();
+
+   private:
+    friend class Snapshot;
+    explicit DocumentCursor(LongKeyCursor cursor) : cursor_(std::move(cursor)) {}
+    LongKeyCursor cursor_;
+  };
+  DocumentCursor documents() const;
+
+  class LocalDocumentCursor {
+   public:
+    std::optional<LocalDocumentView> seek(std::string_view id);
+    std::optional<LocalDocumentView> next();
+
+   private:
+    friend class Snapshot;
+    explicit LocalDocumentCursor(LongKeyCursor cursor) : cursor_(std::move(cursor)) {}
+    LongKeyCursor cursor_;
+  };
+  LocalDocumentCursor local_documents() const;
+
+  /// The feed in sequence order; the caller stops at the watermark it took *before* the snapshot.
+  class FeedCursor {
+   public:
+    std::optional<FeedRow> seek(Sequence at_least);
+    std::optional<FeedRow> seek_back(Sequence at_most);
+    std::optional<FeedRow> next();
+    std::optional<FeedRow> previous();
+
+   private:
+    friend class Snapshot;
+    FeedCursor(const ReadTransaction& transaction, Tree feed, Tree partition_feed, std::string_view partition_key);
+    std::optional<FeedRow> accept(std::optional<KeyValue> row, bool forward);
+    const ReadTransaction* transaction_;
+    Tree feed_;
+    Cursor cursor_;
+    std::string prefix_;         ///< logical partition's prefix in the partition feed; empty: whole feed
+    std::string partition_key_;
+  };
+  FeedCursor feed() const;
+  /// The feed of one logical partition: reads no other partition's rows.
+  FeedCursor feed_of(std::string_view partition_key) const;
+
+  Expected<PartitionCounters> counters() const;
+  Expected<DocumentStatistics> statistics() const;
+  Expected<DocumentStatistics> statistics_of(std::string_view partition_key) const;
+  Expected<Sequence> last_sequence() const;
+  Expected<std::uint64_t> purge_count() const;
+
+  /// Rows of local indexes: see DocumentObserver.
+  LongKeyCursor index_entries() const;
+  Expected<std::optional<std::string_view>> index_entry(std::string_view key) const;
+  const ReadTransaction& transaction() const { return transaction_; }
+
+ private:
+  friend class PhysicalPartition;
+  Snapshot(const PhysicalPartition& partition, ReadTransaction transaction)
+      : partition_(&partition), transaction_(std::move(transaction)) {}
+  const PhysicalPartition* partition_;
+  ReadTransaction transaction_;
+};
+
+/// One physical partition: a contiguous hash range of a database, stored in one LMDB environment.
+///
+/// Thread-safe. Reads run on the caller's thread and never block. Writes are queued and committed in groups: the writer
+/// drains the queue into one transaction, commits it durably, then completes each request, on the writer's thread.
+/// A document's failure never fails its neighbours; requests marked atomic are all-or-nothing inside the group.
+class PhysicalPartition : public WriteSource, public std::enable_shared_from_this<PhysicalPartition> {
+ public:
+  struct Options {
+    std::filesystem::path folder;
+    std::size_t ordinal = 0;                       ///< index in the database's partition map
+    config::Durability durability = config::Durability::commit;
+    std::uint64_t map_bytes_initial = 16ULL << 20;
+    std::uint64_t logical_partition_bytes_max = 20ULL << 30;
+    std::size_t queue_bytes_max = 256ULL << 20;    ///< waiting writes; beyond: Error overloaded
+  };
+  /// Called after each durable group, on the writer's thread: wakes followers.
+  using CommitListener = std::function<void(bool design_documents_changed)>;
+
+  PhysicalPartition(Options options, WriterPool& writers);
+  ~PhysicalPartition() override;
+
+  /// Creates the files, durably. Before any other call, for a new partition.
+  Expected<void> create();
+  /// To be called once before writes; the allocator outlives the partition's writes.
+  void attach(std::shared_ptr<SequenceAllocator> sequences, CommitListener on_commit);
+  void set_observer(std::shared_ptr<DocumentObserver> observer);
+  void set_revs_limit(std::uint32_t revs_limit) { revs_limit_.store(revs_limit, std::memory_order_relaxed); }
+
+  Expected<Snapshot> snapshot() const;
+
+  using DocumentResults = std::vector<Expected<WrittenDocument>>;
+  using Completion = std::move_only_function<void(DocumentResults)>;
+  /// Queues edits. `done` gets one result per write, in order. In an atomic request a failed precondition fails all: the
+  /// failed ones carry their own error, the others ErrorCode::precondition_failed.
+  void write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done);
+
+  using LocalCompletion = std::move_only_function<void(Expected<std::uint64_t>)>;
+  void write_local(LocalDocumentWrite write, LocalCompletion done);
+
+  using PurgeCompletion = std::move_only_function<void(Expected<std::vector<std::vector<Revision>>>)>;
+  /// Removes leaf revisions without a tombstone; completes with what was purged, per request.
+  void purge(std::vector<PurgeRequest> requests, PurgeCompletion done);
+
+  using IndexTask = std::move_only_function<Expected<void>(WriteTransaction&, Tree index_tree)>;
+  /// Runs `task` in a transaction of its own, in the writer's order: building and dropping local indexes. May run again when
+  /// the map is full, so it must have no effects outside of the transaction.
+  void run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done);
+
+  Environment& environment() const { return *environment_; }
+  const Options& options() const { return options_; }
+  /// Requests waiting to be written.
+  std::size_t queued_bytes() const { return queued_bytes_.load(std::memory_order_relaxed); }
+
+  /// The database is being deleted: queued and later writes fail with not_found.
+  void retire() { retired_.store(true, std::memory_order_release); }
+
+  bool drain() override;
+
+ private:
+  friend class Snapshot;
+
+  struct DocumentsJob {
+    std::vector<DocumentWrite> writes;
+    WriteOptions options;
+    Completion done;
+    DocumentResults results;
+  };
+  struct LocalJob {
+    LocalDocumentWrite write;
+    LocalCompletion done;
+    Expected<std::uint64_t> result;
+  };
+  struct PurgeJob {
+    std::vector<PurgeRequest> requests;
+    PurgeCompletion done;
+    std::vector<std::vector<Revision>> purged;
+  };
+  struct IndexJob {
+    IndexTask task;
+    std::move_only_function<void(Expected<void>)> done;
+  };
+  struct Job {
+    std::variant<DocumentsJob, LocalJob, PurgeJob, IndexJob> work;
+    std::size_t bytes = 0;
+  };
+
+  void enqueue(Job job);
+  std::vector<Job> take_group();
+  Expected<void> commit_group(std::vector<Job>& group, bool& design_documents_changed);
+  void finish_group(std::vector<Job>& group, const Expected<void>& committed);
+  static void complete(Job& job, const Expected<void>& committed);
+  static Expected<void> run_job(DocumentWriter& writer, Job& job);
+  static Expected<void> run_documents(DocumentWriter& writer, DocumentsJob& job);
+
+  Options options_;
+  WriterPool& writers_;
+  std::unique_ptr<Environment> environment_;
+  std::shared_ptr<SequenceAllocator> sequences_;
+  CommitListener on_commit_;
+  std::atomic<std::uint32_t> revs_limit_{1000};
+  std::atomic<bool> retired_{false};
+
+  std::mutex queue_mutex_;                       ///< guards the four below
+  std::deque<Job> queue_;
+  bool scheduled_ = false;
+  std::shared_ptr<DocumentObserver> observer_;
+  std::atomic<std::size_t> queued_bytes_{0};
+};
+
+}  // namespace octavo::storage

@@ -1,0 +1,137 @@
+#include "storage/revision.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <memory>
+
+namespace octavo::storage {
+namespace {
+
+constexpr char kHexDigits[] = "0123456789abcdef";
+constexpr std::size_t kDigestBytes = 16;
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;  // upper case is not what append_text writes: such a hash stays text
+}
+
+struct DigestContext {
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(), &EVP_MD_CTX_free};
+  std::unique_ptr<EVP_MD, decltype(&EVP_MD_free)> sha256{EVP_MD_fetch(nullptr, "SHA256", nullptr), &EVP_MD_free};
+};
+
+}  // namespace
+
+RevisionHash RevisionHash::from_digest(const std::array<unsigned char, 16>& digest) {
+  RevisionHash hash;
+  std::memcpy(hash.bytes_.data(), digest.data(), digest.size());
+  hash.size_ = kDigestBytes;
+  hash.digest_ = true;
+  return hash;
+}
+
+std::optional<RevisionHash> RevisionHash::from_text(std::string_view text) {
+  if (text.empty() || text.size() > kTextBytesMax) return std::nullopt;
+  RevisionHash hash;
+  if (text.size() == 2 * kDigestBytes) {
+    bool all_hex = true;
+    for (std::size_t i = 0; i < kDigestBytes && all_hex; ++i) {
+      const int high = hex_value(text[2 * i]);
+      const int low = hex_value(text[2 * i + 1]);
+      all_hex = high >= 0 && low >= 0;
+      if (all_hex) hash.bytes_[i] = static_cast<char>(high * 16 + low);
+    }
+    if (all_hex) {
+      hash.size_ = kDigestBytes;
+      hash.digest_ = true;
+      return hash;
+    }
+  }
+  std::memcpy(hash.bytes_.data(), text.data(), text.size());
+  hash.size_ = static_cast<std::uint8_t>(text.size());
+  return hash;
+}
+
+RevisionHash RevisionHash::from_bytes(std::string_view bytes, bool is_digest) {
+  RevisionHash hash;
+  hash.size_ = static_cast<std::uint8_t>(std::min(bytes.size(), kTextBytesMax));
+  std::memcpy(hash.bytes_.data(), bytes.data(), hash.size_);
+  hash.digest_ = is_digest;
+  return hash;
+}
+
+void RevisionHash::append_text(std::string& out) const {
+  if (!digest_) {
+    out.append(bytes());
+    return;
+  }
+  char text[2 * kDigestBytes];
+  for (std::size_t i = 0; i < kDigestBytes; ++i) {
+    const auto byte = static_cast<unsigned char>(bytes_[i]);
+    text[2 * i] = kHexDigits[byte >> 4];
+    text[2 * i + 1] = kHexDigits[byte & 15];
+  }
+  out.append(text, sizeof(text));
+}
+
+Expected<Revision> Revision::parse(std::string_view text) {
+  const auto invalid = [] { return fail(ErrorCode::bad_request, "Invalid rev format"); };
+  Revision revision;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), revision.generation);
+  if (error != std::errc{} || end == text.data() + text.size() || *end != '-' || revision.generation == 0) {
+    return invalid();
+  }
+  const auto hash = RevisionHash::from_text(text.substr(static_cast<std::size_t>(end - text.data()) + 1));
+  // Printable ASCII without quotes: what is echoed into JSON and headers needs no escaping.
+  if (!hash) return invalid();
+  if (!hash->is_digest()) {
+    for (const char c : hash->bytes()) {
+      if (c <= ' ' || c > '~' || c == '"' || c == '\\') return invalid();
+    }
+  }
+  revision.hash = *hash;
+  return revision;
+}
+
+void Revision::append_to(std::string& out) const {
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof(digits), generation).ptr;
+  out.append(digits, end);
+  out.push_back('-');
+  hash.append_text(out);
+}
+
+std::string Revision::to_string() const {
+  std::string text;
+  append_to(text);
+  return text;
+}
+
+Revision next_revision(const std::optional<Revision>& parent, bool deleted, std::string_view body) {
+  // Fetching the algorithm costs more than hashing a document: kept per thread.
+  thread_local const DigestContext digest_context;
+  EVP_MD_CTX* context = digest_context.context.get();
+  EVP_DigestInit_ex2(context, digest_context.sha256.get(), nullptr);
+  // digest input := deleted:u8 parent_generation:u64le parent_hash_size:u8 parent_hash body
+  std::string head;
+  head.push_back(deleted ? '\1' : '\0');
+  const std::uint64_t parent_generation = parent ? parent->generation : 0;
+  for (int shift = 0; shift < 64; shift += 8) head.push_back(static_cast<char>(parent_generation >> shift));
+  const std::string_view parent_hash = parent ? parent->hash.bytes() : std::string_view{};
+  head.push_back(static_cast<char>(parent_hash.size()));
+  head.append(parent_hash);
+  EVP_DigestUpdate(context, head.data(), head.size());
+  EVP_DigestUpdate(context, body.data(), body.size());
+  std::array<unsigned char, 32> digest{};
+  unsigned int digest_size = 0;
+  EVP_DigestFinal_ex(context, digest.data(), &digest_size);
+  std::array<unsigned char, 16> head_of_digest{};
+  std::copy_n(digest.begin(), head_of_digest.size(), head_of_digest.begin());
+  return {parent_generation + 1, RevisionHash::from_digest(head_of_digest)};
+}
+
+}  // namespace octavo::storage

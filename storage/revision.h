@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/error.h"
+
+namespace octavo::storage {
+
+/// The part of a revision after the dash. Usually 16 bytes shown as 32 hexadecimal digits; replication may bring any
+/// other text of up to 32 bytes, which is kept as it is.
+class RevisionHash {
+ public:
+  static constexpr std::size_t kTextBytesMax = 32;
+
+  RevisionHash() = default;
+  static RevisionHash from_digest(const std::array<unsigned char, 16>& digest);
+  /// nullopt: empty or longer than kTextBytesMax.
+  static std::optional<RevisionHash> from_text(std::string_view text);
+  /// From bytes() and is_digest() of another hash.
+  static RevisionHash from_bytes(std::string_view bytes, bool is_digest);
+
+  bool is_digest() const { return digest_; }
+  std::string_view bytes() const { return {bytes_.data(), size_}; }
+  void append_text(std::string& out) const;
+
+  /// CouchDB's order: bytewise over the raw (decoded) bytes.
+  std::strong_ordering operator<=>(const RevisionHash& other) const { return bytes() <=> other.bytes(); }
+  bool operator==(const RevisionHash& other) const { return bytes() == other.bytes(); }
+
+ private:
+  std::array<char, kTextBytesMax> bytes_{};
+  std::uint8_t size_ = 0;
+  bool digest_ = false;
+};
+
+/// `N-hash`: generation and hash of one edit. Value type, no allocation.
+struct Revision {
+  std::uint64_t generation = 0;
+  RevisionHash hash;
+
+  /// Parses `N-hash`. Error bad_request "Invalid rev format" as CouchDB.
+  static Expected<Revision> parse(std::string_view text);
+  std::string to_string() const;
+  void append_to(std::string& out) const;
+
+  std::strong_ordering operator<=>(const Revision&) const = default;
+  bool operator==(const Revision&) const = default;
+};
+
+/// The revision of an edit: deterministic, so that the same edit made on two servers gives the same revision.
+/// hash = first 16 bytes of SHA-256(deleted, parent generation, parent hash, body).
+Revision next_revision(const std::optional<Revision>& parent, bool deleted, std::string_view body);
+
+}  // namespace octavo::storage

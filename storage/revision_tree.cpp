@@ -1,0 +1,212 @@
+// Stored form of a revision tree:
+//   tree := version:u8 node_count:varint node*           parents stand before their children
+//   node := flags:u8 [parent:varint] [generation:varint] hash
+//           flags: 1 leaf, 2 deleted, 4 hash is a 16-byte digest, 8 child of the node just before (parent and generation
+//           are left out: a straight history costs 17 bytes a revision), 16 root (no parent)
+//   hash := digest[16] | size:varint text
+#include "storage/revision_tree.h"
+
+#include <algorithm>
+
+#include "storage/byte_codec.h"
+
+namespace octavo::storage {
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kLeaf = 1;
+constexpr std::uint8_t kDeleted = 2;
+constexpr std::uint8_t kDigest = 4;
+constexpr std::uint8_t kChildOfPrevious = 8;
+constexpr std::uint8_t kRoot = 16;
+constexpr std::size_t kDigestBytes = 16;
+
+}  // namespace
+
+RevisionTree::RevisionTree(const Revision& revision, bool deleted) { nodes_.push_back({revision, -1, true, deleted}); }
+
+Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
+  const auto damaged = [] { return fail(ErrorCode::corrupted, "A stored revision tree is damaged."); };
+  ByteReader in(bytes);
+  if (in.u8() != kVersion) return damaged();
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count > bytes.size()) return damaged();
+  RevisionTree tree;
+  tree.nodes_.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Node node;
+    const std::uint8_t flags = in.u8();
+    node.leaf = flags & kLeaf;
+    node.deleted = flags & kDeleted;
+    if (flags & kChildOfPrevious) {
+      if (i == 0) return damaged();
+      node.parent = static_cast<std::int32_t>(i) - 1;
+      node.revision.generation = tree.nodes_.back().revision.generation + 1;
+    } else {
+      if (!(flags & kRoot)) {
+        const std::uint64_t parent = in.varint();
+        if (parent >= i) return damaged();
+        node.parent = static_cast<std::int32_t>(parent);
+      }
+      node.revision.generation = in.varint();
+    }
+    const bool digest = flags & kDigest;
+    const std::string_view hash = digest ? in.bytes(kDigestBytes) : in.sized_bytes();
+    if (!in.ok() || hash.empty() || hash.size() > RevisionHash::kTextBytesMax) return damaged();
+    node.revision.hash = RevisionHash::from_bytes(hash, digest);
+    tree.nodes_.push_back(node);
+  }
+  return tree;
+}
+
+void RevisionTree::encode(std::string& out) const {
+  ByteWriter writer(out);
+  writer.u8(kVersion);
+  writer.varint(nodes_.size());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    const bool follows = i > 0 && node.parent == static_cast<std::int32_t>(i) - 1 &&
+                         node.revision.generation == nodes_[i - 1].revision.generation + 1;
+    std::uint8_t flags = 0;
+    if (node.leaf) flags |= kLeaf;
+    if (node.deleted) flags |= kDeleted;
+    if (node.revision.hash.is_digest()) flags |= kDigest;
+    if (follows) flags |= kChildOfPrevious;
+    if (node.parent < 0) flags |= kRoot;
+    writer.u8(flags);
+    if (!follows) {
+      if (node.parent >= 0) writer.varint(static_cast<std::uint64_t>(node.parent));
+      writer.varint(node.revision.generation);
+    }
+    if (node.revision.hash.is_digest()) {
+      writer.bytes(node.revision.hash.bytes());
+    } else {
+      writer.sized_bytes(node.revision.hash.bytes());
+    }
+  }
+}
+
+const RevisionTree::Node* RevisionTree::find(const Revision& revision) const {
+  // From the back: the newest are asked for most.
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+    if (node->revision == revision) return &*node;
+  }
+  return nullptr;
+}
+
+bool RevisionTree::leaf_before(const Node& a, const Node& b) {
+  if (a.deleted != b.deleted) return !a.deleted;
+  return a.revision > b.revision;
+}
+
+std::vector<const RevisionTree::Node*> RevisionTree::leaves() const {
+  std::vector<const Node*> found;
+  for (const Node& node : nodes_) {
+    if (node.leaf) found.push_back(&node);
+  }
+  std::sort(found.begin(), found.end(), [](const Node* a, const Node* b) { return leaf_before(*a, *b); });
+  return found;
+}
+
+const RevisionTree::Node* RevisionTree::winner() const {
+  const Node* best = nullptr;
+  for (const Node& node : nodes_) {
+    if (node.leaf && (best == nullptr || leaf_before(node, *best))) best = &node;
+  }
+  return best;
+}
+
+std::size_t RevisionTree::live_leaf_count() const {
+  return static_cast<std::size_t>(
+      std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.leaf && !node.deleted; }));
+}
+
+std::vector<Revision> RevisionTree::history(const Revision& revision) const {
+  std::vector<Revision> path;
+  const Node* node = find(revision);
+  while (node != nullptr) {
+    path.push_back(node->revision);
+    node = node->parent < 0 ? nullptr : &nodes_[static_cast<std::size_t>(node->parent)];
+  }
+  return path;
+}
+
+void RevisionTree::extend(const std::optional<Revision>& parent, const Revision& revision, bool deleted) {
+  std::int32_t parent_index = -1;
+  if (parent) {
+    if (const Node* node = find(*parent)) {
+      parent_index = static_cast<std::int32_t>(node - nodes_.data());
+      nodes_[static_cast<std::size_t>(parent_index)].leaf = false;
+    }
+  }
+  nodes_.push_back({revision, parent_index, true, deleted});
+}
+
+RevisionTree::Merge RevisionTree::merge(std::span<const Revision> path, bool deleted) {
+  if (path.empty() || find(path.front()) != nullptr) return Merge::known;
+  // The newest ancestor that is known: everything above it is new.
+  std::size_t overlap = 1;
+  const Node* joint = nullptr;
+  while (overlap < path.size() && (joint = find(path[overlap])) == nullptr) ++overlap;
+  const bool extends_leaf = joint != nullptr && joint->leaf;
+  const bool first = nodes_.empty();
+  std::int32_t parent_index = joint == nullptr ? -1 : static_cast<std::int32_t>(joint - nodes_.data());
+  if (extends_leaf) nodes_[static_cast<std::size_t>(parent_index)].leaf = false;
+  for (std::size_t i = overlap; i-- > 0;) {
+    const bool is_leaf = i == 0;
+    nodes_.push_back({path[i], parent_index, is_leaf, is_leaf && deleted});
+    parent_index = static_cast<std::int32_t>(nodes_.size()) - 1;
+  }
+  if (joint != nullptr) return extends_leaf ? Merge::extended : Merge::branched;
+  // A pruned root does not name its parent, so a path that ends just below it cannot be seen to belong there: the two
+  // stay separate branches, as they do in CouchDB.
+  return first ? Merge::extended : Merge::branched;
+}
+
+void RevisionTree::compact_indexes(const std::vector<bool>& keep) {
+  std::vector<std::int32_t> moved(nodes_.size(), -1);
+  std::vector<Node> kept;
+  kept.reserve(nodes_.size());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!keep[i]) continue;
+    Node node = nodes_[i];
+    node.parent = node.parent < 0 ? -1 : moved[static_cast<std::size_t>(node.parent)];
+    moved[i] = static_cast<std::int32_t>(kept.size());
+    kept.push_back(node);
+  }
+  nodes_ = std::move(kept);
+}
+
+void RevisionTree::prune(std::uint32_t revs_limit) {
+  if (nodes_.size() <= revs_limit) return;
+  std::vector<bool> keep(nodes_.size(), false);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!nodes_[i].leaf) continue;
+    auto index = static_cast<std::int32_t>(i);
+    for (std::uint32_t depth = 0; depth < revs_limit && index >= 0; ++depth) {
+      keep[static_cast<std::size_t>(index)] = true;
+      index = nodes_[static_cast<std::size_t>(index)].parent;
+    }
+  }
+  compact_indexes(keep);
+}
+
+bool RevisionTree::purge(const Revision& leaf) {
+  const Node* found = find(leaf);
+  if (found == nullptr || !found->leaf) return false;
+  std::vector<std::uint32_t> children(nodes_.size(), 0);
+  for (const Node& node : nodes_) {
+    if (node.parent >= 0) ++children[static_cast<std::size_t>(node.parent)];
+  }
+  std::vector<bool> keep(nodes_.size(), true);
+  auto index = static_cast<std::int32_t>(found - nodes_.data());
+  while (index >= 0 && children[static_cast<std::size_t>(index)] == 0) {
+    keep[static_cast<std::size_t>(index)] = false;
+    index = nodes_[static_cast<std::size_t>(index)].parent;
+    if (index >= 0) --children[static_cast<std::size_t>(index)];
+  }
+  compact_indexes(keep);
+  return true;
+}
+
+}  // namespace octavo::storage

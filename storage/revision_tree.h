@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/error.h"
+#include "storage/revision.h"
+
+namespace octavo::storage {
+
+/// The edit history of one document: a forest whose leaves are its current revisions. More than one live leaf is a
+/// conflict; every server picks the same winner (see leaf_before). Only leaves have bodies; inner revisions are history.
+///
+/// A value type without I/O: decode, change, encode. Not thread-safe.
+class RevisionTree {
+ public:
+  struct Node {
+    Revision revision;
+    std::int32_t parent = -1;  ///< index of the parent, always below the node's own; -1: a root, or its parent was pruned
+    bool leaf = true;
+    bool deleted = false;      ///< the edit was a deletion (kept for inner nodes too)
+  };
+
+  enum class Merge : std::uint8_t {
+    known,     ///< the revision was there already
+    extended,  ///< a leaf grew
+    branched   ///< a new leaf beside others
+  };
+
+  RevisionTree() = default;
+  /// The tree of a document that was written once.
+  RevisionTree(const Revision& revision, bool deleted);
+
+  static Expected<RevisionTree> decode(std::string_view bytes);
+  void encode(std::string& out) const;
+
+  bool empty() const { return nodes_.empty(); }
+  std::span<const Node> nodes() const { return nodes_; }
+  const Node* find(const Revision& revision) const;
+
+  /// Leaves, winner first, then in falling order of preference.
+  std::vector<const Node*> leaves() const;
+  /// Never null unless empty.
+  const Node* winner() const;
+  std::size_t live_leaf_count() const;
+  /// The path from `revision` to its root, newest first (`_revisions`). Empty when unknown.
+  std::vector<Revision> history(const Revision& revision) const;
+
+  /// Adds an edit on top of the leaf `parent` (or as a new root). Precondition: `parent` is a leaf of this tree.
+  void extend(const std::optional<Revision>& parent, const Revision& revision, bool deleted);
+  /// Merges a replicated path, newest first, with generations falling by one. Stemmed paths and trees meet where they overlap.
+  Merge merge(std::span<const Revision> path, bool deleted);
+  /// Drops history more than `revs_limit` generations above every leaf.
+  void prune(std::uint32_t revs_limit);
+  /// Removes the leaf and the ancestors that lead only to it (`_purge`). False when it is not a leaf.
+  bool purge(const Revision& leaf);
+
+  /// True when `a` is preferred over `b`: live before deleted, then the higher generation, then the higher hash.
+  static bool leaf_before(const Node& a, const Node& b);
+
+ private:
+  void compact_indexes(const std::vector<bool>& keep);
+
+  std::vector<Node> nodes_;
+};
+
+}  // namespace octavo::storage

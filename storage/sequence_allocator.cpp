@@ -1,0 +1,40 @@
+#include "storage/sequence_allocator.h"
+
+#include <algorithm>
+
+namespace octavo::storage {
+
+SequenceAllocator::SequenceAllocator(std::size_t partition_count, Sequence last_committed)
+    : next_(last_committed + 1),
+      in_flight_low_(partition_count, 0),
+      in_flight_high_(partition_count, 0),
+      committed_high_(last_committed),
+      watermark_(last_committed) {}
+
+void SequenceAllocator::begin(std::size_t partition) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  in_flight_low_[partition] = next_;
+  in_flight_high_[partition] = 0;
+}
+
+Sequence SequenceAllocator::next(std::size_t partition) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  in_flight_high_[partition] = next_;
+  return next_++;
+}
+
+void SequenceAllocator::end(std::size_t partition, bool committed) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (committed) committed_high_ = std::max(committed_high_, in_flight_high_[partition]);
+  in_flight_low_[partition] = 0;
+  in_flight_high_[partition] = 0;
+  // Never above the highest committed one: numbers given up at the end would be handed out again after a restart,
+  // and a follower that had been told to be past them would miss their new bearers.
+  Sequence mark = committed_high_;
+  for (const Sequence low : in_flight_low_) {
+    if (low != 0) mark = std::min(mark, low - 1);
+  }
+  watermark_.store(mark, std::memory_order_release);
+}
+
+}  // namespace octavo::storage

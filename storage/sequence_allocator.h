@@ -1,0 +1,40 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace octavo::storage {
+
+/// Position in a database's change feed; the first change is 1.
+using Sequence = std::uint64_t;
+
+/// Hands out the sequences of one database to the writers of its physical partitions.
+///
+/// Sequences are handed out before the commit, so a later one can commit first. The feed stops below the oldest one
+/// still in flight; otherwise a follower that read 7 would never see 6. Thread-safe.
+class SequenceAllocator {
+ public:
+  SequenceAllocator(std::size_t partition_count, Sequence last_committed);
+
+  /// A writer starts a group: from now on the watermark stays below what it will be given.
+  void begin(std::size_t partition);
+  /// Next sequence; only between begin and end.
+  Sequence next(std::size_t partition);
+  /// The group is durable (or given up, `committed` = false).
+  void end(std::size_t partition, bool committed);
+
+  /// Every change up to here is committed; none at or below it will appear later.
+  Sequence watermark() const { return watermark_.load(std::memory_order_acquire); }
+
+ private:
+  mutable std::mutex mutex_;
+  Sequence next_;
+  std::vector<Sequence> in_flight_low_;   ///< per partition; 0 = nothing in flight
+  std::vector<Sequence> in_flight_high_;
+  Sequence committed_high_;
+  std::atomic<Sequence> watermark_;
+};
+
+}  // namespace octavo::storage

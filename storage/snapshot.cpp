@@ -1,0 +1,157 @@
+#include "storage/byte_codec.h"
+#include "storage/document_record.h"
+#include "storage/physical_partition.h"
+
+namespace octavo::storage {
+namespace {
+
+Tree tree_of(const PhysicalPartition& partition, PartitionTree tree) {
+  return partition.environment().tree(static_cast<std::size_t>(tree));
+}
+
+std::optional<DocumentView> to_document(const std::optional<KeyValue>& row) {
+  if (!row) return std::nullopt;
+  auto document = decode_document(row->key, row->value);
+  // A damaged row ends a walk, as the end does; `octavo check` names it.
+  return document ? std::optional<DocumentView>(*document) : std::nullopt;
+}
+
+std::optional<LocalDocumentView> to_local(const std::optional<KeyValue>& row) {
+  if (!row) return std::nullopt;
+  ByteReader reader(row->value);
+  const std::uint64_t edit = reader.u64();
+  if (!reader.ok()) return std::nullopt;
+  return LocalDocumentView{row->key, edit, reader.rest()};
+}
+
+}  // namespace
+
+Expected<std::optional<DocumentView>> Snapshot::find(std::string_view id) const {
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::documents), id));
+  if (!record) return std::nullopt;
+  return decode_document(id, *record);
+}
+
+Expected<RevisionTree> Snapshot::revision_tree(const DocumentView& document) const {
+  if (!document.has_history) return RevisionTree(document.revision, document.deleted);
+  OCTAVO_TRY(const auto stored,
+             long_key::get(transaction_, tree_of(*partition_, PartitionTree::revisions), document.id));
+  if (!stored) return fail(ErrorCode::corrupted, "The revision tree of " + std::string(document.id) + " is missing.");
+  return RevisionTree::decode(*stored);
+}
+
+Expected<std::optional<std::string_view>> Snapshot::leaf_body(const DocumentView& document,
+                                                              const Revision& revision) const {
+  if (revision == document.revision) return document.body;
+  if (!document.has_conflicts) return std::nullopt;
+  return long_key::get(transaction_, tree_of(*partition_, PartitionTree::leaves), leaf_key(document.id, revision));
+}
+
+Expected<std::optional<LocalDocumentView>> Snapshot::find_local(std::string_view id) const {
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::local), id));
+  if (!record) return std::nullopt;
+  return to_local(KeyValue{id, *record});
+}
+
+Snapshot::DocumentCursor Snapshot::documents() const {
+  return DocumentCursor(LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::documents)));
+}
+std::optional<DocumentView> Snapshot::DocumentCursor::seek(std::string_view id) { return to_document(cursor_.seek(id)); }
+std::optional<DocumentView> Snapshot::DocumentCursor::seek_back(std::string_view id) {
+  return to_document(cursor_.seek_back(id));
+}
+std::optional<DocumentView> Snapshot::DocumentCursor::last() { return to_document(cursor_.last()); }
+std::optional<DocumentView> Snapshot::DocumentCursor::next() { return to_document(cursor_.next()); }
+std::optional<DocumentView> Snapshot::DocumentCursor::previous() { return to_document(cursor_.previous()); }
+
+Snapshot::LocalDocumentCursor Snapshot::local_documents() const {
+  return LocalDocumentCursor(LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::local)));
+}
+std::optional<LocalDocumentView> Snapshot::LocalDocumentCursor::seek(std::string_view id) {
+  return to_local(cursor_.seek(id));
+}
+std::optional<LocalDocumentView> Snapshot::LocalDocumentCursor::next() { return to_local(cursor_.next()); }
+
+Snapshot::FeedCursor::FeedCursor(const ReadTransaction& transaction, Tree feed, Tree partition_feed,
+                                 std::string_view partition_key)
+    : transaction_(&transaction),
+      feed_(feed),
+      cursor_(transaction, partition_key.empty() ? feed : partition_feed),
+      prefix_(partition_key.empty() ? std::string() : partition_feed_prefix(partition_key)),
+      partition_key_(partition_key) {}
+
+std::optional<FeedRow> Snapshot::FeedCursor::accept(std::optional<KeyValue> row, bool forward) {
+  while (row) {
+    if (prefix_.empty()) {
+      auto decoded = decode_feed_row(row->key, row->value);
+      return decoded ? std::optional<FeedRow>(*decoded) : std::nullopt;
+    }
+    if (!row->key.starts_with(prefix_)) return std::nullopt;
+    const std::string_view sequence_key = row->key.substr(prefix_.size());
+    const auto record = transaction_->get(feed_, sequence_key);
+    if (record && *record) {
+      auto decoded = decode_feed_row(sequence_key, **record);
+      if (decoded && in_logical_partition(decoded->id, partition_key_)) return *decoded;
+    }
+    // Another partition with the same prefix.
+    row = forward ? cursor_.next() : cursor_.previous();
+  }
+  return std::nullopt;
+}
+
+std::optional<FeedRow> Snapshot::FeedCursor::seek(Sequence at_least) {
+  std::string key = prefix_;
+  append_key_u64(key, at_least);
+  return accept(cursor_.seek(key), true);
+}
+std::optional<FeedRow> Snapshot::FeedCursor::seek_back(Sequence at_most) {
+  std::string key = prefix_;
+  append_key_u64(key, at_most);
+  return accept(cursor_.seek_back(key), false);
+}
+std::optional<FeedRow> Snapshot::FeedCursor::next() { return accept(cursor_.next(), true); }
+std::optional<FeedRow> Snapshot::FeedCursor::previous() { return accept(cursor_.previous(), false); }
+
+Snapshot::FeedCursor Snapshot::feed() const { return feed_of({}); }
+Snapshot::FeedCursor Snapshot::feed_of(std::string_view partition_key) const {
+  return FeedCursor(transaction_, tree_of(*partition_, PartitionTree::feed),
+                    tree_of(*partition_, PartitionTree::partition_feed), partition_key);
+}
+
+Expected<PartitionCounters> Snapshot::counters() const {
+  OCTAVO_TRY(const auto record, transaction_.get(tree_of(*partition_, PartitionTree::meta), kCountersKey));
+  if (!record) return PartitionCounters{};
+  return decode_counters(*record);
+}
+
+Expected<DocumentStatistics> Snapshot::statistics() const {
+  OCTAVO_TRY(const PartitionCounters known, counters());
+  return known.documents;
+}
+
+Expected<DocumentStatistics> Snapshot::statistics_of(std::string_view partition_key) const {
+  OCTAVO_TRY(const auto record,
+             long_key::get(transaction_, tree_of(*partition_, PartitionTree::partitions), partition_key));
+  if (!record) return DocumentStatistics{};
+  return decode_statistics(*record);
+}
+
+Expected<Sequence> Snapshot::last_sequence() const {
+  OCTAVO_TRY(const PartitionCounters known, counters());
+  return known.last_sequence;
+}
+
+Expected<std::uint64_t> Snapshot::purge_count() const {
+  OCTAVO_TRY(const PartitionCounters known, counters());
+  return known.purge_count;
+}
+
+LongKeyCursor Snapshot::index_entries() const {
+  return LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::index));
+}
+
+Expected<std::optional<std::string_view>> Snapshot::index_entry(std::string_view key) const {
+  return long_key::get(transaction_, tree_of(*partition_, PartitionTree::index), key);
+}
+
+}  // namespace octavo::storage

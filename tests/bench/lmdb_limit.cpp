@@ -1,0 +1,136 @@
+#include "bench/lmdb_limit.h"
+
+#include <array>
+#include <bit>
+#include <functional>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <lmdb.h>
+
+namespace octavo::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void check(int code) {
+  if (code != MDB_SUCCESS) throw std::runtime_error(fmt::format("LMDB: {}", mdb_strerror(code)));
+}
+
+MDB_val value_of(const std::string& bytes) {
+  return {bytes.size(), const_cast<char*>(bytes.data())};
+}
+
+/// The finaliser of splitmix64: spreads keys as hashed ids spread.
+std::uint64_t scatter(std::uint64_t number) {
+  number += 0x9e3779b97f4a7c15;
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
+  return number ^ (number >> 31);
+}
+
+class Environment {
+ public:
+  explicit Environment(const std::filesystem::path& folder) : folder_(folder) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    check(mdb_env_create(&environment_));
+    check(mdb_env_set_maxdbs(environment_, 2));
+    check(mdb_env_set_mapsize(environment_, std::size_t{64} << 30));
+    check(mdb_env_open(environment_, folder_.c_str(), 0, 0644));
+    write([&](MDB_txn* transaction) {
+      check(mdb_dbi_open(transaction, "documents", MDB_CREATE, &documents_));
+      check(mdb_dbi_open(transaction, "feed", MDB_CREATE, &feed_));
+    });
+  }
+  ~Environment() {
+    mdb_env_close(environment_);
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  void write(const std::function<void(MDB_txn*)>& body) {
+    MDB_txn* transaction = nullptr;
+    check(mdb_txn_begin(environment_, nullptr, 0, &transaction));
+    body(transaction);
+    check(mdb_txn_commit(transaction));
+  }
+
+  void put_document(MDB_txn* transaction, std::uint64_t sequence, const std::string& body) {
+    const auto id = fmt::format("w{:08x}:{}", scatter(sequence) & 0xffffffff, sequence);
+    auto id_value = value_of(id);
+    auto body_value = value_of(body);
+    check(mdb_put(transaction, documents_, &id_value, &body_value, 0));
+    const auto big_endian = __builtin_bswap64(sequence);
+    MDB_val sequence_value{sizeof big_endian, const_cast<std::uint64_t*>(&big_endian)};
+    check(mdb_put(transaction, feed_, &sequence_value, &id_value, MDB_APPEND));
+  }
+
+  MDB_env* get() { return environment_; }
+  MDB_dbi documents() const { return documents_; }
+  MDB_dbi feed() const { return feed_; }
+
+ private:
+  std::filesystem::path folder_;
+  MDB_env* environment_ = nullptr;
+  MDB_dbi documents_ = 0, feed_ = 0;
+};
+
+}  // namespace
+
+double lmdb_writes_per_second(const std::filesystem::path& folder, const std::string& body, unsigned batch,
+                              std::chrono::milliseconds duration) {
+  Environment environment(folder);
+  std::uint64_t written = 0;
+  const auto begin = Clock::now();
+  while (Clock::now() - begin < duration) {
+    environment.write([&](MDB_txn* transaction) {
+      for (unsigned i = 0; i < batch; ++i) environment.put_document(transaction, ++written, body);
+    });
+  }
+  return static_cast<double>(written) / std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double lmdb_index_build_per_second(const std::filesystem::path& folder, const std::string& body,
+                                   std::uint64_t documents) {
+  constexpr std::uint64_t entries_per_commit = 10'000;
+  Environment environment(folder);
+  check(mdb_env_set_flags(environment.get(), MDB_NOSYNC, 1));
+  for (std::uint64_t done = 0; done < documents;) {
+    environment.write([&](MDB_txn* transaction) {
+      for (std::uint64_t i = 0; i < entries_per_commit && done < documents; ++i) {
+        environment.put_document(transaction, ++done, body);
+      }
+    });
+  }
+  environment.write([&](MDB_txn* transaction) { check(mdb_drop(transaction, environment.feed(), 0)); });
+  check(mdb_env_sync(environment.get(), 1));
+  check(mdb_env_set_flags(environment.get(), MDB_NOSYNC, 0));
+
+  const auto begin = Clock::now();
+  MDB_txn* reading = nullptr;
+  MDB_cursor* cursor = nullptr;
+  check(mdb_txn_begin(environment.get(), nullptr, MDB_RDONLY, &reading));
+  check(mdb_cursor_open(reading, environment.documents(), &cursor));
+  MDB_val id, value;
+  bool more = mdb_cursor_get(cursor, &id, &value, MDB_FIRST) == MDB_SUCCESS;
+  for (std::uint64_t done = 0; more;) {
+    environment.write([&](MDB_txn* transaction) {
+      for (std::uint64_t i = 0; i < entries_per_commit && more; ++i) {
+        const std::array<std::uint64_t, 2> key{scatter(++done), done};
+        MDB_val key_value{sizeof key, const_cast<std::uint64_t*>(key.data())};
+        check(mdb_put(transaction, environment.feed(), &key_value, &id, 0));
+        more = mdb_cursor_get(cursor, &id, &value, MDB_NEXT) == MDB_SUCCESS;
+      }
+    });
+  }
+  const auto seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  mdb_cursor_close(cursor);
+  mdb_txn_abort(reading);
+  return static_cast<double>(documents) / seconds;
+}
+
+}  // namespace octavo::bench

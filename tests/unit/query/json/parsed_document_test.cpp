@@ -1,0 +1,97 @@
+#include "query/json/parsed_document.h"
+
+#include <limits>
+
+#include <catch2/catch.hpp>
+
+#include "query/json/field_path.h"
+#include "query/json/normalize.h"
+
+using namespace octavo;
+using namespace octavo::query;
+
+TEST_CASE("a parser serves one document after another") {
+  DocumentParser parser;
+  CHECK(std::int64_t(parser.parse(R"({"a":1})")->at_key("a")) == 1);
+  CHECK(std::int64_t(parser.parse(R"({"a":2})")->at_key("a")) == 2);
+  const std::string large = R"({"a":")" + std::string(1'000'000, 'x') + R"("})";
+  CHECK(std::string_view(parser.parse(large)->at_key("a")).size() == 1'000'000);
+  CHECK(std::int64_t(parser.parse(R"({"a":3})")->at_key("a")) == 3);
+}
+
+TEST_CASE("numbers beyond 64 bits and beyond double are read as the nearest finite double") {
+  DocumentParser parser;
+  const auto root = parser.parse(
+      R"({"s":"99999999999999999999 1e999","a":123456789012345678901234567890,"b":1e400,"c":-1e400,"d":18446744073709551615,"e":-9223372036854775808,"f":1.5})");
+  REQUIRE(root);
+  CHECK(std::string_view(root->at_key("s")) == "99999999999999999999 1e999");
+  CHECK(double(root->at_key("a")) == 123456789012345678901234567890.0);
+  CHECK(double(root->at_key("b")) == std::numeric_limits<double>::max());
+  CHECK(double(root->at_key("c")) == -std::numeric_limits<double>::max());
+  CHECK(std::uint64_t(root->at_key("d")) == 18446744073709551615ULL);
+  CHECK(std::int64_t(root->at_key("e")) == std::numeric_limits<std::int64_t>::min());
+  CHECK(double(root->at_key("f")) == 1.5);
+}
+
+TEST_CASE("a document nested as deep as the store allows is read") {
+  DocumentParser parser;
+  CHECK(parser.parse(std::string(json_depth_max, '[') + std::string(json_depth_max, ']')));
+  CHECK(parse_json(std::string(json_depth_max, '[') + std::string(json_depth_max, ']')));
+}
+
+TEST_CASE("bytes that are not JSON are an error, not a crash") {
+  DocumentParser parser;
+  CHECK(parser.parse("{\"a\":").error().code == ErrorCode::corrupted);
+  CHECK(parser.parse("").error().code == ErrorCode::corrupted);
+  CHECK(parse_json("{\"a\":").error().code == ErrorCode::bad_request);
+}
+
+namespace {
+
+std::vector<std::string> parts(std::string_view text) {
+  const auto path = FieldPath::parse(text);
+  std::vector<std::string> names;
+  if (!path) return {path.error().reason};
+  for (const auto& part : path->parts()) names.push_back(part.name);
+  return names;
+}
+
+std::string found(std::string_view json, std::string_view path) {
+  static DocumentParser parser;
+  const auto lookup = find_field(*parser.parse(json), *FieldPath::parse(path));
+  if (lookup.outcome == FieldLookup::Outcome::missing) return "missing";
+  if (lookup.outcome == FieldLookup::Outcome::bad_path) return "bad path";
+  return simdjson::to_string(lookup.value);
+}
+
+}  // namespace
+
+TEST_CASE("a path is cut at dots that are not escaped") {
+  CHECK(parts("ab") == std::vector<std::string>{"ab"});
+  CHECK(parts("a.b.c") == std::vector<std::string>{"a", "b", "c"});
+  CHECK(parts("a\\.b") == std::vector<std::string>{"a.b"});
+  CHECK(parts("a.b\\.c.d") == std::vector<std::string>{"a", "b.c", "d"});
+  CHECK(parts("").empty());
+}
+
+TEST_CASE("an empty part of a path is refused") {
+  CHECK(parts("a..b") == std::vector<std::string>{"Invalid field name: a..b"});
+  CHECK(parts(".a") == std::vector<std::string>{"Invalid field name: .a"});
+  CHECK(parts("a.") == std::vector<std::string>{"Invalid field name: a."});
+}
+
+TEST_CASE("a path leads through objects, and through arrays by number") {
+  CHECK(found(R"({"a":{"b":{"c":1}}})", "a.b.c") == "1");
+  CHECK(found(R"({"a":[{"b":7},{"b":8}]})", "a.1.b") == "8");
+  CHECK(found(R"({"a":{"1":"member"}})", "a.1") == "\"member\"");
+  CHECK(found(R"({"a.b":1})", "a\\.b") == "1");
+}
+
+TEST_CASE("a path that ends early tells a missing member from a wrong container") {
+  CHECK(found(R"({"a":{}})", "a.b") == "missing");
+  CHECK(found(R"({"a":{}})", "a.b.c") == "missing");
+  CHECK(found(R"({"a":5})", "a.b") == "bad path");
+  CHECK(found(R"({"a":[1]})", "a.1") == "bad path");
+  CHECK(found(R"({"a":[1]})", "a.x") == "bad path");
+  CHECK(found(R"({"a":null})", "a.b") == "bad path");
+}
