@@ -1,11 +1,11 @@
 #include "server/access_log.h"
 
+#include <array>
+#include <iterator>
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-
-#include <array>
-#include <iterator>
 
 #include "server/header_fields.h"
 #include "server/logging.h"
@@ -103,8 +103,7 @@ void AccessLog::Buffer::add(const AccessLogEntry& entry) {
     add_time(std::chrono::system_clock::now());
     fmt::format_to(out, " access {} {} ", entry.request_id, entry.peer);
     append_escaped(entry.user.empty() ? std::string_view{"-"} : entry.user, lines_);
-    fmt::format_to(out, " {} {} {} {} {}us\n", entry.method, target, entry.status, entry.bytes,
-                   entry.duration.count());
+    fmt::format_to(out, " {} {} {} {} {}us\n", entry.method, target, entry.status, entry.bytes, entry.duration.count());
   }
   ++count_;
   if (lines_.size() >= flush_bytes) flush();

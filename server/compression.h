@@ -1,13 +1,13 @@
 #pragma once
 
-#include <zlib.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include <zlib.h>
 
 namespace octavo::server {
 

@@ -1,11 +1,11 @@
 #include "server/connection.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
-#include <boost/asio/redirect_error.hpp>
 #include <exception>
 #include <utility>
+
+#include <boost/asio/redirect_error.hpp>
+#include <spdlog/spdlog.h>
 
 namespace octavo::server {
 namespace {

@@ -1,6 +1,7 @@
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <utility>
+
+#include <boost/asio/post.hpp>
 
 #include "server/connection.h"
 

@@ -1,9 +1,9 @@
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <exception>
 #include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "server/connection.h"
 
@@ -70,7 +70,7 @@ Task<bool> Connection::handle_and_reply() {
   bool sent = try_send(list);
   if (!sent && !broken_) sent = co_await send_rest(list);
   out_.clear();
-  co_return sent && keep_alive_;
+  co_return sent&& keep_alive_;
 }
 
 // Checks what the handler made, decides on keep-alive, and turns large compressed replies into streams.

@@ -1,11 +1,11 @@
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
-
-#include <boost/asio/async_result.hpp>
-#include <boost/asio/post.hpp>
 #include <exception>
 #include <iterator>
 #include <utility>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/post.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "server/connection.h"
 
@@ -33,7 +33,7 @@ Task<bool> Connection::send_stream(api::Reply& reply) {
     log(reply, 0);
     finish_request();
     const bool flushed = co_await flush();
-    co_return flushed && keep_alive_;
+    co_return flushed&& keep_alive_;
   }
   auto& streams_open = thread_.metrics().streams_open;
   streams_open.add(1);
@@ -107,7 +107,7 @@ Task<bool> Connection::end_stream(const api::Reply& reply, bool complete) {
   in_.append(early_bytes);
   if (complete) {
     const bool flushed = co_await flush();
-    co_return flushed && keep_alive_;
+    co_return flushed&& keep_alive_;
   }
   // The client must see a broken body, not a short one. Where only the end of the connection ends the body, a reset
   // tells; elsewhere the frame's missing end does.
@@ -188,10 +188,9 @@ void Connection::start_watch() {
   if (stream.watching || stream.peer_gone || broken_ || stream.early_bytes.size() >= early_bytes_max) return;
   if (!stream.watch_buffer) stream.watch_buffer = std::make_unique_for_overwrite<char[]>(watch_bytes);
   stream.watching = true;
-  transport_.start_read({stream.watch_buffer.get(), watch_bytes},
-                        [this](const boost::system::error_code& error, std::size_t bytes) {
-                          on_watch_read(error, bytes);
-                        });
+  transport_.start_read(
+      {stream.watch_buffer.get(), watch_bytes},
+      [this](const boost::system::error_code& error, std::size_t bytes) { on_watch_read(error, bytes); });
 }
 
 void Connection::on_watch_read(const boost::system::error_code& error, std::size_t bytes) {

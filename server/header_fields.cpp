@@ -3,7 +3,9 @@
 namespace octavo::server {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
 
 }  // namespace
 
@@ -17,8 +19,8 @@ bool equals_ignoring_case(std::string_view left, std::string_view right) {
 
 void HeaderFields::add(const char* head, std::string_view name, std::string_view value) {
   const auto offset = [head](std::string_view part) { return static_cast<std::uint32_t>(part.data() - head); };
-  fields_.push_back({offset(name), static_cast<std::uint32_t>(name.size()), offset(value),
-                     static_cast<std::uint32_t>(value.size())});
+  fields_.push_back(
+      {offset(name), static_cast<std::uint32_t>(name.size()), offset(value), static_cast<std::uint32_t>(value.size())});
 }
 
 std::optional<std::string_view> HeaderFields::find(std::string_view name) const {

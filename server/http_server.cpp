@@ -1,10 +1,11 @@
 #include "server/http_server.h"
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <chrono>
 #include <future>
 #include <thread>
+
+#include <boost/asio/post.hpp>
 
 #include "server/access_log.h"
 #include "server/io_threads.h"
@@ -33,11 +34,7 @@ HttpServer::HttpServer(const config::Settings& settings, api::HttpMetrics& metri
 
 HttpServer::~HttpServer() {
   stop();
-  // Everything with a timer or an acceptor goes while its context still lives; the contexts go last of all members that
-  // own operations, but their pending coroutines refer to thread states: so the queue is emptied first.
-  listeners_.clear();
   for (auto& state : thread_states_) state->end();
-  io_threads_->destroy_contexts();
 }
 
 Expected<void> HttpServer::listen(const ListenOptions& options) {
@@ -58,7 +55,9 @@ void HttpServer::start() {
   io_threads_->start();
 }
 
-std::uint16_t HttpServer::port(std::size_t listener) const { return listeners_.at(listener)->port(); }
+std::uint16_t HttpServer::port(std::size_t listener) const {
+  return listeners_.at(listener)->port();
+}
 
 bool HttpServer::stop() {
   if (!running_) return true;

@@ -22,11 +22,11 @@ struct SharedBounds;
 
 /// One port to serve and what serves it.
 struct ListenOptions {
-  std::string address = "127.0.0.1";  ///< an IP address
-  std::uint16_t port = 0;             ///< 0: any free port
-  api::Handler* handler = nullptr;    ///< outlives the server
-  std::filesystem::path tls_certificate;  ///< PEM chain; empty: plain HTTP
-  std::filesystem::path tls_key;
+  std::string address = "127.0.0.1";        ///< an IP address
+  std::uint16_t port = 0;                   ///< 0: any free port
+  api::Handler* handler = nullptr;          ///< outlives the server
+  std::filesystem::path tls_certificate{};  ///< PEM chain; empty: plain HTTP
+  std::filesystem::path tls_key{};
 };
 
 /// I/O threads in a process that serves `settings`: its io_threads, or one per core.
@@ -46,7 +46,8 @@ std::size_t io_thread_count(const config::Settings& settings);
 /// what they use (the engine) must outlive it, and what posts to the I/O threads must have ended before it.
 class HttpServer {
  public:
-  /// `settings` and `metrics` (with io_thread_count shards) outlive this. `access_log` null: none; else it outlives this.
+  /// `settings` and `metrics` (with io_thread_count shards) outlive this. `access_log` null: none; else it outlives
+  /// this.
   HttpServer(const config::Settings& settings, api::HttpMetrics& metrics, AccessLog* access_log);
   ~HttpServer();  ///< stops if running
   HttpServer(const HttpServer&) = delete;
@@ -69,13 +70,12 @@ class HttpServer {
   bool drain();
 
   const config::Settings& settings_;
-  // The order matters: connections (in the contexts of io_threads_) use thread states and doors until they are gone.
+  // The order matters: what is left of connections goes with the contexts in io_threads_, and uses the thread states.
   std::unique_ptr<SharedBounds> bounds_;
   std::vector<std::unique_ptr<ThreadState>> thread_states_;
   std::unique_ptr<IoThreads> io_threads_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   bool running_ = false;
-  bool stopped_ = false;
 };
 
 }  // namespace octavo::server

@@ -1,11 +1,11 @@
 #include "server/io_threads.h"
 
+#include <exception>
 #include <pthread.h>
-#include <spdlog/spdlog.h>
+#include <string>
 
 #include <boost/asio/executor_work_guard.hpp>
-#include <exception>
-#include <string>
+#include <spdlog/spdlog.h>
 
 namespace octavo::server {
 namespace {
@@ -30,7 +30,9 @@ IoThreads::IoThreads(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) threads_.push_back(std::make_unique<Thread>());
 }
 
-IoThreads::~IoThreads() { stop(); }
+IoThreads::~IoThreads() {
+  stop();
+}
 
 void IoThreads::start() {
   std::size_t index = 0;

@@ -1,13 +1,13 @@
 #include "server/listener.h"
 
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
+#include <utility>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
-#include <utility>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 namespace octavo::server {
 namespace {
@@ -55,9 +55,10 @@ Expected<void> Listener::open(const std::string& address, std::uint16_t port) {
   if (!error) acceptor_.bind(endpoint, error);
   if (!error) acceptor_.listen(4096, error);
   if (error) {
-    return fail(ErrorCode::io_failure, fmt::format("Cannot listen on {} port {}: {}. Choose another address or port, or "
-                                                   "stop the program that has it.",
-                                                   address, port, error.message()));
+    return fail(ErrorCode::io_failure,
+                fmt::format("Cannot listen on {} port {}: {}. Choose another address or port, or "
+                            "stop the program that has it.",
+                            address, port, error.message()));
   }
   address_ = address;
   port_ = acceptor_.local_endpoint(error).port();

@@ -1,16 +1,16 @@
 #include "server/logging.h"
 
+#include <cerrno>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <unistd.h>
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <spdlog/formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <iterator>
-#include <memory>
-#include <mutex>
 
 namespace octavo::server {
 namespace {

@@ -1,8 +1,9 @@
 #include "server/reply_head.h"
 
-#include <boost/beast/http/status.hpp>
-#include <charconv>
 #include <array>
+#include <charconv>
+
+#include <boost/beast/http/status.hpp>
 
 #include "server/header_fields.h"
 
@@ -69,7 +70,9 @@ void append_status_line(int status, std::string& out) {
 
 }  // namespace
 
-bool status_has_body(int status) { return status != 204 && status != 304 && status >= 200; }
+bool status_has_body(int status) {
+  return status != 204 && status != 304 && status >= 200;
+}
 
 ReplyFacts examine(const api::Reply& reply) {
   ReplyFacts facts;

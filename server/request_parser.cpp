@@ -1,9 +1,10 @@
 #include "server/request_parser.h"
 
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http/error.hpp>
 #include <functional>
 #include <limits>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/error.hpp>
 
 namespace octavo::server {
 namespace {
@@ -33,24 +34,30 @@ api::Method to_method(http::verb verb) {
   }
 }
 
-Refusal explain(const boost::beast::error_code& error) {
-  using http::error;
-  if (error == http::error::bad_version) return {505, "Only HTTP/1.0 and HTTP/1.1 are spoken here."};
-  if (error == http::error::bad_method) return {400, "Malformed request method."};
-  if (error == http::error::bad_target) return {400, "Malformed request target."};
-  if (error == http::error::bad_field) return {400, "Malformed header field name."};
-  if (error == http::error::bad_value) return {400, "Malformed header field value."};
-  if (error == http::error::bad_content_length || error == http::error::multiple_content_length) {
-    return {400, "Malformed, repeated or contradicting Content-Length."};
+Refusal explain(const boost::beast::error_code& failure) {
+  if (failure.category() != make_error_code(http::error::bad_version).category()) return {400, "Malformed request."};
+  switch (static_cast<http::error>(failure.value())) {
+    case http::error::bad_version:
+      return {505, "Only HTTP/1.0 and HTTP/1.1 are spoken here."};
+    case http::error::bad_method:
+      return {400, "Malformed request method."};
+    case http::error::bad_target:
+      return {400, "Malformed request target."};
+    case http::error::bad_field:
+      return {400, "Malformed header field name."};
+    case http::error::bad_value:
+      return {400, "Malformed header field value."};
+    case http::error::bad_content_length:
+    case http::error::multiple_content_length:
+      return {400, "Malformed, repeated or contradicting Content-Length."};
+    case http::error::bad_transfer_encoding:
+      return {400, "Transfer-Encoding is repeated or contradicts Content-Length."};
+    case http::error::bad_chunk:
+    case http::error::bad_chunk_extension:
+      return {400, "Malformed chunk in the request body."};
+    default:
+      return {400, "Malformed request."};
   }
-  if (error == http::error::bad_transfer_encoding) {
-    return {400, "Transfer-Encoding is repeated or contradicts Content-Length."};
-  }
-  if (error == http::error::bad_chunk || error == http::error::bad_chunk_extension) {
-    return {400, "Malformed chunk in the request body."};
-  }
-  if (error == http::error::bad_line_ending) return {400, "Header lines must end with CR LF."};
-  return {400, "Malformed request."};
 }
 
 // Absolute-form targets (`GET http://host/path`) are what proxies get; the path is all that matters here.

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <boost/beast/http/basic_parser.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include <boost/beast/http/basic_parser.hpp>
 
 #include "api/http/request.h"
 #include "server/header_fields.h"

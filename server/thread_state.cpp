@@ -1,11 +1,11 @@
 #include "server/thread_state.h"
 
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <random>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
 
 #include "config/version.h"
 #include "server/connection.h"
@@ -57,13 +57,22 @@ ThreadState::ThreadState(std::size_t index, boost::asio::io_context& context, co
   update_clock();
 }
 
-ThreadState::~ThreadState() { connections_.clear(); }
+ThreadState::~ThreadState() {
+  connections_.clear();
+}
 
-void ThreadState::start() { schedule_tick(); }
+void ThreadState::start() {
+  schedule_tick();
+}
+
+void ThreadState::end() {
+  timer_.reset();
+  if (access_log_) access_log_->flush();
+}
 
 void ThreadState::schedule_tick() {
-  timer_.expires_after(tick_interval_);
-  timer_.async_wait([this](const boost::system::error_code& error) {
+  timer_->expires_after(tick_interval_);
+  timer_->async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     tick();
     schedule_tick();
@@ -82,11 +91,12 @@ void ThreadState::begin_drain() {
   for (auto& connection : connections_) static_cast<Connection&>(connection).on_drain();
 }
 
-void ThreadState::add(Connection& connection) { connections_.push_back(connection); }
+void ThreadState::add(Connection& connection) {
+  connections_.push_back(connection);
+}
 
 void ThreadState::update_clock() {
-  now_ms_ =
-      std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  now_ms_ = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
   const auto second = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   if (second == date_second_) return;
   date_second_ = second;

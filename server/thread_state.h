@@ -1,16 +1,18 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/intrusive/list.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/intrusive/list.hpp>
 
 #include "api/http/metrics.h"
 #include "config/settings.h"
@@ -56,8 +58,8 @@ using ConnectionHook = boost::intrusive::list_base_hook<boost::intrusive::link_m
 /// Everything the connections of one I/O thread share: the coarse clock, the deadlines' sweep, the Date header, the
 /// compressor, counters. Used by that thread only, but for the constructor and destructor.
 ///
-/// There are no timers per operation: one tick, a few times a second, looks at every connection's deadline. Deadlines are
-/// therefore late by up to two ticks, never early.
+/// There are no timers per operation: one tick, a few times a second, looks at every connection's deadline. Deadlines
+/// are therefore late by up to two ticks, never early.
 class ThreadState {
  public:
   ThreadState(std::size_t index, boost::asio::io_context& context, const config::Settings& settings,
@@ -68,6 +70,8 @@ class ThreadState {
 
   /// Starts the tick.
   void start();
+  /// The context is about to go, and with it the connections: lets go of it. After the thread has ended.
+  void end();
   /// No new requests: idle connections close now, the others after their reply; streams are told.
   void begin_drain();
   bool draining() const { return draining_; }
@@ -110,7 +114,7 @@ class ThreadState {
   Deflater deflater_;
   const std::chrono::milliseconds tick_interval_;
   const std::size_t requests_in_flight_max_;
-  boost::asio::steady_timer timer_;
+  std::optional<boost::asio::steady_timer> timer_;
   boost::intrusive::list<ConnectionHook, boost::intrusive::constant_time_size<false>> connections_;
   std::int64_t now_ms_ = 0;
   std::int64_t date_second_ = 0;

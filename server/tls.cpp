@@ -1,10 +1,10 @@
 #include "server/tls.h"
 
-#include <fmt/format.h>
-#include <openssl/ssl.h>
-
 #include <array>
 #include <string_view>
+
+#include <fmt/format.h>
+#include <openssl/ssl.h>
 
 namespace octavo::server {
 namespace {

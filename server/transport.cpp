@@ -1,8 +1,9 @@
 #include "server/transport.h"
 
+#include <utility>
+
 #include <boost/asio/error.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <utility>
 
 namespace octavo::server {
 

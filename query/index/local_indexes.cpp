@@ -10,6 +10,7 @@
 #include "partitioning/partition_key.h"
 #include "query/index/index_entry.h"
 #include "storage/byte_codec.h"
+#include "storage/document_record.h"
 
 namespace octavo::query {
 
@@ -119,6 +120,8 @@ struct LocalIndexes::Progress {
 LocalIndexes::LocalIndexes(storage::PhysicalPartition& partition, ActiveTasks* tasks, std::string database)
     : partition_(partition.weak_from_this()), tasks_(tasks), database_(std::move(database)) {}
 
+LocalIndexes::~LocalIndexes() = default;
+
 std::string LocalIndexes::entry_prefix(std::uint32_t number, std::string_view partition_key) {
   std::string prefix;
   prefix.reserve(partition_key.size() + 64);
@@ -195,8 +198,18 @@ void LocalIndexes::reconcile(std::vector<IndexDefinitionPtr> wanted, std::functi
   {
     const std::lock_guard lock(mutex_);
     if (shut_down_) return;
+    named_ = wanted;
     wanted_ = std::move(wanted);
     changed_ = std::move(changed);
+    // What is on disk serves queries at once; the writer's queue may be long.
+    if (const auto partition = partition_.lock(); partition && !published_) {
+      if (const auto snapshot = partition->snapshot()) {
+        const auto tree = partition->environment().tree(static_cast<std::size_t>(storage::PartitionTree::index));
+        if (auto loaded = load(snapshot->transaction(), tree)) {
+          published_ = std::make_shared<const Indexes>(*std::move(loaded));
+        }
+      }
+    }
     if (running_) return;
     running_ = true;
   }
@@ -219,6 +232,7 @@ std::shared_ptr<const LocalIndexes::Indexes> LocalIndexes::indexes() const {
 }
 
 void LocalIndexes::shut_down() {
+  const std::lock_guard calling(callback_mutex_);
   const std::lock_guard lock(mutex_);
   shut_down_ = true;
   changed_ = nullptr;
@@ -251,6 +265,7 @@ void LocalIndexes::step() {
 }
 
 void LocalIndexes::finished(const std::shared_ptr<Chunk>& chunk, const Expected<void>& result) {
+  std::unique_lock calling(callback_mutex_);
   std::function<void()> changed;
   bool again = false;
   {
@@ -268,6 +283,7 @@ void LocalIndexes::finished(const std::shared_ptr<Chunk>& chunk, const Expected<
     running_ = again;
   }
   if (changed) changed();
+  calling.unlock();
   if (again) step();
 }
 
@@ -284,11 +300,14 @@ void LocalIndexes::report(const Chunk& chunk, const Indexes& indexes) {
     if (found == progress_.end()) {
       const auto index = std::ranges::find(indexes, number, &Index::number);
       if (index == indexes.end() || index->stage != Stage::building) continue;
+      const auto named = std::ranges::find(named_, index->definition->identity,
+                                           [](const auto& definition) { return definition->identity; });
+      const IndexDefinition& shown = named == named_.end() ? *index->definition : **named;
       ActiveTask task;
       task.type = "indexer";
       task.database = database_;
-      task.design_document = index->definition->design_document;
-      task.index = index->definition->name;
+      task.design_document = shown.design_document;
+      task.index = shown.name;
       task.phase = "build";
       progress_.push_back(std::make_unique<Progress>(Progress{number, 0, tasks_->start(std::move(task))}));
       found = std::prev(progress_.end());

@@ -45,6 +45,7 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   using Indexes = std::vector<Index>;
 
   LocalIndexes(storage::PhysicalPartition& partition, ActiveTasks* tasks, std::string database);
+  ~LocalIndexes() override;
 
   Expected<void> document_changed(storage::WriteTransaction& transaction, storage::Tree index_tree,
                                   const storage::DocumentChange& change) override;
@@ -54,7 +55,7 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   void reconcile(std::vector<IndexDefinitionPtr> wanted, std::function<void()> changed);
   /// Goes on with work that an error (a full disk) has stopped. Nothing to do: one atomic load.
   void resume();
-  /// The indexes as of the last commit. nullptr before the first reconcile is through.
+  /// The indexes as of the last commit. nullptr before the first reconcile.
   std::shared_ptr<const Indexes> indexes() const;
   /// Ends the background work after the chunk that runs; `changed` is not called any more after the return.
   void shut_down();
@@ -89,9 +90,11 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   DocumentParser before_parser_;
   DocumentParser after_parser_;
 
-  mutable std::mutex mutex_;  ///< guards all below
+  std::mutex callback_mutex_;  ///< held while `changed` is called; taken before mutex_
+  mutable std::mutex mutex_;   ///< guards all below
   std::shared_ptr<const Indexes> published_;
   std::optional<std::vector<IndexDefinitionPtr>> wanted_;  ///< not yet reconciled
+  std::vector<IndexDefinitionPtr> named_;                  ///< the last wanted: they know names, for reports
   std::function<void()> changed_;
   bool running_ = false;  ///< a task of ours is in the writer's queue
   bool shut_down_ = false;

@@ -86,7 +86,7 @@ describe('_all_docs', () => {
     const body = expectStatus(await server.post(`/${db}/_all_docs/queries`, { queries: [
       { keys: ['a', 'b'] }, { limit: 2, skip: 1 }, { startkey: 'y' }] }), 200);
     assert.deepEqual(body.results.map((result) => ids(result.rows)), [['a', 'b'], ['a', 'b'], ['y', 'z']]);
-    expectStatus(await server.post(`/${db}/_all_docs/queries`, {}), 400);
+    expectError(await server.post(`/${db}/_all_docs/queries`, {}), 400, 'bad_request', 'POST body must include `queries` parameter.');
   });
 
   test('update_seq is that of the database', async () => {
@@ -115,8 +115,7 @@ describe('_all_docs', () => {
 
   test('the order is the collation of ids by bytes', async () => {
     const other = await server.database('q=2');
-    const docs = ['a', 'B', 'A', 'b', 'ä', '1', '10', '2', '_', '~', 'é', '😀', '\uffee', ''].filter((id) => id && id !== '_')
-      .map((_id) => ({ _id }));
+    const docs = ['a', 'B', 'A', 'b', 'ä', '1', '10', '2', '~', 'é', '😀', '\uffee', 'Z', 'z'].map((_id) => ({ _id }));
     await server.fill(other, docs);
     const listed = ids((await server.get(`/${other}/_all_docs`)).body.rows);
     assert.deepEqual(listed, docs.map((doc) => doc._id).sort((x, y) => Buffer.compare(Buffer.from(x), Buffer.from(y))));
@@ -129,7 +128,7 @@ describe('_all_docs', () => {
     expectError(await server.get(`/${db}/_all_docs?include_docs=maybe`), 400, 'query_parse_error');
     expectError(await server.get(`/${db}/_all_docs?startkey=unquoted`), 400, 'bad_request');
     expectStatus(await server.get(`/${db}/_all_docs${q({ keys: key(['a']), startkey: key('b') })}`), 400);
-    expectError(await server.post(`/${db}/_all_docs`, { keys: 'a' }), 400, 'bad_request', '`keys` member must be an array.');
+    expectError(await server.post(`/${db}/_all_docs`, { keys: 'a' }), 400, 'bad_request', '`keys` body member must be an array.');
   });
 
   test('a large list streams whole', async () => {

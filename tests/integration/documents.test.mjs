@@ -108,7 +108,7 @@ describe('documents', () => {
 
   test('_deleted in the body deletes, and keeps the other fields in the tombstone', async () => {
     const { rev } = await put('annotated', { n: 1 });
-    const deleted = await put('annotated', { _rev: rev, _deleted: true, why: 'obsolete' });
+    const deleted = expectStatus(await server.put(at('annotated'), { _rev: rev, _deleted: true, why: 'obsolete' }), 200);
     expectError(await server.get(at('annotated')), 404, 'not_found', 'deleted');
     const tombstone = (await server.get(at(`annotated?rev=${deleted.rev}`))).body;
     assert.equal(tombstone.why, 'obsolete');
@@ -175,7 +175,7 @@ describe('documents', () => {
   });
 
   test('COPY needs a source and a destination', async () => {
-    expectError(await server.request('COPY', at('original')), 400, 'bad_request');
+    expectError(await server.request('COPY', at('original')), 400, 'bad_request', 'Destination header is mandatory for COPY.');
     expectError(await server.copy(at('no-source'), 'x'), 404, 'not_found', 'missing');
   });
 

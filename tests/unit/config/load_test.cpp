@@ -1,5 +1,7 @@
 #include "config/load.h"
 
+#include <random>
+
 #include <catch2/catch.hpp>
 
 #include "unit/config/temporary_file.h"
@@ -315,4 +317,17 @@ TEST_CASE("a very long bad value is cut short") {
 
 TEST_CASE("a file over the limit is refused") {
   CHECK_THAT(error_in(std::string((1 << 20) + 1, '#')), EndsWith("is longer than 1MiB"));
+}
+
+TEST_CASE("a damaged file is an error or settings, never a crash") {
+  const std::string sound =
+      "[server]\nport = 80\n[admins]\n\"a\" = \"b\"\n[cors]\norigins = [\"*\"]\nmax_age = \"1h\"\n";
+  std::mt19937 random(11);
+  std::size_t refused = 0;
+  for (int i = 0; i < 2'000; ++i) {
+    auto damaged = sound;
+    for (int edits = 0; edits < 3; ++edits) damaged[random() % damaged.size()] = static_cast<char>(random() % 256);
+    if (!load_text(damaged)) ++refused;
+  }
+  CHECK(refused > 1'000);
 }

@@ -1,5 +1,7 @@
 #include "server/command_line.h"
 
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -264,8 +266,8 @@ TEST_CASE("the bash completion script completes") {
                         << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_octavo\necho \"${COMPREPLY[*]}\"\n";
     std::string output;
     if (FILE* pipe = ::popen(("bash --norc " + path).c_str(), "r")) {
-      char buffer[4096];
-      while (const auto count = ::fread(buffer, 1, sizeof buffer, pipe)) output.append(buffer, count);
+      std::array<char, 4096> buffer{};
+      while (const auto count = ::fread(buffer.data(), 1, buffer.size(), pipe)) output.append(buffer.data(), count);
       ::pclose(pipe);
     }
     std::filesystem::remove(path);
@@ -279,7 +281,7 @@ TEST_CASE("the bash completion script completes") {
 }
 
 TEST_CASE("the environment becomes a map") {
-  const char* const variables[] = {"A=1", "B=x=y", "C=", "broken", nullptr};
-  CHECK(environment_variables(variables) == Environment{{"A", "1"}, {"B", "x=y"}, {"C", ""}});
+  const std::array<const char*, 5> variables{"A=1", "B=x=y", "C=", "broken", nullptr};
+  CHECK(environment_variables(variables.data()) == Environment{{"A", "1"}, {"B", "x=y"}, {"C", ""}});
   CHECK(environment_variables(nullptr).empty());
 }

@@ -14,7 +14,9 @@ namespace json = boost::json;
 
 namespace {
 
-int sign(int value) { return value < 0 ? -1 : value > 0 ? 1 : 0; }
+int sign(int value) {
+  return value < 0 ? -1 : value > 0 ? 1 : 0;
+}
 
 std::string key(const json::value& value, StringOrder order = StringOrder::icu) {
   std::string out;
@@ -38,7 +40,8 @@ TEST_CASE("values stand in the order of CouchDB's collation table") {
     "a", "A", "aa", "b", "B", "ba", "bb",
     ["a"], ["b"], ["b", "c"], ["b", "c", "a"], ["b", "d"], ["b", "d", "e"],
     {"a": 1}, {"a": 2}, {"b": 1}, {"b": 2}, {"b": 2, "a": 1}, {"b": 2, "c": 2}
-  ])").as_array();
+  ])")
+                                .as_array();
   DocumentParser left_parser, right_parser;
   for (std::size_t i = 0; i < table.size(); ++i) {
     for (std::size_t k = 0; k < table.size(); ++k) {
@@ -80,10 +83,13 @@ TEST_CASE("numbers compare by value across their spellings") {
 }
 
 TEST_CASE("64-bit integers keep their exact order beyond 2^53") {
-  const char* ascending[] = {"-9223372036854775808", "-9223372036854775807", "-9007199254740993", "-9007199254740992",
-                             "9007199254740991",     "9007199254740992",     "9007199254740993",  "9007199254740994",
-                             "9223372036854775806",  "9223372036854775807",  "9223372036854775808",
-                             "18446744073709551614", "18446744073709551615", "1e300"};
+  const char* ascending[] = {"-9223372036854775808", "-9223372036854775807",
+                             "-9007199254740993",    "-9007199254740992",
+                             "9007199254740991",     "9007199254740992",
+                             "9007199254740993",     "9007199254740994",
+                             "9223372036854775806",  "9223372036854775807",
+                             "9223372036854775808",  "18446744073709551614",
+                             "18446744073709551615", "1e300"};
   DocumentParser parser;
   for (std::size_t i = 0; i + 1 < std::size(ascending); ++i) {
     const auto low = json::parse(ascending[i]);
@@ -107,13 +113,44 @@ TEST_CASE("`_id` order is by bytes and strings stand above all") {
 namespace {
 
 using Random = std::mt19937;
-std::size_t below(Random& random, std::size_t limit) { return random() % limit; }
+std::size_t below(Random& random, std::size_t limit) {
+  return random() % limit;
+}
 
 std::string random_string(Random& random) {
-  static const std::vector<std::string> pieces = {
-      "a", "A", "b", "B", "z",  "0",  "9",  " ",  "-", "_",      "é",  "e\xCC\x81", "ß",         "ü",      "и",
-      "й", "и\xCC\x86", "ก", "เ", "中", "漢", "\x01", "\t", "\xEF\xBF\xBF", "😀", "ñ", "n\xCC\x83", "l", "·", "가",
-      std::string(1, '\0'), "Ａ", "ﬁ"};
+  static const std::vector<std::string> pieces = {"a",
+                                                  "A",
+                                                  "b",
+                                                  "B",
+                                                  "z",
+                                                  "0",
+                                                  "9",
+                                                  " ",
+                                                  "-",
+                                                  "_",
+                                                  "é",
+                                                  "e\xCC\x81",
+                                                  "ß",
+                                                  "ü",
+                                                  "и",
+                                                  "й",
+                                                  "и\xCC\x86",
+                                                  "ก",
+                                                  "เ",
+                                                  "中",
+                                                  "漢",
+                                                  "\x01",
+                                                  "\t",
+                                                  "\xEF\xBF\xBF",
+                                                  "😀",
+                                                  "ñ",
+                                                  "n\xCC\x83",
+                                                  "l",
+                                                  "·",
+                                                  "가",
+                                                  std::string(1, '\0'),
+                                                  "Ａ",
+                                                  "ﬁ"};
   std::string text;
   for (std::size_t i = below(random, 6); i > 0; --i) text += pieces[below(random, pieces.size())];
   return text;
@@ -129,12 +166,18 @@ std::string random_ascii(Random& random) {
 
 json::value random_value(Random& random, int depth) {
   switch (below(random, depth > 2 ? 6 : 8)) {
-    case 0: return nullptr;
-    case 1: return below(random, 2) == 0;
-    case 2: return static_cast<std::int64_t>(below(random, 7)) - 3;
-    case 3: return (static_cast<double>(below(random, 9)) - 4) / 2;
-    case 4: return json::value(random_string(random));
-    case 5: return json::value(random_ascii(random));
+    case 0:
+      return nullptr;
+    case 1:
+      return below(random, 2) == 0;
+    case 2:
+      return static_cast<std::int64_t>(below(random, 7)) - 3;
+    case 3:
+      return (static_cast<double>(below(random, 9)) - 4) / 2;
+    case 4:
+      return json::value(random_string(random));
+    case 5:
+      return json::value(random_ascii(random));
     case 6: {
       json::array array;
       for (std::size_t i = below(random, 4); i > 0; --i) array.push_back(random_value(random, depth + 1));
@@ -240,4 +283,6 @@ TEST_CASE("most prefixes are safe as they are") {
   CHECK(collation_safe_prefix("中文") == "中文");
 }
 
-TEST_CASE("the collation names its version") { CHECK(collation_version().starts_with("icu ")); }
+TEST_CASE("the collation names its version") {
+  CHECK(collation_version().starts_with("icu "));
+}

@@ -119,15 +119,48 @@ TEST_CASE("repeated names are found among many members") {
 }
 
 TEST_CASE("repeated names inside a special field or a dropped member do no harm") {
-  CHECK(document(R"({"a":{"x":1,"x":2},"_s":{"y":1,"y":2},"a":{"x":3,"x":4},"b":5})").body ==
-        R"({"a":{"x":4},"b":5})");
+  CHECK(document(R"({"a":{"x":1,"x":2},"_s":{"y":1,"y":2},"a":{"x":3,"x":4},"b":5})").body == R"({"a":{"x":4},"b":5})");
 }
 
 TEST_CASE("text that is not JSON is refused and leaves the output alone") {
-  for (const char* text :
-       {"", " ", "{", "}", "[1,]", "{\"a\":1,}", "{,}", "{\"a\"}", "{\"a\" 1}", "{a:1}", "[1 2]", "nul", "tru", "True",
-        "nulll", "01", "-", "+1", "1.", ".5", "1e", "1e+", "0x10", "NaN", "Infinity", "\"abc", "\"\\x\"", "\"\\u12\"",
-        "\"\\u12g4\"", "[1]]", "{} {}", "[\"a\",", "\"a\nb\"", "'a'", "[1,,2]", "//x", "{\"a\":1 \"b\":2}", "\xEF\xBB\xBF{}"}) {
+  for (const char* text : {"",
+                           " ",
+                           "{",
+                           "}",
+                           "[1,]",
+                           "{\"a\":1,}",
+                           "{,}",
+                           "{\"a\"}",
+                           "{\"a\" 1}",
+                           "{a:1}",
+                           "[1 2]",
+                           "nul",
+                           "tru",
+                           "True",
+                           "nulll",
+                           "01",
+                           "-",
+                           "+1",
+                           "1.",
+                           ".5",
+                           "1e",
+                           "1e+",
+                           "0x10",
+                           "NaN",
+                           "Infinity",
+                           "\"abc",
+                           "\"\\x\"",
+                           "\"\\u12\"",
+                           "\"\\u12g4\"",
+                           "[1]]",
+                           "{} {}",
+                           "[\"a\",",
+                           "\"a\nb\"",
+                           "'a'",
+                           "[1,,2]",
+                           "//x",
+                           "{\"a\":1 \"b\":2}",
+                           "\xEF\xBB\xBF{}"}) {
     INFO(text);
     CHECK(is_refused(text));
   }
@@ -179,12 +212,22 @@ TEST_CASE("the output is appended to what is there") {
 namespace {
 
 using Random = std::mt19937;
-std::size_t below(Random& random, std::size_t limit) { return random() % limit; }
+std::size_t below(Random& random, std::size_t limit) {
+  return random() % limit;
+}
 
 /// Random JSON text with random white space; `model` gets the value as boost::json reads it.
 std::string random_text(Random& random, int depth) {
-  static const std::vector<std::string> scalars = {"1",      "-2.5e3", "true",       "false",         "null",  "\"\"",
-                                                   "\"ab\"", "\"é\"",  "\"\\u00e9\"", "\"long string over sixteen bytes\"",
+  static const std::vector<std::string> scalars = {"1",
+                                                   "-2.5e3",
+                                                   "true",
+                                                   "false",
+                                                   "null",
+                                                   "\"\"",
+                                                   "\"ab\"",
+                                                   "\"é\"",
+                                                   "\"\\u00e9\"",
+                                                   "\"long string over sixteen bytes\"",
                                                    "\"q\\\"uote \\\\ and more text behind it\""};
   static const std::vector<std::string> names = {"a", "b", "\\u0061", "name", "a longer member name, yes", "é", ""};
   static const std::vector<std::string> spaces = {"", "", " ", "\n  "};
@@ -224,9 +267,14 @@ TEST_CASE("random damage never crashes the normaliser, and what it accepts is JS
     for (std::size_t i = below(random, 4) + 1; i > 0 && !text.empty(); --i) {
       const std::size_t at = below(random, text.size());
       switch (below(random, 3)) {
-        case 0: text[at] = "{}[]\",:\\x0 \x80"[below(random, 12)]; break;
-        case 1: text.erase(at, 1); break;
-        default: text.insert(at, 1, "{}[]\",:\\u1"[below(random, 10)]);
+        case 0:
+          text[at] = "{}[]\",:\\x0 \x80"[below(random, 12)];
+          break;
+        case 1:
+          text.erase(at, 1);
+          break;
+        default:
+          text.insert(at, 1, "{}[]\",:\\u1"[below(random, 10)]);
       }
     }
     std::string out;

@@ -48,9 +48,9 @@ TEST_CASE("another type than asked for is named in the error") {
 }
 
 TEST_CASE("text that cannot be cut is refused") {
-  for (const char* text : {"", "{", "{\"a\"", "{\"a\":", "{\"a\":}", "{\"a\":1", "{\"a\":1,}", "{\"a\":tru}", "{\"a\":01}",
-                           "{\"a\":[}", "{\"a\":[}]}", "{\"a\":{]}", "{\"a\":\"x}", "{\"a\":1}}", "{\"a\":[\"\\q\"]}",
-                           "{\"a\":1 \"b\":2}", "{\"\xFF\":1}"}) {
+  for (const char* text : {"", "{", "{\"a\"", "{\"a\":", "{\"a\":}", "{\"a\":1", "{\"a\":1,}", "{\"a\":tru}",
+                           "{\"a\":01}", "{\"a\":[}", "{\"a\":[}]}", "{\"a\":{]}", "{\"a\":\"x}", "{\"a\":1}}",
+                           "{\"a\":[\"\\q\"]}", "{\"a\":1 \"b\":2}", "{\"\xFF\":1}"}) {
     INFO(text);
     const auto result = split_object(text);
     REQUIRE_FALSE(result);

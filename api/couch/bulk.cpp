@@ -1,0 +1,135 @@
+// Many edits in one request: _bulk_docs and the atomic _partition/{p}/_batch; and the list of bulk routes.
+#include <algorithm>
+#include <unordered_set>
+
+#include "api/couch/bulk_edit.h"
+#include "api/couch/bulk_handlers.h"
+#include "api/couch/errors.h"
+#include "api/couch/partition_parameter.h"
+#include "api/couch/query_parameters.h"
+#include "api/couch/users_database.h"
+#include "query/json/writer.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+constexpr std::size_t kResultBytes = 128;   // of one `{"ok":true,…}`
+
+bool is_error(const BulkResult& result) { return std::holds_alternative<Error>(result.outcome); }
+
+std::string render(const std::vector<BulkResult>& results, bool errors_only) {
+  std::string body;
+  body.reserve(errors_only ? 64 : results.size() * kResultBytes + 8);
+  body += '[';
+  for (const auto& result : results) {
+    if (errors_only && !is_error(result)) continue;
+    if (body.size() > 1) body += ',';
+    append_bulk_result(body, result);
+  }
+  body += "]\n";
+  return body;
+}
+
+Task<Expected<Reply>> bulk_docs(Call& call) {
+  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
+  auto request = co_await parse_bulk_request(call);
+  if (!request) co_return std::unexpected(std::move(request).error());
+  const bool new_edits = request->new_edits;
+  auto results = co_await write_each(call, std::move(*request));
+  if (!results) co_return std::unexpected(std::move(results).error());
+
+  Reply reply;
+  reply.status = 201;
+  reply.body = render(*results, !new_edits);
+  co_return reply;
+}
+
+// The edits of a batch: each in the partition, none twice.
+Expected<std::vector<storage::DocumentWrite>> batch_writes(const Call& call, BulkRequest request) {
+  const auto& partition = call.path("partition");
+  if (!request.new_edits) {
+    return fail(ErrorCode::bad_request, "`new_edits: false` is not possible in an atomic batch.");
+  }
+  std::vector<storage::DocumentWrite> writes;
+  writes.reserve(request.documents.size());
+  std::unordered_set<std::string> seen;
+  for (auto& document : request.documents) {
+    auto id = document.id ? *document.id : partition + ":" + new_document_id();
+    OCTAVO_TRY_VOID(check_id(id, *call.database));
+    if (partitioning::partition_key_of(id, true) != partition || id.starts_with('_')) {
+      return fail(ErrorCode::bad_request, "Document `" + id + "` is not in partition `" + partition + "`.",
+                  "illegal_docid");
+    }
+    if (!seen.insert(id).second) {
+      return fail(ErrorCode::bad_request, "Document `" + id + "` occurs twice in the batch.");
+    }
+    OCTAVO_TRY(auto write, make_write(std::move(id), std::move(document), true));
+    writes.push_back(std::move(write));
+  }
+  return writes;
+}
+
+// 409 that names every document whose precondition failed; another error of one document becomes the reply's.
+Expected<Reply> refused_batch(const std::vector<BulkResult>& results) {
+  for (const auto& result : results) {
+    const auto& error = std::get<Error>(result.outcome);
+    if (error.code != ErrorCode::conflict && error.code != ErrorCode::precondition_failed) {
+      return std::unexpected(error);
+    }
+  }
+  Reply reply;
+  reply.status = 409;
+  reply.body =
+      "{\"error\":\"conflict\",\"reason\":\"Document update conflict: nothing was written.\",\"results\":[";
+  bool first = true;
+  for (const auto& result : results) {
+    if (std::get<Error>(result.outcome).code != ErrorCode::conflict) continue;
+    if (!std::exchange(first, false)) reply.body += ',';
+    append_bulk_result(reply.body, result);
+  }
+  reply.body += "]}\n";
+  return reply;
+}
+
+Task<Expected<Reply>> batch(Call& call) {
+  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
+  if (auto partition = check_partition_parameter(call); !partition) {
+    co_return std::unexpected(std::move(partition).error());
+  }
+  auto request = co_await parse_bulk_request(call);
+  if (!request) co_return std::unexpected(std::move(request).error());
+  auto writes = batch_writes(call, std::move(*request));
+  if (!writes) co_return std::unexpected(std::move(writes).error());
+
+  std::vector<BulkResult> results(writes->size());
+  for (std::size_t i = 0; i < writes->size(); ++i) results[i].id = (*writes)[i].id;
+  auto written = co_await call.database->write(std::move(*writes), storage::WriteOptions{.atomic = true});
+  bool all = true;
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i]) {
+      results[i].outcome = written[i]->revision;
+    } else {
+      results[i].outcome = std::move(written[i]).error();
+      all = false;
+    }
+  }
+  if (!all) co_return refused_batch(results);
+  Reply reply;
+  reply.status = 201;
+  reply.body = render(results, false);
+  co_return reply;
+}
+
+}  // namespace
+
+void add_bulk_routes(RouteList& routes) {
+  routes.push_back({Method::post, "/{db}/_bulk_docs", Access::database_member, bulk_docs});
+  routes.push_back({Method::post, "/{db}/_bulk_get", Access::database_member, bulk_get});
+  routes.push_back({Method::post, "/{db}/_revs_diff", Access::database_member, revs_diff});
+  routes.push_back({Method::post, "/{db}/_missing_revs", Access::database_member, missing_revs});
+  routes.push_back({Method::post, "/{db}/_purge", Access::server_admin, purge});
+  routes.push_back({Method::post, "/{db}/_partition/{partition}/_batch", Access::database_member, batch});
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,147 @@
+#include "api/couch/bulk_edit.h"
+
+#include "api/couch/document_renderer.h"
+#include "api/couch/errors.h"
+#include "api/couch/users_database.h"
+#include "query/json/split.h"
+#include "query/json/writer.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+// Bodies from this size on are parsed on a worker: about 0.3 ms of an I/O thread.
+constexpr std::size_t kWorkerBodyBytes = 128 * 1024;
+
+Expected<BulkRequest> parse(std::string_view body, const config::Settings& settings) {
+  OCTAVO_TRY(const auto members, query::split_object(body));
+  const auto docs = query::member_value(members, "docs");
+  if (docs.empty()) return fail(ErrorCode::bad_request, "POST body must include `docs` parameter.");
+  if (!docs.starts_with('[')) return fail(ErrorCode::bad_request, "`docs` parameter must be an array.");
+  if (query::member_value(members, "all_or_nothing") == "true") {
+    return fail(ErrorCode::unsupported,
+                "`all_or_nothing` is not supported: POST to /{db}/_partition/{partition}/_batch to write atomically.");
+  }
+  BulkRequest request;
+  if (const auto new_edits = query::member_value(members, "new_edits"); !new_edits.empty()) {
+    if (new_edits != "true" && new_edits != "false") {
+      return fail(ErrorCode::bad_request, "`new_edits` parameter must be a boolean.");
+    }
+    request.new_edits = new_edits == "true";
+  }
+  OCTAVO_TRY(const auto parts, query::split_array(docs));
+  if (parts.size() > settings.documents_per_bulk_max) {
+    return fail(ErrorCode::too_large, std::to_string(settings.documents_per_bulk_max), "max_bulk_docs_count_exceeded");
+  }
+  request.documents.reserve(parts.size());
+  for (const auto part : parts) {
+    OCTAVO_TRY(auto document, parse_document(part, settings.document_bytes_max));
+    request.documents.push_back(std::move(document));
+  }
+  return request;
+}
+
+Error in_words_of_bulk(Error error, std::string_view id) {
+  if (error.code == ErrorCode::partition_full) {
+    error.reason = "Partition limit exceeded due to update on '" + std::string(id) + "'";
+  }
+  return error;
+}
+
+}  // namespace
+
+Task<Expected<BulkRequest>> parse_bulk_request(const Call& call) {
+  const std::string_view body = call.request.body;
+  const auto& settings = call.services.settings;
+  if (body.size() < kWorkerBodyBytes) co_return parse(body, settings);
+  auto work = [body, &settings] { return parse(body, settings); };
+  co_return co_await call.services.engine.run_blocking(std::move(work));
+}
+
+Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest request) {
+  const auto count = request.documents.size();
+  const bool users = is_users_database(*call.database);
+  std::vector<BulkResult> results(count);
+  std::vector<storage::DocumentWrite> writes;
+  std::vector<std::size_t> positions;   // writes[i] is document positions[i]
+  std::vector<std::size_t> locals;
+  writes.reserve(count);
+  positions.reserve(count);
+
+  // Whatever refuses the request as a whole comes before the first write.
+  for (std::size_t i = 0; i < count; ++i) {
+    auto& document = request.documents[i];
+    auto& result = results[i];
+    result.id = document.id ? *document.id : new_document_id();
+    if (auto checked = check_id(result.id, *call.database); !checked) {
+      co_return std::unexpected(std::move(checked).error());
+    }
+    if (is_local_id(result.id)) {
+      locals.push_back(i);
+      continue;
+    }
+    auto write = make_write(result.id, std::move(document), request.new_edits);
+    if (!write) co_return std::unexpected(std::move(write).error());
+    if (write->replicated) result.sent = write->history.front();
+    writes.push_back(std::move(*write));
+    positions.push_back(i);
+  }
+
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (needs_preparation(call, writes[i].id)) {
+      auto prepared = co_await prepare_write(call, writes[i]);
+      if (!prepared) {
+        results[positions[i]].outcome = std::move(prepared).error();
+        continue;
+      }
+    }
+    if (kept != i) writes[kept] = std::move(writes[i]);
+    positions[kept++] = positions[i];
+  }
+  writes.resize(kept);
+
+  auto written = co_await call.database->write(std::move(writes));
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    auto& result = results[positions[i]];
+    if (!written[i]) {
+      result.outcome = in_words_of_bulk(std::move(written[i]).error(), result.id);
+      continue;
+    }
+    result.outcome = result.sent ? *result.sent : written[i]->revision;
+    if (users) forget_user(call, result.id);
+  }
+  for (const auto i : locals) {
+    storage::LocalDocumentWrite write;
+    write.id = results[i].id;
+    write.deleted = request.documents[i].deleted;
+    write.body = std::move(request.documents[i].body);
+    auto edit = co_await call.database->write_local(std::move(write));
+    if (edit) {
+      results[i].outcome = request.documents[i].deleted ? std::uint64_t{0} : *edit;
+    } else {
+      results[i].outcome = std::move(edit).error();
+    }
+  }
+  co_return results;
+}
+
+void append_bulk_result(std::string& out, const BulkResult& result) {
+  if (const auto* revision = std::get_if<storage::Revision>(&result.outcome)) {
+    append_saved(out, result.id, *revision);
+  } else if (const auto* edit = std::get_if<std::uint64_t>(&result.outcome)) {
+    append_saved_local(out, result.id, *edit);
+  } else {
+    out += "{\"id\":";
+    query::append_json_string(out, result.id);
+    if (result.sent) {
+      out += ",\"rev\":";
+      append_revision(out, *result.sent);
+    }
+    out += ',';
+    append_error_members(out, std::get<Error>(result.outcome));
+    out += '}';
+  }
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,200 @@
+// The change feeds: _changes, _partition/{p}/_changes, and _db_updates.
+#include <limits>
+
+#include "api/couch/call.h"
+#include "api/couch/changes_feed.h"
+#include "api/couch/changes_filter.h"
+#include "api/couch/changes_query.h"
+#include "api/couch/feed_stream.h"
+#include "api/couch/partition_parameter.h"
+#include "api/couch/query_parameters.h"
+#include "api/couch/users_database.h"
+#include "query/json/writer.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+using partitioning::DatabaseUpdates;
+using partitioning::ScanBudget;
+using std::chrono::steady_clock;
+
+class FollowedChanges final : public FollowedFeed {
+ public:
+  explicit FollowedChanges(ChangesFeed feed) : feed_(std::move(feed)) {}
+
+  Task<Expected<Step>> advance(std::string& out, bool on_worker) override {
+    if (!on_worker) co_return to_step(feed_.advance(out, ScanBudget::inline_slice()));
+    auto work = [this, &out] { return feed_.advance(out, ScanBudget::worker_slice()); };
+    auto result = co_await feed_.database().engine().run_blocking(std::move(work));
+    co_return to_step(std::move(result));
+  }
+  Task<bool> wait(steady_clock::time_point deadline) override {
+    return feed_.database().wait_for_change(feed_.position(), deadline);
+  }
+  bool gone() const override { return feed_.database().deleted(); }
+  void heartbeat(std::string& out) const override { feed_.heartbeat(out); }
+  Expected<void> finish(std::string& out) override { return feed_.finish(out); }
+
+ private:
+  static Expected<Step> to_step(Expected<ChangesFeed::Step> step) {
+    if (!step) return std::unexpected(std::move(step).error());
+    switch (*step) {
+      case ChangesFeed::Step::more:
+        return Step::more;
+      case ChangesFeed::Step::wait:
+        return Step::wait;
+      case ChangesFeed::Step::end:
+        break;
+    }
+    return Step::end;
+  }
+
+  ChangesFeed feed_;
+};
+
+Expected<ChangesFeed> parse_changes(const Call& call, std::optional<std::string> partition_key) {
+  if (is_users_database(*call.database)) OCTAVO_TRY_VOID(check_users_listing(call, "_changes"));
+  if (call.request.method == Method::post) OCTAVO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_TRY(auto query, parse_changes_query(call.request));
+  OCTAVO_TRY(const auto since, call.database->parse_sequence(query.since));
+  OCTAVO_TRY(auto filter, ChangesFilter::create(call, query));
+  return ChangesFeed(call.database, std::move(query), since, std::move(filter), std::move(partition_key));
+}
+
+Task<Expected<Reply>> reply_with(Expected<ChangesFeed> feed) {
+  if (!feed) co_return std::unexpected(std::move(feed).error());
+  const auto mode = feed->query().mode;
+  const auto patience = feed->query().patience;
+  auto followed = std::make_unique<FollowedChanges>(std::move(*feed));
+  co_return co_await feed_reply(std::move(followed), mode, patience);
+}
+
+Task<Expected<Reply>> changes(Call& call) { return reply_with(parse_changes(call, std::nullopt)); }
+
+Task<Expected<Reply>> partition_changes(Call& call) {
+  if (auto checked = check_partition_parameter(call); !checked) {
+    return reply_with(std::unexpected(std::move(checked).error()));
+  }
+  return reply_with(parse_changes(call, call.path("partition")));
+}
+
+std::string_view name_of(DatabaseUpdates::Kind kind) {
+  switch (kind) {
+    case DatabaseUpdates::Kind::created:
+      return "created";
+    case DatabaseUpdates::Kind::deleted:
+      return "deleted";
+    case DatabaseUpdates::Kind::updated:
+      break;
+  }
+  return "updated";
+}
+
+// `_db_updates`: which databases came, changed or went.
+class FollowedUpdates final : public FollowedFeed {
+ public:
+  FollowedUpdates(DatabaseUpdates& updates, FeedMode mode, std::uint64_t since, std::uint64_t limit)
+      : updates_(updates), mode_(mode), position_(since), limit_(limit) {}
+
+  Task<Expected<Step>> advance(std::string& out, bool) override {
+    if (!std::exchange(started_, true) && !is_line_mode()) out += "{\"results\":[\n";
+    const auto count_max = static_cast<std::size_t>(std::min<std::uint64_t>(kRowsPerPiece, limit_ - emitted_));
+    const auto events = updates_.since(position_, count_max);
+    for (const auto& event : events) append_row(out, event);
+    const bool complete = emitted_ == limit_;
+    if (!complete && events.size() == kRowsPerPiece) co_return Step::more;
+    const bool follows = is_line_mode() || (mode_ == FeedMode::longpoll && emitted_ == 0);
+    if (follows && !complete) co_return Step::wait;
+    auto finished = finish(out);
+    if (!finished) co_return std::unexpected(std::move(finished).error());
+    co_return Step::end;
+  }
+  Task<bool> wait(steady_clock::time_point deadline) override { return updates_.wait(position_, deadline); }
+  bool gone() const override { return false; }
+  void heartbeat(std::string& out) const override {
+    out += mode_ == FeedMode::eventsource ? "event: heartbeat\ndata: \n\n" : "\n";
+  }
+  Expected<void> finish(std::string& out) override {
+    if (mode_ == FeedMode::eventsource) return {};
+    out += is_line_mode() ? "{\"last_seq\":" : "\n],\"last_seq\":";
+    query::append_json_string(out, updates_.format_sequence(position_));
+    out += "}\n";
+    return {};
+  }
+
+ private:
+  static constexpr std::size_t kRowsPerPiece = 500;
+
+  bool is_line_mode() const { return mode_ == FeedMode::continuous || mode_ == FeedMode::eventsource; }
+
+  void append_row(std::string& out, const DatabaseUpdates::Event& event) {
+    if (mode_ == FeedMode::eventsource) {
+      out += "data: ";
+    } else if (!is_line_mode() && emitted_ > 0) {
+      out += ",\n";
+    }
+    const auto sequence = updates_.format_sequence(event.sequence);
+    out += "{\"db_name\":";
+    query::append_json_string(out, event.database);
+    out += ",\"type\":\"";
+    out += name_of(event.kind);
+    out += "\",\"seq\":";
+    query::append_json_string(out, sequence);
+    out += '}';
+    if (mode_ == FeedMode::eventsource) {
+      out += "\nid: ";
+      out += sequence;
+      out += "\n\n";
+    } else if (is_line_mode()) {
+      out += '\n';
+    }
+    position_ = event.sequence;
+    ++emitted_;
+  }
+
+  DatabaseUpdates& updates_;   // the engine's, which outlives every connection
+  FeedMode mode_;
+  std::uint64_t position_;
+  std::uint64_t limit_;
+  std::uint64_t emitted_ = 0;
+  bool started_ = false;
+};
+
+Expected<std::unique_ptr<FollowedUpdates>> parse_updates(const Call& call, FeedMode mode) {
+  const auto& request = call.request;
+  auto& updates = call.services.engine.updates();
+  auto since_text = request.parameter("since").value_or("0");
+  if (mode == FeedMode::eventsource) {
+    if (const auto last = request.header("Last-Event-ID"); last && !last->empty()) since_text = *last;
+  }
+  const auto since = updates.parse_sequence(since_text);
+  if (!since) return fail(ErrorCode::bad_request, "Malformed sequence supplied in 'since' parameter.");
+  auto limit = std::numeric_limits<std::uint64_t>::max();
+  if (const auto text = request.parameter("limit")) {
+    OCTAVO_TRY(limit, ParameterValue(*text).as_count());
+  }
+  return std::make_unique<FollowedUpdates>(updates, mode, *since, limit);
+}
+
+Task<Expected<Reply>> database_updates(Call& call) {
+  auto mode = parse_feed_mode(call.request.parameter("feed").value_or("normal"));
+  if (!mode) co_return std::unexpected(std::move(mode).error());
+  auto patience = parse_feed_patience(call.request);
+  if (!patience) co_return std::unexpected(std::move(patience).error());
+  auto feed = parse_updates(call, *mode);
+  if (!feed) co_return std::unexpected(std::move(feed).error());
+  co_return co_await feed_reply(std::move(*feed), *mode, *patience);
+}
+
+}  // namespace
+
+void add_changes_routes(RouteList& routes) {
+  routes.push_back({Method::get, "/{db}/_changes", Access::database_member, changes});
+  routes.push_back({Method::post, "/{db}/_changes", Access::database_member, changes});
+  routes.push_back({Method::get, "/{db}/_partition/{partition}/_changes", Access::database_member, partition_changes});
+  routes.push_back({Method::post, "/{db}/_partition/{partition}/_changes", Access::database_member, partition_changes});
+  routes.push_back({Method::get, "/_db_updates", Access::server_admin, database_updates});
+}
+
+}  // namespace octavo::api::couch

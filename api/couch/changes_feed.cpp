@@ -1,0 +1,266 @@
+#include "api/couch/changes_feed.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/couch/document_renderer.h"
+#include "partitioning/partition_key.h"
+#include "query/json/writer.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+using partitioning::Database;
+using partitioning::FeedRange;
+using partitioning::FeedScan;
+using partitioning::ScanBudget;
+using partitioning::ScanState;
+using partitioning::Visit;
+using storage::DocumentView;
+using storage::FeedRow;
+using storage::Revision;
+using storage::Sequence;
+using storage::Snapshot;
+
+constexpr std::size_t kSliceBytes = 64 * 1024;
+constexpr std::uint64_t kPendingCountMax = 1000;
+// `_doc_ids` with up to so many ids looks them up; Apache CouchDB's changes_doc_ids_optimization_threshold.
+constexpr std::size_t kNamedDocumentsMax = 1000;
+
+bool is_line_mode(FeedMode mode) { return mode == FeedMode::continuous || mode == FeedMode::eventsource; }
+
+}  // namespace
+
+ChangesFeed::ChangesFeed(std::shared_ptr<Database> database, ChangesQuery query, Sequence since, ChangesFilter filter,
+                         std::optional<std::string> partition_key)
+    : database_(std::move(database)),
+      query_(std::move(query)),
+      since_(since),
+      filter_(std::move(filter)),
+      partition_key_(std::move(partition_key)),
+      scan_(std::in_place, *database_, FeedRange{since, query_.descending, partition_key_}),
+      last_sent_(since),
+      named_documents_pending_(filter_.ids() != nullptr && filter_.ids()->size() <= kNamedDocumentsMax) {}
+
+Expected<ChangesFeed::Step> ChangesFeed::advance(std::string& out, ScanBudget budget) {
+  if (!std::exchange(started_, true)) {
+    newest_at_start_ = database_->watermark();
+    if (!is_line_mode(query_.mode)) out += "{\"results\":[\n";
+  }
+  if (!limit_reached()) {
+    if (std::exchange(named_documents_pending_, false)) {
+      OCTAVO_TRY_VOID(send_named_documents(out));
+      caught_up_ = !limit_reached();
+    } else {
+      OCTAVO_TRY(caught_up_, scan(out, budget));
+    }
+    if (!caught_up_ && !limit_reached()) return Step::more;
+  }
+  const bool follows = is_line_mode(query_.mode) || (query_.mode == FeedMode::longpoll && emitted_ == 0);
+  if (follows && !limit_reached()) {
+    if (query_.descending) turn_forward();
+    return Step::wait;
+  }
+  OCTAVO_TRY_VOID(finish(out));
+  return Step::end;
+}
+
+Expected<bool> ChangesFeed::scan(std::string& out, ScanBudget budget) {
+  Expected<void> rendered;
+  auto visit = [&](const FeedRow& change, const Snapshot& snapshot) {
+    ++seen_;
+    last_sent_ = change.sequence;
+    if (!filter_.may_pass(change.id)) return Visit::next;
+    rendered = append_row(out, Row{change, snapshot});
+    if (!rendered || limit_reached()) return Visit::stop;
+    return out.size() >= kSliceBytes ? Visit::pause : Visit::next;
+  };
+  OCTAVO_TRY(const auto state, scan_->run(budget, visit));
+  if (!rendered) return std::unexpected(std::move(rendered).error());
+  return state == ScanState::done && !limit_reached();
+}
+
+// A follower sees what is there in falling order, and what comes then as it comes.
+void ChangesFeed::turn_forward() {
+  query_.descending = false;
+  scan_.emplace(*database_, FeedRange{newest_at_start_, false, partition_key_});
+}
+
+// The first round of `_doc_ids`: what the feed says of these documents, without reading the rest of it.
+Expected<void> ChangesFeed::send_named_documents(std::string& out) {
+  struct Named {
+    Sequence sequence;
+    std::string_view id;
+  };
+  const auto watermark = database_->watermark();   // before the snapshots: all up to it is in them
+  std::vector<Named> named;
+  for (const auto& id : *filter_.ids()) {
+    if (partition_key_ && partitioning::partition_key_of(id, true) != *partition_key_) continue;
+    OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
+    OCTAVO_TRY(const auto document, snapshot.find(id));
+    if (document && document->sequence > since_ && document->sequence <= watermark) {
+      named.push_back({document->sequence, id});
+    }
+  }
+  std::ranges::sort(named, {}, &Named::sequence);
+  if (query_.descending) std::ranges::reverse(named);
+
+  Sequence reached = watermark;
+  for (const auto& [sequence, id] : named) {
+    OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
+    OCTAVO_TRY(const auto document, snapshot.find(id));
+    // Changed in between: it comes again, later in the feed.
+    if (!document || document->sequence != sequence) continue;
+    const FeedRow change{document->sequence, document->id, document->revision, document->deleted,
+                         document->has_conflicts};
+    ++seen_;
+    last_sent_ = sequence;
+    OCTAVO_TRY_VOID(append_row(out, Row{change, snapshot}));
+    if (limit_reached()) {
+      reached = sequence;
+      break;
+    }
+  }
+  if (!query_.descending) scan_.emplace(*database_, FeedRange{reached, false, partition_key_});
+  return {};
+}
+
+Expected<void> ChangesFeed::append_row(std::string& out, const Row& row) {
+  const bool needs_document =
+      filter_.needs_documents() || query_.include_docs || (query_.all_leaves && row.change.has_conflicts);
+  std::optional<DocumentView> document;
+  if (needs_document) {
+    OCTAVO_TRY(document, row.snapshot.find(row.change.id));
+  }
+  OCTAVO_TRY(const auto revisions, passing_revisions(row, document));
+  if (revisions.empty()) return {};
+
+  append_row_text(out, row, revisions);
+  if (query_.include_docs) {
+    out += ",\"doc\":";
+    if (!document) {
+      out += "null";
+    } else {
+      OCTAVO_TRY_VOID(append_document(out, *document, row.snapshot, RenderOptions{.conflicts = query_.conflicts}));
+    }
+  }
+  out += '}';
+  if (query_.mode == FeedMode::eventsource) {
+    out += "\nid: ";
+    append_sequence(out, row.change.sequence);
+    out += "\n\n";
+  } else if (query_.mode == FeedMode::continuous) {
+    out += '\n';
+  }
+  ++emitted_;
+  return {};
+}
+
+Expected<std::vector<Revision>> ChangesFeed::passing_revisions(const Row& row,
+                                                               const std::optional<DocumentView>& document) {
+  std::vector<Revision> revisions;
+  if (!query_.all_leaves || !row.change.has_conflicts || !document) {
+    if (filter_.needs_documents()) {
+      if (!document) return revisions;
+      OCTAVO_TRY(const bool passes,
+                 filter_.passes(document->id, document->revision, document->deleted, document->body));
+      if (!passes) return revisions;
+    }
+    revisions.push_back(row.change.revision);
+    return revisions;
+  }
+  OCTAVO_TRY(const auto tree, row.snapshot.revision_tree(*document));
+  for (const auto* leaf : tree.leaves()) {
+    if (filter_.needs_documents()) {
+      OCTAVO_TRY(const auto body, row.snapshot.leaf_body(*document, leaf->revision));
+      if (!body) continue;
+      OCTAVO_TRY(const bool passes, filter_.passes(document->id, leaf->revision, leaf->deleted, *body));
+      if (!passes) continue;
+    }
+    revisions.push_back(leaf->revision);
+  }
+  return revisions;
+}
+
+void ChangesFeed::append_row_text(std::string& out, const Row& row, const std::vector<Revision>& revisions) {
+  if (query_.mode == FeedMode::eventsource) {
+    out += "data: ";
+  } else if (!is_line_mode(query_.mode) && emitted_ > 0) {
+    out += ",\r\n";
+  }
+  out += "{\"seq\":";
+  // As CouchDB counts: from the limit down, so that the first row of an unlimited feed has its sequence.
+  const bool has_sequence = query_.seq_interval == 1 || emitted_ % query_.seq_interval == 0;
+  if (has_sequence) {
+    append_sequence(out, row.change.sequence);
+  } else {
+    out += "null";
+  }
+  out += ",\"id\":";
+  query::append_json_string(out, row.change.id);
+  out += ",\"changes\":[";
+  for (const auto& revision : revisions) {
+    out += out.back() == '[' ? "{\"rev\":" : ",{\"rev\":";
+    append_revision(out, revision);
+    out += '}';
+  }
+  out += ']';
+  if (row.change.deleted) out += ",\"deleted\":true";
+}
+
+void ChangesFeed::append_sequence(std::string& out, Sequence sequence) const {
+  out += '"';
+  query::append_json_number(out, sequence);
+  out += '-';
+  out += database_->instance_tag();
+  out += '"';
+}
+
+void ChangesFeed::heartbeat(std::string& out) const {
+  out += query_.mode == FeedMode::eventsource ? "event: heartbeat\ndata: \n\n" : "\n";
+}
+
+Expected<void> ChangesFeed::finish(std::string& out) {
+  if (query_.mode == FeedMode::eventsource) return {};
+  std::uint64_t pending = 0;
+  if (!caught_up_) {
+    OCTAVO_TRY(pending, count_pending());
+  }
+  out += is_line_mode(query_.mode) ? "{\"last_seq\":" : "\n],\n\"last_seq\":";
+  append_sequence(out, query_.descending ? last_sent_ : scan_->position());
+  out += ",\"pending\":";
+  query::append_json_number(out, pending);
+  out += "}\n";
+  return {};
+}
+
+// Rows of the feed not looked at. From the beginning it is known: every document has one row. Elsewhere rows are counted as
+// long as they are few; of many, the distance in sequences is an upper bound, since each change took one.
+Expected<std::uint64_t> ChangesFeed::count_pending() const {
+  if (since_ == 0 && filter_.ids() == nullptr) {
+    Expected<storage::DocumentStatistics> statistics;
+    if (partition_key_) {
+      OCTAVO_TRY(const auto snapshot, database_->snapshot_for_partition_key(*partition_key_));
+      statistics = snapshot.statistics_of(*partition_key_);
+    } else {
+      statistics = database_->statistics();
+    }
+    if (!statistics) return std::unexpected(std::move(statistics).error());
+    const auto rows = statistics->document_count + statistics->deleted_count;
+    return rows > seen_ ? rows - seen_ : 0;
+  }
+  const auto from = query_.descending ? since_ : scan_->position();
+  const auto end = query_.descending ? last_sent_ : database_->watermark() + 1;
+  FeedScan ahead(*database_, FeedRange{from, false, partition_key_});
+  std::uint64_t count = 0;
+  auto visit = [&](const FeedRow& change, const Snapshot&) {
+    if (change.sequence >= end) return Visit::stop;
+    return ++count == kPendingCountMax ? Visit::stop : Visit::next;
+  };
+  OCTAVO_TRY_VOID(ahead.run(ScanBudget{kPendingCountMax + 1}, visit));
+  if (count < kPendingCountMax) return count;
+  return std::max<std::uint64_t>(count, end - 1 - from);
+}
+
+}  // namespace octavo::api::couch

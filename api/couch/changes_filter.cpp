@@ -1,0 +1,123 @@
+#include "api/couch/changes_filter.h"
+
+#include <boost/json.hpp>
+
+#include "api/couch/edit.h"
+#include "api/couch/query_parameters.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+std::unexpected<Error> bad(std::string reason) { return fail(ErrorCode::bad_request, std::move(reason)); }
+
+Expected<std::unordered_set<std::string>> parse_ids(const boost::json::value* list, std::size_t count_max) {
+  constexpr std::string_view kReason = "`doc_ids` filter parameter is not a list of doc ids.";
+  if (!list || !list->is_array()) return bad(std::string(kReason));
+  if (list->get_array().size() > count_max) return fail(ErrorCode::too_large, "Too many `doc_ids`.");
+  std::unordered_set<std::string> ids;
+  for (const auto& id : list->get_array()) {
+    if (!id.is_string()) return bad(std::string(kReason));
+    ids.emplace(id.get_string());
+  }
+  return ids;
+}
+
+Expected<boost::json::object> filter_body(const Request& request) {
+  OCTAVO_TRY_VOID(require_json_content_type(request));
+  return json_object_body(request);
+}
+
+Expected<std::unordered_set<std::string>> ids_of(const Call& call) {
+  const auto count_max = call.services.settings.documents_per_bulk_max;
+  if (call.request.method == Method::post) {
+    OCTAVO_TRY(const auto body, filter_body(call.request));
+    return parse_ids(body.if_contains("doc_ids"), count_max);
+  }
+  OCTAVO_TRY(const auto list, query::parse_json(call.request.parameter("doc_ids").value_or("null")));
+  return parse_ids(&list, count_max);
+}
+
+Expected<query::Selector> selector_of(const Call& call) {
+  if (call.request.method != Method::post) return bad("Selector must be specified in POST payload");
+  OCTAVO_TRY(const auto body, filter_body(call.request));
+  const auto* selector = body.if_contains("selector");
+  if (!selector || !selector->is_object()) return bad("Selector error: expected a JSON object");
+  if (const auto* fields = body.if_contains("fields"); fields && !fields->is_null()) {
+    return fail(ErrorCode::unsupported, "`fields` is not supported in the _selector filter.");
+  }
+  return query::Selector::parse(*selector);
+}
+
+// A function of a design document: checks that it exists, as CouchDB does, and says that it cannot be run.
+Expected<void> check_function(const Call& call, std::string_view name, std::string_view member,
+                              std::string_view malformed) {
+  const auto slash = name.find('/');
+  if (slash == std::string_view::npos || slash == 0 || slash + 1 == name.size() ||
+      name.find('/', slash + 1) != std::string_view::npos) {
+    return bad(std::string(malformed));
+  }
+  const auto ddoc = std::string(kDesignPrefix) + std::string(name.substr(0, slash));
+  const auto function = name.substr(slash + 1);
+  OCTAVO_TRY(const auto snapshot, call.database->snapshot_for_document(ddoc));
+  OCTAVO_TRY(const auto document, snapshot.find(ddoc));
+  if (!document) return fail(ErrorCode::not_found, "");
+  if (document->deleted) return fail(ErrorCode::deleted, "");
+  OCTAVO_TRY(const auto body, query::parse_json(document->body));
+  const auto* functions = body.get_object().if_contains(member);
+  if (!functions || !functions->is_object()) {
+    return fail(ErrorCode::not_found, "missing json key: " + std::string(member));
+  }
+  if (!functions->get_object().contains(function)) {
+    return fail(ErrorCode::not_found, "missing json key: " + std::string(function));
+  }
+  return fail(ErrorCode::unsupported, "Filters written in JavaScript are not supported yet: use `_selector`.");
+}
+
+}  // namespace
+
+Expected<ChangesFilter> ChangesFilter::create(const Call& call, const ChangesQuery& query) {
+  ChangesFilter filter;
+  const std::string_view name = query.filter;
+  if (name.empty()) return filter;
+  if (name == "_doc_ids") {
+    OCTAVO_TRY(auto ids, ids_of(call));
+    filter.ids_ = std::make_shared<const std::unordered_set<std::string>>(std::move(ids));
+  } else if (name == "_selector") {
+    OCTAVO_TRY(auto selector, selector_of(call));
+    filter.selector_ = std::make_unique<query::Selector>(std::move(selector));
+    filter.parser_ = std::make_unique<query::DocumentParser>();
+  } else if (name == "_design") {
+    filter.design_only_ = true;
+  } else if (name == "_view") {
+    const auto view = call.request.parameter("view").value_or("");
+    if (view.empty()) return bad("`view` filter parameter is not provided.");
+    OCTAVO_TRY_VOID(check_function(call, view, "views", "`view` must be of the form `designname/viewname`"));
+  } else if (name.starts_with('_')) {
+    return bad("unknown builtin filter name");
+  } else {
+    OCTAVO_TRY_VOID(check_function(call, name, "filters", "`filter` must be of the form `designname/filtername`"));
+  }
+  return filter;
+}
+
+bool ChangesFilter::may_pass(std::string_view id) const {
+  if (design_only_) return is_design_id(id);
+  if (ids_) return ids_->contains(std::string(id));
+  return true;
+}
+
+Expected<bool> ChangesFilter::passes(std::string_view id, const storage::Revision& revision, bool deleted,
+                                     std::string_view body) {
+  OCTAVO_TRY(const auto parsed, parser_->parse(body));
+  revision_text_.clear();
+  revision.append_to(revision_text_);
+  query::SelectorSubject subject;
+  subject.body = parsed;
+  subject.id = id;
+  subject.rev = revision_text_;
+  subject.deleted = deleted;
+  return selector_->matches(subject);
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "api/couch/call.h"
+#include "api/couch/changes_query.h"
+#include "query/json/parsed_document.h"
+#include "query/selector/selector.h"
+#include "storage/physical_partition.h"
+
+namespace octavo::api::couch {
+
+/// Which rows of a change feed a client wants to see. One thread at a time.
+class ChangesFilter {
+ public:
+  /// The filter a request names: none, `_doc_ids`, `_selector`, `_design`, `_view`, or `ddoc/name`.
+  /// Errors: bad_request and not_found with CouchDB's texts; unsupported for JavaScript.
+  static Expected<ChangesFilter> create(const Call& call, const ChangesQuery& query);
+
+  /// May a row with this id pass? Decides without the document where that is possible.
+  bool may_pass(std::string_view id) const;
+  bool needs_documents() const { return selector_ != nullptr; }
+  /// Whether a revision of the document passes; only for needs_documents().
+  Expected<bool> passes(std::string_view id, const storage::Revision& revision, bool deleted, std::string_view body);
+
+  /// The ids of `_doc_ids`, when that is the filter.
+  const std::unordered_set<std::string>* ids() const { return ids_.get(); }
+
+ private:
+  bool design_only_ = false;
+  std::shared_ptr<const std::unordered_set<std::string>> ids_;
+  std::unique_ptr<query::Selector> selector_;
+  std::unique_ptr<query::DocumentParser> parser_;
+  std::string revision_text_;
+};
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,54 @@
+#include "api/couch/database_info.h"
+
+#include "query/json/writer.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+constexpr int disk_format_version = 8;  // of CouchDB 3.5; clients print it, none acts on it
+
+void append_count(std::string& out, std::string_view name, std::uint64_t value) {
+  query::append_json_key(out, name);
+  query::append_json_number(out, value);
+}
+
+void append_text(std::string& out, std::string_view name, std::string_view value) {
+  query::append_json_key(out, name);
+  query::append_json_string(out, value);
+}
+
+}  // namespace
+
+Expected<void> append_database_info(std::string& out, partitioning::Database& database) {
+  const storage::Sequence sequence = database.watermark();
+  OCTAVO_TRY(const auto statistics, database.statistics());
+  OCTAVO_TRY(const auto files, database.file_sizes());
+  OCTAVO_TRY(const auto purges, database.purge_count());
+
+  out += '{';
+  append_text(out, "instance_start_time", std::to_string(database.created_s()));
+  append_text(out, "db_name", database.name());
+  append_text(out, "purge_seq", database.format_sequence(purges));
+  append_text(out, "update_seq", database.format_sequence(sequence));
+  query::append_json_key(out, "sizes");
+  out += '{';
+  append_count(out, "file", files.file_bytes);
+  append_count(out, "external", statistics.external_bytes);
+  append_count(out, "active", files.used_bytes);
+  out += '}';
+  query::append_json_key(out, "props");
+  out += database.partitioned() ? R"({"partitioned":true})" : "{}";
+  append_count(out, "doc_del_count", statistics.deleted_count);
+  append_count(out, "doc_count", statistics.document_count);
+  append_count(out, "disk_format_version", disk_format_version);
+  query::append_json_key(out, "compact_running");
+  query::append_json_bool(out, false);
+  query::append_json_key(out, "cluster");
+  out += '{';
+  append_count(out, "q", database.physical_partition_count());
+  out += R"(,"n":1,"w":1,"r":1}})";
+  return {};
+}
+
+}  // namespace octavo::api::couch

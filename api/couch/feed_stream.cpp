@@ -1,0 +1,87 @@
+#include "api/couch/feed_stream.h"
+
+#include <spdlog/spdlog.h>
+
+namespace octavo::api::couch {
+
+namespace {
+
+using std::chrono::steady_clock;
+using Step = FollowedFeed::Step;
+
+constexpr std::size_t kPieceBytes = 64 * 1024;
+
+// Sends `piece` and gives its memory back; false when nobody listens.
+Task<bool> send(BodySink& sink, std::string& piece) {
+  if (piece.empty()) co_return !sink.closed();
+  const bool sent = co_await sink.write(piece);
+  piece = std::string();
+  co_return sent;
+}
+
+Task<void> follow(std::unique_ptr<FollowedFeed> feed, FeedPatience patience, Step step, BodySink& sink) {
+  std::string piece;
+  bool on_worker = step == Step::more;
+  auto deadline = steady_clock::now() + patience.wait();
+  while (true) {
+    if (step == Step::wait) {
+      if (sink.closed()) co_return;
+      const bool grew = co_await feed->wait(deadline);
+      if (!grew && !feed->gone() && patience.heartbeat) {
+        feed->heartbeat(piece);
+        const bool alive = co_await send(sink, piece);
+        if (!alive) co_return;
+        deadline = steady_clock::now() + patience.wait();
+        continue;
+      }
+      if (!grew) {
+        if (auto finished = feed->finish(piece); !finished) spdlog::error("a feed ended: {}", finished.error().reason);
+        co_await send(sink, piece);
+        co_return;
+      }
+      on_worker = false;
+    }
+    auto advanced = co_await feed->advance(piece, on_worker);
+    if (!advanced) {
+      if (!feed->gone()) spdlog::error("a feed was cut short: {}", advanced.error().reason);
+      co_return;
+    }
+    step = *advanced;
+    on_worker = step == Step::more;
+    // Rows that a filter held back are no sign of life.
+    if (!piece.empty()) {
+      const bool alive = co_await send(sink, piece);
+      if (!alive) co_return;
+      deadline = steady_clock::now() + patience.wait();
+    } else if (step == Step::more && steady_clock::now() >= deadline && patience.heartbeat) {
+      feed->heartbeat(piece);
+      const bool alive = co_await send(sink, piece);
+      if (!alive) co_return;
+      deadline = steady_clock::now() + patience.wait();
+    }
+    if (step == Step::end) co_return;
+  }
+}
+
+}  // namespace
+
+Task<Expected<Reply>> feed_reply(std::unique_ptr<FollowedFeed> feed, FeedMode mode, FeedPatience patience) {
+  Reply reply;
+  if (mode == FeedMode::eventsource) {
+    reply.content_type = "text/event-stream";
+    reply.headers.emplace_back("Cache-Control", "no-cache");
+  }
+  auto advanced = co_await feed->advance(reply.body, false);
+  while (advanced && *advanced == Step::more && reply.body.size() < kPieceBytes) {
+    advanced = co_await feed->advance(reply.body, true);
+  }
+  if (!advanced) co_return std::unexpected(std::move(advanced).error());
+  const auto step = *advanced;
+  if (step == Step::end) co_return reply;
+  reply.stream = [feed = std::move(feed), patience, step](BodySink& sink) mutable {
+    return follow(std::move(feed), patience, step, sink);
+  };
+  co_return reply;
+}
+
+}  // namespace octavo::api::couch

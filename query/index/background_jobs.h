@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+namespace octavo::query {
+
+/// Work of one owner on a shared thread pool, that ends before its owner does: after stop() nothing of it runs or will.
+///
+/// stop() waits only for what is running, never for what is queued, so it may be called on a thread of the same pool
+/// (though not from inside a job). Thread-safe.
+class BackgroundJobs {
+ public:
+  explicit BackgroundJobs(boost::asio::thread_pool& pool) : pool_(pool) {}
+  ~BackgroundJobs() { stop(); }
+  BackgroundJobs(const BackgroundJobs&) = delete;
+  BackgroundJobs& operator=(const BackgroundJobs&) = delete;
+
+  /// Queues `job`. After stop(): does nothing.
+  void post(std::function<void()> job) {
+    boost::asio::post(pool_, [state = state_, job = std::move(job)] { state->run(job); });
+  }
+
+  /// Queues `job` once `delay` has passed.
+  void post_after(std::chrono::milliseconds delay, std::function<void()> job) {
+    auto timer = std::make_shared<boost::asio::steady_timer>(pool_.get_executor(), delay);
+    timer->async_wait(
+        [timer, state = state_, job = std::move(job)](const boost::system::error_code&) { state->run(job); });
+  }
+
+  /// Idempotent.
+  void stop() {
+    std::unique_lock lock(state_->mutex);
+    state_->stopped = true;
+    state_->idle.wait(lock, [this] { return state_->running == 0; });
+  }
+
+  /// Whether a long job should return early.
+  bool stopping() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->stopped;
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable idle;
+    bool stopped = false;
+    std::size_t running = 0;
+
+    void run(const std::function<void()>& job) {
+      {
+        const std::lock_guard lock(mutex);
+        if (stopped) return;
+        ++running;
+      }
+      job();
+      const std::lock_guard lock(mutex);
+      --running;
+      idle.notify_all();
+    }
+  };
+  boost::asio::thread_pool& pool_;
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+}  // namespace octavo::query

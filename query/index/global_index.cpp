@@ -1,0 +1,207 @@
+#include "query/index/global_index.h"
+
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "storage/byte_codec.h"
+
+namespace octavo::query {
+
+namespace {
+
+constexpr std::uint8_t kStateVersion = 1;
+constexpr std::string_view kStateKey = "state";
+
+// A checkpoint that moves without any entry changing is only written now and then: after a crash those changes are
+// looked at again, to no effect.
+constexpr storage::Sequence kUnstoredChangesMax = 50'000;
+
+storage::Environment::Options environment_options(const GlobalIndex::Options& options) {
+  storage::Environment::Options environment;
+  environment.folder = options.folder;
+  environment.trees = {"entries", "by_document", "meta"};
+  environment.durability = options.durability == config::Durability::ephemeral ? config::Durability::ephemeral
+                                                                               : config::Durability::relaxed;
+  environment.map_bytes_initial = 1ULL << 20;
+  return environment;
+}
+
+std::string_view field_keys(const GlobalIndex::Change& change) {
+  return std::string_view(change.key).substr(0, change.key.size() - change.id.size());
+}
+
+}  // namespace
+
+GlobalIndex::GlobalIndex(IndexDefinitionPtr definition, Options options)
+    : definition_(std::move(definition)), options_(std::move(options)), environment_(environment_options(options_)) {}
+
+void GlobalIndex::remove_files() {
+  environment_.close_if_idle();
+  std::error_code error;
+  std::filesystem::remove_all(options_.folder, error);
+  if (error) spdlog::warn("cannot remove the index files in {}: {}", options_.folder.string(), error.message());
+}
+
+Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
+  const bool exists = std::filesystem::exists(options_.folder / "data.mdb");
+  OCTAVO_TRY_VOID(exists ? environment_.open() : environment_.create());
+  std::optional<std::string> state;
+  {
+    OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+    OCTAVO_TRY(const auto stored, transaction.get(environment_.tree(2), kStateKey));
+    if (stored) state = *stored;
+  }
+  if (!state) return {};  // new: building
+  storage::ByteReader reader(*state);
+  const std::uint8_t version = reader.u8();
+  const auto stage = static_cast<Stage>(reader.u8());
+  const storage::Sequence checkpoint = reader.u64();
+  const std::uint64_t purge_count = reader.u64();
+  if (!reader.ok() || version != kStateVersion || stage != Stage::ready) return {};
+  if (checkpoint > last_sequence) {
+    spdlog::warn("index {} of {} knows changes that the database has lost: it is built anew", definition_->name,
+                 options_.folder.parent_path().string());
+    return {};
+  }
+  checkpoint_.store(checkpoint, std::memory_order_release);
+  stored_checkpoint_ = checkpoint;
+  purge_count_.store(purge_count, std::memory_order_release);
+  stage_.store(Stage::ready, std::memory_order_release);
+  return {};
+}
+
+Expected<std::uint64_t> GlobalIndex::size() {
+  OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+  return transaction.size(entries());
+}
+
+Expected<void> GlobalIndex::put_state(storage::WriteTransaction& transaction, Stage stage,
+                                      storage::Sequence checkpoint, std::uint64_t purge_count) const {
+  std::string state;
+  storage::ByteWriter writer(state);
+  writer.u8(kStateVersion);
+  writer.u8(static_cast<std::uint8_t>(stage));
+  writer.u64(checkpoint);
+  writer.u64(purge_count);
+  return transaction.put(environment_.tree(2), kStateKey, state);
+}
+
+Expected<bool> GlobalIndex::has_effect(const Change& change, const storage::ReadTransaction& transaction) const {
+  OCTAVO_TRY(const auto old, storage::long_key::get(transaction, by_document(), change.id));
+  if (!change.present) return old.has_value();
+  if (!old || *old != field_keys(change)) return true;
+  OCTAVO_TRY(const auto value, storage::long_key::get(transaction, entries(), change.key));
+  return !value || *value != change.value;
+}
+
+Expected<void> GlobalIndex::put(storage::WriteTransaction& transaction, const Change& change) const {
+  OCTAVO_TRY(const auto old, storage::long_key::get(transaction, by_document(), change.id));
+  if (old && (!change.present || *old != field_keys(change))) {
+    const std::string old_key = std::string(*old) + change.id;
+    OCTAVO_TRY_VOID(storage::long_key::erase(transaction, entries(), old_key));
+    if (!change.present) OCTAVO_TRY_VOID(storage::long_key::erase(transaction, by_document(), change.id));
+  }
+  if (!change.present) return {};
+  OCTAVO_TRY_VOID(storage::long_key::put(transaction, entries(), change.key, change.value));
+  return storage::long_key::put(transaction, by_document(), change.id, field_keys(change));
+}
+
+Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequence checkpoint) {
+  const storage::Sequence from = checkpoint_.load(std::memory_order_acquire);
+  if (checkpoint <= from) return {};
+  std::vector<const Change*> effective;
+  std::size_t bytes = 0;
+  {
+    OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+    for (const Change& change : changes) {
+      if (change.sequence <= from) continue;
+      OCTAVO_TRY(const bool has, has_effect(change, transaction));
+      if (!has) continue;
+      effective.push_back(&change);
+      bytes += 2 * (change.key.size() + change.value.size()) + 64;
+    }
+  }
+  if (!effective.empty() || checkpoint - stored_checkpoint_ > kUnstoredChangesMax) {
+    const std::uint64_t purges = purge_count_.load(std::memory_order_acquire);
+    const auto written = environment_.write(bytes, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+      for (const Change* change : effective) OCTAVO_TRY_VOID(put(transaction, *change));
+      return put_state(transaction, Stage::ready, checkpoint, purges);
+    });
+    if (!written) return written;
+    stored_checkpoint_ = checkpoint;
+  }
+  checkpoint_.store(checkpoint, std::memory_order_release);
+  return {};
+}
+
+Expected<bool> GlobalIndex::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
+                                          FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
+  if (!purge_scan_) purge_scan_.emplace(purge_count, std::string());
+  auto& [count_at_start, last] = *purge_scan_;
+  std::vector<Change> gone;
+  std::string next_last = last;
+  bool end = false;
+  {
+    OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+    storage::LongKeyCursor cursor(transaction, by_document());
+    auto row = cursor.seek(last);
+    if (row && !last.empty() && row->key == last) row = cursor.next();
+    for (std::size_t seen = 0; row && seen < documents_max; ++seen, row = cursor.next()) {
+      next_last = row->key;
+      OCTAVO_TRY(const bool is_gone_now, is_gone(row->key));
+      if (is_gone_now) gone.push_back(Change{0, std::string(row->key), false, {}, {}});
+    }
+    end = !row;
+  }
+  if (!gone.empty() || end) {
+    const auto checkpoint = checkpoint_.load(std::memory_order_acquire);
+    const std::uint64_t count = end ? count_at_start : purge_count_.load(std::memory_order_acquire);
+    const auto body = [&](storage::WriteTransaction& transaction) -> Expected<void> {
+      for (const Change& change : gone) OCTAVO_TRY_VOID(put(transaction, change));
+      return put_state(transaction, Stage::ready, checkpoint, count);
+    };
+    if (const auto written = environment_.write(gone.size() * 256, body); !written) {
+      return std::unexpected(written.error());
+    }
+    stored_checkpoint_ = checkpoint;
+  }
+  last = std::move(next_last);
+  if (!end) return false;
+  purge_count_.store(count_at_start, std::memory_order_release);
+  purge_scan_.reset();
+  return true;
+}
+
+Expected<void> GlobalIndex::begin_build() {
+  // Runs of a sort that a crash cut short.
+  std::error_code ignored;
+  for (const auto& file : std::filesystem::directory_iterator(options_.folder, ignored)) {
+    if (file.path().filename().string().starts_with("run-")) std::filesystem::remove(file.path(), ignored);
+  }
+  return environment_.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY_VOID(transaction.clear(entries()));
+    OCTAVO_TRY_VOID(transaction.clear(by_document()));
+    return put_state(transaction, Stage::building, 0, 0);
+  });
+}
+
+Expected<void> GlobalIndex::end_build(storage::Sequence checkpoint, std::uint64_t purge_count) {
+  OCTAVO_TRY_VOID(environment_.write(0, [&](storage::WriteTransaction& transaction) {
+    return put_state(transaction, Stage::ready, checkpoint, purge_count);
+  }));
+  stored_checkpoint_ = checkpoint;
+  checkpoint_.store(checkpoint, std::memory_order_release);
+  purge_count_.store(purge_count, std::memory_order_release);
+  stage_.store(Stage::ready, std::memory_order_release);
+  return {};
+}
+
+Expected<void> append_sorted(storage::WriteTransaction& transaction, storage::Tree tree, std::string_view key,
+                             std::string_view value) {
+  // A long key's row sorts elsewhere than the key itself, yet after all shorter keys before it and before all after it.
+  if (key.size() > storage::long_key::kPrefixBytes) return storage::long_key::put(transaction, tree, key, value);
+  return transaction.append(tree, key, value);
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/settings.h"
+#include "query/index/index_definition.h"
+#include "storage/environment.h"
+#include "storage/long_key_tree.h"
+#include "storage/sequence_allocator.h"
+
+namespace octavo::query {
+
+/// A global index: the entries of a whole database in the order of their values, in an LMDB environment of its own, so a
+/// query of the whole database reads one sorted range and does not fan out.
+///
+/// Trees:
+///   entries      entry key                → entry value                              (index_entry.h)
+///   by_document  document id              → field keys of its entry, as they stand in `entries`
+///   meta         "state"                  → version:u8 stage:u8 checkpoint:u64 purge_count:u64
+///
+/// The index follows the database's feed. `checkpoint`, the sequence up to which the feed is in, is written in the same
+/// transaction as the entries, so after a crash the index goes on exactly where its entries are; applying a change twice
+/// does no harm, as by_document tells which entry a document has.
+///
+/// Durability is `relaxed` (MDB_NOMETASYNC) at most: a power failure may take the last transactions of the index, whose
+/// changes are then read from the feed again: the feed is durable before the index sees it. What relaxed saves is a sync
+/// per transaction. Should the *database* itself have lost commits that the index saw (it runs relaxed too), the checkpoint
+/// stands beyond the database's last sequence and the index is built anew.
+///
+/// Reads from any thread; changes from one thread at a time, the caller's duty.
+class GlobalIndex {
+ public:
+  enum class Stage : std::uint8_t { building, ready };
+
+  struct Options {
+    std::filesystem::path folder;
+    config::Durability durability = config::Durability::commit;
+  };
+
+  GlobalIndex(IndexDefinitionPtr definition, Options options);
+  /// Opens or creates the files. `last_sequence`: the database's at its opening. A half-built index, and one whose
+  /// checkpoint is not of this database's past, is emptied and will be `building`.
+  Expected<void> open(storage::Sequence last_sequence);
+
+  const IndexDefinition& definition() const { return *definition_; }
+  bool ready() const { return stage_.load(std::memory_order_acquire) == Stage::ready; }
+  storage::Sequence checkpoint() const { return checkpoint_.load(std::memory_order_acquire); }
+  std::uint64_t purge_count() const { return purge_count_.load(std::memory_order_acquire); }
+
+  Expected<storage::ReadTransaction> read() { return environment_.read(); }
+  storage::Tree entries() const { return environment_.tree(0); }
+  /// Number of entries. One short transaction.
+  Expected<std::uint64_t> size();
+
+  /// The newest state of a document, as found in the feed.
+  struct Change {
+    storage::Sequence sequence = 0;
+    std::string id;
+    bool present = false;  ///< has an entry: live, and matched by the filter
+    std::string key;       ///< entry key: field keys and id
+    std::string value;
+  };
+  /// Applies what the feed says up to `checkpoint`, in one transaction. Changes at or below the checkpoint are skipped.
+  Expected<void> apply(std::span<const Change> changes, storage::Sequence checkpoint);
+
+  /// Purged documents leave no trace in the feed. When the database's purge count has changed, the ids in the index are
+  /// gone through, a bounded number per call: `is_gone` says which of them have no live document any more. True once the
+  /// end was reached: `purge_count` is then what was seen before the first of the calls.
+  Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
+                               FunctionRef<Expected<bool>(std::string_view id)> is_gone);
+
+  // For building (global_index_builder.h).
+  Expected<void> begin_build();
+  Expected<void> write(std::size_t expected_bytes, FunctionRef<Expected<void>(storage::WriteTransaction&)> body) {
+    return environment_.write(expected_bytes, body);
+  }
+  storage::Tree by_document() const { return environment_.tree(1); }
+  Expected<void> end_build(storage::Sequence checkpoint, std::uint64_t purge_count);
+  const std::filesystem::path& folder() const { return options_.folder; }
+
+  /// Removes the files. Nobody may read any more.
+  void remove_files();
+
+ private:
+  Expected<void> put_state(storage::WriteTransaction& transaction, Stage stage, storage::Sequence checkpoint,
+                           std::uint64_t purge_count) const;
+  Expected<bool> has_effect(const Change& change, const storage::ReadTransaction& transaction) const;
+  Expected<void> put(storage::WriteTransaction& transaction, const Change& change) const;
+
+  IndexDefinitionPtr definition_;
+  Options options_;
+  storage::Environment environment_;
+  std::atomic<Stage> stage_{Stage::building};
+  std::atomic<storage::Sequence> checkpoint_{0};
+  std::atomic<std::uint64_t> purge_count_{0};
+  storage::Sequence stored_checkpoint_ = 0;  ///< on disk; the one above may be ahead when there was nothing to write
+  std::optional<std::pair<std::uint64_t, std::string>> purge_scan_;  ///< count seen at its start; last id looked at
+};
+
+/// Writes rows in rising key order into a tree that holds no greater keys: fast, and leaves full pages.
+Expected<void> append_sorted(storage::WriteTransaction& transaction, storage::Tree tree, std::string_view key,
+                             std::string_view value);
+
+}  // namespace octavo::query

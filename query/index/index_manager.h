@@ -1,0 +1,128 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "partitioning/change_notifier.h"
+#include "partitioning/engine.h"
+#include "query/index/active_tasks.h"
+#include "query/index/background_jobs.h"
+#include "query/index/global_index.h"
+#include "query/index/global_index_builder.h"
+#include "query/index/index_definition.h"
+#include "query/index/local_indexes.h"
+
+namespace octavo::query {
+
+/// An index as queries see it. A value; holding it keeps a global index's files open.
+struct IndexView {
+  IndexDefinitionPtr definition;
+  std::shared_ptr<GlobalIndex> global;    ///< set for a global index
+  /// For a local index, by physical partition: the number of its entries; 0 while it does not exist there yet.
+  std::vector<std::uint32_t> numbers;
+  std::vector<bool> local_ready;
+
+  bool is_local() const { return definition->partitioned; }
+  /// Complete: for a local index in the physical partition `place`.
+  bool ready(std::size_t place) const { return global ? global->ready() : place < local_ready.size() && local_ready[place]; }
+};
+
+/// All indexes of a database at one moment, in order of design document and name.
+struct IndexCatalog {
+  std::uint64_t generation = 0;   ///< of this run of the server; another one for each change
+  std::vector<IndexView> indexes;
+
+  const IndexView* find(std::string_view identity) const;
+};
+
+/// The indexes of one open database: reads their definitions from the design documents, creates, builds, updates and
+/// drops them in the background. One per database, made by the engine through factory().
+///
+/// Local indexes change with their documents (local_indexes.h). Global ones follow the feed: a job on the worker pool
+/// reads a batch of changes, parses each document once for all indexes, and applies the batch to each with its
+/// checkpoint. While nobody waits the job is delayed a little, so that many small commits make one batch.
+///
+/// Thread-safe. Definitions are read at the first use, so an idle database costs nothing.
+class IndexManager : public partitioning::DatabaseExtension {
+ public:
+  IndexManager(partitioning::Database& database, ActiveTasks* tasks);
+  ~IndexManager() override;
+
+  /// For Engine::open. `tasks` may be null; it outlives the engine.
+  static partitioning::ExtensionFactory factory(ActiveTasks* tasks);
+  /// The manager of an open database; nullptr when the engine was opened without this factory.
+  static IndexManager* of(partitioning::Database& database);
+
+  void design_documents_changed() override;
+  void committed() override;
+  void shut_down() override;
+
+  /// The indexes now. Reads the design documents when they changed since the last call (some microseconds each),
+  /// otherwise takes no lock. A design document whose write was acknowledged is in it.
+  Expected<std::shared_ptr<const IndexCatalog>> catalog();
+
+  /// Until `index` has all changes up to `sequence` and knows of all purges so far. Errors: what stopped the index from
+  /// being updated (disk_full, …), not_found when the database goes, timeout at the deadline.
+  Task<Expected<void>> wait_until_current(std::shared_ptr<GlobalIndex> index, storage::Sequence sequence,
+                                          std::chrono::steady_clock::time_point deadline);
+  /// Until the index `identity` is built (in the physical partition `place`, for a local one); the catalog in which it
+  /// is. nullopt at the deadline, or when it is gone.
+  Task<Expected<std::shared_ptr<const IndexCatalog>>> wait_until_ready(std::string identity, std::size_t place,
+                                                                       std::chrono::steady_clock::time_point deadline);
+
+ private:
+  Expected<void> load();
+  Expected<std::vector<IndexDefinitionPtr>> read_definitions();
+  Expected<void> open_globals(const std::vector<IndexDefinitionPtr>& definitions);
+  void remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions);
+  void remove_retired();
+  void publish();
+
+  void wake(bool now);
+  void follow();
+  Expected<bool> follow_batch();
+  Expected<bool> catch_up_with_purges(GlobalIndex& index, std::uint64_t purge_count);
+  Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const;
+  void build();
+  void fail_waiters(const Error& error);
+
+  partitioning::Database& database_;
+  ActiveTasks* const tasks_;
+  const storage::Sequence opened_at_;   ///< last sequence of the database when it was opened
+  std::vector<std::shared_ptr<LocalIndexes>> locals_;
+
+  std::atomic<bool> dirty_{true};       ///< the design documents must be read (again)
+  std::mutex load_mutex_;               ///< one load at a time; guards loaded_
+  bool loaded_ = false;
+
+  mutable std::mutex mutex_;            ///< guards all below up to the atomics
+  std::vector<std::shared_ptr<GlobalIndex>> globals_;
+  std::vector<std::shared_ptr<GlobalIndex>> retired_;   ///< no longer defined; queries may still read them
+  std::vector<IndexDefinitionPtr> published_definitions_;
+  bool building_ = false;
+  std::optional<Error> failure_;        ///< of the last attempt to follow
+  std::uint64_t failures_ = 0;
+  bool shut_down_ = false;
+
+  std::atomic<std::shared_ptr<const IndexCatalog>> catalog_;
+  std::atomic<bool> has_globals_{false};
+  std::atomic<bool> wake_planned_{false};
+  std::atomic<bool> following_{false};
+  std::atomic<bool> follow_again_{false};
+  std::atomic<int> waiters_{0};
+  std::unique_ptr<GlobalIndexBuilder> builder_;   ///< the build job's alone
+  DocumentParser parser_;                         ///< the follow job's alone
+  ActiveTasks::Handle follow_task_;               ///< the follow job's alone
+  storage::Sequence follow_task_from_ = 0;
+  partitioning::ChangeNotifier progress_;
+  BackgroundJobs jobs_;                           ///< last: ends before all that its jobs use
+};
+
+}  // namespace octavo::query

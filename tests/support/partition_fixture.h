@@ -1,0 +1,77 @@
+#pragma once
+
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/physical_partition.h"
+#include "support/temporary_folder.h"
+
+namespace octavo::tests {
+
+/// A physical partition on its own, with blocking calls.
+class PartitionFixture {
+ public:
+  explicit PartitionFixture(storage::PhysicalPartition::Options options = {}) {
+    options.folder = folder_.path() / "partition";
+    options.durability = config::Durability::ephemeral;
+    options_ = options;
+    open(0);
+    if (!partition_->create()) throw std::runtime_error("cannot create the partition");
+  }
+
+  void open(storage::Sequence last) {
+    partition_ = std::make_shared<storage::PhysicalPartition>(options_, writers_);
+    sequences_ = std::make_shared<storage::SequenceAllocator>(1, last);
+    partition_->attach(sequences_, [this](bool) { ++commits_; });
+  }
+
+  std::vector<Expected<storage::WrittenDocument>> write(std::vector<storage::DocumentWrite> writes, bool atomic = false) {
+    for (auto& write : writes) {
+      const std::size_t colon = write.id.find(':');
+      if (colon != std::string::npos) write.partition_key = std::string_view(write.id).substr(0, colon);
+    }
+    std::promise<std::vector<Expected<storage::WrittenDocument>>> done;
+    partition_->write(std::move(writes), {atomic}, [&](auto results) { done.set_value(std::move(results)); });
+    return done.get_future().get();
+  }
+
+  Expected<storage::WrittenDocument> put(std::string id, std::string body, std::optional<storage::Revision> parent = {},
+                                         bool deleted = false) {
+    return write({make(std::move(id), std::move(body), parent, deleted)}).front();
+  }
+
+  static storage::DocumentWrite make(std::string id, std::string body, std::optional<storage::Revision> parent = {},
+                                     bool deleted = false) {
+    storage::DocumentWrite write;
+    write.id = std::move(id);
+    write.body = std::move(body);
+    write.parent = parent;
+    write.deleted = deleted;
+    return write;
+  }
+
+  Expected<storage::WrittenDocument> replicate(std::string id, std::string body, std::vector<storage::Revision> history,
+                                               bool deleted = false) {
+    auto write_one = make(std::move(id), std::move(body), {}, deleted);
+    write_one.replicated = true;
+    write_one.history = std::move(history);
+    return write({std::move(write_one)}).front();
+  }
+
+  storage::PhysicalPartition& partition() { return *partition_; }
+  storage::SequenceAllocator& sequences() { return *sequences_; }
+  storage::Snapshot snapshot() { return std::move(partition_->snapshot()).value(); }
+  int commits() const { return commits_; }
+
+ private:
+  TemporaryFolder folder_;
+  storage::WriterPool writers_{2};
+  storage::PhysicalPartition::Options options_;
+  std::atomic<int> commits_{0};
+  std::shared_ptr<storage::SequenceAllocator> sequences_;
+  std::shared_ptr<storage::PhysicalPartition> partition_;
+};
+
+}  // namespace octavo::tests

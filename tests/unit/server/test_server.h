@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "api/http/handler.h"
+#include "api/http/metrics.h"
+#include "server/access_log.h"
+#include "server/http_server.h"
+
+namespace octavo::server::test {
+
+/// What the tests serve. By the first path segment:
+///   echo                 the request body
+///   show                 method, segments joined by `|`, query as name=value joined by `&`, body
+///   big/<n>              n bytes of compressible text
+///   type/<n>/<a>/<b>     n bytes as content type a/b
+///   stream/<n>/<size>    a stream of n pieces
+///   prefixed             a body "head;" and then a stream of "tail"
+///   attachment/<n>/<m>   a stream announced as n bytes, of m bytes
+///   follow               a stream of "start" that lasts until nobody listens
+///   slow/<ms>            answers after that time
+///   status/<n>           that status
+///   close                a reply that ends the connection
+///   throw, throw_stream, bad_header, own_headers, length_only
+class TestHandler final : public api::Handler {
+ public:
+  Task<api::Reply> handle(api::Request& request) override;
+  api::Reply protocol_error(int status, std::string_view reason) const override;
+
+  std::atomic<int> followers{0};
+  std::atomic<int> followers_ended{0};
+  std::atomic<int> handled{0};
+};
+
+/// Settings for tests: one I/O thread, no access log, timeouts long enough not to matter.
+config::Settings test_settings();
+
+/// A running server on a free port.
+class TestServer {
+ public:
+  explicit TestServer(config::Settings wanted = test_settings(), AccessLog* access_log = nullptr);
+  TestServer(config::Settings wanted, const ListenOptions& options, AccessLog* access_log = nullptr);
+
+  std::uint16_t port() const { return server.port(); }
+
+  TestHandler handler;
+  config::Settings settings;
+  api::HttpMetrics metrics;
+  HttpServer server;
+};
+
+/// Waits up to five seconds for `condition`.
+template <class Condition>
+bool eventually(Condition condition) {
+  for (int i = 0; i < 1000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  }
+  return false;
+}
+
+}  // namespace octavo::server::test

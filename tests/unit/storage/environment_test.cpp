@@ -1,0 +1,139 @@
+#include "storage/environment.h"
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "support/temporary_folder.h"
+
+using namespace octavo;
+using namespace octavo::storage;
+using octavo::tests::TemporaryFolder;
+
+namespace {
+
+Environment::Options options_in(const TemporaryFolder& folder, std::uint64_t map_bytes = 1 << 20) {
+  Environment::Options options;
+  options.folder = folder.path() / "environment";
+  options.trees = {"a", "b"};
+  options.durability = config::Durability::ephemeral;
+  options.map_bytes_initial = map_bytes;
+  return options;
+}
+
+Expected<void> put(Environment& environment, std::string_view key, std::string_view value) {
+  return environment.write(0, [&](WriteTransaction& transaction) { return transaction.put(environment.tree(0), key, value); });
+}
+
+std::string get(Environment& environment, std::string_view key) {
+  auto transaction = environment.read();
+  REQUIRE(transaction);
+  auto value = transaction->get(environment.tree(0), key);
+  REQUIRE(value);
+  return *value ? std::string(**value) : "(none)";
+}
+
+}  // namespace
+
+TEST_CASE("what is written is read back, also after closing and opening") {
+  TemporaryFolder folder;
+  Environment environment(options_in(folder));
+  REQUIRE(environment.create());
+  REQUIRE(put(environment, "k", "v"));
+  REQUIRE(environment.close_if_idle());
+  CHECK_FALSE(environment.is_open());
+  CHECK(get(environment, "k") == "v");
+}
+
+TEST_CASE("an error from the body leaves nothing behind") {
+  TemporaryFolder folder;
+  Environment environment(options_in(folder));
+  REQUIRE(environment.create());
+  const auto result = environment.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY_VOID(transaction.put(environment.tree(0), "k", "v"));
+    return fail(ErrorCode::conflict, "no");
+  });
+  REQUIRE_FALSE(result);
+  CHECK(result.error().code == ErrorCode::conflict);
+  CHECK(get(environment, "k") == "(none)");
+}
+
+TEST_CASE("the map grows online, far beyond its first size, without an error for anyone") {
+  TemporaryFolder folder;
+  Environment environment(options_in(folder, 1 << 16));
+  REQUIRE(environment.create());
+  std::atomic<bool> stop{false};
+  std::atomic<int> failures{0};
+  std::thread reader([&] {
+    while (!stop) {
+      auto transaction = environment.read();
+      if (!transaction || !transaction->get(environment.tree(0), "00000")) ++failures;
+    }
+  });
+  const std::string value(4000, 'x');
+  for (int i = 0; i < 2000; ++i) {
+    const std::string key = std::to_string(100000 + i);
+    REQUIRE(put(environment, key, value));
+  }
+  stop = true;
+  reader.join();
+  CHECK(failures == 0);
+  CHECK(get(environment, "101999") == value);
+  CHECK(environment.sizes()->file_bytes > 8'000'000);
+}
+
+TEST_CASE("an environment with a reader inside is not closed") {
+  TemporaryFolder folder;
+  Environment environment(options_in(folder));
+  REQUIRE(environment.create());
+  auto transaction = environment.read();
+  REQUIRE(transaction);
+  CHECK_FALSE(environment.close_if_idle());
+  CHECK(environment.is_open());
+}
+
+TEST_CASE("a snapshot does not see later writes") {
+  TemporaryFolder folder;
+  Environment environment(options_in(folder));
+  REQUIRE(environment.create());
+  REQUIRE(put(environment, "k", "old"));
+  auto snapshot = environment.read();
+  std::thread writer([&] { (void)put(environment, "k", "new"); });
+  writer.join();
+  CHECK(**snapshot->get(environment.tree(0), "k") == "old");
+  CHECK(get(environment, "k") == "new");
+}
+
+TEST_CASE("a file that is no environment is refused with its name") {
+  TemporaryFolder folder;
+  auto options = options_in(folder);
+  std::filesystem::create_directories(options.folder);
+  std::ofstream(options.folder / "data.mdb") << std::string(100000, 'z');
+  Environment environment(options);
+  const auto opened = environment.open();
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().code == ErrorCode::corrupted);
+  CHECK(opened.error().reason.find(options.folder.string()) != std::string::npos);
+}
+
+TEST_CASE("more threads than reader slots read at once") {
+  TemporaryFolder folder;
+  Environment environment(options_in(folder));
+  REQUIRE(environment.create());
+  REQUIRE(put(environment, "k", "v"));
+  std::atomic<int> good{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 80; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        auto one = environment.read();
+        auto two = environment.read();
+        if (one && two && **two->get(environment.tree(0), "k") == "v") ++good;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(good == 80 * 50);
+}

@@ -1,0 +1,98 @@
+#include "storage/long_key_tree.h"
+
+#include <map>
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "support/temporary_folder.h"
+
+using namespace octavo;
+using namespace octavo::storage;
+using octavo::tests::TemporaryFolder;
+
+namespace {
+
+Environment::Options options_in(const TemporaryFolder& folder) {
+  Environment::Options options;
+  options.folder = folder.path() / "environment";
+  options.trees = {"tree"};
+  options.durability = config::Durability::ephemeral;
+  return options;
+}
+
+/// Keys of all lengths around the limit, many with a common 480-byte prefix.
+std::string random_key(std::mt19937& random) {
+  std::string key;
+  if (random() % 2) key.resize(480, 'p');
+  const std::size_t length = random() % 2 ? random() % 4 : random() % 1200;
+  for (std::size_t i = 0; i < length; ++i) key.push_back(static_cast<char>("ab\0\xFF"[random() % 4]));
+  if (key.empty()) key.push_back('x');
+  return key;
+}
+
+}  // namespace
+
+TEST_CASE("keys of any length sort, are found, stepped over and erased as in a std::map") {
+  TemporaryFolder folder;
+  Environment environment(options_in(folder));
+  REQUIRE(environment.create());
+  const Tree tree = environment.tree(0);
+  std::mt19937 random(7);
+  std::map<std::string, std::string> model;
+  for (int round = 0; round < 20; ++round) {
+    REQUIRE(environment.write(1 << 20, [&](WriteTransaction& transaction) -> Expected<void> {
+      for (int i = 0; i < 60; ++i) {
+        const std::string key = random_key(random);
+        if (random() % 4 == 0 && !model.empty()) {
+          const auto victim = model.lower_bound(key) == model.end() ? model.begin() : model.lower_bound(key);
+          OCTAVO_TRY(const bool there, long_key::erase(transaction, tree, victim->first));
+          CHECK(there);
+          model.erase(victim);
+        } else {
+          const std::string value = std::to_string(random());
+          OCTAVO_TRY_VOID(long_key::put(transaction, tree, key, value));
+          model[key] = value;
+        }
+      }
+      return {};
+    }));
+
+    auto transaction = environment.read();
+    REQUIRE(transaction);
+    LongKeyCursor forward(*transaction, tree);
+    auto row = forward.seek("");
+    for (const auto& [key, value] : model) {
+      REQUIRE(row);
+      REQUIRE(row->key == key);
+      REQUIRE(row->value == value);
+      row = forward.next();
+    }
+    REQUIRE_FALSE(row);
+
+    LongKeyCursor backward(*transaction, tree);
+    row = backward.last();
+    for (auto entry = model.rbegin(); entry != model.rend(); ++entry) {
+      REQUIRE(row);
+      REQUIRE(row->key == entry->first);
+      row = backward.previous();
+    }
+    REQUIRE_FALSE(row);
+
+    for (int i = 0; i < 40; ++i) {
+      const std::string probe = random_key(random);
+      LongKeyCursor cursor(*transaction, tree);
+      const auto at_least = model.lower_bound(probe);
+      const auto found = cursor.seek(probe);
+      REQUIRE(found.has_value() == (at_least != model.end()));
+      if (found) REQUIRE(found->key == at_least->first);
+      const auto after = model.upper_bound(probe);
+      const auto found_back = cursor.seek_back(probe);
+      REQUIRE(found_back.has_value() == (after != model.begin()));
+      if (found_back) REQUIRE(found_back->key == std::prev(after)->first);
+      const auto got = long_key::get(*transaction, tree, probe);
+      REQUIRE(got);
+      REQUIRE(got->has_value() == model.contains(probe));
+    }
+  }
+}

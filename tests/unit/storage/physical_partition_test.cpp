@@ -1,0 +1,320 @@
+#include "storage/physical_partition.h"
+
+#include <map>
+#include <random>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "support/partition_fixture.h"
+
+using namespace octavo;
+using namespace octavo::storage;
+using octavo::tests::PartitionFixture;
+
+namespace {
+
+Revision rev(std::uint64_t generation, std::string_view hash) { return {generation, *RevisionHash::from_text(hash)}; }
+
+std::vector<std::string> feed_ids(PartitionFixture& fixture, std::string_view partition_key = {}) {
+  std::vector<std::string> ids;
+  const Snapshot snapshot = fixture.snapshot();
+  auto cursor = snapshot.feed_of(partition_key);
+  for (auto row = cursor.seek(1); row; row = cursor.next()) ids.emplace_back(row->id);
+  return ids;
+}
+
+std::string body_of(PartitionFixture& fixture, std::string_view id) {
+  const Snapshot snapshot = fixture.snapshot();
+  const auto document = snapshot.find(id);
+  REQUIRE(document);
+  if (!*document) return "(none)";
+  return (*document)->deleted ? "(deleted)" : std::string((*document)->body);
+}
+
+}  // namespace
+
+TEST_CASE("a document is read back as it was written, with its sequence and revision") {
+  PartitionFixture fixture;
+  const auto written = fixture.put("a", R"({"n":12345678901234567890})");
+  REQUIRE(written);
+  const Snapshot snapshot = fixture.snapshot();
+  const auto document = *snapshot.find("a");
+  REQUIRE(document);
+  CHECK(document->body == R"({"n":12345678901234567890})");
+  CHECK(document->revision == written->revision);
+  CHECK(document->sequence == 1);
+  CHECK_FALSE(document->has_history);
+  CHECK(document->modified_s > 1'600'000'000);
+}
+
+TEST_CASE("an edit without the current revision is a conflict and changes nothing") {
+  PartitionFixture fixture;
+  const auto first = fixture.put("a", R"({"v":1})");
+  CHECK(fixture.put("a", R"({"v":2})").error().code == ErrorCode::conflict);
+  CHECK(fixture.put("a", R"({"v":2})", rev(1, "other")).error().code == ErrorCode::conflict);
+  const auto second = fixture.put("a", R"({"v":2})", first->revision);
+  REQUIRE(second);
+  CHECK(fixture.put("a", R"({"v":3})", first->revision).error().code == ErrorCode::conflict);
+  CHECK(body_of(fixture, "a") == R"({"v":2})");
+  CHECK(feed_ids(fixture) == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("a revision for a document that does not exist is a conflict") {
+  PartitionFixture fixture;
+  CHECK(fixture.put("a", "{}", rev(1, "abc")).error().code == ErrorCode::conflict);
+  CHECK(body_of(fixture, "a") == "(none)");
+}
+
+TEST_CASE("a deleted document can be written again without a revision") {
+  PartitionFixture fixture;
+  const auto first = fixture.put("a", R"({"v":1})");
+  REQUIRE(fixture.put("a", "{}", first->revision, true));
+  CHECK(body_of(fixture, "a") == "(deleted)");
+  const auto again = fixture.put("a", R"({"v":3})");
+  REQUIRE(again);
+  CHECK(again->revision.generation == 3);
+  CHECK(body_of(fixture, "a") == R"({"v":3})");
+}
+
+TEST_CASE("one document's failure does not fail its neighbours in a request") {
+  PartitionFixture fixture;
+  fixture.put("b", "{}");
+  const auto results = fixture.write({PartitionFixture::make("a", "{}"), PartitionFixture::make("b", "{}"),
+                                      PartitionFixture::make("c", "{}")});
+  CHECK(results[0]);
+  CHECK(results[1].error().code == ErrorCode::conflict);
+  CHECK(results[2]);
+}
+
+TEST_CASE("an atomic request with one failed precondition writes nothing and names it") {
+  PartitionFixture fixture;
+  fixture.put("p:b", "{}");
+  const auto results = fixture.write({PartitionFixture::make("p:a", "{}"), PartitionFixture::make("p:b", "{}")}, true);
+  CHECK(results[0].error().code == ErrorCode::precondition_failed);
+  CHECK(results[1].error().code == ErrorCode::conflict);
+  CHECK(body_of(fixture, "p:a") == "(none)");
+  CHECK(fixture.snapshot().statistics()->document_count == 1);
+}
+
+TEST_CASE("an atomic request with good preconditions writes all") {
+  PartitionFixture fixture;
+  const auto b = fixture.put("p:b", "{}");
+  const auto results = fixture.write(
+      {PartitionFixture::make("p:a", "{}"), PartitionFixture::make("p:b", "{}", b->revision, true)}, true);
+  REQUIRE(results[0]);
+  REQUIRE(results[1]);
+  CHECK(body_of(fixture, "p:b") == "(deleted)");
+}
+
+TEST_CASE("replicated edits make conflicts, and every leaf keeps its body") {
+  PartitionFixture fixture;
+  REQUIRE(fixture.replicate("a", R"({"v":"a"})", {rev(2, "aaa"), rev(1, "x")}));
+  REQUIRE(fixture.replicate("a", R"({"v":"b"})", {rev(2, "bbb"), rev(1, "x")}));
+  REQUIRE(fixture.replicate("a", R"({"v":"0"})", {rev(2, "000"), rev(1, "x")}));
+  {
+    const Snapshot snapshot = fixture.snapshot();
+    const auto document = *snapshot.find("a");
+    CHECK(document->revision == rev(2, "bbb"));
+    CHECK(document->has_conflicts);
+    CHECK(**snapshot.leaf_body(*document, rev(2, "aaa")) == R"({"v":"a"})");
+    CHECK(**snapshot.leaf_body(*document, rev(2, "000")) == R"({"v":"0"})");
+    CHECK(**snapshot.leaf_body(*document, rev(2, "bbb")) == R"({"v":"b"})");
+    CHECK_FALSE(*snapshot.leaf_body(*document, rev(1, "x")));
+    CHECK(snapshot.revision_tree(*document)->leaves().size() == 3);
+  }
+  SECTION("deleting the winner promotes the next leaf") {
+    REQUIRE(fixture.put("a", "{}", rev(2, "bbb"), true));
+    CHECK(body_of(fixture, "a") == R"({"v":"a"})");
+    const Snapshot snapshot = fixture.snapshot();
+    CHECK(snapshot.statistics()->document_count == 1);
+    CHECK(snapshot.statistics()->deleted_count == 0);
+  }
+  SECTION("extending a loser keeps the winner's body until it overtakes") {
+    REQUIRE(fixture.put("a", R"({"v":"a3"})", rev(2, "aaa")));
+    CHECK(body_of(fixture, "a") == R"({"v":"a3"})");
+    const Snapshot snapshot = fixture.snapshot();
+    const auto document = *snapshot.find("a");
+    CHECK(**snapshot.leaf_body(*document, rev(2, "bbb")) == R"({"v":"b"})");
+    CHECK_FALSE(*snapshot.leaf_body(*document, rev(2, "aaa")));
+  }
+  SECTION("a replicated revision that is known changes nothing") {
+    const auto known = fixture.replicate("a", R"({"v":"?"})", {rev(2, "aaa"), rev(1, "x")});
+    REQUIRE(known);
+    CHECK(known->sequence == 0);
+    CHECK(feed_ids(fixture) == std::vector<std::string>{"a"});
+  }
+}
+
+TEST_CASE("the feed holds each document once, at its newest change") {
+  PartitionFixture fixture;
+  const auto a = fixture.put("a", "{}");
+  fixture.put("b", "{}");
+  fixture.put("c", "{}");
+  fixture.put("a", R"({"v":2})", a->revision);
+  CHECK(feed_ids(fixture) == std::vector<std::string>{"b", "c", "a"});
+  CHECK(fixture.sequences().watermark() == 4);
+}
+
+TEST_CASE("the feed of a logical partition holds its documents only") {
+  PartitionFixture fixture;
+  fixture.put("x:1", "{}");
+  fixture.put("y:1", "{}");
+  fixture.put("x:2", "{}");
+  fixture.put("xx:1", "{}");
+  CHECK(feed_ids(fixture, "x") == std::vector<std::string>{"x:1", "x:2"});
+  CHECK(feed_ids(fixture, "nobody").empty());
+}
+
+TEST_CASE("counters follow writes, deletions and purges, also per logical partition") {
+  PartitionFixture fixture;
+  const auto one = fixture.put("x:1", R"({"a":1})");
+  fixture.put("x:2", "{}");
+  fixture.put("y:1", "{}");
+  fixture.put("x:1", "{}", one->revision, true);
+  const auto all = fixture.snapshot().statistics();
+  CHECK(all->document_count == 2);
+  CHECK(all->deleted_count == 1);
+  const auto x = fixture.snapshot().statistics_of("x");
+  CHECK(x->document_count == 1);
+  CHECK(x->deleted_count == 1);
+  CHECK(x->external_bytes == 2 * (3 + 2));
+  CHECK(fixture.snapshot().statistics_of("nobody")->document_count == 0);
+}
+
+TEST_CASE("a purged document leaves no trace") {
+  PartitionFixture fixture;
+  const auto one = fixture.put("x:1", "{}");
+  std::promise<std::vector<std::vector<Revision>>> done;
+  std::vector<PurgeRequest> requests{{"x:1", "x", {one->revision, rev(7, "never")}}};
+  fixture.partition().purge(std::move(requests), [&](auto purged) { done.set_value(*purged); });
+  const auto purged = done.get_future().get();
+  REQUIRE(purged.size() == 1);
+  CHECK(purged[0] == std::vector{one->revision});
+  CHECK(body_of(fixture, "x:1") == "(none)");
+  CHECK(feed_ids(fixture).empty());
+  CHECK(feed_ids(fixture, "x").empty());
+  CHECK(fixture.snapshot().statistics()->document_count == 0);
+  CHECK(*fixture.snapshot().purge_count() == 1);
+}
+
+TEST_CASE("purging the winner of a conflict promotes the other leaf") {
+  PartitionFixture fixture;
+  REQUIRE(fixture.replicate("a", R"({"v":"a"})", {rev(1, "aaa")}));
+  REQUIRE(fixture.replicate("a", R"({"v":"b"})", {rev(1, "bbb")}));
+  std::promise<void> done;
+  std::vector<PurgeRequest> requests{{"a", {}, {rev(1, "bbb")}}};
+  fixture.partition().purge(std::move(requests), [&](auto) { done.set_value(); });
+  done.get_future().get();
+  CHECK(body_of(fixture, "a") == R"({"v":"a"})");
+  CHECK_FALSE((*fixture.snapshot().find("a"))->has_conflicts);
+}
+
+TEST_CASE("a full logical partition refuses growth but not deletions") {
+  PhysicalPartition::Options options;
+  options.logical_partition_bytes_max = 100;
+  PartitionFixture fixture(options);
+  const auto one = fixture.put("x:1", R"({"t":")" + std::string(80, 'x') + "\"}");
+  REQUIRE(one);
+  CHECK(fixture.put("x:2", R"({"t":")" + std::string(40, 'x') + "\"}").error().code == ErrorCode::partition_full);
+  CHECK(fixture.put("y:1", R"({"t":")" + std::string(40, 'x') + "\"}"));
+  CHECK(fixture.put("x:1", "{}", one->revision, true));
+}
+
+TEST_CASE("the number of kept revisions follows revs_limit") {
+  PartitionFixture fixture;
+  fixture.partition().set_revs_limit(3);
+  std::optional<Revision> parent;
+  for (int i = 0; i < 10; ++i) parent = fixture.put("a", "{\"v\":" + std::to_string(i) + "}", parent)->revision;
+  const Snapshot snapshot = fixture.snapshot();
+  CHECK(snapshot.revision_tree(**snapshot.find("a"))->history(*parent).size() == 3);
+}
+
+TEST_CASE("ids of 7,168 bytes are stored, found and walked in order") {
+  PartitionFixture fixture;
+  const std::string base(7167, 'k');
+  for (const char last : {'c', 'a', 'b'}) REQUIRE(fixture.put(base + last, "{}"));
+  const Snapshot snapshot = fixture.snapshot();
+  auto cursor = snapshot.documents();
+  std::string order;
+  for (auto document = cursor.seek(""); document; document = cursor.next()) order.push_back(document->id.back());
+  CHECK(order == "abc");
+  CHECK(*snapshot.find(base + "b"));
+  CHECK(feed_ids(fixture).size() == 3);
+}
+
+TEST_CASE("local documents count their edits and stay out of the feed") {
+  PartitionFixture fixture;
+  const auto write = [&](LocalDocumentWrite local) {
+    std::promise<Expected<std::uint64_t>> done;
+    fixture.partition().write_local(std::move(local), [&](auto result) { done.set_value(result); });
+    return done.get_future().get();
+  };
+  CHECK(*write({"_local/x", false, {}, R"({"a":1})"}) == 1);
+  CHECK(*write({"_local/x", false, 1, R"({"a":2})"}) == 2);
+  CHECK(write({"_local/x", false, 1, R"({"a":3})"}).error().code == ErrorCode::conflict);
+  CHECK((*fixture.snapshot().find_local("_local/x"))->body == R"({"a":2})");
+  CHECK(write({"_local/x", true, {}, ""}));
+  CHECK_FALSE(*fixture.snapshot().find_local("_local/x"));
+  CHECK(write({"_local/x", true, {}, ""}).error().code == ErrorCode::not_found);
+  CHECK(feed_ids(fixture).empty());
+}
+
+TEST_CASE("writes of many threads are grouped: far fewer commits than writes") {
+  PartitionFixture fixture;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        if (!fixture.put("d" + std::to_string(t) + "-" + std::to_string(i), "{}")) std::abort();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(fixture.snapshot().statistics()->document_count == 800);
+  CHECK(fixture.commits() < 800);
+  CHECK(feed_ids(fixture).size() == 800);
+}
+
+TEST_CASE("writes after the database was given up fail, they do not hang") {
+  PartitionFixture fixture;
+  fixture.partition().retire();
+  CHECK(fixture.put("a", "{}").error().code == ErrorCode::not_found);
+}
+
+TEST_CASE("random edits agree with a model of winners, after reopening too") {
+  PartitionFixture fixture;
+  std::mt19937 random(5);
+  struct Known {
+    Revision revision;
+    std::string body;
+    bool deleted;
+  };
+  std::map<std::string, Known> model;
+  for (int step = 0; step < 2000; ++step) {
+    const std::string id = "p" + std::to_string(random() % 5) + ":" + std::to_string(random() % 40);
+    const std::string body = "{\"v\":" + std::to_string(step) + "}";
+    const bool deleted = random() % 4 == 0;
+    const auto known = model.find(id);
+    const bool live = known != model.end() && !known->second.deleted;
+    std::optional<Revision> parent;
+    if (live && random() % 8) parent = known->second.revision;
+    const auto written = fixture.put(id, deleted ? "{}" : body, parent, deleted);
+    REQUIRE(written.has_value() == (!live || parent.has_value()));
+    if (written) model[id] = {written->revision, body, deleted};
+  }
+  fixture.partition().environment().close_if_idle();
+  const Snapshot snapshot = fixture.snapshot();
+  std::uint64_t live = 0;
+  for (const auto& [id, known] : model) {
+    const auto document = *snapshot.find(id);
+    REQUIRE(document);
+    REQUIRE(document->revision == known.revision);
+    REQUIRE(document->deleted == known.deleted);
+    if (!known.deleted) REQUIRE(document->body == known.body);
+    live += !known.deleted;
+  }
+  CHECK(snapshot.statistics()->document_count == live);
+  CHECK(snapshot.statistics()->deleted_count == model.size() - live);
+  CHECK(feed_ids(fixture).size() == model.size());
+}

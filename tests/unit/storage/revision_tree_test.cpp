@@ -1,0 +1,158 @@
+#include "storage/revision_tree.h"
+
+#include <map>
+#include <random>
+#include <set>
+
+#include <catch2/catch.hpp>
+
+using namespace octavo;
+using namespace octavo::storage;
+
+namespace {
+
+Revision rev(std::uint64_t generation, std::string_view hash) { return {generation, *RevisionHash::from_text(hash)}; }
+
+/// A ten-line model: the set of edits, each with its parent's name.
+struct Model {
+  struct Edit {
+    std::string parent;
+    bool deleted;
+  };
+  std::map<std::string, Edit> edits;
+
+  bool leaf(const std::string& name) const {
+    for (const auto& [other, edit] : edits) {
+      if (edit.parent == name) return false;
+    }
+    return true;
+  }
+  std::set<std::string> leaves() const {
+    std::set<std::string> found;
+    for (const auto& [name, edit] : edits) {
+      if (leaf(name)) found.insert(name);
+    }
+    return found;
+  }
+};
+
+std::set<std::string> leaf_names(const RevisionTree& tree) {
+  std::set<std::string> names;
+  for (const auto* leaf : tree.leaves()) names.insert(leaf->revision.to_string());
+  return names;
+}
+
+RevisionTree reload(const RevisionTree& tree) {
+  std::string bytes;
+  tree.encode(bytes);
+  auto decoded = RevisionTree::decode(bytes);
+  REQUIRE(decoded);
+  return *decoded;
+}
+
+}  // namespace
+
+TEST_CASE("the winner is live before deleted, then the highest generation, then the highest hash") {
+  RevisionTree tree(rev(1, "a"), false);
+  tree.extend(rev(1, "a"), rev(2, "b"), false);
+  tree.merge(std::vector{rev(2, "c"), rev(1, "a")}, false);
+  CHECK(tree.winner()->revision == rev(2, "c"));
+  tree.extend(rev(2, "b"), rev(3, "b"), false);
+  CHECK(tree.winner()->revision == rev(3, "b"));
+  tree.extend(rev(3, "b"), rev(4, "b"), true);
+  CHECK(tree.winner()->revision == rev(2, "c"));
+  CHECK(tree.live_leaf_count() == 1);
+}
+
+TEST_CASE("merging what is known changes nothing") {
+  RevisionTree tree(rev(1, "a"), false);
+  tree.extend(rev(1, "a"), rev(2, "b"), false);
+  CHECK(tree.merge(std::vector{rev(1, "a")}, false) == RevisionTree::Merge::known);
+  CHECK(tree.nodes().size() == 2);
+}
+
+TEST_CASE("a replicated path brings its whole history") {
+  RevisionTree tree;
+  CHECK(tree.merge(std::vector{rev(3, "c"), rev(2, "b"), rev(1, "a")}, false) == RevisionTree::Merge::extended);
+  CHECK(tree.history(rev(3, "c")) == std::vector{rev(3, "c"), rev(2, "b"), rev(1, "a")});
+}
+
+TEST_CASE("pruning keeps the newest generations of every branch") {
+  RevisionTree tree(rev(1, "x"), false);
+  for (std::uint64_t g = 2; g <= 50; ++g) tree.extend(rev(g - 1, "x"), rev(g, "x"), false);
+  tree.merge(std::vector{rev(3, "y"), rev(2, "x")}, false);
+  tree.prune(5);
+  CHECK(tree.history(rev(50, "x")).size() == 5);
+  CHECK(tree.history(rev(3, "y")).size() == 3);
+  CHECK(leaf_names(reload(tree)) == std::set<std::string>{"50-x", "3-y"});
+}
+
+TEST_CASE("purging a leaf removes the branch that led only to it") {
+  RevisionTree tree(rev(1, "a"), false);
+  tree.extend(rev(1, "a"), rev(2, "b"), false);
+  tree.merge(std::vector{rev(3, "d"), rev(2, "c"), rev(1, "a")}, false);
+  CHECK_FALSE(tree.purge(rev(1, "a")));
+  CHECK(tree.purge(rev(3, "d")));
+  CHECK(leaf_names(tree) == std::set<std::string>{"2-b"});
+  CHECK(tree.nodes().size() == 2);
+  CHECK(tree.purge(rev(2, "b")));
+  CHECK(tree.empty());
+}
+
+TEST_CASE("a damaged tree is refused, never read past its end") {
+  RevisionTree tree(rev(1, "a"), false);
+  for (std::uint64_t g = 2; g <= 9; ++g) tree.extend(rev(g - 1, "a"), rev(g, "a"), g % 2 == 0);
+  std::string bytes;
+  tree.encode(bytes);
+  for (std::size_t cut = 0; cut < bytes.size(); ++cut) CHECK_FALSE(RevisionTree::decode(bytes.substr(0, cut)));
+  std::mt19937 random(3);
+  for (int i = 0; i < 5000; ++i) {
+    std::string broken = bytes;
+    broken[random() % broken.size()] = static_cast<char>(random());
+    (void)RevisionTree::decode(broken);
+  }
+}
+
+TEST_CASE("random edits, merges and deletions agree with a naive model") {
+  std::mt19937 random(11);
+  for (int run = 0; run < 200; ++run) {
+    RevisionTree tree;
+    Model model;
+    for (int step = 0; step < 30; ++step) {
+      const auto leaves = model.leaves();
+      const bool deleted = random() % 5 == 0;
+      if (!leaves.empty() && random() % 2) {
+        const std::string parent_name = *std::next(leaves.begin(), static_cast<long>(random() % leaves.size()));
+        const Revision parent = *Revision::parse(parent_name);
+        const Revision child = rev(parent.generation + 1, std::to_string(step) + "e");
+        tree.extend(parent, child, deleted);
+        model.edits[child.to_string()] = {parent_name, deleted};
+      } else {
+        // A path that starts anywhere in the known history, or nowhere.
+        std::vector<Revision> path;
+        if (!model.edits.empty() && random() % 4) {
+          const auto base = std::next(model.edits.begin(), static_cast<long>(random() % model.edits.size()));
+          path = tree.history(*Revision::parse(base->first));
+        }
+        const std::uint64_t start = path.empty() ? 0 : path.front().generation;
+        std::string parent = path.empty() ? "" : path.front().to_string();
+        const int length = 1 + static_cast<int>(random() % 3);
+        for (int i = 1; i <= length; ++i) {
+          const Revision next = rev(start + static_cast<std::uint64_t>(i), std::to_string(step) + "m");
+          path.insert(path.begin(), next);
+          model.edits[next.to_string()] = {parent, i == length && deleted};
+          parent = next.to_string();
+        }
+        CHECK(tree.merge(path, deleted) != RevisionTree::Merge::known);
+      }
+      tree = reload(tree);
+      REQUIRE(leaf_names(tree) == model.leaves());
+      const auto* winner = tree.winner();
+      for (const std::string& name : model.leaves()) {
+        const bool other_live = !model.edits[name].deleted;
+        REQUIRE((!winner->deleted || !other_live));
+        if (winner->deleted != other_live) REQUIRE((*Revision::parse(name) <= winner->revision));
+      }
+    }
+  }
+}
