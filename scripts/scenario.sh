@@ -10,6 +10,7 @@
 #   --reset        delete the three databases first
 #   --keep         leave them in place at the end (default; --clean deletes them)
 #   --record DIR   also write each reply's body to DIR/<name>.json
+# shellcheck disable=SC2016  # $gte and its like are for the server, not for the shell
 set -euo pipefail
 
 url=${OCTAVO_URL:-http://127.0.0.1:5984}
@@ -20,7 +21,7 @@ while (($#)); do
     --clean) clean=1 ;;
     --keep) clean=0 ;;
     --record) record=${2:?--record needs a folder}; shift ;;
-    -h | --help) sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,/^# shellcheck/{/^# shellcheck/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     -*) echo "scenario.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
     *) url=$1 ;;
   esac
@@ -31,7 +32,7 @@ url=${url%/}
 reply=$(mktemp)
 trap 'rm -f "$reply"' EXIT
 
-if [[ -t 1 ]]; then bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' plain=$'\e[0m'; else bold= dim= red= plain=; fi
+if [[ -t 1 ]]; then bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' plain=$'\e[0m'; else bold='' dim='' red='' plain=''; fi
 pretty() { if command -v jq >/dev/null; then jq . "$reply" 2>/dev/null || cat "$reply"; else cat "$reply"; fi; }
 
 title() { printf '\n%s== %s ==%s\n' "$bold" "$*" "$plain"; }

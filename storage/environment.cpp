@@ -490,6 +490,31 @@ Expected<void> Environment::write(std::size_t expected_bytes, FunctionRef<Expect
   return fail(ErrorCode::disk_full, "The memory map cannot grow any further.");
 }
 
+Environment::PageCensus Environment::page_census(const ReadTransaction& transaction) const {
+  constexpr Tree kFreePages{0};   // LMDB's list: each value is an array of page numbers that begins with its length
+  constexpr Tree kTreeOfTrees{1};
+  PageCensus census;
+  census.meta = 2;
+  const auto add_tree = [&](Tree tree) {
+    MDB_stat statistics;
+    if (mdb_stat(transaction.handle(), tree.handle, &statistics) != 0) return;
+    census.in_trees += statistics.ms_branch_pages + statistics.ms_leaf_pages + statistics.ms_overflow_pages;
+  };
+  add_tree(kFreePages);
+  add_tree(kTreeOfTrees);
+  for (const Tree tree : trees_) add_tree(tree);
+  Cursor cursor(transaction, kFreePages);
+  for (auto row = cursor.first(); row; row = cursor.next()) {
+    std::size_t count = 0;
+    if (row->value.size() >= sizeof(count)) std::memcpy(&count, row->value.data(), sizeof(count));
+    census.free += count;
+  }
+  MDB_envinfo info;
+  mdb_env_info(mdb_txn_env(transaction.handle()), &info);
+  census.total = info.me_last_pgno + 1;
+  return census;
+}
+
 Expected<Environment::Sizes> Environment::sizes() {
   OCTAVO_TRY(const ReadTransaction transaction, read());
   MDB_env* env = mdb_txn_env(transaction.handle());
@@ -497,18 +522,11 @@ Expected<Environment::Sizes> Environment::sizes() {
   mdb_env_info(env, &info);
   MDB_stat statistics;
   mdb_env_stat(env, &statistics);
+  const PageCensus census = page_census(transaction);
   Sizes sizes;
-  sizes.file_bytes = (info.me_last_pgno + 1) * statistics.ms_psize;
+  sizes.file_bytes = census.total * statistics.ms_psize;
+  sizes.used_bytes = (census.total - std::min(census.total, census.free)) * statistics.ms_psize;
   sizes.map_bytes = info.me_mapsize;
-  // Tree 0 is LMDB's list of free pages: each value is an array of page numbers that begins with its length.
-  std::uint64_t free_pages = 0;
-  Cursor cursor(transaction, Tree{0});
-  for (auto row = cursor.first(); row; row = cursor.next()) {
-    std::size_t count = 0;
-    if (row->value.size() >= sizeof(count)) std::memcpy(&count, row->value.data(), sizeof(count));
-    free_pages += count;
-  }
-  sizes.used_bytes = sizes.file_bytes - std::min(sizes.file_bytes, free_pages * statistics.ms_psize);
   return sizes;
 }
 

@@ -157,6 +157,14 @@ class Environment {
     std::uint64_t map_bytes = 0;
   };
   Expected<Sizes> sizes();
+  /// Every page of the file is in a tree, on the list of free pages, or a meta page.
+  struct PageCensus {
+    std::uint64_t in_trees = 0;
+    std::uint64_t free = 0;
+    std::uint64_t meta = 0;
+    std::uint64_t total = 0;
+  };
+  PageCensus page_census(const ReadTransaction& transaction) const;
   const Options& options() const { return options_; }
 
  private:

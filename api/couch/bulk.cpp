@@ -7,6 +7,7 @@
 #include "api/couch/errors.h"
 #include "api/couch/partition_parameter.h"
 #include "api/couch/query_parameters.h"
+#include "api/couch/server.h"
 #include "api/couch/users_database.h"
 #include "query/json/writer.h"
 
@@ -55,7 +56,7 @@ Expected<std::vector<storage::DocumentWrite>> batch_writes(const Call& call, Bul
   writes.reserve(request.documents.size());
   std::unordered_set<std::string> seen;
   for (auto& document : request.documents) {
-    auto id = document.id ? *document.id : partition + ":" + new_document_id();
+    auto id = document.id ? *document.id : partition + ":" + new_uuid();
     OCTAVO_TRY_VOID(check_id(id, *call.database));
     if (partitioning::partition_key_of(id, true) != partition || id.starts_with('_')) {
       return fail(ErrorCode::bad_request, "Document `" + id + "` is not in partition `" + partition + "`.",

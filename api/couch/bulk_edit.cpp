@@ -2,6 +2,7 @@
 
 #include "api/couch/document_renderer.h"
 #include "api/couch/errors.h"
+#include "api/couch/server.h"
 #include "api/couch/users_database.h"
 #include "query/json/split.h"
 #include "query/json/writer.h"
@@ -72,7 +73,7 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
   for (std::size_t i = 0; i < count; ++i) {
     auto& document = request.documents[i];
     auto& result = results[i];
-    result.id = document.id ? *document.id : new_document_id();
+    result.id = document.id ? *document.id : new_uuid();
     if (auto checked = check_id(result.id, *call.database); !checked) {
       co_return std::unexpected(std::move(checked).error());
     }

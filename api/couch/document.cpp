@@ -6,6 +6,7 @@
 #include "api/couch/document_renderer.h"
 #include "api/couch/edit.h"
 #include "api/couch/query_parameters.h"
+#include "api/couch/server.h"
 #include "api/couch/users_database.h"
 #include "query/json/parsed_document.h"
 #include "query/json/writer.h"
@@ -145,7 +146,7 @@ Expected<Reply> read_revision(const Request& request, const partitioning::Databa
 class OpenRevisionsWriter {
  public:
   explicit OpenRevisionsWriter(bool multipart) {
-    if (multipart) boundary_ = new_document_id();
+    if (multipart) boundary_ = new_uuid();
     out_ = multipart ? "--" + boundary_ : "[";
   }
 
@@ -271,6 +272,14 @@ Task<Expected<Reply>> refuse_attachment(Call& call) {
   if (is_local_id(call.path("docid"))) {
     co_return fail(ErrorCode::bad_request, "_local documents do not accept attachments.");
   }
+  const auto& id = call.path("docid");
+  const auto& name = call.path("attachment");
+  if (is_design_id(id) && name.starts_with('_')) {   // `_view/…`, `_search/…`: functions of a design document
+    if (auto exists = check_document_exists(*call.database, id); !exists) {
+      co_return std::unexpected(std::move(exists).error());
+    }
+    co_return fail(ErrorCode::unsupported, "`" + name.substr(0, name.find('/')) + "` is not supported yet.");
+  }
   co_return fail(ErrorCode::unsupported, "Attachments are not supported yet.");
 }
 
@@ -279,6 +288,19 @@ Task<Expected<Reply>> refuse_bare_local(Call&) {
 }
 
 }  // namespace
+
+Expected<void> check_document_exists(const partitioning::Database& database, std::string_view id) {
+  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+  if (is_local_id(id)) {
+    OCTAVO_TRY(const auto local, snapshot.find_local(id));
+    if (!local) return fail(ErrorCode::not_found, "");
+    return {};
+  }
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document) return fail(ErrorCode::not_found, "");
+  if (document->deleted) return fail(ErrorCode::deleted, "");
+  return {};
+}
 
 std::vector<const RevisionTree::Node*> leaves_for(const RevisionTree& tree, const Revision& revision, bool latest) {
   std::vector<const RevisionTree::Node*> leaves;
@@ -304,7 +326,7 @@ void add_document_routes(RouteList& routes) {
   routes.push_back({Method::copy, kDocument, Access::database_member, copy_document});
   routes.push_back({Method::post, kDocument, Access::database_member, post_document});
   routes.push_back({Method::post, "/{db}", Access::database_member, create_document});
-  for (const auto method : {Method::get, Method::put, Method::del}) {
+  for (const auto method : {Method::get, Method::put, Method::post, Method::del}) {
     routes.push_back({method, kAttachment, Access::database_member, refuse_attachment});
   }
   for (const auto method : {Method::get, Method::put, Method::post, Method::del, Method::copy}) {

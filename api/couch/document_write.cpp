@@ -2,6 +2,7 @@
 #include "api/couch/document_handlers.h"
 #include "api/couch/edit.h"
 #include "api/couch/query_parameters.h"
+#include "api/couch/server.h"
 #include "api/couch/users_database.h"
 #include "query/json/writer.h"
 
@@ -106,7 +107,7 @@ Task<Expected<Reply>> create_document(Call& call) {
   auto document = parse_document(call.request.body, call.services.settings.document_bytes_max);
   if (!document) co_return std::unexpected(std::move(document).error());
   if (!document->id) {
-    document->id = new_document_id();
+    document->id = new_uuid();
     document->revision.reset();
   }
   const auto id = *document->id;
@@ -124,19 +125,6 @@ Task<Expected<Reply>> create_document(Call& call) {
 }
 
 namespace {
-
-Expected<void> check_exists(const partitioning::Database& database, std::string_view id) {
-  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
-  if (is_local_id(id)) {
-    OCTAVO_TRY(const auto local, snapshot.find_local(id));
-    if (!local) return fail(ErrorCode::not_found, "");
-    return {};
-  }
-  OCTAVO_TRY(const auto document, snapshot.find(id));
-  if (!document) return fail(ErrorCode::not_found, "");
-  if (document->deleted) return fail(ErrorCode::deleted, "");
-  return {};
-}
 
 // The source of a COPY: its body, copied out of the snapshot.
 Expected<std::string> source_body(const Call& call, std::string_view id) {
@@ -188,7 +176,7 @@ Expected<CopyTarget> parse_destination(const Request& request) {
 Task<Expected<Reply>> delete_document(Call& call) {
   const auto& id = call.path("docid");
   const auto& request = call.request;
-  if (auto exists = check_exists(*call.database, id); !exists) co_return std::unexpected(std::move(exists).error());
+  if (auto exists = check_document_exists(*call.database, id); !exists) co_return std::unexpected(std::move(exists).error());
   ParsedDocument document;
   document.deleted = true;
   document.body = "{}";

@@ -1,7 +1,5 @@
 #include "api/couch/edit.h"
 
-#include <openssl/rand.h>
-
 #include <array>
 #include <algorithm>
 #include <utility>
@@ -143,37 +141,6 @@ Expected<void> check_id(std::string_view id, const partitioning::Database& datab
     return fail(ErrorCode::bad_request, "Document id must be valid UTF-8", "illegal_docid");
   }
   return partitioning::check_document_id(id, database.partitioned());
-}
-
-std::string new_document_id() {
-  // CouchDB's "sequential" ids: a random prefix and a counter that takes random steps; a new prefix when it overflows.
-  constexpr std::uint32_t kCounterEnd = 0xfff000;
-  constexpr std::uint32_t kStepMask = 0xff;
-  struct Generator {
-    std::array<unsigned char, 13> prefix{};
-    std::uint32_t counter = kCounterEnd;
-  };
-  thread_local Generator generator;
-
-  std::array<unsigned char, 13 + 3> random{};
-  RAND_bytes(random.data(), static_cast<int>(random.size()));
-  const auto step = (static_cast<std::uint32_t>(random[13]) & kStepMask) + 1;
-  if (generator.counter >= kCounterEnd) {
-    std::copy_n(random.begin(), generator.prefix.size(), generator.prefix.begin());
-    generator.counter = 0;
-  }
-  generator.counter += step;
-
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string id;
-  id.reserve(32);
-  const auto append = [&](unsigned char byte) {
-    id += kHex[byte >> 4];
-    id += kHex[byte & 15];
-  };
-  for (const auto byte : generator.prefix) append(byte);
-  for (const int shift : {16, 8, 0}) append(static_cast<unsigned char>(generator.counter >> shift));
-  return id;
 }
 
 Expected<std::optional<Revision>> base_revision(const Request& request, const std::optional<Revision>& from_body) {

@@ -35,10 +35,6 @@ inline constexpr std::string_view kLocalPrefix = "_local/";
 inline bool is_design_id(std::string_view id) { return id.starts_with(kDesignPrefix); }
 inline bool is_local_id(std::string_view id) { return id.starts_with(kLocalPrefix); }
 
-/// An id for a document that came without: 32 hexadecimal digits, rising within a thread so that new documents are
-/// neighbours in the tree.
-std::string new_document_id();
-
 /// The revision an edit is based on: `_rev`, the parameter `rev` and the header `If-Match` must agree where given.
 /// Errors: bad_request.
 Expected<std::optional<storage::Revision>> base_revision(const Request& request,

@@ -23,6 +23,7 @@ constexpr std::size_t kFollowBytesMax = 8ULL << 20;
 constexpr std::size_t kPurgeDocumentsMax = 8192;
 // Commits that come within this time make one batch, unless a query waits.
 constexpr std::chrono::milliseconds kFollowDelay{20};
+constexpr std::chrono::milliseconds kRetiredDelay{500};
 // A backlog this long is worth a line in _active_tasks.
 constexpr storage::Sequence kVisibleBacklog = 20'000;
 
@@ -155,6 +156,7 @@ Expected<void> IndexManager::load() {
     publish();
     if (!loaded_) remove_stray_folders(definitions);
     loaded_ = true;
+    remove_retired();
     return {};
   };
   auto result = attempt();
@@ -221,6 +223,7 @@ void IndexManager::remove_stray_folders(const std::vector<IndexDefinitionPtr>& d
   }
 }
 
+// Again and again while queries still read one.
 void IndexManager::remove_retired() {
   std::vector<std::shared_ptr<GlobalIndex>> unused;
   const std::lock_guard lock(mutex_);
@@ -231,6 +234,7 @@ void IndexManager::remove_retired() {
     return true;
   });
   for (const auto& index : unused) index->remove_files();
+  if (!retired_.empty() && !shut_down_) jobs_.post_after(kRetiredDelay, [this] { remove_retired(); });
 }
 
 void IndexManager::publish() {
@@ -300,7 +304,6 @@ void IndexManager::follow() {
       return;
     }
     follow_task_ = {};
-    remove_retired();
   }
   following_.store(false);
   // Woken between the last look and the line above.

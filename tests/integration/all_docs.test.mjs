@@ -14,7 +14,7 @@ describe('_all_docs', () => {
     await server.delete(`/${db}/m?rev=${revs[12]}`);
     await server.put(`/${db}/_design/dd`, { language: 'query' });
   });
-  after(() => server.stop());
+  after(() => server?.stop());
   const list = async (parameters = {}) => expectStatus(await server.get(`/${db}/_all_docs${q(parameters)}`), 200);
   const letters = 'abcdefghijklnopqrstuvwxyz';
 

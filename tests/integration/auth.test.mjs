@@ -15,7 +15,7 @@ describe('administrators and sessions', () => {
   before(async () => {
     server = await Server.start({ admin: true, config });
   });
-  after(() => server.stop());
+  after(() => server?.stop());
 
   test('anybody may see the root, _up and the own session', async () => {
     for (const path of ['/', '/_up', '/_session']) expectStatus(await server.get(path, basic(false)), 200);
@@ -121,7 +121,7 @@ describe('users and the security of databases', () => {
       expectStatus(await server.put(`/_users/${doc._id}`, doc), 201);
     }
   });
-  after(() => server.stop());
+  after(() => server?.stop());
 
   test('a user document keeps no password', async () => {
     const doc = (await server.get(userPath('bob'))).body;

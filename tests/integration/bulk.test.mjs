@@ -8,7 +8,7 @@ describe('bulk calls', () => {
     server = await Server.start();
     db = await server.database();
   });
-  after(() => server.stop());
+  after(() => server?.stop());
   const bulk = (body) => server.post(`/${db}/_bulk_docs`, body);
 
   test('_bulk_docs answers a row for each document, in order', async () => {
@@ -110,7 +110,7 @@ describe('local documents', () => {
     server = await Server.start();
     db = await server.database();
   });
-  after(() => server.stop());
+  after(() => server?.stop());
 
   test('a local document is written, read, changed and deleted', async () => {
     const first = expectStatus(await server.put(`/${db}/_local/check`, { n: 1 }), 201);

@@ -15,7 +15,7 @@ describe('_changes, all at once', () => {
     await server.put(`/${db}/_design/dd`, { language: 'query' });
     rows = (await changes()).results;
   });
-  after(() => server.stop());
+  after(() => server?.stop());
   const changes = async (query = '', options) => expectStatus(await server.get(`/${db}/_changes${query}`, options), 200);
   const post = async (query, body) => expectStatus(await server.post(`/${db}/_changes${query}`, body), 200);
 
@@ -162,7 +162,7 @@ describe('_db_updates', () => {
   before(async () => {
     server = await Server.start();
   });
-  after(() => server.stop());
+  after(() => server?.stop());
 
   test('tells of databases created, changed and deleted', async () => {
     await server.put('/one');

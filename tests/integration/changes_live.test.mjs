@@ -7,7 +7,7 @@ describe('_changes, as they come', () => {
   before(async () => {
     server = await Server.start();
   });
-  after(() => server.stop());
+  after(() => server?.stop());
   const fresh = async (query) => {
     db = await server.database(query);
     return db;

@@ -22,7 +22,7 @@ describe('@ibm-cloud/cloudant', () => {
     server = await Server.start({ admin: true });
     cloudant = client(server, new BasicAuthenticator(login));
   });
-  after(() => server.stop());
+  after(() => server?.stop());
 
   test('reads the server information', async () => {
     const { result } = await cloudant.getServerInformation();

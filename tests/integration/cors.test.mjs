@@ -12,7 +12,7 @@ describe('CORS switched on', () => {
     });
     await server.put('/db');
   });
-  after(() => server.stop());
+  after(() => server?.stop());
   const from = (Origin, more = {}) => ({ headers: { Origin, ...more } });
 
   test('an allowed origin is named in the reply', async () => {

@@ -40,7 +40,7 @@ describe('couchbackup', () => {
   });
   after(async () => {
     fs.rmSync(folder, { recursive: true, force: true });
-    await server.stop();
+    await server?.stop();
   });
 
   /// All leaves of all documents, as a map from "id rev" to the document with its history.

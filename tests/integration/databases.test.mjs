@@ -11,7 +11,7 @@ describe('databases', () => {
   before(async () => {
     server = await Server.start();
   });
-  after(() => server.stop());
+  after(() => server?.stop());
 
   test('a new database is answered with its location', async () => {
     const reply = await server.put('/fresh');

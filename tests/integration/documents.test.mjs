@@ -8,7 +8,7 @@ describe('documents', () => {
     server = await Server.start();
     db = await server.database();
   });
-  after(() => server.stop());
+  after(() => server?.stop());
   const at = (path) => `/${db}/${path}`;
   const put = async (path, body) => expectStatus(await server.put(at(path), body), 201);
 

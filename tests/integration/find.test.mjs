@@ -19,7 +19,7 @@ describe('_find', () => {
     await index({ fields: ['a\\.b'] }, 'by-dotted');
     await index({ fields: ['n'], partial_filter_selector: { odd: true } }, 'odd-ones');
   });
-  after(() => server.stop());
+  after(() => server?.stop());
 
   async function index(definition, ddoc) {
     return expectStatus(await server.post(`/${db}/_index`, { index: definition, ddoc, name: ddoc }), 200);

@@ -96,7 +96,7 @@ for (const [title, definitions] of indexes) {
       }
       await server.fill(db, people);
     });
-    after(() => server.stop());
+    after(() => server?.stop());
 
     for (const [name, selector, expected] of cases) {
       test(name, async () => {
@@ -114,7 +114,7 @@ describe('selectors that are wrong', () => {
     db = await server.database();
     await server.fill(db, people);
   });
-  after(() => server.stop());
+  after(() => server?.stop());
   const find = (selector) => server.post(`/${db}/_find`, { selector });
 
   test('an unknown operator', async () => {

@@ -15,7 +15,7 @@ describe('HTTP', () => {
     db = await server.database();
     await server.fill(db, Array.from({ length: 200 }, (_, n) => ({ _id: `d${n}`, text: 'some words that repeat '.repeat(10) })));
   });
-  after(() => server.stop());
+  after(() => server?.stop());
 
   test('a connection serves many requests', async () => {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
@@ -200,7 +200,7 @@ request_body_bytes_max = 100000
 ` });
     await server.put('/db');
   });
-  after(() => server.stop());
+  after(() => server?.stop());
 
   const untilClosed = (first, { every } = {}) => new Promise((resolve) => {
     const begin = Date.now();

@@ -7,7 +7,7 @@ describe('_index', () => {
   before(async () => {
     server = await Server.start();
   });
-  after(() => server.stop());
+  after(() => server?.stop());
   const fresh = async (query) => {
     db = await server.database(query);
   };

@@ -36,7 +36,7 @@ pbkdf2_iterations = 1000
 `,
     });
   });
-  after(() => server.stop());
+  after(() => server?.stop());
   const session = (token) => server.get('/_session', { auth: false, headers: { Authorization: `Bearer ${token}` } });
   const claims = (more = {}) => ({ sub: 'jane', exp: inSeconds(600), ...more });
 

@@ -11,7 +11,7 @@ describe('nano', () => {
     await couch.db.create('alice');
     db = couch.use('alice');
   });
-  after(() => server.stop());
+  after(() => server?.stop());
 
   const failure = (promise) => promise.then(() => assert.fail('it should have failed'), (error) => error);
 

@@ -13,7 +13,7 @@ describe('partitioned databases', () => {
     }
     await server.fill(db, docs);
   });
-  after(() => server.stop());
+  after(() => server?.stop());
 
   test('an id must name its partition', async () => {
     const wanted = 'Doc id must be of form partition:id';
@@ -158,7 +158,7 @@ describe('atomic batches of a partition', () => {
     server = await Server.start();
     db = await server.database('partitioned=true&q=2');
   });
-  after(() => server.stop());
+  after(() => server?.stop());
   const batch = (partition, docs) => server.post(`/${db}/_partition/${partition}/_batch`, { docs });
 
   test('a batch that fits is written whole', async () => {

@@ -14,7 +14,7 @@ describe('PouchDB', () => {
   before(async () => {
     server = await Server.start();
   });
-  after(() => server.stop());
+  after(() => server?.stop());
   const remote = (name) => new PouchDB(`${server.url}/${name}`);
   const local = (name) => new PouchDB(`local-${name}-${Date.now()}`, { adapter: 'memory' });
 

@@ -12,7 +12,7 @@ describe('revision trees', () => {
     server = await Server.start();
     db = await server.database();
   });
-  after(() => server.stop());
+  after(() => server?.stop());
 
   /// Writes revisions as a replicator does: each with its whole history, newest first, as letters.
   async function graft(id, ...leaves) {

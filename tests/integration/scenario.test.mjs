@@ -24,7 +24,7 @@ describe('the e-commerce scenario', () => {
   });
   after(async () => {
     fs.rmSync(folder, { recursive: true, force: true });
-    await server.stop();
+    await server?.stop();
   });
 
   test('the databases are partitioned and start empty', () => {

@@ -8,7 +8,7 @@ describe('server endpoints', () => {
     server = await Server.start();
     for (const name of ['alpha', 'beta', 'gamma', 'delta']) await server.put(`/${name}`);
   });
-  after(() => server.stop());
+  after(() => server?.stop());
 
   test('the root welcomes with version, vendor and features', async () => {
     const reply = await server.get('/');

@@ -8,6 +8,7 @@
 
 #include <cctype>
 #include <charconv>
+#include <utility>
 
 namespace octavo::server::test {
 

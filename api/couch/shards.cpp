@@ -1,0 +1,55 @@
+#include "api/couch/shards.h"
+
+#include <fmt/format.h>
+
+#include "api/couch/edit.h"
+#include "api/couch/server.h"
+#include "partitioning/partition_key.h"
+#include "storage/catalog.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+// The hash space has 62 bits; clients know ranges of 32.
+std::string range_of(const storage::PartitionMapEntry& entry) {
+  constexpr int kShift = 30;
+  static_assert(partitioning::kHashSpaceEnd == std::uint64_t{1} << (32 + kShift));
+  return fmt::format("{:08x}-{:08x}", entry.first >> kShift, entry.last >> kShift);
+}
+
+Expected<storage::DatabaseRecord> record_of(const Call& call) {
+  OCTAVO_TRY(auto record, call.services.engine.catalog().find(call.database->name()));
+  if (!record) return fail(ErrorCode::not_found, "Database does not exist.");
+  return std::move(*record);
+}
+
+Expected<Reply> shards(const Call& call) {
+  OCTAVO_TRY(const auto record, record_of(call));
+  Reply reply;
+  reply.body = "{\"shards\":{";
+  for (const auto& entry : record.partition_map) {
+    if (reply.body.back() != '{') reply.body += ',';
+    reply.body += fmt::format("\"{}\":[\"{}\"]", range_of(entry), node_name);
+  }
+  reply.body += "}}\n";
+  return reply;
+}
+
+Expected<Reply> shard_of_document(const Call& call) {
+  const auto& id = call.path("docid");
+  OCTAVO_TRY_VOID(check_id(id, *call.database));
+  OCTAVO_TRY(const auto record, record_of(call));
+  const auto& entry = record.partition_map.at(call.database->locate_document(id));
+  Reply reply;
+  reply.body = fmt::format("{{\"range\":\"{}\",\"nodes\":[\"{}\"]}}\n", range_of(entry), node_name);
+  return reply;
+}
+
+}  // namespace
+
+Task<Expected<Reply>> get_shards(Call& call) { co_return shards(call); }
+
+Task<Expected<Reply>> get_shard_of_document(Call& call) { co_return shard_of_document(call); }
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,176 @@
+#include "query/planner/key_range.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "query/collation/sort_key.h"
+
+namespace octavo::query {
+
+namespace {
+
+namespace json = boost::json;
+
+// Greater than every byte that can follow a field's key: the first byte of another field's, or of a document id.
+constexpr char kAfterKey = '\xFF';
+
+// Bytes of one field: begin <= key < end.
+struct Segment {
+  std::string begin;
+  std::string end;
+};
+
+std::string key_of(const json::value& value, const OrderedField& field) {
+  std::string key;
+  const StringOrder order = field.path.is("_id") ? StringOrder::bytes : StringOrder::icu;
+  if (field.descending) {
+    append_sort_key_descending(key, value, order);
+  } else {
+    append_sort_key(key, value, order);
+  }
+  return key;
+}
+
+Segment segment_of(const Interval& interval, const OrderedField& field) {
+  Segment segment;
+  // In the order of the values; swapped below for a descending field.
+  const auto& first = field.descending ? interval.upper : interval.lower;
+  const bool first_inclusive = field.descending ? interval.upper_inclusive : interval.lower_inclusive;
+  const auto& last = field.descending ? interval.lower : interval.upper;
+  const bool last_inclusive = field.descending ? interval.lower_inclusive : interval.upper_inclusive;
+  if (first) {
+    segment.begin = key_of(*first, field);
+    if (!first_inclusive) segment.begin += kAfterKey;
+  } else {
+    // Ascending: past `missing`, which is 02. Descending: from the start.
+    segment.begin = field.descending ? std::string(1, '\x00') : std::string(1, '\x03');
+  }
+  if (last) {
+    segment.end = key_of(*last, field);
+    if (last_inclusive) segment.end += kAfterKey;
+  } else {
+    // Descending: up to `missing`, which is FD.
+    segment.end = std::string(1, field.descending ? '\xFD' : '\xFF');
+  }
+  return segment;
+}
+
+Segment missing_segment(const OrderedField& field) {
+  std::string key;
+  append_sort_key(key, SortSentinel::missing, field.descending);
+  return {key, key + kAfterKey};
+}
+
+void merge(std::vector<KeyRange>& ranges) {
+  std::erase_if(ranges, [](const KeyRange& range) { return range.begin >= range.end; });
+  std::ranges::sort(ranges, {}, &KeyRange::begin);
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].begin <= ranges[kept].end) {
+      ranges[kept].end = std::max(ranges[kept].end, ranges[i].end);
+    } else {
+      if (++kept != i) ranges[kept] = std::move(ranges[i]);
+    }
+  }
+  if (!ranges.empty()) ranges.resize(kept + 1);
+}
+
+void describe(const FieldConstraint& constraint, const OrderedField& field, bool& start_open, bool& end_open,
+              json::array& start, json::array& end) {
+  const auto& intervals = constraint.intervals;
+  const auto* low = intervals.empty() || (constraint.may_be_missing) ? nullptr : &intervals.front();
+  const auto* high = intervals.empty() ? nullptr : &intervals.back();
+  std::optional<json::value> first = low ? low->lower : std::nullopt;
+  std::optional<json::value> last = high ? high->upper : std::nullopt;
+  if (field.descending) std::swap(first, last);
+  if (!start_open) {
+    if (first) {
+      start.push_back(*first);
+    } else {
+      start_open = true;
+    }
+  }
+  if (!end_open) {
+    if (last) {
+      end.push_back(*last);
+    } else {
+      end_open = true;
+    }
+  }
+}
+
+}  // namespace
+
+IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
+                       const std::vector<OrderedField>& must_exist) {
+  IndexBounds bounds;
+  std::vector<std::string> prefixes{std::string()};
+  std::vector<KeyRange> ranges;
+  bool open = true;        // further columns may narrow
+  bool constant = true;    // all columns so far have one value
+  bool start_open = false;
+  bool end_open = false;
+
+  for (const OrderedField& field : index.fields) {
+    FieldConstraint constraint = selector.constraint_for(field.path);
+    const bool sorted_by = std::ranges::any_of(must_exist, [&](const auto& other) { return other.path == field.path; });
+    if (sorted_by || field.path.is("_id") || field.path.is("_rev")) constraint.may_be_missing = false;
+    if (constraint.is_empty()) {
+      IndexBounds nothing;
+      nothing.columns_used = 1;
+      nothing.column_exact = {true};
+      nothing.column_exists = {true};
+      return nothing;
+    }
+    if (constraint.is_everything() && constraint.may_be_missing) break;
+    describe(constraint, field, start_open, end_open, bounds.start_key, bounds.end_key);
+
+    std::vector<Segment> segments;
+    for (const Interval& interval : constraint.intervals) segments.push_back(segment_of(interval, field));
+    if (constraint.may_be_missing) segments.push_back(missing_segment(field));
+    bool exact = constraint.exact && !constraint.may_be_missing;
+    const bool points = std::ranges::all_of(constraint.intervals, &Interval::is_point);
+    bool stop = !points;
+    if (prefixes.size() * segments.size() > key_ranges_max) {
+      // Too many combinations: from the first to the last, and each document is checked.
+      const auto first = std::ranges::min(segments, {}, &Segment::begin).begin;
+      const auto last = std::ranges::max(segments, {}, &Segment::end).end;
+      segments = {{first, last}};
+      exact = false;
+      stop = true;
+      if (prefixes.size() > key_ranges_max) {
+        ranges.clear();
+        break;
+      }
+    }
+    ++bounds.columns_used;
+    bounds.column_exact.push_back(exact);
+    bounds.column_exists.push_back(!constraint.may_be_missing);
+    constant = constant && points && segments.size() == 1;
+    if (constant) ++bounds.point_columns;
+
+    if (stop) {
+      for (const std::string& prefix : prefixes) {
+        for (const Segment& segment : segments) ranges.push_back({prefix + segment.begin, prefix + segment.end});
+      }
+      open = false;
+      break;
+    }
+    std::vector<std::string> longer;
+    longer.reserve(prefixes.size() * segments.size());
+    for (const std::string& prefix : prefixes) {
+      // A point's segment is its key and the same with the byte after it.
+      for (const Segment& segment : segments) longer.push_back(prefix + segment.begin);
+    }
+    prefixes = std::move(longer);
+  }
+  if (open) {
+    for (const std::string& prefix : prefixes) ranges.push_back({prefix, prefix + kAfterKey});
+  }
+  merge(ranges);
+  bounds.ranges = std::move(ranges);
+  bounds.end_key.push_back("<MAX>");
+  return bounds;
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <boost/json.hpp>
+
+#include "query/index/index_definition.h"
+#include "query/selector/selector.h"
+
+namespace octavo::query {
+
+/// Ranges over more combinations than this become one wider range with a check of each document.
+inline constexpr std::size_t key_ranges_max = 512;
+
+/// A stretch of index entry keys (index_entry.h, without the prefix of a local index): begin <= key < end, bytewise.
+struct KeyRange {
+  std::string begin;
+  std::string end;
+
+  bool operator==(const KeyRange&) const = default;
+};
+
+/// Where in an index everything lies that a selector can match.
+struct IndexBounds {
+  std::vector<KeyRange> ranges;          ///< in key order, disjoint; none: nothing can match
+  std::size_t columns_used = 0;          ///< leading fields of the index that narrow the ranges
+  std::size_t point_columns = 0;         ///< of these, the leading ones with one single value each: constant in the result
+  std::vector<bool> column_exact;        ///< by used column: the ranges say all that the selector says of it
+  std::vector<bool> column_exists;       ///< by used column: no entry in the ranges lacks the field
+  boost::json::array start_key;          ///< of the first range, as values, for people
+  boost::json::array end_key;            ///< of the last range
+
+  bool narrows() const { return columns_used > 0; }
+};
+
+/// `must_exist`: fields that a result must have besides (those it is sorted by).
+IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
+                       const std::vector<OrderedField>& must_exist);
+
+}  // namespace octavo::query

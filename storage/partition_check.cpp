@@ -1,0 +1,192 @@
+#include "storage/partition_check.h"
+
+#include <map>
+
+#include <fmt/format.h>
+
+#include "storage/byte_codec.h"
+#include "storage/document_record.h"
+
+namespace octavo::storage {
+namespace {
+
+/// One run over one snapshot.
+class PartitionChecker {
+ public:
+  PartitionChecker(const PhysicalPartition& partition, const Snapshot& snapshot, bool partitioned)
+      : partition_(partition), snapshot_(snapshot), transaction_(snapshot.transaction()), partitioned_(partitioned) {}
+
+  CheckReport run() {
+    check_pages();
+    check_documents();
+    check_feed();
+    check_partition_feed();
+    check_strays(PartitionTree::revisions, "revisions", trees_seen_);
+    check_strays(PartitionTree::leaves, "leaves", leaves_seen_);
+    check_counters();
+    return std::move(report_);
+  }
+
+ private:
+  Tree tree(PartitionTree name) const { return partition_.environment().tree(static_cast<std::size_t>(name)); }
+
+  void check_pages() {
+    const auto pages = partition_.environment().page_census(transaction_);
+    if (pages.in_trees + pages.free + pages.meta != pages.total) {
+      report_.add(fmt::format("pages: {} in trees, {} free and {} meta do not make the {} of the file", pages.in_trees,
+                              pages.free, pages.meta, pages.total));
+    }
+  }
+
+  void check_documents() {
+    LongKeyCursor cursor(transaction_, tree(PartitionTree::documents));
+    for (auto row = cursor.seek(""); row; row = cursor.next()) {
+      const std::string id(row->key);
+      const auto document = decode_document(id, row->value);
+      if (!document) {
+        report_.add(fmt::format("documents '{}': {}", id, document.error().reason));
+        continue;
+      }
+      ++report_.documents;
+      count(id, *document);
+      check_history(id, *document);
+      std::string feed_key;
+      append_key_u64(feed_key, document->sequence);
+      const auto feed = transaction_.get(tree(PartitionTree::feed), feed_key);
+      if (!feed || !*feed) {
+        report_.add(fmt::format("documents '{}': no feed row {}", id, document->sequence));
+      }
+      if (document->sequence > highest_sequence_) highest_sequence_ = document->sequence;
+    }
+  }
+
+  void count(std::string_view id, const DocumentView& document) {
+    const auto add_to = [&](DocumentStatistics& statistics) {
+      ++(document.deleted ? statistics.deleted_count : statistics.document_count);
+      statistics.external_bytes += id.size() + document.body.size();
+    };
+    add_to(counted_.documents);
+    const std::size_t colon = id.find(':');
+    if (partitioned_ && colon != std::string_view::npos && !id.starts_with("_design/")) {
+      add_to(counted_partitions_[std::string(id.substr(0, colon))]);
+    }
+  }
+
+  void check_history(const std::string& id, const DocumentView& document) {
+    const auto stored = snapshot_.revision_tree(document);
+    if (!stored) {
+      report_.add(fmt::format("revisions '{}': {}", id, stored.error().reason));
+      return;
+    }
+    if (document.has_history) ++trees_seen_;
+    const RevisionTree::Node* winner = stored->winner();
+    if (winner == nullptr || winner->revision != document.revision || winner->deleted != document.deleted) {
+      report_.add(fmt::format("revisions '{}': the winner is not the document's revision {}", id,
+                              document.revision.to_string()));
+    }
+    const auto leaves = stored->leaves();
+    if ((leaves.size() > 1) != document.has_conflicts) {
+      report_.add(fmt::format("revisions '{}': {} leaves do not fit its conflict mark", id, leaves.size()));
+    }
+    for (const RevisionTree::Node* leaf : leaves) {
+      if (leaf->revision == document.revision) continue;
+      const auto body = snapshot_.leaf_body(document, leaf->revision);
+      if (!body || !*body) {
+        report_.add(fmt::format("leaves '{}': no body of revision {}", id, leaf->revision.to_string()));
+      } else {
+        ++leaves_seen_;
+      }
+    }
+  }
+
+  void check_feed() {
+    Cursor cursor(transaction_, tree(PartitionTree::feed));
+    for (auto row = cursor.first(); row; row = cursor.next()) {
+      ++report_.feed_rows;
+      const auto change = decode_feed_row(row->key, row->value);
+      if (!change) {
+        report_.add(fmt::format("feed {}: {}", read_key_u64(row->key), change.error().reason));
+        continue;
+      }
+      const auto document = snapshot_.find(change->id);
+      if (!document || !*document) {
+        report_.add(fmt::format("feed {}: document '{}' does not exist", change->sequence, change->id));
+      } else if ((*document)->sequence != change->sequence || (*document)->revision != change->revision ||
+                 (*document)->deleted != change->deleted || (*document)->has_conflicts != change->has_conflicts) {
+        report_.add(fmt::format("feed {}: does not agree with document '{}'", change->sequence, change->id));
+      }
+    }
+  }
+
+  void check_partition_feed() {
+    std::uint64_t expected = 0;
+    for (const auto& [key, statistics] : counted_partitions_) {
+      expected += statistics.document_count + statistics.deleted_count;
+      std::uint64_t found = 0;
+      auto cursor = snapshot_.feed_of(key);
+      for (auto row = cursor.seek(1); row; row = cursor.next()) ++found;
+      if (found != statistics.document_count + statistics.deleted_count) {
+        report_.add(fmt::format("partition_feed '{}': {} rows for {} documents", key, found,
+                                statistics.document_count + statistics.deleted_count));
+      }
+    }
+    const std::uint64_t rows = transaction_.size(tree(PartitionTree::partition_feed));
+    if (rows != expected) report_.add(fmt::format("partition_feed: {} rows for {} documents", rows, expected));
+  }
+
+  void check_strays(PartitionTree name, std::string_view label, std::uint64_t expected) {
+    const std::uint64_t rows = transaction_.size(tree(name));
+    if (rows != expected) report_.add(fmt::format("{}: {} rows, of which {} belong to documents", label, rows, expected));
+  }
+
+  void check_counters() {
+    const auto stored = snapshot_.counters();
+    if (!stored) {
+      report_.add("counters: " + stored.error().reason);
+      return;
+    }
+    compare("counters", stored->documents, counted_.documents);
+    if (stored->last_sequence < highest_sequence_) {
+      report_.add(fmt::format("counters: last sequence {} is below {}", stored->last_sequence, highest_sequence_));
+    }
+    for (const auto& [key, counted] : counted_partitions_) {
+      const auto statistics = snapshot_.statistics_of(key);
+      compare("partitions '" + key + "'", statistics ? *statistics : DocumentStatistics{}, counted);
+    }
+    check_strays(PartitionTree::partitions, "partitions", counted_partitions_.size());
+  }
+
+  void compare(const std::string& where, const DocumentStatistics& stored, const DocumentStatistics& counted) {
+    if (stored.document_count != counted.document_count || stored.deleted_count != counted.deleted_count ||
+        stored.external_bytes != counted.external_bytes) {
+      report_.add(fmt::format("{}: says {} documents, {} deleted, {} bytes; there are {}, {}, {}", where,
+                              stored.document_count, stored.deleted_count, stored.external_bytes, counted.document_count,
+                              counted.deleted_count, counted.external_bytes));
+    }
+  }
+
+  const PhysicalPartition& partition_;
+  const Snapshot& snapshot_;
+  const ReadTransaction& transaction_;
+  bool partitioned_;
+  CheckReport report_;
+  PartitionCounters counted_;
+  std::map<std::string, DocumentStatistics> counted_partitions_;
+  std::uint64_t trees_seen_ = 0;
+  std::uint64_t leaves_seen_ = 0;
+  Sequence highest_sequence_ = 0;
+};
+
+}  // namespace
+
+void CheckReport::add(std::string problem) {
+  ++problem_count;
+  if (problems.size() < kProblemsMax) problems.push_back(std::move(problem));
+}
+
+Expected<CheckReport> check_partition(const PhysicalPartition& partition, bool partitioned) {
+  OCTAVO_TRY(const Snapshot snapshot, partition.snapshot());
+  return PartitionChecker(partition, snapshot, partitioned).run();
+}
+
+}  // namespace octavo::storage

@@ -1,0 +1,65 @@
+#include "storage/partition_check.h"
+
+#include <catch2/catch.hpp>
+
+#include "storage/document_record.h"
+#include "support/partition_fixture.h"
+
+using namespace octavo;
+using namespace octavo::storage;
+using octavo::tests::PartitionFixture;
+
+namespace {
+
+Revision rev(std::uint64_t generation, std::string_view hash) { return {generation, *RevisionHash::from_text(hash)}; }
+
+/// Some of everything: updates, deletions, conflicts, long ids.
+void fill(PartitionFixture& fixture) {
+  const auto a = fixture.put("x:a", R"({"v":1})");
+  REQUIRE(fixture.put("x:a", R"({"v":2})", a->revision));
+  const auto b = fixture.put("y:b", "{}");
+  REQUIRE(fixture.put("y:b", "{}", b->revision, true));
+  REQUIRE(fixture.replicate("x:c", R"({"v":"a"})", {rev(2, "aaa"), rev(1, "x")}));
+  REQUIRE(fixture.replicate("x:c", R"({"v":"b"})", {rev(2, "bbb"), rev(1, "x")}));
+  REQUIRE(fixture.put("x:" + std::string(3000, 'k'), "{}"));
+}
+
+void damage(PartitionFixture& fixture, PartitionTree tree, std::string_view key) {
+  Environment& environment = fixture.partition().environment();
+  REQUIRE(environment.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY(const bool erased, transaction.erase(environment.tree(static_cast<std::size_t>(tree)), key));
+    CHECK(erased);
+    return {};
+  }));
+}
+
+}  // namespace
+
+TEST_CASE("a sound partition has no problems") {
+  PartitionFixture fixture;
+  fill(fixture);
+  const auto report = check_partition(fixture.partition(), true);
+  REQUIRE(report);
+  CHECK(report->problems == std::vector<std::string>{});
+  CHECK(report->documents == 4);
+  CHECK(report->feed_rows == 4);
+}
+
+TEST_CASE("a missing row of each tree is found and named") {
+  const auto [tree, key, word] = GENERATE(table<PartitionTree, std::string, std::string>({
+      {PartitionTree::documents, "x:a", "feed"},
+      {PartitionTree::revisions, "x:a", "revisions 'x:a'"},
+      {PartitionTree::leaves, leaf_key("x:c", rev(2, "aaa")), "leaves 'x:c'"},
+      {PartitionTree::partitions, "y", "partitions 'y'"},
+      {PartitionTree::meta, "counters", "counters"},
+  }));
+  PartitionFixture fixture;
+  fill(fixture);
+  damage(fixture, tree, key);
+  const auto report = check_partition(fixture.partition(), true);
+  REQUIRE(report);
+  REQUIRE(report->problem_count > 0);
+  bool named = false;
+  for (const std::string& problem : report->problems) named = named || problem.find(word) != std::string::npos;
+  CHECK(named);
+}
