@@ -141,7 +141,7 @@ std::vector<Setting> make_table() {
       size("http", "request_body_bytes_max", &Draft::request_body_bytes_max, {1 * KiB, 4 * GiB},
            "Longest request body, after decompression; beyond: 413"),
       number("http", "connections_max", &Draft::connections_max, {1, 1'000'000},
-             "Open connections; beyond: new ones wait to be accepted"),
+             "Open connections; beyond: 503 with Retry-After"),
       number("http", "requests_in_flight_max", &Draft::requests_in_flight_max, {1, 1'000'000},
              "Requests being answered, idle feed followers aside; beyond: 503 with Retry-After"),
       duration("http", "header_timeout", &Draft::header_timeout_ms, between(10ms, 1h),
@@ -192,7 +192,7 @@ std::vector<Setting> make_table() {
       choice("log", "format", &Draft::log_format, {"text", "json"}, "One line of text, or one JSON object, per event"),
       boolean("log", "access", &Draft::access_log, "Log every request"),
       duration("log", "slow_request", &Draft::slow_request_ms, between(0ms, 1h),
-               "Requests that take longer are logged as slow"),
+               "Requests that take longer are logged as slow; 0 = none"),
   };
 }
 

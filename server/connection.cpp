@@ -23,6 +23,8 @@ constexpr milliseconds trim_after{2000};
 /// How long a client may go on sending what was refused, so that it gets to read why (RFC 9112 §9.6).
 constexpr milliseconds linger_total{10'000};
 constexpr milliseconds linger_quiet{2000};
+/// How long to wait for the peer's close_notify; many never send theirs.
+constexpr milliseconds tls_end_timeout{500};
 /// Time to read the request of a connection that is only to be told 503.
 constexpr milliseconds rejected_head_timeout{1000};
 
@@ -259,8 +261,9 @@ Task<void> Connection::close_gracefully() {
     transport_.close();
     co_return;
   }
-  wait_on(Wait::linger, linger_quiet);
+  wait_on(Wait::linger, tls_end_timeout);
   co_await transport_.end_sending();
+  timed_out_ = false;
   if (unread_input_ || !in_.empty()) {
     release_memory();
     const auto give_up_ms = thread_.deadline_ms(linger_total);

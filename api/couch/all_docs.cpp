@@ -67,8 +67,8 @@ Expected<std::uint64_t> count_design_documents(Database& database) {
   }
 }
 
-// `{"total_rows":…,"offset":…,"update_seq":…,"rows":[`. The offset of a row inside the tree is not kept, so it is known only
-// at the start of the ids.
+// `{"total_rows":…,"offset":…,"update_seq":…,"rows":[`. The offset of a row inside the tree is not kept, so it is known
+// only at the start of the ids.
 Expected<void> append_heading(std::string& out, Database& database, const Listing& listing, const AllDocsQuery& query) {
   out += "{\"total_rows\":";
   std::optional<std::uint64_t> total;
@@ -209,7 +209,7 @@ class RangeProducer final : public ListProducer {
     return state == ScanState::done;
   }
 
-  std::optional<DocumentScan> scan_;   // none: the range is empty
+  std::optional<DocumentScan> scan_;  // none: the range is empty
 };
 
 class LocalRangeProducer final : public ListProducer {

@@ -117,7 +117,7 @@ std::optional<partitioning::DocumentRange> range_of(const AllDocsQuery& query, c
   }
   if (!bounds.high.empty() && (!upper || *upper >= bounds.high)) {
     upper = bounds.high;
-    upper_in = false;   // never an id itself: `p;` has no partition and `_design0` is reserved
+    upper_in = false;  // never an id itself: `p;` has no partition and `_design0` is reserved
   }
   if (lower && upper && *upper < *lower) return std::nullopt;
   range.start = query.descending ? upper : lower;

@@ -17,7 +17,7 @@ namespace octavo::api::couch {
 /// What a client asks of `_all_docs` and its kin, from the query string or a JSON body.
 struct AllDocsQuery {
   std::optional<boost::json::array> keys;
-  std::optional<boost::json::value> start;   ///< `startkey`, met first also when descending
+  std::optional<boost::json::value> start;  ///< `startkey`, met first also when descending
   std::optional<boost::json::value> end;
   bool inclusive_end = true;
   bool descending = false;
@@ -40,7 +40,7 @@ struct IdBounds {
   std::string high;
 };
 IdBounds bounds_of_partition(std::string_view partition);
-IdBounds bounds_of_prefix(std::string_view prefix);   ///< `prefix` ends with `/`
+IdBounds bounds_of_prefix(std::string_view prefix);  ///< `prefix` ends with `/`
 
 /// The range to walk, within `bounds`; nullopt when no id can be in it. Keys that are no strings sort before all ids.
 std::optional<partitioning::DocumentRange> range_of(const AllDocsQuery& query, const IdBounds& bounds);

@@ -15,9 +15,11 @@ namespace octavo::api::couch {
 
 namespace {
 
-constexpr std::size_t kResultBytes = 128;   // of one `{"ok":true,…}`
+constexpr std::size_t kResultBytes = 128;  // of one `{"ok":true,…}`
 
-bool is_error(const BulkResult& result) { return std::holds_alternative<Error>(result.outcome); }
+bool is_error(const BulkResult& result) {
+  return std::holds_alternative<Error>(result.outcome);
+}
 
 std::string render(const std::vector<BulkResult>& results, bool errors_only) {
   std::string body;
@@ -81,8 +83,7 @@ Expected<Reply> refused_batch(const std::vector<BulkResult>& results) {
   }
   Reply reply;
   reply.status = 409;
-  reply.body =
-      "{\"error\":\"conflict\",\"reason\":\"Document update conflict: nothing was written.\",\"results\":[";
+  reply.body = "{\"error\":\"conflict\",\"reason\":\"Document update conflict: nothing was written.\",\"results\":[";
   bool first = true;
   for (const auto& result : results) {
     if (std::get<Error>(result.outcome).code != ErrorCode::conflict) continue;

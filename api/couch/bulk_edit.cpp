@@ -7,6 +7,9 @@
 #include "query/json/split.h"
 #include "query/json/writer.h"
 
+// GCC 12 mistakes the frames of coroutines it inlines for memory of another allocator.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
 namespace octavo::api::couch {
 
 namespace {
@@ -64,7 +67,7 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
   const bool users = is_users_database(*call.database);
   std::vector<BulkResult> results(count);
   std::vector<storage::DocumentWrite> writes;
-  std::vector<std::size_t> positions;   // writes[i] is document positions[i]
+  std::vector<std::size_t> positions;  // writes[i] is document positions[i]
   std::vector<std::size_t> locals;
   writes.reserve(count);
   positions.reserve(count);

@@ -15,7 +15,7 @@ namespace octavo::api::couch {
 
 /// The body of such a request, its documents taken apart.
 struct BulkRequest {
-  std::vector<ParsedDocument> documents;   ///< in the order sent; ids not yet checked
+  std::vector<ParsedDocument> documents;  ///< in the order sent; ids not yet checked
   bool new_edits = true;
 };
 
@@ -28,7 +28,7 @@ using BulkOutcome = std::variant<storage::Revision, std::uint64_t, Error>;
 
 struct BulkResult {
   std::string id;
-  std::optional<storage::Revision> sent;   ///< the revision of a replicated document
+  std::optional<storage::Revision> sent;  ///< the revision of a replicated document
   BulkOutcome outcome;
 };
 

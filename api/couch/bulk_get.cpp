@@ -19,8 +19,8 @@ using storage::Revision;
 
 struct Wanted {
   std::optional<std::string> id;
-  std::optional<Revision> revision;   // none: all leaves
-  std::string rejected_revision;      // `rev` as sent when it made the error: JSON text
+  std::optional<Revision> revision;  // none: all leaves
+  std::string rejected_revision;     // `rev` as sent when it made the error: JSON text
   std::optional<Error> error;
 };
 

@@ -5,9 +5,9 @@
 /// Handlers for many documents at once that live in files of their own.
 namespace octavo::api::couch {
 
-Task<Expected<Reply>> bulk_get(Call& call);       // bulk_get.cpp: POST /{db}/_bulk_get
-Task<Expected<Reply>> revs_diff(Call& call);      // revision_requests.cpp: POST /{db}/_revs_diff
-Task<Expected<Reply>> missing_revs(Call& call);   // POST /{db}/_missing_revs
-Task<Expected<Reply>> purge(Call& call);          // POST /{db}/_purge
+Task<Expected<Reply>> bulk_get(Call& call);      // bulk_get.cpp: POST /{db}/_bulk_get
+Task<Expected<Reply>> revs_diff(Call& call);     // revision_requests.cpp: POST /{db}/_revs_diff
+Task<Expected<Reply>> missing_revs(Call& call);  // POST /{db}/_missing_revs
+Task<Expected<Reply>> purge(Call& call);         // POST /{db}/_purge
 
 }  // namespace octavo::api::couch

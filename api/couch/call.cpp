@@ -5,7 +5,9 @@
 
 namespace octavo::api::couch {
 
-bool UserContext::has_role(std::string_view role) const { return std::ranges::find(roles, role) != roles.end(); }
+bool UserContext::has_role(std::string_view role) const {
+  return std::ranges::find(roles, role) != roles.end();
+}
 
 const std::string& Call::path(std::string_view name) const {
   const auto found = std::ranges::find(path_parameters, name, &std::pair<std::string_view, std::string>::first);

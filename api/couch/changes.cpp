@@ -70,7 +70,9 @@ Task<Expected<Reply>> reply_with(Expected<ChangesFeed> feed) {
   co_return co_await feed_reply(std::move(followed), mode, patience);
 }
 
-Task<Expected<Reply>> changes(Call& call) { return reply_with(parse_changes(call, std::nullopt)); }
+Task<Expected<Reply>> changes(Call& call) {
+  return reply_with(parse_changes(call, std::nullopt));
+}
 
 Task<Expected<Reply>> partition_changes(Call& call) {
   if (auto checked = check_partition_parameter(call); !checked) {
@@ -153,7 +155,7 @@ class FollowedUpdates final : public FollowedFeed {
     ++emitted_;
   }
 
-  DatabaseUpdates& updates_;   // the engine's, which outlives every connection
+  DatabaseUpdates& updates_;  // the engine's, which outlives every connection
   FeedMode mode_;
   std::uint64_t position_;
   std::uint64_t limit_;

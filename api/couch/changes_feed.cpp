@@ -28,7 +28,9 @@ constexpr std::uint64_t kPendingCountMax = 1000;
 // `_doc_ids` with up to so many ids looks them up; Apache CouchDB's changes_doc_ids_optimization_threshold.
 constexpr std::size_t kNamedDocumentsMax = 1000;
 
-bool is_line_mode(FeedMode mode) { return mode == FeedMode::continuous || mode == FeedMode::eventsource; }
+bool is_line_mode(FeedMode mode) {
+  return mode == FeedMode::continuous || mode == FeedMode::eventsource;
+}
 
 }  // namespace
 
@@ -93,7 +95,7 @@ Expected<void> ChangesFeed::send_named_documents(std::string& out) {
     Sequence sequence;
     std::string_view id;
   };
-  const auto watermark = database_->watermark();   // before the snapshots: all up to it is in them
+  const auto watermark = database_->watermark();  // before the snapshots: all up to it is in them
   std::vector<Named> named;
   for (const auto& id : *filter_.ids()) {
     if (partition_key_ && partitioning::partition_key_of(id, true) != *partition_key_) continue;
@@ -235,8 +237,8 @@ Expected<void> ChangesFeed::finish(std::string& out) {
   return {};
 }
 
-// Rows of the feed not looked at. From the beginning it is known: every document has one row. Elsewhere rows are counted as
-// long as they are few; of many, the distance in sequences is an upper bound, since each change took one.
+// Rows of the feed not looked at. From the beginning it is known: every document has one row. Elsewhere rows are
+// counted as long as they are few; of many, the distance in sequences is an upper bound, since each change took one.
 Expected<std::uint64_t> ChangesFeed::count_pending() const {
   if (since_ == 0 && filter_.ids() == nullptr) {
     Expected<storage::DocumentStatistics> statistics;

@@ -13,8 +13,8 @@
 
 namespace octavo::api::couch {
 
-/// One reader of the change feed of a database or of one logical partition: turns rows into the text of the feed's mode.
-/// Holds no snapshot between calls. One thread at a time.
+/// One reader of the change feed of a database or of one logical partition: turns rows into the text of the feed's
+/// mode. Holds no snapshot between calls. One thread at a time.
 class ChangesFeed {
  public:
   /// `since` has been parsed from the query.
@@ -63,12 +63,12 @@ class ChangesFeed {
   std::optional<std::string> partition_key_;
   std::optional<partitioning::FeedScan> scan_;
   storage::Sequence newest_at_start_ = 0;
-  storage::Sequence last_sent_;          ///< sequence of the last row looked at
-  std::uint64_t seen_ = 0;               ///< rows looked at
+  storage::Sequence last_sent_;  ///< sequence of the last row looked at
+  std::uint64_t seen_ = 0;       ///< rows looked at
   std::uint64_t emitted_ = 0;
   bool started_ = false;
-  bool caught_up_ = false;               ///< at the last call nothing was left
-  bool named_documents_pending_ = false; ///< `_doc_ids`: the first round looks the documents up instead of scanning
+  bool caught_up_ = false;                ///< at the last call nothing was left
+  bool named_documents_pending_ = false;  ///< `_doc_ids`: the first round looks the documents up instead of scanning
 };
 
 }  // namespace octavo::api::couch

@@ -9,7 +9,9 @@ namespace octavo::api::couch {
 
 namespace {
 
-std::unexpected<Error> bad(std::string reason) { return fail(ErrorCode::bad_request, std::move(reason)); }
+std::unexpected<Error> bad(std::string reason) {
+  return fail(ErrorCode::bad_request, std::move(reason));
+}
 
 Expected<std::unordered_set<std::string>> parse_ids(const boost::json::value* list, std::size_t count_max) {
   constexpr std::string_view kReason = "`doc_ids` filter parameter is not a list of doc ids.";

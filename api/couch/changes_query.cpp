@@ -10,9 +10,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatienceMax{60'000};   // Apache CouchDB's chttpd/changes_timeout
+constexpr milliseconds kPatienceMax{60'000};  // Apache CouchDB's chttpd/changes_timeout
 
-std::unexpected<Error> bad(std::string reason) { return fail(ErrorCode::bad_request, std::move(reason)); }
+std::unexpected<Error> bad(std::string reason) {
+  return fail(ErrorCode::bad_request, std::move(reason));
+}
 
 }  // namespace
 

@@ -16,8 +16,8 @@ enum class FeedMode : std::uint8_t { normal, longpoll, continuous, eventsource }
 
 /// How long a follower waits for changes, and what happens then.
 struct FeedPatience {
-  std::optional<std::chrono::milliseconds> heartbeat;                   ///< a sign of life after so much silence; no end
-  std::chrono::milliseconds timeout{std::chrono::milliseconds{60'000}}; ///< without heartbeat: the feed ends
+  std::optional<std::chrono::milliseconds> heartbeat;  ///< a sign of life after so much silence; no end
+  std::chrono::milliseconds timeout{std::chrono::milliseconds{60'000}};  ///< without heartbeat: the feed ends
 
   std::chrono::milliseconds wait() const { return heartbeat.value_or(timeout); }
 };
@@ -30,8 +30,8 @@ struct ChangesQuery {
   bool descending = false;
   bool include_docs = false;
   bool conflicts = false;
-  bool all_leaves = false;           ///< `style=all_docs`
-  std::uint64_t seq_interval = 1;    ///< only every n-th row says its sequence
+  bool all_leaves = false;         ///< `style=all_docs`
+  std::uint64_t seq_interval = 1;  ///< only every n-th row says its sequence
   FeedPatience patience;
   std::string filter;
 };

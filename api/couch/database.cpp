@@ -41,7 +41,7 @@ Expected<partitioning::CreateDatabaseOptions> parse_creation(const Call& call) {
   const auto& request = call.request;
   partitioning::CreateDatabaseOptions options;
   OCTAVO_TRY(const auto q, positive(request, "q"));
-  OCTAVO_TRY_VOID(positive(request, "n"));   // one server keeps one copy, whatever `n` asks for
+  OCTAVO_TRY_VOID(positive(request, "n"));  // one server keeps one copy, whatever `n` asks for
   if (q) {
     if (*q > call.services.settings.q_max) {
       return fail(ErrorCode::bad_request,
@@ -92,7 +92,7 @@ Task<Expected<Reply>> delete_database(Call& call) {
   }
   const auto& name = call.path("db");
   auto& engine = call.services.engine;
-  call.database.reset();   // the files go with the last holder
+  call.database.reset();  // the files go with the last holder
   auto work = [&] { return engine.delete_database(name); };
   auto deleted = co_await engine.run_blocking(std::move(work));
   if (!deleted) co_return std::unexpected(std::move(deleted).error());
@@ -123,9 +123,13 @@ Expected<Reply> partition_info(const Call& call) {
   return reply;
 }
 
-Task<Expected<Reply>> get_partition(Call& call) { co_return partition_info(call); }
+Task<Expected<Reply>> get_partition(Call& call) {
+  co_return partition_info(call);
+}
 
-Task<Expected<Reply>> refuse_partition_request(Call&) { co_return fail(ErrorCode::bad_request, "invalid_partition_req"); }
+Task<Expected<Reply>> refuse_partition_request(Call&) {
+  co_return fail(ErrorCode::bad_request, "invalid_partition_req");
+}
 
 Task<Expected<Reply>> unknown_partition_path(Call& call) {
   if (auto checked = check_partition_parameter(call); !checked) {
@@ -192,7 +196,9 @@ Task<Expected<Reply>> compact_design_document(Call& call) {
   co_return ok_reply(202);
 }
 
-Task<Expected<Reply>> accepted(Call&) { co_return ok_reply(202); }
+Task<Expected<Reply>> accepted(Call&) {
+  co_return ok_reply(202);
+}
 
 // Every acknowledged write is committed already.
 Task<Expected<Reply>> ensure_full_commit(Call& call) {

@@ -25,7 +25,7 @@ struct ReadParameters {
   std::optional<Revision> revision;
   bool latest = false;
   bool open_all = false;
-  std::optional<std::vector<Revision>> open;   // open_revs=[…]
+  std::optional<std::vector<Revision>> open;  // open_revs=[…]
 };
 
 Expected<std::vector<Revision>> parse_open_revisions(std::string_view text) {
@@ -150,8 +150,8 @@ class OpenRevisionsWriter {
     out_ = multipart ? "--" + boundary_ : "[";
   }
 
-  Expected<void> add(const storage::DocumentView& document, const storage::Snapshot& snapshot,
-                     const RevisionTree& tree, const RevisionTree::Node& leaf, const RenderOptions& options) {
+  Expected<void> add(const storage::DocumentView& document, const storage::Snapshot& snapshot, const RevisionTree& tree,
+                     const RevisionTree::Node& leaf, const RenderOptions& options) {
     open(false);
     if (boundary_.empty()) out_ += "{\"ok\":";
     OCTAVO_TRY_VOID(append_leaf(out_, document, snapshot, tree, leaf, options));
@@ -192,18 +192,17 @@ class OpenRevisionsWriter {
     if (!boundary_.empty()) out_ += "\r\n--" + boundary_;
   }
 
-  std::string boundary_;   // empty: JSON
+  std::string boundary_;  // empty: JSON
   std::string out_;
 };
 
-Expected<Reply> read_open_revisions(const Request& request, const partitioning::Database& database,
-                                    std::string_view id, const ReadParameters& parameters) {
+Expected<Reply> read_open_revisions(const Request& request, const partitioning::Database& database, std::string_view id,
+                                    const ReadParameters& parameters) {
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
   OCTAVO_TRY(const auto document, snapshot.find(id));
   if (!document && parameters.open_all) return fail(ErrorCode::not_found, "");
 
-  const bool multipart =
-      accepts_by_name(request, "multipart/mixed") && !accepts_by_name(request, "application/json");
+  const bool multipart = accepts_by_name(request, "multipart/mixed") && !accepts_by_name(request, "application/json");
   OpenRevisionsWriter writer(multipart);
   RevisionTree tree;
   if (document) {
@@ -255,7 +254,9 @@ Expected<Reply> read(Call& call) {
   return read_winner(request, database, id, parameters.render);
 }
 
-Task<Expected<Reply>> get_document(Call& call) { co_return read(call); }
+Task<Expected<Reply>> get_document(Call& call) {
+  co_return read(call);
+}
 
 Task<Expected<Reply>> post_document(Call& call) {
   if (auto checked = check_id(call.path("docid"), *call.database); !checked) {
@@ -274,7 +275,7 @@ Task<Expected<Reply>> refuse_attachment(Call& call) {
   }
   const auto& id = call.path("docid");
   const auto& name = call.path("attachment");
-  if (is_design_id(id) && name.starts_with('_')) {   // `_view/…`, `_search/…`: functions of a design document
+  if (is_design_id(id) && name.starts_with('_')) {  // `_view/…`, `_search/…`: functions of a design document
     if (auto exists = check_document_exists(*call.database, id); !exists) {
       co_return std::unexpected(std::move(exists).error());
     }

@@ -27,8 +27,8 @@ void append_document(std::string& out, std::string_view id, const storage::Revis
 void append_document(std::string& out, const storage::DocumentView& document);
 void append_local_document(std::string& out, const storage::LocalDocumentView& document);
 
-/// The winner of `document` with what `options` ask for. Returns whether anything but `_revisions` was added: such a reply
-/// has no ETag, as it can change while the revision stays. Error corrupted.
+/// The winner of `document` with what `options` ask for. Returns whether anything but `_revisions` was added: such a
+/// reply has no ETag, as it can change while the revision stays. Error corrupted.
 Expected<bool> append_document(std::string& out, const storage::DocumentView& document,
                                const storage::Snapshot& snapshot, const RenderOptions& options);
 

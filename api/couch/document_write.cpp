@@ -6,13 +6,18 @@
 #include "api/couch/users_database.h"
 #include "query/json/writer.h"
 
+// GCC 12 mistakes the frames of coroutines it inlines for memory of another allocator.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
 namespace octavo::api::couch {
 
 namespace {
 
 using storage::Revision;
 
-std::string quoted_revision(const Revision& revision) { return "\"" + revision.to_string() + "\""; }
+std::string quoted_revision(const Revision& revision) {
+  return "\"" + revision.to_string() + "\"";
+}
 
 Reply saved_reply(int status, std::string_view id, const Revision& revision) {
   Reply reply;
@@ -176,7 +181,8 @@ Expected<CopyTarget> parse_destination(const Request& request) {
 Task<Expected<Reply>> delete_document(Call& call) {
   const auto& id = call.path("docid");
   const auto& request = call.request;
-  if (auto exists = check_document_exists(*call.database, id); !exists) co_return std::unexpected(std::move(exists).error());
+  if (auto exists = check_document_exists(*call.database, id); !exists)
+    co_return std::unexpected(std::move(exists).error());
   ParsedDocument document;
   document.deleted = true;
   document.body = "{}";

@@ -28,7 +28,9 @@ bool is_database_access(Access access) {
 }
 
 // Routes below `{db}` get an open database, but for the one that makes it.
-bool creates_database(const Route& route) { return route.method == Method::put && route.pattern == "/{db}"; }
+bool creates_database(const Route& route) {
+  return route.method == Method::put && route.pattern == "/{db}";
+}
 
 }  // namespace
 
@@ -113,11 +115,10 @@ Reply Door::protocol_error(int status, std::string_view reason) const {
     std::string_view error;
   };
   constexpr Word kWords[] = {
-      {400, "bad_request"},  {408, "timeout"},
-      {411, "length_required"}, {413, "too_large"},
-      {414, "too_long"},     {415, "bad_content_type"},
-      {417, "expectation_failed"}, {431, "too_large"},
-      {501, "not_implemented"}, {503, "service unavailable"},
+      {400, "bad_request"},         {408, "timeout"},   {411, "length_required"},
+      {413, "too_large"},           {414, "too_long"},  {415, "bad_content_type"},
+      {417, "expectation_failed"},  {431, "too_large"}, {501, "not_implemented"},
+      {503, "service unavailable"},
   };
   std::string_view error = status < 500 ? "bad_request" : "internal_server_error";
   for (const auto& word : kWords) {

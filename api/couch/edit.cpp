@@ -1,7 +1,7 @@
 #include "api/couch/edit.h"
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -27,7 +27,9 @@ std::unexpected<Error> invalid(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), "doc_validation");
 }
 
-bool is_string(std::string_view raw) { return raw.starts_with('"'); }
+bool is_string(std::string_view raw) {
+  return raw.starts_with('"');
+}
 
 Expected<Revision> parse_raw_revision(std::string_view raw) {
   if (!is_string(raw)) return fail(ErrorCode::bad_request, "Invalid rev format");
@@ -174,8 +176,7 @@ Expected<storage::DocumentWrite> make_write(std::string id, ParsedDocument docum
     return write;
   }
   if (!document.revision) {
-    return fail(ErrorCode::bad_request,
-                "When `new_edits: false`, the document needs `_rev` or `_revisions` specified");
+    return fail(ErrorCode::bad_request, "When `new_edits: false`, the document needs `_rev` or `_revisions` specified");
   }
   write.replicated = true;
   write.history = std::move(document.history);

@@ -9,17 +9,18 @@
 #include "api/couch/call.h"
 #include "storage/document.h"
 
-/// From a document as a client sent it to an edit the engine takes, and on to the engine: what all writing endpoints share.
+/// From a document as a client sent it to an edit the engine takes, and on to the engine: what all writing endpoints
+/// share.
 namespace octavo::api::couch {
 
 /// A document as sent, checked and taken apart.
 struct ParsedDocument {
-  std::optional<std::string> id;               ///< `_id`
-  std::optional<storage::Revision> revision;   ///< `_rev`, or the newest of `_revisions`
-  std::vector<storage::Revision> history;      ///< `_revisions`, newest first
-  std::optional<std::uint64_t> local_edit;     ///< N of a `_rev` like `0-N`: the revision of a local document
+  std::optional<std::string> id;              ///< `_id`
+  std::optional<storage::Revision> revision;  ///< `_rev`, or the newest of `_revisions`
+  std::vector<storage::Revision> history;     ///< `_revisions`, newest first
+  std::optional<std::uint64_t> local_edit;    ///< N of a `_rev` like `0-N`: the revision of a local document
   bool deleted = false;
-  std::string body;                            ///< as storage::DocumentWrite::body
+  std::string body;  ///< as storage::DocumentWrite::body
 };
 
 /// Reads one document of at most `body_bytes_max` stored bytes. `json` is untrusted text.
@@ -32,8 +33,12 @@ Expected<void> check_id(std::string_view id, const partitioning::Database& datab
 
 inline constexpr std::string_view kDesignPrefix = "_design/";
 inline constexpr std::string_view kLocalPrefix = "_local/";
-inline bool is_design_id(std::string_view id) { return id.starts_with(kDesignPrefix); }
-inline bool is_local_id(std::string_view id) { return id.starts_with(kLocalPrefix); }
+inline bool is_design_id(std::string_view id) {
+  return id.starts_with(kDesignPrefix);
+}
+inline bool is_local_id(std::string_view id) {
+  return id.starts_with(kLocalPrefix);
+}
 
 /// The revision an edit is based on: `_rev`, the parameter `rev` and the header `If-Match` must agree where given.
 /// Errors: bad_request.
@@ -43,8 +48,8 @@ Expected<std::optional<storage::Revision>> base_revision(const Request& request,
 /// The engine's edit. For `new_edits=false` the document must say its revision (bad_request).
 Expected<storage::DocumentWrite> make_write(std::string id, ParsedDocument document, bool new_edits);
 
-/// What must hold and be done before a document may be written: design documents are for admins of the database, `_users`
-/// has its own rules and hashes passwords. Does nothing, and does not suspend, for ordinary documents.
+/// What must hold and be done before a document may be written: design documents are for admins of the database,
+/// `_users` has its own rules and hashes passwords. Does nothing, and does not suspend, for ordinary documents.
 Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write);
 /// Whether prepare_write has anything to do for this document.
 bool needs_preparation(const Call& call, std::string_view id);

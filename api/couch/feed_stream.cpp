@@ -1,6 +1,6 @@
 #include "api/couch/feed_stream.h"
 
-#include <spdlog/spdlog.h>
+#include <stdexcept>
 
 namespace octavo::api::couch {
 
@@ -35,16 +35,17 @@ Task<void> follow(std::unique_ptr<FollowedFeed> feed, FeedPatience patience, Ste
         continue;
       }
       if (!grew) {
-        if (auto finished = feed->finish(piece); !finished) spdlog::error("a feed ended: {}", finished.error().reason);
-        co_await send(sink, piece);
+        const auto finished = feed->finish(piece);
+        if (finished) co_await send(sink, piece);
         co_return;
       }
       on_worker = false;
     }
     auto advanced = co_await feed->advance(piece, on_worker);
     if (!advanced) {
-      if (!feed->gone()) spdlog::error("a feed was cut short: {}", advanced.error().reason);
-      co_return;
+      if (feed->gone()) co_return;
+      // The head is gone: only a broken body can tell. The connection logs it.
+      throw std::runtime_error("change feed: " + advanced.error().reason);
     }
     step = *advanced;
     on_worker = step == Step::more;

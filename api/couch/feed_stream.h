@@ -33,8 +33,8 @@ class FollowedFeed {
   virtual Expected<void> finish(std::string& out) = 0;
 };
 
-/// The reply of a feed: whole when it is complete and small, else a stream that follows until the client goes, its limit is
-/// reached, or it waited in vain for `patience.timeout`. While idle it holds neither a snapshot nor a buffer.
+/// The reply of a feed: whole when it is complete and small, else a stream that follows until the client goes, its
+/// limit is reached, or it waited in vain for `patience.timeout`. While idle it holds neither a snapshot nor a buffer.
 Task<Expected<Reply>> feed_reply(std::unique_ptr<FollowedFeed> feed, FeedMode mode, FeedPatience patience);
 
 }  // namespace octavo::api::couch

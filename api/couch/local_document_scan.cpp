@@ -49,7 +49,7 @@ Expected<ScanState> LocalDocumentScan::run_forward(ScanBudget budget, Visitor vi
     OCTAVO_TRY(auto snapshot, database_.snapshot(i));
     sources.push_back(Source{std::move(snapshot), std::nullopt, std::nullopt});
   }
-  for (auto& source : sources) {   // cursors only now: they refer to snapshots that no longer move
+  for (auto& source : sources) {  // cursors only now: they refer to snapshots that no longer move
     source.cursor.emplace(source.snapshot.local_documents());
     source.current = source.cursor->seek(from);
     if (last_ && source.current && source.current->id == *last_) source.current = source.cursor->next();

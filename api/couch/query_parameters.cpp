@@ -24,7 +24,9 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+std::string quoted(std::string_view text) {
+  return "\"" + std::string(text) + "\"";
+}
 
 std::string shown(std::string_view text, const boost::json::value* json) {
   return json ? boost::json::serialize(*json) : quoted(text);
@@ -112,7 +114,9 @@ Expected<void> require_json_content_type(const Request& request) {
   return fail(ErrorCode::bad_request, "Content-Type must be application/json", "bad_content_type");
 }
 
-Expected<boost::json::value> json_body(const Request& request) { return query::parse_json(request.body); }
+Expected<boost::json::value> json_body(const Request& request) {
+  return query::parse_json(request.body);
+}
 
 Expected<boost::json::object> json_object_body(const Request& request) {
   OCTAVO_TRY(auto value, json_body(request));

@@ -16,7 +16,7 @@ namespace {
 
 using storage::Revision;
 
-constexpr std::size_t kPurgeDocumentsMax = 100;    // as Apache CouchDB's [purge] defaults
+constexpr std::size_t kPurgeDocumentsMax = 100;  // as Apache CouchDB's [purge] defaults
 constexpr std::size_t kPurgeRevisionsMax = 1000;
 
 struct AskedRevisions {
@@ -53,7 +53,7 @@ void append_list(std::string& out, const std::vector<Revision>& revisions) {
 
 struct Difference {
   std::vector<Revision> missing;
-  std::vector<Revision> possible_ancestors;   // leaves that are older than a missing revision
+  std::vector<Revision> possible_ancestors;  // leaves that are older than a missing revision
 };
 
 Expected<Difference> difference(const partitioning::Database& database, const AskedRevisions& asked) {

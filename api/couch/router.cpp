@@ -11,9 +11,13 @@ namespace {
 constexpr std::size_t kMethodCount = static_cast<std::size_t>(Method::other) + 1;
 constexpr std::size_t kParametersMax = 8;
 
-std::size_t slot(Method method) { return static_cast<std::size_t>(method); }
+std::size_t slot(Method method) {
+  return static_cast<std::size_t>(method);
+}
 
-bool is_parameter(std::string_view segment) { return segment.starts_with('{') && segment.ends_with('}'); }
+bool is_parameter(std::string_view segment) {
+  return segment.starts_with('{') && segment.ends_with('}');
+}
 
 std::vector<std::string_view> split_pattern(std::string_view pattern) {
   std::vector<std::string_view> parts;

@@ -15,8 +15,8 @@ namespace octavo::api::couch {
 
 /// Finds the route of a path: a tree by segments, in which literal segments beat parameters.
 ///
-/// Patterns: `/{db}/_all_docs`, `/{db}/{docid}`; a last `{name*}` takes all segments that are left, at least one, joined
-/// by `/`. A path `/{db}/_design/x` or `/{db}/_local/x` that no pattern names is a document id of two segments.
+/// Patterns: `/{db}/_all_docs`, `/{db}/{docid}`; a last `{name*}` takes all segments that are left, at least one,
+/// joined by `/`. A path `/{db}/_design/x` or `/{db}/_local/x` that no pattern names is a document id of two segments.
 ///
 /// Immutable once built, so thread-safe. A match allocates nothing but the parameters.
 class Router {
@@ -29,7 +29,7 @@ class Router {
   struct Match {
     const Route* route = nullptr;  ///< nullptr: no such path, or not with this method
     Parameters parameters;
-    std::string allowed_methods;   ///< `GET,HEAD,POST` when the path exists and the method does not fit; else empty
+    std::string allowed_methods;  ///< `GET,HEAD,POST` when the path exists and the method does not fit; else empty
   };
   Match match(Method method, const std::vector<std::string>& segments) const;
 

@@ -48,8 +48,12 @@ Expected<Reply> shard_of_document(const Call& call) {
 
 }  // namespace
 
-Task<Expected<Reply>> get_shards(Call& call) { co_return shards(call); }
+Task<Expected<Reply>> get_shards(Call& call) {
+  co_return shards(call);
+}
 
-Task<Expected<Reply>> get_shard_of_document(Call& call) { co_return shard_of_document(call); }
+Task<Expected<Reply>> get_shard_of_document(Call& call) {
+  co_return shard_of_document(call);
+}
 
 }  // namespace octavo::api::couch

@@ -5,7 +5,7 @@
 /// The partition map as CouchDB shows its shards: ranges of a 32-bit hash, each on this one node.
 namespace octavo::api::couch {
 
-Task<Expected<Reply>> get_shards(Call& call);              // GET /{db}/_shards
-Task<Expected<Reply>> get_shard_of_document(Call& call);   // GET /{db}/_shards/{docid}
+Task<Expected<Reply>> get_shards(Call& call);             // GET /{db}/_shards
+Task<Expected<Reply>> get_shard_of_document(Call& call);  // GET /{db}/_shards/{docid}
 
 }  // namespace octavo::api::couch

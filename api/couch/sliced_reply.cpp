@@ -1,6 +1,6 @@
 #include "api/couch/sliced_reply.h"
 
-#include <spdlog/spdlog.h>
+#include <stdexcept>
 
 #include "partitioning/engine.h"
 
@@ -30,8 +30,8 @@ Task<void> send_rest(std::shared_ptr<Database> database, std::unique_ptr<SlicePr
     piece.clear();
     auto filled = co_await fill(*database, *producer, piece);
     if (!filled) {
-      spdlog::error("a streamed reply of database {} was cut short: {}", database->name(), filled.error().reason);
-      co_return;
+      // The head is gone: only a broken body can tell. The connection logs it.
+      throw std::runtime_error("database " + database->name() + ": " + filled.error().reason);
     }
     complete = *filled;
     const bool sent = co_await sink.write(piece);

@@ -13,19 +13,19 @@ namespace octavo::api::couch {
 /// A reply that is held in memory in pieces of about this size.
 inline constexpr std::size_t slice_bytes = 64 * 1024;
 
-/// Writes a long reply piece by piece. Owns all it needs; holds no snapshot between calls. Called by one thread at a time,
-/// but not always by the same one.
+/// Writes a long reply piece by piece. Owns all it needs; holds no snapshot between calls. Called by one thread at a
+/// time, but not always by the same one.
 class SliceProducer {
  public:
   virtual ~SliceProducer() = default;
-  /// Appends the next piece to `out`: until `budget` rows were looked at or `out` holds `slice_bytes`. True when the reply
-  /// is complete.
+  /// Appends the next piece to `out`: until `budget` rows were looked at or `out` holds `slice_bytes`. True when the
+  /// reply is complete.
   virtual Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) = 0;
 };
 
-/// A JSON reply made by `producer`. The first slice runs on the caller's I/O thread, later ones on workers. What fits one
-/// piece goes out whole, with its length; more is streamed in bounded memory. An error after the head was sent can only
-/// cut the reply short, which leaves its JSON incomplete.
+/// A JSON reply made by `producer`. The first slice runs on the caller's I/O thread, later ones on workers. What fits
+/// one piece goes out whole, with its length; more is streamed in bounded memory. An error after the head was sent can
+/// only cut the reply short, which leaves its JSON incomplete.
 Task<Expected<Reply>> sliced_reply(std::shared_ptr<partitioning::Database> database,
                                    std::unique_ptr<SliceProducer> producer);
 

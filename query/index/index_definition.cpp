@@ -196,7 +196,7 @@ Expected<CreateIndexRequest> parse_create_index(const json::value& body) {
     if (*type == "text" || *type == "nouveau") {
       return fail(ErrorCode::unsupported,
                   fmt::format("Indexes of type {} are not available: use type json.", std::string(type->get_string())),
-                  "required index service unavailable");
+                  "index_not_implemented");
     }
     if (*type != "json") {
       return bad("invalid_index", "Invalid type for index: " + std::string(type->get_string()));

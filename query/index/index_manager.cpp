@@ -271,6 +271,7 @@ void IndexManager::publish() {
     return std::pair<std::string_view, std::string_view>(view.definition->design_document, view.definition->name);
   });
   catalog_.store(std::move(next), std::memory_order_release);
+  cache_.clear();
 }
 
 // --- following the feed -----------------------------------------------------------------------------------------------

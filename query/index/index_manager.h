@@ -18,6 +18,7 @@
 #include "query/index/global_index_builder.h"
 #include "query/index/index_definition.h"
 #include "query/index/local_indexes.h"
+#include "query/index/query_cache.h"
 
 namespace octavo::query {
 
@@ -68,6 +69,11 @@ class IndexManager : public partitioning::DatabaseExtension {
   /// otherwise takes no lock. A design document whose write was acknowledged is in it.
   Expected<std::shared_ptr<const IndexCatalog>> catalog();
 
+  /// True when a query that begins now need not wait for `index`. Some reads of one row.
+  Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const;
+  /// Plans of queries of this database; emptied whenever the catalog changes.
+  QueryCache& cache() { return cache_; }
+
   /// Until `index` has all changes up to `sequence` and knows of all purges so far. Errors: what stopped the index from
   /// being updated (disk_full, …), not_found when the database goes, timeout at the deadline.
   Task<Expected<void>> wait_until_current(std::shared_ptr<GlobalIndex> index, storage::Sequence sequence,
@@ -89,7 +95,6 @@ class IndexManager : public partitioning::DatabaseExtension {
   void follow();
   Expected<bool> follow_batch();
   Expected<bool> catch_up_with_purges(GlobalIndex& index, std::uint64_t purge_count);
-  Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const;
   void build();
   void fail_waiters(const Error& error);
 
@@ -122,6 +127,7 @@ class IndexManager : public partitioning::DatabaseExtension {
   ActiveTasks::Handle follow_task_;               ///< the follow job's alone
   storage::Sequence follow_task_from_ = 0;
   partitioning::ChangeNotifier progress_;
+  QueryCache cache_;
   BackgroundJobs jobs_;                           ///< last: ends before all that its jobs use
 };
 

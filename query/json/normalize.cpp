@@ -304,21 +304,32 @@ class Normalizer {
   }
 
   void drop_duplicates_by_sorting(std::size_t first) {
-    std::vector<std::size_t> order;
-    order.reserve(members_.size() - first);
+    struct Entry {
+      std::uint64_t hash;
+      std::size_t index;
+      auto operator<=>(const Entry&) const = default;
+    };
+    std::vector<Entry> entries;
+    entries.reserve(members_.size() - first);
     for (std::size_t i = first; i < members_.size(); ++i) {
-      if (!members_[i].dropped) order.push_back(i);
+      if (!members_[i].dropped) entries.push_back({members_[i].hash, i});
     }
-    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
-      if (members_[a].hash != members_[b].hash) return members_[a].hash < members_[b].hash;
-      if (const int names = compare_names(members_[a], members_[b]); names != 0) return names < 0;
-      return a < b;
-    });
-    for (std::size_t k = 0; k + 1 < order.size(); ++k) {
-      const std::size_t i = order[k];
-      if (members_[i].hash == members_[order[k + 1]].hash && same_name(members_[i], members_[order[k + 1]])) {
-        drop(i, members_[i + 1].name_begin - 1);  // there is a next one: the later member of this name
+    std::ranges::sort(entries);
+    for (auto run = entries.begin(); run != entries.end();) {
+      const auto run_end = std::find_if(run, entries.end(), [&](const Entry& e) { return e.hash != run->hash; });
+      if (run_end - run > 1) {
+        std::sort(run, run_end, [&](const Entry& a, const Entry& b) {
+          const int names = compare_names(members_[a.index], members_[b.index]);
+          return names != 0 ? names < 0 : a.index < b.index;
+        });
+        for (; run + 1 != run_end; ++run) {
+          // There is a next member: the later one of this name.
+          if (same_name(members_[run->index], members_[(run + 1)->index])) {
+            drop(run->index, members_[run->index + 1].name_begin - 1);
+          }
+        }
       }
+      run = run_end;
     }
   }
 

@@ -138,10 +138,6 @@ IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
       segments = {{first, last}};
       exact = false;
       stop = true;
-      if (prefixes.size() > key_ranges_max) {
-        ranges.clear();
-        break;
-      }
     }
     ++bounds.columns_used;
     bounds.column_exact.push_back(exact);

@@ -14,6 +14,9 @@ namespace json = boost::json;
 /// `$nin` and `$in` lists longer than this are not turned into the gaps between their values.
 constexpr std::size_t gaps_max = 64;
 
+/// Nodes looked at before `implies` gives up and says no.
+constexpr std::size_t implication_work_max = 200'000;
+
 std::string_view view(const json::string& text) {
   return {text.data(), text.size()};
 }
@@ -265,13 +268,24 @@ const FieldPath* single_path(const SelectorNode& node) {
   return path;
 }
 
-/// A query against which conditions of a filter are tested.
+std::size_t count_nodes(const SelectorNode& node) {
+  std::size_t count = 1;
+  for (const SelectorNode& child : node.children) count += count_nodes(child);
+  return count;
+}
+
+/// A query against which conditions of a filter are tested. `work` is how many nodes may still be looked at in all: two
+/// huge selectors are not worth an exact answer.
 class Premise {
  public:
-  explicit Premise(const SelectorNode& root) : root_(root) { collect_conjuncts(root, conjuncts_); }
+  Premise(const SelectorNode& root, std::size_t& work) : root_(root), work_(work), nodes_(count_nodes(root)) {
+    collect_conjuncts(root, conjuncts_);
+  }
 
   bool implies(const SelectorNode& condition) const {
     using Kind = SelectorNode::Kind;
+    if (work_ < nodes_) return false;
+    work_ -= nodes_;
     if (condition.kind == Kind::everything) return true;
     if (condition.kind == Kind::conjunction) {
       return std::ranges::all_of(condition.children, [&](const SelectorNode& child) { return implies(child); });
@@ -294,12 +308,14 @@ class Premise {
     return std::ranges::any_of(conjuncts_, [&](const SelectorNode* own) {
       return own->kind == Kind::disjunction && !own->children.empty() &&
              std::ranges::all_of(own->children,
-                                 [&](const SelectorNode& branch) { return Premise(branch).implies(condition); });
+                                 [&](const SelectorNode& branch) { return Premise(branch, work_).implies(condition); });
     });
   }
 
  private:
   const SelectorNode& root_;
+  std::size_t& work_;
+  std::size_t nodes_;
   std::vector<const SelectorNode*> conjuncts_;
 };
 
@@ -321,7 +337,8 @@ FieldConstraint Selector::constraint_for(const FieldPath& path) const {
 }
 
 bool Selector::implies(const Selector& filter) const {
-  return Premise(*root_).implies(filter.root());
+  std::size_t work = implication_work_max;
+  return Premise(*root_, work).implies(filter.root());
 }
 
 }  // namespace octavo::query

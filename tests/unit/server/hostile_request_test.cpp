@@ -1,5 +1,6 @@
-#include <catch2/catch.hpp>
 #include <random>
+
+#include <catch2/catch.hpp>
 
 #include "unit/server/test_client.h"
 #include "unit/server/test_server.h"
@@ -20,10 +21,12 @@ int status_of(std::string_view request) {
 }  // namespace
 
 TEST_CASE("Content-Length together with Transfer-Encoding is refused") {
-  CHECK(status_of("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") ==
-        400);
-  CHECK(status_of("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n") ==
-        400);
+  CHECK(
+      status_of("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") ==
+      400);
+  CHECK(
+      status_of("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n") ==
+      400);
 }
 
 TEST_CASE("contradicting Content-Lengths are refused") {
@@ -45,8 +48,9 @@ TEST_CASE("transfer codings other than chunked are refused") {
 }
 
 TEST_CASE("a repeated Transfer-Encoding is refused") {
-  CHECK(status_of(
-            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n") == 400);
+  CHECK(
+      status_of("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n") ==
+      400);
 }
 
 TEST_CASE("Transfer-Encoding in HTTP/1.0 is refused") {
@@ -115,8 +119,9 @@ TEST_CASE("a smuggled request behind a refused one is never served") {
 TEST_CASE("random bytes never stop the server") {
   TestServer server;
   std::mt19937 random(20'240'601);
-  const std::string seed = "POST /echo?a=%20b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nExpect: "
-                           "100-continue\r\nContent-Encoding: gzip\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+  const std::string seed =
+      "POST /echo?a=%20b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nExpect: "
+      "100-continue\r\nContent-Encoding: gzip\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
   for (int round = 0; round < 300; ++round) {
     auto bytes = seed;
     const auto changes = random() % 6 + 1;

@@ -1,6 +1,5 @@
-#include <zlib.h>
-
 #include <catch2/catch.hpp>
+#include <zlib.h>
 
 #include "unit/server/test_client.h"
 #include "unit/server/test_server.h"

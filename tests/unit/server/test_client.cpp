@@ -1,13 +1,12 @@
 #include "unit/server/test_client.h"
 
 #include <arpa/inet.h>
+#include <cctype>
+#include <charconv>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cctype>
-#include <charconv>
 #include <utility>
 
 namespace octavo::server::test {
@@ -21,14 +20,18 @@ Client::Client(std::uint16_t port) {
   if (::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) close();
 }
 
-Client::~Client() { close(); }
+Client::~Client() {
+  close();
+}
 
 void Client::close() {
   if (socket_ >= 0) ::close(socket_);
   socket_ = -1;
 }
 
-void Client::end_sending() { ::shutdown(socket_, SHUT_WR); }
+void Client::end_sending() {
+  ::shutdown(socket_, SHUT_WR);
+}
 
 void Client::shrink_receive_buffer() {
   const int bytes = 4096;

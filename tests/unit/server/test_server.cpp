@@ -1,10 +1,11 @@
 #include "unit/server/test_server.h"
 
+#include <memory>
+#include <stdexcept>
+
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <memory>
-#include <stdexcept>
 
 namespace octavo::server::test {
 namespace {
@@ -39,7 +40,9 @@ Task<void> write_pieces(BodySink& sink, std::size_t count, std::size_t size) {
   }
 }
 
-Task<void> write_one(BodySink& sink, std::string text) { co_await sink.write(text); }
+Task<void> write_one(BodySink& sink, std::string text) {
+  co_await sink.write(text);
+}
 
 Task<void> write_and_throw(BodySink& sink) {
   co_await sink.write("half of it");

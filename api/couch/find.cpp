@@ -1,0 +1,97 @@
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <boost/json.hpp>
+
+#include "api/couch/call.h"
+#include "api/couch/partition_parameter.h"
+#include "api/couch/query_parameters.h"
+#include "api/couch/sliced_reply.h"
+#include "partitioning/engine.h"
+#include "query/executor/find_execution.h"
+#include "query/executor/prepared_find.h"
+#include "query/planner/explain.h"
+
+/// `_find` and `_explain`, of a database and of a partition.
+namespace octavo::api::couch {
+
+namespace {
+
+/// `{"docs":[…],"bookmark":…,…}` around the results of a query.
+class FindReply : public SliceProducer {
+ public:
+  explicit FindReply(query::FindExecution execution) : execution_(std::move(execution)) {}
+
+  Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
+    OCTAVO_TRY(const auto state, execution_.run(budget));
+    // The head comes with the first results: an error before them is a reply of its own.
+    if (!begun_) out += "{\"docs\":[\n";
+    begun_ = true;
+    out += execution_.output();
+    execution_.output().clear();
+    if (state == partitioning::ScanState::more) return false;
+    out += "\n]";
+    execution_.append_tail(out);
+    out += "}\n";
+    return true;
+  }
+
+ private:
+  query::FindExecution execution_;
+  bool begun_ = false;
+};
+
+Task<Expected<Reply>> run_find(Call& call, std::string partition) {
+  if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
+  auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, false);
+  if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  auto current = co_await query::wait_for_indexes(call.database, *prepared);
+  if (!current) co_return std::unexpected(std::move(current).error());
+  if (partition.empty()) partition = (*prepared)->request.partition;
+  query::FindExecution execution(call.database, *std::move(prepared), std::move(partition),
+                                 call.services.settings.sort_bytes_max);
+  auto producer = std::make_unique<FindReply>(std::move(execution));
+  co_return co_await sliced_reply(call.database, std::move(producer));
+}
+
+Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
+  if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
+  auto prepared = co_await query::prepare_find(call.database, call.request.body, std::move(partition), true);
+  if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  const query::PreparedFind& find = **prepared;
+  Reply reply;
+  reply.body = boost::json::serialize(query::explain(find.request, find.plan, find.candidates, call.database->name(),
+                                                     call.database->partitioned()));
+  reply.body += '\n';
+  co_return reply;
+}
+
+Task<Expected<Reply>> find(Call& call) {
+  return run_find(call, std::string());
+}
+
+Task<Expected<Reply>> explain(Call& call) {
+  return run_explain(call, std::string());
+}
+
+Task<Expected<Reply>> find_in_partition(Call& call) {
+  if (auto checked = check_partition_parameter(call); !checked) co_return std::unexpected(checked.error());
+  co_return co_await run_find(call, call.path("partition"));
+}
+
+Task<Expected<Reply>> explain_in_partition(Call& call) {
+  if (auto checked = check_partition_parameter(call); !checked) co_return std::unexpected(checked.error());
+  co_return co_await run_explain(call, call.path("partition"));
+}
+
+}  // namespace
+
+void add_find_routes(RouteList& routes) {
+  routes.push_back({Method::post, "/{db}/_find", Access::database_member, find});
+  routes.push_back({Method::post, "/{db}/_explain", Access::database_member, explain});
+  routes.push_back({Method::post, "/{db}/_partition/{partition}/_find", Access::database_member, find_in_partition});
+  routes.push_back({Method::post, "/{db}/_partition/{partition}/_explain", Access::database_member, explain_in_partition});
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <boost/json.hpp>
+
+#include "api/couch/call.h"
+#include "api/couch/errors.h"
+#include "api/couch/query_parameters.h"
+#include "partitioning/engine.h"
+#include "query/index/index_definition.h"
+#include "query/index/index_manager.h"
+
+/// `_index`: creating, listing and deleting the indexes of a database. They live in design documents of language
+/// "query"; these handlers edit those.
+namespace octavo::api::couch {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kDesignPrefix = "_design/";
+// An edit of a design document that meets another one is made again.
+constexpr int kAttemptsMax = 8;
+
+Reply json_reply(const json::value& value) {
+  Reply reply;
+  reply.body = json::serialize(value);
+  reply.body += '\n';
+  return reply;
+}
+
+std::string with_design_prefix(std::string_view id) {
+  return id.starts_with(kDesignPrefix) ? std::string(id) : std::string(kDesignPrefix).append(id);
+}
+
+/// A design document as it stands; no body when there is none.
+struct DesignDocument {
+  std::optional<storage::Revision> revision;
+  std::optional<std::string> body;
+};
+
+Expected<DesignDocument> read_design_document(const partitioning::Database& database, std::string_view id) {
+  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  DesignDocument design;
+  if (!document || document->deleted) return design;
+  design.revision = document->revision;
+  design.body = std::string(document->body);
+  return design;
+}
+
+/// Writes the new body, or deletes the document when it is empty. False: somebody else was faster.
+Task<Expected<bool>> write_design_document(partitioning::Database& database, std::string_view id,
+                                           const std::optional<storage::Revision>& parent, std::string body) {
+  storage::DocumentWrite write;
+  write.id = id;
+  write.parent = parent;
+  write.deleted = body.empty();
+  write.body = body.empty() ? std::string("{}") : std::move(body);
+  std::vector<storage::DocumentWrite> writes;
+  writes.push_back(std::move(write));
+  const auto results = co_await database.write(std::move(writes));
+  if (results[0]) co_return true;
+  if (results[0].error().code == ErrorCode::conflict) co_return false;
+  co_return std::unexpected(results[0].error());
+}
+
+std::unexpected<Error> design_document_conflict() {
+  return fail(ErrorCode::conflict, "Encountered a conflict while saving the design document.", "error_saving_ddoc");
+}
+
+Task<Expected<Reply>> create_index(Call& call) {
+  if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
+  const auto body = json_body(call.request);
+  if (!body) co_return std::unexpected(body.error());
+  const auto request = query::parse_create_index(*body);
+  if (!request) co_return std::unexpected(request.error());
+  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+    const auto design = read_design_document(*call.database, request->design_document);
+    if (!design) co_return std::unexpected(design.error());
+    auto edited = query::add_index_to_design_document(*request, design->body, call.database->partitioned());
+    if (!edited) co_return std::unexpected(edited.error());
+    json::object reply{{"result", "exists"}, {"id", request->design_document}, {"name", request->name}};
+    if (!*edited) co_return json_reply(reply);
+    const auto written =
+        co_await write_design_document(*call.database, request->design_document, design->revision, **std::move(edited));
+    if (!written) co_return std::unexpected(written.error());
+    if (!*written) continue;
+    reply["result"] = "created";
+    co_return json_reply(reply);
+  }
+  co_return design_document_conflict();
+}
+
+/// Removes one index, or with no name all, of a design document. not_found when there is none.
+Task<Expected<void>> remove_index(partitioning::Database& database, std::string id, std::optional<std::string> name) {
+  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+    const auto design = read_design_document(database, id);
+    if (!design) co_return std::unexpected(design.error());
+    if (!design->body) co_return fail(ErrorCode::not_found, "missing");
+    const auto definitions = query::definitions_from_design_document(id, *design->body, database.partitioned());
+    if (!definitions) co_return std::unexpected(definitions.error());
+    const bool there = name ? std::ranges::any_of(*definitions, [&](const auto& index) { return index->name == *name; })
+                            : !definitions->empty();
+    if (!there) co_return fail(ErrorCode::not_found, "missing");
+    auto edited = query::remove_index_from_design_document(*design->body, name);
+    if (!edited) co_return std::unexpected(edited.error());
+    const auto written = co_await write_design_document(database, id, design->revision, *std::move(edited));
+    if (!written) co_return std::unexpected(written.error());
+    if (*written) co_return Expected<void>{};
+  }
+  co_return design_document_conflict();
+}
+
+Task<Expected<Reply>> delete_index_of(Call& call, std::string id) {
+  if (call.path("type") != "json") co_return fail(ErrorCode::not_found, "missing");
+  auto removed = co_await remove_index(*call.database, std::move(id), call.path("name"));
+  if (!removed) co_return std::unexpected(removed.error());
+  co_return json_reply(json::object{{"ok", true}});
+}
+
+Task<Expected<Reply>> delete_index(Call& call) {
+  return delete_index_of(call, with_design_prefix(call.path("ddoc")));
+}
+
+Task<Expected<Reply>> delete_index_in_two_segments(Call& call) {
+  return delete_index_of(call, std::string(kDesignPrefix) + call.path("ddoc"));
+}
+
+Task<Expected<Reply>> delete_indexes(Call& call) {
+  if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
+  const auto body = json_object_body(call.request);
+  if (!body) co_return std::unexpected(body.error());
+  const auto* ids = body->if_contains("docids");
+  if (!ids) co_return fail(ErrorCode::bad_request, "Missing required key: docids", "missing_required_key");
+  const auto is_id = [](const json::value& id) { return id.is_string() && !id.get_string().empty(); };
+  if (!ids->is_array() || !std::ranges::all_of(ids->get_array(), is_id)) {
+    co_return fail(ErrorCode::bad_request,
+                   "Bulk Delete requires an array of non-null docids. Docids: " + json::serialize(*ids),
+                   "invalid_bulk_docs");
+  }
+  for (const auto& member : *body) {
+    if (member.key() == "docids" || member.key() == "w") continue;
+    co_return fail(ErrorCode::bad_request, "Invalid key " + std::string(member.key()) + " for this request.",
+                   "invalid_key");
+  }
+  json::array success;
+  json::array failures;
+  for (const auto& id : ids->get_array()) {
+    std::string design = with_design_prefix(id.get_string());
+    auto removed = co_await remove_index(*call.database, design, std::nullopt);
+    if (removed) {
+      success.push_back(json::object{{"id", design}, {"ok", true}});
+    } else {
+      failures.push_back(json::object{{"id", design}, {"error", error_word(removed.error())}});
+    }
+  }
+  co_return json_reply(json::object{{"success", std::move(success)}, {"fail", std::move(failures)}});
+}
+
+Task<Expected<Reply>> list_indexes(Call& call) {
+  const auto bad_parameters = [] {
+    return error_reply(500, "invalid_list_index_params", "Index parameter ranges: limit > 1, skip > 0");
+  };
+  auto* manager = query::IndexManager::of(*call.database);
+  if (!manager) co_return fail(ErrorCode::internal, "This database has no indexes.");
+  const auto catalog = manager->catalog();
+  if (!catalog) co_return std::unexpected(catalog.error());
+  const auto total = static_cast<std::int64_t>((*catalog)->indexes.size() + 1);
+  std::int64_t limit = total;
+  std::int64_t skip = 0;
+  if (const auto text = call.request.parameter("limit")) {
+    const auto number = parse_integer(*text);
+    if (!number || *number < 1) co_return bad_parameters();
+    limit = *number;
+  }
+  if (const auto text = call.request.parameter("skip")) {
+    const auto number = parse_integer(*text);
+    if (!number || *number < 0) co_return bad_parameters();
+    skip = *number;
+  }
+  json::array indexes;
+  for (std::int64_t i = skip; i < total && i - skip < limit; ++i) {
+    if (i == 0) {
+      indexes.push_back(query::primary_index_to_json());
+    } else {
+      indexes.push_back((*catalog)->indexes[static_cast<std::size_t>(i - 1)].definition->to_json());
+    }
+  }
+  co_return json_reply(json::object{{"total_rows", total}, {"indexes", std::move(indexes)}});
+}
+
+}  // namespace
+
+void add_index_routes(RouteList& routes) {
+  routes.push_back({Method::get, "/{db}/_index", Access::database_member, list_indexes});
+  routes.push_back({Method::post, "/{db}/_index", Access::database_admin, create_index});
+  routes.push_back({Method::post, "/{db}/_index/_bulk_delete", Access::database_admin, delete_indexes});
+  routes.push_back({Method::del, "/{db}/_index/{ddoc}/{type}/{name}", Access::database_admin, delete_index});
+  routes.push_back(
+      {Method::del, "/{db}/_index/_design/{ddoc}/{type}/{name}", Access::database_admin, delete_index_in_two_segments});
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "partitioning/scan.h"
+#include "query/executor/prepared_find.h"
+#include "query/index/index_entry.h"
+#include "query/json/parsed_document.h"
+
+namespace octavo::query {
+
+/// What a query has read and found so far.
+struct FindStatistics {
+  std::uint64_t keys_examined = 0;        ///< index entries, or document keys without an index
+  std::uint64_t documents_examined = 0;   ///< documents read
+  std::uint64_t results_returned = 0;
+};
+
+/// One run of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and goes on
+/// by key, so a slow client pins nothing and writers are not held up; documents that change meanwhile are seen as they
+/// are when their turn comes.
+///
+/// One thread at a time, which may be another for each slice. Memory: one slice's output, and for a sort in memory the
+/// rows that may still be in the result, up to `sort_bytes_max`.
+class FindExecution {
+ public:
+  /// `partition_key`: of the request's URL or body; empty for the whole database.
+  FindExecution(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const PreparedFind> prepared,
+                std::string partition_key, std::size_t sort_bytes_max);
+
+  /// One slice: appends results to output(), separated by commas. Ends early when there is much output.
+  /// Errors: no_usable_index when a sort exceeds its memory; those of the storage.
+  Expected<partitioning::ScanState> run(partitioning::ScanBudget budget);
+
+  /// What has been written and not been taken yet; the caller empties it as it likes between slices.
+  std::string& output() { return output_; }
+  const FindStatistics& statistics() const { return statistics_; }
+
+  /// The members that follow the documents: bookmark, execution_stats, warning; each with a comma before it.
+  void append_tail(std::string& out) const;
+
+ private:
+  struct SortedRow {
+    std::string key;
+    std::string text;
+  };
+  /// A document, or the entry that stands for it.
+  struct Result {
+    const storage::DocumentView* document = nullptr;
+    const storage::Snapshot* snapshot = nullptr;
+    const IndexRow* row = nullptr;
+  };
+  enum class Flow : std::uint8_t { next, finished };
+
+  const Branch& branch() const { return prepared_->plan.branches[branch_]; }
+  Expected<partitioning::ScanState> scan(std::size_t& rows_left);
+  Expected<partitioning::ScanState> run_index(std::size_t& rows_left);
+  Expected<partitioning::ScanState> run_primary(std::size_t& rows_left);
+  Expected<partitioning::ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
+  Expected<Flow> take_row(const storage::KeyValue& entry, const storage::Snapshot* documents,
+                          std::vector<std::optional<storage::Snapshot>>& snapshots);
+  Expected<Flow> take_document(const storage::DocumentView& document, const storage::Snapshot& snapshot,
+                               std::string_view position, bool recheck);
+  Expected<Flow> take_covered(const IndexRow& row, std::string_view position);
+  bool passes(simdjson::dom::element root, std::string_view id, const storage::Revision* revision, bool recheck);
+  Expected<Flow> emit(const Result& result, std::string_view position);
+  Expected<Flow> keep_for_sort(simdjson::dom::element root, const Result& result);
+  bool make_sort_key(simdjson::dom::element root, const storage::DocumentView& document);
+  Expected<void> append_result(std::string& out, const Result& result);
+  Expected<void> append_conflicts(std::string& out, const storage::DocumentView& document,
+                                  const storage::Snapshot& snapshot, bool& any);
+  partitioning::ScanState write_sorted();
+  void remember(std::string_view position);
+
+  std::shared_ptr<partitioning::Database> database_;
+  std::shared_ptr<const PreparedFind> prepared_;
+  std::string partition_key_;
+  std::size_t sort_bytes_max_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+
+  std::size_t branch_ = 0;
+  std::size_t range_ = 0;                     ///< of the branch, in the direction of the walk
+  /// In an index: the lower bound of what is left (walking up: inclusive), or the upper (walking down: exclusive). In the
+  /// primary: id after which to go on.
+  std::optional<std::string> position_;
+  std::unique_ptr<partitioning::DocumentScan> scan_;
+  bool scanned_ = false;
+  bool finished_ = false;
+
+  std::uint64_t skip_left_;
+  std::uint64_t limit_left_;
+  DocumentParser parser_;
+  std::string scratch_;
+  std::string output_;
+  bool first_ = true;
+
+  std::vector<SortedRow> sorted_;             ///< a heap with the last row on top, while scanning
+  std::size_t sorted_bytes_ = 0;
+  std::size_t sorted_position_ = 0;
+  std::uint64_t sorted_max_ = 0;              ///< skip + limit
+  std::string sort_key_;
+
+  FindStatistics statistics_;
+  std::optional<Bookmark> last_;              ///< of the last result written
+};
+
+}  // namespace octavo::query

@@ -1,0 +1,165 @@
+#include "query/executor/prepared_find.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "query/executor/storage_statistics.h"
+
+namespace octavo::query {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long a query waits for an index that is being built: briefly when it would merely be the best way, long when it
+// was asked for by name.
+constexpr std::chrono::seconds kBuildPatience{2};
+constexpr std::chrono::minutes kNamedBuildPatience{5};
+constexpr std::chrono::minutes kUpdatePatience{5};
+
+Expected<std::shared_ptr<PreparedFind>> parse(partitioning::Database& database, std::string_view body,
+                                              const std::string& partition_key) {
+  auto prepared = std::make_shared<PreparedFind>();
+  OCTAVO_TRY(prepared->request, parse_find_request(body, partition_key, database.engine().settings().find_limit_default));
+  FindRequest& request = prepared->request;
+  if (!request.partition.empty() && !database.partitioned()) {
+    return fail(ErrorCode::bad_request, "database is not partitioned");
+  }
+  if (request.bookmark) {
+    prepared->bookmark = Bookmark::decode(*request.bookmark);
+    if (!prepared->bookmark) {
+      return fail(ErrorCode::bad_request,
+                  "Invalid bookmark value: " + boost::json::serialize(boost::json::value(*request.bookmark)),
+                  "invalid_bookmark");
+    }
+  }
+  prepared->projection = Projection(request.fields);
+  return prepared;
+}
+
+void choose_pin(const PreparedFind& prepared, PlannerScope& scope) {
+  if (!prepared.bookmark) return;
+  switch (prepared.bookmark->kind) {
+    case Bookmark::Kind::primary:
+      scope.pinned = std::string();
+      break;
+    case Bookmark::Kind::index:
+      scope.pinned = prepared.bookmark->identity;
+      break;
+    case Bookmark::Kind::combined:
+      scope.pinned = std::string(PlannerScope::kUnion);
+      break;
+    case Bookmark::Kind::sorted:
+      break;
+  }
+}
+
+void finish(PreparedFind& prepared) {
+  Plan& plan = prepared.plan;
+  // A page of a result that was sorted in memory goes on that way, whatever the best plan is now.
+  if (prepared.bookmark && prepared.bookmark->kind == Bookmark::Kind::sorted && !prepared.request.sort.empty()) {
+    plan.sort_in_memory = true;
+    plan.covering = false;
+  }
+  for (const Branch& branch : plan.branches) {
+    prepared.reads_revision = prepared.reads_revision ||
+                              std::ranges::any_of(branch.selector.fields_used(),
+                                                  [](const FieldPath& path) { return path.is("_rev"); });
+  }
+  if (!plan.covering) return;
+  const auto& columns = plan.branches[0].index->definition->fields;
+  for (const FieldPath& field : prepared.request.fields) {
+    const auto found = std::ranges::find(columns, field, &OrderedField::path);
+    prepared.covering_columns.push_back(found == columns.end() ? -1 : found - columns.begin());
+  }
+  std::vector<FieldPath> paths;
+  for (const auto& column : columns) paths.push_back(column.path);
+  prepared.covering_document = Projection(paths);
+}
+
+// The first index of the plan that is not built yet.
+const IndexView* unbuilt(const Plan& plan, std::size_t place) {
+  for (const Branch& branch : plan.branches) {
+    if (branch.index && !branch.index->ready(place)) return &*branch.index;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr<partitioning::Database> database,
+                                                                 std::string_view body, std::string partition_key,
+                                                                 bool explain) {
+  using Result = Expected<std::shared_ptr<const PreparedFind>>;
+  IndexManager* manager = IndexManager::of(*database);
+  if (!manager) co_return Result(fail(ErrorCode::internal, "This database has no indexes."));
+  auto catalog = manager->catalog();
+  if (!catalog) co_return Result(std::unexpected(catalog.error()));
+
+  std::string cache_key;
+  if (!explain && body.size() < QueryCache::kTextBytesMax) {
+    // Equal requests of different partitions share a plan, per physical partition: an index may be built in one only.
+    cache_key.reserve(body.size() + 8);
+    cache_key = partition_key.empty() ? "all" : std::to_string(database->locate_partition_key(partition_key));
+    cache_key += body;
+    if (auto cached = manager->cache().find(cache_key, (*catalog)->generation)) {
+      co_return Result(std::static_pointer_cast<const PreparedFind>(std::move(cached)));
+    }
+  }
+
+  auto prepared = parse(*database, body, partition_key);
+  if (!prepared) co_return Result(std::unexpected(prepared.error()));
+  const FindRequest& request = (*prepared)->request;
+  PlannerScope scope;
+  scope.partition_query = !request.partition.empty();
+  if (scope.partition_query) scope.place = database->locate_partition_key(request.partition);
+  scope.explain = explain;
+  choose_pin(**prepared, scope);
+  StorageStatistics statistics(*database, request.partition);
+  while (true) {
+    auto planned = plan_query(request, **catalog, scope, statistics);
+    if (!planned) co_return Result(std::unexpected(planned.error()));
+    const IndexView* waiting = explain || scope.ignore_unbuilt ? nullptr : unbuilt(planned->plan, scope.place);
+    if (!waiting) {
+      (*prepared)->plan = std::move(planned->plan);
+      if (explain) (*prepared)->candidates = std::move(planned->candidates);
+      break;
+    }
+    if (!request.update) {
+      scope.ignore_unbuilt = true;
+      continue;
+    }
+    const auto patience = request.use_index.empty() ? Clock::duration(kBuildPatience) : Clock::duration(kNamedBuildPatience);
+    std::string identity = waiting->definition->identity;
+    auto now = co_await manager->wait_until_ready(std::move(identity), scope.place, Clock::now() + patience);
+    if (!now) co_return Result(std::unexpected(now.error()));
+    const IndexView* view = (*now)->find(waiting->definition->identity);
+    scope.ignore_unbuilt = view && !view->ready(scope.place);
+    *catalog = std::move(*now);
+  }
+  finish(**prepared);
+  std::shared_ptr<const PreparedFind> result = std::move(*prepared);
+  // A partition named in the body is part of the text; one in the URL is not, and is given again with each run.
+  if (!cache_key.empty() && !result->bookmark && !scope.ignore_unbuilt) {
+    manager->cache().store(cache_key, (*catalog)->generation, result);
+  }
+  co_return Result(std::move(result));
+}
+
+Task<Expected<void>> wait_for_indexes(std::shared_ptr<partitioning::Database> database,
+                                      std::shared_ptr<const PreparedFind> prepared) {
+  if (!prepared->request.update) co_return Expected<void>{};
+  IndexManager* manager = IndexManager::of(*database);
+  const storage::Sequence now = database->watermark();
+  for (const Branch& branch : prepared->plan.branches) {
+    if (!branch.index || !branch.index->global) continue;
+    auto current = manager->is_current(*branch.index->global, now);
+    if (!current) co_return std::unexpected(current.error());
+    if (*current) continue;
+    auto waited = co_await manager->wait_until_current(branch.index->global, now, Clock::now() + kUpdatePatience);
+    if (!waited) co_return waited;
+  }
+  co_return Expected<void>{};
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "partitioning/task.h"
+#include "query/executor/bookmark.h"
+#include "query/executor/projection.h"
+#include "query/index/index_manager.h"
+#include "query/planner/find_request.h"
+#include "query/planner/planner.h"
+
+namespace octavo::query {
+
+/// A query, parsed and planned: all that can be known before reading. Immutable, shared by the runs of equal requests.
+struct PreparedFind : CachedQuery {
+  FindRequest request;
+  Plan plan;
+  std::vector<Candidate> candidates;      ///< for `_explain` only
+  Projection projection;
+  std::optional<Bookmark> bookmark;
+  bool reads_revision = false;            ///< some selector looks at `_rev`
+  /// For a covering plan: column of the index by number of the field in `request.fields`; -1 is `_id`.
+  std::vector<std::ptrdiff_t> covering_columns;
+  Projection covering_document;           ///< all columns as a document, to test the selector on
+};
+
+/// Parses and plans a `_find` of `database`. `partition_key` empty: the whole database. With `explain`, all candidates are
+/// examined and kept, and nothing is waited for. Otherwise, when the best index is still being built, this waits for it: some
+/// seconds, longer when `use_index` names it, and then does without. Errors: bad_request for bad requests, …
+Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr<partitioning::Database> database,
+                                                                 std::string_view body, std::string partition_key,
+                                                                 bool explain);
+
+/// Waits until the global indexes of the plan have all that was written before now, unless the request says
+/// `update: false`. Does not suspend when they have it.
+Task<Expected<void>> wait_for_indexes(std::shared_ptr<partitioning::Database> database,
+                                      std::shared_ptr<const PreparedFind> prepared);
+
+}  // namespace octavo::query

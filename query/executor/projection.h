@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "query/json/field_path.h"
+#include "storage/function_ref.h"
+
+namespace octavo::query {
+
+/// The `fields` of a query: which parts of a document are returned, nested as in the document. Made once per query;
+/// immutable. Values are copied as text, so numbers keep their spelling.
+class Projection {
+ public:
+  /// Raw JSON text of the value at a path; empty when there is none.
+  using FieldText = FunctionRef<std::string_view(std::size_t field, const FieldPath& path)>;
+
+  Projection() = default;
+  explicit Projection(const std::vector<FieldPath>& fields);
+
+  /// No fields were named: documents are returned whole.
+  bool whole() const { return nodes_.empty(); }
+  /// Appends an object of the fields that are there. `field_text` is asked with the number of the field in the list.
+  void append(std::string& out, FieldText field_text) const;
+
+ private:
+  struct Node {
+    std::string key;                    ///< `"name":`, ready to append
+    std::string name;
+    std::ptrdiff_t field = -1;          ///< a field of its own; then what is below it comes with it
+    FieldPath path;
+    std::vector<Node> children;
+  };
+  static bool append_nodes(std::string& out, const std::vector<Node>& nodes, FieldText field_text);
+
+  std::vector<Node> nodes_;
+};
+
+}  // namespace octavo::query

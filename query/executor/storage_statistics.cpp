@@ -1,0 +1,75 @@
+#include "query/executor/storage_statistics.h"
+
+#include "partitioning/scan.h"
+#include "query/index/index_reader.h"
+
+namespace octavo::query {
+
+namespace {
+constexpr std::string_view kDesignPrefix = "_design/";
+// Counted ranges and ids at most, whatever the cap: a long $in is as costly to count as to run.
+constexpr std::size_t kRangesCountedMax = 32;
+}  // namespace
+
+Expected<std::uint64_t> StorageStatistics::documents() {
+  if (partition_key_.empty()) {
+    OCTAVO_TRY(const auto all, database_.statistics());
+    return all.document_count;
+  }
+  OCTAVO_TRY(const auto snapshot, database_.snapshot_for_partition_key(partition_key_));
+  OCTAVO_TRY(const auto statistics, snapshot.statistics_of(partition_key_));
+  return statistics.document_count;
+}
+
+Expected<std::uint64_t> StorageStatistics::entries(const IndexView& index) {
+  return index.global ? index.global->size() : documents();
+}
+
+Expected<RowCount> StorageStatistics::count(const IndexView& index, std::span<const KeyRange> ranges,
+                                            std::uint64_t cap) {
+  OCTAVO_TRY(IndexReader reader, IndexReader::open(database_, index, partition_key_));
+  RowCount count;
+  std::size_t counted = 0;
+  for (const KeyRange& range : ranges) {
+    if (++counted > kRangesCountedMax) {
+      // The others are taken to be like those that were counted.
+      count.rows = count.rows * ranges.size() / kRangesCountedMax;
+      count.capped = true;
+      return count;
+    }
+    for (auto row = reader.seek(range.begin); row && row->key < range.end; row = reader.next()) {
+      if (++count.rows >= cap) {
+        count.capped = true;
+        return count;
+      }
+    }
+  }
+  return count;
+}
+
+Expected<RowCount> StorageStatistics::count_ids(std::span<const IdRange> ranges, std::uint64_t cap) {
+  RowCount count;
+  for (const IdRange& range : ranges) {
+    if (range.is_point()) {
+      ++count.rows;
+      continue;
+    }
+    partitioning::DocumentRange bounds;
+    bounds.start = range.start;
+    bounds.end = range.end;
+    bounds.end_inclusive = range.end_inclusive;
+    if (!partition_key_.empty()) bounds.partition_key = partition_key_;
+    partitioning::DocumentScan scan(database_, std::move(bounds));
+    OCTAVO_TRY(const auto state, scan.run({cap}, [&](const storage::DocumentView& document, const storage::Snapshot&) {
+      if (!document.deleted && !document.id.starts_with(kDesignPrefix)) ++count.rows;
+      return partitioning::Visit::next;
+    }));
+    if (state == partitioning::ScanState::more || count.rows >= cap) {
+      count.capped = true;
+      return count;
+    }
+  }
+  return count;
+}
+
+}  // namespace octavo::query

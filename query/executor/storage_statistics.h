@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "partitioning/database.h"
+#include "query/planner/planner.h"
+
+namespace octavo::query {
+
+/// The planner's view of a real database: counts by short reads on the calling thread.
+class StorageStatistics : public PlannerStatistics {
+ public:
+  /// `partition_key` empty: the whole database.
+  StorageStatistics(partitioning::Database& database, std::string partition_key)
+      : database_(database), partition_key_(std::move(partition_key)) {}
+
+  Expected<std::uint64_t> documents() override;
+  Expected<std::uint64_t> entries(const IndexView& index) override;
+  Expected<RowCount> count(const IndexView& index, std::span<const KeyRange> ranges, std::uint64_t cap) override;
+  Expected<RowCount> count_ids(std::span<const IdRange> ranges, std::uint64_t cap) override;
+
+ private:
+  partitioning::Database& database_;
+  std::string partition_key_;
+};
+
+}  // namespace octavo::query

@@ -1,0 +1,130 @@
+#include "query/index/index_check.h"
+
+#include <fmt/format.h>
+
+#include "partitioning/partition_key.h"
+#include "partitioning/scan.h"
+#include "query/index/index_entry.h"
+#include "storage/byte_codec.h"
+
+namespace octavo::query {
+namespace {
+
+constexpr std::chrono::minutes kCatchUpMax{60};
+
+std::string label_of(const IndexDefinition& definition) {
+  return fmt::format("index '{}' of {}", definition.name, definition.design_document);
+}
+
+/// Walks all live documents and hands each expected entry to `found`, which says whether the index has it.
+Expected<std::uint64_t> compare_entries(
+    partitioning::Database& database, const IndexDefinition& definition, storage::CheckReport& report,
+    FunctionRef<Expected<bool>(const storage::DocumentView&, const storage::Snapshot&, std::string_view key,
+                               std::string_view value)>
+        has_entry) {
+  std::uint64_t expected = 0;
+  DocumentParser parser;
+  Expected<void> failure;
+  partitioning::DocumentScan scan(database, {});
+  auto state = partitioning::ScanState::more;
+  while (state == partitioning::ScanState::more && failure) {
+    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(),
+                               [&](const storage::DocumentView& document, const storage::Snapshot& snapshot) {
+      if (document.deleted || document.id.starts_with("_design/")) return partitioning::Visit::next;
+      const auto body = parser.parse(document.body);
+      if (!body) {
+        report.add(fmt::format("documents '{}': {}", document.id, body.error().reason));
+        return partitioning::Visit::next;
+      }
+      std::string key;
+      std::string value;
+      if (!append_index_entry(definition, {*body, document.body, document.id, document.revision}, key, value)) {
+        return partitioning::Visit::next;
+      }
+      ++expected;
+      const auto present = has_entry(document, snapshot, key, value);
+      if (!present) {
+        failure = std::unexpected(present.error());
+        return partitioning::Visit::stop;
+      }
+      if (!*present) report.add(fmt::format("{}: no entry for document '{}'", label_of(definition), document.id));
+      return partitioning::Visit::next;
+    }));
+  }
+  OCTAVO_TRY_VOID(failure);
+  return expected;
+}
+
+void compare_count(const IndexDefinition& definition, std::uint64_t rows, std::uint64_t expected,
+                   storage::CheckReport& report) {
+  if (rows != expected) {
+    report.add(fmt::format("{}: {} entries for {} documents", label_of(definition), rows, expected));
+  }
+}
+
+Expected<void> check_local(partitioning::Database& database, const IndexView& index, storage::CheckReport& report) {
+  for (std::size_t place = 0; place < database.physical_partition_count(); ++place) {
+    if (!index.ready(place)) return {};  // still being built: nothing is promised yet
+  }
+  OCTAVO_TRY(const std::uint64_t expected,
+             compare_entries(database, *index.definition, report,
+                             [&](const storage::DocumentView& document, const storage::Snapshot& snapshot,
+                                 std::string_view key, std::string_view value) -> Expected<bool> {
+                               const std::uint32_t number = index.numbers[database.locate_document(document.id)];
+                               const auto partition_key = partitioning::partition_key_of(document.id, true);
+                               OCTAVO_TRY(const auto row, snapshot.index_entry(
+                                   LocalIndexes::entry_prefix(number, partition_key) + std::string(key)));
+                               return row && *row == value;
+                             }));
+  std::uint64_t rows = 0;
+  for (std::size_t place = 0; place < database.physical_partition_count(); ++place) {
+    OCTAVO_TRY(const storage::Snapshot snapshot, database.snapshot(place));
+    std::string prefix;
+    for (int shift = 24; shift >= 0; shift -= 8) prefix.push_back(static_cast<char>(index.numbers[place] >> shift));
+    auto cursor = snapshot.index_entries();
+    for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix); row = cursor.next()) ++rows;
+  }
+  compare_count(*index.definition, rows, expected, report);
+  return {};
+}
+
+Expected<void> check_global(partitioning::Database& database, const IndexView& index, storage::CheckReport& report) {
+  OCTAVO_TRY(const storage::ReadTransaction transaction, index.global->read());
+  OCTAVO_TRY(const std::uint64_t expected,
+             compare_entries(database, *index.definition, report,
+                             [&](const storage::DocumentView&, const storage::Snapshot&, std::string_view key,
+                                 std::string_view value) -> Expected<bool> {
+                               OCTAVO_TRY(const auto row,
+                                          storage::long_key::get(transaction, index.global->entries(), key));
+                               return row && *row == value;
+                             }));
+  compare_count(*index.definition, transaction.size(index.global->entries()), expected, report);
+  return {};
+}
+
+}  // namespace
+
+Task<Expected<void>> check_indexes(partitioning::Database& database, storage::CheckReport& report) {
+  IndexManager* manager = IndexManager::of(database);
+  if (manager == nullptr) co_return fail(ErrorCode::internal, "The engine was opened without indexes.");
+  auto catalog = manager->catalog();
+  if (!catalog) co_return std::unexpected(catalog.error());
+  const std::shared_ptr<const IndexCatalog> at_start = *catalog;
+  const auto deadline = std::chrono::steady_clock::now() + kCatchUpMax;
+  for (const IndexView& index : at_start->indexes) {
+    Expected<void> checked;
+    if (index.is_local()) {
+      checked = check_local(database, index, report);
+    } else {
+      auto ready = co_await manager->wait_until_ready(index.definition->identity, 0, deadline);
+      if (!ready) co_return std::unexpected(ready.error());
+      auto current = co_await manager->wait_until_current(index.global, database.watermark(), deadline);
+      if (!current) co_return current;
+      checked = check_global(database, index, report);
+    }
+    if (!checked) co_return checked;
+  }
+  co_return Expected<void>{};
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <chrono>
+
+#include "partitioning/database.h"
+#include "partitioning/task.h"
+#include "query/index/index_manager.h"
+#include "storage/partition_check.h"
+
+namespace octavo::query {
+
+/// Compares every complete index of a database with the entries that its documents should have, adding what differs to
+/// `report`. Global indexes are first brought up to date with the feed (they may lag after a crash, by design).
+/// For a database that nobody writes to. O(documents × indexes), constant memory.
+Task<Expected<void>> check_indexes(partitioning::Database& database, storage::CheckReport& report);
+
+}  // namespace octavo::query

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "query/index/index_manager.h"
+#include "query/planner/find_request.h"
+#include "query/planner/key_range.h"
+
+namespace octavo::query {
+
+/// A stretch of document ids in byte order; an absent bound is open.
+struct IdRange {
+  std::optional<std::string> start;
+  bool start_inclusive = true;
+  std::optional<std::string> end;
+  bool end_inclusive = true;
+
+  bool is_point() const { return start && end && *start == *end; }
+};
+
+/// One way to some of the results: an index, or the documents themselves.
+struct Branch {
+  Selector selector;               ///< what its results match; in a union, this branch's alternative with the rest
+  std::optional<IndexView> index;  ///< absent: the primary index (documents by id)
+  IndexBounds bounds;              ///< with an index
+  std::vector<IdRange> id_ranges;  ///< without: in rising order
+  bool recheck = true;             ///< documents must be tested against `selector`: the ranges do not say it all
+  std::vector<std::size_t> columns_that_must_exist;  ///< fields sorted by which the ranges do not guarantee
+};
+
+/// How a query is run. Immutable; bound to a catalog's generation.
+struct Plan {
+  std::vector<Branch> branches;    ///< none: nothing can match. Several: a union, results of later ones are skipped
+                                   ///< when an earlier one has them
+  bool descending = false;         ///< ranges are walked from their end
+  bool sort_in_memory = false;
+  bool covering = false;           ///< answered from index entries, no document is read
+  double estimated_cost = 0;       ///< in microseconds, roughly
+  std::vector<std::string> warnings;
+
+  bool uses_primary() const { return branches.size() == 1 && !branches[0].index; }
+};
+
+/// Why an index is, or is not, what a plan uses.
+struct Candidate {
+  std::optional<IndexView> index;  ///< absent: the primary index
+  bool usable = false;
+  bool chosen = false;
+  std::string reason;              ///< CouchDB's code, or `higher_cost`, `not_built`, when none of them tells the truth
+  std::string detail;              ///< for people
+  std::size_t ranking = 0;         ///< 0 for the one that is used
+  bool covering = false;
+  bool serves_sort = false;
+  bool sort_descending = false;    ///< serves the sort when walked backwards
+  std::uint64_t rows = 0;          ///< estimated entries in its ranges
+  bool rows_exact = false;         ///< counted to the end
+  double cost = 0;
+  bool recheck = true;
+  IndexBounds bounds;
+  std::vector<IdRange> id_ranges;
+  std::vector<std::size_t> columns_that_must_exist;
+};
+
+}  // namespace octavo::query

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "query/index/index_manager.h"
+#include "query/planner/find_request.h"
+#include "query/planner/plan.h"
+
+namespace octavo::query {
+
+/// Rows counted in ranges, up to a cap.
+struct RowCount {
+  std::uint64_t rows = 0;
+  bool capped = false;   ///< there are more
+};
+
+/// What the planner asks of the data. Few, short reads.
+class PlannerStatistics {
+ public:
+  virtual ~PlannerStatistics() = default;
+  /// Documents in the scope of the query (the database, or one logical partition).
+  virtual Expected<std::uint64_t> documents() = 0;
+  /// Entries of an index in the scope; for a local index the documents of the partition are a good answer.
+  virtual Expected<std::uint64_t> entries(const IndexView& index) = 0;
+  virtual Expected<RowCount> count(const IndexView& index, std::span<const KeyRange> ranges, std::uint64_t cap) = 0;
+  virtual Expected<RowCount> count_ids(std::span<const IdRange> ranges, std::uint64_t cap) = 0;
+};
+
+/// Where a query runs.
+struct PlannerScope {
+  bool partition_query = false;        ///< one logical partition
+  std::size_t place = 0;               ///< its physical partition
+  bool ignore_unbuilt = false;         ///< do not count on indexes that are still being built
+  /// By a bookmark: identity of the index to go on with, "" for the primary one, kUnion for a union.
+  std::optional<std::string> pinned;
+  static constexpr std::string_view kUnion = "union";
+  bool explain = false;                ///< examine every candidate, also when the choice is clear
+};
+
+struct PlannerResult {
+  Plan plan;
+  std::vector<Candidate> candidates;   ///< all indexes, the chosen one first, the others by ranking
+};
+
+/// Picks the cheapest way to run `request`: examines the primary index and every index in the query's scope, with the
+/// ranges the selector allows in each, the number of rows in them (counted, up to a small cap), what has to be read and
+/// tested per row, whether the order is the one asked for, and how soon the limit ends the walk. An alternative between
+/// different fields (`$or`) is a union, when each side has an index.
+///
+/// `use_index` is obeyed when that index can be used. Errors: no_usable_index / invalid_index for `allow_fallback: false`;
+/// bad_request invalid_bookmark when the pinned index cannot be used; those of the statistics.
+Expected<PlannerResult> plan_query(const FindRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
+                                   PlannerStatistics& statistics);
+
+/// What to say when a sort needs an index: CouchDB's words, and the index to create.
+Error missing_sort_index(const FindRequest& request, bool database_is_partitioned);
+
+}  // namespace octavo::query

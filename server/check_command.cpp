@@ -1,0 +1,90 @@
+#include "server/check_command.h"
+
+#include <chrono>
+#include <optional>
+
+#include <boost/asio/co_spawn.hpp>
+#include <fmt/format.h>
+
+#include "partitioning/engine.h"
+#include "query/index/active_tasks.h"
+#include "query/index/index_check.h"
+#include "query/index/index_manager.h"
+#include "storage/partition_check.h"
+
+namespace octavo::server {
+namespace {
+
+/// Runs one task to its end on this thread.
+Expected<void> run(Task<Expected<void>> task) {
+  boost::asio::io_context context(1);
+  Expected<void> outcome;
+  boost::asio::co_spawn(context.get_executor(), std::move(task), [&](std::exception_ptr thrown, Expected<void> result) {
+    outcome = thrown ? fail(ErrorCode::internal, "The check ended unexpectedly.") : std::move(result);
+  });
+  context.run();
+  return outcome;
+}
+
+Expected<storage::CheckReport> check_database(partitioning::Database& database) {
+  storage::CheckReport total;
+  for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
+    OCTAVO_TRY(const storage::CheckReport part,
+               storage::check_partition(database.physical_partition(i), database.partitioned()));
+    total.documents += part.documents;
+    total.feed_rows += part.feed_rows;
+    for (const std::string& problem : part.problems) total.add(fmt::format("partition {}: {}", i, problem));
+    total.problem_count += part.problem_count - part.problems.size();
+  }
+  OCTAVO_TRY_VOID(run(query::check_indexes(database, total)));
+  return total;
+}
+
+}  // namespace
+
+int run_check(const config::Settings& settings, const std::string& database) {
+  const auto start = std::chrono::steady_clock::now();
+  // Checking must not make a data folder where there is none.
+  if (!std::filesystem::exists(settings.data_dir / "catalog")) {
+    fmt::print(stderr, "octavo: there is no data folder at {}; name it with --data-dir\n", settings.data_dir.string());
+    return 1;
+  }
+  query::ActiveTasks tasks;
+  auto engine = partitioning::Engine::open(settings, query::IndexManager::factory(&tasks));
+  if (!engine) {
+    fmt::print(stderr, "octavo: {}\n", engine.error().reason);
+    return 1;
+  }
+  std::uint64_t databases = 0;
+  std::uint64_t documents = 0;
+  std::uint64_t problems = 0;
+  for (const std::string& name : (*engine)->database_names()) {
+    if (!database.empty() && name != database) continue;
+    ++databases;
+    const auto open = (*engine)->find_database(name);
+    const auto report = open ? check_database(*open)
+                             : Expected<storage::CheckReport>(fail(ErrorCode::corrupted, "it cannot be opened"));
+    if (!report) {
+      ++problems;
+      fmt::print("{}: {}\n", name, report.error().reason);
+      continue;
+    }
+    documents += report->documents;
+    problems += report->problem_count;
+    for (const std::string& problem : report->problems) fmt::print("{}: {}\n", name, problem);
+    if (report->problem_count > report->problems.size()) {
+      fmt::print("{}: … and {} more\n", name, report->problem_count - report->problems.size());
+    }
+  }
+  if (!database.empty() && databases == 0) {
+    fmt::print(stderr, "octavo: there is no database '{}' in {}\n", database, settings.data_dir.string());
+    return 1;
+  }
+  const auto elapsed =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start).count();
+  fmt::print("checked {} databases, {} documents in {} ms: {}\n", databases, documents, elapsed,
+             problems == 0 ? "sound" : fmt::format("{} problems", problems));
+  return problems == 0 ? 0 : 1;
+}
+
+}  // namespace octavo::server

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <csignal>
+
+namespace octavo::server {
+
+/// The process's end, as the system asks for it: SIGTERM (service managers, containers) and SIGINT (Ctrl-C).
+///
+/// Make one in main() before any thread starts: threads inherit the blocked signals, so that only wait() gets them.
+/// Also ignores SIGPIPE: a log reader that goes away must not end the server.
+class ShutdownSignal {
+ public:
+  ShutdownSignal();
+  ShutdownSignal(const ShutdownSignal&) = delete;
+  ShutdownSignal& operator=(const ShutdownSignal&) = delete;
+
+  /// Blocks until the first signal and returns its number. From then on a second one ends the process at once, with
+  /// exit code 1: everything acknowledged is on disk already.
+  int wait();
+
+ private:
+  sigset_t signals_{};
+};
+
+}  // namespace octavo::server

@@ -1,0 +1,27 @@
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "server/check_command.h"
+#include "server/command_line.h"
+#include "server/health.h"
+#include "server/serve_command.h"
+
+int main(int argc, char** argv) {
+  using octavo::server::Command;
+  const auto command =
+      octavo::server::parse_command_line(argc, argv, octavo::server::environment_variables(environ));
+  if (!command) {
+    std::fputs(command.error().text.c_str(), command.error().to_stderr ? stderr : stdout);
+    return command.error().code;
+  }
+  switch (command->kind) {
+    case Command::Kind::serve:
+      return octavo::server::run_serve(command->settings);
+    case Command::Kind::health:
+      return octavo::server::run_health(command->health_url, command->health_timeout_ms);
+    case Command::Kind::check:
+      return octavo::server::run_check(command->settings, command->check_database);
+  }
+  return 2;
+}

@@ -1,0 +1,86 @@
+#include "server/serve_command.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <memory>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "api/couch/authenticator.h"
+#include "api/couch/door.h"
+#include "api/couch/users_database.h"
+#include "api/http/metrics.h"
+#include "partitioning/engine.h"
+#include "query/index/active_tasks.h"
+#include "query/index/index_manager.h"
+#include "server/access_log.h"
+#include "server/http_server.h"
+#include "server/lifecycle.h"
+#include "server/logging.h"
+
+namespace octavo::server {
+namespace {
+
+/// Connections and databases are file descriptors: take what the system allows.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int refuse(const Error& error) {
+  spdlog::error("cannot start: {}", error.reason);
+  spdlog::shutdown();
+  return 1;
+}
+
+}  // namespace
+
+int run_serve(const config::Settings& settings) {
+  const auto started = std::chrono::steady_clock::now();
+  ShutdownSignal shutdown_signal;
+  set_up_logging(settings);
+  raise_descriptor_limit();
+
+  // Declared in the order of need: each is used by those below it, and ends after them.
+  query::ActiveTasks active_tasks;
+  auto opened = partitioning::Engine::open(settings, query::IndexManager::factory(&active_tasks));
+  if (!opened) return refuse(opened.error());
+  partitioning::Engine& engine = **opened;
+  if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());
+  auto authenticator = api::couch::Authenticator::create(settings, engine);
+  if (!authenticator) return refuse(authenticator.error());
+  api::HttpMetrics metrics(io_thread_count(settings));
+  api::couch::Door couch_door({.engine = engine,
+                               .authenticator = **authenticator,
+                               .metrics = metrics,
+                               .settings = settings,
+                               .active_tasks = &active_tasks});
+  std::unique_ptr<AccessLog> access_log;
+  if (settings.access_log) access_log = std::make_unique<AccessLog>(settings.log_format, write_log_lines);
+  HttpServer server(settings, metrics, access_log.get());
+  const ListenOptions couch{.address = settings.bind,
+                            .port = settings.port,
+                            .handler = &couch_door,
+                            .tls_certificate = settings.tls_certificate,
+                            .tls_key = settings.tls_key};
+  if (auto listening = server.listen(couch); !listening) return refuse(listening.error());
+  server.start();
+
+  const auto ready_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started).count();
+  spdlog::info("READY port={} in={}ms databases={} data={}", server.port(), ready_ms, engine.database_names().size(),
+               settings.data_dir.string());
+
+  const int signal = shutdown_signal.wait();
+  spdlog::info("signal {}: finishing what runs, at most {} ms", signal, settings.shutdown_timeout_ms.count());
+  const bool in_time = server.stop();
+  engine.shut_down();
+  spdlog::info("stopped{}", in_time ? "" : "; some requests were cut off");
+  return 0;
+}
+
+}  // namespace octavo::server

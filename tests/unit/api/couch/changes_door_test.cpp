@@ -1,0 +1,288 @@
+#include <catch2/catch.hpp>
+
+#include <boost/asio/steady_timer.hpp>
+
+#include "unit/api/couch/door_fixture.h"
+
+using octavo::tests::CouchDoor;
+using octavo::tests::Received;
+using octavo::tests::text;
+
+namespace {
+
+std::string ids(const Received& received) {
+  std::string joined;
+  for (const auto& row : received.json().at("results").as_array()) {
+    if (!joined.empty()) joined += ' ';
+    joined += text(row, "id");
+  }
+  return joined;
+}
+
+void make(CouchDoor& door) {
+  door.put("/db?q=3");
+  for (const auto* id : {"a", "b", "c"}) door.put("/db/" + std::string(id), R"({"kind":"x"})");
+  door.put("/db/d", R"({"kind":"y"})");
+}
+
+std::vector<boost::json::value> lines(const std::string& body) {
+  std::vector<boost::json::value> parsed;
+  std::size_t start = 0;
+  while (start < body.size()) {
+    const auto end = body.find('\n', start);
+    if (end > start) parsed.push_back(boost::json::parse(body.substr(start, end - start)));
+    start = end + 1;
+  }
+  return parsed;
+}
+
+// Runs `then` after the other coroutines of the door had their turn.
+void later(CouchDoor& door, std::chrono::milliseconds delay, std::function<void()> then) {
+  auto timer = std::make_shared<boost::asio::steady_timer>(door.io(), delay);
+  timer->async_wait([timer, then = std::move(then)](const boost::system::error_code&) { then(); });
+}
+
+}  // namespace
+
+TEST_CASE("the feed has CouchDB's bytes") {
+  CouchDoor door;
+  door.put("/db");
+  const auto rev = text(door.put("/db/a", "{}").json(), "rev");
+  const auto seq = text(door.get("/db").json(), "update_seq");
+  CHECK(door.get("/db/_changes").body == "{\"results\":[\n{\"seq\":\"" + seq +
+                                             "\",\"id\":\"a\",\"changes\":[{\"rev\":\"" + rev +
+                                             "\"}]}\n],\n\"last_seq\":\"" + seq + "\",\"pending\":0}\n");
+}
+
+TEST_CASE("the feed shows each document once, at its newest change") {
+  CouchDoor door;
+  make(door);
+  const auto rev = text(door.get("/db/a").json(), "_rev");
+  door.put("/db/a?rev=" + rev, "{}");
+  CHECK(ids(door.get("/db/_changes")) == "b c d a");
+}
+
+TEST_CASE("a deletion is a row marked deleted") {
+  CouchDoor door;
+  make(door);
+  door.del("/db/b?rev=" + text(door.get("/db/b").json(), "_rev"));
+  const auto got = door.get("/db/_changes?include_docs=true");
+  CHECK(ids(got) == "a c d b");
+  const auto& row = got.json().at("results").as_array()[3];
+  CHECK(row.at("deleted") == true);
+  CHECK(row.at("doc").at("_deleted") == true);
+}
+
+TEST_CASE("limit stops the feed and pending tells what is left") {
+  CouchDoor door;
+  make(door);
+  const auto got = door.get("/db/_changes?limit=1").json();
+  CHECK(got.at("results").as_array().size() == 1);
+  CHECK(got.at("pending") == 3);
+  const auto rest = door.get("/db/_changes?since=" + text(got, "last_seq"));
+  CHECK(ids(rest) == "b c d");
+  CHECK(rest.json().at("pending") == 0);
+  const auto middle = door.get("/db/_changes?limit=1&since=" + text(got, "last_seq"));
+  CHECK(middle.json().at("pending") == 2);
+}
+
+TEST_CASE("limit=0 tells only where the feed is") {
+  CouchDoor door;
+  make(door);
+  const auto got = door.get("/db/_changes?limit=0").json();
+  CHECK(got.at("results").as_array().empty());
+  CHECK(got.at("pending") == 4);
+}
+
+TEST_CASE("since=now is after everything") {
+  CouchDoor door;
+  make(door);
+  const auto got = door.get("/db/_changes?since=now");
+  CHECK(ids(got).empty());
+  CHECK(text(got.json(), "last_seq") == text(door.get("/db").json(), "update_seq"));
+}
+
+TEST_CASE("a sequence of another database starts from the beginning") {
+  CouchDoor door;
+  make(door);
+  CHECK(ids(door.get("/db/_changes?since=3-00000000000000000000000000000000")) == "a b c d");
+}
+
+TEST_CASE("a malformed sequence is refused") {
+  CouchDoor door;
+  make(door);
+  CHECK(door.get("/db/_changes?since=xyz").status == 400);
+}
+
+TEST_CASE("descending walks from the newest down") {
+  CouchDoor door;
+  make(door);
+  CHECK(ids(door.get("/db/_changes?descending=true&limit=2")) == "d c");
+}
+
+TEST_CASE("seq_interval leaves sequences out") {
+  CouchDoor door;
+  make(door);
+  const auto rows = door.get("/db/_changes?seq_interval=2").json().at("results").as_array();
+  CHECK(rows[0].at("seq").is_string());
+  CHECK(rows[1].at("seq").is_null());
+  CHECK(rows[2].at("seq").is_string());
+}
+
+TEST_CASE("style=all_docs shows all leaves of a conflict") {
+  CouchDoor door;
+  door.put("/db");
+  door.put("/db/a?new_edits=false", R"({"_rev":"1-aa"})");
+  door.put("/db/a?new_edits=false", R"({"_rev":"1-bb"})");
+  CHECK(door.get("/db/_changes?style=all_docs").json().at("results").as_array()[0].at("changes").as_array().size() == 2);
+  CHECK(door.get("/db/_changes").json().at("results").as_array()[0].at("changes").as_array().size() == 1);
+}
+
+TEST_CASE("_doc_ids keeps the named documents, by GET and by POST") {
+  CouchDoor door;
+  make(door);
+  CHECK(ids(door.get(R"(/db/_changes?filter=_doc_ids&doc_ids=["c","a","zz"])")) == "a c");
+  CHECK(ids(door.post("/db/_changes?filter=_doc_ids&descending=true", R"({"doc_ids":["c","a"]})")) == "c a");
+  CHECK(door.get("/db/_changes?filter=_doc_ids").status == 400);
+}
+
+TEST_CASE("_selector keeps what matches") {
+  CouchDoor door;
+  make(door);
+  CHECK(ids(door.post("/db/_changes?filter=_selector", R"({"selector":{"kind":"y"}})")) == "d");
+  CHECK(ids(door.post("/db/_changes?filter=_selector", R"({"selector":{"_id":{"$gt":"b"}}})")) == "c d");
+}
+
+TEST_CASE("_design keeps design documents") {
+  CouchDoor door;
+  make(door);
+  door.put("/db/_design/x", "{}");
+  CHECK(ids(door.get("/db/_changes?filter=_design")) == "_design/x");
+}
+
+TEST_CASE("a filter of a design document that is not there") {
+  CouchDoor door;
+  make(door);
+  CHECK(door.get("/db/_changes?filter=x/y").status == 404);
+  CHECK(door.get("/db/_changes?filter=_nope").status == 400);
+  CHECK(door.get("/db/_changes?filter=_view").status == 400);
+}
+
+TEST_CASE("a partition has a feed of its own") {
+  CouchDoor door;
+  door.put("/db?partitioned=true&q=4");
+  for (const auto* id : {"p:1", "q:1", "p:2", "q:2"}) door.put("/db/" + std::string(id), "{}");
+  CHECK(ids(door.get("/db/_partition/p/_changes")) == "p:1 p:2");
+  CHECK(door.get("/db/_partition/p/_changes?limit=1").json().at("pending") == 1);
+}
+
+TEST_CASE("longpoll answers at once when there is something") {
+  CouchDoor door;
+  make(door);
+  CHECK(ids(door.get("/db/_changes?feed=longpoll&limit=2")) == "a b");
+}
+
+TEST_CASE("longpoll wakes when something is written") {
+  CouchDoor door;
+  make(door);
+  Received feed;
+  Received put;
+  door.start(feed, "GET", "/db/_changes?feed=longpoll&since=now&timeout=10000", "");
+  later(door, std::chrono::milliseconds(20), [&] { door.start(put, "PUT", "/db/new", "{}"); });
+  door.run();
+  CHECK(put.status == 201);
+  CHECK(ids(feed) == "new");
+}
+
+TEST_CASE("longpoll gives up after its timeout with an empty list") {
+  CouchDoor door;
+  make(door);
+  const auto got = door.get("/db/_changes?feed=longpoll&since=now&timeout=30");
+  CHECK(ids(got).empty());
+  CHECK(got.json().at("pending") == 0);
+}
+
+TEST_CASE("a continuous feed is a line per row and ends with the last sequence") {
+  CouchDoor door;
+  make(door);
+  const auto got = lines(door.get("/db/_changes?feed=continuous&timeout=20").body);
+  REQUIRE(got.size() == 5);
+  CHECK(got[0].at("id") == "a");
+  CHECK(got[4].at("last_seq").is_string());
+}
+
+TEST_CASE("a continuous feed follows what is written and stops at its limit") {
+  CouchDoor door;
+  make(door);
+  Received feed;
+  Received first;
+  Received second;
+  door.start(feed, "GET", "/db/_changes?feed=continuous&since=now&limit=2&heartbeat=10", "");
+  later(door, std::chrono::milliseconds(30), [&] { door.start(first, "PUT", "/db/x", "{}"); });
+  later(door, std::chrono::milliseconds(60), [&] { door.start(second, "PUT", "/db/y", "{}"); });
+  door.run();
+  const auto rows = lines(feed.body);
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].at("id") == "x");
+  CHECK(rows[1].at("id") == "y");
+  CHECK(feed.body.starts_with("\n"));   // heartbeats while nothing came
+}
+
+TEST_CASE("a continuous feed ends when its database is deleted") {
+  CouchDoor door;
+  make(door);
+  Received feed;
+  Received removed;
+  door.start(feed, "GET", "/db/_changes?feed=continuous&since=now&heartbeat=10000", "");
+  later(door, std::chrono::milliseconds(20), [&] { door.start(removed, "DELETE", "/db", ""); });
+  door.run();
+  CHECK(removed.status == 200);
+  CHECK(feed.streamed);
+}
+
+TEST_CASE("an eventsource feed sends data and id lines") {
+  CouchDoor door;
+  make(door);
+  const auto got = door.get("/db/_changes?feed=eventsource&limit=1");
+  CHECK(got.body.starts_with("data: {\"seq\":\""));
+  CHECK(got.body.find("}\nid: \"1-") != std::string::npos);
+  CHECK(got.body.ends_with("\n\n"));
+}
+
+TEST_CASE("an eventsource feed goes on from Last-Event-ID") {
+  CouchDoor door;
+  make(door);
+  const auto seq = text(door.get("/db/_changes?limit=3").json(), "last_seq");
+  const auto got = door.get("/db/_changes?feed=eventsource&since=0&limit=1", {{"Last-Event-ID", "\"" + seq + "\""}});
+  CHECK(got.body.find("\"id\":\"d\"") != std::string::npos);
+}
+
+TEST_CASE("an unknown feed type is refused") {
+  CouchDoor door;
+  make(door);
+  CHECK(text(door.get("/db/_changes?feed=smoke").json(), "reason") ==
+        "Supported `feed` types: normal, continuous, live, longpoll, eventsource");
+}
+
+TEST_CASE("a large feed is streamed whole") {
+  CouchDoor door;
+  door.put("/db?q=2");
+  std::string docs;
+  for (int i = 0; i < 3000; ++i) docs += (i ? "," : "") + ("{\"_id\":\"d" + std::to_string(i) + "\"}");
+  door.post("/db/_bulk_docs", "{\"docs\":[" + docs + "]}");
+  const auto got = door.get("/db/_changes?include_docs=true");
+  CHECK(got.streamed);
+  CHECK(got.json().at("results").as_array().size() == 3000);
+  CHECK(got.json().at("pending") == 0);
+}
+
+TEST_CASE("_db_updates tells of databases that came and went") {
+  CouchDoor door;
+  door.put("/one");
+  door.put("/two");
+  door.del("/one");
+  const auto rows = door.get("/_db_updates").json().at("results").as_array();
+  REQUIRE(rows.size() >= 2);
+  CHECK(rows.back().at("db_name") == "one");
+  CHECK(rows.back().at("type") == "deleted");
+}

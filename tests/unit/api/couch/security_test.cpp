@@ -1,0 +1,179 @@
+#include "api/couch/security.h"
+
+#include <catch2/catch.hpp>
+
+#include "unit/api/couch/auth_fixture.h"
+
+using namespace octavo;
+using namespace octavo::api;
+using namespace octavo::api::couch;
+using octavo::tests::AuthFixture;
+using octavo::tests::EngineFixture;
+using octavo::tests::TestRequest;
+
+namespace {
+
+const UserContext nobody{};
+const UserContext jan{"jan", {"staff"}, "default"};
+const UserContext eve{"eve", {}, "default"};
+const UserContext boss{"boss", {"_admin"}, "default"};
+
+std::string reason(const Expected<void>& result) {
+  return result ? "" : result.error().reason;
+}
+
+RouteList routes() {
+  RouteList list;
+  add_security_routes(list);
+  return list;
+}
+
+struct DatabaseFixture {
+  EngineFixture engine;
+  std::shared_ptr<partitioning::Database> database = engine.create("shop");
+
+  Expected<void> member(const UserContext& user) const {
+    return check_access(Access::database_member, user, database.get(), true);
+  }
+  Expected<void> admin(const UserContext& user) const {
+    return check_access(Access::database_admin, user, database.get(), true);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("anyone may go where anyone may") {
+  CHECK(check_access(Access::anyone, nobody, nullptr, true));
+}
+
+TEST_CASE("a route for users refuses the anonymous") {
+  CHECK(check_access(Access::user, eve, nullptr, true));
+  const auto refused = check_access(Access::user, nobody, nullptr, true);
+  CHECK(refused == Expected<void>(fail(ErrorCode::unauthorized, "Authentication required.")));
+}
+
+TEST_CASE("a route for server admins answers 401 to all others, as CouchDB does") {
+  CHECK(check_access(Access::server_admin, boss, nullptr, true));
+  for (const auto& user : {nobody, jan}) {
+    const auto refused = check_access(Access::server_admin, user, nullptr, true);
+    CHECK(refused == Expected<void>(fail(ErrorCode::unauthorized, "You are not a server admin.")));
+  }
+}
+
+TEST_CASE("a database without _security is for admins only when the server has admins") {
+  const DatabaseFixture fixture;
+  CHECK(fixture.member(boss));
+  CHECK(fixture.member(nobody).error() ==
+        Error{ErrorCode::unauthorized, "You are not authorized to access this db.", ""});
+  CHECK(fixture.member(jan).error() == Error{ErrorCode::forbidden, "You are not allowed to access this db.", ""});
+}
+
+TEST_CASE("a database without _security is open when the server has no admins") {
+  const DatabaseFixture fixture;
+  CHECK(check_access(Access::database_member, nobody, fixture.database.get(), false));
+  CHECK_FALSE(check_access(Access::database_admin, nobody, fixture.database.get(), false));
+}
+
+TEST_CASE("an empty _security opens a database to readers and writers") {
+  const DatabaseFixture fixture;
+  REQUIRE(fixture.database->set_security("{}"));
+  CHECK(fixture.member(nobody));
+  CHECK(fixture.member(eve));
+  CHECK(reason(fixture.admin(nobody)) == "You are not authorized to access this db.");
+  CHECK(reason(fixture.admin(eve)) == "You are not a db or server admin.");
+  CHECK(fixture.admin(boss));
+}
+
+TEST_CASE("members are named by name and by role") {
+  const DatabaseFixture fixture;
+  REQUIRE(fixture.database->set_security(R"({"members":{"names":["eve"],"roles":["staff"]}})"));
+  CHECK(fixture.member(eve));
+  CHECK(fixture.member(jan));
+  CHECK_FALSE(fixture.member(nobody));
+  CHECK_FALSE(fixture.member({"zoe", {"staf", "eve"}, "default"}));
+  CHECK_FALSE(fixture.admin(eve));
+}
+
+TEST_CASE("database admins are members too") {
+  const DatabaseFixture fixture;
+  REQUIRE(fixture.database->set_security(R"({"admins":{"names":["eve"],"roles":[]},"members":{"names":["jan"]}})"));
+  CHECK(fixture.member(eve));
+  CHECK(fixture.admin(eve));
+  CHECK(fixture.member(jan));
+  CHECK_FALSE(fixture.admin(jan));
+}
+
+TEST_CASE("naming admins only leaves a database open to everyone") {
+  const DatabaseFixture fixture;
+  REQUIRE(fixture.database->set_security(R"({"admins":{"names":["eve"]}})"));
+  CHECK(fixture.member(nobody));
+}
+
+TEST_CASE("a name list does not admit the anonymous by an empty name") {
+  const DatabaseFixture fixture;
+  REQUIRE(fixture.database->set_security(R"({"members":{"names":[""]}})"));
+  CHECK_FALSE(fixture.member(nobody));
+}
+
+TEST_CASE("a changed _security counts at once") {
+  const DatabaseFixture fixture;
+  REQUIRE(fixture.database->set_security(R"({"members":{"names":["eve"]}})"));
+  CHECK(fixture.member(eve));
+  REQUIRE(fixture.database->set_security(R"({"members":{"names":["jan"]}})"));
+  CHECK_FALSE(fixture.member(eve));
+  CHECK(fixture.member(jan));
+}
+
+TEST_CASE("a security object is parsed once per change") {
+  const DatabaseFixture fixture;
+  REQUIRE(fixture.database->set_security(R"({"members":{"names":["eve"]}})"));
+  const auto first = effective_security(*fixture.database, true);
+  CHECK(effective_security(*fixture.database, true) == first);
+  REQUIRE(fixture.database->set_security(R"({"members":{"names":["eve"]}})"));
+  CHECK(effective_security(*fixture.database, true) != first);
+}
+
+TEST_CASE("readers are members by their old name") {
+  const auto parsed = parse_security(R"({"readers":{"names":["jan"]}})");
+  REQUIRE(parsed);
+  CHECK(parsed->members.names == std::vector<std::string>{"jan"});
+}
+
+TEST_CASE("a security object of wrong types is refused in CouchDB's words") {
+  const auto refused = [](std::string_view json) {
+    const auto parsed = parse_security(json);
+    return parsed ? std::string() : parsed.error().reason;
+  };
+  CHECK(refused(R"({"admins":[]})") == "admins or members must be a JSON list of strings");
+  CHECK(refused(R"({"admins":{"names":"jan"}})") == "names must be a JSON list of strings");
+  CHECK(refused(R"({"members":{"roles":[1]}})") == "roles must be a JSON list of strings");
+  CHECK(refused("[]") == "Request body must be a JSON object");
+  CHECK_FALSE(refused("{").empty());
+  CHECK(refused(R"({"admins":{},"members":{},"cloudant":{"nobody":["_reader"]}})").empty());
+}
+
+TEST_CASE("GET _security shows the default, then what was set") {
+  AuthFixture fixture;
+  auto database = *fixture.engine().create_database("shop", {});
+  TestRequest get(Method::get);
+  CHECK(fixture.handle(routes(), "/{db}/_security", get, boss, {}, database)->body ==
+        "{\"members\":{\"roles\":[\"_admin\"]},\"admins\":{\"roles\":[\"_admin\"]}}\n");
+
+  TestRequest put(Method::put);
+  put.body(R"( {"members": {"names": ["jan"]}, "note": 1.0} )");
+  CHECK(fixture.handle(routes(), "/{db}/_security", put, boss, {}, database)->body == "{\"ok\":true}\n");
+  CHECK(fixture.handle(routes(), "/{db}/_security", get, boss, {}, database)->body ==
+        "{\"members\":{\"names\":[\"jan\"]},\"note\":1.0}\n");
+}
+
+TEST_CASE("PUT _security refuses what it cannot use and keeps what was") {
+  AuthFixture fixture;
+  auto database = *fixture.engine().create_database("shop", {});
+  TestRequest wrong(Method::put);
+  wrong.body(R"({"members":1})");
+  CHECK(fixture.handle(routes(), "/{db}/_security", wrong, boss, {}, database).error().code == ErrorCode::bad_request);
+  TestRequest huge(Method::put);
+  huge.body("{\"x\":\"" + std::string(2'000'000, 'x') + "\"}");
+  CHECK(fixture.handle(routes(), "/{db}/_security", huge, boss, {}, database).error().code == ErrorCode::too_large);
+  CHECK(database->security() == nullptr);
+}

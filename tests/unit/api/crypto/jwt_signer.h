@@ -1,0 +1,77 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <openssl/bio.h>
+#include <openssl/ec.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+
+#include "api/crypto/base64.h"
+#include "api/crypto/hash.h"
+
+namespace octavo::tests {
+
+inline std::string sign_hs256(std::string_view secret, std::string_view header, std::string_view payload) {
+  namespace crypto = octavo::api::crypto;
+  const std::string message = crypto::base64url_encode(header) + "." + crypto::base64url_encode(payload);
+  return message + "." + crypto::base64url_encode(crypto::hmac(crypto::Digest::sha256, secret, message));
+}
+
+/// A key pair made for one test.
+class SigningKey {
+ public:
+  static SigningKey rsa(unsigned bits) { return SigningKey(EVP_RSA_gen(bits)); }
+  static SigningKey ec(const char* curve) { return SigningKey(EVP_EC_gen(curve)); }
+
+  std::string public_pem() const {
+    BIO* bio = BIO_new(BIO_s_mem());
+    PEM_write_bio_PUBKEY(bio, key_.get());
+    char* data = nullptr;
+    const long size = BIO_get_mem_data(bio, &data);
+    std::string pem(data, static_cast<std::size_t>(size));
+    BIO_free(bio);
+    return pem;
+  }
+
+  std::string token(std::string_view header, std::string_view payload) const {
+    namespace crypto = octavo::api::crypto;
+    const std::string message = crypto::base64url_encode(header) + "." + crypto::base64url_encode(payload);
+    std::string signature = sign(message);
+    if (EVP_PKEY_get_base_id(key_.get()) == EVP_PKEY_EC) signature = raw_ecdsa(signature);
+    return message + "." + crypto::base64url_encode(signature);
+  }
+
+ private:
+  explicit SigningKey(EVP_PKEY* key) : key_(key, EVP_PKEY_free) {}
+
+  std::string sign(const std::string& message) const {
+    EVP_MD_CTX* context = EVP_MD_CTX_new();
+    EVP_DigestSignInit_ex(context, nullptr, "SHA256", nullptr, nullptr, key_.get(), nullptr);
+    std::size_t size = 0;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(message.data());
+    EVP_DigestSign(context, nullptr, &size, bytes, message.size());
+    std::string signature(size, '\0');
+    EVP_DigestSign(context, reinterpret_cast<unsigned char*>(signature.data()), &size, bytes, message.size());
+    signature.resize(size);
+    EVP_MD_CTX_free(context);
+    return signature;
+  }
+
+  static std::string raw_ecdsa(const std::string& der) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(der.data());
+    ECDSA_SIG* signature = d2i_ECDSA_SIG(nullptr, &bytes, static_cast<long>(der.size()));
+    std::string raw(64, '\0');
+    auto* out = reinterpret_cast<unsigned char*>(raw.data());
+    BN_bn2binpad(ECDSA_SIG_get0_r(signature), out, 32);
+    BN_bn2binpad(ECDSA_SIG_get0_s(signature), out + 32, 32);
+    ECDSA_SIG_free(signature);
+    return raw;
+  }
+
+  std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key_;
+};
+
+}  // namespace octavo::tests

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json.hpp>
+
+#include "query/executor/find_execution.h"
+#include "query/executor/prepared_find.h"
+#include "query/index/index_manager.h"
+#include "query/index/index_reader.h"
+#include "query/json/parsed_document.h"
+#include "support/engine_fixture.h"
+
+namespace octavo::tests {
+
+namespace json = boost::json;
+
+/// A database with indexes, queried as `_find` does it, in slices as small as a test likes.
+class FindFixture {
+ public:
+  explicit FindFixture(partitioning::CreateDatabaseOptions options = {}, config::Settings settings = {})
+      : engine(query::IndexManager::factory(&tasks), std::move(settings)) {
+    database = engine.create("db", options);
+  }
+
+  void restart() {
+    database.reset();
+    engine.stop();
+    engine.start();
+    database = engine.engine().find_database("db");
+  }
+
+  query::IndexManager& manager() { return *query::IndexManager::of(*database); }
+
+  void create_index(std::string_view request) {
+    const auto parsed = query::parse_create_index(*query::parse_json(request));
+    if (!parsed) throw std::runtime_error(parsed.error().reason);
+    const auto body = query::add_index_to_design_document(*parsed, std::nullopt, database->partitioned());
+    if (!body) throw std::runtime_error(body.error().reason);
+    EngineFixture::put(*database, parsed->design_document, **body);
+  }
+
+  /// The reply to a query, as JSON; an error as {"error":word or code,"reason":…}.
+  json::object find(std::string_view body, std::string partition = {}, std::size_t slice = 7) {
+    auto prepared = run_task(query::prepare_find(database, body, partition, false));
+    if (!prepared) return error(prepared.error());
+    auto current = run_task(query::wait_for_indexes(database, *prepared));
+    if (!current) return error(current.error());
+    query::FindExecution execution(database, *prepared, partition, engine.settings().sort_bytes_max);
+    std::string text = "{\"docs\":[";
+    while (true) {
+      const auto state = execution.run({slice});
+      if (!state) return error(state.error());
+      text += execution.output();
+      execution.output().clear();
+      if (*state == partitioning::ScanState::done) break;
+    }
+    text += "]";
+    execution.append_tail(text);
+    text += "}";
+    return json::parse(text).as_object();
+  }
+
+  /// Every page of a query, by bookmark; the documents' ids.
+  std::vector<std::string> find_all_pages(json::object request, std::size_t page, std::string partition = {}) {
+    std::vector<std::string> ids;
+    request["limit"] = page;
+    while (true) {
+      const auto reply = find(json::serialize(request), partition);
+      if (reply.contains("error")) throw std::runtime_error(json::serialize(reply));
+      for (const auto& document : reply.at("docs").as_array()) ids.emplace_back(document.at("_id").as_string());
+      if (reply.at("docs").as_array().size() < page) return ids;
+      request["bookmark"] = reply.at("bookmark");
+    }
+  }
+
+  static json::object error(const Error& error) {
+    return {{"error", error.word.empty() ? "error" : error.word}, {"reason", error.reason}};
+  }
+
+  std::shared_ptr<const query::PreparedFind> explain(std::string_view body, std::string partition = {}) {
+    auto prepared = run_task(query::prepare_find(database, body, partition, true));
+    if (!prepared) throw std::runtime_error(prepared.error().reason);
+    return *prepared;
+  }
+
+  /// Waits until all indexes are built.
+  void wait_for_indexes() {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto catalog = manager().catalog();
+    for (const auto& view : (*catalog)->indexes) {
+      for (std::size_t place = 0; place < database->physical_partition_count(); ++place) {
+        const auto ready = run_task(manager().wait_until_ready(view.definition->identity, place, deadline));
+        if (!ready || !(*ready)->find(view.definition->identity)->ready(place)) throw std::runtime_error("not built");
+      }
+    }
+  }
+
+  query::ActiveTasks tasks;
+  EngineFixture engine;
+  std::shared_ptr<partitioning::Database> database;
+};
+
+inline std::vector<std::string> ids_of(const json::object& reply) {
+  std::vector<std::string> ids;
+  if (!reply.contains("docs")) throw std::runtime_error(json::serialize(reply));
+  for (const auto& document : reply.at("docs").as_array()) ids.emplace_back(document.at("_id").as_string());
+  return ids;
+}
+
+}  // namespace octavo::tests

@@ -1,0 +1,210 @@
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/asio/write.hpp>
+#include <catch2/catch.hpp>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include "server/health.h"
+#include "unit/server/test_client.h"
+#include "unit/server/test_server.h"
+
+using namespace octavo::server;
+using namespace octavo::server::test;
+namespace asio = boost::asio;
+using std::chrono::milliseconds;
+
+namespace {
+
+// A folder with a self-signed certificate for localhost, gone with the object.
+class Certificate {
+ public:
+  Certificate() : folder_(std::filesystem::temp_directory_path() / ("octavo-tls-" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(folder_);
+    EVP_PKEY* const key_pair = EVP_RSA_gen(2048);
+    X509* const x509 = X509_new();
+    ASN1_INTEGER_set(X509_get_serialNumber(x509), 1);
+    X509_gmtime_adj(X509_getm_notBefore(x509), 0);
+    X509_gmtime_adj(X509_getm_notAfter(x509), 3600);
+    X509_set_pubkey(x509, key_pair);
+    X509_NAME* const name = X509_get_subject_name(x509);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("localhost"), -1, -1,
+                               0);
+    X509_set_issuer_name(x509, name);
+    X509_sign(x509, key_pair, EVP_sha256());
+    std::FILE* file = std::fopen(certificate().c_str(), "w");
+    PEM_write_X509(file, x509);
+    std::fclose(file);
+    file = std::fopen(key().c_str(), "w");
+    PEM_write_PrivateKey(file, key_pair, nullptr, nullptr, 0, nullptr, nullptr);
+    std::fclose(file);
+    X509_free(x509);
+    EVP_PKEY_free(key_pair);
+  }
+  ~Certificate() { std::filesystem::remove_all(folder_); }
+
+  std::string certificate() const { return folder_ / "certificate.pem"; }
+  std::string key() const { return folder_ / "key.pem"; }
+  ListenOptions options() const { return {.tls_certificate = certificate(), .tls_key = key()}; }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+class TlsClient {
+ public:
+  explicit TlsClient(std::uint16_t port, asio::ssl::context::method method = asio::ssl::context::tls_client)
+      : context_(method), stream_(io_, context_) {
+    stream_.next_layer().connect({asio::ip::address_v4::loopback(), port});
+  }
+  bool handshake() {
+    boost::system::error_code error;
+    stream_.handshake(asio::ssl::stream_base::client, error);
+    return !error;
+  }
+  void send(const std::string& text) { asio::write(stream_, asio::buffer(text)); }
+  std::string read_to_end() {
+    std::string text;
+    boost::system::error_code error;
+    asio::read(stream_, asio::dynamic_buffer(text), error);
+    clean_end = error == asio::error::eof;
+    return text;
+  }
+  std::string read_until(const std::string& end) {
+    asio::read_until(stream_, asio::dynamic_buffer(received_), end);
+    return received_;
+  }
+  asio::ssl::stream<asio::ip::tcp::socket>& stream() { return stream_; }
+
+  bool clean_end = false;
+
+ private:
+  asio::io_context io_;
+  asio::ssl::context context_;
+  asio::ssl::stream<asio::ip::tcp::socket> stream_;
+  std::string received_;
+};
+
+}  // namespace
+
+TEST_CASE("requests are served over TLS, and the end is told") {
+  const Certificate certificate;
+  TestServer server(test_settings(), certificate.options());
+  TlsClient client(server.port());
+  REQUIRE(client.handshake());
+  client.send(post("/echo", "over tls") + post("/echo", "again", "Connection: close\r\n"));
+  const auto text = client.read_to_end();
+  CHECK(text.find("over tls") != std::string::npos);
+  CHECK(text.ends_with("again"));
+  CHECK(client.clean_end);
+}
+
+TEST_CASE("large bodies pass both ways over TLS") {
+  const Certificate certificate;
+  TestServer server(test_settings(), certificate.options());
+  TlsClient client(server.port());
+  REQUIRE(client.handshake());
+  const std::string large(2'000'000, 'q');
+  client.send(post("/echo", large, "Connection: close\r\n"));
+  CHECK(client.read_to_end().ends_with("\r\n\r\n" + large));
+}
+
+TEST_CASE("a stream over TLS is chunked, and a waiting one notices that its client left") {
+  const Certificate certificate;
+  TestServer server(test_settings(), certificate.options());
+  {
+    TlsClient client(server.port());
+    REQUIRE(client.handshake());
+    client.send(get("/stream/3/20000") + get("/follow"));
+    client.read_until("start");
+    CHECK(server.handler.followers == 1);
+  }
+  CHECK(eventually([&] { return server.handler.followers_ended == 1; }));
+}
+
+TEST_CASE("a request sent during a TLS stream is answered after it") {
+  const Certificate certificate;
+  TestServer server(test_settings(), certificate.options());
+  TlsClient client(server.port());
+  REQUIRE(client.handshake());
+  client.send(get("/stream/300/100000"));
+  client.read_until("octavo");
+  std::this_thread::sleep_for(milliseconds{600});
+  client.send(post("/echo", "early", "Connection: close\r\n"));
+  CHECK(client.read_to_end().ends_with("\r\n\r\nearly"));
+}
+
+TEST_CASE("TLS 1.1 is refused") {
+  const Certificate certificate;
+  TestServer server(test_settings(), certificate.options());
+  TlsClient client(server.port());
+  SSL_set_min_proto_version(client.stream().native_handle(), TLS1_1_VERSION);
+  SSL_set_max_proto_version(client.stream().native_handle(), TLS1_1_VERSION);
+  CHECK_FALSE(client.handshake());
+}
+
+TEST_CASE("a TLS handshake that does not come is given up") {
+  const Certificate certificate;
+  auto settings = test_settings();
+  settings.header_timeout_ms = milliseconds{100};
+  TestServer server(settings, certificate.options());
+  Client client(server.port());
+  CHECK(client.ended());
+  CHECK(server.metrics.snapshot().timeouts[0] == 1);
+}
+
+TEST_CASE("plain HTTP on the TLS port is closed") {
+  const Certificate certificate;
+  TestServer server(test_settings(), certificate.options());
+  Client client(server.port());
+  CHECK(client.ask(get("/show")).status == 0);
+}
+
+TEST_CASE("a TLS server stops with its idle connections") {
+  const Certificate certificate;
+  TestServer server(test_settings(), certificate.options());
+  TlsClient client(server.port());
+  REQUIRE(client.handshake());
+  client.send(get("/show"));
+  client.read_until("show");
+  CHECK(eventually([&] { return server.metrics.snapshot().requests == 1; }));
+  std::thread reader([&] { client.read_to_end(); });
+  CHECK(server.server.stop());
+  reader.join();
+}
+
+TEST_CASE("a missing certificate is an error that names the file") {
+  octavo::api::HttpMetrics metrics(1);
+  const auto settings = test_settings();
+  HttpServer server(settings, metrics, nullptr);
+  TestHandler handler;
+  const auto result =
+      server.listen({.handler = &handler, .tls_certificate = "/nonexistent.pem", .tls_key = "/nonexistent.pem"});
+  REQUIRE_FALSE(result);
+  CHECK(result.error().reason.find("/nonexistent.pem") != std::string::npos);
+}
+
+TEST_CASE("a health check asks over plain HTTP and over TLS") {
+  const Certificate certificate;
+  TestServer plain_server;
+  TestServer tls_server(test_settings(), certificate.options());
+  const auto url = [](const char* scheme, std::uint16_t port, const char* path) {
+    return std::string{scheme} + "://127.0.0.1:" + std::to_string(port) + path;
+  };
+  CHECK(check_health(url("http", plain_server.port(), "/show"), milliseconds{5000}));
+  CHECK(check_health(url("https", tls_server.port(), "/show"), milliseconds{5000}));
+  CHECK_FALSE(check_health(url("http", plain_server.port(), "/status/404"), milliseconds{5000}));
+  CHECK_FALSE(check_health(url("http", tls_server.port(), "/show"), milliseconds{5000}));
+  CHECK_FALSE(check_health(url("http", plain_server.port(), "/slow/600"), milliseconds{100}));
+  CHECK_FALSE(check_health("http://127.0.0.1:1/_up", milliseconds{5000}));
+  CHECK_FALSE(check_health("not a url", milliseconds{100}));
+}
