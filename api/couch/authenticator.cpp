@@ -179,8 +179,8 @@ Task<Expected<UserContext>> Authenticator::log_in(std::string_view name, std::st
   auto user = state_->users.find(name);
   if (!user) co_return std::unexpected(std::move(user).error());
   if (!*user || !state_->passwords.remembered(**user, password)) {
-    auto checked = co_await state_->passwords.check(*user, std::string(name), std::string(password),
-                                                    std::string(peer_address));
+    auto checked =
+        co_await state_->passwords.check(*user, std::string(name), std::string(password), std::string(peer_address));
     if (!checked) co_return std::unexpected(std::move(checked).error());
   }
   co_return context_of(**user, "cookie");

@@ -13,16 +13,18 @@
 namespace octavo::api::couch {
 
 /// Finds out who sends a request: Basic, session cookie, JWT; admins from the configuration, users from `_users`.
-/// Thread-safe. Verified passwords are remembered as keyed hashes, so PBKDF2 runs once per password, on a worker thread.
+/// Thread-safe. Verified passwords are remembered as keyed hashes, so PBKDF2 runs once per password, on a worker
+/// thread.
 class Authenticator {
  public:
-  /// Stores PBKDF2 hashes of configured admins in the catalog, makes or loads the cookie secret. Blocking: PBKDF2 once or
-  /// twice per admin. `settings` and `engine` must outlive the authenticator.
+  /// Stores PBKDF2 hashes of configured admins in the catalog, makes or loads the cookie secret. Blocking: PBKDF2 once
+  /// or twice per admin. `settings` and `engine` must outlive the authenticator.
   ///
   /// The configuration decides who is admin: a changed password replaces the stored one, admins it does not name are
   /// removed. But when it names none, those stored before stay admins: losing a variable must not open the server.
   /// Errors: bad_request (a setting that cannot be used, named in the reason), storage's.
-  static Expected<std::unique_ptr<Authenticator>> create(const config::Settings& settings, partitioning::Engine& engine);
+  static Expected<std::unique_ptr<Authenticator>> create(const config::Settings& settings,
+                                                         partitioning::Engine& engine);
   ~Authenticator();
 
   /// Error unauthorized for wrong credentials (also on routes that need none, as CouchDB). Anonymous otherwise, unless
@@ -31,7 +33,8 @@ class Authenticator {
   Task<Expected<UserContext>> authenticate(Request& request);
   /// Checks name and password (POST /_session); error unauthorized "Name or password is incorrect.".
   /// Also forbidden after too many failures for that user from that address.
-  Task<Expected<UserContext>> log_in(std::string_view name, std::string_view password, std::string_view peer_address = {});
+  Task<Expected<UserContext>> log_in(std::string_view name, std::string_view password,
+                                     std::string_view peer_address = {});
   /// Value of the AuthSession cookie for a user, valid from now.
   std::string issue_cookie(const UserContext& user) const;
   /// Set-Cookie to renew a cookie that is past half its life; nullopt otherwise.
@@ -48,8 +51,10 @@ class Authenticator {
   std::unique_ptr<State> state_;
 };
 
-/// Access rules, CouchDB's: server admins may all; `_security` admins and members by name and role; an empty members list admits everyone
-/// — save that a database without `_security` is admins-only when the server has admins (CouchDB 3's default).
-Expected<void> check_access(Access access, const UserContext& user, const partitioning::Database* database, bool server_has_admins);
+/// Access rules, CouchDB's: server admins may all; `_security` admins and members by name and role; an empty members
+/// list admits everyone — save that a database without `_security` is admins-only when the server has admins (CouchDB
+/// 3's default).
+Expected<void> check_access(Access access, const UserContext& user, const partitioning::Database* database,
+                            bool server_has_admins);
 
 }  // namespace octavo::api::couch

@@ -33,7 +33,7 @@ class CorsPolicy {
   bool credentials_;
   std::vector<std::string> origins_;
   std::vector<std::string> methods_;
-  std::vector<std::string> headers_;   ///< lower case
+  std::vector<std::string> headers_;  ///< lower case
   std::string methods_line_;
   std::string max_age_s_;
 };

@@ -105,6 +105,7 @@ void Door::finish(const Call& call, Reply& reply) const {
   if (reply.status == 401 && services_.settings.require_valid_user && !has_header(reply, "WWW-Authenticate")) {
     reply.headers.emplace_back("WWW-Authenticate", "Basic realm=\"server\"");
   }
+  reply.log_user = call.user.name;
   renew_session(services_, call.request, call.user, reply);
   cors_.decorate(call.request, reply);
 }

@@ -2,14 +2,30 @@
 
 #include <stdexcept>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/this_coro.hpp>
+
 namespace octavo::api::couch {
 
 namespace {
 
+namespace asio = boost::asio;
 using std::chrono::steady_clock;
 using Step = FollowedFeed::Step;
 
 constexpr std::size_t kPieceBytes = 64 * 1024;
+
+using asio::cancellation_signal;
+
+// Waits for the feed to grow, the deadline, or the end of the connection, which `hang_up` tells.
+Task<bool> wait(FollowedFeed& feed, steady_clock::time_point deadline, cancellation_signal& hang_up) {
+  const IoExecutor executor = co_await asio::this_coro::executor;
+  // A thread of its own for the cancellation to end; it starts, and would be cancelled, on this I/O thread.
+  auto token = asio::bind_cancellation_slot(hang_up.slot(), use_task);
+  co_return co_await asio::co_spawn(executor, feed.wait(deadline), std::move(token));
+}
 
 // Sends `piece` and gives its memory back; false when nobody listens.
 Task<bool> send(BodySink& sink, std::string& piece) {
@@ -22,11 +38,14 @@ Task<bool> send(BodySink& sink, std::string& piece) {
 Task<void> follow(std::unique_ptr<FollowedFeed> feed, FeedPatience patience, Step step, BodySink& sink) {
   std::string piece;
   bool on_worker = step == Step::more;
+  auto hang_up = std::make_shared<cancellation_signal>();
+  sink.on_closed([hang_up] { hang_up->emit(asio::cancellation_type::terminal); });
   auto deadline = steady_clock::now() + patience.wait();
   while (true) {
     if (step == Step::wait) {
       if (sink.closed()) co_return;
-      const bool grew = co_await feed->wait(deadline);
+      const bool grew = co_await wait(*feed, deadline, *hang_up);
+      if (sink.closed()) co_return;
       if (!grew && !feed->gone() && patience.heartbeat) {
         feed->heartbeat(piece);
         const bool alive = co_await send(sink, piece);

@@ -61,8 +61,8 @@ Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
   const query::PreparedFind& find = **prepared;
   Reply reply;
-  reply.body = boost::json::serialize(query::explain(find.request, find.plan, find.candidates, call.database->name(),
-                                                     call.database->partitioned()));
+  reply.body = boost::json::serialize(
+      query::explain(find.request, find.plan, find.candidates, call.database->name(), call.database->partitioned()));
   reply.body += '\n';
   co_return reply;
 }
@@ -91,7 +91,8 @@ void add_find_routes(RouteList& routes) {
   routes.push_back({Method::post, "/{db}/_find", Access::database_member, find});
   routes.push_back({Method::post, "/{db}/_explain", Access::database_member, explain});
   routes.push_back({Method::post, "/{db}/_partition/{partition}/_find", Access::database_member, find_in_partition});
-  routes.push_back({Method::post, "/{db}/_partition/{partition}/_explain", Access::database_member, explain_in_partition});
+  routes.push_back(
+      {Method::post, "/{db}/_partition/{partition}/_explain", Access::database_member, explain_in_partition});
 }
 
 }  // namespace octavo::api::couch

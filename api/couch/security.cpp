@@ -13,14 +13,15 @@ namespace octavo::api::couch {
 namespace {
 
 constexpr std::size_t security_bytes_max = 1024 * 1024;
-constexpr std::string_view admins_only_json =
-    R"({"members":{"roles":["_admin"]},"admins":{"roles":["_admin"]}})";
+constexpr std::string_view admins_only_json = R"({"members":{"roles":["_admin"]},"admins":{"roles":["_admin"]}})";
 
 Expected<std::vector<std::string>> read_strings(const boost::json::object& object, std::string_view name) {
   std::vector<std::string> strings;
   const auto* value = object.if_contains({name.data(), name.size()});
   if (value == nullptr) return strings;
-  const auto wrong = [&] { return fail(ErrorCode::bad_request, std::string(name) + " must be a JSON list of strings"); };
+  const auto wrong = [&] {
+    return fail(ErrorCode::bad_request, std::string(name) + " must be a JSON list of strings");
+  };
   if (!value->is_array()) return wrong();
   for (const auto& element : value->get_array()) {
     if (!element.is_string()) return wrong();

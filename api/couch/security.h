@@ -30,7 +30,8 @@ struct SecurityObject {
 Expected<SecurityObject> parse_security(std::string_view json);
 
 /// The security object in force for `database`, parsed once per change. Thread-safe; a hit costs no lock.
-std::shared_ptr<const SecurityObject> effective_security(const partitioning::Database& database, bool server_has_admins);
+std::shared_ptr<const SecurityObject> effective_security(const partitioning::Database& database,
+                                                         bool server_has_admins);
 
 /// True for server admins and for admins by the database's security object.
 bool is_database_admin(const UserContext& user, const partitioning::Database& database, bool server_has_admins);

@@ -21,8 +21,8 @@ void add_server_config_routes(RouteList& routes);     ///< server_config.cpp: /_
 /// Error not_found unless `{node}` of the route names this server.
 Expected<void> check_node(const Call& call);
 
-/// 32 hexadecimal digits. Those one thread makes rise, so that documents named by them are stored side by side; 13 random
-/// bytes keep them unique.
+/// 32 hexadecimal digits. Those one thread makes rise, so that documents named by them are stored side by side; 13
+/// random bytes keep them unique.
 std::string new_uuid();
 
 }  // namespace octavo::api::couch

@@ -86,8 +86,8 @@ Task<Expected<Reply>> get_config_key(Call& call) {
 std::string how_to_set(std::string_view section, std::string_view key) {
   for (const config::Setting& setting : config::setting_table()) {
     if (setting.section != section || (setting.key != key && setting.type != config::ValueType::table)) continue;
-    std::string text = "Settings are read-only while the server runs. Set `" + setting.toml_name() +
-                       "` in the configuration file";
+    std::string text =
+        "Settings are read-only while the server runs. Set `" + setting.toml_name() + "` in the configuration file";
     if (setting.type == config::ValueType::table) return text + " and restart.";
     return text + ", " + setting.environment_variable() + " in the environment or " + setting.flag() +
            " on the command line, and restart.";

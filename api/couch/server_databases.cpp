@@ -113,7 +113,8 @@ std::string info_of(partitioning::Engine& engine, const std::string& name, bool 
   return out + '}';
 }
 
-// Each name may open files, so this runs on a worker and streams: its memory does not grow with the number of databases.
+// Each name may open files, so this runs on a worker and streams: its memory does not grow with the number of
+// databases.
 Reply stream_infos(partitioning::Engine& engine, std::vector<std::string> names, bool asked_for) {
   Reply reply;
   reply.stream = [&engine, names = std::move(names), asked_for](BodySink& sink) -> Task<void> {

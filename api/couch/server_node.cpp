@@ -1,9 +1,8 @@
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <array>
 #include <fstream>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 #include <boost/json.hpp>
 #include <lmdb.h>
@@ -46,7 +45,8 @@ json::object gauge(std::uint64_t value, std::string_view description) {
   return {{"value", value}, {"type", "gauge"}, {"desc", description}};
 }
 
-/// Upper bound, in ms, of the bucket where `fraction` of all requests lies; the last bucket has none, so its lower bound.
+/// Upper bound, in ms, of the bucket where `fraction` of all requests lies; the last bucket has none, so its lower
+/// bound.
 double percentile_ms(const HttpSnapshot& snapshot, double fraction) {
   const double wanted = fraction * static_cast<double>(snapshot.requests);
   double seen = 0;
@@ -66,11 +66,11 @@ json::object latency(const HttpSnapshot& snapshot) {
   const double mean_ms = snapshot.requests == 0 ? 0.0
                                                 : static_cast<double>(snapshot.latency_sum_us) / 1000 /
                                                       static_cast<double>(snapshot.requests);
-  return {{"value", json::object{{"n", snapshot.requests},
-                                 {"arithmetic_mean", mean_ms},
-                                 {"percentile", std::move(percentiles)}}},
-          {"type", "histogram"},
-          {"desc", "length of a request inside the server, in milliseconds"}};
+  return {
+      {"value",
+       json::object{{"n", snapshot.requests}, {"arithmetic_mean", mean_ms}, {"percentile", std::move(percentiles)}}},
+      {"type", "histogram"},
+      {"desc", "length of a request inside the server, in milliseconds"}};
 }
 
 /// In CouchDB's shape and by its names; only what is counted.

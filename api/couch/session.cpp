@@ -86,8 +86,8 @@ Expected<std::string> username_in(const Form& form) {
   return name != form.end() ? name->second : username->second;
 }
 
-/// Makes the reply a redirect when the request asks for one by `parameter`. Only to a path of this server: anything else
-/// would make it a springboard to other sites.
+/// Makes the reply a redirect when the request asks for one by `parameter`. Only to a path of this server: anything
+/// else would make it a springboard to other sites.
 Expected<void> redirect_if_asked(const Request& request, std::string_view parameter, Reply& reply) {
   const auto target = request.parameter(parameter);
   if (!target) return {};
@@ -122,8 +122,8 @@ Task<Expected<Reply>> post_session(Call& call) {
     if (!redirected) co_return std::unexpected(std::move(redirected).error());
     co_return reply;
   }
-  reply.headers.emplace_back("Set-Cookie",
-                             set_session_cookie(authenticator.issue_cookie(*user), call.services.settings, request.tls));
+  reply.headers.emplace_back(
+      "Set-Cookie", set_session_cookie(authenticator.issue_cookie(*user), call.services.settings, request.tls));
   reply.body = R"({"ok":true)";
   append_name(reply.body, user->name);
   append_roles(reply.body, user->roles);

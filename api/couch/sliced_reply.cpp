@@ -26,7 +26,7 @@ Task<Expected<bool>> fill(Database& database, SliceProducer& producer, std::stri
 Task<void> send_rest(std::shared_ptr<Database> database, std::unique_ptr<SliceProducer> producer, BodySink& sink) {
   std::string piece;
   bool complete = false;
-  while (!complete && !sink.closed()) {
+  while (!complete) {
     piece.clear();
     auto filled = co_await fill(*database, *producer, piece);
     if (!filled) {

@@ -29,7 +29,8 @@ Task<Expected<std::string>> prepare_user_document(Call& call, std::string_view i
 /// Errors: not_found for documents of others (they are not shown to exist), forbidden for design documents.
 Expected<void> check_user_document_read(const Call& call, std::string_view id);
 
-/// Whether the user may list or follow documents of `_users` (`_all_docs`, `_changes`, `_find`, `_index`, `_design_docs`,
+/// Whether the user may list or follow documents of `_users` (`_all_docs`, `_changes`, `_find`, `_index`,
+/// `_design_docs`,
 /// `_local_docs`, `_purge`): admins only. `endpoint` is named in the error, e.g. "_all_docs". Error forbidden.
 Expected<void> check_users_listing(const Call& call, std::string_view endpoint);
 

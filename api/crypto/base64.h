@@ -4,7 +4,8 @@
 #include <string>
 #include <string_view>
 
-/// RFC 4648. Decoders take untrusted text: nullopt for a foreign character, an impossible length or non-zero spare bits.
+/// RFC 4648. Decoders take untrusted text: nullopt for a foreign character, an impossible length or non-zero spare
+/// bits.
 namespace octavo::api::crypto {
 
 std::string base64_encode(std::string_view bytes);

@@ -1,13 +1,13 @@
 #include "api/crypto/hash.h"
 
+#include <algorithm>
+#include <limits>
+#include <new>
+
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
-
-#include <algorithm>
-#include <limits>
-#include <new>
 
 namespace octavo::api::crypto {
 

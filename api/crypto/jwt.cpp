@@ -1,5 +1,7 @@
 #include "api/crypto/jwt.h"
 
+#include <algorithm>
+
 #include <boost/json.hpp>
 #include <openssl/bio.h>
 #include <openssl/ec.h>
@@ -7,8 +9,6 @@
 #include <openssl/evp.h>
 #include <openssl/obj_mac.h>
 #include <openssl/pem.h>
-
-#include <algorithm>
 
 #include "api/crypto/base64.h"
 #include "api/crypto/hash.h"

@@ -15,10 +15,10 @@ namespace octavo::query {
 /// another starting point in what the client may read anyway, and is checked like any other input.
 struct Bookmark {
   enum class Kind : std::uint8_t {
-    primary = 'p',  ///< key: document id
-    index = 'i',    ///< identity: of the index; key: entry key
-    combined = 'u', ///< union; branch, and as above for that branch's source
-    sorted = 's',   ///< key: sort key of the row, made by the sort in memory
+    primary = 'p',   ///< key: document id
+    index = 'i',     ///< identity: of the index; key: entry key
+    combined = 'u',  ///< union; branch, and as above for that branch's source
+    sorted = 's',    ///< key: sort key of the row, made by the sort in memory
   };
   Kind kind = Kind::primary;
   std::uint64_t branch = 0;

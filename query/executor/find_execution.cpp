@@ -21,7 +21,7 @@ using partitioning::Visit;
 constexpr std::string_view kDesignPrefix = "_design/";
 // A slice ends when this much waits to be sent.
 constexpr std::size_t kOutputBytesMax = 64 * 1024;
-constexpr double kScanWarningRatio = 10;   // CouchDB's index_scan_warning_threshold
+constexpr double kScanWarningRatio = 10;  // CouchDB's index_scan_warning_threshold
 
 void append_json_array(std::string& out, const std::vector<std::string>& items) {
   out += '[';
@@ -82,7 +82,8 @@ Expected<ScanState> FindExecution::scan(std::size_t& rows_left) {
   return ScanState::done;
 }
 
-// --- index ------------------------------------------------------------------------------------------------------------
+// --- index
+// ------------------------------------------------------------------------------------------------------------
 
 Expected<ScanState> FindExecution::run_index(std::size_t& rows_left) {
   const bool down = prepared_->plan.descending;
@@ -156,7 +157,8 @@ Expected<FindExecution::Flow> FindExecution::take_covered(const IndexRow& row, s
   return emit(result, position);
 }
 
-// --- primary ----------------------------------------------------------------------------------------------------------
+// --- primary
+// ----------------------------------------------------------------------------------------------------------
 
 Expected<ScanState> FindExecution::run_primary(std::size_t& rows_left) {
   const auto& ranges = branch().id_ranges;
@@ -205,31 +207,33 @@ Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_
   const bool first_inclusive = down ? range.end_inclusive : range.start_inclusive;
   std::optional<Error> failure;
   std::size_t rows = 0;
-  const auto state = scan_->run({rows_left}, [&](const storage::DocumentView& document, const storage::Snapshot& snapshot) {
-    ++rows;
-    if (document.deleted || document.id.starts_with(kDesignPrefix)) return Visit::next;
-    if (first && !first_inclusive && document.id == *first) return Visit::next;
-    if (position_ && document.id == *position_) return Visit::next;
-    ++statistics_.keys_examined;
-    const auto flow = take_document(document, snapshot, document.id, branch().recheck);
-    if (!flow) {
-      failure = flow.error();
-      return Visit::stop;
-    }
-    if (*flow == Flow::finished) return Visit::stop;
-    return output_.size() >= kOutputBytesMax ? Visit::pause : Visit::next;
-  });
+  const auto state =
+      scan_->run({rows_left}, [&](const storage::DocumentView& document, const storage::Snapshot& snapshot) {
+        ++rows;
+        if (document.deleted || document.id.starts_with(kDesignPrefix)) return Visit::next;
+        if (first && !first_inclusive && document.id == *first) return Visit::next;
+        if (position_ && document.id == *position_) return Visit::next;
+        ++statistics_.keys_examined;
+        const auto flow = take_document(document, snapshot, document.id, branch().recheck);
+        if (!flow) {
+          failure = flow.error();
+          return Visit::stop;
+        }
+        if (*flow == Flow::finished) return Visit::stop;
+        return output_.size() >= kOutputBytesMax ? Visit::pause : Visit::next;
+      });
   rows_left -= std::min(rows, rows_left);
   if (failure) return std::unexpected(*std::move(failure));
   if (state && finished_) return ScanState::done;
   return state;
 }
 
-// --- documents --------------------------------------------------------------------------------------------------------
+// --- documents
+// --------------------------------------------------------------------------------------------------------
 
 Expected<FindExecution::Flow> FindExecution::take_document(const storage::DocumentView& document,
-                                                           const storage::Snapshot& snapshot,
-                                                           std::string_view position, bool recheck) {
+                                                           const storage::Snapshot& snapshot, std::string_view position,
+                                                           bool recheck) {
   ++statistics_.documents_examined;
   Result result;
   result.document = &document;
@@ -343,9 +347,11 @@ Expected<void> FindExecution::append_result(std::string& out, const Result& resu
   return {};
 }
 
-// --- sort in memory ---------------------------------------------------------------------------------------------------
+// --- sort in memory
+// ---------------------------------------------------------------------------------------------------
 
-// False when the document lacks a field that is sorted by: like the entries of CouchDB's indexes, results have them all.
+// False when the document lacks a field that is sorted by: like the entries of CouchDB's indexes, results have them
+// all.
 bool FindExecution::make_sort_key(simdjson::dom::element root, const storage::DocumentView& document) {
   sort_key_.clear();
   const auto append_text = [&](std::string_view text, bool descending) {
@@ -415,7 +421,8 @@ ScanState FindExecution::write_sorted() {
   return ScanState::done;
 }
 
-// --- tail -------------------------------------------------------------------------------------------------------------
+// --- tail
+// -------------------------------------------------------------------------------------------------------------
 
 void FindExecution::append_tail(std::string& out) const {
   const FindRequest& request = prepared_->request;

@@ -18,8 +18,8 @@ namespace octavo::query {
 
 /// What a query has read and found so far.
 struct FindStatistics {
-  std::uint64_t keys_examined = 0;        ///< index entries, or document keys without an index
-  std::uint64_t documents_examined = 0;   ///< documents read
+  std::uint64_t keys_examined = 0;       ///< index entries, or document keys without an index
+  std::uint64_t documents_examined = 0;  ///< documents read
   std::uint64_t results_returned = 0;
 };
 
@@ -86,9 +86,9 @@ class FindExecution {
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 
   std::size_t branch_ = 0;
-  std::size_t range_ = 0;                     ///< of the branch, in the direction of the walk
-  /// In an index: the lower bound of what is left (walking up: inclusive), or the upper (walking down: exclusive). In the
-  /// primary: id after which to go on.
+  std::size_t range_ = 0;  ///< of the branch, in the direction of the walk
+  /// In an index: the lower bound of what is left (walking up: inclusive), or the upper (walking down: exclusive). In
+  /// the primary: id after which to go on.
   std::optional<std::string> position_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
   bool scanned_ = false;
@@ -101,14 +101,14 @@ class FindExecution {
   std::string output_;
   bool first_ = true;
 
-  std::vector<SortedRow> sorted_;             ///< a heap with the last row on top, while scanning
+  std::vector<SortedRow> sorted_;  ///< a heap with the last row on top, while scanning
   std::size_t sorted_bytes_ = 0;
   std::size_t sorted_position_ = 0;
-  std::uint64_t sorted_max_ = 0;              ///< skip + limit
+  std::uint64_t sorted_max_ = 0;  ///< skip + limit
   std::string sort_key_;
 
   FindStatistics statistics_;
-  std::optional<Bookmark> last_;              ///< of the last result written
+  std::optional<Bookmark> last_;  ///< of the last result written
 };
 
 }  // namespace octavo::query

@@ -20,7 +20,8 @@ constexpr std::chrono::minutes kUpdatePatience{5};
 Expected<std::shared_ptr<PreparedFind>> parse(partitioning::Database& database, std::string_view body,
                                               const std::string& partition_key) {
   auto prepared = std::make_shared<PreparedFind>();
-  OCTAVO_TRY(prepared->request, parse_find_request(body, partition_key, database.engine().settings().find_limit_default));
+  OCTAVO_TRY(prepared->request,
+             parse_find_request(body, partition_key, database.engine().settings().find_limit_default));
   FindRequest& request = prepared->request;
   if (!request.partition.empty() && !database.partitioned()) {
     return fail(ErrorCode::bad_request, "database is not partitioned");
@@ -62,9 +63,9 @@ void finish(PreparedFind& prepared) {
     plan.covering = false;
   }
   for (const Branch& branch : plan.branches) {
-    prepared.reads_revision = prepared.reads_revision ||
-                              std::ranges::any_of(branch.selector.fields_used(),
-                                                  [](const FieldPath& path) { return path.is("_rev"); });
+    prepared.reads_revision =
+        prepared.reads_revision ||
+        std::ranges::any_of(branch.selector.fields_used(), [](const FieldPath& path) { return path.is("_rev"); });
   }
   if (!plan.covering) return;
   const auto& columns = plan.branches[0].index->definition->fields;
@@ -129,7 +130,8 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
       scope.ignore_unbuilt = true;
       continue;
     }
-    const auto patience = request.use_index.empty() ? Clock::duration(kBuildPatience) : Clock::duration(kNamedBuildPatience);
+    const auto patience =
+        request.use_index.empty() ? Clock::duration(kBuildPatience) : Clock::duration(kNamedBuildPatience);
     std::string identity = waiting->definition->identity;
     auto now = co_await manager->wait_until_ready(std::move(identity), scope.place, Clock::now() + patience);
     if (!now) co_return Result(std::unexpected(now.error()));

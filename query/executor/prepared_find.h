@@ -18,18 +18,19 @@ namespace octavo::query {
 struct PreparedFind : CachedQuery {
   FindRequest request;
   Plan plan;
-  std::vector<Candidate> candidates;      ///< for `_explain` only
+  std::vector<Candidate> candidates;  ///< for `_explain` only
   Projection projection;
   std::optional<Bookmark> bookmark;
-  bool reads_revision = false;            ///< some selector looks at `_rev`
+  bool reads_revision = false;  ///< some selector looks at `_rev`
   /// For a covering plan: column of the index by number of the field in `request.fields`; -1 is `_id`.
   std::vector<std::ptrdiff_t> covering_columns;
-  Projection covering_document;           ///< all columns as a document, to test the selector on
+  Projection covering_document;  ///< all columns as a document, to test the selector on
 };
 
-/// Parses and plans a `_find` of `database`. `partition_key` empty: the whole database. With `explain`, all candidates are
-/// examined and kept, and nothing is waited for. Otherwise, when the best index is still being built, this waits for it: some
-/// seconds, longer when `use_index` names it, and then does without. Errors: bad_request for bad requests, …
+/// Parses and plans a `_find` of `database`. `partition_key` empty: the whole database. With `explain`, all candidates
+/// are examined and kept, and nothing is waited for. Otherwise, when the best index is still being built, this waits
+/// for it: some seconds, longer when `use_index` names it, and then does without. Errors: bad_request for bad requests,
+/// …
 Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr<partitioning::Database> database,
                                                                  std::string_view body, std::string partition_key,
                                                                  bool explain);

@@ -27,9 +27,9 @@ class Projection {
 
  private:
   struct Node {
-    std::string key;                    ///< `"name":`, ready to append
+    std::string key;  ///< `"name":`, ready to append
     std::string name;
-    std::ptrdiff_t field = -1;          ///< a field of its own; then what is below it comes with it
+    std::ptrdiff_t field = -1;  ///< a field of its own; then what is below it comes with it
     FieldPath path;
     std::vector<Node> children;
   };

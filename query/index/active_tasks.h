@@ -13,15 +13,15 @@ namespace octavo::query {
 
 /// One line of `/_active_tasks`: what a background task is and how far it came.
 struct ActiveTask {
-  std::string id;               ///< unique in this run of the server (CouchDB shows a process id there: `pid`)
-  std::string type;             ///< "indexer"
+  std::string id;    ///< unique in this run of the server (CouchDB shows a process id there: `pid`)
+  std::string type;  ///< "indexer"
   std::string database;
   std::string design_document;  ///< `_design/…`; empty when there is none
   std::string index;            ///< name of the index; empty when there is none
   std::string phase;            ///< what is being done now: "scan", "sort", "catch up", "drop"
   std::uint64_t changes_done = 0;
-  std::uint64_t total_changes = 0;   ///< an estimate while documents are being written
-  std::int64_t started_on = 0;       ///< Unix time in seconds
+  std::uint64_t total_changes = 0;  ///< an estimate while documents are being written
+  std::int64_t started_on = 0;      ///< Unix time in seconds
   std::int64_t updated_on = 0;
 
   /// 0…100.
@@ -36,7 +36,8 @@ struct ActiveTask {
 /// progress takes one short lock, so report per batch, not per document.
 class ActiveTasks {
  public:
-  /// A running task: listed from start() until this handle goes. Movable; may outlive nothing: the registry outlives it.
+  /// A running task: listed from start() until this handle goes. Movable; may outlive nothing: the registry outlives
+  /// it.
   class Handle {
    public:
     Handle() = default;

@@ -21,8 +21,8 @@ storage::Environment::Options environment_options(const GlobalIndex::Options& op
   storage::Environment::Options environment;
   environment.folder = options.folder;
   environment.trees = {"entries", "by_document", "meta"};
-  environment.durability = options.durability == config::Durability::ephemeral ? config::Durability::ephemeral
-                                                                               : config::Durability::relaxed;
+  environment.durability =
+      options.durability == config::Durability::ephemeral ? config::Durability::ephemeral : config::Durability::relaxed;
   environment.map_bytes_initial = 1ULL << 20;
   return environment;
 }
@@ -76,8 +76,8 @@ Expected<std::uint64_t> GlobalIndex::size() {
   return transaction.size(entries());
 }
 
-Expected<void> GlobalIndex::put_state(storage::WriteTransaction& transaction, Stage stage,
-                                      storage::Sequence checkpoint, std::uint64_t purge_count) const {
+Expected<void> GlobalIndex::put_state(storage::WriteTransaction& transaction, Stage stage, storage::Sequence checkpoint,
+                                      std::uint64_t purge_count) const {
   std::string state;
   storage::ByteWriter writer(state);
   writer.u8(kStateVersion);

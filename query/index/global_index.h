@@ -19,8 +19,8 @@
 
 namespace octavo::query {
 
-/// A global index: the entries of a whole database in the order of their values, in an LMDB environment of its own, so a
-/// query of the whole database reads one sorted range and does not fan out.
+/// A global index: the entries of a whole database in the order of their values, in an LMDB environment of its own, so
+/// a query of the whole database reads one sorted range and does not fan out.
 ///
 /// Trees:
 ///   entries      entry key                → entry value                              (index_entry.h)
@@ -28,13 +28,13 @@ namespace octavo::query {
 ///   meta         "state"                  → version:u8 stage:u8 checkpoint:u64 purge_count:u64
 ///
 /// The index follows the database's feed. `checkpoint`, the sequence up to which the feed is in, is written in the same
-/// transaction as the entries, so after a crash the index goes on exactly where its entries are; applying a change twice
-/// does no harm, as by_document tells which entry a document has.
+/// transaction as the entries, so after a crash the index goes on exactly where its entries are; applying a change
+/// twice does no harm, as by_document tells which entry a document has.
 ///
 /// Durability is `relaxed` (MDB_NOMETASYNC) at most: a power failure may take the last transactions of the index, whose
-/// changes are then read from the feed again: the feed is durable before the index sees it. What relaxed saves is a sync
-/// per transaction. Should the *database* itself have lost commits that the index saw (it runs relaxed too), the checkpoint
-/// stands beyond the database's last sequence and the index is built anew.
+/// changes are then read from the feed again: the feed is durable before the index sees it. What relaxed saves is a
+/// sync per transaction. Should the *database* itself have lost commits that the index saw (it runs relaxed too), the
+/// checkpoint stands beyond the database's last sequence and the index is built anew.
 ///
 /// Reads from any thread; changes from one thread at a time, the caller's duty.
 class GlobalIndex {
@@ -73,8 +73,8 @@ class GlobalIndex {
   Expected<void> apply(std::span<const Change> changes, storage::Sequence checkpoint);
 
   /// Purged documents leave no trace in the feed. When the database's purge count has changed, the ids in the index are
-  /// gone through, a bounded number per call: `is_gone` says which of them have no live document any more. True once the
-  /// end was reached: `purge_count` is then what was seen before the first of the calls.
+  /// gone through, a bounded number per call: `is_gone` says which of them have no live document any more. True once
+  /// the end was reached: `purge_count` is then what was seen before the first of the calls.
   Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                FunctionRef<Expected<bool>(std::string_view id)> is_gone);
 

@@ -29,7 +29,7 @@ struct GlobalIndexBuilder::Target {
 
   std::shared_ptr<GlobalIndex> index;
   SortedRuns runs;
-  std::vector<DocumentKey> documents;   ///< rows of by_document, in the order of the scan: by id
+  std::vector<DocumentKey> documents;  ///< rows of by_document, in the order of the scan: by id
   std::size_t documents_bytes = 0;
   std::uint64_t merged = 0;
   bool finished = false;
@@ -126,8 +126,8 @@ Expected<void> GlobalIndexBuilder::scan_slice() {
 Expected<void> GlobalIndexBuilder::flush(Target& target) {
   if (target.runs.full()) OCTAVO_TRY_VOID(target.runs.spill());
   if (target.documents.empty()) return {};
-  const auto written = target.index->write(
-      2 * target.documents_bytes, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+  const auto written =
+      target.index->write(2 * target.documents_bytes, [&](storage::WriteTransaction& transaction) -> Expected<void> {
         for (const auto& document : target.documents) {
           OCTAVO_TRY_VOID(append_sorted(transaction, target.index->by_document(), document.id, document.key));
         }
@@ -154,13 +154,12 @@ Expected<bool> GlobalIndexBuilder::merge_slice(Target& target) {
     bytes += row->key.size() + row->value.size() + 64;
     rows.emplace_back(row->key, row->value);
   }
-  const auto written =
-      target.index->write(2 * bytes, [&](storage::WriteTransaction& transaction) -> Expected<void> {
-        for (const auto& [key, value] : rows) {
-          OCTAVO_TRY_VOID(append_sorted(transaction, target.index->entries(), key, value));
-        }
-        return {};
-      });
+  const auto written = target.index->write(2 * bytes, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    for (const auto& [key, value] : rows) {
+      OCTAVO_TRY_VOID(append_sorted(transaction, target.index->entries(), key, value));
+    }
+    return {};
+  });
   if (!written) return std::unexpected(written.error());
   target.merged += rows.size();
   const std::uint64_t share =

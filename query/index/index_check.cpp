@@ -28,8 +28,8 @@ Expected<std::uint64_t> compare_entries(
   partitioning::DocumentScan scan(database, {});
   auto state = partitioning::ScanState::more;
   while (state == partitioning::ScanState::more && failure) {
-    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(),
-                               [&](const storage::DocumentView& document, const storage::Snapshot& snapshot) {
+    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(), [&](const storage::DocumentView& document,
+                                                                             const storage::Snapshot& snapshot) {
       if (document.deleted || document.id.starts_with("_design/")) return partitioning::Visit::next;
       const auto body = parser.parse(document.body);
       if (!body) {
@@ -72,8 +72,9 @@ Expected<void> check_local(partitioning::Database& database, const IndexView& in
                                  std::string_view key, std::string_view value) -> Expected<bool> {
                                const std::uint32_t number = index.numbers[database.locate_document(document.id)];
                                const auto partition_key = partitioning::partition_key_of(document.id, true);
-                               OCTAVO_TRY(const auto row, snapshot.index_entry(
-                                   LocalIndexes::entry_prefix(number, partition_key) + std::string(key)));
+                               OCTAVO_TRY(const auto row,
+                                          snapshot.index_entry(LocalIndexes::entry_prefix(number, partition_key) +
+                                                               std::string(key)));
                                return row && *row == value;
                              }));
   std::uint64_t rows = 0;

@@ -161,7 +161,7 @@ json::object primary_index_to_json() {
 }
 
 Expected<std::vector<IndexDefinitionPtr>> definitions_from_design_document(std::string_view id, std::string_view body,
-                                                                            bool database_is_partitioned) {
+                                                                           bool database_is_partitioned) {
   OCTAVO_TRY(const json::object design, parse_design_document(body));
   std::vector<IndexDefinitionPtr> definitions;
   const auto* language = design.if_contains("language");
@@ -169,8 +169,7 @@ Expected<std::vector<IndexDefinitionPtr>> definitions_from_design_document(std::
   const auto* views = design.if_contains("views");
   if (!views || !views->is_object()) return definitions;
   // A local index needs partitions, whatever a document that came by replication says.
-  const bool partitioned =
-      database_is_partitioned && design_option_partitioned(design, database_is_partitioned);
+  const bool partitioned = database_is_partitioned && design_option_partitioned(design, database_is_partitioned);
   for (const auto& view : views->get_object()) {
     auto definition = definition_from_view(view.value());
     if (!definition) continue;
@@ -269,8 +268,8 @@ Expected<CreateIndexRequest> parse_create_index(const json::value& body) {
 }
 
 Expected<std::optional<std::string>> add_index_to_design_document(const CreateIndexRequest& request,
-                                                                   std::optional<std::string_view> existing,
-                                                                   bool database_is_partitioned) {
+                                                                  std::optional<std::string_view> existing,
+                                                                  bool database_is_partitioned) {
   if (request.partitioned.value_or(false) && !database_is_partitioned) {
     return bad("bad_request", "partitioned option cannot be true in a non-partitioned database.");
   }
@@ -283,13 +282,12 @@ Expected<std::optional<std::string>> add_index_to_design_document(const CreateIn
                                           (language ? json::serialize(*language) : std::string("\"javascript\"")));
     }
     const auto* options = design.if_contains("options");
-    const auto* stored =
-        options && options->is_object() ? options->get_object().if_contains("partitioned") : nullptr;
+    const auto* stored = options && options->is_object() ? options->get_object().if_contains("partitioned") : nullptr;
     const std::optional<bool> old = stored && stored->is_bool() ? std::optional(stored->get_bool()) : std::nullopt;
     if (old != request.partitioned) {
-      return bad("invalid_partitioned_option",
-                 "Requested partitioned option does not match existing value on design document " +
-                     request.design_document);
+      return bad(
+          "invalid_partitioned_option",
+          "Requested partitioned option does not match existing value on design document " + request.design_document);
     }
   } else if (request.partitioned) {
     design["options"] = json::object{{"partitioned", *request.partitioned}};

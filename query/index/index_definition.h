@@ -39,11 +39,11 @@ boost::json::array ordered_fields_to_json(const std::vector<OrderedField>& field
 /// An index has an entry for every live document (design documents aside) that its partial filter matches, also for
 /// those that lack some or all of its fields: a missing field sorts below null.
 struct IndexDefinition {
-  std::string design_document;       ///< `_design/…`
+  std::string design_document;  ///< `_design/…`
   std::string name;
   std::vector<OrderedField> fields;  ///< at least one
   std::optional<Selector> partial_filter;
-  bool partitioned = false;          ///< kept inside each physical partition, serves queries of one logical partition
+  bool partitioned = false;  ///< kept inside each physical partition, serves queries of one logical partition
   /// 32 hexadecimal digits: a hash of everything that decides what the entries are (fields, directions, filter,
   /// partitioned, collation version), and of nothing else. Definitions with one identity share one index on disk.
   std::string identity;
@@ -62,15 +62,15 @@ boost::json::object primary_index_to_json();
 /// Every index of one design document of language "query", in order of name; empty for other languages. Views that are
 /// no valid index definition are skipped, as CouchDB does. `body` is the stored document; it must be JSON.
 Expected<std::vector<IndexDefinitionPtr>> definitions_from_design_document(std::string_view id, std::string_view body,
-                                                                            bool database_is_partitioned);
+                                                                           bool database_is_partitioned);
 
 /// A `POST /{db}/_index` request, checked.
 struct CreateIndexRequest {
-  std::string design_document;        ///< with `_design/`; given, or made from the hash of the request
-  std::string name;                   ///< given, or the hash
-  boost::json::object index;          ///< as sent: becomes `options.def`
+  std::string design_document;  ///< with `_design/`; given, or made from the hash of the request
+  std::string name;             ///< given, or the hash
+  boost::json::object index;    ///< as sent: becomes `options.def`
   std::vector<OrderedField> fields;
-  boost::json::object partial_filter; ///< normalised; empty: none
+  boost::json::object partial_filter;  ///< normalised; empty: none
   std::optional<bool> partitioned;
   std::uint64_t w = 2;
 };
@@ -82,8 +82,8 @@ Expected<CreateIndexRequest> parse_create_index(const boost::json::value& body);
 /// same. Errors: invalid_ddoc_lang, invalid_partitioned_option, bad_request for `partitioned: true` in a database that
 /// is not.
 Expected<std::optional<std::string>> add_index_to_design_document(const CreateIndexRequest& request,
-                                                                   std::optional<std::string_view> existing,
-                                                                   bool database_is_partitioned);
+                                                                  std::optional<std::string_view> existing,
+                                                                  bool database_is_partitioned);
 
 /// Removes the index `name` (or all indexes, when nullopt) from a design document's body. An empty result: nothing but
 /// the language is left and the document should be deleted. Errors: not_found.

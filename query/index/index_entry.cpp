@@ -11,8 +11,8 @@ namespace octavo::query {
 
 namespace {
 
-// JSON text of a field. Only what the parser has lost (the spelling of non-integers, the inside of containers) is looked
-// up in the source.
+// JSON text of a field. Only what the parser has lost (the spelling of non-integers, the inside of containers) is
+// looked up in the source.
 void append_field_text(std::string& out, const simdjson::dom::element& value, const FieldPath& path,
                        std::string_view body_text) {
   using Type = simdjson::dom::element_type;

@@ -30,17 +30,13 @@ constexpr storage::Sequence kVisibleBacklog = 20'000;
 }  // namespace
 
 const IndexView* IndexCatalog::find(std::string_view identity) const {
-  const auto found = std::ranges::find(indexes, identity, [](const IndexView& view) -> std::string_view {
-    return view.definition->identity;
-  });
+  const auto found = std::ranges::find(
+      indexes, identity, [](const IndexView& view) -> std::string_view { return view.definition->identity; });
   return found == indexes.end() ? nullptr : &*found;
 }
 
 IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
-    : database_(database),
-      tasks_(tasks),
-      opened_at_(database.watermark()),
-      jobs_(database.engine().workers()) {
+    : database_(database), tasks_(tasks), opened_at_(database.watermark()), jobs_(database.engine().workers()) {
   // Entries of local indexes are kept from the first write on, whether or not anybody asks for the definitions.
   if (!database.partitioned()) return;
   for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
@@ -50,7 +46,9 @@ IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
   }
 }
 
-IndexManager::~IndexManager() { shut_down(); }
+IndexManager::~IndexManager() {
+  shut_down();
+}
 
 partitioning::ExtensionFactory IndexManager::factory(ActiveTasks* tasks) {
   return [tasks](partitioning::Database& database) -> std::unique_ptr<partitioning::DatabaseExtension> {
@@ -102,7 +100,8 @@ void IndexManager::shut_down() {
   progress_.notify_all();
 }
 
-// --- definitions ------------------------------------------------------------------------------------------------------
+// --- definitions
+// ------------------------------------------------------------------------------------------------------
 
 Expected<std::shared_ptr<const IndexCatalog>> IndexManager::catalog() {
   if (dirty_.load(std::memory_order_acquire)) OCTAVO_TRY_VOID(load());
@@ -118,15 +117,14 @@ Expected<std::vector<IndexDefinitionPtr>> IndexManager::read_definitions() {
   partitioning::DocumentScan scan(database_, std::move(range));
   auto state = partitioning::ScanState::more;
   while (state == partitioning::ScanState::more) {
-    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(),
-                               [&](const storage::DocumentView& document, const storage::Snapshot&) {
-                                 if (document.deleted) return partitioning::Visit::next;
-                                 // A design document that makes no sense defines nothing.
-                                 auto found = definitions_from_design_document(document.id, document.body,
-                                                                               database_.partitioned());
-                                 if (found) std::ranges::move(*found, std::back_inserter(definitions));
-                                 return partitioning::Visit::next;
-                               }));
+    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(), [&](const storage::DocumentView& document,
+                                                                             const storage::Snapshot&) {
+      if (document.deleted) return partitioning::Visit::next;
+      // A design document that makes no sense defines nothing.
+      auto found = definitions_from_design_document(document.id, document.body, database_.partitioned());
+      if (found) std::ranges::move(*found, std::back_inserter(definitions));
+      return partitioning::Visit::next;
+    }));
   }
   if (definitions.size() > indexes_per_database_max) definitions.resize(indexes_per_database_max);
   return definitions;
@@ -178,9 +176,8 @@ Expected<void> IndexManager::open_globals(const std::vector<IndexDefinitionPtr>&
   }
   std::vector<std::shared_ptr<GlobalIndex>> wanted;
   const auto in = [](const auto& indexes, std::string_view identity) {
-    return std::ranges::find(indexes, identity, [](const auto& index) -> std::string_view {
-      return index->definition().identity;
-    });
+    return std::ranges::find(indexes, identity,
+                             [](const auto& index) -> std::string_view { return index->definition().identity; });
   };
   for (const auto& definition : definitions) {
     if (definition->partitioned || in(wanted, definition->identity) != wanted.end()) continue;
@@ -194,16 +191,16 @@ Expected<void> IndexManager::open_globals(const std::vector<IndexDefinitionPtr>&
     auto index = std::make_shared<GlobalIndex>(definition, std::move(options));
     if (auto opened = index->open(opened_at_); !opened) {
       const std::lock_guard lock(mutex_);
-      std::erase_if(old, [&](const auto& known) { return in(globals_, known->definition().identity) != globals_.end(); });
+      std::erase_if(old,
+                    [&](const auto& known) { return in(globals_, known->definition().identity) != globals_.end(); });
       retired_ = std::move(old);
       return opened;
     }
     wanted.push_back(std::move(index));
   }
   const std::lock_guard lock(mutex_);
-  std::ranges::copy_if(old, std::back_inserter(retired_), [&](const auto& index) {
-    return in(wanted, index->definition().identity) == wanted.end();
-  });
+  std::ranges::copy_if(old, std::back_inserter(retired_),
+                       [&](const auto& index) { return in(wanted, index->definition().identity) == wanted.end(); });
   globals_ = std::move(wanted);
   has_globals_.store(!globals_.empty(), std::memory_order_release);
   return {};
@@ -274,7 +271,8 @@ void IndexManager::publish() {
   cache_.clear();
 }
 
-// --- following the feed -----------------------------------------------------------------------------------------------
+// --- following the feed
+// -----------------------------------------------------------------------------------------------
 
 void IndexManager::wake(bool now) {
   if (!has_globals_.load(std::memory_order_acquire)) return;
@@ -362,31 +360,30 @@ Expected<bool> IndexManager::follow_batch() {
   std::size_t bytes = 0;
   std::optional<Error> failure;
   partitioning::FeedScan scan(database_, {from, false, std::nullopt});
-  const auto state =
-      scan.run({kFollowRowsMax}, [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) {
-        if (row.sequence > watermark) return partitioning::Visit::stop;
-        if (row.id.starts_with(kDesignPrefix)) return partitioning::Visit::next;
-        std::optional<IndexedDocument> document;
-        if (!row.deleted) {
-          const auto found = snapshot.find(row.id);
-          if (!found) {
-            failure = found.error();
-            return partitioning::Visit::stop;
-          }
-          if (*found && !(*found)->deleted) {
-            if (const auto root = parser_.parse((*found)->body)) {
-              document = IndexedDocument{*root, (*found)->body, row.id, (*found)->revision};
-            }
-          }
+  const auto state = scan.run({kFollowRowsMax}, [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) {
+    if (row.sequence > watermark) return partitioning::Visit::stop;
+    if (row.id.starts_with(kDesignPrefix)) return partitioning::Visit::next;
+    std::optional<IndexedDocument> document;
+    if (!row.deleted) {
+      const auto found = snapshot.find(row.id);
+      if (!found) {
+        failure = found.error();
+        return partitioning::Visit::stop;
+      }
+      if (*found && !(*found)->deleted) {
+        if (const auto root = parser_.parse((*found)->body)) {
+          document = IndexedDocument{*root, (*found)->body, row.id, (*found)->revision};
         }
-        for (std::size_t i = 0; i < ready.size(); ++i) {
-          GlobalIndex::Change change{row.sequence, std::string(row.id), false, {}, {}};
-          change.present = document && append_index_entry(ready[i]->definition(), *document, change.key, change.value);
-          bytes += change.id.size() + change.key.size() + change.value.size();
-          changes[i].push_back(std::move(change));
-        }
-        return bytes < kFollowBytesMax ? partitioning::Visit::next : partitioning::Visit::pause;
-      });
+      }
+    }
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      GlobalIndex::Change change{row.sequence, std::string(row.id), false, {}, {}};
+      change.present = document && append_index_entry(ready[i]->definition(), *document, change.key, change.value);
+      bytes += change.id.size() + change.key.size() + change.value.size();
+      changes[i].push_back(std::move(change));
+    }
+    return bytes < kFollowBytesMax ? partitioning::Visit::next : partitioning::Visit::pause;
+  });
   if (!state) return std::unexpected(state.error());
   if (failure) return std::unexpected(*std::move(failure));
   const storage::Sequence reached = std::min(scan.position(), watermark);
@@ -445,7 +442,8 @@ void IndexManager::build() {
   wake(true);
 }
 
-// --- waiting ----------------------------------------------------------------------------------------------------------
+// --- waiting
+// ----------------------------------------------------------------------------------------------------------
 
 Expected<bool> IndexManager::is_current(const GlobalIndex& index, storage::Sequence sequence) const {
   if (!index.ready() || index.checkpoint() < sequence) return false;
@@ -492,7 +490,8 @@ Task<Expected<void>> IndexManager::wait_until_current(std::shared_ptr<GlobalInde
     }
     const bool notified = co_await progress_.wait(epoch, deadline);
     if (!notified) {
-      co_return fail(ErrorCode::timeout, "The index is still being updated; try again later, or with \"update\": false.");
+      co_return fail(ErrorCode::timeout,
+                     "The index is still being updated; try again later, or with \"update\": false.");
     }
   }
 }

@@ -25,19 +25,21 @@ namespace octavo::query {
 /// An index as queries see it. A value; holding it keeps a global index's files open.
 struct IndexView {
   IndexDefinitionPtr definition;
-  std::shared_ptr<GlobalIndex> global;    ///< set for a global index
+  std::shared_ptr<GlobalIndex> global;  ///< set for a global index
   /// For a local index, by physical partition: the number of its entries; 0 while it does not exist there yet.
   std::vector<std::uint32_t> numbers;
   std::vector<bool> local_ready;
 
   bool is_local() const { return definition->partitioned; }
   /// Complete: for a local index in the physical partition `place`.
-  bool ready(std::size_t place) const { return global ? global->ready() : place < local_ready.size() && local_ready[place]; }
+  bool ready(std::size_t place) const {
+    return global ? global->ready() : place < local_ready.size() && local_ready[place];
+  }
 };
 
 /// All indexes of a database at one moment, in order of design document and name.
 struct IndexCatalog {
-  std::uint64_t generation = 0;   ///< of this run of the server; another one for each change
+  std::uint64_t generation = 0;  ///< of this run of the server; another one for each change
   std::vector<IndexView> indexes;
 
   const IndexView* find(std::string_view identity) const;
@@ -100,19 +102,19 @@ class IndexManager : public partitioning::DatabaseExtension {
 
   partitioning::Database& database_;
   ActiveTasks* const tasks_;
-  const storage::Sequence opened_at_;   ///< last sequence of the database when it was opened
+  const storage::Sequence opened_at_;  ///< last sequence of the database when it was opened
   std::vector<std::shared_ptr<LocalIndexes>> locals_;
 
-  std::atomic<bool> dirty_{true};       ///< the design documents must be read (again)
-  std::mutex load_mutex_;               ///< one load at a time; guards loaded_
+  std::atomic<bool> dirty_{true};  ///< the design documents must be read (again)
+  std::mutex load_mutex_;          ///< one load at a time; guards loaded_
   bool loaded_ = false;
 
-  mutable std::mutex mutex_;            ///< guards all below up to the atomics
+  mutable std::mutex mutex_;  ///< guards all below up to the atomics
   std::vector<std::shared_ptr<GlobalIndex>> globals_;
-  std::vector<std::shared_ptr<GlobalIndex>> retired_;   ///< no longer defined; queries may still read them
+  std::vector<std::shared_ptr<GlobalIndex>> retired_;  ///< no longer defined; queries may still read them
   std::vector<IndexDefinitionPtr> published_definitions_;
   bool building_ = false;
-  std::optional<Error> failure_;        ///< of the last attempt to follow
+  std::optional<Error> failure_;  ///< of the last attempt to follow
   std::uint64_t failures_ = 0;
   bool shut_down_ = false;
 
@@ -122,13 +124,13 @@ class IndexManager : public partitioning::DatabaseExtension {
   std::atomic<bool> following_{false};
   std::atomic<bool> follow_again_{false};
   std::atomic<int> waiters_{0};
-  std::unique_ptr<GlobalIndexBuilder> builder_;   ///< the build job's alone
-  DocumentParser parser_;                         ///< the follow job's alone
-  ActiveTasks::Handle follow_task_;               ///< the follow job's alone
+  std::unique_ptr<GlobalIndexBuilder> builder_;  ///< the build job's alone
+  DocumentParser parser_;                        ///< the follow job's alone
+  ActiveTasks::Handle follow_task_;              ///< the follow job's alone
   storage::Sequence follow_task_from_ = 0;
   partitioning::ChangeNotifier progress_;
   QueryCache cache_;
-  BackgroundJobs jobs_;                           ///< last: ends before all that its jobs use
+  BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
 };
 
 }  // namespace octavo::query

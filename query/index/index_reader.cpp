@@ -18,7 +18,8 @@ Expected<IndexReader> IndexReader::open(partitioning::Database& database, const 
   OCTAVO_TRY(auto snapshot, database.snapshot(place));
   OCTAVO_TRY(const bool ready, LocalIndexes::is_ready(snapshot, number));
   if (!ready) {
-    return fail(ErrorCode::no_usable_index, "The index " + index.definition->name + " was deleted; send the query again.");
+    return fail(ErrorCode::no_usable_index,
+                "The index " + index.definition->name + " was deleted; send the query again.");
   }
   reader.snapshot_.emplace(std::move(snapshot));
   reader.prefix_ = LocalIndexes::entry_prefix(number, partition_key);

@@ -35,11 +35,11 @@ class IndexReader {
   IndexReader() = default;
   std::optional<storage::KeyValue> strip(std::optional<storage::KeyValue> row) const;
 
-  std::optional<storage::Snapshot> snapshot_;              // local
-  std::optional<storage::ReadTransaction> transaction_;    // global
+  std::optional<storage::Snapshot> snapshot_;            // local
+  std::optional<storage::ReadTransaction> transaction_;  // global
   std::string prefix_;
   std::string sought_;
-  std::optional<storage::LongKeyCursor> cursor_;           // ends before what it reads
+  std::optional<storage::LongKeyCursor> cursor_;  // ends before what it reads
 };
 
 }  // namespace octavo::query

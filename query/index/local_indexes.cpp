@@ -104,10 +104,10 @@ struct Entry {
 struct LocalIndexes::Chunk {
   std::optional<std::vector<IndexDefinitionPtr>> reconciled;
   std::shared_ptr<const Indexes> indexes;
-  bool set_changed = false;      ///< an index was added, became ready, or went
+  bool set_changed = false;  ///< an index was added, became ready, or went
   bool more = false;
-  std::uint64_t documents = 0;   ///< indexed by this chunk
-  std::uint64_t total = 0;       ///< in the partition
+  std::uint64_t documents = 0;  ///< indexed by this chunk
+  std::uint64_t total = 0;      ///< in the partition
   std::vector<std::uint32_t> built;
 };
 
@@ -386,8 +386,7 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
   OCTAVO_TRY(const auto statistics, snapshot.statistics());
   chunk.total = statistics.document_count + statistics.deleted_count;
 
-  const auto deadline =
-      std::chrono::steady_clock::now() + (partition->queued_bytes() == 0 ? kIdleChunk : kBusyChunk);
+  const auto deadline = std::chrono::steady_clock::now() + (partition->queued_bytes() == 0 ? kIdleChunk : kBusyChunk);
   auto cursor = snapshot.documents();
   auto document = cursor.seek(from);
   if (document && !from.empty() && document->id == from) document = cursor.next();

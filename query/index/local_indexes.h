@@ -29,8 +29,9 @@ namespace octavo::query {
 /// What the writer maintains is what these rows say, not what memory or the design documents say: a crash between any
 /// two transactions leaves a registry that its entries agree with, and building or dropping goes on from there.
 ///
-/// A new index is built in the background, in chunks that each are one transaction in the writer's queue. Documents that
-/// change meanwhile are indexed at once, wherever the building stands: it puts the same rows again or finds them there.
+/// A new index is built in the background, in chunks that each are one transaction in the writer's queue. Documents
+/// that change meanwhile are indexed at once, wherever the building stands: it puts the same rows again or finds them
+/// there.
 ///
 /// Thread-safe, but for document_changed, which the writer calls.
 class LocalIndexes : public storage::DocumentObserver, public std::enable_shared_from_this<LocalIndexes> {

@@ -20,8 +20,8 @@ class CachedQuery {
   virtual ~CachedQuery() = default;
 };
 
-/// Queries that were parsed and planned already, by their text, for one database. Each thread uses a part of its own, so
-/// threads do not wait for each other. Entries are of one catalog generation and age; the whole is bounded.
+/// Queries that were parsed and planned already, by their text, for one database. Each thread uses a part of its own,
+/// so threads do not wait for each other. Entries are of one catalog generation and age; the whole is bounded.
 class QueryCache {
  public:
   static constexpr std::size_t kTextBytesMax = 4096;

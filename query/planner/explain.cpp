@@ -64,15 +64,18 @@ json::object branch_json(const Branch& branch) {
   if (branch.index) {
     shown["key_ranges"] = ranges_json(*branch.index->definition, branch.selector, branch.bounds);
     shown["range_count"] = branch.bounds.ranges.size();
-    shown["built"] = branch.index->global ? branch.index->global->ready()
-                                          : std::ranges::all_of(branch.index->local_ready, [](bool ready) { return ready; });
+    shown["built"] = branch.index->global
+                         ? branch.index->global->ready()
+                         : std::ranges::all_of(branch.index->local_ready, [](bool ready) { return ready; });
   } else {
     shown["id_ranges"] = id_ranges_json(branch.id_ranges);
   }
   return shown;
 }
 
-double rounded(double cost) { return std::round(cost * 10) / 10; }
+double rounded(double cost) {
+  return std::round(cost * 10) / 10;
+}
 
 json::object candidate_json(const Candidate& candidate) {
   json::object reason{{"name", candidate.reason}};
@@ -156,9 +159,8 @@ json::object explain(const FindRequest& request, const Plan& plan, const std::ve
   reply["skip"] = request.skip;
   reply["fields"] = std::move(fields);
   reply["index_candidates"] = std::move(others);
-  reply["selector_hints"] = json::array{json::object{{"type", "json"},
-                                                     {"indexable_fields", std::move(indexable)},
-                                                     {"unindexable_fields", std::move(unindexable)}}};
+  reply["selector_hints"] = json::array{json::object{
+      {"type", "json"}, {"indexable_fields", std::move(indexable)}, {"unindexable_fields", std::move(unindexable)}}};
   reply["mrargs"] = mrargs_json(request, plan);
   reply["covering"] = plan.covering;
   reply["plan"] = json::object{{"branches", std::move(branches)},

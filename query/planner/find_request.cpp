@@ -42,9 +42,10 @@ class Members {
     if (!value) return {};
     const bool whole = value->is_uint64() || (value->is_int64() && value->get_int64() >= 0);
     if (!whole || value->to_number<std::uint64_t>() < at_least) {
-      return at_least == 0 ? bad("invalid_non_neg_integer",
-                                 json::serialize(*value) + " is not an integer greater than or equal to zero")
-                           : bad("invalid_pos_integer", json::serialize(*value) + " is not an integer greater than zero");
+      return at_least == 0
+                 ? bad("invalid_non_neg_integer",
+                       json::serialize(*value) + " is not an integer greater than or equal to zero")
+                 : bad("invalid_pos_integer", json::serialize(*value) + " is not an integer greater than zero");
     }
     out = value->to_number<std::uint64_t>();
     return {};
@@ -121,8 +122,8 @@ bool is_empty_combination(const json::value& selector) {
   if (!selector.is_object() || selector.get_object().size() != 1) return false;
   const auto& member = *selector.get_object().begin();
   constexpr std::array<std::string_view, 4> operators{"$all", "$and", "$or", "$in"};
-  return std::ranges::find(operators, std::string_view(member.key())) != operators.end() &&
-         member.value().is_array() && member.value().get_array().empty();
+  return std::ranges::find(operators, std::string_view(member.key())) != operators.end() && member.value().is_array() &&
+         member.value().get_array().empty();
 }
 
 }  // namespace

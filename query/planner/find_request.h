@@ -21,7 +21,7 @@ inline constexpr std::size_t find_bookmark_bytes_max = 64 * 1024;
 
 /// A `_find` or `_explain` request, checked. Immutable once parsed.
 struct FindRequest {
-  boost::json::value selector_json;     ///< as sent
+  boost::json::value selector_json;  ///< as sent
   Selector selector;
   bool matches_nothing = false;         ///< `{"$or":[]}` and its like, alone: no query is run, as in CouchDB
   std::vector<std::string> use_index;   ///< none, [ddoc] or [ddoc, name]; ddoc as sent, with or without `_design/`
@@ -29,12 +29,12 @@ struct FindRequest {
   std::uint64_t limit = 25;
   std::uint64_t skip = 0;
   std::vector<OrderedField> sort;
-  std::vector<FieldPath> fields;        ///< none: whole documents
-  std::string partition;                ///< empty: the whole database
+  std::vector<FieldPath> fields;  ///< none: whole documents
+  std::string partition;          ///< empty: the whole database
   std::uint64_t r = 1;
   bool conflicts = false;
   bool stale_ok = false;
-  bool update = true;                   ///< false also by `stale`
+  bool update = true;  ///< false also by `stale`
   bool stable = false;
   bool execution_stats = false;
   bool allow_fallback = true;
@@ -44,7 +44,8 @@ struct FindRequest {
 };
 
 /// Parses a request body. `partition` is the one in the URL, empty for the whole database.
-/// Errors: bad_request with Mango's words (missing_required_key, invalid_key, invalid_boolean, …) or those of the selector.
+/// Errors: bad_request with Mango's words (missing_required_key, invalid_key, invalid_boolean, …) or those of the
+/// selector.
 Expected<FindRequest> parse_find_request(std::string_view body, std::string_view partition,
                                          std::uint64_t default_limit);
 

@@ -106,8 +106,8 @@ IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
   IndexBounds bounds;
   std::vector<std::string> prefixes{std::string()};
   std::vector<KeyRange> ranges;
-  bool open = true;        // further columns may narrow
-  bool constant = true;    // all columns so far have one value
+  bool open = true;      // further columns may narrow
+  bool constant = true;  // all columns so far have one value
   bool start_open = false;
   bool end_open = false;
 

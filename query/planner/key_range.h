@@ -24,13 +24,13 @@ struct KeyRange {
 
 /// Where in an index everything lies that a selector can match.
 struct IndexBounds {
-  std::vector<KeyRange> ranges;          ///< in key order, disjoint; none: nothing can match
-  std::size_t columns_used = 0;          ///< leading fields of the index that narrow the ranges
-  std::size_t point_columns = 0;         ///< of these, the leading ones with one single value each: constant in the result
-  std::vector<bool> column_exact;        ///< by used column: the ranges say all that the selector says of it
-  std::vector<bool> column_exists;       ///< by used column: no entry in the ranges lacks the field
-  boost::json::array start_key;          ///< of the first range, as values, for people
-  boost::json::array end_key;            ///< of the last range
+  std::vector<KeyRange> ranges;     ///< in key order, disjoint; none: nothing can match
+  std::size_t columns_used = 0;     ///< leading fields of the index that narrow the ranges
+  std::size_t point_columns = 0;    ///< of these, the leading ones with one single value each: constant in the result
+  std::vector<bool> column_exact;   ///< by used column: the ranges say all that the selector says of it
+  std::vector<bool> column_exists;  ///< by used column: no entry in the ranges lacks the field
+  boost::json::array start_key;     ///< of the first range, as values, for people
+  boost::json::array end_key;       ///< of the last range
 
   bool narrows() const { return columns_used > 0; }
 };

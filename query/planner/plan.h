@@ -34,12 +34,12 @@ struct Branch {
 
 /// How a query is run. Immutable; bound to a catalog's generation.
 struct Plan {
-  std::vector<Branch> branches;    ///< none: nothing can match. Several: a union, results of later ones are skipped
-                                   ///< when an earlier one has them
-  bool descending = false;         ///< ranges are walked from their end
+  std::vector<Branch> branches;  ///< none: nothing can match. Several: a union, results of later ones are skipped
+                                 ///< when an earlier one has them
+  bool descending = false;       ///< ranges are walked from their end
   bool sort_in_memory = false;
-  bool covering = false;           ///< answered from index entries, no document is read
-  double estimated_cost = 0;       ///< in microseconds, roughly
+  bool covering = false;      ///< answered from index entries, no document is read
+  double estimated_cost = 0;  ///< in microseconds, roughly
   std::vector<std::string> warnings;
 
   bool uses_primary() const { return branches.size() == 1 && !branches[0].index; }
@@ -50,14 +50,14 @@ struct Candidate {
   std::optional<IndexView> index;  ///< absent: the primary index
   bool usable = false;
   bool chosen = false;
-  std::string reason;              ///< CouchDB's code, or `higher_cost`, `not_built`, when none of them tells the truth
-  std::string detail;              ///< for people
-  std::size_t ranking = 0;         ///< 0 for the one that is used
+  std::string reason;       ///< CouchDB's code, or `higher_cost`, `not_built`, when none of them tells the truth
+  std::string detail;       ///< for people
+  std::size_t ranking = 0;  ///< 0 for the one that is used
   bool covering = false;
   bool serves_sort = false;
-  bool sort_descending = false;    ///< serves the sort when walked backwards
-  std::uint64_t rows = 0;          ///< estimated entries in its ranges
-  bool rows_exact = false;         ///< counted to the end
+  bool sort_descending = false;  ///< serves the sort when walked backwards
+  std::uint64_t rows = 0;        ///< estimated entries in its ranges
+  bool rows_exact = false;       ///< counted to the end
   double cost = 0;
   bool recheck = true;
   IndexBounds bounds;

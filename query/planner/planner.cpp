@@ -17,12 +17,12 @@ constexpr std::uint64_t kCountCap = 128;
 constexpr std::size_t kUnionBranchesMax = 16;
 
 // Microseconds per row, measured on warm pages. Only their proportions matter.
-constexpr double kEntryCost = 0.25;       // step of an index cursor
-constexpr double kFetchCost = 1.0;        // document by id
-constexpr double kScanCost = 0.35;        // step of the document cursor
-constexpr double kMatchCost = 0.8;        // parse and test
+constexpr double kEntryCost = 0.25;  // step of an index cursor
+constexpr double kFetchCost = 1.0;   // document by id
+constexpr double kScanCost = 0.35;   // step of the document cursor
+constexpr double kMatchCost = 0.8;   // parse and test
 constexpr double kSortCost = 0.6;
-constexpr double kRangeCost = 0.6;        // seek
+constexpr double kRangeCost = 0.6;  // seek
 // A walk over all documents reads cold pages that an index would not touch; what it costs the others is not measured
 // here. So an index that narrows at all is preferred.
 constexpr double kFullScanFactor = 2.5;
@@ -128,7 +128,8 @@ Candidate Planner::examine_primary(const Selector& selector) const {
   candidate.usable = true;
   FieldConstraint constraint = selector.constraint_for(id_path());
   candidate.id_ranges = id_ranges_of(constraint);
-  const bool only_id = std::ranges::all_of(selector.fields_used(), [](const FieldPath& path) { return path.is("_id"); });
+  const bool only_id =
+      std::ranges::all_of(selector.fields_used(), [](const FieldPath& path) { return path.is("_id"); });
   candidate.recheck = !(only_id && constraint.exact && !selector.needs_whole_document());
   const auto& sort = request_.sort;
   candidate.serves_sort = sort.empty() || (sort.size() == 1 && sort[0].path.is("_id"));
@@ -200,7 +201,8 @@ bool Planner::is_covering(const Candidate& candidate, const Selector& selector) 
   if (request_.fields.empty() || request_.conflicts) return false;
   const IndexDefinition& definition = *candidate.index->definition;
   const auto held = [&](const FieldPath& path) {
-    return path.is("_id") || std::ranges::any_of(definition.fields, [&](const auto& field) { return field.path == path; });
+    return path.is("_id") ||
+           std::ranges::any_of(definition.fields, [&](const auto& field) { return field.path == path; });
   };
   if (!std::ranges::all_of(request_.fields, held)) return false;
   if (!candidate.recheck) return true;
@@ -382,12 +384,13 @@ Expected<void> Planner::check_use_index(std::vector<Candidate>& candidates, Plan
   std::string_view design = request_.use_index[0];
   if (design.starts_with("_design/")) design.remove_prefix(8);
   if (!request_.allow_fallback) {
-    return fail(ErrorCode::bad_request,
-                request_.use_index.size() == 1
-                    ? fmt::format("_design/{} specified by `use_index` could not be found or it is not suitable.", design)
-                    : fmt::format("_design/{}, {} specified by `use_index` could not be found or it is not suitable.",
-                                  design, request_.use_index[1]),
-                "invalid_index");
+    return fail(
+        ErrorCode::bad_request,
+        request_.use_index.size() == 1
+            ? fmt::format("_design/{} specified by `use_index` could not be found or it is not suitable.", design)
+            : fmt::format("_design/{}, {} specified by `use_index` could not be found or it is not suitable.", design,
+                          request_.use_index[1]),
+        "invalid_index");
   }
   plan.warnings.push_back(
       request_.use_index.size() == 1
@@ -435,8 +438,8 @@ Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate
     OCTAVO_TRY(auto candidates, examine_all(side));
     const Candidate* best = nullptr;
     for (Candidate& candidate : candidates) {
-      const bool all_documents = !candidate.index && candidate.id_ranges.size() == 1 &&
-                                 !candidate.id_ranges[0].start && !candidate.id_ranges[0].end;
+      const bool all_documents = !candidate.index && candidate.id_ranges.size() == 1 && !candidate.id_ranges[0].start &&
+                                 !candidate.id_ranges[0].end;
       if (!candidate.usable || all_documents) continue;
       candidate.covering = false;
       if (!best || better(candidate, *best)) best = &candidate;

@@ -16,7 +16,7 @@ namespace octavo::query {
 /// Rows counted in ranges, up to a cap.
 struct RowCount {
   std::uint64_t rows = 0;
-  bool capped = false;   ///< there are more
+  bool capped = false;  ///< there are more
 };
 
 /// What the planner asks of the data. Few, short reads.
@@ -33,18 +33,18 @@ class PlannerStatistics {
 
 /// Where a query runs.
 struct PlannerScope {
-  bool partition_query = false;        ///< one logical partition
-  std::size_t place = 0;               ///< its physical partition
-  bool ignore_unbuilt = false;         ///< do not count on indexes that are still being built
+  bool partition_query = false;  ///< one logical partition
+  std::size_t place = 0;         ///< its physical partition
+  bool ignore_unbuilt = false;   ///< do not count on indexes that are still being built
   /// By a bookmark: identity of the index to go on with, "" for the primary one, kUnion for a union.
   std::optional<std::string> pinned;
   static constexpr std::string_view kUnion = "union";
-  bool explain = false;                ///< examine every candidate, also when the choice is clear
+  bool explain = false;  ///< examine every candidate, also when the choice is clear
 };
 
 struct PlannerResult {
   Plan plan;
-  std::vector<Candidate> candidates;   ///< all indexes, the chosen one first, the others by ranking
+  std::vector<Candidate> candidates;  ///< all indexes, the chosen one first, the others by ranking
 };
 
 /// Picks the cheapest way to run `request`: examines the primary index and every index in the query's scope, with the
@@ -52,8 +52,8 @@ struct PlannerResult {
 /// tested per row, whether the order is the one asked for, and how soon the limit ends the walk. An alternative between
 /// different fields (`$or`) is a union, when each side has an index.
 ///
-/// `use_index` is obeyed when that index can be used. Errors: no_usable_index / invalid_index for `allow_fallback: false`;
-/// bad_request invalid_bookmark when the pinned index cannot be used; those of the statistics.
+/// `use_index` is obeyed when that index can be used. Errors: no_usable_index / invalid_index for `allow_fallback:
+/// false`; bad_request invalid_bookmark when the pinned index cannot be used; those of the statistics.
 Expected<PlannerResult> plan_query(const FindRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
                                    PlannerStatistics& statistics);
 

@@ -39,8 +39,10 @@ mapfile -t runtime_packages < <(packages_of_stage 2)
 ((${#build_packages[@]} > 0)) || fail "no packages found in the build stage"
 ((${#runtime_packages[@]} > 0)) || fail "no packages found in the final stage"
 
+known=$(apt-cache show --no-all-versions "${build_packages[@]}" "${runtime_packages[@]}" 2>/dev/null |
+  sed -nE 's/^Package: //p' || true)
 for package in "${build_packages[@]}" "${runtime_packages[@]}"; do
-  apt-cache show --no-all-versions "$package" >/dev/null 2>&1 || fail "no package $package in apt"
+  grep -qxF "$package" <<<"$known" || fail "no package $package in apt"
 done
 for package in "${build_packages[@]}"; do
   grep -qE "(^| )${package//+/\\+}( |$)" "$root/scripts/install-deps.sh" ||
@@ -66,17 +68,18 @@ if [[ -x $program ]]; then
       --installed "${runtime_packages[@]}" | sed -nE 's/^(\w[^ :]*)(:.*)?$/\1/p'
     dpkg-query --show --showformat='${Package} ${Essential}\n' | awk '$2 == "yes" { print $1 }'
   )
-  while read -r library; do
-    # With a merged /usr, dpkg may know the file by either path.
-    owner=$(dpkg -S "$library" 2>/dev/null || dpkg -S "$(realpath "$library")" 2>/dev/null ||
-      dpkg -S "/usr$library" 2>/dev/null || dpkg -S "${library#/usr}" 2>/dev/null || true)
-    owner=${owner%%:*}
+  mapfile -t libraries < <(ldd "$program" | sed -nE 's/.*=> (\/[^ ]+) .*/\1/p')
+  # With a merged /usr, dpkg may know a file with /usr or without: ask for both, and compare without.
+  owners=$(printf '%s\n' "${libraries[@]#/usr}" "${libraries[@]/#\/lib/\/usr\/lib}" | sort -u |
+    xargs dpkg -S 2>/dev/null | sed -E 's/^([^:]+)(:[^:]+)?: (\/usr)?(.*)/\4 \1/' || true)
+  for library in "${libraries[@]#/usr}"; do
+    owner=$(awk -v library="$library" '$1 == library { print $2; exit }' <<<"$owners")
     if [[ -z $owner ]]; then
       fail "no package owns $library"
     elif ! grep -qxF "$owner" <<<"$provided"; then
       fail "$library is in $owner, which the final stage does not install"
     fi
-  done < <(ldd "$program" | sed -nE 's/.*=> (\/[^ ]+) .*/\1/p')
+  done
   ldd "$program" | grep "not found" && fail "libraries are missing here"
 else
   fail "no program at $program: build it first, or name it"

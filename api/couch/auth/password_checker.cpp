@@ -1,8 +1,8 @@
 #include "api/couch/auth/password_checker.h"
 
-#include <spdlog/spdlog.h>
-
 #include <chrono>
+
+#include <spdlog/spdlog.h>
 
 #include "partitioning/change_notifier.h"
 
@@ -51,8 +51,7 @@ Task<Expected<void>> PasswordChecker::check(std::shared_ptr<const UserRecord> us
     co_return fail(ErrorCode::forbidden, "Iteration count is too high for this server");
   }
   if (limiter_.locked(peer_address, name, LoginLimiter::Clock::now())) {
-    co_return fail(ErrorCode::forbidden,
-                   "Account is temporarily locked due to multiple authentication failures");
+    co_return fail(ErrorCode::forbidden, "Account is temporarily locked due to multiple authentication failures");
   }
 
   const bool known = user && user->password;

@@ -16,8 +16,8 @@ namespace octavo::api::couch {
 
 /// Checks passwords: remembered ones at once, others by PBKDF2 on a worker thread. Thread-safe.
 ///
-/// Many requests that bring the same new password at the same time cause one hashing; at most `checks_max` hashings wait
-/// at a time.
+/// Many requests that bring the same new password at the same time cause one hashing; at most `checks_max` hashings
+/// wait at a time.
 class PasswordChecker {
  public:
   static constexpr std::size_t checks_max = 256;

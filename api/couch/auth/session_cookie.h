@@ -10,8 +10,8 @@
 
 namespace octavo::api::couch {
 
-/// The content of an AuthSession cookie: who logged in and when, signed with the server's secret and the user's salt, so
-/// that a changed password ends all sessions. Nothing of it is kept on the server.
+/// The content of an AuthSession cookie: who logged in and when, signed with the server's secret and the user's salt,
+/// so that a changed password ends all sessions. Nothing of it is kept on the server.
 struct SessionCookie {
   std::string user;
   std::int64_t issued_s = 0;  ///< Unix time
@@ -30,8 +30,8 @@ struct SessionCookie {
 /// Value of the AuthSession cookie of a request; nullopt when there is none or it is empty.
 std::optional<std::string_view> session_cookie_of(const Request& request);
 
-/// A Set-Cookie header value. HttpOnly always, Secure under TLS; SameSite=Lax, or None where the server is configured for
-/// credentials from other origins (which browsers take under TLS only).
+/// A Set-Cookie header value. HttpOnly always, Secure under TLS; SameSite=Lax, or None where the server is configured
+/// for credentials from other origins (which browsers take under TLS only).
 std::string set_session_cookie(std::string_view value, const config::Settings& settings, bool tls);
 /// One that makes the client forget the cookie.
 std::string clear_session_cookie(const config::Settings& settings, bool tls);

@@ -76,8 +76,7 @@ bool StoredPassword::matches(std::string_view password) const {
     candidate = crypto::hex_encode(crypto::hash(crypto::Digest::sha1, candidate + salt));
   }
   if (scheme != Scheme::simple) {
-    candidate =
-        crypto::hex_encode(crypto::pbkdf2(digest, candidate, salt, iterations, crypto::digest_bytes(digest)));
+    candidate = crypto::hex_encode(crypto::pbkdf2(digest, candidate, salt, iterations, crypto::digest_bytes(digest)));
   }
   return crypto::constant_time_equal(candidate, derived_key);
 }

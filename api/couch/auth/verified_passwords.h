@@ -9,8 +9,8 @@
 
 namespace octavo::api::couch {
 
-/// Passwords that were verified by PBKDF2 once, as keyed hashes of name, password and stored hash. As the stored hash is
-/// part of it, a changed password is not found again, and nothing needs to be invalidated.
+/// Passwords that were verified by PBKDF2 once, as keyed hashes of name, password and stored hash. As the stored hash
+/// is part of it, a changed password is not found again, and nothing needs to be invalidated.
 ///
 /// Thread-safe. Each thread looks into a set of its own first, so a hit shares no lock with other threads.
 class VerifiedPasswords {

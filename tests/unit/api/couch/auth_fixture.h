@@ -97,9 +97,7 @@ class AuthFixture {
     return authenticate(request);
   }
 
-  api::couch::Services services() {
-    return {engine(), *authenticator_, metrics_, settings_};
-  }
+  api::couch::Services services() { return {engine(), *authenticator_, metrics_, settings_}; }
 
   /// Runs the handler of the route with that method and pattern, without the door's checks.
   Expected<api::Reply> handle(const api::couch::RouteList& routes, std::string_view pattern, TestRequest& request,

@@ -103,8 +103,7 @@ TEST_CASE("a user document with absurdly many rounds does not reach a worker") {
 }
 
 TEST_CASE("system roles in a user document are ignored") {
-  const auto user =
-      parse_user_document("jan", R"({"type":"user","name":"jan","roles":["_admin","a","_metrics",1]})");
+  const auto user = parse_user_document("jan", R"({"type":"user","name":"jan","roles":["_admin","a","_metrics",1]})");
   CHECK(user->roles == std::vector<std::string>{"a", "_metrics"});
 }
 
@@ -138,8 +137,8 @@ TEST_CASE("a session cookie with any bit changed is refused") {
     const auto cookie = SessionCookie::decode(crypto::base64url_encode(changed));
     INFO(bit);
     // The case of a hexadecimal digit is the only thing that may differ: it is the same time.
-    const bool same = cookie && cookie->user == "jan" && cookie->issued_s == 0x650A1B2C && changed.size() == text.size() &&
-                      changed.substr(13) == text.substr(13);
+    const bool same = cookie && cookie->user == "jan" && cookie->issued_s == 0x650A1B2C &&
+                      changed.size() == text.size() && changed.substr(13) == text.substr(13);
     CHECK((cookie && cookie->signed_with("secret", "salt")) == same);
   }
 }

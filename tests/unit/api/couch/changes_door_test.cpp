@@ -12,7 +12,8 @@ namespace {
 
 std::string ids(const Received& received) {
   std::string joined;
-  for (const auto& row : received.json().at("results").as_array()) {
+  const auto reply = received.json();
+  for (const auto& row : reply.at("results").as_array()) {
     if (!joined.empty()) joined += ' ';
     joined += text(row, "id");
   }
@@ -68,7 +69,7 @@ TEST_CASE("a deletion is a row marked deleted") {
   door.del("/db/b?rev=" + text(door.get("/db/b").json(), "_rev"));
   const auto got = door.get("/db/_changes?include_docs=true");
   CHECK(ids(got) == "a c d b");
-  const auto& row = got.json().at("results").as_array()[3];
+  const auto row = got.json().at("results").as_array()[3];
   CHECK(row.at("deleted") == true);
   CHECK(row.at("doc").at("_deleted") == true);
 }
@@ -238,6 +239,18 @@ TEST_CASE("a continuous feed ends when its database is deleted") {
   door.run();
   CHECK(removed.status == 200);
   CHECK(feed.streamed);
+}
+
+TEST_CASE("a follower whose client goes away ends at once") {
+  CouchDoor door;
+  make(door);
+  Received feed;
+  door.start(feed, "GET", "/db/_changes?feed=continuous&since=now", "");
+  later(door, std::chrono::milliseconds(20), [&] { door.hang_up(); });
+  const auto started = std::chrono::steady_clock::now();
+  door.run();
+  CHECK(std::chrono::steady_clock::now() - started < std::chrono::seconds(10));
+  CHECK(feed.body.empty());
 }
 
 TEST_CASE("an eventsource feed sends data and id lines") {

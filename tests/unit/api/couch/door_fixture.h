@@ -108,6 +108,10 @@ class CouchDoor {
     io_.run();
   }
   boost::asio::io_context& io() { return io_; }
+  /// The client of the reply that is being streamed goes away.
+  void hang_up() {
+    if (streaming_) streaming_->hang_up();
+  }
 
  private:
   struct Fields final : api::HeaderSource {
@@ -130,8 +134,15 @@ class CouchDoor {
       out += bytes;
       co_return true;
     }
-    bool closed() const override { return false; }
+    bool closed() const override { return hung_up; }
+    void on_closed(std::move_only_function<void()> callback) override { when_closed = std::move(callback); }
+    void hang_up() {
+      hung_up = true;
+      if (when_closed) when_closed();
+    }
     std::string& out;
+    bool hung_up = false;
+    std::move_only_function<void()> when_closed;
   };
 
   static api::Method method_of(std::string_view name) {
@@ -148,11 +159,13 @@ class CouchDoor {
     if (reply.stream) {
       received.streamed = true;
       Collector sink(received.body);
+      streaming_ = &sink;
       try {
         co_await reply.stream(sink);
       } catch (const std::exception&) {
         received.broken = true;
       }
+      streaming_ = nullptr;
     }
     received.status = reply.status;
     received.headers = std::move(reply.headers);
@@ -160,6 +173,7 @@ class CouchDoor {
 
   config::Settings settings_;
   std::filesystem::path folder_;
+  Collector* streaming_ = nullptr;
   boost::asio::io_context io_;
   api::HttpMetrics metrics_{1};
   std::unique_ptr<partitioning::Engine> engine_;

@@ -9,6 +9,8 @@ using namespace octavo::api::couch;
 
 namespace {
 
+ParameterValue of_text(std::string_view text) { return ParameterValue(text); }
+
 struct OneHeader final : HeaderSource {
   OneHeader(std::string header_name, std::string header_value)
       : name(std::move(header_name)), value(std::move(header_value)) {}
@@ -23,26 +25,26 @@ struct OneHeader final : HeaderSource {
 }  // namespace
 
 TEST_CASE("a boolean may be written in any case") {
-  CHECK(ParameterValue("TRUE").as_boolean() == true);
-  CHECK(ParameterValue("false").as_boolean() == false);
+  CHECK(of_text("TRUE").as_boolean() == true);
+  CHECK(of_text("false").as_boolean() == false);
 }
 
 TEST_CASE("a boolean that is none is a query_parse_error that quotes it") {
-  const auto value = ParameterValue("maybe").as_boolean();
+  const auto value = of_text("maybe").as_boolean();
   REQUIRE_FALSE(value.has_value());
   CHECK(value.error().word == "query_parse_error");
   CHECK(value.error().reason == "Invalid boolean parameter: \"maybe\"");
 }
 
 TEST_CASE("a count is a whole number") {
-  CHECK(ParameterValue("10").as_count() == 10U);
-  CHECK(ParameterValue("ten").as_count().error().reason == "Invalid value for integer: \"ten\"");
-  CHECK(ParameterValue("10x").as_count().error().reason == "Invalid value for integer: \"10x\"");
-  CHECK(ParameterValue("").as_count().error().word == "query_parse_error");
+  CHECK(of_text("10").as_count() == 10U);
+  CHECK(of_text("ten").as_count().error().reason == "Invalid value for integer: \"ten\"");
+  CHECK(of_text("10x").as_count().error().reason == "Invalid value for integer: \"10x\"");
+  CHECK(of_text("").as_count().error().word == "query_parse_error");
 }
 
 TEST_CASE("a count is not negative") {
-  CHECK(ParameterValue("-1").as_count().error().reason == "Invalid value for positive integer: \"-1\"");
+  CHECK(of_text("-1").as_count().error().reason == "Invalid value for positive integer: \"-1\"");
 }
 
 TEST_CASE("values of a JSON body are read as they are") {

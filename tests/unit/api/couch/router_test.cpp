@@ -10,7 +10,7 @@ namespace {
 
 Task<Expected<Reply>> nothing(Call&) { co_return Reply{}; }
 
-Router example() {
+const Router& example() {
   RouteList routes;
   const auto add = [&](Method method, std::string_view pattern) {
     routes.push_back({method, pattern, Access::anyone, nothing});
@@ -29,7 +29,8 @@ Router example() {
   add(Method::post, "/{db}/_partition/{partition}/_find");
   add(Method::get, "/{db}/_partition/{partition}/{rest*}");
   add(Method::get, "/{db}/_design/{ddoc}/_info");
-  return Router(std::move(routes));
+  static const Router router(std::move(routes));
+  return router;
 }
 
 std::string parameter(const Router::Match& match, std::string_view name) {

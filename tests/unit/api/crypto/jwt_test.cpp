@@ -61,8 +61,8 @@ TEST_CASE("the HS256 example of RFC 7515 verifies") {
   const std::string key =
       *base64url_decode("AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow");
   const auto tokens = verifier({{"hs256:_default", base64_encode(key)}});
-  const std::string token = "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9." + rfc_payload +
-                            ".dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+  const std::string token =
+      "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9." + rfc_payload + ".dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
   CHECK(error_of(tokens.verify(token, rfc_now)) == valid_but_nameless);
 }
 
@@ -79,9 +79,8 @@ TEST_CASE("the RS256 example of RFC 7515 verifies") {
 
 TEST_CASE("the ES256 example of RFC 7515 verifies") {
   const auto tokens = verifier({{"es256:_default", rfc_ec_key}});
-  const std::string token =
-      "eyJhbGciOiJFUzI1NiJ9." + rfc_payload +
-      ".DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q";
+  const std::string token = "eyJhbGciOiJFUzI1NiJ9." + rfc_payload +
+                            ".DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q";
   CHECK(error_of(tokens.verify(token, rfc_now)) == valid_but_nameless);
 }
 
@@ -139,8 +138,7 @@ TEST_CASE("a changed payload is refused") {
   const std::string token = sign_hs256(secret, hs256_header, R"({"sub":"jan"})");
   const std::size_t first = token.find('.');
   const std::size_t second = token.find('.', first + 1);
-  const std::string forged =
-      token.substr(0, first + 1) + base64url_encode(R"({"sub":"eve"})") + token.substr(second);
+  const std::string forged = token.substr(0, first + 1) + base64url_encode(R"({"sub":"eve"})") + token.substr(second);
   CHECK(error_of(tokens.verify(forged, now)).reason == "Bad HMAC");
 }
 
@@ -167,8 +165,7 @@ TEST_CASE("exp and nbf count when they are there") {
         Error{ErrorCode::unauthorized, "exp not in future", ""});
   CHECK(error_of(verify(R"({"sub":"jan","exp":"soon"})")).reason == "Invalid exp claim");
   CHECK(verify(R"({"sub":"jan","nbf":1700000000})"));
-  CHECK(error_of(verify(R"({"sub":"jan","nbf":1700000001})")) ==
-        Error{ErrorCode::unauthorized, "nbf not in past", ""});
+  CHECK(error_of(verify(R"({"sub":"jan","nbf":1700000001})")) == Error{ErrorCode::unauthorized, "nbf not in past", ""});
   CHECK(verify(R"({"sub":"jan","exp":1e300})"));
 }
 

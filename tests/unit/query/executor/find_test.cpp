@@ -8,6 +8,7 @@ using octavo::tests::EngineFixture;
 using octavo::tests::FindFixture;
 using octavo::tests::ids_of;
 using Ids = std::vector<std::string>;
+namespace json = boost::json;
 
 TEST_CASE("a query of a partition by a local index returns its documents spliced, in index order") {
   FindFixture fixture({true, 2});
@@ -57,8 +58,7 @@ TEST_CASE("fields are cut out nested, with the spelling of their numbers") {
   auto prepared = octavo::tests::run_task(prepare_find(fixture.database, body, "", false));
   FindExecution execution(fixture.database, *prepared, "", 1000);
   REQUIRE(execution.run({10}));
-  CHECK(execution.output() ==
-        R"({"_id":"1","a":{"b":1.50},"n":12345678901234567890,"x":{"0":{"y":1e3}}})");
+  CHECK(execution.output() == R"({"_id":"1","a":{"b":1.50},"n":12345678901234567890,"x":{"0":{"y":1e3}}})");
 }
 
 TEST_CASE("a covering index answers without reading documents") {
@@ -69,7 +69,8 @@ TEST_CASE("a covering index answers without reading documents") {
   const auto reply = fixture.find(R"({"selector":{"a":"x"},"fields":["_id","b"],"execution_stats":true})");
   CHECK(reply.at("docs") == json::parse(R"([{"_id":"2"},{"_id":"1","b":1.0}])"));
   CHECK(reply.at("execution_stats").at("total_docs_examined") == 0);
-  const auto tested = fixture.find(R"({"selector":{"a":"x","b":{"$mod":[1,0]}},"fields":["_id"],"execution_stats":true})");
+  const auto tested =
+      fixture.find(R"({"selector":{"a":"x","b":{"$mod":[1,0]}},"fields":["_id"],"execution_stats":true})");
   CHECK(tested.at("execution_stats").at("total_docs_examined") == 0);
 }
 
@@ -145,21 +146,25 @@ TEST_CASE("use_index is obeyed, or the reply says why not") {
   EngineFixture::put(*fixture.database, "1", R"({"a":1,"b":1})");
   fixture.create_index(R"({"index":{"fields":["a"]},"ddoc":"a","name":"by-a"})");
   fixture.create_index(R"({"index":{"fields":["a","b"]},"ddoc":"ab"})");
-  const auto chosen = [&](std::string_view request) { return fixture.explain(request)->plan.branches[0].index->definition; };
+  const auto chosen = [&](std::string_view request) {
+    return fixture.explain(request)->plan.branches[0].index->definition;
+  };
   CHECK(chosen(R"({"selector":{"a":1,"b":1}})")->design_document == "_design/ab");
   CHECK(chosen(R"({"selector":{"a":1,"b":1},"use_index":"a"})")->design_document == "_design/a");
   CHECK(chosen(R"({"selector":{"a":1,"b":1},"use_index":["_design/a","by-a"]})")->design_document == "_design/a");
   CHECK(fixture.find(R"({"selector":{"b":1},"use_index":"a"})").at("warning") ==
         "_design/a was not used because it does not contain a valid index for this query.\n"
         "No matching index found, create an index to optimize query time.");
-  CHECK(fixture.find(R"({"selector":{"b":1},"use_index":["a","x"]})").at("warning").as_string().starts_with(
-      "_design/a, x was not used because it is not a valid index for this query."));
+  CHECK(fixture.find(R"({"selector":{"b":1},"use_index":["a","x"]})")
+            .at("warning")
+            .as_string()
+            .starts_with("_design/a, x was not used because it is not a valid index for this query."));
   CHECK(fixture.find(R"({"selector":{"b":1},"use_index":"a","allow_fallback":false})").at("error") == "invalid_index");
 }
 
 TEST_CASE("conflicts are shown when asked for") {
   FindFixture fixture;
-  const auto first = EngineFixture::put(*fixture.database, "1", R"({"a":1})");
+  EngineFixture::put(*fixture.database, "1", R"({"a":1})");
   storage::DocumentWrite write;
   write.id = "1";
   write.replicated = true;

@@ -1,0 +1,339 @@
+#include "api/couch/server.h"
+
+#include <set>
+
+#include <boost/json.hpp>
+#include <catch2/catch.hpp>
+
+#include "query/index/active_tasks.h"
+#include "unit/api/couch/auth_fixture.h"
+
+using namespace octavo;
+using namespace octavo::api;
+using namespace octavo::api::couch;
+using octavo::tests::AuthFixture;
+using octavo::tests::TestRequest;
+
+namespace {
+
+using Parameters = std::vector<std::pair<std::string_view, std::string>>;
+const Parameters local_node{{"node", "_local"}};
+
+RouteList routes() {
+  RouteList list;
+  add_server_routes(list);
+  return list;
+}
+
+class StringSink : public BodySink {
+ public:
+  Task<bool> write(std::string_view bytes) override {
+    text += bytes;
+    co_return true;
+  }
+  bool closed() const override { return false; }
+  void on_closed(std::move_only_function<void()>) override {}
+  std::string text;
+};
+
+Task<bool> drain(Reply& reply, StringSink& sink) {
+  co_await reply.stream(sink);
+  co_return true;
+}
+
+struct ServerFixture {
+  AuthFixture auth;
+
+  Expected<Reply> get(const std::string& pattern, const std::string& target, Parameters parameters = {},
+                      UserContext user = AuthFixture::server_admin()) {
+    TestRequest request(Method::get, target);
+    return auth.handle(routes(), pattern, request, std::move(user), std::move(parameters));
+  }
+  boost::json::value json(const std::string& pattern, const std::string& target, Parameters parameters = {}) {
+    auto reply = get(pattern, target, std::move(parameters));
+    REQUIRE(reply);
+    return parse(*reply);
+  }
+  static boost::json::value parse(Reply& reply) {
+    StringSink sink;
+    if (reply.stream) octavo::tests::run_task(drain(reply, sink));
+    return boost::json::parse(reply.body + sink.text);
+  }
+  std::string names(const std::string& query) { return boost::json::serialize(json("/_all_dbs", "/_all_dbs" + query)); }
+};
+
+Access access_of(Method method, std::string_view pattern) {
+  for (const auto& route : routes()) {
+    if (route.method == method && route.pattern == pattern) return route.access;
+  }
+  FAIL("no such route: " << pattern);
+  return Access::anyone;
+}
+
+}  // namespace
+
+TEST_CASE("the welcome says what clients look for") {
+  ServerFixture fixture;
+  const auto welcome = fixture.json("/", "/");
+  CHECK(welcome.at("couchdb") == "Welcome");
+  CHECK(welcome.at("version") == "3.5.0");
+  CHECK(welcome.at("uuid").as_string().size() == 32);
+  CHECK(welcome.at("features") == boost::json::array{"partitioned"});
+  CHECK(welcome.at("vendor").at("name") == "Octavo");
+}
+
+TEST_CASE("a running server is up and ready") {
+  ServerFixture fixture;
+  CHECK(fixture.json("/_up", "/_up").at("status") == "ok");
+  CHECK(fixture.json("/_ready", "/_ready").at("status") == "ready");
+}
+
+TEST_CASE("a server without its users database is up but not ready") {
+  ServerFixture fixture;
+  REQUIRE(fixture.auth.engine().delete_database("_users"));
+  CHECK(fixture.get("/_up", "/_up")->status == 200);
+  CHECK(fixture.get("/_ready", "/_ready")->status == 503);
+}
+
+TEST_CASE("as many uuids come as were asked for, all different and rising") {
+  ServerFixture fixture;
+  const auto uuids = fixture.json("/_uuids", "/_uuids?count=1000").at("uuids").as_array();
+  std::set<std::string> seen;
+  for (const auto& uuid : uuids) seen.emplace(uuid.as_string());
+  CHECK(uuids.size() == 1000);
+  CHECK(seen.size() == 1000);
+  CHECK(seen.begin()->size() == 32);
+  CHECK(fixture.json("/_uuids", "/_uuids").at("uuids").as_array().size() == 1);
+  CHECK(fixture.json("/_uuids", "/_uuids?count=0").at("uuids").as_array().empty());
+}
+
+TEST_CASE("a wrong count of uuids is refused in CouchDB's words") {
+  ServerFixture fixture;
+  const auto reason = [&](const std::string& count) {
+    return fixture.get("/_uuids", "/_uuids?count=" + count).error().reason;
+  };
+  CHECK(reason("1001") == "count parameter too large");
+  CHECK(reason("99999999999999999999999") == "count parameter too large");
+  CHECK(reason("-1") == "count must be a positive integer");
+  CHECK(reason("x") == "count must be a positive integer");
+  CHECK(reason("1x") == "count must be a positive integer");
+  CHECK(reason("") == "count must be a positive integer");
+}
+
+TEST_CASE("uuids are not cached") {
+  ServerFixture fixture;
+  const auto reply = fixture.get("/_uuids", "/_uuids");
+  const auto has = [&](std::pair<std::string, std::string> header) {
+    return std::ranges::find(reply->headers, header) != reply->headers.end();
+  };
+  CHECK(has({"Cache-Control", "must-revalidate, no-cache"}));
+  CHECK(has({"Pragma", "no-cache"}));
+  CHECK(has({"Expires", "Mon, 01 Jan 1990 00:00:00 GMT"}));
+}
+
+TEST_CASE("uuids of one thread rise within a prefix") {
+  std::string last = new_uuid();
+  int falls = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    std::string next = new_uuid();
+    if (next <= last) ++falls;
+    last = std::move(next);
+  }
+  CHECK(falls <= 4);  // a prefix serves about 8,000 of them; the next one may sort before it
+}
+
+TEST_CASE("_all_dbs lists names by range, direction, limit and skip") {
+  ServerFixture fixture;
+  for (const auto* name : {"a", "b", "c"}) REQUIRE(fixture.auth.engine().create_database(name, {}));
+  CHECK(fixture.names("") == R"(["_replicator","_users","a","b","c"])");
+  CHECK(fixture.names("?descending=true") == R"(["c","b","a","_users","_replicator"])");
+  CHECK(fixture.names("?limit=2") == R"(["_replicator","_users"])");
+  CHECK(fixture.names("?limit=0") == "[]");
+  CHECK(fixture.names("?skip=3") == R"(["b","c"])");
+  CHECK(fixture.names("?skip=9") == "[]");
+  CHECK(fixture.names("?startkey=\"a\"") == R"(["a","b","c"])");
+  CHECK(fixture.names("?start_key=\"a\"&end_key=\"b\"") == R"(["a","b"])");
+  CHECK(fixture.names("?startkey=\"a\"&endkey=\"c\"&inclusive_end=false") == R"(["a","b"])");
+  CHECK(fixture.names("?startkey=\"b\"&descending=true") == R"(["b","a","_users","_replicator"])");
+  CHECK(fixture.names("?startkey=\"b\"&endkey=\"a\"&descending=true") == R"(["b","a"])");
+  CHECK(fixture.names("?startkey=null") == R"(["_replicator","_users","a","b","c"])");
+  CHECK(fixture.names("?endkey=1") == "[]");
+  CHECK(fixture.names("?startkey={}") == "[]");
+  CHECK(fixture.names("?startkey={}&descending=true&limit=1") == R"(["c"])");
+  CHECK_FALSE(fixture.get("/_all_dbs", "/_all_dbs?startkey=a"));
+  CHECK_FALSE(fixture.get("/_all_dbs", "/_all_dbs?limit=-1"));
+  CHECK_FALSE(fixture.get("/_all_dbs", "/_all_dbs?limit=x"));
+}
+
+TEST_CASE("_dbs_info tells of every database") {
+  ServerFixture fixture;
+  auto database = *fixture.auth.engine().create_database("shop", {true, 2});
+  octavo::tests::EngineFixture::put(*database, "a:1", R"({"x":1})");
+  const auto infos = fixture.json("/_dbs_info", "/_dbs_info?startkey=\"shop\"").as_array();
+  REQUIRE(infos.size() == 1);
+  CHECK(infos[0].at("key") == "shop");
+  const auto& info = infos[0].at("info");
+  CHECK(info.at("db_name") == "shop");
+  CHECK(info.at("doc_count") == 1);
+  CHECK(info.at("doc_del_count") == 0);
+  CHECK(info.at("cluster").at("q") == 2);
+  CHECK(info.at("props").at("partitioned") == true);
+  CHECK(info.at("update_seq").as_string().starts_with("1-"));
+  CHECK(info.at("sizes").at("external").as_int64() > 0);
+  CHECK(fixture.json("/_dbs_info", "/_dbs_info").as_array().size() == 3);
+}
+
+TEST_CASE("_dbs_info tells of the databases asked for, also of those that are not") {
+  ServerFixture fixture;
+  const auto post = [&](const std::string& body) {
+    TestRequest request(Method::post, "/_dbs_info");
+    request.body(body);
+    return fixture.auth.handle(routes(), "/_dbs_info", request, AuthFixture::server_admin());
+  };
+  auto reply = post(R"({"keys":["_users","nix"]})");
+  REQUIRE(reply);
+  const auto infos = ServerFixture::parse(*reply).as_array();
+  REQUIRE(infos.size() == 2);
+  CHECK(infos[0].at("info").at("db_name") == "_users");
+  CHECK(infos[1].at("key") == "nix");
+  CHECK(infos[1].at("error") == "not_found");
+  CHECK(post("{}").error().reason == "`keys` member must exist.");
+  std::string many = R"({"keys":["a")";
+  for (int i = 0; i < 100; ++i) many += ",\"a\"";
+  CHECK(post(many + "]}").error().reason == "too_many_keys");
+}
+
+TEST_CASE("the node goes by three names and no other") {
+  ServerFixture fixture;
+  for (const auto* name : {"_local", "nonode@nohost", "octavo@127.0.0.1"}) {
+    CHECK(fixture.json("/_node/{node}", "/_node/x", {{"node", name}}).at("name") == "octavo@127.0.0.1");
+  }
+  CHECK(fixture.get("/_node/{node}", "/_node/x", {{"node", "other"}}).error() ==
+        Error{ErrorCode::not_found, "no such node: other", ""});
+  CHECK(fixture.json("/_membership", "/_membership").at("all_nodes") == boost::json::array{"octavo@127.0.0.1"});
+}
+
+TEST_CASE("statistics are for admins and for who has the role _metrics") {
+  ServerFixture fixture;
+  const auto allowed = [&](UserContext user) {
+    return fixture.get("/_node/{node}/_stats", "/", local_node, std::move(user)).has_value();
+  };
+  CHECK(allowed(AuthFixture::server_admin()));
+  CHECK(allowed(AuthFixture::known("probe", {"_metrics"})));
+  CHECK_FALSE(allowed(AuthFixture::known("jan")));
+  CHECK_FALSE(allowed({}));
+}
+
+TEST_CASE("statistics are found by their path") {
+  ServerFixture fixture;
+  const auto requests =
+      fixture.json("/_node/{node}/_stats/{path*}", "/", {{"node", "_local"}, {"path", "couchdb/httpd/requests"}});
+  CHECK(requests.at("value") == 0);
+  CHECK(requests.at("type") == "counter");
+  CHECK_FALSE(fixture.get("/_node/{node}/_stats/{path*}", "/", {{"node", "_local"}, {"path", "couchdb/nothing"}}));
+  CHECK_FALSE(fixture.get("/_node/{node}/_stats/{path*}", "/",
+                          {{"node", "_local"}, {"path", "couchdb/httpd/requests/value/x"}}));
+}
+
+TEST_CASE("the system, versions and Prometheus endpoints answer") {
+  ServerFixture fixture;
+  CHECK(fixture.json("/_node/{node}/_system", "/", local_node).at("memory").at("resident").as_int64() > 0);
+  CHECK(fixture.json("/_node/{node}/_versions", "/", local_node).at("collation_driver").at("name") == "libicu");
+  const auto prometheus = fixture.get("/_node/{node}/_prometheus", "/", local_node);
+  CHECK(prometheus->content_type.starts_with("text/plain; version="));
+  CHECK_FALSE(prometheus->body.empty());
+}
+
+TEST_CASE("the configuration is shown with its secrets masked") {
+  auto settings = AuthFixture::settings_with({{"admin", "secret-password"}});
+  settings.cookie_secret = "secret-cookie";
+  settings.jwt_keys = {{"hs256:k", crypto::base64_encode("secret-jwt")}};
+  ServerFixture fixture{AuthFixture(settings)};
+  const auto reply = fixture.get("/_node/{node}/_config", "/", local_node);
+  REQUIRE(reply);
+  CHECK(reply->body.find("secret-") == std::string::npos);
+  CHECK(reply->body.find(crypto::base64_encode("secret-jwt")) == std::string::npos);
+  const auto config = boost::json::parse(reply->body);
+  CHECK(config.at("admins").at("admin") == "*****");
+  CHECK(config.at("auth").at("cookie_secret") == "*****");
+  CHECK(config.at("jwt_keys").at("hs256:k") == "*****");
+  CHECK(config.at("database").at("q_max") == "64");
+  CHECK(config.at("server").at("bind") == "127.0.0.1");
+}
+
+TEST_CASE("a section and a key of the configuration are shown") {
+  ServerFixture fixture;
+  const auto at = [&](const std::string& section, const std::string& key) {
+    return fixture.get("/_node/{node}/_config/{section}/{key}", "/",
+                       {{"node", "_local"}, {"section", section}, {"key", key}});
+  };
+  CHECK(at("server", "bind")->body == R"("127.0.0.1")");
+  CHECK(at("server", "nothing").error() == Error{ErrorCode::not_found, "unknown_config_value", ""});
+  CHECK(at("nothing", "bind").error().code == ErrorCode::not_found);
+  CHECK(fixture.json("/_node/{node}/_config/{section}", "/", {{"node", "_local"}, {"section", "cors"}}).at("enabled") ==
+        "false");
+  CHECK(fixture.json("/_node/{node}/_config/{section}", "/", {{"node", "_local"}, {"section", "nothing"}}) ==
+        boost::json::object());
+}
+
+TEST_CASE("changing the configuration is refused with how to do it instead") {
+  ServerFixture fixture;
+  TestRequest put(Method::put);
+  const auto reply =
+      fixture.auth.handle(routes(), "/_node/{node}/_config/{section}/{key}", put, AuthFixture::server_admin(),
+                          {{"node", "_local"}, {"section", "http"}, {"key", "header_timeout"}});
+  REQUIRE(reply);
+  CHECK(reply->status == 403);
+  const std::string reason(boost::json::parse(reply->body).at("reason").as_string());
+  CHECK(reason.find("`http.header_timeout`") != std::string::npos);
+  CHECK(reason.find("OCTAVO_HTTP_HEADER_TIMEOUT") != std::string::npos);
+  CHECK(reason.find("--http-header-timeout") != std::string::npos);
+}
+
+TEST_CASE("active tasks are shown while they run") {
+  ServerFixture fixture;
+  CHECK(fixture.json("/_active_tasks", "/_active_tasks") == boost::json::array());
+
+  query::ActiveTasks tasks;
+  query::ActiveTask task;
+  task.type = "indexer";
+  task.database = "shop";
+  task.design_document = "_design/x";
+  auto handle = tasks.start(task);
+  handle.report(50, 200);
+  auto services = fixture.auth.services();
+  services.active_tasks = &tasks;
+  TestRequest request(Method::get, "/_active_tasks");
+  Call call{request.get(), services, AuthFixture::server_admin(), nullptr, {}};
+  const auto list = routes();
+  const auto route = std::ranges::find(list, std::string_view("/_active_tasks"), &Route::pattern);
+  struct Result {
+    std::string body;
+  };
+  const auto run = [](CouchHandler handler, Call& running) -> Task<Result> {
+    auto reply = co_await handler(running);
+    co_return Result{reply->body};
+  };
+  const auto shown = boost::json::parse(octavo::tests::run_task(run(route->handler, call)).body).as_array();
+  REQUIRE(shown.size() == 1);
+  CHECK(shown[0].at("type") == "indexer");
+  CHECK(shown[0].at("progress") == 25);
+  CHECK(shown[0].at("changes_done") == 50);
+  CHECK(shown[0].at("design_document") == "_design/x");
+}
+
+TEST_CASE("what only admins may see is for server admins") {
+  CHECK(access_of(Method::get, "/_all_dbs") == Access::server_admin);
+  CHECK(access_of(Method::get, "/_dbs_info") == Access::server_admin);
+  CHECK(access_of(Method::post, "/_dbs_info") == Access::server_admin);
+  CHECK(access_of(Method::get, "/_active_tasks") == Access::server_admin);
+  CHECK(access_of(Method::get, "/_node/{node}/_config") == Access::server_admin);
+  CHECK(access_of(Method::get, "/_up") == Access::anyone);
+  CHECK(access_of(Method::get, "/") == Access::anyone);
+}
+
+TEST_CASE("there is no web interface, and that is said") {
+  ServerFixture fixture;
+  CHECK(fixture.get("/_utils", "/_utils")->status == 404);
+  CHECK(fixture.get("/favicon.ico", "/favicon.ico")->status == 204);
+}

@@ -1,0 +1,34 @@
+#include "query/executor/bookmark.h"
+
+#include <random>
+
+#include <catch2/catch.hpp>
+
+using octavo::query::Bookmark;
+
+TEST_CASE("a bookmark comes back as it was") {
+  std::mt19937 random(1);
+  for (const auto kind :
+       {Bookmark::Kind::primary, Bookmark::Kind::index, Bookmark::Kind::combined, Bookmark::Kind::sorted}) {
+    Bookmark bookmark{kind, random() % 1000, "0123456789abcdef", {}};
+    for (std::size_t i = 0; i < random() % 600; ++i) bookmark.key += static_cast<char>(random());
+    CHECK(Bookmark::decode(bookmark.encode()) == bookmark);
+  }
+}
+
+TEST_CASE("a damaged bookmark is refused") {
+  const std::string text = Bookmark{Bookmark::Kind::index, 3, "identity", "some key"}.encode();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::string changed = text;
+    changed[i] = changed[i] == 'A' ? 'B' : 'A';
+    // The last digit may hold bits that belong to no byte.
+    if (i + 1 < text.size()) CHECK_FALSE(Bookmark::decode(changed));
+    CHECK_FALSE(Bookmark::decode(text.substr(0, i)));
+  }
+  std::mt19937 random(2);
+  for (int round = 0; round < 2000; ++round) {
+    std::string noise;
+    for (std::size_t i = 0; i < random() % 40; ++i) noise += static_cast<char>(random());
+    CHECK_FALSE(Bookmark::decode(noise));
+  }
+}

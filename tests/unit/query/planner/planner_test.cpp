@@ -1,0 +1,276 @@
+#include "query/planner/planner.h"
+
+#include <map>
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "query/index/index_entry.h"
+#include "query/json/parsed_document.h"
+#include "query/planner/explain.h"
+
+using namespace octavo;
+using namespace octavo::query;
+
+namespace {
+
+// Says of every index what it was told; by default that each range has one row.
+class FakeStatistics : public PlannerStatistics {
+ public:
+  std::uint64_t all = 10'000;
+  std::map<std::string, RowCount> rows;
+
+  Expected<std::uint64_t> documents() override { return all; }
+  Expected<std::uint64_t> entries(const IndexView&) override { return all; }
+  Expected<RowCount> count(const IndexView& index, std::span<const KeyRange> ranges, std::uint64_t) override {
+    const auto found = rows.find(index.definition->name);
+    return found == rows.end() ? RowCount{ranges.size(), false} : found->second;
+  }
+  Expected<RowCount> count_ids(std::span<const IdRange> ranges, std::uint64_t) override {
+    return RowCount{ranges.size(), false};
+  }
+};
+
+IndexDefinitionPtr definition(std::string_view name, std::string_view def, bool partitioned = false) {
+  const auto json = *parse_json(def);
+  auto result = std::make_shared<IndexDefinition>();
+  result->design_document = "_design/" + std::string(name);
+  result->name = name;
+  result->fields = *parse_ordered_fields(json.at("fields"));
+  if (const auto* filter = json.as_object().if_contains("filter")) result->partial_filter = *Selector::parse(*filter);
+  result->partitioned = partitioned;
+  result->identity = name;
+  return result;
+}
+
+struct Setting {
+  IndexCatalog catalog;
+  FakeStatistics statistics;
+  PlannerScope scope;
+
+  void add(std::string_view name, std::string_view def) {
+    IndexView view;
+    view.definition = definition(name, def, true);
+    view.numbers = {1};
+    view.local_ready = {true};
+    catalog.indexes.push_back(std::move(view));
+  }
+  Expected<PlannerResult> plan(std::string_view request) {
+    scope.partition_query = true;
+    last = *parse_find_request(request, "p", 25);
+    return plan_query(last, catalog, scope, statistics);
+  }
+  std::string chosen(std::string_view request) {
+    const auto result = plan(request);
+    if (!result) return std::string(result.error().word);
+    const auto& branches = result->plan.branches;
+    if (branches.size() > 1) return "union";
+    return branches.empty() ? "nothing" : branches[0].index ? branches[0].index->definition->name : "primary";
+  }
+  FindRequest last;
+};
+
+}  // namespace
+
+TEST_CASE("an index that narrows is preferred to reading all documents") {
+  Setting setting;
+  CHECK(setting.chosen(R"({"selector":{"a":1}})") == "primary");
+  setting.add("a", R"({"fields":["a"]})");
+  CHECK(setting.chosen(R"({"selector":{"a":1}})") == "a");
+  CHECK(setting.chosen(R"({"selector":{"a":{"$exists":true}}})") == "a");
+  CHECK(setting.chosen(R"({"selector":{"b":1}})") == "primary");
+  CHECK(setting.chosen(R"({"selector":{}})") == "primary");
+}
+
+TEST_CASE("of two indexes the one with fewer rows in range is chosen") {
+  Setting setting;
+  setting.add("a", R"({"fields":["a"]})");
+  setting.add("b", R"({"fields":["b"]})");
+  setting.statistics.rows["a"] = {100, false};
+  setting.statistics.rows["b"] = {3, false};
+  CHECK(setting.chosen(R"({"selector":{"a":1,"b":1}})") == "b");
+  setting.statistics.rows["b"] = {128, true};
+  CHECK(setting.chosen(R"({"selector":{"a":1,"b":1}})") == "a");
+}
+
+TEST_CASE("a longer index is chosen when it narrows by more fields, the shorter when it does not") {
+  Setting setting;
+  setting.add("ab", R"({"fields":["a","b"]})");
+  setting.add("a", R"({"fields":["a"]})");
+  CHECK(setting.chosen(R"({"selector":{"a":1,"b":{"$gt":1}}})") == "ab");
+  CHECK(setting.chosen(R"({"selector":{"a":1}})") == "a");
+}
+
+TEST_CASE("conditions on _id go to the primary index") {
+  Setting setting;
+  setting.add("a", R"({"fields":["a"]})");
+  setting.statistics.rows["a"] = {100, false};
+  CHECK(setting.chosen(R"({"selector":{"_id":"p:1","a":1}})") == "primary");
+  const auto result = setting.plan(R"({"selector":{"_id":{"$in":["p:2","p:1"]}}})");
+  REQUIRE(result->plan.branches[0].id_ranges.size() == 2);
+  CHECK(result->plan.branches[0].id_ranges[0].is_point());
+  CHECK_FALSE(result->plan.branches[0].recheck);
+}
+
+TEST_CASE("an index in the order of the sort is walked forward or backward, otherwise the sort is in memory") {
+  Setting setting;
+  setting.add("ab", R"({"fields":["a",{"b":"desc"}]})");
+  const auto plan = [&](std::string_view request) { return setting.plan(request)->plan; };
+  CHECK_FALSE(plan(R"({"selector":{"a":{"$gt":1}},"sort":["a",{"b":"desc"}]})").sort_in_memory);
+  const auto backward = plan(R"({"selector":{"a":{"$gt":1}},"sort":[{"a":"desc"},"b"]})");
+  CHECK_FALSE(backward.sort_in_memory);
+  CHECK(backward.descending);
+  CHECK(plan(R"({"selector":{"a":{"$gt":1}},"sort":["a","b"]})").sort_in_memory);
+  // A field with one value does not count.
+  CHECK_FALSE(plan(R"({"selector":{"a":1},"sort":["b"]})").sort_in_memory);
+  CHECK(plan(R"({"selector":{"a":{"$in":[1,2]}},"sort":["b"]})").sort_in_memory);
+  CHECK(plan(R"({"selector":{},"sort":["c"]})").sort_in_memory);
+  CHECK_FALSE(plan(R"({"selector":{},"sort":[{"_id":"desc"}]})").sort_in_memory);
+}
+
+TEST_CASE("the limit makes an index in sort order cheaper than a small sort") {
+  Setting setting;
+  setting.add("a", R"({"fields":["a"]})");
+  setting.add("t", R"({"fields":["t"]})");
+  setting.statistics.rows["a"] = {128, true};
+  setting.statistics.rows["t"] = {128, true};
+  CHECK(setting.chosen(R"({"selector":{"t":{"$gt":0},"a":{"$gt":0}},"sort":["t"],"limit":5})") == "t");
+}
+
+TEST_CASE("documents are not tested when the ranges say all") {
+  Setting setting;
+  setting.add("ab", R"({"fields":["a","b"]})");
+  setting.add("p", R"({"fields":["c"],"filter":{"type":"order"}})");
+  const auto recheck = [&](std::string_view request) { return setting.plan(request)->plan.branches[0].recheck; };
+  CHECK_FALSE(recheck(R"({"selector":{"a":1,"b":{"$gt":3,"$lt":5}}})"));
+  CHECK_FALSE(recheck(R"({"selector":{"type":"order","c":7}})"));
+  CHECK(recheck(R"({"selector":{"a":1,"x":1}})"));
+  CHECK(recheck(R"({"selector":{"a":1,"b":{"$exists":false}}})"));
+  CHECK(recheck(R"({"selector":{"a":{"$gt":1},"b":1}})"));
+}
+
+TEST_CASE("a partial index serves only selectors that imply its filter") {
+  Setting setting;
+  setting.add("p", R"({"fields":["c"],"filter":{"type":"order"}})");
+  CHECK(setting.chosen(R"({"selector":{"type":"order","c":7}})") == "p");
+  CHECK(setting.chosen(R"({"selector":{"type":"order"}})") == "p");
+  CHECK(setting.chosen(R"({"selector":{"c":7}})") == "primary");
+  CHECK(setting.chosen(R"({"selector":{"type":"item","c":7}})") == "primary");
+}
+
+TEST_CASE("an alternative between fields uses an index for each side, or none") {
+  Setting setting;
+  setting.add("a", R"({"fields":["a"]})");
+  CHECK(setting.chosen(R"({"selector":{"$or":[{"a":1},{"b":1}]}})") == "primary");
+  setting.add("b", R"({"fields":["b"]})");
+  CHECK(setting.chosen(R"({"selector":{"$or":[{"a":1},{"b":1}]}})") == "union");
+  CHECK(setting.chosen(R"({"selector":{"$or":[{"a":1},{"a":5}]}})") == "a");
+  CHECK(setting.chosen(R"({"selector":{"x":1,"$or":[{"a":1},{"_id":"p:1"}]}})") == "union");
+}
+
+TEST_CASE("a selector that contradicts itself reads nothing") {
+  Setting setting;
+  setting.add("a", R"({"fields":["a"]})");
+  CHECK(setting.plan(R"({"selector":{"a":{"$gt":5,"$lt":3}}})")->plan.branches[0].bounds.ranges.empty());
+  CHECK(setting.chosen(R"({"selector":{"$or":[]}})") == "nothing");
+}
+
+TEST_CASE("an index that is being built is not counted on when told so") {
+  Setting setting;
+  setting.add("a", R"({"fields":["a"]})");
+  setting.catalog.indexes[0].local_ready = {false};
+  CHECK(setting.chosen(R"({"selector":{"a":1}})") == "a");
+  setting.scope.ignore_unbuilt = true;
+  CHECK(setting.chosen(R"({"selector":{"a":1}})") == "primary");
+}
+
+TEST_CASE("explain names every candidate with its reason, cost and ranges") {
+  Setting setting;
+  setting.add("a", R"({"fields":["a"]})");
+  setting.add("ab", R"({"fields":["a","b"]})");
+  setting.add("c", R"({"fields":["c"]})");
+  setting.add("p", R"({"fields":["a"],"filter":{"type":"x"}})");
+  setting.catalog.indexes.push_back({definition("g", R"({"fields":["a"]})", false), nullptr, {}, {}});
+  const auto result = setting.plan(R"({"selector":{"a":1,"b":{"$gt":2}},"fields":["a"]})");
+  REQUIRE(result);
+  const auto reply = explain(setting.last, result->plan, result->candidates, "db", true);
+  CHECK(reply.at("index").at("name") == "ab");
+  CHECK(reply.at("covering") == true);
+  CHECK(reply.at("mrargs").at("start_key") == boost::json::parse("[1,2]"));
+  CHECK(reply.at("mrargs").at("end_key") == boost::json::parse(R"([1,"<MAX>"])"));
+  std::map<std::string, std::string> reasons;
+  for (const auto& candidate : reply.at("index_candidates").as_array()) {
+    reasons[std::string(candidate.at("index").at("name").as_string())] =
+        candidate.at("analysis").at("reasons").at(0).at("name").as_string();
+  }
+  CHECK(reasons == std::map<std::string, std::string>{{"_all_docs", "unfavored_type"},
+                                                      {"a", "less_overlap"},
+                                                      {"c", "field_mismatch"},
+                                                      {"p", "is_partial"},
+                                                      {"g", "scope_mismatch"}});
+  CHECK(reply.at("selector_hints").at(0).at("indexable_fields") == boost::json::parse(R"(["a","b"])"));
+}
+
+TEST_CASE("key ranges hold the entries of all matching documents, and only those when they say all") {
+  std::mt19937 random(5);
+  const auto pick = [&](std::initializer_list<const char*> values) {
+    return std::string(*(values.begin() + random() % values.size()));
+  };
+  const auto value = [&] {
+    return pick({"null", "false", "true", "-1", "0", "1", "2", "2.5", "\"\"", "\"a\"", "\"B\"", "\"b\"", "[]", "[1]",
+                 "{}", "{\"x\":1}"});
+  };
+  DocumentParser parser;
+  for (int round = 0; round < 3000; ++round) {
+    const auto condition = [&] {
+      switch (random() % 7) {
+        case 0:
+          return R"({"$in":[)" + value() + "," + value() + "]}";
+        case 1:
+          return std::string(random() % 2 ? R"({"$exists":true})" : R"({"$exists":false})");
+        case 2:
+          return R"({"$gte":)" + value() + R"(,"$lt":)" + value() + "}";
+        case 3:
+          return R"({"$ne":)" + value() + "}";
+        case 4:
+          return value();
+        default:
+          return "{\"" + pick({"$lt", "$lte", "$gt", "$gte", "$eq"}) + "\":" + value() + "}";
+      }
+    };
+    std::string selector_text = "{";
+    for (const char* field : {"a", "b", "c"}) {
+      if (random() % 3 == 0) continue;
+      if (selector_text.size() > 1) selector_text += ',';
+      selector_text += std::string("\"") + field + "\":" + condition();
+    }
+    selector_text += "}";
+    const Selector selector = *Selector::parse(*parse_json(selector_text));
+    const auto index = definition(
+        "i", R"({"fields":[{"a":")" + pick({"asc", "desc"}) + R"("},{"b":")" + pick({"asc", "desc"}) + R"("}]})");
+    const auto bounds = bounds_for(*index, selector, {});
+    CAPTURE(selector_text, bounds.ranges.size());
+    bool told = bounds.columns_used == 2 || selector.fields_used().empty();
+    for (const bool exact : bounds.column_exact) told = told && exact;
+    for (const FieldPath& path : selector.fields_used()) told = told && !path.is("c");
+    for (int i = 0; i < 10; ++i) {
+      std::string body = "{";
+      for (const char* field : {"a", "b", "c"}) {
+        if (random() % 4 == 0) continue;
+        if (body.size() > 1) body += ',';
+        body += std::string("\"") + field + "\":" + value();
+      }
+      body += "}";
+      CAPTURE(body);
+      const auto root = *parser.parse(body);
+      std::string key, entry;
+      REQUIRE(append_index_entry(*index, {root, body, "id", {}}, key, entry));
+      const bool in_range = std::ranges::any_of(
+          bounds.ranges, [&](const KeyRange& range) { return range.begin <= key && key < range.end; });
+      const bool matches = selector.matches(root, "id", "1-x");
+      if (matches) CHECK(in_range);
+      if (told && in_range) CHECK(matches);
+    }
+    for (std::size_t i = 1; i < bounds.ranges.size(); ++i) CHECK(bounds.ranges[i - 1].end < bounds.ranges[i].begin);
+  }
+}
