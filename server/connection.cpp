@@ -13,9 +13,10 @@ namespace {
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
 
-/// Most request heads fit; larger ones double it.
-constexpr std::size_t read_bytes_first = 2048;
-constexpr std::size_t read_bytes_min = 1024;
+/// Most request heads fit. A read that fills its space doubles the next one's, up to the largest.
+constexpr std::size_t read_bytes_first = 1024;
+constexpr std::size_t read_bytes_min = 512;
+constexpr std::size_t read_bytes_largest = 16 * 1024;
 /// Kept between requests; what a larger request needed is given back after it.
 constexpr std::size_t kept_bytes_max = 64 * 1024;
 /// A connection idle for this long gives its buffers back.
@@ -95,13 +96,15 @@ Task<void> Connection::serve() {
         bytes = transport_.socket().read_some(asio::buffer(space.data(), space.size()), error);
         if (error || bytes == 0) co_return;
       } else {
-        const auto space = in_.prepare(in_.capacity() == 0 ? read_bytes_first : read_bytes_min);
+        const auto space = in_.prepare(read_bytes_next());
+        read_filled_ = false;
         if (transport_.plain()) {
           const asio::mutable_buffer buffer(space.data(), space.size());
           bytes = co_await transport_.socket().async_read_some(buffer, asio::redirect_error(use_task, error));
         } else {
           bytes = co_await transport_.read_some(space, error);
         }
+        read_filled_ = bytes == space.size();
       }
       if (error && read_failed(error)) {
         if (refusal_) co_await refuse(*refusal_);
@@ -162,6 +165,11 @@ Connection::HeadScan Connection::refuse_head(int status, std::string_view reason
   head_ = RequestHead{};
   refusal_ = Refusal{status, reason};
   return HeadScan::refused;
+}
+
+std::size_t Connection::read_bytes_next() const {
+  if (in_.capacity() == 0) return read_bytes_first;
+  return read_filled_ ? std::min(in_.capacity() * 2, read_bytes_largest) : read_bytes_min;
 }
 
 // Sets the deadline of the coming read; a head's deadline starts with its first byte and does not move.

@@ -75,6 +75,7 @@ class Connection final : public ConnectionHook, private api::BodySink {
   HeadScan refuse_head(int status, std::string_view reason);
   bool read_failed(const boost::system::error_code& error);
   void begin_head_wait();
+  std::size_t read_bytes_next() const;
   std::optional<Refusal> begin_request();
   bool build_request();
   void finish_request();
@@ -149,6 +150,7 @@ class Connection final : public ConnectionHook, private api::BodySink {
   bool timed_out_ = false;
   bool trim_ = false;  // the read was cancelled only to give its buffer back
   bool first_request_ = true;
+  bool read_filled_ = false;
   bool keep_alive_ = true;
   bool body_decoded_ = false;  // the body is in body_, not in in_
   bool broken_ = false;        // nothing can be sent any more

@@ -6,6 +6,7 @@
 #include "api/couch/call.h"
 #include "api/couch/document_renderer.h"
 #include "api/couch/edit.h"
+#include "api/couch/json_request.h"
 #include "api/couch/local_document_scan.h"
 #include "api/couch/partition_parameter.h"
 #include "api/couch/query_parameters.h"
@@ -351,21 +352,16 @@ Expected<void> check_listing(const Call& call, const Listing& listing) {
                                                                      : "_all_docs");
 }
 
-Expected<std::unique_ptr<SliceProducer>> parse_list(const Call& call, const Listing& listing) {
-  OCTAVO_TRY_VOID(check_listing(call, listing));
+Expected<std::unique_ptr<SliceProducer>> parse_list(const Call& call, const Listing& listing,
+                                                    const boost::json::object& body) {
   OCTAVO_TRY(auto query, parse_all_docs_query(call.request));
-  if (call.request.method == Method::post) {
-    OCTAVO_TRY_VOID(require_json_content_type(call.request));
-    OCTAVO_TRY(const auto body, json_object_body(call.request));
-    OCTAVO_TRY(query, parse_all_docs_query(body, std::move(query)));
-  }
+  OCTAVO_TRY(query, parse_all_docs_query(body, std::move(query)));
   return std::make_unique<SingleReply>(make_list(call.database, listing, std::move(query)));
 }
 
-Expected<std::unique_ptr<SliceProducer>> parse_queries(const Call& call, const Listing& listing) {
-  OCTAVO_TRY_VOID(check_listing(call, listing));
+Expected<std::unique_ptr<SliceProducer>> parse_queries(const Call& call, const Listing& listing,
+                                                       const boost::json::object& body) {
   OCTAVO_TRY(const auto base, parse_all_docs_query(call.request));
-  OCTAVO_TRY(const auto body, json_object_body(call.request));
   const auto* list = body.if_contains("queries");
   if (!list) return fail(ErrorCode::bad_request, "POST body must include `queries` parameter.");
   if (!list->is_array()) return fail(ErrorCode::bad_request, "`queries` parameter must be an array.");
@@ -383,16 +379,33 @@ Listing listing_of(const Call& call, Subset subset) {
   return {subset, subset == Subset::partition ? call.path("partition") : std::string()};
 }
 
+// What the body of a POST says; nothing of a GET.
+Task<Expected<boost::json::object>> body_of(const Call& call) {
+  if (call.request.method != Method::post) co_return boost::json::object{};
+  co_return co_await read_json_object(call);
+}
+
 template <Subset subset>
 Task<Expected<Reply>> list_documents(Call& call) {
-  auto producer = parse_list(call, listing_of(call, subset));
+  const auto listing = listing_of(call, subset);
+  if (auto allowed = check_listing(call, listing); !allowed) co_return std::unexpected(std::move(allowed).error());
+  if (call.request.method == Method::post) {
+    if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
+  }
+  auto body = co_await body_of(call);
+  if (!body) co_return std::unexpected(std::move(body).error());
+  auto producer = parse_list(call, listing, *body);
   if (!producer) co_return std::unexpected(std::move(producer).error());
   co_return co_await sliced_reply(call.database, std::move(*producer));
 }
 
 template <Subset subset>
 Task<Expected<Reply>> run_queries(Call& call) {
-  auto producer = parse_queries(call, listing_of(call, subset));
+  const auto listing = listing_of(call, subset);
+  if (auto allowed = check_listing(call, listing); !allowed) co_return std::unexpected(std::move(allowed).error());
+  auto body = co_await body_of(call);
+  if (!body) co_return std::unexpected(std::move(body).error());
+  auto producer = parse_queries(call, listing, *body);
   if (!producer) co_return std::unexpected(std::move(producer).error());
   co_return co_await sliced_reply(call.database, std::move(*producer));
 }

@@ -72,14 +72,14 @@ struct Authenticator::State {
         passwords(engine, server_settings.pbkdf2_iterations),
         cookie_secret(std::move(secret)),
         jwt(std::move(verifier)),
-        jwt_hash(crypto::random_bytes(32)) {}
+        keyed_hash(crypto::random_bytes(32)) {}
 
   Expected<std::optional<UserContext>> by_cookie(std::string_view value);
   Expected<UserContext> by_jwt(std::string_view token);
   Expected<UserContext> anonymous(const Request& request) const;
 
   // Tokens verified before, per thread: a signature takes up to 100 µs to check.
-  using JwtCache = BoundedCache<crypto::KeyedHash::Value, crypto::JwtIdentity, VerifiedPasswords::FingerprintHash>;
+  using JwtCache = BoundedCache<crypto::KeyedHash::Value, crypto::JwtIdentity, VerifiedFingerprints::FingerprintHash>;
   struct alignas(64) JwtSlot {
     std::mutex mutex;
     JwtCache verified{128};
@@ -90,7 +90,8 @@ struct Authenticator::State {
   PasswordChecker passwords;
   std::string cookie_secret;
   crypto::JwtVerifier jwt;
-  crypto::KeyedHash jwt_hash;
+  crypto::KeyedHash keyed_hash;
+  VerifiedFingerprints verified_cookies;
   std::array<JwtSlot, 32> jwt_slots;
 };
 
@@ -116,12 +117,16 @@ Expected<std::optional<UserContext>> Authenticator::State::by_cookie(std::string
   OCTAVO_TRY(const auto user, users.find(cookie->user));
   if (!user || user->conflicted) return std::nullopt;
   if (cookie->seconds_left(now_s(), settings.session_timeout_s) <= 0) return std::nullopt;
-  if (!cookie->signed_with(cookie_secret, user->salt())) return std::nullopt;
+  const auto fingerprint = keyed_hash({value, user->salt()});
+  if (!verified_cookies.contains(fingerprint)) {
+    if (!cookie->signed_with(cookie_secret, user->salt())) return std::nullopt;
+    verified_cookies.add(fingerprint);
+  }
   return context_of(*user, "cookie");
 }
 
 Expected<UserContext> Authenticator::State::by_jwt(std::string_view token) {
-  const auto fingerprint = jwt_hash({token});
+  const auto fingerprint = keyed_hash({token});
   const std::int64_t now = now_s();
   JwtSlot& slot = jwt_slots[storage::thread_ordinal() % jwt_slots.size()];
   {

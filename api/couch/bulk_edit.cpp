@@ -2,6 +2,7 @@
 
 #include "api/couch/document_renderer.h"
 #include "api/couch/errors.h"
+#include "api/couch/json_request.h"
 #include "api/couch/server.h"
 #include "api/couch/users_database.h"
 #include "query/json/split.h"
@@ -13,9 +14,6 @@
 namespace octavo::api::couch {
 
 namespace {
-
-// Bodies from this size on are parsed on a worker: about 0.3 ms of an I/O thread.
-constexpr std::size_t kWorkerBodyBytes = 128 * 1024;
 
 Expected<BulkRequest> parse(std::string_view body, const config::Settings& settings) {
   OCTAVO_TRY(const auto members, query::split_object(body));
@@ -45,19 +43,12 @@ Expected<BulkRequest> parse(std::string_view body, const config::Settings& setti
   return request;
 }
 
-Error in_words_of_bulk(Error error, std::string_view id) {
-  if (error.code == ErrorCode::partition_full) {
-    error.reason = "Partition limit exceeded due to update on '" + std::string(id) + "'";
-  }
-  return error;
-}
-
 }  // namespace
 
 Task<Expected<BulkRequest>> parse_bulk_request(const Call& call) {
   const std::string_view body = call.request.body;
   const auto& settings = call.services.settings;
-  if (body.size() < kWorkerBodyBytes) co_return parse(body, settings);
+  if (body.size() < worker_body_bytes) co_return parse(body, settings);
   auto work = [body, &settings] { return parse(body, settings); };
   co_return co_await call.services.engine.run_blocking(std::move(work));
 }
@@ -109,7 +100,7 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
   for (std::size_t i = 0; i < written.size(); ++i) {
     auto& result = results[positions[i]];
     if (!written[i]) {
-      result.outcome = in_words_of_bulk(std::move(written[i]).error(), result.id);
+      result.outcome = in_couch_words(std::move(written[i]).error(), result.id);
       continue;
     }
     result.outcome = result.sent ? *result.sent : written[i]->revision;

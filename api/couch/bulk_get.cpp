@@ -6,6 +6,7 @@
 #include "api/couch/document_renderer.h"
 #include "api/couch/edit.h"
 #include "api/couch/errors.h"
+#include "api/couch/json_request.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
 #include "api/couch/users_database.h"
@@ -164,7 +165,7 @@ class BulkGetProducer final : public SliceProducer {
 
 Task<Expected<Reply>> bulk_get(Call& call) {
   if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  auto body = json_object_body(call.request);
+  auto body = co_await read_json_object(call);
   if (!body) co_return std::unexpected(std::move(body).error());
   const auto* docs = body->if_contains("docs");
   if (!docs) co_return fail(ErrorCode::bad_request, "Missing JSON list of 'docs'.");

@@ -24,7 +24,9 @@ class FollowedChanges final : public FollowedFeed {
   explicit FollowedChanges(ChangesFeed feed) : feed_(std::move(feed)) {}
 
   Task<Expected<Step>> advance(std::string& out, bool on_worker) override {
-    if (!on_worker) co_return to_step(feed_.advance(out, ScanBudget::inline_slice()));
+    constexpr ScanBudget kFewDocuments{32};
+    const auto budget = feed_.tests_documents() ? kFewDocuments : ScanBudget::inline_slice();
+    if (!on_worker) co_return to_step(feed_.advance(out, budget));
     auto work = [this, &out] { return feed_.advance(out, ScanBudget::worker_slice()); };
     auto result = co_await feed_.database().engine().run_blocking(std::move(work));
     co_return to_step(std::move(result));
@@ -119,7 +121,7 @@ class FollowedUpdates final : public FollowedFeed {
   }
   Expected<void> finish(std::string& out) override {
     if (mode_ == FeedMode::eventsource) return {};
-    out += is_line_mode() ? "{\"last_seq\":" : "\n],\"last_seq\":";
+    out += is_line_mode() ? "{\"last_seq\":" : "\n],\n\"last_seq\":";
     query::append_json_string(out, updates_.format_sequence(position_));
     out += "}\n";
     return {};

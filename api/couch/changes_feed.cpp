@@ -135,10 +135,10 @@ Expected<void> ChangesFeed::append_row(std::string& out, const Row& row) {
   if (needs_document) {
     OCTAVO_TRY(document, row.snapshot.find(row.change.id));
   }
-  OCTAVO_TRY(const auto revisions, passing_revisions(row, document));
-  if (revisions.empty()) return {};
+  OCTAVO_TRY_VOID(collect_passing(row, document));
+  if (passing_.empty()) return {};
 
-  append_row_text(out, row, revisions);
+  append_row_text(out, row);
   if (query_.include_docs) {
     out += ",\"doc\":";
     if (!document) {
@@ -159,18 +159,18 @@ Expected<void> ChangesFeed::append_row(std::string& out, const Row& row) {
   return {};
 }
 
-Expected<std::vector<Revision>> ChangesFeed::passing_revisions(const Row& row,
-                                                               const std::optional<DocumentView>& document) {
-  std::vector<Revision> revisions;
+// The revisions of the row that the client wants to see.
+Expected<void> ChangesFeed::collect_passing(const Row& row, const std::optional<DocumentView>& document) {
+  passing_.clear();
   if (!query_.all_leaves || !row.change.has_conflicts || !document) {
     if (filter_.needs_documents()) {
-      if (!document) return revisions;
+      if (!document) return {};
       OCTAVO_TRY(const bool passes,
                  filter_.passes(document->id, document->revision, document->deleted, document->body));
-      if (!passes) return revisions;
+      if (!passes) return {};
     }
-    revisions.push_back(row.change.revision);
-    return revisions;
+    passing_.push_back(row.change.revision);
+    return {};
   }
   OCTAVO_TRY(const auto tree, row.snapshot.revision_tree(*document));
   for (const auto* leaf : tree.leaves()) {
@@ -180,12 +180,12 @@ Expected<std::vector<Revision>> ChangesFeed::passing_revisions(const Row& row,
       OCTAVO_TRY(const bool passes, filter_.passes(document->id, leaf->revision, leaf->deleted, *body));
       if (!passes) continue;
     }
-    revisions.push_back(leaf->revision);
+    passing_.push_back(leaf->revision);
   }
-  return revisions;
+  return {};
 }
 
-void ChangesFeed::append_row_text(std::string& out, const Row& row, const std::vector<Revision>& revisions) {
+void ChangesFeed::append_row_text(std::string& out, const Row& row) {
   if (query_.mode == FeedMode::eventsource) {
     out += "data: ";
   } else if (!is_line_mode(query_.mode) && emitted_ > 0) {
@@ -202,7 +202,7 @@ void ChangesFeed::append_row_text(std::string& out, const Row& row, const std::v
   out += ",\"id\":";
   query::append_json_string(out, row.change.id);
   out += ",\"changes\":[";
-  for (const auto& revision : revisions) {
+  for (const auto& revision : passing_) {
     out += out.back() == '[' ? "{\"rev\":" : ",{\"rev\":";
     append_revision(out, revision);
     out += '}';

@@ -37,6 +37,8 @@ class ChangesFeed {
   /// Everything up to here was sent, or need not be.
   storage::Sequence position() const { return scan_->position(); }
   const ChangesQuery& query() const { return query_; }
+  /// Rows are tested by their documents: a slice costs more than its rows.
+  bool tests_documents() const { return filter_.needs_documents(); }
   partitioning::Database& database() const { return *database_; }
 
  private:
@@ -49,9 +51,8 @@ class ChangesFeed {
   void turn_forward();
   Expected<void> send_named_documents(std::string& out);
   Expected<void> append_row(std::string& out, const Row& row);
-  Expected<std::vector<storage::Revision>> passing_revisions(const Row& row,
-                                                             const std::optional<storage::DocumentView>& document);
-  void append_row_text(std::string& out, const Row& row, const std::vector<storage::Revision>& revisions);
+  Expected<void> collect_passing(const Row& row, const std::optional<storage::DocumentView>& document);
+  void append_row_text(std::string& out, const Row& row);
   void append_sequence(std::string& out, storage::Sequence sequence) const;
   Expected<std::uint64_t> count_pending() const;
   bool limit_reached() const { return emitted_ >= query_.limit; }
@@ -66,6 +67,7 @@ class ChangesFeed {
   storage::Sequence last_sent_;  ///< sequence of the last row looked at
   std::uint64_t seen_ = 0;       ///< rows looked at
   std::uint64_t emitted_ = 0;
+  std::vector<storage::Revision> passing_;  ///< of the row at hand; kept for its memory
   bool started_ = false;
   bool caught_up_ = false;                ///< at the last call nothing was left
   bool named_documents_pending_ = false;  ///< `_doc_ids`: the first round looks the documents up instead of scanning

@@ -48,7 +48,9 @@ Expected<query::Selector> selector_of(const Call& call) {
   if (const auto* fields = body.if_contains("fields"); fields && !fields->is_null()) {
     return fail(ErrorCode::unsupported, "`fields` is not supported in the _selector filter.");
   }
-  return query::Selector::parse(*selector);
+  auto parsed = query::Selector::parse(*selector);
+  if (!parsed && parsed.error().code == ErrorCode::bad_request) parsed.error().word = {};  // as CouchDB says it here
+  return parsed;
 }
 
 // A function of a design document: checks that it exists, as CouchDB does, and says that it cannot be run.

@@ -163,7 +163,9 @@ void append_local_document(std::string& out, const storage::LocalDocumentView& d
 Expected<bool> append_document(std::string& out, const storage::DocumentView& document,
                                const storage::Snapshot& snapshot, const RenderOptions& options) {
   append_document(out, document);
-  if (!options.any()) return false;
+  // Most documents have no conflicts, and then the question needs no look at their history.
+  const bool conflicts = document.has_conflicts && (options.conflicts || options.deleted_conflicts);
+  if (!options.revisions && !options.revisions_info && !options.local_sequence && !conflicts) return false;
   OCTAVO_TRY(const auto tree, snapshot.revision_tree(document));
   out.pop_back();
   const bool meta = append_meta(out, tree, document.revision, document.sequence, options);

@@ -87,6 +87,9 @@ Expected<storage::DocumentWrite> edit_of_put(const Call& call, const std::string
 Task<Expected<Reply>> put_document(Call& call) {
   const auto& id = call.path("docid");
   if (auto checked = check_id(id, *call.database); !checked) co_return std::unexpected(std::move(checked).error());
+  if (call.request.header("Content-Type").value_or("").starts_with("multipart/related")) {
+    co_return fail(ErrorCode::unsupported, "Attachments are not supported yet: send the document alone, as JSON.");
+  }
   auto document = parse_document(call.request.body, call.services.settings.document_bytes_max);
   if (!document) co_return std::unexpected(std::move(document).error());
   if (document->id && *document->id != id) {  // the URL wins, as in CouchDB, but the other must be an id too

@@ -202,6 +202,13 @@ Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write) {
   co_return Expected<void>{};
 }
 
+Error in_couch_words(Error error, std::string_view id) {
+  if (error.code == ErrorCode::partition_full) {
+    error.reason = "Partition limit exceeded due to update on '" + std::string(id) + "'";
+  }
+  return error;
+}
+
 void forget_user(Call& call, std::string_view id) {
   if (id.starts_with(kUserIdPrefix)) call.services.authenticator.forget(id.substr(kUserIdPrefix.size()));
 }
@@ -211,15 +218,14 @@ Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
     auto prepared = co_await prepare_write(call, write);
     if (!prepared) co_return std::unexpected(std::move(prepared).error());
   }
-  const bool user = is_users_database(*call.database);
-  const auto id = user ? write.id : std::string();
+  const auto id = write.id;
   const auto replicated = write.replicated ? std::optional(write.history.front()) : std::nullopt;
   std::vector<storage::DocumentWrite> writes;
   writes.push_back(std::move(write));
   auto results = co_await call.database->write(std::move(writes));
   auto& result = results.front();
-  if (!result) co_return std::unexpected(std::move(result).error());
-  if (user) forget_user(call, id);
+  if (!result) co_return std::unexpected(in_couch_words(std::move(result).error(), id));
+  if (is_users_database(*call.database)) forget_user(call, id);
   co_return replicated ? *replicated : result->revision;
 }
 

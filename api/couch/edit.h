@@ -56,6 +56,8 @@ bool needs_preparation(const Call& call, std::string_view id);
 
 /// Prepares and writes one document; durable when it returns.
 Task<Expected<storage::Revision>> save(Call& call, storage::DocumentWrite write);
+/// The error of a write as CouchDB words it.
+Error in_couch_words(Error error, std::string_view id);
 /// To be called for each document of `_users` that was written.
 void forget_user(Call& call, std::string_view id);
 

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -43,6 +44,7 @@ class FindReply : public SliceProducer {
 };
 
 Task<Expected<Reply>> run_find(Call& call, std::string partition) {
+  const auto started = std::chrono::steady_clock::now();
   if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
   auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, false);
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
@@ -50,7 +52,7 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   if (!current) co_return std::unexpected(std::move(current).error());
   if (partition.empty()) partition = (*prepared)->request.partition;
   query::FindExecution execution(call.database, *std::move(prepared), std::move(partition),
-                                 call.services.settings.sort_bytes_max);
+                                 call.services.settings.sort_bytes_max, started);
   auto producer = std::make_unique<FindReply>(std::move(execution));
   co_return co_await sliced_reply(call.database, std::move(producer));
 }

@@ -6,10 +6,15 @@
 namespace octavo::api::couch {
 
 /// Checks `{partition}` of the route `/{db}/_partition/{partition}/…`, as CouchDB.
-/// Errors: bad_request when the database has no partitions, illegal_partition.
+/// Errors: bad_request when the database has no partitions or the query string names another, illegal_partition.
 inline Expected<void> check_partition_parameter(const Call& call) {
   if (!call.database->partitioned()) return fail(ErrorCode::bad_request, "database is not partitioned");
-  return partitioning::check_partition_key(call.path("partition"));
+  const auto& partition = call.path("partition");
+  OCTAVO_TRY_VOID(partitioning::check_partition_key(partition));
+  if (const auto parameter = call.request.parameter("partition"); parameter && *parameter != partition) {
+    return fail(ErrorCode::bad_request, "Conflicting value for `partition` in query string");
+  }
+  return {};
 }
 
 }  // namespace octavo::api::couch

@@ -18,6 +18,7 @@ class ParameterValue {
   explicit ParameterValue(std::string_view text) : text_(text) {}
   explicit ParameterValue(const boost::json::value& json) : json_(&json) {}
 
+  bool is_json() const { return json_ != nullptr; }
   /// `true` or `false`, in any case. Error query_parse_error "Invalid boolean parameter: …".
   Expected<bool> as_boolean() const;
   /// 0 or more. Errors query_parse_error "Invalid value for integer: …", "… for positive integer: …".

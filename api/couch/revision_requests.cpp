@@ -6,6 +6,7 @@
 #include "api/couch/bulk_handlers.h"
 #include "api/couch/document_renderer.h"
 #include "api/couch/edit.h"
+#include "api/couch/json_request.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/users_database.h"
 #include "query/json/writer.h"
@@ -25,8 +26,7 @@ struct AskedRevisions {
 };
 
 // `{"id": ["N-hash", …], …}`.
-Expected<std::vector<AskedRevisions>> parse_asked(const Request& request) {
-  OCTAVO_TRY(const auto body, json_object_body(request));
+Expected<std::vector<AskedRevisions>> parse_asked(const boost::json::object& body) {
   std::vector<AskedRevisions> asked;
   asked.reserve(body.size());
   for (const auto& [id, list] : body) {
@@ -104,7 +104,9 @@ Expected<std::string> render_differences(const partitioning::Database& database,
 // Many lookups: a replicator asks for hundreds at once, so they run on a worker.
 Task<Expected<std::string>> differences(Call& call, bool with_ancestors) {
   if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  auto asked = parse_asked(call.request);
+  auto body = co_await read_json_object(call);
+  if (!body) co_return std::unexpected(std::move(body).error());
+  auto asked = parse_asked(*body);
   if (!asked) co_return std::unexpected(std::move(asked).error());
   constexpr std::size_t kInlineMax = 100;
   if (asked->size() <= kInlineMax) co_return render_differences(*call.database, *asked, with_ancestors);
@@ -112,8 +114,8 @@ Task<Expected<std::string>> differences(Call& call, bool with_ancestors) {
   co_return co_await call.services.engine.run_blocking(std::move(work));
 }
 
-Expected<std::vector<storage::PurgeRequest>> purge_requests(const Request& request) {
-  OCTAVO_TRY(auto asked, parse_asked(request));
+Expected<std::vector<storage::PurgeRequest>> purge_requests(const boost::json::object& body) {
+  OCTAVO_TRY(auto asked, parse_asked(body));
   if (asked.size() > kPurgeDocumentsMax) return fail(ErrorCode::bad_request, "Exceeded maximum number of documents.");
   std::vector<storage::PurgeRequest> requests;
   std::size_t revisions = 0;
@@ -149,7 +151,9 @@ Task<Expected<Reply>> missing_revs(Call& call) {
 
 Task<Expected<Reply>> purge(Call& call) {
   if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  auto requests = purge_requests(call.request);
+  auto body = co_await read_json_object(call);
+  if (!body) co_return std::unexpected(std::move(body).error());
+  auto requests = purge_requests(*body);
   if (!requests) co_return std::unexpected(std::move(requests).error());
   std::vector<std::string> ids;
   for (const auto& request : *requests) ids.push_back(request.id);

@@ -15,6 +15,22 @@ std::size_t slot(Method method) {
   return static_cast<std::size_t>(method);
 }
 
+// Where CouchDB's list of methods is not simply what there is, in its order: clients and people compare texts.
+struct AllowedMethods {
+  std::string_view pattern;
+  std::string_view methods;
+};
+constexpr std::array kAllowedMethods{
+    AllowedMethods{"/_uuids", "GET"},
+    AllowedMethods{"/_session", "GET,HEAD,POST,DELETE"},
+    AllowedMethods{"/{db}", "DELETE,GET,HEAD,POST"},
+    AllowedMethods{"/{db}/_changes", "GET,POST,HEAD"},
+    AllowedMethods{"/{db}/_index", "GET,POST"},
+    AllowedMethods{"/{db}/_partition/{partition}", "GET"},
+    AllowedMethods{"/{db}/_revs_limit", "PUT,GET"},
+    AllowedMethods{"/{db}/_security", "PUT,GET"},
+};
+
 bool is_parameter(std::string_view segment) {
   return segment.starts_with('{') && segment.ends_with('}');
 }
@@ -51,6 +67,21 @@ struct Router::Node {
 
   bool is_end() const {
     return std::ranges::any_of(routes, [](const Route* route) { return route != nullptr; });
+  }
+
+  std::string allowed_methods() const {
+    std::string methods;
+    for (const auto method : {Method::del, Method::get, Method::post, Method::put, Method::copy}) {
+      const auto* route = routes[slot(method)];
+      if (route == nullptr) continue;
+      for (const auto& known : kAllowedMethods) {
+        if (known.pattern == route->pattern) return std::string(known.methods);
+      }
+      if (!methods.empty()) methods += ',';
+      methods += to_string(method);
+      if (method == Method::get) methods += ",HEAD";
+    }
+    return methods;
   }
 
   const Node* literal(std::string_view segment) const {
@@ -155,14 +186,7 @@ Router::Match Router::match(Method method, const std::vector<std::string>& segme
   if (node == nullptr) return match;
   match.route = node->routes[slot(method == Method::head ? Method::get : method)];
   if (match.route == nullptr) {
-    // CouchDB's order: by name, COPY last.
-    constexpr std::array kShown{Method::del, Method::get, Method::post, Method::put, Method::copy};
-    for (const auto shown : kShown) {
-      if (node->routes[slot(shown)] == nullptr) continue;
-      if (!match.allowed_methods.empty()) match.allowed_methods += ',';
-      match.allowed_methods += to_string(shown);
-      if (shown == Method::get) match.allowed_methods += ",HEAD";
-    }
+    match.allowed_methods = node->allowed_methods();
     return match;
   }
   match.parameters.reserve(walk.captured);

@@ -36,11 +36,12 @@ void append_json_array(std::string& out, const std::vector<std::string>& items) 
 
 FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
                              std::shared_ptr<const PreparedFind> prepared, std::string partition_key,
-                             std::size_t sort_bytes_max)
+                             std::size_t sort_bytes_max, std::chrono::steady_clock::time_point started)
     : database_(std::move(database)),
       prepared_(std::move(prepared)),
       partition_key_(std::move(partition_key)),
       sort_bytes_max_(sort_bytes_max),
+      started_(started),
       skip_left_(prepared_->request.skip),
       limit_left_(prepared_->request.limit) {
   const FindRequest& request = prepared_->request;

@@ -31,9 +31,11 @@ struct FindStatistics {
 /// rows that may still be in the result, up to `sort_bytes_max`.
 class FindExecution {
  public:
-  /// `partition_key`: of the request's URL or body; empty for the whole database.
+  /// `partition_key`: of the request's URL or body; empty for the whole database. `started`: when the request came, for
+  /// its execution time.
   FindExecution(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const PreparedFind> prepared,
-                std::string partition_key, std::size_t sort_bytes_max);
+                std::string partition_key, std::size_t sort_bytes_max,
+                std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now());
 
   /// One slice: appends results to output(), separated by commas. Ends early when there is much output.
   /// Errors: no_usable_index when a sort exceeds its memory; those of the storage.
@@ -83,7 +85,7 @@ class FindExecution {
   std::shared_ptr<const PreparedFind> prepared_;
   std::string partition_key_;
   std::size_t sort_bytes_max_;
-  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point started_;
 
   std::size_t branch_ = 0;
   std::size_t range_ = 0;  ///< of the branch, in the direction of the walk

@@ -61,7 +61,7 @@ IndexManager* IndexManager::of(partitioning::Database& database) {
 }
 
 void IndexManager::design_documents_changed() {
-  dirty_.store(true, std::memory_order_release);
+  changes_.fetch_add(1, std::memory_order_acq_rel);
   // A definition is put to work also when nobody queries.
   jobs_.post([this] {
     if (auto loaded = catalog(); !loaded) {
@@ -73,7 +73,7 @@ void IndexManager::design_documents_changed() {
 void IndexManager::committed() {
   if (has_globals_.load(std::memory_order_relaxed)) {
     wake(waiters_.load(std::memory_order_relaxed) > 0);
-  } else if (dirty_.load(std::memory_order_relaxed)) {
+  } else if (changes_loaded_.load(std::memory_order_relaxed) == 0) {
     // First write since the database was opened: an index that a crash left half built goes on now.
     if (!wake_planned_.exchange(true)) {
       jobs_.post([this] {
@@ -104,7 +104,9 @@ void IndexManager::shut_down() {
 // ------------------------------------------------------------------------------------------------------
 
 Expected<std::shared_ptr<const IndexCatalog>> IndexManager::catalog() {
-  if (dirty_.load(std::memory_order_acquire)) OCTAVO_TRY_VOID(load());
+  if (changes_loaded_.load(std::memory_order_acquire) != changes_.load(std::memory_order_acquire)) {
+    OCTAVO_TRY_VOID(load());
+  }
   return catalog_.load(std::memory_order_acquire);
 }
 
@@ -132,7 +134,8 @@ Expected<std::vector<IndexDefinitionPtr>> IndexManager::read_definitions() {
 
 Expected<void> IndexManager::load() {
   const std::lock_guard loading(load_mutex_);
-  if (!dirty_.exchange(false, std::memory_order_acq_rel)) return {};
+  const std::uint64_t changes = changes_.load(std::memory_order_acquire);
+  if (changes_loaded_.load(std::memory_order_acquire) == changes) return {};
   const auto attempt = [&]() -> Expected<void> {
     OCTAVO_TRY(auto definitions, read_definitions());
     std::vector<IndexDefinitionPtr> local;
@@ -158,7 +161,8 @@ Expected<void> IndexManager::load() {
     return {};
   };
   auto result = attempt();
-  if (!result) dirty_.store(true, std::memory_order_release);
+  // Only now: whoever asks meanwhile must wait for this load, not get the catalog before it.
+  if (result) changes_loaded_.store(changes, std::memory_order_release);
   wake(true);
   progress_.notify_all();
   return result;

@@ -105,7 +105,9 @@ class IndexManager : public partitioning::DatabaseExtension {
   const storage::Sequence opened_at_;  ///< last sequence of the database when it was opened
   std::vector<std::shared_ptr<LocalIndexes>> locals_;
 
-  std::atomic<bool> dirty_{true};  ///< the design documents must be read (again)
+  /// Changes of design documents, and how many of them the catalog knows: while they differ it must be read again.
+  std::atomic<std::uint64_t> changes_{1};
+  std::atomic<std::uint64_t> changes_loaded_{0};
   std::mutex load_mutex_;          ///< one load at a time; guards loaded_
   bool loaded_ = false;
 

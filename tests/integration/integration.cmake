@@ -10,3 +10,8 @@ foreach(suite_file IN LISTS octavo_suites)
     LABELS integration
     TIMEOUT 300)
 endforeach()
+
+# What the image is made of, as far as it can be checked without Docker: package names, libraries, files.
+add_test(NAME "integration: dockerfile"
+         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/integration/dockerfile_steps.sh $<TARGET_FILE:octavo>)
+set_tests_properties("integration: dockerfile" PROPERTIES LABELS integration TIMEOUT 300)

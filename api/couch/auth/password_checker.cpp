@@ -32,7 +32,7 @@ PasswordChecker::PasswordChecker(partitioning::Engine& engine, std::uint32_t dum
   dummy_.salt = "octavo";
 }
 
-VerifiedPasswords::Fingerprint PasswordChecker::fingerprint(const UserRecord& user, std::string_view password) const {
+VerifiedFingerprints::Fingerprint PasswordChecker::fingerprint(const UserRecord& user, std::string_view password) const {
   return keyed_hash_({user.name, password, user.password->salt, user.password->derived_key});
 }
 
@@ -55,7 +55,7 @@ Task<Expected<void>> PasswordChecker::check(std::shared_ptr<const UserRecord> us
   }
 
   const bool known = user && user->password;
-  const VerifiedPasswords::Fingerprint print =
+  const VerifiedFingerprints::Fingerprint print =
       known ? fingerprint(*user, password) : keyed_hash_({name, password, std::string_view(), std::string_view()});
   StoredPassword stored = known ? *user->password : dummy_;
   auto matched = co_await hash_and_compare(std::move(stored), std::move(password), print);
@@ -72,7 +72,7 @@ Task<Expected<void>> PasswordChecker::check(std::shared_ptr<const UserRecord> us
 }
 
 Task<Expected<bool>> PasswordChecker::hash_and_compare(StoredPassword stored, std::string password,
-                                                       VerifiedPasswords::Fingerprint fingerprint) {
+                                                       VerifiedFingerprints::Fingerprint fingerprint) {
   std::shared_ptr<Flight> flight;
   bool leads = false;
   {
@@ -93,7 +93,7 @@ Task<Expected<bool>> PasswordChecker::hash_and_compare(StoredPassword stored, st
     struct Landing {
       PasswordChecker& checker;
       Flight& flight;
-      const VerifiedPasswords::Fingerprint& fingerprint;
+      const VerifiedFingerprints::Fingerprint& fingerprint;
       Flight::Outcome outcome = Flight::Outcome::failed;
       ~Landing() {
         {

@@ -9,7 +9,7 @@
 
 #include "api/couch/auth/login_limiter.h"
 #include "api/couch/auth/user_directory.h"
-#include "api/couch/auth/verified_passwords.h"
+#include "api/couch/auth/verified_fingerprints.h"
 #include "partitioning/engine.h"
 
 namespace octavo::api::couch {
@@ -36,17 +36,17 @@ class PasswordChecker {
 
  private:
   struct Flight;
-  VerifiedPasswords::Fingerprint fingerprint(const UserRecord& user, std::string_view password) const;
+  VerifiedFingerprints::Fingerprint fingerprint(const UserRecord& user, std::string_view password) const;
   Task<Expected<bool>> hash_and_compare(StoredPassword stored, std::string password,
-                                        VerifiedPasswords::Fingerprint fingerprint);
+                                        VerifiedFingerprints::Fingerprint fingerprint);
 
   partitioning::Engine& engine_;
   StoredPassword dummy_;
   crypto::KeyedHash keyed_hash_;
-  VerifiedPasswords verified_;
+  VerifiedFingerprints verified_;
   LoginLimiter limiter_;
   std::mutex flights_mutex_;
-  std::unordered_map<VerifiedPasswords::Fingerprint, std::shared_ptr<Flight>, VerifiedPasswords::FingerprintHash>
+  std::unordered_map<VerifiedFingerprints::Fingerprint, std::shared_ptr<Flight>, VerifiedFingerprints::FingerprintHash>
       flights_;
 };
 

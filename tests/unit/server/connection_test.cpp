@@ -223,7 +223,7 @@ TEST_CASE("many connections at once on several threads are all served") {
   std::vector<std::thread> threads;
   std::atomic<int> right{0};
   for (int t = 0; t < 8; ++t) {
-    threads.emplace_back([&] {
+    threads.emplace_back([&, t] {
       for (int c = 0; c < 20; ++c) {
         Client client(server.port());
         for (int r = 0; r < 20; ++r) {

@@ -34,8 +34,10 @@ TEST_CASE("_all_docs has CouchDB's bytes") {
   CouchDoor door;
   door.put("/db");
   const auto rev = text(door.put("/db/a", "{}").json(), "rev");
-  CHECK(door.get("/db/_all_docs").body == "{\"total_rows\":1,\"offset\":0,\"rows\":[\r\n"
-                                          "{\"id\":\"a\",\"key\":\"a\",\"value\":{\"rev\":\"" + rev + "\"}}\r\n]}\n");
+  CHECK(door.get("/db/_all_docs").body ==
+        "{\"total_rows\":1,\"offset\":0,\"rows\":[\r\n"
+        "{\"id\":\"a\",\"key\":\"a\",\"value\":{\"rev\":\"" +
+            rev + "\"}}\r\n]}\n");
 }
 
 TEST_CASE("_all_docs of an empty database") {

@@ -15,7 +15,8 @@ TEST_CASE("_bulk_docs answers in the order of the documents, conflicts among the
   REQUIRE(results.size() == 3);
   CHECK(results[0].at("id") == "a");
   CHECK(results[0].at("ok") == true);
-  CHECK(results[1] == boost::json::value({{"id", "b"}, {"error", "conflict"}, {"reason", "Document update conflict."}}));
+  CHECK(results[1] ==
+        boost::json::value({{"id", "b"}, {"error", "conflict"}, {"reason", "Document update conflict."}}));
   CHECK(results[2].at("id") == "c");
 }
 
@@ -47,8 +48,7 @@ TEST_CASE("_bulk_docs with new_edits=false keeps the revisions and reports only 
   CouchDoor door;
   door.put("/db");
   const auto post = door.post(
-      "/db/_bulk_docs",
-      R"({"new_edits":false,"docs":[{"_id":"a","_revisions":{"start":2,"ids":["b","a"]},"x":1}]})");
+      "/db/_bulk_docs", R"({"new_edits":false,"docs":[{"_id":"a","_revisions":{"start":2,"ids":["b","a"]},"x":1}]})");
   CHECK(post.status == 201);
   CHECK(post.body == "[]\n");
   CHECK(text(door.get("/db/a").json(), "_rev") == "2-b");
@@ -111,7 +111,8 @@ TEST_CASE("_bulk_get answers each document or its error") {
   CouchDoor door;
   door.put("/db");
   door.put("/db/a", R"({"x":1})");
-  const auto got = door.post("/db/_bulk_get", R"({"docs":[{"id":"a"},{"id":"b"},{"id":"a","rev":"9-x"},{"id":"a","rev":"zz"}]})");
+  const auto got =
+      door.post("/db/_bulk_get", R"({"docs":[{"id":"a"},{"id":"b"},{"id":"a","rev":"9-x"},{"id":"a","rev":"zz"}]})");
   REQUIRE(got.status == 200);
   const auto results = got.json().at("results").as_array();
   REQUIRE(results.size() == 4);
@@ -145,7 +146,8 @@ TEST_CASE("_missing_revs leaves out what is known") {
   door.put("/db");
   const auto rev = text(door.put("/db/a", "{}").json(), "rev");
   const auto reply = door.post("/db/_missing_revs", R"({"a":[")" + rev + R"("],"b":["1-y"]})");
-  CHECK(reply.body == R"({"missing_revs":{"b":["1-y"]}})" "\n");
+  CHECK(reply.body == R"({"missing_revs":{"b":["1-y"]}})"
+                      "\n");
 }
 
 TEST_CASE("_purge removes a document without a trace") {
@@ -154,6 +156,8 @@ TEST_CASE("_purge removes a document without a trace") {
   const auto rev = text(door.put("/db/a", "{}").json(), "rev");
   const auto purge = door.post("/db/_purge", R"({"a":[")" + rev + R"("]})");
   CHECK(purge.status == 201);
-  CHECK(purge.body == R"({"purge_seq":null,"purged":{"a":[")" + rev + R"("]}})" "\n");
+  CHECK(purge.body == R"({"purge_seq":null,"purged":{"a":[")" + rev +
+                          R"("]}})"
+                          "\n");
   CHECK(text(door.get("/db/a").json(), "reason") == "missing");
 }

@@ -1,6 +1,5 @@
-#include <catch2/catch.hpp>
-
 #include <boost/asio/steady_timer.hpp>
+#include <catch2/catch.hpp>
 
 #include "unit/api/couch/door_fixture.h"
 
@@ -135,7 +134,8 @@ TEST_CASE("style=all_docs shows all leaves of a conflict") {
   door.put("/db");
   door.put("/db/a?new_edits=false", R"({"_rev":"1-aa"})");
   door.put("/db/a?new_edits=false", R"({"_rev":"1-bb"})");
-  CHECK(door.get("/db/_changes?style=all_docs").json().at("results").as_array()[0].at("changes").as_array().size() == 2);
+  CHECK(door.get("/db/_changes?style=all_docs").json().at("results").as_array()[0].at("changes").as_array().size() ==
+        2);
   CHECK(door.get("/db/_changes").json().at("results").as_array()[0].at("changes").as_array().size() == 1);
 }
 
@@ -226,7 +226,7 @@ TEST_CASE("a continuous feed follows what is written and stops at its limit") {
   REQUIRE(rows.size() == 3);
   CHECK(rows[0].at("id") == "x");
   CHECK(rows[1].at("id") == "y");
-  CHECK(feed.body.starts_with("\n"));   // heartbeats while nothing came
+  CHECK(feed.body.starts_with("\n"));  // heartbeats while nothing came
 }
 
 TEST_CASE("a continuous feed ends when its database is deleted") {

@@ -90,6 +90,13 @@ TEST_CASE("partition paths that do not exist") {
   CHECK(text(door.get("/shop/_partition/_p").json(), "reason") == "Partition must not start with an underscore");
 }
 
+TEST_CASE("a partition in the query string must be that of the path") {
+  CouchDoor door;
+  door.put("/shop?partitioned=true");
+  CHECK(text(door.get("/shop/_partition/p/_all_docs?partition=q").json(), "reason") ==
+        "Conflicting value for `partition` in query string");
+}
+
 TEST_CASE("the revs limit is kept") {
   CouchDoor door;
   door.put("/shop");

@@ -7,7 +7,9 @@ using octavo::tests::text;
 
 namespace {
 
-std::string rev_of(const octavo::tests::Received& received) { return text(received.json(), "rev"); }
+std::string rev_of(const octavo::tests::Received& received) {
+  return text(received.json(), "rev");
+}
 
 }  // namespace
 
@@ -243,7 +245,8 @@ TEST_CASE("local documents have revisions of their own and no feed row") {
   const auto put = door.put("/db/_local/checkpoint", R"({"seq":5})");
   CHECK(put.status == 201);
   CHECK(text(put.json(), "rev") == "0-1");
-  CHECK(door.get("/db/_local/checkpoint").body == R"({"_id":"_local/checkpoint","_rev":"0-1","seq":5})" "\n");
+  CHECK(door.get("/db/_local/checkpoint").body == R"({"_id":"_local/checkpoint","_rev":"0-1","seq":5})"
+                                                  "\n");
   CHECK(door.get("/db/_changes").json().at("results").as_array().empty());
   CHECK(door.del("/db/_local/checkpoint?rev=0-1").status == 200);
   CHECK(door.get("/db/_local/checkpoint").status == 404);

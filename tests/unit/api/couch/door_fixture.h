@@ -26,7 +26,7 @@ struct Received {
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
   bool streamed = false;
-  bool broken = false;   ///< the stream ended by an exception: the client sees a broken body
+  bool broken = false;  ///< the stream ended by an exception: the client sees a broken body
 
   boost::json::value json() const { return boost::json::parse(body); }
   std::optional<std::string> header(std::string_view name) const {
@@ -50,9 +50,11 @@ class CouchDoor {
     settings_.durability = config::Durability::ephemeral;
     engine_ = partitioning::Engine::open(settings_, {}).value();
     authenticator_ = api::couch::Authenticator::create(settings_, *engine_).value();
-    door_ = std::make_unique<api::couch::Door>(
-        api::couch::Services{.engine = *engine_, .authenticator = *authenticator_, .metrics = metrics_,
-                             .settings = settings_, .active_tasks = nullptr});
+    door_ = std::make_unique<api::couch::Door>(api::couch::Services{.engine = *engine_,
+                                                                    .authenticator = *authenticator_,
+                                                                    .metrics = metrics_,
+                                                                    .settings = settings_,
+                                                                    .active_tasks = nullptr});
   }
   ~CouchDoor() {
     door_.reset();
@@ -146,8 +148,8 @@ class CouchDoor {
   };
 
   static api::Method method_of(std::string_view name) {
-    for (const auto method : {api::Method::get, api::Method::head, api::Method::post, api::Method::put, api::Method::del,
-                              api::Method::copy, api::Method::options}) {
+    for (const auto method : {api::Method::get, api::Method::head, api::Method::post, api::Method::put,
+                              api::Method::del, api::Method::copy, api::Method::options}) {
       if (api::to_string(method) == name) return method;
     }
     return api::Method::other;

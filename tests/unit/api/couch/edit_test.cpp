@@ -46,8 +46,8 @@ TEST_CASE("a _deleted that is no boolean is a bad special member") {
 }
 
 TEST_CASE("members that replies carry are ignored in requests") {
-  const auto document = parse_document(
-      R"({"_revs_info":[],"_local_seq":3,"_conflicts":["x"],"_deleted_conflicts":[],"a":1})", kLimit);
+  const auto document =
+      parse_document(R"({"_revs_info":[],"_local_seq":3,"_conflicts":["x"],"_deleted_conflicts":[],"a":1})", kLimit);
   REQUIRE(document.has_value());
   CHECK(document->body == R"({"a":1})");
 }
@@ -75,7 +75,9 @@ TEST_CASE("a revision must look like one") {
   CHECK(error_of(R"({"_rev":null})").reason == "Invalid rev format");
 }
 
-TEST_CASE("a document must be an object") { CHECK(error_of("[]").reason == "Document must be a JSON object"); }
+TEST_CASE("a document must be an object") {
+  CHECK(error_of("[]").reason == "Document must be a JSON object");
+}
 
 TEST_CASE("_revisions names the history, newest first") {
   const auto document = parse_document(R"({"_revisions":{"start":3,"ids":["c","b","a"]}})", kLimit);

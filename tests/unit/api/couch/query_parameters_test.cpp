@@ -1,7 +1,8 @@
 #include "api/couch/query_parameters.h"
 
-#include <catch2/catch.hpp>
 #include <map>
+
+#include <catch2/catch.hpp>
 
 using namespace octavo;
 using namespace octavo::api;
@@ -9,7 +10,9 @@ using namespace octavo::api::couch;
 
 namespace {
 
-ParameterValue of_text(std::string_view text) { return ParameterValue(text); }
+ParameterValue of_text(std::string_view text) {
+  return ParameterValue(text);
+}
 
 struct OneHeader final : HeaderSource {
   OneHeader(std::string header_name, std::string header_value)

@@ -8,7 +8,9 @@ using namespace octavo::api::couch;
 
 namespace {
 
-Task<Expected<Reply>> nothing(Call&) { co_return Reply{}; }
+Task<Expected<Reply>> nothing(Call&) {
+  co_return Reply{};
+}
 
 const Router& example() {
   RouteList routes;

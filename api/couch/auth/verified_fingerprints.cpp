@@ -1,14 +1,14 @@
-#include "api/couch/auth/verified_passwords.h"
+#include "api/couch/auth/verified_fingerprints.h"
 
 #include "storage/environment.h"
 
 namespace octavo::api::couch {
 
-VerifiedPasswords::Slot& VerifiedPasswords::slot_of_this_thread() {
+VerifiedFingerprints::Slot& VerifiedFingerprints::slot_of_this_thread() {
   return slots_[storage::thread_ordinal() % slots_.size()];
 }
 
-bool VerifiedPasswords::contains(const Fingerprint& fingerprint) {
+bool VerifiedFingerprints::contains(const Fingerprint& fingerprint) {
   Slot& slot = slot_of_this_thread();
   {
     const std::lock_guard lock(slot.mutex);
@@ -23,7 +23,7 @@ bool VerifiedPasswords::contains(const Fingerprint& fingerprint) {
   return true;
 }
 
-void VerifiedPasswords::add(const Fingerprint& fingerprint) {
+void VerifiedFingerprints::add(const Fingerprint& fingerprint) {
   const std::lock_guard lock(shared_mutex_);
   shared_.insert(fingerprint, true);
 }

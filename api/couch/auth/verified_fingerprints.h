@@ -9,11 +9,11 @@
 
 namespace octavo::api::couch {
 
-/// Passwords that were verified by PBKDF2 once, as keyed hashes of name, password and stored hash. As the stored hash
-/// is part of it, a changed password is not found again, and nothing needs to be invalidated.
+/// Credentials that were verified once, as keyed hashes of all that the verdict depends on: for a password its user, itself
+/// and the stored hash. So a changed password is not found again, and nothing ever needs to be invalidated.
 ///
-/// Thread-safe. Each thread looks into a set of its own first, so a hit shares no lock with other threads.
-class VerifiedPasswords {
+/// Thread-safe, bounded. Each thread looks into a set of its own first, so a hit shares no lock with other threads.
+class VerifiedFingerprints {
  public:
   using Fingerprint = crypto::KeyedHash::Value;
 
