@@ -19,6 +19,7 @@
 #include "server/http_server.h"
 #include "server/lifecycle.h"
 #include "server/logging.h"
+#include "server/memory_trimmer.h"
 
 namespace octavo::server {
 namespace {
@@ -75,6 +76,7 @@ int run_serve(const config::Settings& settings) {
   spdlog::info("READY port={} in={}ms databases={} data={}", server.port(), ready_ms, engine.database_names().size(),
                settings.data_dir.string());
 
+  const MemoryTrimmer memory_trimmer;
   const int signal = shutdown_signal.wait();
   spdlog::info("signal {}: finishing what runs, at most {} ms", signal, settings.shutdown_timeout_ms.count());
   const bool in_time = server.stop();

@@ -269,18 +269,22 @@ Task<Expected<Reply>> post_document(Call& call) {
   co_return fail(ErrorCode::unsupported, "Uploads of forms are not supported: attachments are not supported yet.");
 }
 
+// What follows a document's id is an attachment, or a function of a design document.
 Task<Expected<Reply>> refuse_attachment(Call& call) {
-  if (is_local_id(call.path("docid"))) {
-    co_return fail(ErrorCode::bad_request, "_local documents do not accept attachments.");
-  }
   const auto& id = call.path("docid");
   const auto& name = call.path("attachment");
-  if (is_design_id(id) && name.starts_with('_')) {  // `_view/…`, `_search/…`: functions of a design document
+  if (is_local_id(id)) co_return fail(ErrorCode::bad_request, "_local documents do not accept attachments.");
+  const bool writes = call.request.method == Method::put || call.request.method == Method::post;
+  const bool is_function = is_design_id(id) && name.starts_with('_');  // `_view/…`, `_search/…`
+  if (is_function || !writes) {
     if (auto exists = check_document_exists(*call.database, id); !exists) {
       co_return std::unexpected(std::move(exists).error());
     }
+  }
+  if (is_function) {
     co_return fail(ErrorCode::unsupported, "`" + name.substr(0, name.find('/')) + "` is not supported yet.");
   }
+  if (!writes) co_return fail(ErrorCode::not_found, "Document is missing attachment");
   co_return fail(ErrorCode::unsupported, "Attachments are not supported yet.");
 }
 

@@ -9,6 +9,7 @@
 #include "api/couch/partition_parameter.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
+#include "api/couch/users_database.h"
 #include "partitioning/engine.h"
 #include "query/executor/find_execution.h"
 #include "query/executor/prepared_find.h"
@@ -45,6 +46,9 @@ class FindReply : public SliceProducer {
 
 Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   const auto started = std::chrono::steady_clock::now();
+  if (is_users_database(*call.database)) {
+    if (auto allowed = check_users_listing(call, "_find"); !allowed) co_return std::unexpected(allowed.error());
+  }
   if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
   auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, false);
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
@@ -58,6 +62,9 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
 }
 
 Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
+  if (is_users_database(*call.database)) {
+    if (auto allowed = check_users_listing(call, "_explain"); !allowed) co_return std::unexpected(allowed.error());
+  }
   if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
   auto prepared = co_await query::prepare_find(call.database, call.request.body, std::move(partition), true);
   if (!prepared) co_return std::unexpected(std::move(prepared).error());

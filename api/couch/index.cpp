@@ -10,6 +10,7 @@
 #include "api/couch/call.h"
 #include "api/couch/errors.h"
 #include "api/couch/query_parameters.h"
+#include "api/couch/users_database.h"
 #include "partitioning/engine.h"
 #include "query/index/index_definition.h"
 #include "query/index/index_manager.h"
@@ -163,6 +164,9 @@ Task<Expected<Reply>> delete_indexes(Call& call) {
 }
 
 Task<Expected<Reply>> list_indexes(Call& call) {
+  if (is_users_database(*call.database)) {
+    if (auto allowed = check_users_listing(call, "_index"); !allowed) co_return std::unexpected(allowed.error());
+  }
   const auto bad_parameters = [] {
     return error_reply(500, "invalid_list_index_params", "Index parameter ranges: limit > 1, skip > 0");
   };

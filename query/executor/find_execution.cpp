@@ -83,8 +83,7 @@ Expected<ScanState> FindExecution::scan(std::size_t& rows_left) {
   return ScanState::done;
 }
 
-// --- index
-// ------------------------------------------------------------------------------------------------------------
+// --- index ---
 
 Expected<ScanState> FindExecution::run_index(std::size_t& rows_left) {
   const bool down = prepared_->plan.descending;
@@ -158,8 +157,7 @@ Expected<FindExecution::Flow> FindExecution::take_covered(const IndexRow& row, s
   return emit(result, position);
 }
 
-// --- primary
-// ----------------------------------------------------------------------------------------------------------
+// --- primary ---
 
 Expected<ScanState> FindExecution::run_primary(std::size_t& rows_left) {
   const auto& ranges = branch().id_ranges;
@@ -229,8 +227,7 @@ Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_
   return state;
 }
 
-// --- documents
-// --------------------------------------------------------------------------------------------------------
+// --- documents ---
 
 Expected<FindExecution::Flow> FindExecution::take_document(const storage::DocumentView& document,
                                                            const storage::Snapshot& snapshot, std::string_view position,
@@ -348,8 +345,7 @@ Expected<void> FindExecution::append_result(std::string& out, const Result& resu
   return {};
 }
 
-// --- sort in memory
-// ---------------------------------------------------------------------------------------------------
+// --- sort in memory ---
 
 // False when the document lacks a field that is sorted by: like the entries of CouchDB's indexes, results have them
 // all.
@@ -422,8 +418,7 @@ ScanState FindExecution::write_sorted() {
   return ScanState::done;
 }
 
-// --- tail
-// -------------------------------------------------------------------------------------------------------------
+// --- tail ---
 
 void FindExecution::append_tail(std::string& out) const {
   const FindRequest& request = prepared_->request;

@@ -23,7 +23,7 @@ constexpr std::size_t kFollowBytesMax = 8ULL << 20;
 constexpr std::size_t kPurgeDocumentsMax = 8192;
 // Commits that come within this time make one batch, unless a query waits.
 constexpr std::chrono::milliseconds kFollowDelay{20};
-constexpr std::chrono::milliseconds kRetiredDelay{500};
+constexpr std::chrono::milliseconds kRetiredDelay{100};
 // A backlog this long is worth a line in _active_tasks.
 constexpr storage::Sequence kVisibleBacklog = 20'000;
 
@@ -100,8 +100,7 @@ void IndexManager::shut_down() {
   progress_.notify_all();
 }
 
-// --- definitions
-// ------------------------------------------------------------------------------------------------------
+// --- definitions ---
 
 Expected<std::shared_ptr<const IndexCatalog>> IndexManager::catalog() {
   if (changes_loaded_.load(std::memory_order_acquire) != changes_.load(std::memory_order_acquire)) {
@@ -275,8 +274,7 @@ void IndexManager::publish() {
   cache_.clear();
 }
 
-// --- following the feed
-// -----------------------------------------------------------------------------------------------
+// --- following the feed ---
 
 void IndexManager::wake(bool now) {
   if (!has_globals_.load(std::memory_order_acquire)) return;
@@ -319,7 +317,9 @@ void IndexManager::fail_waiters(const Error& error) {
     failure_ = error;
     ++failures_;
   }
-  spdlog::warn("database {}: updating global indexes waits: {}", database_.name(), error.reason);
+  if (!database_.deleted()) {
+    spdlog::warn("database {}: updating global indexes waits: {}", database_.name(), error.reason);
+  }
   progress_.notify_all();
 }
 
@@ -446,8 +446,7 @@ void IndexManager::build() {
   wake(true);
 }
 
-// --- waiting
-// ----------------------------------------------------------------------------------------------------------
+// --- waiting ---
 
 Expected<bool> IndexManager::is_current(const GlobalIndex& index, storage::Sequence sequence) const {
   if (!index.ready() || index.checkpoint() < sequence) return false;

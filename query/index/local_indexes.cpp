@@ -26,7 +26,7 @@ constexpr std::string_view kDesignPrefix = "_design/";
 constexpr std::size_t kChunkDocumentsMax = 20'000;
 constexpr std::size_t kChunkBytesMax = 16ULL << 20;
 constexpr std::chrono::milliseconds kBusyChunk{10};
-constexpr std::chrono::milliseconds kIdleChunk{60};
+constexpr std::chrono::milliseconds kIdleChunk{30};
 constexpr std::size_t kDropRowsMax = 10'000;
 
 void append_u32(std::string& out, std::uint32_t value) {

@@ -153,7 +153,9 @@ json::object FindRequest::options_to_json() const {
 
 Expected<FindRequest> parse_find_request(std::string_view body, std::string_view partition,
                                          std::uint64_t default_limit) {
-  OCTAVO_TRY(const json::value root, parse_json(body));
+  const auto parsed_body = parse_json(body);
+  if (!parsed_body) return bad("bad_request", "invalid UTF-8 JSON");
+  const json::value& root = *parsed_body;
   if (!root.is_object()) return bad("bad_request", "Request body must be a JSON object");
   Members members(root.get_object());
   FindRequest request;

@@ -505,7 +505,9 @@ Expected<PlannerResult> Planner::run() {
   }
   if (!chosen) return invalid_bookmark();
   const bool by_primary = !candidates[*chosen].index;
-  if (!scope_.pinned && (by_primary || !candidates[*chosen].bounds.narrows())) {
+  const bool by_order =
+      !by_primary && std::ranges::any_of(candidates, [](const auto& other) { return other.reason == "excluded_by_user"; });
+  if (!scope_.pinned && !by_order) {
     OCTAVO_TRY(auto united, plan_union(candidates, candidates[*chosen].cost));
     if (united) {
       united->plan.warnings = std::move(result.plan.warnings);

@@ -39,7 +39,8 @@ describe('administrators and sessions', () => {
   test('a wrong password is refused everywhere', async () => {
     expectError(await server.get('/', basic(`${credentials.name}:wrong`)), 401, 'unauthorized', 'Name or password is incorrect.');
     expectStatus(await server.get('/_session', basic('nobody:x')), 401);
-    expectStatus(await server.get('/', { headers: { Authorization: 'Basic !!!notbase64' } }), 401);
+    expectError(await server.get('/', { headers: { Authorization: 'Basic !!!notbase64' } }), 400, 'bad_request',
+      'Authorization header has invalid base64 value');
   });
 
   test('the settings do not show passwords', async () => {
@@ -165,14 +166,14 @@ describe('users and the security of databases', () => {
     expectStatus(await server.put('/_users/not-a-user-id', { type: 'user', name: 'x', roles: [] }), 403);
   });
 
-  test('a user reads and changes the own document only, and not the roles', async () => {
-    const own = await server.get(userPath('bob'), as('bob'));
-    expectStatus(own, 200);
-    expectStatus(await server.get(userPath('eva'), as('bob')), 404);
-    const promoted = await server.put(userPath('bob'), { ...own.body, roles: ['boss'] }, as('bob'));
-    expectStatus(promoted, 403);
-    expectStatus(await server.get('/_users/_all_docs', as('bob')), 403);
-    expectStatus(await server.get('/_users/_changes', as('bob')), 403);
+  test('the users database is for administrators', async () => {
+    for (const path of ['/_users', '/_users/_all_docs', '/_users/_changes', userPath('bob'), userPath('eva')]) {
+      expectStatus(await server.get(path, as('bob')), 403);
+      expectStatus(await server.get(path, basic(false)), 401);
+    }
+    const own = (await server.get(userPath('bob'))).body;
+    expectStatus(await server.put(userPath('bob'), { ...own, roles: ['boss'] }, as('bob')), 403);
+    assert.deepEqual((await server.get(userPath('bob'))).body.roles, []);
   });
 
   test('a new database is for administrators, until its security says otherwise', async () => {
@@ -212,7 +213,7 @@ describe('users and the security of databases', () => {
     expectStatus(await server.post(`/${db}/_index`, { index: { fields: ['a'] } }, as('max')), 200);
     expectError(await server.put(`/${db}/_security`, {}, as('eva')), 403, 'forbidden');
     expectStatus(await server.put(`/${db}/_security`, { members: { roles: ['staff'] }, admins: { roles: ['boss'] } }, as('max')), 200);
-    expectStatus(await server.delete(`/${db}`, as('max')), 403);
+    expectError(await server.delete(`/${db}`, as('max')), 401, 'unauthorized', 'You are not a server admin.');
     expectStatus(await server.put(`/${db}/_revs_limit`, '10', as('eva')), 403);
     expectStatus(await server.post(`/${db}/_compact`, {}, as('eva')), 403);
   });
@@ -236,8 +237,8 @@ describe('users and the security of databases', () => {
 });
 
 describe('sessions that run out', () => {
-  test('a cookie is good for the session timeout, also over a restart', async () => {
-    const server = await Server.start({ admin: true, config: '[auth]\npbkdf2_iterations = 1000\nsession_timeout = "2s"\n' });
+  test('a cookie is good for the session timeout, also over a restart', async (t) => {
+    const server = await Server.startFor(t, { admin: true, config: '[auth]\npbkdf2_iterations = 1000\nsession_timeout = "2s"\n' });
     const reply = await server.post('/_session', { name: credentials.name, password: credentials.password }, { auth: false });
     const headers = { Cookie: cookieOf(reply).value };
     await server.stop({ keepFolder: true });
@@ -250,8 +251,8 @@ describe('sessions that run out', () => {
 });
 
 describe('a server that wants valid users', () => {
-  test('refuses nobody-requests, but for _up', async () => {
-    const server = await Server.start({ admin: true, config: '[auth]\nrequire_valid_user = true\npbkdf2_iterations = 1000\n' });
+  test('refuses nobody-requests, but for _up', async (t) => {
+    const server = await Server.startFor(t, { admin: true, config: '[auth]\nrequire_valid_user = true\npbkdf2_iterations = 1000\n' });
     expectStatus(await server.get('/_up', { auth: false }), 200);
     const refused = await server.get('/', { auth: false });
     expectError(refused, 401, 'unauthorized', 'Authentication required.');
@@ -261,8 +262,8 @@ describe('a server that wants valid users', () => {
 });
 
 describe('a server without administrators', () => {
-  test('on loopback everybody may do everything', async () => {
-    const server = await Server.start();
+  test('on loopback everybody may do everything', async (t) => {
+    const server = await Server.startFor(t);
     const body = (await server.get('/_session')).body;
     assert.deepEqual(body.userCtx, { name: null, roles: ['_admin'] });
     expectStatus(await server.put('/free'), 201);

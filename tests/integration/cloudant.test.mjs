@@ -30,7 +30,7 @@ describe('@ibm-cloud/cloudant', () => {
     assert.equal(typeof result.version, 'string');
     assert.equal((await cloudant.getUpInformation()).result.status, 'ok');
     assert.equal((await cloudant.getUuids({ count: 2 })).result.uuids.length, 2);
-    assert.ok(Array.isArray((await cloudant.getMembershipInformation()).result.all_nodes));
+    assert.ok(Array.isArray((await cloudant.getMembershipInformation()).result.allNodes));
     assert.ok(Array.isArray((await cloudant.getActiveTasks()).result));
   });
 
@@ -54,10 +54,10 @@ describe('@ibm-cloud/cloudant', () => {
     assert.equal(twice.code, 412);
     assert.ok((await cloudant.getAllDbs()).result.includes('plain'));
     assert.equal((await cloudant.headDatabase({ db: 'plain' })).status, 200);
-    assert.equal((await cloudant.getDatabaseInformation({ db: 'plain' })).result.db_name, 'plain');
+    assert.equal((await cloudant.getDatabaseInformation({ db: 'plain' })).result.dbName, 'plain');
     const infos = (await cloudant.postDbsInfo({ keys: ['plain', 'nowhere'] })).result;
     assert.equal(infos[0].key, 'plain');
-    assert.equal(infos[0].info.db_name, 'plain');
+    assert.equal(infos[0].info.dbName, 'plain');
     assert.equal(infos[1].error, 'not_found');
     assert.equal((await cloudant.deleteDatabase({ db: 'plain' })).result.ok, true);
     assert.equal((await failure(cloudant.headDatabase({ db: 'plain' }))).code, 404);
@@ -111,9 +111,9 @@ describe('@ibm-cloud/cloudant', () => {
     await cloudant.postBulkDocs({ db: 'products', bulkDocs: { docs } });
     const partition = { db: 'products', partitionKey: 'small-appliances' };
     const info = (await cloudant.getPartitionInformation(partition)).result;
-    assert.equal(info.db_name, 'products');
+    assert.equal(info.dbName, 'products');
     assert.equal(info.partition, 'small-appliances');
-    assert.equal(info.doc_count, 10);
+    assert.equal(info.docCount, 10);
     assert.ok(info.sizes.active > 0);
     const listed = (await cloudant.postPartitionAllDocs({ ...partition, includeDocs: true, limit: 3 })).result;
     assert.deepEqual(ids(listed.rows), ['small-appliances:1001', 'small-appliances:1003', 'small-appliances:1005']);
@@ -137,17 +137,17 @@ describe('@ibm-cloud/cloudant', () => {
       _id: `order${n}:order`, type: n % 4 ? 'order' : 'other', userid: `user${n % 5}`, date: `2019-01-${10 + (n % 20)}` }));
     await cloudant.postBulkDocs({ db: 'orders', bulkDocs: { docs } });
     await cloudant.postIndex({ db: 'orders', ddoc: 'by-customer', name: 'by-customer', type: 'json', partitioned: false,
-      index: { partial_filter_selector: { type: 'order' }, fields: [{ userid: 'asc' }, { date: 'asc' }] } });
+      index: { partialFilterSelector: { type: 'order' }, fields: [{ userid: 'asc' }, { date: 'asc' }] } });
     const query = { db: 'orders', selector: { type: 'order', userid: 'user1' }, useIndex: ['by-customer'] };
     const found = (await cloudant.postFind({ ...query, executionStats: true })).result;
     assert.deepEqual(docIds(found.docs).sort(), [1, 6, 11, 21, 26, 31].map((n) => `order${n}:order`).sort());
-    assert.equal(found.execution_stats.total_docs_examined, 6);
+    assert.equal(found.executionStats.totalDocsExamined, 6);
     assert.equal((await cloudant.postExplain(query)).result.index.name, 'by-customer');
     const listed = (await cloudant.getIndexesInformation({ db: 'orders' })).result;
-    assert.equal(listed.total_rows, 2);
+    assert.equal(listed.totalRows, 2);
     const deleted = await cloudant.deleteIndex({ db: 'orders', ddoc: 'by-customer', type: 'json', index: 'by-customer' });
     assert.equal(deleted.result.ok, true);
-    assert.equal((await cloudant.getIndexesInformation({ db: 'orders' })).result.total_rows, 1);
+    assert.equal((await cloudant.getIndexesInformation({ db: 'orders' })).result.totalRows, 1);
   });
 
   test('changes, and the changes follower', async () => {
@@ -157,14 +157,14 @@ describe('@ibm-cloud/cloudant', () => {
     const page = (await cloudant.postChanges({ db: 'changing', limit: 10 })).result;
     assert.equal(page.results.length, 10);
     assert.equal(page.pending, 20);
-    const rest = (await cloudant.postChanges({ db: 'changing', since: page.last_seq, includeDocs: true })).result;
+    const rest = (await cloudant.postChanges({ db: 'changing', since: page.lastSeq, includeDocs: true })).result;
     assert.equal(rest.results.length, 20);
     assert.ok(rest.results.every((row) => row.doc._id === row.id));
     const seen = [];
     for await (const change of new ChangesFollower(cloudant, { db: 'changing' }).startOneOff()) seen.push(change.id);
     assert.deepEqual([...seen].sort(), docIds(docs).sort());
     const updates = (await cloudant.getDbUpdates({ feed: 'normal' })).result;
-    assert.ok(updates.results.some((row) => row.db_name === 'changing'));
+    assert.ok(updates.results.some((row) => row.dbName === 'changing'));
   });
 
   test('pages through all documents and through a query', async () => {

@@ -27,17 +27,17 @@ describe('the octavo program', () => {
     for (const word of ['--data-dir', '--bind', '--port', '--config']) assert.ok(serve.stdout.includes(word), word);
   });
 
-  test('health asks a running server', async () => {
-    const server = await Server.start();
-    const good = await run('health', '--port', String(server.port));
-    assert.equal(good.code, 0, good.stderr);
+  test('health asks a running server', async (t) => {
+    const server = await Server.startFor(t);
+    const good = await run('health', '--url', `${server.url}/_up`);
     await server.stop();
-    const bad = await run('health', '--port', String(server.port));
+    assert.equal(good.code, 0, good.stderr);
+    const bad = await run('health', '--url', `${server.url}/_up`);
     assert.equal(bad.code, 1);
   });
 
-  test('check finds a sound folder sound', async () => {
-    const server = await Server.start();
+  test('check finds a sound folder sound', async (t) => {
+    const server = await Server.startFor(t);
     await server.put('/db?q=2');
     await server.fill('db', Array.from({ length: 50 }, (_, n) => ({ _id: `d${n}`, n })));
     await server.post('/db/_index', { index: { fields: ['n'] } });
@@ -47,8 +47,8 @@ describe('the octavo program', () => {
     server.removeFolder();
   });
 
-  test('check finds a damaged folder damaged', async () => {
-    const server = await Server.start();
+  test('check finds a damaged folder damaged', async (t) => {
+    const server = await Server.startFor(t);
     await server.put('/db');
     for (let part = 0; part < 3; ++part) {
       await server.fill('db', Array.from({ length: 1000 }, (_, n) => ({ _id: `d${part}-${n}`, text: 'x'.repeat(300) })));
@@ -98,10 +98,10 @@ describe('the octavo program', () => {
     fs.rmSync(folder, { recursive: true });
   });
 
-  test('settings come from the environment, also from secret files', async () => {
+  test('settings come from the environment, also from secret files', async (t) => {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-secret-'));
     fs.writeFileSync(path.join(folder, 'password'), 'from-a-file\n');
-    const server = await Server.start({ env: { COUCHDB_USER: 'root', COUCHDB_PASSWORD_FILE: path.join(folder, 'password'), OCTAVO_DATABASE_DEFAULT_Q: '3' } });
+    const server = await Server.startFor(t, { env: { COUCHDB_USER: 'root', COUCHDB_PASSWORD_FILE: path.join(folder, 'password'), OCTAVO_DATABASE_DEFAULT_Q: '3' } });
     expectStatus(await server.put('/db', undefined, { auth: 'root:from-a-file' }), 201);
     assert.equal((await server.get('/db', { auth: 'root:from-a-file' })).body.cluster.q, 3);
     await server.stop();

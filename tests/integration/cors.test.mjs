@@ -55,8 +55,8 @@ describe('CORS switched on', () => {
 });
 
 describe('CORS switched off', () => {
-  test('no origin gets permission', async () => {
-    const server = await Server.start();
+  test('no origin gets permission', async (t) => {
+    const server = await Server.startFor(t);
     const reply = await server.get('/', { headers: { Origin: origin } });
     assert.equal(reply.headers['access-control-allow-origin'], undefined);
     await server.stop();

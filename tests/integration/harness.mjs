@@ -40,6 +40,17 @@ export class Server {
     return server;
   }
 
+  /// A server for one test, which may stop it itself; when the test is over, however it ends, the server is gone.
+  static async startFor(testContext, options = {}) {
+    const server = new Server(options);
+    testContext.after(async () => {
+      if (server.process) await server.kill();
+      if (server.ownsFolder) server.removeFolder();
+    });
+    await server.launch();
+    return server;
+  }
+
   constructor(options) {
     this.options = options;
     this.ownsFolder = options.dataDir === undefined;
@@ -116,7 +127,7 @@ export class Server {
   /// kill -9: the folder stays.
   async kill() {
     this.agent?.destroy();
-    this.process.kill('SIGKILL');
+    if (this.process.exitCode === null && this.process.signalCode === null) this.process.kill('SIGKILL');
     await this.exited;
     process.removeListener('exit', this.onExit);
   }

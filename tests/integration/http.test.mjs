@@ -197,6 +197,8 @@ header_timeout = "500ms"
 body_timeout = "500ms"
 idle_timeout = "700ms"
 request_body_bytes_max = 100000
+[database]
+document_bytes_max = 50000
 ` });
     await server.put('/db');
   });

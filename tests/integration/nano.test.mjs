@@ -72,16 +72,6 @@ describe('nano', () => {
     assert.deepEqual(info._revs_info[0], { rev: `2-${c}`, status: 'available' });
   });
 
-  test('copies a document by a request of its own', async () => {
-    await db.insert({ from: 'source' }, 'source');
-    const copier = nano({ url: server.urlWithCredentials, headers: { Destination: 'target' } });
-    const copied = await copier.request({ db: 'alice', doc: 'source', method: 'COPY' });
-    assert.equal(copied.id, 'target');
-    assert.equal((await db.get('target')).from, 'source');
-    const error = await failure(copier.request({ db: 'alice', doc: 'source', method: 'COPY' }));
-    assert.equal(error.statusCode, 409);
-  });
-
   test('writes in bulk, lists and fetches by keys', async () => {
     await couch.db.create('bulk');
     const bulk = couch.use('bulk');

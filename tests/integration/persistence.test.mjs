@@ -88,8 +88,8 @@ for (const [how, end] of [['SIGTERM', (server) => server.stop({ keepFolder: true
 }
 
 describe('kill -9 under load', () => {
-  test('no acknowledged write is lost, in many rounds', async () => {
-    const server = await Server.start();
+  test('no acknowledged write is lost, in many rounds', async (t) => {
+    const server = await Server.startFor(t);
     await server.put('/loaded?q=2');
     await server.post('/loaded/_index', { index: { fields: ['round'] }, ddoc: 'round', name: 'round' });
     const acknowledged = new Map();
@@ -130,16 +130,16 @@ describe('kill -9 under load', () => {
 });
 
 describe('the data folder', () => {
-  test('is used by one server at a time', async () => {
-    const server = await Server.start();
+  test('is used by one server at a time', async (t) => {
+    const server = await Server.startFor(t);
     const second = new Server({ dataDir: server.dataDir });
     await assert.rejects(second.launch(), /did not become ready/);
     expectStatus(await server.get('/'), 200);
     await server.stop();
   });
 
-  test('is not readable for others', async () => {
-    const server = await Server.start({ admin: true });
+  test('is not readable for others', async (t) => {
+    const server = await Server.startFor(t, { admin: true });
     await server.put('/db');
     await server.put('/db/doc', { secret: 'a very particular secret' });
     for (const name of fs.readdirSync(server.dataDir, { recursive: true })) {
@@ -149,8 +149,8 @@ describe('the data folder', () => {
     await server.stop();
   });
 
-  test('holds no password in clear', async () => {
-    const server = await Server.start({ admin: true });
+  test('holds no password in clear', async (t) => {
+    const server = await Server.startFor(t, { admin: true });
     await server.put('/db');
     await server.stop({ keepFolder: true });
     for (const name of fs.readdirSync(server.dataDir, { recursive: true })) {

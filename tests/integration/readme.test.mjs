@@ -29,8 +29,9 @@ describe('the README', () => {
     fs.rmSync(folder, { recursive: true, force: true });
     await server?.stop();
   });
-  const shell = (line, options = {}) =>
-    run('bash', ['-euc', line], { cwd: folder, env: { ...process.env, PATH: `${folder}:${process.env.PATH}` }, ...options });
+  // Only the program on the PATH: OCTAVO_… variables of the tests would be settings of the server.
+  const shell = (line) =>
+    run('bash', ['-euc', line], { cwd: folder, env: { PATH: `${folder}:${process.env.PATH}`, HOME: folder } });
 
   test('the six lines work as written, in order', async () => {
     const lines = commands('Six lines');

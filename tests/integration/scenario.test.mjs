@@ -120,7 +120,7 @@ describe('the e-commerce scenario', () => {
     assert.equal(byDate.type, 'json');
     assert.equal(byDate.partitioned, false);
     assert.deepEqual(byDate.def.fields, [{ date: 'asc' }]);
-    assert.deepEqual(byDate.def.partial_filter_selector, { type: 'order' });
+    assert.deepEqual(byDate.def.partial_filter_selector, { type: { $eq: 'order' } });
   });
 
   const answeredFromIndex = (name, explainName, ddoc, examined) => {

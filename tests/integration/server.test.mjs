@@ -49,20 +49,22 @@ describe('server endpoints', () => {
 
   test('_uuids refuses more than a thousand', async () => {
     expectStatus(await server.get('/_uuids?count=1000'), 200);
-    expectError(await server.get('/_uuids?count=1001'), 403, 'forbidden', 'count parameter too large');
+    expectError(await server.get('/_uuids?count=1001'), 400, 'bad_request', 'count parameter too large');
     expectStatus(await server.get('/_uuids?count=many'), 400);
   });
 
   test('_uuids is for GET', async () => {
     const reply = await server.post('/_uuids', {});
-    expectError(reply, 405, 'method_not_allowed', 'Only GET allowed');
-    assert.equal(reply.headers.allow, 'GET');
+    expectError(reply, 405, 'method_not_allowed', /^Only GET.* allowed$/);
+    assert.match(reply.headers.allow, /^GET/);
   });
 
   test('_all_dbs lists in order, and pages', async () => {
-    assert.deepEqual((await server.get('/_all_dbs')).body, ['alpha', 'beta', 'delta', 'gamma']);
-    assert.deepEqual((await server.get('/_all_dbs?limit=2')).body, ['alpha', 'beta']);
-    assert.deepEqual((await server.get('/_all_dbs?skip=3')).body, ['gamma']);
+    // The databases of the system itself come first.
+    const own = (names) => names.filter((name) => !name.startsWith('_'));
+    assert.deepEqual(own((await server.get('/_all_dbs')).body), ['alpha', 'beta', 'delta', 'gamma']);
+    assert.deepEqual((await server.get('/_all_dbs?limit=2&startkey="a"')).body, ['alpha', 'beta']);
+    assert.deepEqual((await server.get('/_all_dbs?skip=3&startkey="a"')).body, ['gamma']);
     assert.deepEqual((await server.get('/_all_dbs?descending=true&limit=1')).body, ['gamma']);
     assert.deepEqual((await server.get('/_all_dbs?startkey="b"&endkey="e"')).body, ['beta', 'delta']);
     assert.deepEqual((await server.get('/_all_dbs?start_key="beta"&end_key="delta"')).body, ['beta', 'delta']);
@@ -70,7 +72,7 @@ describe('server endpoints', () => {
 
   test('_dbs_info tells of all databases, or of those asked for', async () => {
     const all = expectStatus(await server.get('/_dbs_info'), 200);
-    assert.deepEqual(all.map((row) => row.key), ['alpha', 'beta', 'delta', 'gamma']);
+    assert.deepEqual(all.map((row) => row.key).filter((name) => !name.startsWith('_')), ['alpha', 'beta', 'delta', 'gamma']);
     const some = expectStatus(await server.post('/_dbs_info', { keys: ['gamma', 'nowhere'] }), 200);
     assert.equal(some[0].info.db_name, 'gamma');
     assert.deepEqual(some[1], { key: 'nowhere', error: 'not_found' });

@@ -224,7 +224,7 @@ TEST_CASE("a body that decompresses to exactly the limit is served") {
 
 TEST_CASE("a corrupt or truncated compressed body is refused") {
   TestServer server;
-  const auto whole = compress(std::string(1000, 'q') + "some text", 31);
+  const auto whole = compress(std::string(1000, 'q'), 31);
   Client first(server.port());
   CHECK(first.ask(post("/echo", whole.substr(0, whole.size() - 4), "Content-Encoding: gzip\r\n")).status == 400);
   Client second(server.port());

@@ -252,9 +252,12 @@ TEST_CASE("local documents have revisions of their own and no feed row") {
   CHECK(door.get("/db/_local/checkpoint").status == 404);
 }
 
-TEST_CASE("attachments are not supported yet") {
+TEST_CASE("attachments are not supported yet, so no document has one") {
   CouchDoor door;
   door.put("/db");
+  CHECK(text(door.get("/db/a/b.txt").json(), "reason") == "missing");
+  door.put("/db/a", "{}");
+  CHECK(text(door.get("/db/a/b.txt").json(), "reason") == "Document is missing attachment");
   const auto put = door.put("/db/a/b.txt", "x");
   CHECK(put.status == 501);
   CHECK(text(put.json(), "error") == "not_implemented");
@@ -266,6 +269,16 @@ TEST_CASE("a design document is reached by its two segments or with an encoded s
   CHECK(door.put("/db/_design/x", R"({"language":"query"})").status == 201);
   CHECK(door.get("/db/_design/x").status == 200);
   CHECK(door.get("/db/_design%2Fx").status == 200);
+}
+
+TEST_CASE("functions of a design document are not supported yet") {
+  CouchDoor door;
+  door.put("/db");
+  CHECK(door.get("/db/_design/x/_view/y").status == 404);
+  door.put("/db/_design/x", "{}");
+  const auto got = door.get("/db/_design/x/_view/y");
+  CHECK(got.status == 501);
+  CHECK(text(got.json(), "reason") == "`_view` is not supported yet.");
 }
 
 TEST_CASE("a method that a path does not know is answered with those it does") {

@@ -1,0 +1,39 @@
+#include "server/memory_trimmer.h"
+
+#include <malloc.h>
+
+#include <chrono>
+#include <cstddef>
+
+namespace octavo::server {
+namespace {
+
+constexpr std::chrono::seconds kInterval{3};
+/// Below this, what could be given back is not worth walking the arenas.
+constexpr std::size_t kFreeBytesMin = 16ULL << 20;
+
+}  // namespace
+
+MemoryTrimmer::MemoryTrimmer() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+MemoryTrimmer::~MemoryTrimmer() {
+  thread_.request_stop();
+  wake_.notify_all();
+}
+
+void MemoryTrimmer::run(const std::stop_token& stop) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  std::size_t free_after_trim = 0;
+  while (!stop.stop_requested()) {
+    wake_.wait_for(lock, stop, kInterval, [] { return false; });
+    if (stop.stop_requested()) return;
+    // Free bytes include what is back with the system already, so only growth since the last time counts.
+    const std::size_t free_bytes = mallinfo2().fordblks;
+    if (free_bytes < free_after_trim) free_after_trim = free_bytes;
+    if (free_bytes - free_after_trim < kFreeBytesMin) continue;
+    malloc_trim(0);
+    free_after_trim = mallinfo2().fordblks;
+  }
+}
+
+}  // namespace octavo::server
