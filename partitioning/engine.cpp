@@ -140,6 +140,8 @@ Expected<void> Engine::finish_interrupted() {
   for (const auto& record : records) {
     names_.insert(record.name);
     known.insert(record.instance_tag);
+    // A follower of an earlier run starts again, and must then see every database.
+    updates_.record(record.name, DatabaseUpdates::Kind::created);
   }
   // Folders that no record names: a creation that did not reach its end.
   std::error_code error;

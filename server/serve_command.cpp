@@ -1,6 +1,7 @@
 #include "server/serve_command.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <memory>
@@ -43,6 +44,7 @@ int refuse(const Error& error) {
 int run_serve(const config::Settings& settings) {
   const auto started = std::chrono::steady_clock::now();
   ShutdownSignal shutdown_signal;
+  umask(077);  // what is stored, password hashes and secrets included, is the server's alone
   set_up_logging(settings);
   raise_descriptor_limit();
 

@@ -280,8 +280,8 @@ Expected<MDB_env*> Environment::open_handle() const {
   mdb_env_set_mapsize(env, map_bytes);
   mdb_env_set_maxdbs(env, static_cast<MDB_dbi>(options_.trees.size()));
   mdb_env_set_maxreaders(env, kReadersMax);
-  code = mdb_env_open(env, options_.folder.c_str(),
-                      MDB_NOTLS | MDB_NOMEMINIT | durability_flags(options_.durability), kFileMode);
+  // No MDB_NOMEMINIT: unset bytes of new pages would take what the heap held before, passwords perhaps, to the disk.
+  code = mdb_env_open(env, options_.folder.c_str(), MDB_NOTLS | durability_flags(options_.durability), kFileMode);
   if (code != 0) {
     mdb_env_close(env);
     return std::unexpected(error_of(code, "opening", options_.folder));

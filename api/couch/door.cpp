@@ -102,8 +102,13 @@ void Door::finish(const Call& call, Reply& reply) const {
     reply.body += '\n';
   }
   if (!has_header(reply, "Cache-Control")) reply.headers.emplace_back("Cache-Control", "must-revalidate");
-  if (reply.status == 401 && services_.settings.require_valid_user && !has_header(reply, "WWW-Authenticate")) {
-    reply.headers.emplace_back("WWW-Authenticate", "Basic realm=\"server\"");
+  if (reply.status == 401 && !has_header(reply, "WWW-Authenticate")) {
+    // A client may choose the challenge: browsers answer the usual one with a dialogue of their own.
+    if (const auto wanted = call.request.header("X-CouchDB-WWW-Authenticate")) {
+      reply.headers.emplace_back("WWW-Authenticate", *wanted);
+    } else if (services_.settings.require_valid_user) {
+      reply.headers.emplace_back("WWW-Authenticate", "Basic realm=\"server\"");
+    }
   }
   reply.log_user = call.user.name;
   renew_session(services_, call.request, call.user, reply);
@@ -125,7 +130,8 @@ Reply Door::protocol_error(int status, std::string_view reason) const {
   for (const auto& word : kWords) {
     if (word.status == status) error = word.error;
   }
-  auto reply = error_reply(status, error, reason);
+  // CouchDB's own words where people and programs know them.
+  auto reply = error_reply(status, error, status == 413 ? "the request entity is too large" : reason);
   if (status == 503) reply.headers.emplace_back("Retry-After", "1");
   reply.headers.emplace_back("Cache-Control", "must-revalidate");
   return reply;

@@ -134,7 +134,13 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
         request.use_index.empty() ? Clock::duration(kBuildPatience) : Clock::duration(kNamedBuildPatience);
     std::string identity = waiting->definition->identity;
     auto now = co_await manager->wait_until_ready(std::move(identity), scope.place, Clock::now() + patience);
-    if (!now) co_return Result(std::unexpected(now.error()));
+    if (!now) {
+      if (!request.use_index.empty() || now.error().code == ErrorCode::not_found) {
+        co_return Result(std::unexpected(now.error()));
+      }
+      scope.ignore_unbuilt = true;  // it cannot be built now; the documents can be read all the same
+      continue;
+    }
     const IndexView* view = (*now)->find(waiting->definition->identity);
     scope.ignore_unbuilt = view && !view->ready(scope.place);
     *catalog = std::move(*now);

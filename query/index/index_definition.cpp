@@ -209,7 +209,7 @@ Expected<CreateIndexRequest> parse_create_index(const json::value& body) {
   }
   if (const auto* partitioned = members.if_contains("partitioned")) {
     if (!partitioned->is_bool()) {
-      return bad("invalid_boolean", "Invalid boolean value: " + json::serialize(*partitioned));
+      return bad("invalid_partitioned_value", "Invalid value for partitioned: " + json::serialize(*partitioned));
     }
     request.partitioned = partitioned->get_bool();
   }

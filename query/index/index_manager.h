@@ -116,6 +116,7 @@ class IndexManager : public partitioning::DatabaseExtension {
   std::vector<std::shared_ptr<GlobalIndex>> retired_;  ///< no longer defined; queries may still read them
   std::vector<IndexDefinitionPtr> published_definitions_;
   bool building_ = false;
+  std::chrono::steady_clock::time_point build_not_before_{};  ///< after a failed build: not again at once
   std::optional<Error> failure_;  ///< of the last attempt to follow
   std::uint64_t failures_ = 0;
   bool shut_down_ = false;

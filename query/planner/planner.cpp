@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "query/planner/sort_fit.h"
+
 namespace octavo::query {
 
 namespace {
@@ -41,40 +43,6 @@ bool is_named(const IndexView& view, const std::vector<std::string>& use_index) 
   if (use_index.empty()) return false;
   if (!is_design_name(view.definition->design_document, use_index[0])) return false;
   return use_index.size() == 1 || view.definition->name == use_index[1];
-}
-
-// How an index order serves a sort: its columns are the sort's, after leaving out those that have one value only. The
-// document id follows the last column.
-struct SortFit {
-  bool serves = false;
-  bool descending = false;
-};
-
-SortFit fit_sort(const IndexDefinition& index, const IndexBounds& bounds, const std::vector<OrderedField>& sort) {
-  std::vector<OrderedField> columns;
-  for (std::size_t i = 0; i < index.fields.size(); ++i) columns.push_back(index.fields[i]);
-  if (const auto id = FieldPath::parse("_id")) columns.push_back({*id, false});
-  SortFit fit;
-  bool first = true;
-  std::size_t column = 0;
-  const auto is_constant = [&](const FieldPath& path) {
-    for (std::size_t i = 0; i < bounds.point_columns; ++i) {
-      if (index.fields[i].path == path) return true;
-    }
-    return false;
-  };
-  for (const OrderedField& field : sort) {
-    if (is_constant(field.path)) continue;
-    while (column < bounds.point_columns) ++column;
-    if (column == columns.size() || columns[column].path != field.path) return {};
-    const bool backwards = columns[column].descending != field.descending;
-    if (!first && backwards != fit.descending) return {};
-    fit.descending = backwards;
-    first = false;
-    ++column;
-  }
-  fit.serves = true;
-  return fit;
 }
 
 const FieldPath& id_path() {
@@ -505,8 +473,9 @@ Expected<PlannerResult> Planner::run() {
   }
   if (!chosen) return invalid_bookmark();
   const bool by_primary = !candidates[*chosen].index;
-  const bool by_order =
-      !by_primary && std::ranges::any_of(candidates, [](const auto& other) { return other.reason == "excluded_by_user"; });
+  const bool by_order = !by_primary && std::ranges::any_of(candidates, [](const auto& other) {
+    return other.reason == "excluded_by_user";
+  });
   if (!scope_.pinned && !by_order) {
     OCTAVO_TRY(auto united, plan_union(candidates, candidates[*chosen].cost));
     if (united) {

@@ -19,6 +19,7 @@ struct Options {
   std::filesystem::path folder;  ///< holds the data folder and the limits' scratch files
   std::uint64_t documents = 100'000;
   std::chrono::milliseconds duration{3000};
+  unsigned rounds = 2;  ///< result and limit take turns this often; the best of each counts
   unsigned q = 1;
   unsigned threads = 0;  ///< of the bare server; as many as the server has I/O threads
   unsigned idle_followers = 10'000;

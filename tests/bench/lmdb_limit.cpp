@@ -1,9 +1,11 @@
 #include "bench/lmdb_limit.h"
 
+#include <algorithm>
 #include <array>
-#include <bit>
+#include <cstring>
 #include <functional>
 #include <stdexcept>
+#include <vector>
 
 #include <fmt/format.h>
 #include <lmdb.h>
@@ -116,14 +118,23 @@ double lmdb_index_build_per_second(const std::filesystem::path& folder, const st
   check(mdb_txn_begin(environment.get(), nullptr, MDB_RDONLY, &reading));
   check(mdb_cursor_open(reading, environment.documents(), &cursor));
   MDB_val id, value;
-  bool more = mdb_cursor_get(cursor, &id, &value, MDB_FIRST) == MDB_SUCCESS;
-  for (std::uint64_t done = 0; more;) {
+  std::vector<std::array<std::uint64_t, 2>> keys;
+  keys.reserve(documents);
+  for (int code = mdb_cursor_get(cursor, &id, &value, MDB_FIRST); code == MDB_SUCCESS;
+       code = mdb_cursor_get(cursor, &id, &value, MDB_NEXT)) {
+    const auto number = static_cast<std::uint64_t>(keys.size()) + 1;
+    keys.push_back({__builtin_bswap64(scatter(number)), __builtin_bswap64(number)});
+  }
+  const auto in_byte_order = [](const auto& left, const auto& right) {
+    return std::memcmp(&left, &right, sizeof left) < 0;
+  };
+  std::ranges::sort(keys, in_byte_order);
+  for (std::size_t next = 0; next < keys.size();) {
     environment.write([&](MDB_txn* transaction) {
-      for (std::uint64_t i = 0; i < entries_per_commit && more; ++i) {
-        const std::array<std::uint64_t, 2> key{scatter(++done), done};
-        MDB_val key_value{sizeof key, const_cast<std::uint64_t*>(key.data())};
-        check(mdb_put(transaction, environment.feed(), &key_value, &id, 0));
-        more = mdb_cursor_get(cursor, &id, &value, MDB_NEXT) == MDB_SUCCESS;
+      for (std::uint64_t i = 0; i < entries_per_commit && next < keys.size(); ++i, ++next) {
+        MDB_val key{sizeof keys[next], keys[next].data()};
+        MDB_val entry{sizeof(std::uint64_t) * 2, keys[next].data()};
+        check(mdb_put(transaction, environment.feed(), &key, &entry, MDB_APPEND));
       }
     });
   }

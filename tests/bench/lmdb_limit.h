@@ -12,8 +12,9 @@ namespace octavo::bench {
 double lmdb_writes_per_second(const std::filesystem::path& folder, const std::string& body, unsigned batch,
                               std::chrono::milliseconds duration);
 
-/// The limit for an index build: bare LMDB that reads `documents` documents in key order, and puts one index entry for
-/// each, in random order, 10,000 in a transaction. Returns documents per second. `folder` is made and removed.
+/// The limit for an index build: bare LMDB that reads `documents` documents in key order, sorts one index entry for
+/// each in memory and appends them, 10,000 in an fsynced transaction. Returns documents per second. `folder` is made
+/// and removed.
 double lmdb_index_build_per_second(const std::filesystem::path& folder, const std::string& body,
                                    std::uint64_t documents);
 

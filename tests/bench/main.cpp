@@ -31,6 +31,8 @@ int run_cases(const Arguments& arguments) {
     if (!arguments.only.empty() && std::ranges::find(arguments.only, one.name) == arguments.only.end()) continue;
     try {
       one.measure(run);
+      fmt::print(stderr, "  after {}: {:.1f} MiB outside the page cache\n", one.name,
+                 static_cast<double>(run.server->anonymous_bytes()) / (1024.0 * 1024.0));
     } catch (const std::exception& error) {
       // One broken case must not take the others' results with it.
       fmt::print(stderr, "{}: {}\n", one.name, error.what());
@@ -71,6 +73,9 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", arguments.seconds, "for each measurement")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
+  app.add_option("--rounds", options.rounds, "result and limit take turns this often; the best counts")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100));
   app.add_option("--q", options.q, "physical partitions of the database")->capture_default_str();
   app.add_option("--threads", options.threads, "I/O threads of the bare server")->capture_default_str();
   app.add_option("--idle-followers", options.idle_followers, "for the case of that name")->capture_default_str();

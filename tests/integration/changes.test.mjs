@@ -62,8 +62,10 @@ describe('_changes, all at once', () => {
     assert.deepEqual(ids((await changes(`?limit=2&since=${body.last_seq}`)).results), ['b', 'c']);
   });
 
-  test('limit=0 is as limit=1', async () => {
-    assert.equal((await changes('?limit=0')).results.length, 1);
+  test('limit=0 tells only where the feed is', async () => {
+    const reply = await changes('?limit=0');
+    assert.deepEqual(reply.results, []);
+    assert.equal(reply.pending, rows.length);
   });
 
   test('descending', async () => {

@@ -215,6 +215,14 @@ describe('_find', () => {
     assert.deepEqual(body.docs[0]._conflicts, [`1-${hex('a')}`]);
   });
 
+  test('update, stable, stale and r are taken', async () => {
+    for (const more of [{ update: false }, { update: true }, { stable: true }, { r: 1 }, { stale: 'ok' }]) {
+      assert.deepEqual(numbers(await find({ selector: { n: 42 }, ...more })), [42], JSON.stringify(more));
+    }
+    expectError(await server.post(`/${db}/_find`, { selector: {}, r: 0 }), 400, 'invalid_pos_integer');
+    expectError(await server.post(`/${db}/_find`, { selector: {}, update: 'no' }), 400, 'invalid_boolean');
+  });
+
   test('an index sees updates and deletions at once', async () => {
     const other = await server.database('q=2');
     await server.post(`/${other}/_index`, { index: { fields: ['v'] }, ddoc: 'v' });

@@ -128,7 +128,7 @@ describe('nano', () => {
     await spooled.bulk({ docs: Array.from({ length: 25 }, (_, n) => ({ _id: `d${n}` })) });
     const batches = [];
     await new Promise((resolve, reject) => {
-      spooled.changesReader.get({ since: '0', batchSize: 10 })
+      spooled.changesReader.get({ since: '0', batchSize: 10, timeout: 300 })
         .on('batch', (batch) => batches.push(batch.length)).on('end', resolve).on('error', reject);
     });
     assert.deepEqual(batches, [10, 10, 5]);

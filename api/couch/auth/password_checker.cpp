@@ -32,7 +32,8 @@ PasswordChecker::PasswordChecker(partitioning::Engine& engine, std::uint32_t dum
   dummy_.salt = "octavo";
 }
 
-VerifiedFingerprints::Fingerprint PasswordChecker::fingerprint(const UserRecord& user, std::string_view password) const {
+VerifiedFingerprints::Fingerprint PasswordChecker::fingerprint(const UserRecord& user,
+                                                               std::string_view password) const {
   return keyed_hash_({user.name, password, user.password->salt, user.password->derived_key});
 }
 

@@ -1,6 +1,9 @@
 #include "api/couch/auth/session_cookie.h"
 
 #include <charconv>
+#include <chrono>
+
+#include <fmt/chrono.h>
 
 #include "api/crypto/base64.h"
 #include "api/crypto/hash.h"
@@ -89,8 +92,12 @@ std::optional<std::string_view> session_cookie_of(const Request& request) {
 }
 
 std::string set_session_cookie(std::string_view value, const config::Settings& settings, bool tls) {
+  // Expires says what Max-Age says, for clients that know only the older one (nano's cookie jar).
+  const auto expires =
+      std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) + settings.session_timeout_s;
   return std::string("AuthSession=").append(value).append(attributes(settings, tls)) +
-         "; Max-Age=" + std::to_string(settings.session_timeout_s.count());
+         fmt::format("; Expires={:%a, %d %b %Y %H:%M:%S} GMT; Max-Age={}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(expires)), settings.session_timeout_s.count());
 }
 
 std::string clear_session_cookie(const config::Settings& settings, bool tls) {

@@ -9,8 +9,8 @@
 
 namespace octavo::api::couch {
 
-/// Credentials that were verified once, as keyed hashes of all that the verdict depends on: for a password its user, itself
-/// and the stored hash. So a changed password is not found again, and nothing ever needs to be invalidated.
+/// Credentials that were verified once, as keyed hashes of all that the verdict depends on: for a password its user,
+/// itself and the stored hash. So a changed password is not found again, and nothing ever needs to be invalidated.
 ///
 /// Thread-safe, bounded. Each thread looks into a set of its own first, so a hit shares no lock with other threads.
 class VerifiedFingerprints {

@@ -1,0 +1,281 @@
+#include <algorithm>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "partitioning/scan.h"
+#include "query/index/index_entry.h"
+#include "query/index/index_manager.h"
+
+/// The part of the index manager that keeps global indexes in step with the feed, builds new ones, and lets queries
+/// wait for them.
+namespace octavo::query {
+
+namespace {
+
+constexpr std::string_view kDesignPrefix = "_design/";
+
+constexpr std::size_t kFollowRowsMax = 4096;
+constexpr std::size_t kFollowBytesMax = 8ULL << 20;
+constexpr std::size_t kPurgeDocumentsMax = 8192;
+// Commits that come within this time make one batch, unless a query waits.
+constexpr std::chrono::milliseconds kFollowDelay{20};
+// A build that failed (the disk is full, most likely) starts over, so it is not tried at every commit.
+constexpr std::chrono::seconds kBuildRetryDelay{10};
+// A backlog this long is worth a line in _active_tasks.
+constexpr storage::Sequence kVisibleBacklog = 20'000;
+
+}  // namespace
+
+void IndexManager::wake(bool now) {
+  if (!has_globals_.load(std::memory_order_acquire)) return;
+  if (now) {
+    jobs_.post([this] { follow(); });
+    return;
+  }
+  if (wake_planned_.exchange(true, std::memory_order_acq_rel)) return;
+  jobs_.post_after(kFollowDelay, [this] { follow(); });
+}
+
+void IndexManager::follow() {
+  wake_planned_.store(false, std::memory_order_release);
+  follow_again_.store(true);
+  if (following_.exchange(true)) return;  // the one who follows will look again
+  while (follow_again_.exchange(false)) {
+    const auto more = follow_batch();
+    if (!more) {
+      fail_waiters(more.error());
+      follow_task_ = {};
+      break;
+    }
+    progress_.notify_all();
+    if (*more) {
+      // Others want the worker too: go to the end of its queue.
+      following_.store(false);
+      jobs_.post([this] { follow(); });
+      return;
+    }
+    follow_task_ = {};
+  }
+  following_.store(false);
+  // Woken between the last look and the line above.
+  if (follow_again_.load() && !jobs_.stopping()) jobs_.post([this] { follow(); });
+}
+
+void IndexManager::fail_waiters(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    failure_ = error;
+    ++failures_;
+  }
+  if (!database_.deleted()) {
+    spdlog::warn("database {}: updating global indexes waits: {}", database_.name(), error.reason);
+  }
+  progress_.notify_all();
+}
+
+Expected<bool> IndexManager::follow_batch() {
+  std::vector<std::shared_ptr<GlobalIndex>> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool unbuilt = std::ranges::any_of(globals_, [](const auto& index) { return !index->ready(); });
+    if (unbuilt && !building_ && !shut_down_ && std::chrono::steady_clock::now() >= build_not_before_) {
+      building_ = true;
+      jobs_.post([this] { build(); });
+    }
+    for (const auto& index : globals_) {
+      if (index->ready()) ready.push_back(index);
+    }
+  }
+  if (ready.empty()) return false;
+
+  // In this order: a purge up to the watermark is then in the count. Nothing beyond the watermark is claimed below, as
+  // the scan may see further than the count does.
+  const storage::Sequence watermark = database_.watermark();
+  OCTAVO_TRY(const std::uint64_t purge_count, database_.purge_count());
+  for (const auto& index : ready) {
+    if (index->purge_count() == purge_count) continue;
+    OCTAVO_TRY(const bool through, catch_up_with_purges(*index, purge_count));
+    if (!through) return true;
+  }
+
+  storage::Sequence from = watermark;
+  for (const auto& index : ready) from = std::min(from, index->checkpoint());
+  if (from >= watermark) return false;
+  if (tasks_ && !follow_task_ && watermark - from > kVisibleBacklog) {
+    ActiveTask task;
+    task.type = "indexer";
+    task.database = database_.name();
+    task.phase = "catch up";
+    follow_task_ = tasks_->start(std::move(task));
+    follow_task_from_ = from;
+  }
+
+  std::vector<std::vector<GlobalIndex::Change>> changes(ready.size());
+  std::size_t bytes = 0;
+  std::optional<Error> failure;
+  partitioning::FeedScan scan(database_, {from, false, std::nullopt});
+  const auto state = scan.run({kFollowRowsMax}, [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) {
+    if (row.sequence > watermark) return partitioning::Visit::stop;
+    if (row.id.starts_with(kDesignPrefix)) return partitioning::Visit::next;
+    std::optional<IndexedDocument> document;
+    if (!row.deleted) {
+      const auto found = snapshot.find(row.id);
+      if (!found) {
+        failure = found.error();
+        return partitioning::Visit::stop;
+      }
+      if (*found && !(*found)->deleted) {
+        if (const auto root = parser_.parse((*found)->body)) {
+          document = IndexedDocument{*root, (*found)->body, row.id, (*found)->revision};
+        }
+      }
+    }
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      GlobalIndex::Change change{row.sequence, std::string(row.id), false, {}, {}};
+      change.present = document && append_index_entry(ready[i]->definition(), *document, change.key, change.value);
+      bytes += change.id.size() + change.key.size() + change.value.size();
+      changes[i].push_back(std::move(change));
+    }
+    return bytes < kFollowBytesMax ? partitioning::Visit::next : partitioning::Visit::pause;
+  });
+  if (!state) return std::unexpected(state.error());
+  if (failure) return std::unexpected(*std::move(failure));
+  const storage::Sequence reached = std::min(scan.position(), watermark);
+  for (std::size_t i = 0; i < ready.size(); ++i) OCTAVO_TRY_VOID(ready[i]->apply(changes[i], reached));
+  {
+    const std::lock_guard lock(mutex_);
+    failure_.reset();
+  }
+  follow_task_.report(reached - follow_task_from_, watermark - follow_task_from_);
+  return reached < database_.watermark();
+}
+
+Expected<bool> IndexManager::catch_up_with_purges(GlobalIndex& index, std::uint64_t purge_count) {
+  std::vector<std::optional<storage::Snapshot>> snapshots(database_.physical_partition_count());
+  return index.remove_purged(purge_count, kPurgeDocumentsMax, [&](std::string_view id) -> Expected<bool> {
+    const std::size_t place = database_.locate_document(id);
+    if (!snapshots[place]) {
+      OCTAVO_TRY(auto snapshot, database_.snapshot(place));
+      snapshots[place].emplace(std::move(snapshot));
+    }
+    OCTAVO_TRY(const auto document, snapshots[place]->find(id));
+    return !document || document->deleted;
+  });
+}
+
+void IndexManager::build() {
+  if (!builder_) {
+    std::vector<std::shared_ptr<GlobalIndex>> unbuilt;
+    {
+      const std::lock_guard lock(mutex_);
+      std::ranges::copy_if(globals_, std::back_inserter(unbuilt), [](const auto& index) { return !index->ready(); });
+      if (unbuilt.empty()) {
+        building_ = false;
+        return;
+      }
+    }
+    builder_ = std::make_unique<GlobalIndexBuilder>(database_, std::move(unbuilt), tasks_);
+  }
+  const auto state = builder_->run();
+  if (state && *state == GlobalIndexBuilder::State::more) {
+    jobs_.post([this] { build(); });
+    return;
+  }
+  builder_.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    building_ = false;
+    if (!state) build_not_before_ = std::chrono::steady_clock::now() + kBuildRetryDelay;
+  }
+  if (!state) {
+    // The next commit or query after the delay tries again.
+    fail_waiters(state.error());
+    return;
+  }
+  publish();
+  progress_.notify_all();
+  wake(true);
+}
+
+// --- waiting ---
+
+Expected<bool> IndexManager::is_current(const GlobalIndex& index, storage::Sequence sequence) const {
+  if (!index.ready() || index.checkpoint() < sequence) return false;
+  OCTAVO_TRY(const std::uint64_t purge_count, database_.purge_count());
+  return index.purge_count() >= purge_count;
+}
+
+namespace {
+// Counts a query that waits, so that commits wake the follower at once.
+class WaiterCount {
+ public:
+  explicit WaiterCount(std::atomic<int>& count) : count_(count) { count_.fetch_add(1, std::memory_order_relaxed); }
+  ~WaiterCount() { count_.fetch_sub(1, std::memory_order_relaxed); }
+  WaiterCount(const WaiterCount&) = delete;
+  WaiterCount& operator=(const WaiterCount&) = delete;
+
+ private:
+  std::atomic<int>& count_;
+};
+}  // namespace
+
+Task<Expected<void>> IndexManager::wait_until_current(std::shared_ptr<GlobalIndex> index, storage::Sequence sequence,
+                                                      std::chrono::steady_clock::time_point deadline) {
+  const auto keep_alive = database_.shared_from_this();
+  std::optional<WaiterCount> waiting;
+  std::uint64_t failures_before = 0;
+  while (true) {
+    const std::uint64_t epoch = progress_.epoch();
+    const auto current = is_current(*index, sequence);
+    if (!current) co_return std::unexpected(current.error());
+    if (*current) co_return Expected<void>{};
+    {
+      const std::lock_guard lock(mutex_);
+      if (shut_down_) co_return fail(ErrorCode::not_found, "Database does not exist.");
+      if (!waiting) {
+        failures_before = failures_;
+      } else if (failures_ > failures_before && failure_) {
+        co_return std::unexpected(*failure_);
+      }
+    }
+    if (!waiting) {
+      waiting.emplace(waiters_);
+      wake(true);
+    }
+    const bool notified = co_await progress_.wait(epoch, deadline);
+    if (!notified) {
+      co_return fail(ErrorCode::timeout,
+                     "The index is still being updated; try again later, or with \"update\": false.");
+    }
+  }
+}
+
+Task<Expected<std::shared_ptr<const IndexCatalog>>> IndexManager::wait_until_ready(
+    std::string identity, std::size_t place, std::chrono::steady_clock::time_point deadline) {
+  using Result = Expected<std::shared_ptr<const IndexCatalog>>;
+  const auto keep_alive = database_.shared_from_this();
+  std::uint64_t failures_before = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    failures_before = failures_;
+  }
+  wake(true);
+  for (const auto& local : locals_) local->resume();
+  while (true) {
+    const std::uint64_t epoch = progress_.epoch();
+    auto now = catalog();
+    if (!now) co_return Result(std::unexpected(now.error()));
+    const IndexView* view = (*now)->find(identity);
+    if (!view || view->ready(place)) co_return Result(std::move(*now));
+    {
+      const std::lock_guard lock(mutex_);
+      if (shut_down_) co_return Result(fail(ErrorCode::not_found, "Database does not exist."));
+      if (view->global && failures_ > failures_before && failure_) co_return Result(std::unexpected(*failure_));
+    }
+    const bool notified = co_await progress_.wait(epoch, deadline);
+    if (!notified) co_return Result(std::move(*now));
+  }
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <vector>
+
+#include "query/index/index_definition.h"
+#include "query/planner/key_range.h"
+
+namespace octavo::query {
+
+/// Whether walking an index gives results in a wanted order.
+struct SortFit {
+  bool serves = false;
+  bool descending = false;  ///< when walked backwards
+};
+
+/// The columns of an index serve a sort when they are the sort's fields in order, after leaving out those that have one
+/// value only in `bounds`. The document id follows the last column. All directions must agree, or all differ.
+SortFit fit_sort(const IndexDefinition& index, const IndexBounds& bounds, const std::vector<OrderedField>& sort);
+
+}  // namespace octavo::query
