@@ -8,8 +8,8 @@
 namespace octavo::partitioning {
 
 namespace asio = boost::asio;
-using Timer = asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>,
-                                         IoExecutor>;
+using Timer =
+    asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, IoExecutor>;
 
 /// One waiting coroutine. The timer is touched on its own I/O thread only.
 struct ChangeNotifier::Waiter {

@@ -20,16 +20,16 @@ namespace {
 
 using IoToken = asio::use_awaitable_t<IoExecutor>;
 
-/// Awaits one completion that comes from a writer's thread; resumes on `executor`. `start` is given the function to call
-/// with the result, exactly once, from any thread.
+/// Awaits one completion that comes from a writer's thread; resumes on `executor`. `start` is given the function to
+/// call with the result, exactly once, from any thread.
 template <class Result, class Start>
 Task<Result> await_completion(Start start) {
   const IoExecutor executor = co_await asio::this_coro::executor;
   auto initiate = [executor, &start](auto handler) {
     using Handler = decltype(handler);
     start(std::move_only_function<void(Result)>(
-        [executor, work = asio::make_work_guard(executor), handler = std::make_shared<Handler>(std::move(handler))](
-            Result result) mutable {
+        [executor, work = asio::make_work_guard(executor),
+         handler = std::make_shared<Handler>(std::move(handler))](Result result) mutable {
           auto shared_result = std::make_shared<Result>(std::move(result));
           asio::post(executor, [handler, shared_result] { (*handler)(std::move(*shared_result)); });
         }));
@@ -59,7 +59,9 @@ Database::Database(Engine& engine, storage::DatabaseRecord record)
   }
 }
 
-Database::~Database() { shut_down(); }
+Database::~Database() {
+  shut_down();
+}
 
 Expected<void> Database::open(const ExtensionFactory& extensions) {
   storage::Sequence last = 0;
@@ -72,8 +74,8 @@ Expected<void> Database::open(const ExtensionFactory& extensions) {
   OCTAVO_TRY(auto security, engine_.catalog().fact("security", record_.name));
   if (security) security_.store(std::make_shared<const std::string>(std::move(*security)));
   for (const auto& partition : partitions_) {
-    // Writes hold the partition, and whoever awaits a write holds the database; what is queued without waiting is drained
-    // by shut_down before the database goes.
+    // Writes hold the partition, and whoever awaits a write holds the database; what is queued without waiting is
+    // drained by shut_down before the database goes.
     partition->attach(sequences_, [weak = weak_from_this()](bool design_documents_changed) {
       if (const auto database = weak.lock()) database->on_commit(design_documents_changed);
     });
@@ -204,7 +206,8 @@ Task<Expected<std::uint64_t>> Database::write_local(storage::LocalDocumentWrite 
       [&](auto done) { partition.write_local(std::move(write), std::move(done)); });
 }
 
-Task<Expected<std::vector<std::vector<storage::Revision>>>> Database::purge(std::vector<storage::PurgeRequest> requests) {
+Task<Expected<std::vector<std::vector<storage::Revision>>>> Database::purge(
+    std::vector<storage::PurgeRequest> requests) {
   using Purged = std::vector<std::vector<storage::Revision>>;
   const auto keep_alive = shared_from_this();
   Purged purged(requests.size());
@@ -299,7 +302,9 @@ Expected<void> Database::set_revs_limit(std::uint32_t limit) {
   return {};
 }
 
-std::shared_ptr<const std::string> Database::security() const { return security_.load(std::memory_order_acquire); }
+std::shared_ptr<const std::string> Database::security() const {
+  return security_.load(std::memory_order_acquire);
+}
 
 Expected<void> Database::set_security(std::string json) {
   std::lock_guard<std::mutex> lock(facts_mutex_);

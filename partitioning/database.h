@@ -76,14 +76,15 @@ class Database : public std::enable_shared_from_this<Database> {
   storage::Sequence watermark() const { return sequences_->watermark(); }
   /// `<n>-<instance tag>`.
   std::string format_sequence(storage::Sequence sequence) const;
-  /// Accepts `n`, `n-<tag>`, `now`, and `"n-tag"` in JSON quotes; another incarnation's tag gives 0. Error bad_request otherwise.
+  /// Accepts `n`, `n-<tag>`, `now`, and `"n-tag"` in JSON quotes; another incarnation's tag gives 0. Error bad_request
+  /// otherwise.
   Expected<storage::Sequence> parse_sequence(std::string_view text) const;
 
   /// Waits until the watermark exceeds `after`, the deadline passes, or the database is deleted; true when it grew.
   /// Costs nothing while waiting but memory.
   Task<bool> wait_for_change(storage::Sequence after, std::chrono::steady_clock::time_point deadline);
 
-  Expected<storage::DocumentStatistics> statistics() const;   ///< sum over the physical partitions
+  Expected<storage::DocumentStatistics> statistics() const;  ///< sum over the physical partitions
   Expected<storage::Environment::Sizes> file_sizes() const;
   Expected<std::uint64_t> purge_count() const;
 
@@ -119,7 +120,7 @@ class Database : public std::enable_shared_from_this<Database> {
   ChangeNotifier changes_;
   std::atomic<bool> deleted_{false};
   std::atomic<std::uint32_t> revs_limit_;
-  mutable std::mutex facts_mutex_;                       ///< guards security_ and changes of record_.revs_limit
+  mutable std::mutex facts_mutex_;  ///< guards security_ and changes of record_.revs_limit
   std::atomic<std::shared_ptr<const std::string>> security_;
 };
 

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,8 +15,8 @@
 
 namespace octavo::partitioning {
 
-/// The feed of changes to databases (`_db_updates`): each database once, at its newest event. Kept in memory: a `since` of an
-/// earlier run of the server starts again with every database, so followers miss nothing. Thread-safe.
+/// The feed of changes to databases (`_db_updates`): each database once, at its newest event. Kept in memory: a `since`
+/// of an earlier run of the server starts again with every database, so followers miss nothing. Thread-safe.
 class DatabaseUpdates {
  public:
   enum class Kind : std::uint8_t { created, updated, deleted };

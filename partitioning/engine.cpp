@@ -1,14 +1,13 @@
 #include "partitioning/engine.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
+#include <fcntl.h>
 #include <fstream>
 #include <random>
+#include <sys/file.h>
 #include <system_error>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <openssl/rand.h>
@@ -47,15 +46,17 @@ std::unexpected<Error> io_error(std::string_view action, const fs::path& path, c
   return fail(code, fmt::format("{} {}: {}", action, path.string(), error.message()));
 }
 
-std::error_code last_error() { return {errno, std::generic_category()}; }
+std::error_code last_error() {
+  return {errno, std::generic_category()};
+}
 
 /// Writes a small file so that it is there whole, or not at all, after a crash.
 Expected<void> write_file_durably(const fs::path& path, std::string_view text) {
   const fs::path draft = path.string() + ".new";
   const int descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (descriptor < 0) return io_error("cannot create", draft, last_error());
-  const bool written = ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                       ::fsync(descriptor) == 0;
+  const bool written =
+      ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(descriptor) == 0;
   const std::error_code error = last_error();
   ::close(descriptor);
   if (!written) return io_error("cannot write", draft, error);
@@ -185,11 +186,12 @@ Expected<void> Engine::check_database_name(std::string_view name) {
                 "database_name_too_long");
   }
   if (name.empty() || !is_lower(name.front()) || !std::all_of(name.begin(), name.end(), is_allowed)) {
-    return fail(ErrorCode::bad_request,
-                fmt::format("Name: '{}'. Only lowercase characters (a-z), digits (0-9), and any of the characters _, $, "
-                            "(, ), +, -, and / are allowed. Must begin with a letter.",
-                            name),
-                "illegal_database_name");
+    return fail(
+        ErrorCode::bad_request,
+        fmt::format("Name: '{}'. Only lowercase characters (a-z), digits (0-9), and any of the characters _, $, "
+                    "(, ), +, -, and / are allowed. Must begin with a letter.",
+                    name),
+        "illegal_database_name");
   }
   return {};
 }
@@ -348,7 +350,8 @@ void Engine::close_least_recently_used() {
     }
   }
   if (environments <= settings_.open_partitions_max) return;
-  std::sort(open.begin(), open.end(), [](const auto& a, const auto& b) { return a->last_used_ms() < b->last_used_ms(); });
+  std::sort(open.begin(), open.end(),
+            [](const auto& a, const auto& b) { return a->last_used_ms() < b->last_used_ms(); });
   for (auto& database : open) {
     if (environments <= settings_.open_partitions_max) break;
     environments -= std::min(environments, database->close_idle(database->last_used_ms()));

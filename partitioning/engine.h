@@ -31,7 +31,7 @@ namespace octavo::partitioning {
 
 struct CreateDatabaseOptions {
   bool partitioned = false;
-  std::uint32_t q = 0;      ///< 0 = the configured default
+  std::uint32_t q = 0;  ///< 0 = the configured default
 };
 
 using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Database&)>;
@@ -48,10 +48,12 @@ class Engine {
   const config::Settings& settings() const { return settings_; }
   storage::Catalog& catalog() { return *catalog_; }
 
-  /// Name rules with CouchDB's text: `^[a-z][a-z0-9_$()+/-]*$`, or one of the system names (_users, _replicator, _global_changes).
+  /// Name rules with CouchDB's text: `^[a-z][a-z0-9_$()+/-]*$`, or one of the system names (_users, _replicator,
+  /// _global_changes).
   static Expected<void> check_database_name(std::string_view name);
 
-  /// Blocking (creates files); call through run_blocking. Errors: bad_request (name, q), precondition_failed (exists), disk_full.
+  /// Blocking (creates files); call through run_blocking. Errors: bad_request (name, q), precondition_failed (exists),
+  /// disk_full.
   Expected<std::shared_ptr<Database>> create_database(std::string_view name, CreateDatabaseOptions options);
   /// Blocking. The files go once the last request that holds the database ends. Errors: not_found.
   Expected<void> delete_database(std::string_view name);
@@ -94,10 +96,10 @@ class Engine {
 
   /// Creation and deletion, one at a time.
   std::mutex schema_mutex_;
-  mutable std::mutex registry_mutex_;                                    ///< guards the four below
-  std::unordered_map<std::string, std::shared_ptr<Database>> databases_; ///< the open ones
+  mutable std::mutex registry_mutex_;                                     ///< guards the four below
+  std::unordered_map<std::string, std::shared_ptr<Database>> databases_;  ///< the open ones
   std::set<std::string> names_;
-  std::set<std::string> closing_;                                        ///< forgotten, their files not closed yet
+  std::set<std::string> closing_;  ///< forgotten, their files not closed yet
   std::condition_variable closed_;
   /// Changes when a name may stand for another database than before: the threads' own caches compare it.
   std::atomic<std::uint64_t> generation_{1};
@@ -130,7 +132,7 @@ Task<std::invoke_result_t<Function&>> Engine::run_blocking(Function function) {
   };
   if constexpr (std::is_void_v<Result>) {
     co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<IoExecutor>, void()>(std::move(start),
-                                                                                                use_task);
+                                                                                                 use_task);
   } else {
     co_return co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<IoExecutor>, void(Result)>(
         std::move(start), use_task);

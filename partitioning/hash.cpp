@@ -9,8 +9,12 @@ namespace {
 constexpr std::uint64_t kC1 = 0x87c37b91114253d5ULL;
 constexpr std::uint64_t kC2 = 0x4cf5ad432745937fULL;
 
-std::uint64_t mix_low(std::uint64_t k) { return std::rotl(k * kC1, 31) * kC2; }
-std::uint64_t mix_high(std::uint64_t k) { return std::rotl(k * kC2, 33) * kC1; }
+std::uint64_t mix_low(std::uint64_t k) {
+  return std::rotl(k * kC1, 31) * kC2;
+}
+std::uint64_t mix_high(std::uint64_t k) {
+  return std::rotl(k * kC2, 33) * kC1;
+}
 
 std::uint64_t finish(std::uint64_t k) {
   k = (k ^ (k >> 33)) * 0xff51afd7ed558ccdULL;

@@ -25,7 +25,9 @@ Hash128 hash_of(std::string_view component) {
   return murmur3_x64_128(typed);
 }
 
-HashPosition position_of(std::string_view component) { return hash_of(component).high & (kHashSpaceEnd - 1); }
+HashPosition position_of(std::string_view component) {
+  return hash_of(component).high & (kHashSpaceEnd - 1);
+}
 
 }  // namespace
 
@@ -71,7 +73,9 @@ std::string effective_partition_key(std::string_view string_component) {
   return key;
 }
 
-HashPosition hash_position_of_key(std::string_view partition_key) { return position_of(partition_key); }
+HashPosition hash_position_of_key(std::string_view partition_key) {
+  return position_of(partition_key);
+}
 
 HashPosition hash_position(std::string_view document_id, bool partitioned) {
   const std::string_view key = partition_key_of(document_id, partitioned);

@@ -28,7 +28,8 @@ Expected<void> check_partition_key(std::string_view partition);
 /// encoding, bytes reversed, top two bits cleared. 16 bytes.
 std::string effective_partition_key(std::string_view string_component);
 
-/// Where a document lives: by its partition key in a partitioned database (design documents by their id), else by its id.
+/// Where a document lives: by its partition key in a partitioned database (design documents by their id), else by its
+/// id.
 HashPosition hash_position(std::string_view document_id, bool partitioned);
 HashPosition hash_position_of_key(std::string_view partition_key);
 

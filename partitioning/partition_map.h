@@ -22,7 +22,7 @@ class PartitionMap {
   std::size_t locate(HashPosition position) const;
 
  private:
-  std::vector<std::uint64_t> last_;   ///< inclusive upper bounds, rising
+  std::vector<std::uint64_t> last_;  ///< inclusive upper bounds, rising
 };
 
 }  // namespace octavo::partitioning

@@ -82,9 +82,8 @@ Expected<ScanState> DocumentScan::run(
   }
 
   for (std::size_t seen = 0; seen < budget.rows_max; ++seen) {
-    auto* source = first_of(sources, [descending](const auto& a, const auto& b) {
-      return descending ? a.id > b.id : a.id < b.id;
-    });
+    auto* source = first_of(
+        sources, [descending](const auto& a, const auto& b) { return descending ? a.id > b.id : a.id < b.id; });
     if (source == nullptr) {
       done_ = true;
       return ScanState::done;
@@ -135,8 +134,8 @@ Expected<ScanState> FeedScan::run(ScanBudget budget,
     auto* source = first_of(sources, [descending](const auto& a, const auto& b) {
       return descending ? a.sequence > b.sequence : a.sequence < b.sequence;
     });
-    const bool past = source == nullptr || (descending ? source->row->sequence <= range_.since
-                                                       : source->row->sequence > watermark);
+    const bool past =
+        source == nullptr || (descending ? source->row->sequence <= range_.since : source->row->sequence > watermark);
     if (past) {
       if (!descending) position_ = watermark;
       return ScanState::done;

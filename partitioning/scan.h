@@ -13,7 +13,7 @@ namespace octavo::partitioning {
 /// How much one call of a scan may do before it gives up its snapshots: reads that are surely short run on the I/O
 /// thread in one slice; longer ones go on, slice by slice, on a worker.
 struct ScanBudget {
-  std::size_t rows_max = 256;   ///< rows looked at
+  std::size_t rows_max = 256;  ///< rows looked at
 
   static constexpr ScanBudget inline_slice() { return {256}; }
   static constexpr ScanBudget worker_slice() { return {8192}; }
@@ -23,18 +23,18 @@ enum class ScanState : std::uint8_t { more, done };
 
 /// What a visitor says of the row it was shown.
 enum class Visit : std::uint8_t {
-  next,         ///< go on
-  pause,        ///< row taken; end this slice (e.g. the output buffer is full)
-  stop          ///< row taken; the scan is done
+  next,   ///< go on
+  pause,  ///< row taken; end this slice (e.g. the output buffer is full)
+  stop    ///< row taken; the scan is done
 };
 
 /// Range of document ids, in the direction of the scan: `start` is met first also when descending.
 struct DocumentRange {
-  std::optional<std::string> start;         ///< absent: from the end of the id space where the scan starts
+  std::optional<std::string> start;  ///< absent: from the end of the id space where the scan starts
   std::optional<std::string> end;
   bool end_inclusive = true;
   bool descending = false;
-  std::optional<std::string> partition_key; ///< only this logical partition; start and end are whole ids
+  std::optional<std::string> partition_key;  ///< only this logical partition; start and end are whole ids
 };
 
 /// Walks documents in byte order of their ids over all physical partitions (merged), tombstones included.
@@ -43,12 +43,13 @@ class DocumentScan {
  public:
   DocumentScan(Database& database, DocumentRange range);
   /// Visits rows until the visitor or the budget ends the slice.
-  Expected<ScanState> run(ScanBudget budget, FunctionRef<Visit(const storage::DocumentView&, const storage::Snapshot&)> visit);
+  Expected<ScanState> run(ScanBudget budget,
+                          FunctionRef<Visit(const storage::DocumentView&, const storage::Snapshot&)> visit);
 
  private:
   Database& database_;
   DocumentRange range_;
-  std::optional<std::string> last_;   ///< id of the last row visited
+  std::optional<std::string> last_;  ///< id of the last row visited
   bool done_ = false;
 };
 
@@ -65,7 +66,8 @@ struct FeedRange {
 class FeedScan {
  public:
   FeedScan(Database& database, FeedRange range);
-  Expected<ScanState> run(ScanBudget budget, FunctionRef<Visit(const storage::FeedRow&, const storage::Snapshot&)> visit);
+  Expected<ScanState> run(ScanBudget budget,
+                          FunctionRef<Visit(const storage::FeedRow&, const storage::Snapshot&)> visit);
   /// All rows at or below have been visited (or need not be): the follower's `last_seq`.
   storage::Sequence position() const { return position_; }
 

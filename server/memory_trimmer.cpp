@@ -1,9 +1,8 @@
 #include "server/memory_trimmer.h"
 
-#include <malloc.h>
-
 #include <chrono>
 #include <cstddef>
+#include <malloc.h>
 
 namespace octavo::server {
 namespace {

@@ -1,10 +1,9 @@
 #include "server/serve_command.h"
 
-#include <sys/resource.h>
-#include <sys/stat.h>
-
 #include <chrono>
 #include <memory>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

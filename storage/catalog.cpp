@@ -73,8 +73,12 @@ Environment::Options environment_options(std::filesystem::path folder, config::D
 Catalog::Catalog(std::filesystem::path folder, config::Durability durability)
     : environment_(environment_options(std::move(folder), durability)) {}
 
-Expected<void> Catalog::open() { return environment_.create(); }
-void Catalog::close() { environment_.close_if_idle(); }
+Expected<void> Catalog::open() {
+  return environment_.create();
+}
+void Catalog::close() {
+  environment_.close_if_idle();
+}
 
 Expected<std::optional<DatabaseRecord>> Catalog::find(std::string_view name) {
   OCTAVO_TRY(const ReadTransaction transaction, environment_.read());
@@ -100,8 +104,8 @@ Expected<void> Catalog::add(const DatabaseRecord& record) {
   return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY(const auto taken, transaction.get(environment_.tree(databases), record.name));
     if (taken) {
-      return fail(ErrorCode::precondition_failed,
-                  "The database could not be created, the file already exists.", "file_exists");
+      return fail(ErrorCode::precondition_failed, "The database could not be created, the file already exists.",
+                  "file_exists");
     }
     return transaction.put(environment_.tree(databases), record.name, encode(record));
   });

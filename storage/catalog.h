@@ -13,7 +13,8 @@
 
 namespace octavo::storage {
 
-/// One entry of a partition map: positions [first, last] of the hash space live in `folder` below the database's folder.
+/// One entry of a partition map: positions [first, last] of the hash space live in `folder` below the database's
+/// folder.
 struct PartitionMapEntry {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -23,7 +24,7 @@ struct PartitionMapEntry {
 /// What the catalog knows of a database.
 struct DatabaseRecord {
   std::string name;
-  std::string instance_tag;      ///< 32 hexadecimal digits; also the name of its folder
+  std::string instance_tag;  ///< 32 hexadecimal digits; also the name of its folder
   std::int64_t created_s = 0;
   bool partitioned = false;
   std::uint32_t revs_limit = 1000;

@@ -18,18 +18,18 @@ struct DocumentView {
   std::string_view id;
   Revision revision;
   Sequence sequence = 0;
-  std::int64_t modified_s = 0;    ///< Unix time of the write, in seconds
+  std::int64_t modified_s = 0;  ///< Unix time of the write, in seconds
   bool deleted = false;
-  bool has_history = false;       ///< more than one revision was ever written: a revision tree is stored
-  bool has_conflicts = false;     ///< more than one leaf, live or deleted
-  std::string_view body;          ///< minified JSON object without _id, _rev, _deleted; `{}` when there are no fields
+  bool has_history = false;    ///< more than one revision was ever written: a revision tree is stored
+  bool has_conflicts = false;  ///< more than one leaf, live or deleted
+  std::string_view body;       ///< minified JSON object without _id, _rev, _deleted; `{}` when there are no fields
 };
 
 /// One row of the change feed: the newest change of one document.
 struct FeedRow {
   Sequence sequence = 0;
   std::string_view id;
-  Revision revision;       ///< winner
+  Revision revision;  ///< winner
   bool deleted = false;
   bool has_conflicts = false;
 };
@@ -41,21 +41,21 @@ struct LocalDocumentView {
   std::string_view body;
 };
 
-/// One edit. For `replicated` edits (`new_edits=false`) `history` is the revision and its ancestors, newest first, merged
-/// into the tree whatever its leaves are. Otherwise `parent` is the precondition: absent = the document must not exist
-/// (or be deleted).
+/// One edit. For `replicated` edits (`new_edits=false`) `history` is the revision and its ancestors, newest first,
+/// merged into the tree whatever its leaves are. Otherwise `parent` is the precondition: absent = the document must not
+/// exist (or be deleted).
 struct DocumentWrite {
   std::string id;
-  std::string_view partition_key;         ///< view into `id`; empty in databases without partitions and for design documents
+  std::string_view partition_key;  ///< view into `id`; empty in databases without partitions and for design documents
   bool deleted = false;
   bool replicated = false;
   std::optional<Revision> parent;
   std::vector<Revision> history;
-  std::string body;                       ///< as DocumentView::body
+  std::string body;  ///< as DocumentView::body
 };
 
 struct LocalDocumentWrite {
-  std::string id;                         ///< with the `_local/` prefix
+  std::string id;  ///< with the `_local/` prefix
   bool deleted = false;
   std::optional<std::uint64_t> parent_edit;  ///< nullopt: no precondition
   std::string body;
@@ -69,18 +69,18 @@ struct PurgeRequest {
 
 struct WrittenDocument {
   Revision revision;
-  Sequence sequence = 0;   ///< 0 when a replicated revision was known already
+  Sequence sequence = 0;  ///< 0 when a replicated revision was known already
 };
 
 struct WriteOptions {
-  bool atomic = false;     ///< all or nothing; all ids of one logical partition, each id once
+  bool atomic = false;  ///< all or nothing; all ids of one logical partition, each id once
 };
 
 /// Numbers of one physical or logical partition.
 struct DocumentStatistics {
   std::uint64_t document_count = 0;
   std::uint64_t deleted_count = 0;
-  std::uint64_t external_bytes = 0;   ///< JSON bytes of the winning revisions: ids and bodies
+  std::uint64_t external_bytes = 0;  ///< JSON bytes of the winning revisions: ids and bodies
 };
 
 }  // namespace octavo::storage

@@ -11,6 +11,17 @@ constexpr std::uint8_t kHasHistory = 2;
 constexpr std::uint8_t kHasConflicts = 4;
 constexpr std::uint8_t kTextHash = 8;
 constexpr std::size_t kDigestBytes = 16;
+constexpr char kStatisticsRow = '\0';
+constexpr char kFeedRow = '\1';
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo): only spreads partitions over prefixes, never decides where a document lives.
+std::string partition_prefix(std::string_view partition_key) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char c : partition_key) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  std::string prefix;
+  append_key_u64(prefix, hash);
+  return prefix;
+}
 
 std::unexpected<Error> damaged(std::string_view what) {
   return fail(ErrorCode::corrupted, "A stored " + std::string(what) + " is damaged.");
@@ -132,12 +143,16 @@ std::string leaf_key(std::string_view document_id, const Revision& revision) {
   return key;
 }
 
+std::string partition_statistics_key(std::string_view partition_key) {
+  std::string key = partition_prefix(partition_key);
+  key.push_back(kStatisticsRow);
+  key.append(partition_key);
+  return key;
+}
+
 std::string partition_feed_prefix(std::string_view partition_key) {
-  // FNV-1a, 64 bits (Fowler, Noll, Vo): only spreads partitions over prefixes, never decides where a document lives.
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : partition_key) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  std::string prefix;
-  append_key_u64(prefix, hash);
+  std::string prefix = partition_prefix(partition_key);
+  prefix.push_back(kFeedRow);
   return prefix;
 }
 

@@ -10,17 +10,17 @@ namespace octavo::storage {
 
 /// The trees of a physical partition's environment, in the order of their handles.
 enum class PartitionTree : std::size_t {
-  meta,            ///< "counters" → counters record; "format" → u8
-  documents,       ///< document id → document record
-  feed,            ///< sequence:u64be → feed record
-  partition_feed,  ///< fnv1a64(partition key):u64be sequence:u64be → empty
-  partitions,      ///< partition key → statistics record
-  revisions,       ///< document id → revision tree (only of documents written more than once)
-  leaves,          ///< document id NUL generation:u64be hash → body of a leaf that is not the winner
-  local,           ///< local document id → edit:u64 body
-  index            ///< rows of local indexes; the query layer owns their format
+  meta,        ///< "counters" → counters record; "format" → u8
+  documents,   ///< document id → document record
+  feed,        ///< sequence:u64be → feed record
+  partitions,  ///< of each logical partition, side by side, so that a write touches one page for both:
+               ///< hash:u64be 0 partition key → statistics record; hash:u64be 1 sequence:u64be → nothing (its feed)
+  revisions,   ///< document id → revision tree (only of documents written more than once)
+  leaves,      ///< document id NUL generation:u64be hash → body of a leaf that is not the winner
+  local,       ///< local document id → edit:u64 body
+  index        ///< rows of local indexes; the query layer owns their format
 };
-inline constexpr std::size_t kPartitionTreeCount = 9;
+inline constexpr std::size_t kPartitionTreeCount = 8;
 
 /// Stored form of a document's winning revision:
 ///   record := version:u8 flags:u8 sequence:u64 modified_s:u48 generation:varint hash body
@@ -49,8 +49,10 @@ Expected<PartitionCounters> decode_counters(std::string_view record);
 inline constexpr std::string_view kCountersKey = "counters";
 
 std::string leaf_key(std::string_view document_id, const Revision& revision);
-/// First 8 bytes of the partition feed's keys of one partition. Two partitions may share it: rows name no partition, so
-/// readers compare the id of the feed row.
+/// Key of a partition's statistics in the partitions tree.
+std::string partition_statistics_key(std::string_view partition_key);
+/// What the keys of a partition's feed begin with, the sequence follows. Two partitions may share it: the rows name no
+/// partition, so readers compare the id of the feed row.
 std::string partition_feed_prefix(std::string_view partition_key);
 bool in_logical_partition(std::string_view document_id, std::string_view partition_key);
 

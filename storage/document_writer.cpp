@@ -9,7 +9,9 @@ namespace {
 
 constexpr std::string_view kDesignPrefix = "_design/";
 
-std::unexpected<Error> conflict() { return fail(ErrorCode::conflict, "Document update conflict."); }
+std::unexpected<Error> conflict() {
+  return fail(ErrorCode::conflict, "Document update conflict.");
+}
 
 bool is_leaf(const RevisionTree& tree, const Revision& revision) {
   const RevisionTree::Node* node = tree.find(revision);
@@ -44,7 +46,8 @@ Expected<DocumentWriter::Before> DocumentWriter::load(std::string_view id) {
   return before;
 }
 
-Expected<std::optional<Revision>> DocumentWriter::resolve_parent(const DocumentWrite& write, const Before& before) const {
+Expected<std::optional<Revision>> DocumentWriter::resolve_parent(const DocumentWrite& write,
+                                                                 const Before& before) const {
   if (write.parent) {
     if (!is_leaf(before.tree, *write.parent)) return conflict();
     return write.parent;
@@ -59,7 +62,8 @@ Expected<DocumentStatistics*> DocumentWriter::statistics_of(std::string_view par
   const auto known = partitions_.find(partition_key);
   if (known != partitions_.end()) return &known->second;
   DocumentStatistics statistics;
-  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree(PartitionTree::partitions), partition_key));
+  OCTAVO_TRY(const auto record,
+             long_key::get(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key)));
   if (record) {
     OCTAVO_TRY(statistics, decode_statistics(*record));
   }
@@ -142,8 +146,7 @@ Expected<std::string_view> DocumentWriter::place_leaf_bodies(std::string_view id
     OCTAVO_TRY_VOID(long_key::put(transaction_, leaves, leaf_key(id, *new_revision), new_body));
   }
   if (before.exists && winner != before.document.revision && is_leaf(after, before.document.revision)) {
-    OCTAVO_TRY_VOID(
-        long_key::put(transaction_, leaves, leaf_key(id, before.document.revision), before.document.body));
+    OCTAVO_TRY_VOID(long_key::put(transaction_, leaves, leaf_key(id, before.document.revision), before.document.body));
   }
   return winner_body;
 }
@@ -154,8 +157,7 @@ Expected<void> DocumentWriter::move_in_feed(std::string_view partition_key, cons
     append_key_u64(key, before.document.sequence);
     OCTAVO_TRY_VOID(transaction_.erase(tree(PartitionTree::feed), key));
     if (!partition_key.empty()) {
-      OCTAVO_TRY_VOID(
-          transaction_.erase(tree(PartitionTree::partition_feed), partition_feed_prefix(partition_key) + key));
+      OCTAVO_TRY_VOID(transaction_.erase(tree(PartitionTree::partitions), partition_feed_prefix(partition_key) + key));
     }
   }
   if (row == nullptr) return {};
@@ -165,8 +167,7 @@ Expected<void> DocumentWriter::move_in_feed(std::string_view partition_key, cons
   encode_feed_row(record_, *row);
   OCTAVO_TRY_VOID(transaction_.append(tree(PartitionTree::feed), key, record_));
   if (!partition_key.empty()) {
-    OCTAVO_TRY_VOID(
-        transaction_.put(tree(PartitionTree::partition_feed), partition_feed_prefix(partition_key) + key, {}));
+    OCTAVO_TRY_VOID(transaction_.put(tree(PartitionTree::partitions), partition_feed_prefix(partition_key) + key, {}));
   }
   return {};
 }
@@ -176,8 +177,8 @@ Expected<void> DocumentWriter::count(std::string_view id, std::string_view parti
   const auto adjust = [&](DocumentStatistics& statistics) {
     if (before.exists) {
       --(before.document.deleted ? statistics.deleted_count : statistics.document_count);
-      statistics.external_bytes -= std::min<std::uint64_t>(statistics.external_bytes,
-                                                           id.size() + before.document.body.size());
+      statistics.external_bytes -=
+          std::min<std::uint64_t>(statistics.external_bytes, id.size() + before.document.body.size());
     }
     if (after != nullptr) {
       ++(after->deleted ? statistics.deleted_count : statistics.document_count);
@@ -298,12 +299,14 @@ Expected<std::vector<Revision>> DocumentWriter::purge(const PurgeRequest& reques
 Expected<void> DocumentWriter::finish() {
   for (const auto& [partition_key, statistics] : partitions_) {
     if (statistics.document_count == 0 && statistics.deleted_count == 0) {
-      OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::partitions), partition_key));
+      OCTAVO_TRY_VOID(
+          long_key::erase(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key)));
       continue;
     }
     record_.clear();
     encode_statistics(record_, statistics);
-    OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::partitions), partition_key, record_));
+    OCTAVO_TRY_VOID(
+        long_key::put(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key), record_));
   }
   record_.clear();
   encode_counters(record_, counters_);

@@ -13,14 +13,14 @@ namespace octavo::storage {
 /// Applies edits inside one write transaction: checks preconditions, keeps document, revision tree, conflicting leaves,
 /// feed, counters and local indexes in step. Lives as long as one attempt of one group.
 ///
-/// Every outer Expected is about the transaction (disk full, map full, corruption): on error abandon the group. The inner
-/// one is about the single edit: its error leaves the transaction untouched.
+/// Every outer Expected is about the transaction (disk full, map full, corruption): on error abandon the group. The
+/// inner one is about the single edit: its error leaves the transaction untouched.
 class DocumentWriter {
  public:
   struct Environment {
     const storage::Environment& trees;
     SequenceAllocator& sequences;
-    DocumentObserver* observer;                 ///< may be null
+    DocumentObserver* observer;  ///< may be null
     std::size_t partition_ordinal;
     std::uint32_t revs_limit;
     std::uint64_t logical_partition_bytes_max;
@@ -46,7 +46,7 @@ class DocumentWriter {
   /// What stood there before the edit, copied out of the map.
   struct Before {
     bool exists = false;
-    DocumentView document;   ///< `id` and `body` are not views into the map: the caller's id, and old_body_
+    DocumentView document;  ///< `id` and `body` are not views into the map: the caller's id, and old_body_
     RevisionTree tree;
   };
 
@@ -72,9 +72,9 @@ class DocumentWriter {
   PartitionCounters counters_;
   std::map<std::string, DocumentStatistics, std::less<>> partitions_;
   bool design_documents_changed_ = false;
-  std::string record_;       ///< scratch, reused
-  std::string old_body_;     ///< the winner's body before the edit: puts may move what a view points to
-  std::string promoted_body_;///< body of a leaf that becomes the winner
+  std::string record_;         ///< scratch, reused
+  std::string old_body_;       ///< the winner's body before the edit: puts may move what a view points to
+  std::string promoted_body_;  ///< body of a leaf that becomes the winner
 };
 
 }  // namespace octavo::storage

@@ -1,13 +1,12 @@
 #include "storage/environment.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fcntl.h>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,8 +17,12 @@ namespace {
 constexpr unsigned kReadersMax = 512;
 constexpr mdb_mode_t kFileMode = 0600;  // documents are private to the server's user
 
-MDB_val to_val(std::string_view bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
-std::string_view to_view(const MDB_val& value) { return {static_cast<const char*>(value.mv_data), value.mv_size}; }
+MDB_val to_val(std::string_view bytes) {
+  return {bytes.size(), const_cast<char*>(bytes.data())};
+}
+std::string_view to_view(const MDB_val& value) {
+  return {static_cast<const char*>(value.mv_data), value.mv_size};
+}
 
 Error error_of(int code, std::string_view action, const std::filesystem::path& folder) {
   ErrorCode kind = ErrorCode::io_failure;
@@ -69,8 +72,8 @@ unsigned durability_flags(config::Durability durability) {
   return 0;
 }
 
-/// How many transactions of each environment the thread holds. Who holds one already passes a closed gate: waiting there
-/// would deadlock with the one who waits for it to leave.
+/// How many transactions of each environment the thread holds. Who holds one already passes a closed gate: waiting
+/// there would deadlock with the one who waits for it to leave.
 std::uint32_t& held_by_this_thread(const Environment* environment) {
   thread_local std::vector<std::pair<const Environment*, std::uint32_t>> held;
   std::pair<const Environment*, std::uint32_t>* unused = nullptr;
@@ -93,7 +96,8 @@ std::size_t thread_ordinal() {
   return ordinal;
 }
 
-// --- transactions -----------------------------------------------------------------------------------------------------
+// --- transactions
+// -----------------------------------------------------------------------------------------------------
 
 Expected<std::optional<std::string_view>> Transaction::get(Tree tree, std::string_view key) const {
   MDB_val wanted = to_val(key);
@@ -130,7 +134,9 @@ ReadTransaction& ReadTransaction::operator=(ReadTransaction&& other) noexcept {
   return *this;
 }
 
-ReadTransaction::~ReadTransaction() { end(); }
+ReadTransaction::~ReadTransaction() {
+  end();
+}
 
 void ReadTransaction::end() {
   if (handle_ == nullptr) return;
@@ -174,9 +180,12 @@ Expected<bool> WriteTransaction::erase(Tree tree, std::string_view key) {
   return true;
 }
 
-Expected<void> WriteTransaction::clear(Tree tree) { return note(mdb_drop(handle_, tree.handle, 0), "clearing"); }
+Expected<void> WriteTransaction::clear(Tree tree) {
+  return note(mdb_drop(handle_, tree.handle, 0), "clearing");
+}
 
-// --- cursor -----------------------------------------------------------------------------------------------------------
+// --- cursor
+// -----------------------------------------------------------------------------------------------------------
 
 Cursor::Cursor(const Transaction& transaction, Tree tree) {
   // Opening fails only for want of memory or a bad handle; every step then reports the end.
@@ -213,12 +222,21 @@ std::optional<KeyValue> Cursor::seek_back(std::string_view key) {
   return found->key == key ? found : previous();
 }
 
-std::optional<KeyValue> Cursor::first() { return step(MDB_FIRST); }
-std::optional<KeyValue> Cursor::last() { return step(MDB_LAST); }
-std::optional<KeyValue> Cursor::next() { return step(MDB_NEXT); }
-std::optional<KeyValue> Cursor::previous() { return step(MDB_PREV); }
+std::optional<KeyValue> Cursor::first() {
+  return step(MDB_FIRST);
+}
+std::optional<KeyValue> Cursor::last() {
+  return step(MDB_LAST);
+}
+std::optional<KeyValue> Cursor::next() {
+  return step(MDB_NEXT);
+}
+std::optional<KeyValue> Cursor::previous() {
+  return step(MDB_PREV);
+}
 
-// --- environment ------------------------------------------------------------------------------------------------------
+// --- environment
+// ------------------------------------------------------------------------------------------------------
 
 /// Holds the environment alone: no reader is inside while it lives. Waits at most `patience`.
 class Environment::ExclusiveGate {
@@ -249,7 +267,9 @@ Environment::Environment(Options options)
       trees_(options_.trees.size()),
       slots_(std::make_unique<ReaderSlot[]>(kReaderSlots)) {}
 
-Environment::~Environment() { close_handle(); }
+Environment::~Environment() {
+  close_handle();
+}
 
 void Environment::touch() {
   // Only when stale, so that readers of one environment do not fight over the cache line.
@@ -491,7 +511,7 @@ Expected<void> Environment::write(std::size_t expected_bytes, FunctionRef<Expect
 }
 
 Environment::PageCensus Environment::page_census(const ReadTransaction& transaction) const {
-  constexpr Tree kFreePages{0};   // LMDB's list: each value is an array of page numbers that begins with its length
+  constexpr Tree kFreePages{0};  // LMDB's list: each value is an array of page numbers that begins with its length
   constexpr Tree kTreeOfTrees{1};
   PageCensus census;
   census.meta = 2;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <lmdb.h>
-
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -14,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include <lmdb.h>
+
 #include "config/settings.h"
 #include "storage/error.h"
 #include "storage/function_ref.h"
@@ -22,7 +22,8 @@ namespace octavo::storage {
 
 class Environment;
 
-/// Ordinal of the calling thread, from 0; small and stable for the life of the thread. Read transactions are pooled by it.
+/// Ordinal of the calling thread, from 0; small and stable for the life of the thread. Read transactions are pooled by
+/// it.
 std::size_t thread_ordinal();
 
 /// One named tree of an environment. A plain handle, valid as long as the environment is open.
@@ -123,7 +124,7 @@ class Environment {
  public:
   struct Options {
     std::filesystem::path folder;
-    std::vector<std::string> trees;           ///< created on first open; handles in this order by tree(i)
+    std::vector<std::string> trees;  ///< created on first open; handles in this order by tree(i)
     config::Durability durability = config::Durability::commit;
     std::uint64_t map_bytes_initial = 16ULL << 20;
   };
@@ -144,16 +145,16 @@ class Environment {
   Tree tree(std::size_t index) const { return trees_[index]; }
 
   Expected<ReadTransaction> read();
-  /// Runs `body` in a write transaction and commits it; durable on return as Options::durability says. When the map is full
-  /// the transaction is abandoned, the map grown, and `body` run again: it must have no other effects. An error from
-  /// `body` aborts. `expected_bytes` is a hint for growing beforehand.
+  /// Runs `body` in a write transaction and commits it; durable on return as Options::durability says. When the map is
+  /// full the transaction is abandoned, the map grown, and `body` run again: it must have no other effects. An error
+  /// from `body` aborts. `expected_bytes` is a hint for growing beforehand.
   Expected<void> write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body);
 
   /// Steady-clock milliseconds of the last transaction: for closing the least recently used.
   std::uint64_t last_used_ms() const { return last_used_ms_.load(std::memory_order_relaxed); }
   struct Sizes {
-    std::uint64_t file_bytes = 0;   ///< pages in use or once used
-    std::uint64_t used_bytes = 0;   ///< file less free pages
+    std::uint64_t file_bytes = 0;  ///< pages in use or once used
+    std::uint64_t used_bytes = 0;  ///< file less free pages
     std::uint64_t map_bytes = 0;
   };
   Expected<Sizes> sizes();

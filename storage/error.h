@@ -10,29 +10,30 @@ namespace octavo {
 
 /// What went wrong, in the engine's terms. Each door maps codes to its own status and words in one table.
 enum class ErrorCode : std::uint8_t {
-  bad_request,        ///< malformed input; the reason says what and how to mend it
-  unauthorized,       ///< no or wrong credentials
-  forbidden,          ///< known user, not allowed; or refused by a validation
-  not_found,          ///< never existed
-  deleted,            ///< existed, is deleted now
-  conflict,           ///< a revision precondition failed
-  precondition_failed,///< e.g. the database exists already
-  too_large,          ///< document, body or id over its limit
-  partition_full,     ///< logical partition over its size limit
-  no_usable_index,    ///< a sort that no index serves and that is too large to do in memory
-  unsupported,        ///< valid in the dialect, not available here
-  overloaded,         ///< a bounded queue is full; retry later
-  disk_full,          ///< ENOSPC or quota: writes fail, reads go on
-  io_failure,         ///< the disk failed a read, write or sync
-  corrupted,          ///< stored bytes do not make sense
+  bad_request,          ///< malformed input; the reason says what and how to mend it
+  unauthorized,         ///< no or wrong credentials
+  forbidden,            ///< known user, not allowed; or refused by a validation
+  not_found,            ///< never existed
+  deleted,              ///< existed, is deleted now
+  conflict,             ///< a revision precondition failed
+  precondition_failed,  ///< e.g. the database exists already
+  too_large,            ///< document, body or id over its limit
+  partition_full,       ///< logical partition over its size limit
+  no_usable_index,      ///< a sort that no index serves and that is too large to do in memory
+  unsupported,          ///< valid in the dialect, not available here
+  overloaded,           ///< a bounded queue is full; retry later
+  disk_full,            ///< ENOSPC or quota: writes fail, reads go on
+  io_failure,           ///< the disk failed a read, write or sync
+  corrupted,            ///< stored bytes do not make sense
   timeout,
-  internal,           ///< a bug
+  internal,  ///< a bug
 };
 
 struct Error {
   ErrorCode code = ErrorCode::internal;
-  std::string reason;    ///< for people: what was wrong and what to do
-  std::string_view word; ///< a literal: the dialect's own word for it (`illegal_docid`) where the code alone is too coarse; else empty
+  std::string reason;     ///< for people: what was wrong and what to do
+  std::string_view word;  ///< a literal: the dialect's own word for it (`illegal_docid`) where the code alone is too
+                          ///< coarse; else empty
 
   bool operator==(const Error&) const = default;
 };
@@ -49,15 +50,16 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string reason, std::stri
 /// Evaluates an Expected<void or T>: on error returns it from the enclosing (non-coroutine) function. The one macro.
 ///   OCTAVO_TRY(auto tree, load_tree(id));    // declares `tree`
 ///   OCTAVO_TRY_VOID(transaction.commit());
-#define OCTAVO_TRY(declaration, expression) OCTAVO_TRY_IMPL(OCTAVO_TRY_CONCAT(octavo_result_, __LINE__), declaration, expression)
-#define OCTAVO_TRY_IMPL(result, declaration, expression)              \
-  auto result = (expression);                                         \
-  if (!result) return std::unexpected(std::move(result).error());     \
+#define OCTAVO_TRY(declaration, expression) \
+  OCTAVO_TRY_IMPL(OCTAVO_TRY_CONCAT(octavo_result_, __LINE__), declaration, expression)
+#define OCTAVO_TRY_IMPL(result, declaration, expression)          \
+  auto result = (expression);                                     \
+  if (!result) return std::unexpected(std::move(result).error()); \
   declaration = *std::move(result)
 #define OCTAVO_TRY_CONCAT(a, b) OCTAVO_TRY_CONCAT_IMPL(a, b)
 #define OCTAVO_TRY_CONCAT_IMPL(a, b) a##b
-#define OCTAVO_TRY_VOID(expression)                                   \
-  do {                                                                \
-    if (auto octavo_status_ = (expression); !octavo_status_)          \
-      return std::unexpected(std::move(octavo_status_).error());      \
+#define OCTAVO_TRY_VOID(expression)                              \
+  do {                                                           \
+    if (auto octavo_status_ = (expression); !octavo_status_)     \
+      return std::unexpected(std::move(octavo_status_).error()); \
   } while (false)

@@ -1,11 +1,11 @@
 #include "storage/long_key_tree.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
+
+#include <openssl/evp.h>
 
 namespace octavo::storage {
 namespace {
@@ -13,7 +13,9 @@ namespace {
 constexpr std::size_t kDigestBytes = 16;
 constexpr std::size_t kLongRowKeyBytes = long_key::kPrefixBytes + kDigestBytes;
 
-bool is_long(std::string_view key) { return key.size() > long_key::kPrefixBytes; }
+bool is_long(std::string_view key) {
+  return key.size() > long_key::kPrefixBytes;
+}
 
 std::array<char, kLongRowKeyBytes> row_key(std::string_view key) {
   std::array<char, kLongRowKeyBytes> row;
@@ -25,7 +27,9 @@ std::array<char, kLongRowKeyBytes> row_key(std::string_view key) {
   return row;
 }
 
-std::string_view view(const std::array<char, kLongRowKeyBytes>& row) { return {row.data(), row.size()}; }
+std::string_view view(const std::array<char, kLongRowKeyBytes>& row) {
+  return {row.data(), row.size()};
+}
 
 /// Splits a long key's row value into the rest of the key and the value.
 std::optional<KeyValue> split_row(std::string_view stored) {
@@ -104,8 +108,9 @@ std::optional<KeyValue> LongKeyCursor::arrive_backward(std::optional<KeyValue> r
 std::optional<KeyValue> LongKeyCursor::seek(std::string_view key) {
   if (!is_long(key)) return arrive_forward(cursor_.seek(key));
   load_run(key);
-  const auto found = std::lower_bound(run_.begin(), run_.end(), key,
-                                      [](const LongEntry& entry, std::string_view wanted) { return entry.key < wanted; });
+  const auto found =
+      std::lower_bound(run_.begin(), run_.end(), key,
+                       [](const LongEntry& entry, std::string_view wanted) { return entry.key < wanted; });
   run_position_ = static_cast<std::size_t>(found - run_.begin());
   if (found != run_.end()) return at_run();
   // Past the run: the first row whose prefix is greater.
@@ -120,8 +125,9 @@ std::optional<KeyValue> LongKeyCursor::seek_back(std::string_view key) {
     return arrive_backward(cursor_.seek_back(key));
   }
   load_run(key);
-  const auto found = std::upper_bound(run_.begin(), run_.end(), key,
-                                      [](std::string_view wanted, const LongEntry& entry) { return wanted < entry.key; });
+  const auto found =
+      std::upper_bound(run_.begin(), run_.end(), key,
+                       [](std::string_view wanted, const LongEntry& entry) { return wanted < entry.key; });
   if (found != run_.begin()) {
     run_position_ = static_cast<std::size_t>(found - run_.begin()) - 1;
     return at_run();
@@ -129,7 +135,9 @@ std::optional<KeyValue> LongKeyCursor::seek_back(std::string_view key) {
   return arrive_backward(cursor_.seek_back(key.substr(0, long_key::kPrefixBytes)));
 }
 
-std::optional<KeyValue> LongKeyCursor::last() { return arrive_backward(cursor_.last()); }
+std::optional<KeyValue> LongKeyCursor::last() {
+  return arrive_backward(cursor_.last());
+}
 
 std::optional<KeyValue> LongKeyCursor::next() {
   if (run_.empty()) return arrive_forward(cursor_.next());

@@ -14,8 +14,8 @@ namespace octavo::storage {
 /// Row format:
 ///   short key (≤ 480 bytes):  key                              → value
 ///   long key:                 key[0..480) digest[16]           → key_size:u32le key[480..] value
-/// A long key's row sorts after the short keys that are its prefix, and rows with one 480-byte prefix form a run that the
-/// cursor orders by the full key. Cost of a step inside a run: O(run length), elsewhere as Cursor.
+/// A long key's row sorts after the short keys that are its prefix, and rows with one 480-byte prefix form a run that
+/// the cursor orders by the full key. Cost of a step inside a run: O(run length), elsewhere as Cursor.
 namespace long_key {
 
 inline constexpr std::size_t kPrefixBytes = 480;
@@ -53,7 +53,7 @@ class LongKeyCursor {
   KeyValue at_run() const { return {run_[run_position_].key, run_[run_position_].value}; }
 
   Cursor cursor_;
-  std::vector<LongEntry> run_;      ///< the run of long keys that the cursor stands in, sorted; empty outside of runs
+  std::vector<LongEntry> run_;  ///< the run of long keys that the cursor stands in, sorted; empty outside of runs
   std::size_t run_position_ = 0;
 };
 

@@ -14,7 +14,7 @@ struct CheckReport {
   std::uint64_t documents = 0;
   std::uint64_t feed_rows = 0;
   std::uint64_t problem_count = 0;
-  std::vector<std::string> problems;   ///< one line each, naming tree and key
+  std::vector<std::string> problems;  ///< one line each, naming tree and key
 
   void add(std::string problem);
 };

@@ -15,7 +15,7 @@ constexpr std::size_t kGroupJobsMax = 4096;
 constexpr std::size_t kJobOverheadBytes = 256;
 
 std::vector<std::string> tree_names() {
-  return {"meta", "documents", "feed", "partition_feed", "partitions", "revisions", "leaves", "local", "index"};
+  return {"meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index"};
 }
 
 std::int64_t now_s() {
@@ -25,7 +25,9 @@ std::int64_t now_s() {
 
 /// Failures that belong to one request rather than to the disk: the group is then run again one by one, so that a
 /// damaged document harms only who writes it.
-bool may_be_one_request(ErrorCode code) { return code != ErrorCode::disk_full && code != ErrorCode::not_found; }
+bool may_be_one_request(ErrorCode code) {
+  return code != ErrorCode::disk_full && code != ErrorCode::not_found;
+}
 
 std::size_t bytes_of(const DocumentWrite& write) {
   return write.id.size() + write.body.size() + write.history.size() * sizeof(Revision) + kJobOverheadBytes;
@@ -45,7 +47,9 @@ PhysicalPartition::PhysicalPartition(Options options, WriterPool& writers)
 
 PhysicalPartition::~PhysicalPartition() = default;
 
-Expected<void> PhysicalPartition::create() { return environment_->create(); }
+Expected<void> PhysicalPartition::create() {
+  return environment_->create();
+}
 
 void PhysicalPartition::attach(std::shared_ptr<SequenceAllocator> sequences, CommitListener on_commit) {
   sequences_ = std::move(sequences);
@@ -186,8 +190,8 @@ Expected<void> PhysicalPartition::commit_group(std::vector<Job>& group, bool& de
   if (retired_.load(std::memory_order_acquire)) return fail(ErrorCode::not_found, "Database does not exist.");
   if (auto* index_job = std::get_if<IndexJob>(&group.front().work)) {
     const Tree index_tree = environment_->tree(static_cast<std::size_t>(PartitionTree::index));
-    return environment_->write(
-        1 << 20, [&](WriteTransaction& transaction) { return index_job->task(transaction, index_tree); });
+    return environment_->write(1 << 20,
+                               [&](WriteTransaction& transaction) { return index_job->task(transaction, index_tree); });
   }
   std::shared_ptr<DocumentObserver> observer;
   {
@@ -196,11 +200,13 @@ Expected<void> PhysicalPartition::commit_group(std::vector<Job>& group, bool& de
   }
   std::size_t bytes = 0;
   for (const Job& job : group) bytes += job.bytes;
-  const DocumentWriter::Environment writer_environment{
-      *environment_, *sequences_,
-      observer.get(), options_.ordinal,
-      revs_limit_.load(std::memory_order_relaxed), options_.logical_partition_bytes_max,
-      now_s()};
+  const DocumentWriter::Environment writer_environment{*environment_,
+                                                       *sequences_,
+                                                       observer.get(),
+                                                       options_.ordinal,
+                                                       revs_limit_.load(std::memory_order_relaxed),
+                                                       options_.logical_partition_bytes_max,
+                                                       now_s()};
 
   sequences_->begin(options_.ordinal);
   const Expected<void> committed = environment_->write(bytes, [&](WriteTransaction& transaction) -> Expected<void> {

@@ -43,7 +43,8 @@ class DocumentObserver {
  public:
   virtual ~DocumentObserver() = default;
   /// An error aborts the transaction (all its writes fail).
-  virtual Expected<void> document_changed(WriteTransaction& transaction, Tree index_tree, const DocumentChange& change) = 0;
+  virtual Expected<void> document_changed(WriteTransaction& transaction, Tree index_tree,
+                                          const DocumentChange& change) = 0;
 };
 
 /// Read view of one physical partition. Must be used and destroyed on the thread that took it; never across a co_await.
@@ -97,12 +98,12 @@ class Snapshot {
 
    private:
     friend class Snapshot;
-    FeedCursor(const ReadTransaction& transaction, Tree feed, Tree partition_feed, std::string_view partition_key);
+    FeedCursor(const ReadTransaction& transaction, Tree feed, Tree partitions, std::string_view partition_key);
     std::optional<FeedRow> accept(std::optional<KeyValue> row, bool forward);
     const ReadTransaction* transaction_;
     Tree feed_;
     Cursor cursor_;
-    std::string prefix_;         ///< logical partition's prefix in the partition feed; empty: whole feed
+    std::string prefix_;  ///< logical partition's prefix in the partition feed; empty: whole feed
     std::string partition_key_;
   };
   FeedCursor feed() const;
@@ -137,11 +138,11 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
  public:
   struct Options {
     std::filesystem::path folder;
-    std::size_t ordinal = 0;                       ///< index in the database's partition map
+    std::size_t ordinal = 0;  ///< index in the database's partition map
     config::Durability durability = config::Durability::commit;
     std::uint64_t map_bytes_initial = 16ULL << 20;
     std::uint64_t logical_partition_bytes_max = 20ULL << 30;
-    std::size_t queue_bytes_max = 256ULL << 20;    ///< waiting writes; beyond: Error overloaded
+    std::size_t queue_bytes_max = 256ULL << 20;  ///< waiting writes; beyond: Error overloaded
   };
   /// Called after each durable group, on the writer's thread: wakes followers.
   using CommitListener = std::function<void(bool design_documents_changed)>;
@@ -160,8 +161,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
 
   using DocumentResults = std::vector<Expected<WrittenDocument>>;
   using Completion = std::move_only_function<void(DocumentResults)>;
-  /// Queues edits. `done` gets one result per write, in order. In an atomic request a failed precondition fails all: the
-  /// failed ones carry their own error, the others ErrorCode::precondition_failed.
+  /// Queues edits. `done` gets one result per write, in order. In an atomic request a failed precondition fails all:
+  /// the failed ones carry their own error, the others ErrorCode::precondition_failed.
   void write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done);
 
   using LocalCompletion = std::move_only_function<void(Expected<std::uint64_t>)>;
@@ -172,8 +173,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   void purge(std::vector<PurgeRequest> requests, PurgeCompletion done);
 
   using IndexTask = std::move_only_function<Expected<void>(WriteTransaction&, Tree index_tree)>;
-  /// Runs `task` in a transaction of its own, in the writer's order: building and dropping local indexes. May run again when
-  /// the map is full, so it must have no effects outside of the transaction.
+  /// Runs `task` in a transaction of its own, in the writer's order: building and dropping local indexes. May run again
+  /// when the map is full, so it must have no effects outside of the transaction.
   void run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done);
 
   Environment& environment() const { return *environment_; }
@@ -230,7 +231,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   std::atomic<std::uint32_t> revs_limit_{1000};
   std::atomic<bool> retired_{false};
 
-  std::mutex queue_mutex_;                       ///< guards the four below
+  std::mutex queue_mutex_;  ///< guards the four below
   std::deque<Job> queue_;
   bool scheduled_ = false;
   std::shared_ptr<DocumentObserver> observer_;

@@ -1,11 +1,11 @@
 #include "storage/revision.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <memory>
+
+#include <openssl/evp.h>
 
 namespace octavo::storage {
 namespace {

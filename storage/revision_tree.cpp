@@ -1,8 +1,8 @@
 // Stored form of a revision tree:
 //   tree := version:u8 node_count:varint node*           parents stand before their children
 //   node := flags:u8 [parent:varint] [generation:varint] hash
-//           flags: 1 leaf, 2 deleted, 4 hash is a 16-byte digest, 8 child of the node just before (parent and generation
-//           are left out: a straight history costs 17 bytes a revision), 16 root (no parent)
+//           flags: 1 leaf, 2 deleted, 4 hash is a 16-byte digest, 8 child of the node just before (parent and
+//           generation are left out: a straight history costs 17 bytes a revision), 16 root (no parent)
 //   hash := digest[16] | size:varint text
 #include "storage/revision_tree.h"
 
@@ -23,7 +23,9 @@ constexpr std::size_t kDigestBytes = 16;
 
 }  // namespace
 
-RevisionTree::RevisionTree(const Revision& revision, bool deleted) { nodes_.push_back({revision, -1, true, deleted}); }
+RevisionTree::RevisionTree(const Revision& revision, bool deleted) {
+  nodes_.push_back({revision, -1, true, deleted});
+}
 
 Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
   const auto damaged = [] { return fail(ErrorCode::corrupted, "A stored revision tree is damaged."); };

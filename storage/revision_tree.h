@@ -13,16 +13,18 @@
 namespace octavo::storage {
 
 /// The edit history of one document: a forest whose leaves are its current revisions. More than one live leaf is a
-/// conflict; every server picks the same winner (see leaf_before). Only leaves have bodies; inner revisions are history.
+/// conflict; every server picks the same winner (see leaf_before). Only leaves have bodies; inner revisions are
+/// history.
 ///
 /// A value type without I/O: decode, change, encode. Not thread-safe.
 class RevisionTree {
  public:
   struct Node {
     Revision revision;
-    std::int32_t parent = -1;  ///< index of the parent, always below the node's own; -1: a root, or its parent was pruned
+    std::int32_t parent =
+        -1;  ///< index of the parent, always below the node's own; -1: a root, or its parent was pruned
     bool leaf = true;
-    bool deleted = false;      ///< the edit was a deletion (kept for inner nodes too)
+    bool deleted = false;  ///< the edit was a deletion (kept for inner nodes too)
   };
 
   enum class Merge : std::uint8_t {
@@ -52,7 +54,8 @@ class RevisionTree {
 
   /// Adds an edit on top of the leaf `parent` (or as a new root). Precondition: `parent` is a leaf of this tree.
   void extend(const std::optional<Revision>& parent, const Revision& revision, bool deleted);
-  /// Merges a replicated path, newest first, with generations falling by one. Stemmed paths and trees meet where they overlap.
+  /// Merges a replicated path, newest first, with generations falling by one. Stemmed paths and trees meet where they
+  /// overlap.
   Merge merge(std::span<const Revision> path, bool deleted);
   /// Drops history more than `revs_limit` generations above every leaf.
   void prune(std::uint32_t revs_limit);

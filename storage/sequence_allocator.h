@@ -31,7 +31,7 @@ class SequenceAllocator {
  private:
   mutable std::mutex mutex_;
   Sequence next_;
-  std::vector<Sequence> in_flight_low_;   ///< per partition; 0 = nothing in flight
+  std::vector<Sequence> in_flight_low_;  ///< per partition; 0 = nothing in flight
   std::vector<Sequence> in_flight_high_;
   Sequence committed_high_;
   std::atomic<Sequence> watermark_;

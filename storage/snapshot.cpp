@@ -56,13 +56,21 @@ Expected<std::optional<LocalDocumentView>> Snapshot::find_local(std::string_view
 Snapshot::DocumentCursor Snapshot::documents() const {
   return DocumentCursor(LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::documents)));
 }
-std::optional<DocumentView> Snapshot::DocumentCursor::seek(std::string_view id) { return to_document(cursor_.seek(id)); }
+std::optional<DocumentView> Snapshot::DocumentCursor::seek(std::string_view id) {
+  return to_document(cursor_.seek(id));
+}
 std::optional<DocumentView> Snapshot::DocumentCursor::seek_back(std::string_view id) {
   return to_document(cursor_.seek_back(id));
 }
-std::optional<DocumentView> Snapshot::DocumentCursor::last() { return to_document(cursor_.last()); }
-std::optional<DocumentView> Snapshot::DocumentCursor::next() { return to_document(cursor_.next()); }
-std::optional<DocumentView> Snapshot::DocumentCursor::previous() { return to_document(cursor_.previous()); }
+std::optional<DocumentView> Snapshot::DocumentCursor::last() {
+  return to_document(cursor_.last());
+}
+std::optional<DocumentView> Snapshot::DocumentCursor::next() {
+  return to_document(cursor_.next());
+}
+std::optional<DocumentView> Snapshot::DocumentCursor::previous() {
+  return to_document(cursor_.previous());
+}
 
 Snapshot::LocalDocumentCursor Snapshot::local_documents() const {
   return LocalDocumentCursor(LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::local)));
@@ -70,13 +78,15 @@ Snapshot::LocalDocumentCursor Snapshot::local_documents() const {
 std::optional<LocalDocumentView> Snapshot::LocalDocumentCursor::seek(std::string_view id) {
   return to_local(cursor_.seek(id));
 }
-std::optional<LocalDocumentView> Snapshot::LocalDocumentCursor::next() { return to_local(cursor_.next()); }
+std::optional<LocalDocumentView> Snapshot::LocalDocumentCursor::next() {
+  return to_local(cursor_.next());
+}
 
-Snapshot::FeedCursor::FeedCursor(const ReadTransaction& transaction, Tree feed, Tree partition_feed,
+Snapshot::FeedCursor::FeedCursor(const ReadTransaction& transaction, Tree feed, Tree partitions,
                                  std::string_view partition_key)
     : transaction_(&transaction),
       feed_(feed),
-      cursor_(transaction, partition_key.empty() ? feed : partition_feed),
+      cursor_(transaction, partition_key.empty() ? feed : partitions),
       prefix_(partition_key.empty() ? std::string() : partition_feed_prefix(partition_key)),
       partition_key_(partition_key) {}
 
@@ -109,13 +119,19 @@ std::optional<FeedRow> Snapshot::FeedCursor::seek_back(Sequence at_most) {
   append_key_u64(key, at_most);
   return accept(cursor_.seek_back(key), false);
 }
-std::optional<FeedRow> Snapshot::FeedCursor::next() { return accept(cursor_.next(), true); }
-std::optional<FeedRow> Snapshot::FeedCursor::previous() { return accept(cursor_.previous(), false); }
+std::optional<FeedRow> Snapshot::FeedCursor::next() {
+  return accept(cursor_.next(), true);
+}
+std::optional<FeedRow> Snapshot::FeedCursor::previous() {
+  return accept(cursor_.previous(), false);
+}
 
-Snapshot::FeedCursor Snapshot::feed() const { return feed_of({}); }
+Snapshot::FeedCursor Snapshot::feed() const {
+  return feed_of({});
+}
 Snapshot::FeedCursor Snapshot::feed_of(std::string_view partition_key) const {
   return FeedCursor(transaction_, tree_of(*partition_, PartitionTree::feed),
-                    tree_of(*partition_, PartitionTree::partition_feed), partition_key);
+                    tree_of(*partition_, PartitionTree::partitions), partition_key);
 }
 
 Expected<PartitionCounters> Snapshot::counters() const {
@@ -130,8 +146,8 @@ Expected<DocumentStatistics> Snapshot::statistics() const {
 }
 
 Expected<DocumentStatistics> Snapshot::statistics_of(std::string_view partition_key) const {
-  OCTAVO_TRY(const auto record,
-             long_key::get(transaction_, tree_of(*partition_, PartitionTree::partitions), partition_key));
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::partitions),
+                                              partition_statistics_key(partition_key)));
   if (!record) return DocumentStatistics{};
   return decode_statistics(*record);
 }

@@ -49,15 +49,12 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
                     ? std::numeric_limits<std::uint64_t>::max()
                     : request.skip + request.limit;
   if (limit_left_ == 0 || prepared_->plan.branches.empty()) finished_ = scanned_ = true;
-  if (const auto& bookmark = prepared_->bookmark; bookmark && !finished_) {
-    if (prepared_->plan.sort_in_memory) {
-      // Where the rows are compared, in keep_for_sort.
-    } else {
-      branch_ = std::min<std::size_t>(bookmark->branch, prepared_->plan.branches.size() - 1);
-      position_ = bookmark->key;
-      // What follows a key, walking up, begins at the key with the lowest byte after it.
-      if (branch().index && !prepared_->plan.descending) *position_ += '\0';
-    }
+  // A sort in memory skips what the bookmark names row by row, in keep_for_sort.
+  if (const auto& bookmark = prepared_->bookmark; bookmark && !finished_ && !prepared_->plan.sort_in_memory) {
+    branch_ = std::min<std::size_t>(bookmark->branch, prepared_->plan.branches.size() - 1);
+    position_ = bookmark->key;
+    // What follows a key, walking up, begins at the key with the lowest byte after it.
+    if (branch().index && !prepared_->plan.descending) *position_ += '\0';
   }
 }
 

@@ -43,7 +43,8 @@ class EngineFixture {
   }
   void stop() { engine_.reset(); }
 
-  std::shared_ptr<partitioning::Database> create(std::string_view name, partitioning::CreateDatabaseOptions options = {}) {
+  std::shared_ptr<partitioning::Database> create(std::string_view name,
+                                                 partitioning::CreateDatabaseOptions options = {}) {
     auto created = engine_->create_database(name, options);
     if (!created) throw std::runtime_error(created.error().reason);
     return *created;

@@ -27,7 +27,8 @@ class PartitionFixture {
     partition_->attach(sequences_, [this](bool) { ++commits_; });
   }
 
-  std::vector<Expected<storage::WrittenDocument>> write(std::vector<storage::DocumentWrite> writes, bool atomic = false) {
+  std::vector<Expected<storage::WrittenDocument>> write(std::vector<storage::DocumentWrite> writes,
+                                                        bool atomic = false) {
     for (auto& write : writes) {
       const std::size_t colon = write.id.find(':');
       if (colon != std::string::npos) write.partition_key = std::string_view(write.id).substr(0, colon);

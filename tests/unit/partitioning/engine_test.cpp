@@ -43,7 +43,8 @@ std::vector<std::string> feed(Database& database, FeedRange range = {}, std::siz
 TEST_CASE("databases and documents are there after a restart") {
   EngineFixture fixture;
   auto shop = fixture.create("shop", {true, 4});
-  for (int i = 0; i < 40; ++i) EngineFixture::put(*shop, "p" + std::to_string(i) + ":k", "{\"i\":" + std::to_string(i) + "}");
+  for (int i = 0; i < 40; ++i)
+    EngineFixture::put(*shop, "p" + std::to_string(i) + ":k", "{\"i\":" + std::to_string(i) + "}");
   const std::string tag = shop->instance_tag();
   const auto watermark = shop->watermark();
   shop.reset();
@@ -84,7 +85,8 @@ TEST_CASE("documents spread over physical partitions and are walked in one order
 TEST_CASE("a logical partition is walked alone, in both directions") {
   EngineFixture fixture;
   auto database = fixture.create("d", {true, 3});
-  for (const std::string id : {"a:1", "a:2", "a:3", "a!:1", "a;:1", "ab:1", "b:1"}) EngineFixture::put(*database, id, "{}");
+  for (const std::string id : {"a:1", "a:2", "a:3", "a!:1", "a;:1", "ab:1", "b:1"})
+    EngineFixture::put(*database, id, "{}");
   DocumentRange range;
   range.partition_key = "a";
   CHECK(ids(*database, range) == std::vector<std::string>{"a:1", "a:2", "a:3"});
@@ -122,7 +124,8 @@ TEST_CASE("a follower that reads up to the watermark misses nothing while many w
   storage::Sequence last = 0;
   FeedScan scan(*database, {});
   while (seen.size() < kWriters * kEach) {
-    REQUIRE(run_task(database->wait_for_change(scan.position(), std::chrono::steady_clock::now() + std::chrono::seconds(20))));
+    REQUIRE(run_task(
+        database->wait_for_change(scan.position(), std::chrono::steady_clock::now() + std::chrono::seconds(20))));
     while (*scan.run({64}, [&](const storage::FeedRow& row, const storage::Snapshot&) {
       CHECK(row.sequence > last);
       last = row.sequence;
@@ -185,7 +188,8 @@ TEST_CASE("a data folder is used by one process, and one of a newer format by no
 }
 
 TEST_CASE("database names follow CouchDB's rules") {
-  for (const std::string name : {"a", "abc_$()+-/9", "_users", "_replicator", "_global_changes"}) CHECK(Engine::check_database_name(name));
+  for (const std::string name : {"a", "abc_$()+-/9", "_users", "_replicator", "_global_changes"})
+    CHECK(Engine::check_database_name(name));
   for (const std::string name : {"", "A", "1a", "_x", "a b", "a..b", "ä", "../x"}) {
     CHECK(Engine::check_database_name(name).error().word == "illegal_database_name");
   }

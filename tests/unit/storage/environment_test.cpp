@@ -24,7 +24,8 @@ Environment::Options options_in(const TemporaryFolder& folder, std::uint64_t map
 }
 
 Expected<void> put(Environment& environment, std::string_view key, std::string_view value) {
-  return environment.write(0, [&](WriteTransaction& transaction) { return transaction.put(environment.tree(0), key, value); });
+  return environment.write(
+      0, [&](WriteTransaction& transaction) { return transaction.put(environment.tree(0), key, value); });
 }
 
 std::string get(Environment& environment, std::string_view key) {

@@ -11,7 +11,9 @@ using octavo::tests::PartitionFixture;
 
 namespace {
 
-Revision rev(std::uint64_t generation, std::string_view hash) { return {generation, *RevisionHash::from_text(hash)}; }
+Revision rev(std::uint64_t generation, std::string_view hash) {
+  return {generation, *RevisionHash::from_text(hash)};
+}
 
 /// Some of everything: updates, deletions, conflicts, long ids.
 void fill(PartitionFixture& fixture) {
@@ -50,7 +52,7 @@ TEST_CASE("a missing row of each tree is found and named") {
       {PartitionTree::documents, "x:a", "feed"},
       {PartitionTree::revisions, "x:a", "revisions 'x:a'"},
       {PartitionTree::leaves, leaf_key("x:c", rev(2, "aaa")), "leaves 'x:c'"},
-      {PartitionTree::partitions, "y", "partitions 'y'"},
+      {PartitionTree::partitions, partition_statistics_key("y"), "partitions 'y'"},
       {PartitionTree::meta, "counters", "counters"},
   }));
   PartitionFixture fixture;

@@ -14,7 +14,9 @@ using octavo::tests::PartitionFixture;
 
 namespace {
 
-Revision rev(std::uint64_t generation, std::string_view hash) { return {generation, *RevisionHash::from_text(hash)}; }
+Revision rev(std::uint64_t generation, std::string_view hash) {
+  return {generation, *RevisionHash::from_text(hash)};
+}
 
 std::vector<std::string> feed_ids(PartitionFixture& fixture, std::string_view partition_key = {}) {
   std::vector<std::string> ids;
@@ -80,8 +82,8 @@ TEST_CASE("a deleted document can be written again without a revision") {
 TEST_CASE("one document's failure does not fail its neighbours in a request") {
   PartitionFixture fixture;
   fixture.put("b", "{}");
-  const auto results = fixture.write({PartitionFixture::make("a", "{}"), PartitionFixture::make("b", "{}"),
-                                      PartitionFixture::make("c", "{}")});
+  const auto results = fixture.write(
+      {PartitionFixture::make("a", "{}"), PartitionFixture::make("b", "{}"), PartitionFixture::make("c", "{}")});
   CHECK(results[0]);
   CHECK(results[1].error().code == ErrorCode::conflict);
   CHECK(results[2]);

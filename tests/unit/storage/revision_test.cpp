@@ -6,7 +6,8 @@ using namespace octavo;
 using namespace octavo::storage;
 
 TEST_CASE("a revision is printed as it was parsed") {
-  for (const std::string text : {"1-967a00dff5e02add41819138abb3284d", "12-abc", "3-ABCDEF", "2-967A00DFF5E02ADD41819138ABB3284D"}) {
+  for (const std::string text :
+       {"1-967a00dff5e02add41819138abb3284d", "12-abc", "3-ABCDEF", "2-967A00DFF5E02ADD41819138ABB3284D"}) {
     const auto revision = Revision::parse(text);
     REQUIRE(revision);
     CHECK(revision->to_string() == text);
@@ -14,8 +15,8 @@ TEST_CASE("a revision is printed as it was parsed") {
 }
 
 TEST_CASE("malformed revisions are refused in CouchDB's words") {
-  for (const std::string text : {"", "1", "1-", "-abc", "x-abc", "0-abc", "1-a\"b", "1-a\nb", "99999999999999999999999-a",
-                                 "1-0123456789012345678901234567890123"}) {
+  for (const std::string text : {"", "1", "1-", "-abc", "x-abc", "0-abc", "1-a\"b", "1-a\nb",
+                                 "99999999999999999999999-a", "1-0123456789012345678901234567890123"}) {
     const auto revision = Revision::parse(text);
     REQUIRE_FALSE(revision);
     CHECK(revision.error().code == ErrorCode::bad_request);

@@ -11,7 +11,9 @@ using namespace octavo::storage;
 
 namespace {
 
-Revision rev(std::uint64_t generation, std::string_view hash) { return {generation, *RevisionHash::from_text(hash)}; }
+Revision rev(std::uint64_t generation, std::string_view hash) {
+  return {generation, *RevisionHash::from_text(hash)};
+}
 
 /// A ten-line model: the set of edits, each with its parent's name.
 struct Model {
