@@ -130,7 +130,7 @@ TEST_CASE("a bad value is reported with its flag") {
         "octavo: --port: expected a whole number from 0 to 65535, found \"http\"\n");
 }
 
-TEST_CASE("--print-config prints the settings in effect with secrets masked") {
+TEST_CASE("the flag --print-config prints the settings in effect with secrets masked") {
   const auto text =
       printed({"serve", "--port", "7", "--print-config"}, {{"COUCHDB_USER", "ann"}, {"COUCHDB_PASSWORD", "hunter2"}});
   CHECK_THAT(text, Contains("port = 7\n") && Contains("\"ann\" = \"********\"") && !Contains("hunter2"));
