@@ -8,14 +8,14 @@ namespace octavo::storage {
 namespace {
 
 enum CatalogTree : std::size_t { databases, garbage_folders, facts_tree };
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kRowVersion = 1;
 constexpr std::size_t kExpectedBytes = 1 << 16;
 constexpr std::size_t kEntriesMax = 1 << 16;
 
 std::string encode(const DatabaseRecord& record) {
   std::string out;
   ByteWriter writer(out);
-  writer.u8(kVersion);
+  writer.u8(kRowVersion);
   writer.sized_bytes(record.instance_tag);
   writer.u48(static_cast<std::uint64_t>(record.created_s));
   writer.u8(record.partitioned ? 1 : 0);
@@ -33,7 +33,7 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
   ByteReader reader(bytes);
   DatabaseRecord record;
   record.name = name;
-  const bool known_version = reader.u8() == kVersion;
+  const bool known_version = reader.u8() == kRowVersion;
   record.instance_tag = reader.sized_bytes();
   record.created_s = static_cast<std::int64_t>(reader.u48());
   record.partitioned = reader.u8() & 1;
@@ -59,19 +59,21 @@ std::string fact_key(std::string_view area, std::string_view name) {
   return key;
 }
 
-Environment::Options environment_options(std::filesystem::path folder, config::Durability durability) {
+Environment::Options environment_options(std::filesystem::path folder, config::Durability durability,
+                                         FaultInjector* faults) {
   Environment::Options options;
   options.folder = std::move(folder);
   options.trees = {"databases", "garbage", "facts"};
   options.durability = durability;
   options.map_bytes_initial = 1 << 20;
+  options.faults = faults;
   return options;
 }
 
 }  // namespace
 
-Catalog::Catalog(std::filesystem::path folder, config::Durability durability)
-    : environment_(environment_options(std::move(folder), durability)) {}
+Catalog::Catalog(std::filesystem::path folder, config::Durability durability, FaultInjector* faults)
+    : environment_(environment_options(std::move(folder), durability, faults)) {}
 
 Expected<void> Catalog::open() {
   return environment_.create();

@@ -13,6 +13,11 @@
 
 namespace octavo::storage {
 
+inline constexpr std::string_view kDesignPrefix = "_design/";
+inline bool is_design_id(std::string_view id) {
+  return id.starts_with(kDesignPrefix);
+}
+
 /// The winning revision of a document as stored; views live as long as the snapshot it was read from.
 struct DocumentView {
   std::string_view id;
@@ -57,7 +62,7 @@ struct DocumentWrite {
 struct LocalDocumentWrite {
   std::string id;  ///< with the `_local/` prefix
   bool deleted = false;
-  std::optional<std::uint64_t> parent_edit;  ///< nullopt: no precondition
+  std::uint64_t base_edit = 0;  ///< N of the `_rev` it came with (0: none): the new one is N + 1. No precondition
   std::string body;
 };
 

@@ -10,7 +10,6 @@ constexpr std::uint8_t kDeleted = 1;
 constexpr std::uint8_t kHasHistory = 2;
 constexpr std::uint8_t kHasConflicts = 4;
 constexpr std::uint8_t kTextHash = 8;
-constexpr std::size_t kDigestBytes = 16;
 constexpr char kStatisticsRow = '\0';
 constexpr char kFeedRow = '\1';
 
@@ -38,7 +37,7 @@ void write_revision(ByteWriter& writer, const Revision& revision) {
 
 bool read_revision(ByteReader& reader, bool text_hash, Revision& revision) {
   revision.generation = reader.varint();
-  const std::string_view hash = text_hash ? reader.sized_bytes() : reader.bytes(kDigestBytes);
+  const std::string_view hash = text_hash ? reader.sized_bytes() : reader.bytes(RevisionHash::kDigestBytes);
   if (!reader.ok() || hash.size() > RevisionHash::kTextBytesMax) return false;
   revision.hash = RevisionHash::from_bytes(hash, !text_hash);
   return true;

@@ -7,7 +7,6 @@
 namespace octavo::storage {
 namespace {
 
-constexpr std::string_view kDesignPrefix = "_design/";
 
 std::unexpected<Error> conflict() {
   return fail(ErrorCode::conflict, "Document update conflict.");
@@ -102,8 +101,13 @@ Expected<Expected<WrittenDocument>> DocumentWriter::apply(const DocumentWrite& w
   if (write.replicated) {
     if (write.history.empty()) return Result(fail(ErrorCode::bad_request, "Invalid rev format"));
     revision = write.history.front();
-    if (after.merge(write.history, write.deleted) == RevisionTree::Merge::known) {
-      return Result(WrittenDocument{revision, 0});
+    const auto merged = after.merge(write.history, write.deleted);
+    if (merged == RevisionTree::Merge::known) return Result(WrittenDocument{revision, 0});
+    if (merged == RevisionTree::Merge::completed) {
+      after.prune(environment_.revs_limit);
+      if (after.history(revision) == before.tree.history(revision)) return Result(WrittenDocument{revision, 0});
+      OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, std::nullopt, {}));
+      return Result(WrittenDocument{revision, sequence});
     }
   } else {
     auto parent = resolve_parent(write, before);
@@ -210,7 +214,7 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
                                          std::string_view new_body) {
   const Sequence sequence = environment_.sequences.next(environment_.partition_ordinal);
   counters_.last_sequence = std::max(counters_.last_sequence, sequence);
-  if (id.starts_with(kDesignPrefix)) design_documents_changed_ = true;
+  if (is_design_id(id)) design_documents_changed_ = true;
 
   DocumentChange change;
   change.id = id;
@@ -266,13 +270,11 @@ Expected<Expected<std::uint64_t>> DocumentWriter::apply_local(const LocalDocumen
   using Result = Expected<std::uint64_t>;
   const Tree local = tree(PartitionTree::local);
   OCTAVO_TRY(const auto record, long_key::get(transaction_, local, write.id));
-  const std::uint64_t edit = record ? ByteReader(*record).u64() : 0;
-  if (write.parent_edit && *write.parent_edit != edit) return Result(conflict());
   if (write.deleted) {
-    if (!record) return Result(fail(ErrorCode::not_found, "missing"));
-    OCTAVO_TRY_VOID(long_key::erase(transaction_, local, write.id));
+    if (record) OCTAVO_TRY_VOID(long_key::erase(transaction_, local, write.id));
     return Result(std::uint64_t{0});
   }
+  const std::uint64_t edit = write.base_edit;
   record_.clear();
   ByteWriter writer(record_);
   writer.u64(edit + 1);

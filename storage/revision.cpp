@@ -11,7 +11,6 @@ namespace octavo::storage {
 namespace {
 
 constexpr char kHexDigits[] = "0123456789abcdef";
-constexpr std::size_t kDigestBytes = 16;
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -29,7 +28,7 @@ struct DigestContext {
 RevisionHash RevisionHash::from_digest(const std::array<unsigned char, 16>& digest) {
   RevisionHash hash;
   std::memcpy(hash.bytes_.data(), digest.data(), digest.size());
-  hash.size_ = kDigestBytes;
+  hash.size_ = RevisionHash::kDigestBytes;
   hash.digest_ = true;
   return hash;
 }
@@ -37,16 +36,16 @@ RevisionHash RevisionHash::from_digest(const std::array<unsigned char, 16>& dige
 std::optional<RevisionHash> RevisionHash::from_text(std::string_view text) {
   if (text.empty() || text.size() > kTextBytesMax) return std::nullopt;
   RevisionHash hash;
-  if (text.size() == 2 * kDigestBytes) {
+  if (text.size() == 2 * RevisionHash::kDigestBytes) {
     bool all_hex = true;
-    for (std::size_t i = 0; i < kDigestBytes && all_hex; ++i) {
+    for (std::size_t i = 0; i < RevisionHash::kDigestBytes && all_hex; ++i) {
       const int high = hex_value(text[2 * i]);
       const int low = hex_value(text[2 * i + 1]);
       all_hex = high >= 0 && low >= 0;
       if (all_hex) hash.bytes_[i] = static_cast<char>(high * 16 + low);
     }
     if (all_hex) {
-      hash.size_ = kDigestBytes;
+      hash.size_ = RevisionHash::kDigestBytes;
       hash.digest_ = true;
       return hash;
     }
@@ -69,8 +68,8 @@ void RevisionHash::append_text(std::string& out) const {
     out.append(bytes());
     return;
   }
-  char text[2 * kDigestBytes];
-  for (std::size_t i = 0; i < kDigestBytes; ++i) {
+  char text[2 * RevisionHash::kDigestBytes];
+  for (std::size_t i = 0; i < RevisionHash::kDigestBytes; ++i) {
     const auto byte = static_cast<unsigned char>(bytes_[i]);
     text[2 * i] = kHexDigits[byte >> 4];
     text[2 * i + 1] = kHexDigits[byte & 15];

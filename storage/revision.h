@@ -16,9 +16,10 @@ namespace octavo::storage {
 class RevisionHash {
  public:
   static constexpr std::size_t kTextBytesMax = 32;
+  static constexpr std::size_t kDigestBytes = 16;
 
   RevisionHash() = default;
-  static RevisionHash from_digest(const std::array<unsigned char, 16>& digest);
+  static RevisionHash from_digest(const std::array<unsigned char, kDigestBytes>& digest);
   /// nullopt: empty or longer than kTextBytesMax.
   static std::optional<RevisionHash> from_text(std::string_view text);
   /// From bytes() and is_digest() of another hash.

@@ -13,13 +13,12 @@
 namespace octavo::storage {
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kTreeVersion = 1;
 constexpr std::uint8_t kLeaf = 1;
 constexpr std::uint8_t kDeleted = 2;
 constexpr std::uint8_t kDigest = 4;
 constexpr std::uint8_t kChildOfPrevious = 8;
 constexpr std::uint8_t kRoot = 16;
-constexpr std::size_t kDigestBytes = 16;
 
 }  // namespace
 
@@ -30,7 +29,7 @@ RevisionTree::RevisionTree(const Revision& revision, bool deleted) {
 Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
   const auto damaged = [] { return fail(ErrorCode::corrupted, "A stored revision tree is damaged."); };
   ByteReader in(bytes);
-  if (in.u8() != kVersion) return damaged();
+  if (in.u8() != kTreeVersion) return damaged();
   const std::uint64_t count = in.varint();
   if (!in.ok() || count > bytes.size()) return damaged();
   RevisionTree tree;
@@ -53,7 +52,7 @@ Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
       node.revision.generation = in.varint();
     }
     const bool digest = flags & kDigest;
-    const std::string_view hash = digest ? in.bytes(kDigestBytes) : in.sized_bytes();
+    const std::string_view hash = digest ? in.bytes(RevisionHash::kDigestBytes) : in.sized_bytes();
     if (!in.ok() || hash.empty() || hash.size() > RevisionHash::kTextBytesMax) return damaged();
     node.revision.hash = RevisionHash::from_bytes(hash, digest);
     tree.nodes_.push_back(node);
@@ -63,7 +62,7 @@ Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
 
 void RevisionTree::encode(std::string& out) const {
   ByteWriter writer(out);
-  writer.u8(kVersion);
+  writer.u8(kTreeVersion);
   writer.varint(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
@@ -144,13 +143,66 @@ void RevisionTree::extend(const std::optional<Revision>& parent, const Revision&
   nodes_.push_back({revision, parent_index, true, deleted});
 }
 
+std::int32_t RevisionTree::index_of(const Revision& revision) const {
+  const Node* node = find(revision);
+  return node == nullptr ? -1 : static_cast<std::int32_t>(node - nodes_.data());
+}
+
+// `path` begins with a revision of the tree. Where its branch was stemmed, the path may know what came before: the two
+// become one branch, as in CouchDB. Without that an ancestor that comes alone later would look like a conflict.
+bool RevisionTree::add_ancestry(std::span<const Revision> path) {
+  bool changed = false;
+  std::int32_t index = index_of(path.front());
+  for (const Revision& older : path.subspan(1)) {
+    std::int32_t parent = nodes_[static_cast<std::size_t>(index)].parent;
+    if (parent >= 0) {
+      if (nodes_[static_cast<std::size_t>(parent)].revision != older) break;
+    } else {
+      parent = index_of(older);
+      if (parent < 0) {
+        parent = static_cast<std::int32_t>(nodes_.size());
+        nodes_.push_back({older, -1, false, false});
+      }
+      nodes_[static_cast<std::size_t>(parent)].leaf = false;
+      nodes_[static_cast<std::size_t>(index)].parent = parent;
+      changed = true;
+    }
+    index = parent;
+  }
+  if (changed) sort_parents_first();
+  return changed;
+}
+
+void RevisionTree::sort_parents_first() {
+  std::vector<std::int32_t> moved(nodes_.size(), -1);
+  std::vector<Node> sorted;
+  sorted.reserve(nodes_.size());
+  std::vector<std::int32_t> ancestry;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    for (auto at = static_cast<std::int32_t>(i); at >= 0 && moved[static_cast<std::size_t>(at)] < 0;
+         at = nodes_[static_cast<std::size_t>(at)].parent) {
+      ancestry.push_back(at);
+    }
+    for (; !ancestry.empty(); ancestry.pop_back()) {
+      const auto at = static_cast<std::size_t>(ancestry.back());
+      Node node = nodes_[at];
+      if (node.parent >= 0) node.parent = moved[static_cast<std::size_t>(node.parent)];
+      moved[at] = static_cast<std::int32_t>(sorted.size());
+      sorted.push_back(node);
+    }
+  }
+  nodes_ = std::move(sorted);
+}
+
 RevisionTree::Merge RevisionTree::merge(std::span<const Revision> path, bool deleted) {
-  if (path.empty() || find(path.front()) != nullptr) return Merge::known;
+  if (path.empty()) return Merge::known;
+  if (find(path.front()) != nullptr) return add_ancestry(path) ? Merge::completed : Merge::known;
   // The newest ancestor that is known: everything above it is new.
   std::size_t overlap = 1;
   const Node* joint = nullptr;
   while (overlap < path.size() && (joint = find(path[overlap])) == nullptr) ++overlap;
-  const bool extends_leaf = joint != nullptr && joint->leaf;
+  const bool known_ancestor = joint != nullptr;
+  const bool extends_leaf = known_ancestor && joint->leaf;
   const bool first = nodes_.empty();
   std::int32_t parent_index = joint == nullptr ? -1 : static_cast<std::int32_t>(joint - nodes_.data());
   if (extends_leaf) nodes_[static_cast<std::size_t>(parent_index)].leaf = false;
@@ -159,7 +211,10 @@ RevisionTree::Merge RevisionTree::merge(std::span<const Revision> path, bool del
     nodes_.push_back({path[i], parent_index, is_leaf, is_leaf && deleted});
     parent_index = static_cast<std::int32_t>(nodes_.size()) - 1;
   }
-  if (joint != nullptr) return extends_leaf ? Merge::extended : Merge::branched;
+  if (known_ancestor) {
+    add_ancestry(path.subspan(overlap));
+    return extends_leaf ? Merge::extended : Merge::branched;
+  }
   // A pruned root does not name its parent, so a path that ends just below it cannot be seen to belong there: the two
   // stay separate branches, as they do in CouchDB.
   return first ? Merge::extended : Merge::branched;

@@ -8,9 +8,6 @@
 #include "query/json/split.h"
 #include "query/json/writer.h"
 
-// GCC 12 mistakes the frames of coroutines it inlines for memory of another allocator.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace octavo::api::couch {
 
 namespace {
@@ -110,6 +107,7 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
     storage::LocalDocumentWrite write;
     write.id = results[i].id;
     write.deleted = request.documents[i].deleted;
+    write.base_edit = request.documents[i].local_edit.value_or(0);
     write.body = std::move(request.documents[i].body);
     auto edit = co_await call.database->write_local(std::move(write));
     if (edit) {

@@ -9,17 +9,13 @@ namespace octavo::api::couch {
 
 namespace {
 
-std::unexpected<Error> bad(std::string reason) {
-  return fail(ErrorCode::bad_request, std::move(reason));
-}
-
 Expected<std::unordered_set<std::string>> parse_ids(const boost::json::value* list, std::size_t count_max) {
   constexpr std::string_view kReason = "`doc_ids` filter parameter is not a list of doc ids.";
-  if (!list || !list->is_array()) return bad(std::string(kReason));
+  if (!list || !list->is_array()) return fail(ErrorCode::bad_request, std::string(kReason));
   if (list->get_array().size() > count_max) return fail(ErrorCode::too_large, "Too many `doc_ids`.");
   std::unordered_set<std::string> ids;
   for (const auto& id : list->get_array()) {
-    if (!id.is_string()) return bad(std::string(kReason));
+    if (!id.is_string()) return fail(ErrorCode::bad_request, std::string(kReason));
     ids.emplace(id.get_string());
   }
   return ids;
@@ -41,10 +37,10 @@ Expected<std::unordered_set<std::string>> ids_of(const Call& call) {
 }
 
 Expected<query::Selector> selector_of(const Call& call) {
-  if (call.request.method != Method::post) return bad("Selector must be specified in POST payload");
+  if (call.request.method != Method::post) return fail(ErrorCode::bad_request, "Selector must be specified in POST payload");
   OCTAVO_TRY(const auto body, filter_body(call.request));
   const auto* selector = body.if_contains("selector");
-  if (!selector || !selector->is_object()) return bad("Selector error: expected a JSON object");
+  if (!selector || !selector->is_object()) return fail(ErrorCode::bad_request, "Selector error: expected a JSON object");
   if (const auto* fields = body.if_contains("fields"); fields && !fields->is_null()) {
     return fail(ErrorCode::unsupported, "`fields` is not supported in the _selector filter.");
   }
@@ -59,7 +55,7 @@ Expected<void> check_function(const Call& call, std::string_view name, std::stri
   const auto slash = name.find('/');
   if (slash == std::string_view::npos || slash == 0 || slash + 1 == name.size() ||
       name.find('/', slash + 1) != std::string_view::npos) {
-    return bad(std::string(malformed));
+    return fail(ErrorCode::bad_request, std::string(malformed));
   }
   const auto ddoc = std::string(kDesignPrefix) + std::string(name.substr(0, slash));
   const auto function = name.substr(slash + 1);
@@ -95,10 +91,10 @@ Expected<ChangesFilter> ChangesFilter::create(const Call& call, const ChangesQue
     filter.design_only_ = true;
   } else if (name == "_view") {
     const auto view = call.request.parameter("view").value_or("");
-    if (view.empty()) return bad("`view` filter parameter is not provided.");
+    if (view.empty()) return fail(ErrorCode::bad_request, "`view` filter parameter is not provided.");
     OCTAVO_TRY_VOID(check_function(call, view, "views", "`view` must be of the form `designname/viewname`"));
   } else if (name.starts_with('_')) {
-    return bad("unknown builtin filter name");
+    return fail(ErrorCode::bad_request, "unknown builtin filter name");
   } else {
     OCTAVO_TRY_VOID(check_function(call, name, "filters", "`filter` must be of the form `designname/filtername`"));
   }

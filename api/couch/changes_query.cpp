@@ -12,10 +12,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kPatienceMax{60'000};  // Apache CouchDB's chttpd/changes_timeout
 
-std::unexpected<Error> bad(std::string reason) {
-  return fail(ErrorCode::bad_request, std::move(reason));
-}
-
 }  // namespace
 
 Expected<FeedMode> parse_feed_mode(std::string_view value) {
@@ -23,7 +19,7 @@ Expected<FeedMode> parse_feed_mode(std::string_view value) {
   if (value == "longpoll") return FeedMode::longpoll;
   if (value == "continuous" || value == "live") return FeedMode::continuous;
   if (value == "eventsource") return FeedMode::eventsource;
-  return bad("Supported `feed` types: normal, continuous, live, longpoll, eventsource");
+  return fail(ErrorCode::bad_request, "Supported `feed` types: normal, continuous, live, longpoll, eventsource");
 }
 
 Expected<FeedPatience> parse_feed_patience(const Request& request) {
@@ -38,8 +34,8 @@ Expected<FeedPatience> parse_feed_patience(const Request& request) {
       return patience;
     }
     const auto number = parse_integer(*heartbeat);
-    if (!number) return bad("Invalid heartbeat value. Expecting a positive integer value (in milliseconds).");
-    if (*number <= 0) return bad("The heartbeat value should be a positive integer (in milliseconds).");
+    if (!number) return fail(ErrorCode::bad_request, "Invalid heartbeat value. Expecting a positive integer value (in milliseconds).");
+    if (*number <= 0) return fail(ErrorCode::bad_request, "The heartbeat value should be a positive integer (in milliseconds).");
     patience.heartbeat = std::min(kPatienceMax, milliseconds(std::min<std::int64_t>(*number, kPatienceMax.count())));
   }
   return patience;
@@ -55,11 +51,11 @@ Expected<ChangesQuery> parse_changes_query(const Request& request) {
     } else if (name == "limit") {
       OCTAVO_TRY(query.limit, ParameterValue(value).as_count());
     } else if (name == "style") {
-      if (value != "main_only" && value != "all_docs") return bad("Supported `style`s: main_only, all_docs");
+      if (value != "main_only" && value != "all_docs") return fail(ErrorCode::bad_request, "Supported `style`s: main_only, all_docs");
       query.all_leaves = value == "all_docs";
     } else if (name == "seq_interval") {
       const auto interval = parse_integer(value);
-      if (!interval || *interval <= 0) return bad("invalid_seq_interval");
+      if (!interval || *interval <= 0) return fail(ErrorCode::bad_request, "invalid_seq_interval");
       query.seq_interval = static_cast<std::uint64_t>(*interval);
     } else if (name == "filter") {
       query.filter = value;

@@ -6,9 +6,6 @@
 #include "api/couch/users_database.h"
 #include "query/json/writer.h"
 
-// GCC 12 mistakes the frames of coroutines it inlines for memory of another allocator.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace octavo::api::couch {
 
 namespace {
@@ -57,7 +54,8 @@ Task<Expected<Reply>> write_local(Call& call, std::string id, ParsedDocument doc
   write.id = id;
   write.deleted = document.deleted;
   write.body = std::move(document.body);
-  // As CouchDB, no precondition: the last writer wins, whatever `_rev` says.
+  // As CouchDB, no precondition: the last writer wins, and its `_rev` is counted on from.
+  write.base_edit = document.local_edit.value_or(0);
   auto edit = co_await call.database->write_local(std::move(write));
   if (!edit) co_return std::unexpected(std::move(edit).error());
   Reply reply;

@@ -31,11 +31,9 @@ Expected<ParsedDocument> parse_document(std::string_view json, std::size_t body_
 /// CouchDB's rules for ids of this database, its words for each.
 Expected<void> check_id(std::string_view id, const partitioning::Database& database);
 
-inline constexpr std::string_view kDesignPrefix = "_design/";
+using storage::is_design_id;
+using storage::kDesignPrefix;
 inline constexpr std::string_view kLocalPrefix = "_local/";
-inline bool is_design_id(std::string_view id) {
-  return id.starts_with(kDesignPrefix);
-}
 inline bool is_local_id(std::string_view id) {
   return id.starts_with(kLocalPrefix);
 }

@@ -9,6 +9,7 @@
 
 #include "api/couch/call.h"
 #include "api/couch/errors.h"
+#include "api/couch/json_reply.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/users_database.h"
 #include "partitioning/engine.h"
@@ -23,19 +24,11 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kDesignPrefix = "_design/";
 // An edit of a design document that meets another one is made again.
 constexpr int kAttemptsMax = 8;
 
-Reply json_reply(const json::value& value) {
-  Reply reply;
-  reply.body = json::serialize(value);
-  reply.body += '\n';
-  return reply;
-}
-
 std::string with_design_prefix(std::string_view id) {
-  return id.starts_with(kDesignPrefix) ? std::string(id) : std::string(kDesignPrefix).append(id);
+  return is_design_id(id) ? std::string(id) : std::string(kDesignPrefix).append(id);
 }
 
 /// A design document as it stands; no body when there is none.

@@ -1,6 +1,7 @@
 #include <boost/json.hpp>
 
 #include "api/couch/errors.h"
+#include "api/couch/json_reply.h"
 #include "api/couch/server.h"
 #include "config/setting_table.h"
 
@@ -53,12 +54,6 @@ json::object sections(const config::Settings& settings) {
     }
   }
   return all;
-}
-
-Reply json_reply(const json::value& value) {
-  Reply reply;
-  reply.body = json::serialize(value);
-  return reply;
 }
 
 Task<Expected<Reply>> get_config(Call& call) {

@@ -10,6 +10,7 @@
 #include <unicode/ucol.h>
 #include <unicode/uversion.h>
 
+#include "api/couch/json_reply.h"
 #include "api/couch/server.h"
 #include "api/http/metrics.h"
 #include "config/version.h"
@@ -19,12 +20,6 @@ namespace octavo::api::couch {
 namespace {
 
 namespace json = boost::json;
-
-Reply json_reply(const json::value& value) {
-  Reply reply;
-  reply.body = json::serialize(value);
-  return reply;
-}
 
 /// The numbers are for admins and for monitoring users, who have the role `_metrics`.
 Expected<void> check_metrics_access(const Call& call) {

@@ -29,10 +29,6 @@ bool is_admin(const Call& call) {
   return is_database_admin(call.user, *call.database, call.services.authenticator.has_admins());
 }
 
-bool is_design_id(std::string_view id) {
-  return id.starts_with("_design/");
-}
-
 /// The name in a user document's id; empty for other ids.
 std::string_view name_in_id(std::string_view id) {
   return id.starts_with(kUserIdPrefix) ? id.substr(kUserIdPrefix.size()) : std::string_view();
@@ -199,7 +195,11 @@ bool is_users_database(const partitioning::Database& database) {
 
 Expected<void> ensure_system_databases(partitioning::Engine& engine) {
   for (const std::string_view name : {kUsersDatabase, replicator_database}) {
-    if (engine.find_database(name)) continue;
+    if (const auto known = engine.open_database(name)) {
+      continue;
+    } else if (known.error().code != ErrorCode::not_found) {
+      return std::unexpected(known.error());
+    }
     auto created = engine.create_database(name, {});
     if (!created && created.error().code != ErrorCode::precondition_failed) {
       return std::unexpected(std::move(created).error());

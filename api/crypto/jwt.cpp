@@ -32,7 +32,7 @@ struct FreeKey {
 };
 using PublicKey = std::unique_ptr<EVP_PKEY, FreeKey>;
 
-struct FreeContext {
+struct FreeVerification {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
 struct FreeBio {
@@ -120,7 +120,7 @@ std::optional<std::string> der_signature(std::string_view raw) {
 }
 
 bool verify_signature(EVP_PKEY* key, std::string_view message, std::string_view signature) {
-  const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
+  const std::unique_ptr<EVP_MD_CTX, FreeVerification> context(EVP_MD_CTX_new());
   const bool ok =
       context && EVP_DigestVerifyInit_ex(context.get(), nullptr, "SHA256", nullptr, nullptr, key, nullptr) == 1 &&
       EVP_DigestVerify(context.get(), reinterpret_cast<const unsigned char*>(signature.data()), signature.size(),

@@ -18,7 +18,6 @@ namespace {
 using partitioning::ScanState;
 using partitioning::Visit;
 
-constexpr std::string_view kDesignPrefix = "_design/";
 // A slice ends when this much waits to be sent.
 constexpr std::size_t kOutputBytesMax = 64 * 1024;
 constexpr double kScanWarningRatio = 10;  // CouchDB's index_scan_warning_threshold
@@ -167,7 +166,7 @@ Expected<ScanState> FindExecution::run_primary(std::size_t& rows_left) {
       const bool behind = position_ && (down ? *range.start >= *position_ : *range.start <= *position_);
       const bool inside = partition_key_.empty() || (range.start->starts_with(partition_key_) &&
                                                      range.start->substr(partition_key_.size()).starts_with(':'));
-      if (behind || !inside || range.start->starts_with(kDesignPrefix)) continue;
+      if (behind || !inside || storage::is_design_id(*range.start)) continue;
       OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(*range.start));
       OCTAVO_TRY(const auto document, snapshot.find(*range.start));
       if (!document || document->deleted) continue;
@@ -206,7 +205,7 @@ Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_
   const auto state =
       scan_->run({rows_left}, [&](const storage::DocumentView& document, const storage::Snapshot& snapshot) {
         ++rows;
-        if (document.deleted || document.id.starts_with(kDesignPrefix)) return Visit::next;
+        if (document.deleted || storage::is_design_id(document.id)) return Visit::next;
         if (first && !first_inclusive && document.id == *first) return Visit::next;
         if (position_ && document.id == *position_) return Visit::next;
         ++statistics_.keys_examined;

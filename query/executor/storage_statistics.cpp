@@ -6,7 +6,6 @@
 namespace octavo::query {
 
 namespace {
-constexpr std::string_view kDesignPrefix = "_design/";
 // Counted ranges and ids at most, whatever the cap: a long $in is as costly to count as to run.
 constexpr std::size_t kRangesCountedMax = 32;
 }  // namespace
@@ -61,7 +60,7 @@ Expected<RowCount> StorageStatistics::count_ids(std::span<const IdRange> ranges,
     if (!partition_key_.empty()) bounds.partition_key = partition_key_;
     partitioning::DocumentScan scan(database_, std::move(bounds));
     OCTAVO_TRY(const auto state, scan.run({cap}, [&](const storage::DocumentView& document, const storage::Snapshot&) {
-      if (!document.deleted && !document.id.starts_with(kDesignPrefix)) ++count.rows;
+      if (!document.deleted && !storage::is_design_id(document.id)) ++count.rows;
       return partitioning::Visit::next;
     }));
     if (state == partitioning::ScanState::more || count.rows >= cap) {

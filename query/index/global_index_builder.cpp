@@ -9,7 +9,6 @@ namespace octavo::query {
 
 namespace {
 
-constexpr std::string_view kDesignPrefix = "_design/";
 constexpr std::size_t kScanRowsMax = 8192;
 // For all indexes of a build together; beyond it, entries are sorted on disk.
 constexpr std::size_t kSortBytesMax = 64ULL << 20;
@@ -90,7 +89,7 @@ Expected<void> GlobalIndexBuilder::scan_slice() {
   std::string key, value;
   const auto state = scan_->run({kScanRowsMax}, [&](const storage::DocumentView& document, const storage::Snapshot&) {
     ++documents_done_;
-    if (document.deleted || document.id.starts_with(kDesignPrefix)) return partitioning::Visit::next;
+    if (document.deleted || storage::is_design_id(document.id)) return partitioning::Visit::next;
     const auto root = parser_.parse(document.body);
     if (!root) return partitioning::Visit::next;  // damaged: cannot be found by its values
     const IndexedDocument indexed{*root, document.body, document.id, document.revision};

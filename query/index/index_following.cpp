@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -6,6 +7,7 @@
 #include "partitioning/scan.h"
 #include "query/index/index_entry.h"
 #include "query/index/index_manager.h"
+#include "storage/memory_retry.h"
 
 /// The part of the index manager that keeps global indexes in step with the feed, builds new ones, and lets queries
 /// wait for them.
@@ -13,7 +15,6 @@ namespace octavo::query {
 
 namespace {
 
-constexpr std::string_view kDesignPrefix = "_design/";
 
 constexpr std::size_t kFollowRowsMax = 4096;
 constexpr std::size_t kFollowBytesMax = 8ULL << 20;
@@ -24,6 +25,19 @@ constexpr std::chrono::milliseconds kFollowDelay{20};
 constexpr std::chrono::seconds kBuildRetryDelay{10};
 // A backlog this long is worth a line in _active_tasks.
 constexpr storage::Sequence kVisibleBacklog = 20'000;
+
+/// The result of a step of a background job, whose state must be put in order whatever ends it.
+template <class Step>
+auto without_exceptions(Step step) -> decltype(step()) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  } catch (const std::exception& error) {
+    spdlog::error("updating indexes: unexpected exception: {}", error.what());
+    return std::unexpected(Error{ErrorCode::internal, {}, {}});
+  }
+}
 
 }  // namespace
 
@@ -42,7 +56,7 @@ void IndexManager::follow() {
   follow_again_.store(true);
   if (following_.exchange(true)) return;  // the one who follows will look again
   while (follow_again_.exchange(false)) {
-    const auto more = follow_batch();
+    const auto more = without_exceptions([this] { return follow_batch(); });
     if (!more) {
       fail_waiters(more.error());
       follow_task_ = {};
@@ -65,7 +79,7 @@ void IndexManager::follow() {
 void IndexManager::fail_waiters(const Error& error) {
   {
     const std::lock_guard lock(mutex_);
-    failure_ = error;
+    until_memory_suffices([&] { failure_ = error; });
     ++failures_;
   }
   if (!database_.deleted()) {
@@ -117,7 +131,7 @@ Expected<bool> IndexManager::follow_batch() {
   partitioning::FeedScan scan(database_, {from, false, std::nullopt});
   const auto state = scan.run({kFollowRowsMax}, [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) {
     if (row.sequence > watermark) return partitioning::Visit::stop;
-    if (row.id.starts_with(kDesignPrefix)) return partitioning::Visit::next;
+    if (storage::is_design_id(row.id)) return partitioning::Visit::next;
     std::optional<IndexedDocument> document;
     if (!row.deleted) {
       const auto found = snapshot.find(row.id);
@@ -165,19 +179,7 @@ Expected<bool> IndexManager::catch_up_with_purges(GlobalIndex& index, std::uint6
 }
 
 void IndexManager::build() {
-  if (!builder_) {
-    std::vector<std::shared_ptr<GlobalIndex>> unbuilt;
-    {
-      const std::lock_guard lock(mutex_);
-      std::ranges::copy_if(globals_, std::back_inserter(unbuilt), [](const auto& index) { return !index->ready(); });
-      if (unbuilt.empty()) {
-        building_ = false;
-        return;
-      }
-    }
-    builder_ = std::make_unique<GlobalIndexBuilder>(database_, std::move(unbuilt), tasks_);
-  }
-  const auto state = builder_->run();
+  const auto state = without_exceptions([this] { return build_slice(); });
   if (state && *state == GlobalIndexBuilder::State::more) {
     jobs_.post([this] { build(); });
     return;
@@ -196,6 +198,19 @@ void IndexManager::build() {
   publish();
   progress_.notify_all();
   wake(true);
+}
+
+Expected<GlobalIndexBuilder::State> IndexManager::build_slice() {
+  if (!builder_) {
+    std::vector<std::shared_ptr<GlobalIndex>> unbuilt;
+    {
+      const std::lock_guard lock(mutex_);
+      std::ranges::copy_if(globals_, std::back_inserter(unbuilt), [](const auto& index) { return !index->ready(); });
+    }
+    if (unbuilt.empty()) return GlobalIndexBuilder::State::done;
+    builder_ = std::make_unique<GlobalIndexBuilder>(database_, std::move(unbuilt), tasks_);
+  }
+  return builder_->run();
 }
 
 // --- waiting ---

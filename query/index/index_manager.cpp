@@ -7,16 +7,18 @@
 #include <spdlog/spdlog.h>
 
 #include "partitioning/scan.h"
+#include "storage/memory_retry.h"
 
 namespace octavo::query {
 
 namespace {
 
 constexpr std::string_view kFolderPrefix = "index-";
-constexpr std::string_view kDesignPrefix = "_design/";
 constexpr std::string_view kDesignEnd = "_design0";
 
 constexpr std::chrono::milliseconds kRetiredDelay{100};
+// An index whose files cannot be made (the disk is full, most likely) is tried again after this.
+constexpr std::chrono::milliseconds kOpenRetryDelay{2000};
 
 }  // namespace
 
@@ -87,7 +89,7 @@ void IndexManager::shut_down() {
   jobs_.stop();
   builder_.reset();
   follow_task_ = {};
-  remove_retired();
+  until_memory_suffices([this] { remove_retired(); });
   progress_.notify_all();
 }
 
@@ -97,13 +99,13 @@ Expected<std::shared_ptr<const IndexCatalog>> IndexManager::catalog() {
   if (changes_loaded_.load(std::memory_order_acquire) != changes_.load(std::memory_order_acquire)) {
     OCTAVO_TRY_VOID(load());
   }
-  return catalog_.load(std::memory_order_acquire);
+  return catalog_.load();
 }
 
 Expected<std::vector<IndexDefinitionPtr>> IndexManager::read_definitions() {
   std::vector<IndexDefinitionPtr> definitions;
   partitioning::DocumentRange range;
-  range.start = std::string(kDesignPrefix);
+  range.start = std::string(storage::kDesignPrefix);
   range.end = std::string(kDesignEnd);
   range.end_inclusive = false;
   partitioning::DocumentScan scan(database_, std::move(range));
@@ -126,6 +128,7 @@ Expected<void> IndexManager::load() {
   const std::lock_guard loading(load_mutex_);
   const std::uint64_t changes = changes_.load(std::memory_order_acquire);
   if (changes_loaded_.load(std::memory_order_acquire) == changes) return {};
+  std::optional<Error> failure;
   const auto attempt = [&]() -> Expected<void> {
     OCTAVO_TRY(auto definitions, read_definitions());
     std::vector<IndexDefinitionPtr> local;
@@ -133,7 +136,7 @@ Expected<void> IndexManager::load() {
     for (const auto& definition : definitions) {
       if (definition->partitioned && seen.insert(definition->identity).second) local.push_back(definition);
     }
-    OCTAVO_TRY_VOID(open_globals(definitions));
+    OCTAVO_TRY(failure, open_globals(definitions));
     {
       const std::lock_guard lock(mutex_);
       published_definitions_ = definitions;
@@ -153,12 +156,19 @@ Expected<void> IndexManager::load() {
   auto result = attempt();
   // Only now: whoever asks meanwhile must wait for this load, not get the catalog before it.
   if (result) changes_loaded_.store(changes, std::memory_order_release);
+  if (failure) {
+    // Queries go on without that index.
+    spdlog::warn("database {}: an index cannot be opened, will try again: {}", database_.name(), failure->reason);
+    jobs_.post_after(kOpenRetryDelay, [this] { design_documents_changed(); });
+  }
   wake(true);
   progress_.notify_all();
   return result;
 }
 
-Expected<void> IndexManager::open_globals(const std::vector<IndexDefinitionPtr>& definitions) {
+// Opens what is wanted and retires the rest. An index that cannot be opened is left out, and its error returned.
+Expected<std::optional<Error>> IndexManager::open_globals(const std::vector<IndexDefinitionPtr>& definitions) {
+  std::optional<Error> failure;
   std::vector<std::shared_ptr<GlobalIndex>> old;
   {
     const std::lock_guard lock(mutex_);
@@ -182,13 +192,11 @@ Expected<void> IndexManager::open_globals(const std::vector<IndexDefinitionPtr>&
     GlobalIndex::Options options;
     options.folder = database_.folder() / (std::string(kFolderPrefix) + definition->identity);
     options.durability = database_.engine().settings().durability;
+    options.faults = database_.engine().faults();
     auto index = std::make_shared<GlobalIndex>(definition, std::move(options));
     if (auto opened = index->open(opened_at_); !opened) {
-      const std::lock_guard lock(mutex_);
-      std::erase_if(old,
-                    [&](const auto& known) { return in(globals_, known->definition().identity) != globals_.end(); });
-      retired_ = std::move(old);
-      return opened;
+      failure = std::move(opened).error();
+      continue;
     }
     wanted.push_back(std::move(index));
   }
@@ -197,7 +205,7 @@ Expected<void> IndexManager::open_globals(const std::vector<IndexDefinitionPtr>&
                        [&](const auto& index) { return in(wanted, index->definition().identity) == wanted.end(); });
   globals_ = std::move(wanted);
   has_globals_.store(!globals_.empty(), std::memory_order_release);
-  return {};
+  return failure;
 }
 
 // At the first load only, when no other index is open.
@@ -218,6 +226,7 @@ void IndexManager::remove_stray_folders(const std::vector<IndexDefinitionPtr>& d
 void IndexManager::remove_retired() {
   std::vector<std::shared_ptr<GlobalIndex>> unused;
   const std::lock_guard lock(mutex_);
+  unused.reserve(retired_.size());
   std::erase_if(retired_, [&](auto& index) {
     // Nobody else can get hold of it any more: it is in no list but this.
     if (index.use_count() > 1) return false;
@@ -261,7 +270,7 @@ void IndexManager::publish() {
   std::ranges::sort(next->indexes, {}, [](const IndexView& view) {
     return std::pair<std::string_view, std::string_view>(view.definition->design_document, view.definition->name);
   });
-  catalog_.store(std::move(next), std::memory_order_release);
+  catalog_.store(std::move(next));
   cache_.clear();
 }
 

@@ -18,6 +18,7 @@
 #include "query/index/global_index_builder.h"
 #include "query/index/index_definition.h"
 #include "query/index/local_indexes.h"
+#include "query/index/published.h"
 #include "query/index/query_cache.h"
 
 namespace octavo::query {
@@ -68,7 +69,7 @@ class IndexManager : public partitioning::DatabaseExtension {
   void shut_down() override;
 
   /// The indexes now. Reads the design documents when they changed since the last call (some microseconds each),
-  /// otherwise takes no lock. A design document whose write was acknowledged is in it.
+  /// otherwise takes no lock that threads share. A design document whose write was acknowledged is in it.
   Expected<std::shared_ptr<const IndexCatalog>> catalog();
 
   /// True when a query that begins now need not wait for `index`. Some reads of one row.
@@ -88,7 +89,7 @@ class IndexManager : public partitioning::DatabaseExtension {
  private:
   Expected<void> load();
   Expected<std::vector<IndexDefinitionPtr>> read_definitions();
-  Expected<void> open_globals(const std::vector<IndexDefinitionPtr>& definitions);
+  Expected<std::optional<Error>> open_globals(const std::vector<IndexDefinitionPtr>& definitions);
   void remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions);
   void remove_retired();
   void publish();
@@ -96,6 +97,7 @@ class IndexManager : public partitioning::DatabaseExtension {
   void wake(bool now);
   void follow();
   Expected<bool> follow_batch();
+  Expected<GlobalIndexBuilder::State> build_slice();
   Expected<bool> catch_up_with_purges(GlobalIndex& index, std::uint64_t purge_count);
   void build();
   void fail_waiters(const Error& error);
@@ -108,7 +110,7 @@ class IndexManager : public partitioning::DatabaseExtension {
   /// Changes of design documents, and how many of them the catalog knows: while they differ it must be read again.
   std::atomic<std::uint64_t> changes_{1};
   std::atomic<std::uint64_t> changes_loaded_{0};
-  std::mutex load_mutex_;          ///< one load at a time; guards loaded_
+  std::mutex load_mutex_;  ///< one load at a time; guards loaded_
   bool loaded_ = false;
 
   mutable std::mutex mutex_;  ///< guards all below up to the atomics
@@ -117,11 +119,11 @@ class IndexManager : public partitioning::DatabaseExtension {
   std::vector<IndexDefinitionPtr> published_definitions_;
   bool building_ = false;
   std::chrono::steady_clock::time_point build_not_before_{};  ///< after a failed build: not again at once
-  std::optional<Error> failure_;  ///< of the last attempt to follow
+  std::optional<Error> failure_;                              ///< of the last attempt to follow
   std::uint64_t failures_ = 0;
   bool shut_down_ = false;
 
-  std::atomic<std::shared_ptr<const IndexCatalog>> catalog_;
+  Published<IndexCatalog> catalog_;
   std::atomic<bool> has_globals_{false};
   std::atomic<bool> wake_planned_{false};
   std::atomic<bool> following_{false};

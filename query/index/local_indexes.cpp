@@ -11,6 +11,7 @@
 #include "query/index/index_entry.h"
 #include "storage/byte_codec.h"
 #include "storage/document_record.h"
+#include "storage/memory_retry.h"
 
 namespace octavo::query {
 
@@ -20,7 +21,6 @@ using storage::ByteReader;
 using storage::ByteWriter;
 
 constexpr std::size_t kIdentityBytes = 32;
-constexpr std::string_view kDesignPrefix = "_design/";
 
 // A chunk holds the writer: documents wait behind it. Short while requests are waiting, longer while none are.
 constexpr std::size_t kChunkDocumentsMax = 20'000;
@@ -160,7 +160,7 @@ Expected<void> LocalIndexes::refresh_cache(const storage::Transaction& transacti
 
 Expected<void> LocalIndexes::document_changed(storage::WriteTransaction& transaction, storage::Tree index_tree,
                                               const storage::DocumentChange& change) {
-  if (change.partition_key.empty() || change.id.starts_with(kDesignPrefix)) return {};
+  if (change.partition_key.empty() || storage::is_design_id(change.id)) return {};
   OCTAVO_TRY_VOID(refresh_cache(transaction, index_tree));
   if (cache_.empty()) return {};
 
@@ -241,11 +241,21 @@ void LocalIndexes::shut_down() {
 }
 
 void LocalIndexes::step() {
-  auto chunk = std::make_shared<Chunk>();
-  {
-    const std::lock_guard lock(mutex_);
-    chunk->reconciled = std::exchange(wanted_, std::nullopt);
+  std::shared_ptr<Chunk> chunk;
+  try {
+    chunk = std::make_shared<Chunk>();
+    {
+      const std::lock_guard lock(mutex_);
+      chunk->reconciled = std::exchange(wanted_, std::nullopt);
+    }
+    enqueue(chunk);
+  } catch (const std::bad_alloc& error) {
+    if (chunk) put_back(*chunk);
+    stall(error.what());
   }
+}
+
+void LocalIndexes::enqueue(const std::shared_ptr<Chunk>& chunk) {
   const auto partition = partition_.lock();
   if (!partition) return;
   auto self = shared_from_this();
@@ -264,6 +274,12 @@ void LocalIndexes::step() {
       [self, chunk](const Expected<void>& result) { self->finished(chunk, result); });
 }
 
+// What was to be reconciled still is, unless something newer is.
+void LocalIndexes::put_back(Chunk& chunk) {
+  const std::lock_guard lock(mutex_);
+  if (chunk.reconciled && !wanted_) wanted_ = std::move(chunk.reconciled);
+}
+
 void LocalIndexes::finished(const std::shared_ptr<Chunk>& chunk, const Expected<void>& result) {
   std::unique_lock calling(callback_mutex_);
   std::function<void()> changed;
@@ -272,7 +288,7 @@ void LocalIndexes::finished(const std::shared_ptr<Chunk>& chunk, const Expected<
     const std::lock_guard lock(mutex_);
     if (result && !shut_down_) {
       if (chunk->indexes) published_ = chunk->indexes;
-      if (chunk->indexes) report(*chunk, *chunk->indexes);
+      if (chunk->indexes) try_to_report(*chunk, *chunk->indexes);
       if (chunk->set_changed || chunk->reconciled) changed = changed_;
       again = chunk->more || wanted_.has_value();
     } else if (!result && !shut_down_) {
@@ -282,9 +298,27 @@ void LocalIndexes::finished(const std::shared_ptr<Chunk>& chunk, const Expected<
     }
     running_ = again;
   }
-  if (changed) changed();
+  // Whoever waits for an index is told by this alone.
+  if (changed) until_memory_suffices([&] { changed(); });
   calling.unlock();
   if (again) step();
+}
+
+// What was done stays done; what comes next waits for resume().
+void LocalIndexes::stall(const char* reason) {
+  spdlog::warn("database {}: building local indexes waits: {}", database_, reason);
+  const std::lock_guard lock(mutex_);
+  running_ = false;
+  stalled_.store(true);
+}
+
+// A line in _active_tasks, which may be missing where memory is short.
+void LocalIndexes::try_to_report(const Chunk& chunk, const Indexes& indexes) {
+  try {
+    report(chunk, indexes);
+  } catch (const std::bad_alloc&) {
+    progress_.clear();
+  }
 }
 
 // Under the mutex.
@@ -398,7 +432,7 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
     if (chunk.documents % 64 == 63 && std::chrono::steady_clock::now() > deadline) break;
     ++chunk.documents;
     last = document->id;
-    if (document->deleted || document->id.starts_with(kDesignPrefix)) continue;
+    if (document->deleted || storage::is_design_id(document->id)) continue;
     const auto root = parser.parse(document->body);
     if (!root) continue;
     const std::string_view key = partitioning::partition_key_of(document->id, true);

@@ -304,21 +304,21 @@ class Normalizer {
   }
 
   void drop_duplicates_by_sorting(std::size_t first) {
-    struct Entry {
+    struct HashedName {
       std::uint64_t hash;
       std::size_t index;
-      auto operator<=>(const Entry&) const = default;
+      auto operator<=>(const HashedName&) const = default;
     };
-    std::vector<Entry> entries;
+    std::vector<HashedName> entries;
     entries.reserve(members_.size() - first);
     for (std::size_t i = first; i < members_.size(); ++i) {
       if (!members_[i].dropped) entries.push_back({members_[i].hash, i});
     }
     std::ranges::sort(entries);
     for (auto run = entries.begin(); run != entries.end();) {
-      const auto run_end = std::find_if(run, entries.end(), [&](const Entry& e) { return e.hash != run->hash; });
+      const auto run_end = std::find_if(run, entries.end(), [&](const HashedName& e) { return e.hash != run->hash; });
       if (run_end - run > 1) {
-        std::sort(run, run_end, [&](const Entry& a, const Entry& b) {
+        std::sort(run, run_end, [&](const HashedName& a, const HashedName& b) {
           const int names = compare_names(members_[a.index], members_[b.index]);
           return names != 0 ? names < 0 : a.index < b.index;
         });

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "query/collation/collation.h"
+#include "query/selector/internal/text.h"
 #include "query/selector/selector.h"
 
 namespace octavo::query {
@@ -16,10 +17,6 @@ constexpr std::size_t gaps_max = 64;
 
 /// Nodes looked at before `implies` gives up and says no.
 constexpr std::size_t implication_work_max = 200'000;
-
-std::string_view view(const json::string& text) {
-  return {text.data(), text.size()};
-}
 
 const Interval everything{};
 

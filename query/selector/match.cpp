@@ -7,6 +7,7 @@
 #include "query/json/parsed_document.h"
 #include "query/json/writer.h"
 #include "query/selector/internal/regex.h"
+#include "query/selector/internal/text.h"
 #include "query/selector/selector.h"
 
 namespace octavo::query {
@@ -15,10 +16,6 @@ namespace {
 
 namespace json = boost::json;
 using simdjson::dom::element;
-
-std::string_view view(const json::string& text) {
-  return {text.data(), text.size()};
-}
 
 /// What a condition looks at: a value of the document, or one that is not in its body (`_id`, `_rev`, `_deleted`, the
 /// names of an object's members).

@@ -13,7 +13,7 @@ using octavo::tests::TemporaryFolder;
 
 namespace {
 
-Environment::Options options_in(const TemporaryFolder& folder) {
+Environment::Options long_key_options(const TemporaryFolder& folder) {
   Environment::Options options;
   options.folder = folder.path() / "environment";
   options.trees = {"tree"};
@@ -35,7 +35,7 @@ std::string random_key(std::mt19937& random) {
 
 TEST_CASE("keys of any length sort, are found, stepped over and erased as in a std::map") {
   TemporaryFolder folder;
-  Environment environment(options_in(folder));
+  Environment environment(long_key_options(folder));
   REQUIRE(environment.create());
   const Tree tree = environment.tree(0);
   std::mt19937 random(7);

@@ -4,16 +4,14 @@
 
 #include "storage/document_record.h"
 #include "support/partition_fixture.h"
+#include "support/revisions.h"
 
 using namespace octavo;
 using namespace octavo::storage;
 using octavo::tests::PartitionFixture;
+using octavo::tests::rev;
 
 namespace {
-
-Revision rev(std::uint64_t generation, std::string_view hash) {
-  return {generation, *RevisionHash::from_text(hash)};
-}
 
 /// Some of everything: updates, deletions, conflicts, long ids.
 void fill(PartitionFixture& fixture) {

@@ -7,16 +7,14 @@
 #include <catch2/catch.hpp>
 
 #include "support/partition_fixture.h"
+#include "support/revisions.h"
 
 using namespace octavo;
 using namespace octavo::storage;
 using octavo::tests::PartitionFixture;
+using octavo::tests::rev;
 
 namespace {
-
-Revision rev(std::uint64_t generation, std::string_view hash) {
-  return {generation, *RevisionHash::from_text(hash)};
-}
 
 std::vector<std::string> feed_ids(PartitionFixture& fixture, std::string_view partition_key = {}) {
   std::vector<std::string> ids;

@@ -6,14 +6,13 @@
 
 #include <catch2/catch.hpp>
 
+#include "support/revisions.h"
+
 using namespace octavo;
 using namespace octavo::storage;
+using octavo::tests::rev;
 
 namespace {
-
-Revision rev(std::uint64_t generation, std::string_view hash) {
-  return {generation, *RevisionHash::from_text(hash)};
-}
 
 /// A ten-line model: the set of edits, each with its parent's name.
 struct Model {

@@ -23,7 +23,7 @@ void fill(CouchDoor& door, std::string_view database, const std::vector<std::str
   REQUIRE(door.post("/" + std::string(database) + "/_bulk_docs", "{\"docs\":[" + docs + "]}").status == 201);
 }
 
-void make(CouchDoor& door) {
+void make_listed(CouchDoor& door) {
   door.put("/db?q=4");
   fill(door, "db", {"c", "a", "e", "b", "d"});
 }
@@ -48,14 +48,14 @@ TEST_CASE("_all_docs of an empty database") {
 
 TEST_CASE("_all_docs is sorted over all physical partitions") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   CHECK(ids(door.get("/db/_all_docs").json()) == "a b c d e");
   CHECK(ids(door.get("/db/_all_docs?descending=true").json()) == "e d c b a");
 }
 
 TEST_CASE("a range includes both ends unless told otherwise") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   CHECK(ids(door.get(R"(/db/_all_docs?startkey="b"&endkey="d")").json()) == "b c d");
   CHECK(ids(door.get(R"(/db/_all_docs?start_key="b"&end_key="d"&inclusive_end=false)").json()) == "b c");
   CHECK(ids(door.get(R"(/db/_all_docs?startkey="d"&endkey="b"&descending=true)").json()) == "d c b");
@@ -64,7 +64,7 @@ TEST_CASE("a range includes both ends unless told otherwise") {
 
 TEST_CASE("a single key, one that is not there, and one that is no string") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   CHECK(ids(door.get(R"(/db/_all_docs?key="b")").json()) == "b");
   CHECK(ids(door.get(R"(/db/_all_docs?key="zz")").json()).empty());
   CHECK(ids(door.get("/db/_all_docs?key=5").json()).empty());
@@ -73,7 +73,7 @@ TEST_CASE("a single key, one that is not there, and one that is no string") {
 
 TEST_CASE("limit and skip cut the list, and the offset says so") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   const auto got = door.get("/db/_all_docs?limit=2&skip=1").json();
   CHECK(ids(got) == "b c");
   CHECK(got.at("total_rows") == 5);
@@ -84,14 +84,14 @@ TEST_CASE("limit and skip cut the list, and the offset says so") {
 
 TEST_CASE("include_docs adds the documents") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   const auto got = door.get(R"(/db/_all_docs?key="a"&include_docs=true)").json();
   CHECK(got.at("rows").as_array()[0].at("doc").at("n") == 1);
 }
 
 TEST_CASE("keys answers each key in order, missing and repeated ones too") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   const auto got = door.post("/db/_all_docs", R"({"keys":["c","nope","a","a",7]})").json();
   CHECK(ids(got) == "c !nope a a !");
   CHECK(text(got.at("rows").as_array()[1], "error") == "not_found");
@@ -101,7 +101,7 @@ TEST_CASE("keys answers each key in order, missing and repeated ones too") {
 
 TEST_CASE("keys shows deleted documents as such") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   const auto rev = text(door.get("/db/a").json(), "_rev");
   door.del("/db/a?rev=" + rev);
   const auto got = door.get(R"(/db/_all_docs?keys=["a"]&include_docs=true)").json();
@@ -112,7 +112,7 @@ TEST_CASE("keys shows deleted documents as such") {
 
 TEST_CASE("keys and a range exclude each other") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   const auto got = door.get(R"(/db/_all_docs?keys=["a"]&startkey="a")");
   CHECK(got.status == 400);
   CHECK(text(got.json(), "error") == "query_parse_error");
@@ -120,14 +120,14 @@ TEST_CASE("keys and a range exclude each other") {
 
 TEST_CASE("a bad parameter is a query_parse_error") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   CHECK(text(door.get("/db/_all_docs?limit=x").json(), "reason") == "Invalid value for integer: \"x\"");
   CHECK(text(door.get("/db/_all_docs?descending=x").json(), "reason") == "Invalid boolean parameter: \"x\"");
 }
 
 TEST_CASE("queries answers several lists at once") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   const auto got = door.post("/db/_all_docs/queries", R"({"queries":[{"limit":1},{"keys":["b"]},{"startkey":"d"}]})");
   REQUIRE(got.status == 200);
   const auto results = got.json().at("results").as_array();
@@ -139,14 +139,14 @@ TEST_CASE("queries answers several lists at once") {
 
 TEST_CASE("update_seq is the database's") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   CHECK(text(door.get("/db/_all_docs?update_seq=true").json(), "update_seq") ==
         text(door.get("/db").json(), "update_seq"));
 }
 
 TEST_CASE("_design_docs lists only design documents") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   door.put("/db/_design/x", "{}");
   door.put("/db/_design/y", "{}");
   const auto got = door.get("/db/_design_docs").json();
@@ -157,7 +157,7 @@ TEST_CASE("_design_docs lists only design documents") {
 
 TEST_CASE("_local_docs lists local documents in either direction") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   for (const auto* name : {"b", "a", "c"}) door.put("/db/_local/" + std::string(name), R"({"v":1})");
   const auto got = door.get("/db/_local_docs").json();
   CHECK(ids(got) == "_local/a _local/b _local/c");
@@ -180,7 +180,7 @@ TEST_CASE("a partition lists its own documents") {
 
 TEST_CASE("a database without partitions refuses partition requests") {
   CouchDoor door;
-  make(door);
+  make_listed(door);
   const auto got = door.get("/db/_partition/p/_all_docs");
   CHECK(got.status == 400);
   CHECK(text(got.json(), "reason") == "database is not partitioned");

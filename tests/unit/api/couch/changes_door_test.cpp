@@ -19,7 +19,7 @@ std::string ids(const Received& received) {
   return joined;
 }
 
-void make(CouchDoor& door) {
+void make_edited(CouchDoor& door) {
   door.put("/db?q=3");
   for (const auto* id : {"a", "b", "c"}) door.put("/db/" + std::string(id), R"({"kind":"x"})");
   door.put("/db/d", R"({"kind":"y"})");
@@ -56,7 +56,7 @@ TEST_CASE("the feed has CouchDB's bytes") {
 
 TEST_CASE("the feed shows each document once, at its newest change") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   const auto rev = text(door.get("/db/a").json(), "_rev");
   door.put("/db/a?rev=" + rev, "{}");
   CHECK(ids(door.get("/db/_changes")) == "b c d a");
@@ -64,7 +64,7 @@ TEST_CASE("the feed shows each document once, at its newest change") {
 
 TEST_CASE("a deletion is a row marked deleted") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   door.del("/db/b?rev=" + text(door.get("/db/b").json(), "_rev"));
   const auto got = door.get("/db/_changes?include_docs=true");
   CHECK(ids(got) == "a c d b");
@@ -75,7 +75,7 @@ TEST_CASE("a deletion is a row marked deleted") {
 
 TEST_CASE("limit stops the feed and pending tells what is left") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   const auto got = door.get("/db/_changes?limit=1").json();
   CHECK(got.at("results").as_array().size() == 1);
   CHECK(got.at("pending") == 3);
@@ -88,7 +88,7 @@ TEST_CASE("limit stops the feed and pending tells what is left") {
 
 TEST_CASE("limit=0 tells only where the feed is") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   const auto got = door.get("/db/_changes?limit=0").json();
   CHECK(got.at("results").as_array().empty());
   CHECK(got.at("pending") == 4);
@@ -96,7 +96,7 @@ TEST_CASE("limit=0 tells only where the feed is") {
 
 TEST_CASE("since=now is after everything") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   const auto got = door.get("/db/_changes?since=now");
   CHECK(ids(got).empty());
   CHECK(text(got.json(), "last_seq") == text(door.get("/db").json(), "update_seq"));
@@ -104,25 +104,25 @@ TEST_CASE("since=now is after everything") {
 
 TEST_CASE("a sequence of another database starts from the beginning") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   CHECK(ids(door.get("/db/_changes?since=3-00000000000000000000000000000000")) == "a b c d");
 }
 
 TEST_CASE("a malformed sequence is refused") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   CHECK(door.get("/db/_changes?since=xyz").status == 400);
 }
 
 TEST_CASE("descending walks from the newest down") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   CHECK(ids(door.get("/db/_changes?descending=true&limit=2")) == "d c");
 }
 
 TEST_CASE("seq_interval leaves sequences out") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   const auto rows = door.get("/db/_changes?seq_interval=2").json().at("results").as_array();
   CHECK(rows[0].at("seq").is_string());
   CHECK(rows[1].at("seq").is_null());
@@ -141,7 +141,7 @@ TEST_CASE("style=all_docs shows all leaves of a conflict") {
 
 TEST_CASE("_doc_ids keeps the named documents, by GET and by POST") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   CHECK(ids(door.get(R"(/db/_changes?filter=_doc_ids&doc_ids=["c","a","zz"])")) == "a c");
   CHECK(ids(door.post("/db/_changes?filter=_doc_ids&descending=true", R"({"doc_ids":["c","a"]})")) == "c a");
   CHECK(door.get("/db/_changes?filter=_doc_ids").status == 400);
@@ -149,21 +149,21 @@ TEST_CASE("_doc_ids keeps the named documents, by GET and by POST") {
 
 TEST_CASE("_selector keeps what matches") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   CHECK(ids(door.post("/db/_changes?filter=_selector", R"({"selector":{"kind":"y"}})")) == "d");
   CHECK(ids(door.post("/db/_changes?filter=_selector", R"({"selector":{"_id":{"$gt":"b"}}})")) == "c d");
 }
 
 TEST_CASE("_design keeps design documents") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   door.put("/db/_design/x", "{}");
   CHECK(ids(door.get("/db/_changes?filter=_design")) == "_design/x");
 }
 
 TEST_CASE("a filter of a design document that is not there") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   CHECK(door.get("/db/_changes?filter=x/y").status == 404);
   CHECK(door.get("/db/_changes?filter=_nope").status == 400);
   CHECK(door.get("/db/_changes?filter=_view").status == 400);
@@ -179,13 +179,13 @@ TEST_CASE("a partition has a feed of its own") {
 
 TEST_CASE("longpoll answers at once when there is something") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   CHECK(ids(door.get("/db/_changes?feed=longpoll&limit=2")) == "a b");
 }
 
 TEST_CASE("longpoll wakes when something is written") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   Received feed;
   Received put;
   door.start(feed, "GET", "/db/_changes?feed=longpoll&since=now&timeout=10000", "");
@@ -197,7 +197,7 @@ TEST_CASE("longpoll wakes when something is written") {
 
 TEST_CASE("longpoll gives up after its timeout with an empty list") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   const auto got = door.get("/db/_changes?feed=longpoll&since=now&timeout=30");
   CHECK(ids(got).empty());
   CHECK(got.json().at("pending") == 0);
@@ -205,7 +205,7 @@ TEST_CASE("longpoll gives up after its timeout with an empty list") {
 
 TEST_CASE("a continuous feed is a line per row and ends with the last sequence") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   const auto got = lines(door.get("/db/_changes?feed=continuous&timeout=20").body);
   REQUIRE(got.size() == 5);
   CHECK(got[0].at("id") == "a");
@@ -214,7 +214,7 @@ TEST_CASE("a continuous feed is a line per row and ends with the last sequence")
 
 TEST_CASE("a continuous feed follows what is written and stops at its limit") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   Received feed;
   Received first;
   Received second;
@@ -231,7 +231,7 @@ TEST_CASE("a continuous feed follows what is written and stops at its limit") {
 
 TEST_CASE("a continuous feed ends when its database is deleted") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   Received feed;
   Received removed;
   door.start(feed, "GET", "/db/_changes?feed=continuous&since=now&heartbeat=10000", "");
@@ -243,7 +243,7 @@ TEST_CASE("a continuous feed ends when its database is deleted") {
 
 TEST_CASE("a follower whose client goes away ends at once") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   Received feed;
   door.start(feed, "GET", "/db/_changes?feed=continuous&since=now", "");
   later(door, std::chrono::milliseconds(20), [&] { door.hang_up(); });
@@ -255,7 +255,7 @@ TEST_CASE("a follower whose client goes away ends at once") {
 
 TEST_CASE("an eventsource feed sends data and id lines") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   const auto got = door.get("/db/_changes?feed=eventsource&limit=1");
   CHECK(got.body.starts_with("data: {\"seq\":\""));
   CHECK(got.body.find("}\nid: \"1-") != std::string::npos);
@@ -264,7 +264,7 @@ TEST_CASE("an eventsource feed sends data and id lines") {
 
 TEST_CASE("an eventsource feed goes on from Last-Event-ID") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   const auto seq = text(door.get("/db/_changes?limit=3").json(), "last_seq");
   const auto got = door.get("/db/_changes?feed=eventsource&since=0&limit=1", {{"Last-Event-ID", "\"" + seq + "\""}});
   CHECK(got.body.find("\"id\":\"d\"") != std::string::npos);
@@ -272,7 +272,7 @@ TEST_CASE("an eventsource feed goes on from Last-Event-ID") {
 
 TEST_CASE("an unknown feed type is refused") {
   CouchDoor door;
-  make(door);
+  make_edited(door);
   CHECK(text(door.get("/db/_changes?feed=smoke").json(), "reason") ==
         "Supported `feed` types: normal, continuous, live, longpoll, eventsource");
 }

@@ -22,7 +22,7 @@ std::string reason(const Expected<void>& result) {
   return result ? "" : result.error().reason;
 }
 
-RouteList routes() {
+RouteList security_routes() {
   RouteList list;
   add_security_routes(list);
   return list;
@@ -156,13 +156,13 @@ TEST_CASE("GET _security shows the default, then what was set") {
   AuthFixture fixture;
   auto database = *fixture.engine().create_database("shop", {});
   TestRequest get(Method::get);
-  CHECK(fixture.handle(routes(), "/{db}/_security", get, boss, {}, database)->body ==
+  CHECK(fixture.handle(security_routes(), "/{db}/_security", get, boss, {}, database)->body ==
         "{\"members\":{\"roles\":[\"_admin\"]},\"admins\":{\"roles\":[\"_admin\"]}}\n");
 
   TestRequest put(Method::put);
   put.body(R"( {"members": {"names": ["jan"]}, "note": 1.0} )");
-  CHECK(fixture.handle(routes(), "/{db}/_security", put, boss, {}, database)->body == "{\"ok\":true}\n");
-  CHECK(fixture.handle(routes(), "/{db}/_security", get, boss, {}, database)->body ==
+  CHECK(fixture.handle(security_routes(), "/{db}/_security", put, boss, {}, database)->body == "{\"ok\":true}\n");
+  CHECK(fixture.handle(security_routes(), "/{db}/_security", get, boss, {}, database)->body ==
         "{\"members\":{\"names\":[\"jan\"]},\"note\":1.0}\n");
 }
 
@@ -171,9 +171,9 @@ TEST_CASE("PUT _security refuses what it cannot use and keeps what was") {
   auto database = *fixture.engine().create_database("shop", {});
   TestRequest wrong(Method::put);
   wrong.body(R"({"members":1})");
-  CHECK(fixture.handle(routes(), "/{db}/_security", wrong, boss, {}, database).error().code == ErrorCode::bad_request);
+  CHECK(fixture.handle(security_routes(), "/{db}/_security", wrong, boss, {}, database).error().code == ErrorCode::bad_request);
   TestRequest huge(Method::put);
   huge.body("{\"x\":\"" + std::string(2'000'000, 'x') + "\"}");
-  CHECK(fixture.handle(routes(), "/{db}/_security", huge, boss, {}, database).error().code == ErrorCode::too_large);
+  CHECK(fixture.handle(security_routes(), "/{db}/_security", huge, boss, {}, database).error().code == ErrorCode::too_large);
   CHECK(database->security() == nullptr);
 }

@@ -19,7 +19,7 @@ namespace {
 using Parameters = std::vector<std::pair<std::string_view, std::string>>;
 const Parameters local_node{{"node", "_local"}};
 
-RouteList routes() {
+RouteList server_routes() {
   RouteList list;
   add_server_routes(list);
   return list;
@@ -47,7 +47,7 @@ struct ServerFixture {
   Expected<Reply> get(const std::string& pattern, const std::string& target, Parameters parameters = {},
                       UserContext user = AuthFixture::server_admin()) {
     TestRequest request(Method::get, target);
-    return auth.handle(routes(), pattern, request, std::move(user), std::move(parameters));
+    return auth.handle(server_routes(), pattern, request, std::move(user), std::move(parameters));
   }
   boost::json::value json(const std::string& pattern, const std::string& target, Parameters parameters = {}) {
     auto reply = get(pattern, target, std::move(parameters));
@@ -63,7 +63,7 @@ struct ServerFixture {
 };
 
 Access access_of(Method method, std::string_view pattern) {
-  for (const auto& route : routes()) {
+  for (const auto& route : server_routes()) {
     if (route.method == method && route.pattern == pattern) return route.access;
   }
   FAIL("no such route: " << pattern);
@@ -188,7 +188,7 @@ TEST_CASE("_dbs_info tells of the databases asked for, also of those that are no
   const auto post = [&](const std::string& body) {
     TestRequest request(Method::post, "/_dbs_info");
     request.body(body);
-    return fixture.auth.handle(routes(), "/_dbs_info", request, AuthFixture::server_admin());
+    return fixture.auth.handle(server_routes(), "/_dbs_info", request, AuthFixture::server_admin());
   };
   auto reply = post(R"({"keys":["_users","nix"]})");
   REQUIRE(reply);
@@ -280,7 +280,7 @@ TEST_CASE("changing the configuration is refused with how to do it instead") {
   ServerFixture fixture;
   TestRequest put(Method::put);
   const auto reply =
-      fixture.auth.handle(routes(), "/_node/{node}/_config/{section}/{key}", put, AuthFixture::server_admin(),
+      fixture.auth.handle(server_routes(), "/_node/{node}/_config/{section}/{key}", put, AuthFixture::server_admin(),
                           {{"node", "_local"}, {"section", "http"}, {"key", "header_timeout"}});
   REQUIRE(reply);
   CHECK(reply->status == 403);
@@ -305,7 +305,7 @@ TEST_CASE("active tasks are shown while they run") {
   services.active_tasks = &tasks;
   TestRequest request(Method::get, "/_active_tasks");
   Call call{request.get(), services, AuthFixture::server_admin(), nullptr, {}};
-  const auto list = routes();
+  const auto list = server_routes();
   const auto route = std::ranges::find(list, std::string_view("/_active_tasks"), &Route::pattern);
   struct Result {
     std::string body;

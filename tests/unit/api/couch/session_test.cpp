@@ -12,7 +12,7 @@ using octavo::tests::TestRequest;
 
 namespace {
 
-RouteList routes() {
+RouteList session_routes() {
   RouteList list;
   add_session_routes(list);
   return list;
@@ -32,11 +32,11 @@ struct SessionFixture {
                        const std::string& target = "/_session") {
     TestRequest request(Method::post, target);
     request.body(body, type);
-    return auth.handle(routes(), "/_session", request);
+    return auth.handle(session_routes(), "/_session", request);
   }
   Expected<Reply> get(const UserContext& user, const std::string& target = "/_session") {
     TestRequest request(Method::get, target);
-    return auth.handle(routes(), "/_session", request, user);
+    return auth.handle(session_routes(), "/_session", request, user);
   }
 };
 
@@ -137,7 +137,7 @@ TEST_CASE("GET _session?basic=true asks the anonymous to log in") {
 TEST_CASE("DELETE _session takes the cookie away") {
   SessionFixture fixture;
   TestRequest request(Method::del, "/_session");
-  const auto reply = fixture.auth.handle(routes(), "/_session", request);
+  const auto reply = fixture.auth.handle(session_routes(), "/_session", request);
   CHECK(reply->body == R"({"ok":true})");
   CHECK(header_of(*reply, "Set-Cookie").starts_with("AuthSession=;"));
 }

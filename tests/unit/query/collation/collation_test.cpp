@@ -1,15 +1,17 @@
 #include "query/collation/collation.h"
 
 #include <cstring>
-#include <random>
 
 #include <catch2/catch.hpp>
 
 #include "query/collation/sort_key.h"
 #include "query/json/parsed_document.h"
+#include "support/random.h"
 
 using namespace octavo;
 using namespace octavo::query;
+using octavo::tests::below;
+using octavo::tests::Random;
 namespace json = boost::json;
 
 namespace {
@@ -111,11 +113,6 @@ TEST_CASE("`_id` order is by bytes and strings stand above all") {
 }
 
 namespace {
-
-using Random = std::mt19937;
-std::size_t below(Random& random, std::size_t limit) {
-  return random() % limit;
-}
 
 std::string random_string(Random& random) {
   static const std::vector<std::string> pieces = {"a",

@@ -1,13 +1,16 @@
 #include "query/json/normalize.h"
 
 #include <map>
-#include <random>
 
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
 
+#include "support/random.h"
+
 using namespace octavo;
 using namespace octavo::query;
+using octavo::tests::below;
+using octavo::tests::Random;
 
 namespace {
 
@@ -210,11 +213,6 @@ TEST_CASE("the output is appended to what is there") {
 }
 
 namespace {
-
-using Random = std::mt19937;
-std::size_t below(Random& random, std::size_t limit) {
-  return random() % limit;
-}
 
 /// Random JSON text with random white space; `model` gets the value as boost::json reads it.
 std::string random_text(Random& random, int depth) {

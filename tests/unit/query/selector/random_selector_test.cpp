@@ -1,21 +1,17 @@
-#include <random>
-
 #include <catch2/catch.hpp>
 
 #include "query/json/parsed_document.h"
 #include "query/selector/selector.h"
+#include "support/random.h"
 #include "unit/query/selector/naive_selector.h"
 
 using namespace octavo;
 using namespace octavo::query;
+using octavo::tests::below;
+using octavo::tests::Random;
 namespace json = boost::json;
 
 namespace {
-
-using Random = std::mt19937;
-std::size_t below(Random& random, std::size_t limit) {
-  return random() % limit;
-}
 
 json::value random_scalar(Random& random) {
   static const json::array values =

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "storage/environment.h"
+
+namespace octavo::query {
+
+/// A value that is read on every query and replaced now and then. Each thread reads a slot of its own, so readers do
+/// not wait for each other; a writer visits all slots, and none keeps the old value alive.
+template <class T>
+class Published {
+ public:
+  std::shared_ptr<const T> load() const {
+    const Slot& slot = slots_[storage::thread_ordinal() % slots_.size()];
+    const std::lock_guard lock(slot.mutex);
+    return slot.value;
+  }
+
+  /// One writer at a time; readers meanwhile see the old value or the new one.
+  void store(std::shared_ptr<const T> value) {
+    for (Slot& slot : slots_) {
+      std::shared_ptr<const T> old = value;
+      const std::lock_guard lock(slot.mutex);
+      slot.value.swap(old);
+    }
+  }
+
+ private:
+  struct alignas(64) Slot {
+    mutable std::mutex mutex;
+    std::shared_ptr<const T> value;
+  };
+  std::array<Slot, 16> slots_;
+};
+
+}  // namespace octavo::query
