@@ -147,11 +147,11 @@ std::vector<Setting> make_table() {
       duration("http", "header_timeout", &Draft::header_timeout_ms, between(10ms, 1h),
                "From a request's first byte to the end of its headers"),
       duration("http", "body_timeout", &Draft::body_timeout_ms, between(10ms, 1h),
-               "Pause allowed inside a request body"),
+               "Pause allowed inside a request body; all pauses together, if it comes slower than 500 bytes/s"),
       duration("http", "idle_timeout", &Draft::idle_timeout_ms, between(10ms, 24h),
                "Pause allowed between two requests of a connection"),
       duration("http", "send_timeout", &Draft::send_timeout_ms, between(10ms, 1h),
-               "How long a client may read nothing of a reply"),
+               "Pause allowed while a client reads a reply; all pauses together, if it reads slower than 500 bytes/s"),
       size("http", "compression_bytes_min", &Draft::compression_bytes_min, {0, 1 * GiB},
            "Replies shorter than this are never compressed"),
 

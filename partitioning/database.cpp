@@ -3,41 +3,15 @@
 #include <algorithm>
 #include <charconv>
 
-#include <boost/asio/async_result.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
+#include "partitioning/completion.h"
 #include "partitioning/engine.h"
 
 namespace octavo::partitioning {
-namespace asio = boost::asio;
 using storage::DocumentWrite;
 using storage::PhysicalPartition;
-
-namespace {
-
-using IoToken = asio::use_awaitable_t<IoExecutor>;
-
-/// Awaits one completion that comes from a writer's thread; resumes on `executor`. `start` is given the function to
-/// call with the result, exactly once, from any thread.
-template <class Result, class Start>
-Task<Result> await_completion(Start start) {
-  const IoExecutor executor = co_await asio::this_coro::executor;
-  auto initiate = [executor, &start](auto handler) {
-    using Handler = decltype(handler);
-    start(std::move_only_function<void(Result)>(
-        [executor, work = asio::make_work_guard(executor),
-         handler = std::make_shared<Handler>(std::move(handler))](Result result) mutable {
-          auto shared_result = std::make_shared<Result>(std::move(result));
-          asio::post(executor, [handler, shared_result] { (*handler)(std::move(*shared_result)); });
-        }));
-  };
-  co_return co_await asio::async_initiate<const IoToken, void(Result)>(std::move(initiate), use_task);
-}
-
-}  // namespace
 
 Database::Database(Engine& engine, storage::DatabaseRecord record)
     : engine_(engine),
@@ -53,6 +27,7 @@ Database::Database(Engine& engine, storage::DatabaseRecord record)
     options.durability = settings.durability;
     options.map_bytes_initial = settings.map_bytes_initial;
     options.logical_partition_bytes_max = settings.logical_partition_bytes_max;
+    options.faults = engine.faults();
     auto partition = std::make_shared<PhysicalPartition>(std::move(options), engine.writers_);
     partition->set_revs_limit(record_.revs_limit);
     partitions_.push_back(std::move(partition));
@@ -90,7 +65,7 @@ void Database::on_commit(bool design_documents_changed) {
     extension_->committed();
   }
   changes_.notify_all();
-  engine_.updates().record(record_.name, DatabaseUpdates::Kind::updated);
+  until_memory_suffices([this] { engine_.updates().record_commit(record_.name, deleted_); });
 }
 
 void Database::mark_deleted() {
@@ -175,14 +150,19 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWri
     fill_partition_keys(part);
     if (!part.empty()) gather->missing.fetch_add(1, std::memory_order_relaxed);
   }
+  // All that needs memory first: once a part is on its way, the others must follow.
+  std::vector<PhysicalPartition::Completion> gatherers(partitions_.size());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (parts[p].empty()) continue;
+    gatherers[p] = [gather, where = std::move(positions[p])](Results part) {
+      for (std::size_t i = 0; i < part.size(); ++i) gather->results[where[i]] = std::move(part[i]);
+      if (gather->missing.fetch_sub(1, std::memory_order_acq_rel) == 1) gather->done(std::move(gather->results));
+    };
+  }
   co_return co_await await_completion<Results>([&](auto done) {
     gather->done = std::move(done);
     for (std::size_t p = 0; p < parts.size(); ++p) {
-      if (parts[p].empty()) continue;
-      partitions_[p]->write(std::move(parts[p]), options, [gather, where = std::move(positions[p])](Results part) {
-        for (std::size_t i = 0; i < part.size(); ++i) gather->results[where[i]] = std::move(part[i]);
-        if (gather->missing.fetch_sub(1, std::memory_order_acq_rel) == 1) gather->done(std::move(gather->results));
-      });
+      if (gatherers[p]) partitions_[p]->write(std::move(parts[p]), options, std::move(gatherers[p]));
     }
   });
 }
@@ -295,11 +275,17 @@ Expected<void> Database::set_revs_limit(std::uint32_t limit) {
   std::lock_guard<std::mutex> lock(facts_mutex_);
   storage::DatabaseRecord changed = record_;
   changed.revs_limit = limit;
-  OCTAVO_TRY_VOID(engine_.catalog().replace(changed));
+  const auto replaced = engine_.catalog().replace(changed);
+  if (!replaced) {
+    // A disk that failed may have taken it: what is in force is what a restart would find.
+    const auto stored = engine_.catalog().find(record_.name);
+    if (!stored || !*stored) return replaced;
+    limit = (*stored)->revs_limit;
+  }
   record_.revs_limit = limit;
   revs_limit_.store(limit, std::memory_order_relaxed);
   for (const auto& partition : partitions_) partition->set_revs_limit(limit);
-  return {};
+  return replaced;
 }
 
 std::shared_ptr<const std::string> Database::security() const {
@@ -309,24 +295,49 @@ std::shared_ptr<const std::string> Database::security() const {
 Expected<void> Database::set_security(std::string json) {
   std::lock_guard<std::mutex> lock(facts_mutex_);
   if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
-  OCTAVO_TRY_VOID(engine_.catalog().set_fact("security", record_.name, json));
-  security_.store(std::make_shared<const std::string>(std::move(json)), std::memory_order_release);
+  auto next = std::make_shared<std::string>(std::move(json));
+  const auto written = engine_.catalog().set_fact("security", record_.name, *next);
+  if (!written) {
+    // As above.
+    auto stored = engine_.catalog().fact("security", record_.name);
+    if (!stored || !*stored) return written;
+    *next = **std::move(stored);
+  }
+  security_.store(std::move(next), std::memory_order_release);
+  return written;
+}
+
+Expected<void> Database::make_durable() {
+  bool durable = engine_.settings().durability == config::Durability::commit;
+  if (durable) {
+    // LMDB shows a commit while its last sync is still under way; it is over once the watermark has passed.
+    storage::Sequence shown = 0;
+    for (std::size_t i = 0; i < partitions_.size(); ++i) {
+      OCTAVO_TRY(const storage::Snapshot part, snapshot(i));
+      OCTAVO_TRY(const storage::Sequence last, part.last_sequence());
+      shown = std::max(shown, last);
+    }
+    durable = watermark() >= shown;
+  }
+  if (durable) return {};
+  for (const auto& partition : partitions_) OCTAVO_TRY_VOID(partition->environment().sync());
   return {};
 }
 
 std::size_t Database::open_environment_count() const {
-  return static_cast<std::size_t>(
-      std::count_if(partitions_.begin(), partitions_.end(), [](const auto& p) { return p->environment().is_open(); }));
+  const auto own =
+      std::count_if(partitions_.begin(), partitions_.end(), [](const auto& p) { return p->environment().is_open(); });
+  return static_cast<std::size_t>(own) + (extension_ ? extension_->open_environment_count() : 0);
 }
 
 std::uint64_t Database::last_used_ms() const {
-  std::uint64_t newest = 0;
+  std::uint64_t newest = extension_ ? extension_->last_used_ms() : 0;
   for (const auto& partition : partitions_) newest = std::max(newest, partition->environment().last_used_ms());
   return newest;
 }
 
 std::size_t Database::close_idle(std::uint64_t last_used_before_ms) {
-  std::size_t closed = 0;
+  std::size_t closed = extension_ ? extension_->close_idle(last_used_before_ms) : 0;
   for (const auto& partition : partitions_) {
     storage::Environment& environment = partition->environment();
     if (!environment.is_open() || environment.last_used_ms() > last_used_before_ms) continue;

@@ -33,6 +33,11 @@ class DatabaseExtension {
   virtual void committed() = 0;
   /// The database is being deleted or the server stops: end background work, wait for it, close files. Idempotent.
   virtual void shut_down() = 0;
+
+  /// Environments of its own, which count and are closed with the database's: as the functions of Database.
+  virtual std::size_t open_environment_count() const { return 0; }
+  virtual std::uint64_t last_used_ms() const { return 0; }
+  virtual std::size_t close_idle(std::uint64_t /*last_used_before_ms*/) { return 0; }
 };
 
 /// An open database: a partition map over physical partitions, one sequence for all. The one way in for both doors.
@@ -74,6 +79,9 @@ class Database : public std::enable_shared_from_this<Database> {
 
   /// Every change up to here is committed and visible.
   storage::Sequence watermark() const { return sequences_->watermark(); }
+  /// Every write acknowledged so far has its sequence at or below this. The watermark may be lower for a moment, while
+  /// a physical partition still commits: whoever must not miss an acknowledged write waits until the watermark is here.
+  storage::Sequence committed_sequence() const { return sequences_->committed(); }
   /// `<n>-<instance tag>`.
   std::string format_sequence(storage::Sequence sequence) const;
   /// Accepts `n`, `n-<tag>`, `now`, and `"n-tag"` in JSON quotes; another incarnation's tag gives 0. Error bad_request
@@ -93,6 +101,10 @@ class Database : public std::enable_shared_from_this<Database> {
   /// `_security`, as JSON text; "{}"-like default of CouchDB when never set is the door's business: here nullopt.
   std::shared_ptr<const std::string> security() const;
   Expected<void> set_security(std::string json);
+
+  /// Everything that snapshots have shown so far is on the disk on return: whoever keeps something derived from it in
+  /// files of its own must call this before it writes them, or they could outlive what they tell of.
+  Expected<void> make_durable();
 
   DatabaseExtension* extension() const { return extension_.get(); }
 
@@ -119,6 +131,7 @@ class Database : public std::enable_shared_from_this<Database> {
   std::unique_ptr<DatabaseExtension> extension_;
   ChangeNotifier changes_;
   std::atomic<bool> deleted_{false};
+  bool registered_ = false;  ///< the engine's: its name is busy while it closes
   std::atomic<std::uint32_t> revs_limit_;
   mutable std::mutex facts_mutex_;  ///< guards security_ and changes of record_.revs_limit
   std::atomic<std::shared_ptr<const std::string>> security_;

@@ -8,15 +8,38 @@ namespace octavo::partitioning {
 
 DatabaseUpdates::DatabaseUpdates(std::string run_tag) : run_tag_(std::move(run_tag)) {}
 
+void DatabaseUpdates::put(std::string_view database, Kind kind) {
+  std::uint64_t& newest = newest_[std::string(database)];
+  if (newest != 0) events_.erase(newest);
+  newest = ++last_;
+  events_[last_] = Event{last_, std::string(database), kind};
+}
+
 void DatabaseUpdates::record(std::string_view database, Kind kind) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    std::uint64_t& newest = newest_[std::string(database)];
-    if (newest != 0) events_.erase(newest);
-    newest = ++last_;
-    events_[last_] = Event{last_, std::string(database), kind};
+    put(database, kind);
   }
   notifier_.notify_all();
+}
+
+void DatabaseUpdates::record_commit(std::string_view database, const std::atomic<bool>& deleted) {
+  {
+    // `deleted` is set before the deletion is recorded: seen under the lock, it tells which comes first.
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (deleted.load(std::memory_order_acquire)) return;
+    put(database, Kind::updated);
+  }
+  notifier_.notify_all();
+}
+
+void DatabaseUpdates::record_all(const std::set<std::string>& databases) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  newest_.reserve(databases.size());
+  for (const std::string& database : databases) {
+    newest_.emplace(database, ++last_);
+    events_.emplace_hint(events_.end(), last_, Event{last_, database, Kind::created});
+  }
 }
 
 std::vector<DatabaseUpdates::Event> DatabaseUpdates::since(std::uint64_t since, std::size_t limit) const {

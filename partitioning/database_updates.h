@@ -1,10 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,6 +31,11 @@ class DatabaseUpdates {
   explicit DatabaseUpdates(std::string run_tag);
 
   void record(std::string_view database, Kind kind);
+  /// A commit in a database. Ignored once `deleted` is set: a commit may end after the deletion of its database, which
+  /// followers must not take for there again.
+  void record_commit(std::string_view database, const std::atomic<bool>& deleted);
+  /// At the start, before anything else: all databases that are there.
+  void record_all(const std::set<std::string>& databases);
   /// Events after `since`, oldest first, at most `limit`.
   std::vector<Event> since(std::uint64_t since, std::size_t limit) const;
   std::uint64_t last_sequence() const;
@@ -38,7 +45,9 @@ class DatabaseUpdates {
   Task<bool> wait(std::uint64_t after, std::chrono::steady_clock::time_point deadline);
 
  private:
-  mutable std::mutex mutex_;
+  void put(std::string_view database, Kind kind);
+
+  mutable std::mutex mutex_;  ///< guards all below up to the notifier
   std::string run_tag_;
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, Event> events_;

@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <system_error>
 #include <unistd.h>
+#include <unordered_set>
 
 #include <fmt/format.h>
 #include <openssl/rand.h>
@@ -23,7 +24,8 @@ constexpr int kDataFormat = 1;
 constexpr std::string_view kFormatFile = "octavo.format";
 constexpr std::string_view kLockFile = "octavo.lock";
 constexpr std::size_t kDatabaseNameBytesMax = 238;  // Apache CouchDB's limit
-constexpr std::chrono::seconds kJanitorInterval{1};
+/// An opening waits for the disk now and then; more would only get in each other's way.
+constexpr std::size_t kOpeners = 2;
 
 std::string random_tag() {
   std::array<unsigned char, 16> bytes{};
@@ -66,33 +68,82 @@ Expected<void> write_file_durably(const fs::path& path, std::string_view text) {
   return {};
 }
 
-/// What a thread remembers of the registry, valid for one generation.
-struct DatabaseCache {
-  const void* engine = nullptr;
-  std::uint64_t generation = 0;
-  std::unordered_map<std::string, std::weak_ptr<Database>> databases;
+Expected<void> sync_folder(const fs::path& folder, storage::FaultInjector* faults) {
+  const int fault = faults == nullptr ? 0 : faults->before(storage::StorageCall::sync, folder);
+  if (fault != 0) return io_error("cannot sync", folder, {fault, std::generic_category()});
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return io_error("cannot open", folder, last_error());
+  const int result = ::fsync(descriptor);
+  const std::error_code error = last_error();
+  ::close(descriptor);
+  if (result != 0) return io_error("cannot sync", folder, error);
+  return {};
+}
+
+/// Creates what is missing of a path, so that a power loss does not take it back: the names stand in the folders above.
+Expected<void> create_folders_durably(const fs::path& folder, storage::FaultInjector* faults) {
+  std::vector<fs::path> changed;
+  std::error_code error;
+  for (fs::path path = fs::absolute(folder); !fs::exists(path, error); path = path.parent_path()) {
+    if (path == path.root_path()) break;
+    changed.push_back(path.parent_path());
+  }
+  fs::create_directories(folder, error);
+  if (error) return io_error("cannot create the folder", folder, error);
+  for (const fs::path& parent : changed) OCTAVO_TRY_VOID(sync_folder(parent, faults));
+  return {};
+}
+
+/// Removes the folder of a database that did not come to be.
+class FolderRemover {
+ public:
+  explicit FolderRemover(fs::path folder) : folder_(std::move(folder)) {}
+  ~FolderRemover() {
+    if (keep_) return;
+    std::error_code ignored;
+    until_memory_suffices([&] { fs::remove_all(folder_, ignored); });
+  }
+  FolderRemover(const FolderRemover&) = delete;
+  FolderRemover& operator=(const FolderRemover&) = delete;
+  void keep() { keep_ = true; }
+
+ private:
+  const fs::path folder_;
+  bool keep_ = false;
 };
-constexpr std::size_t kCachedDatabasesMax = 256;
 
 }  // namespace
 
-Engine::Engine(const config::Settings& settings, ExtensionFactory extensions)
+Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, storage::FaultInjector* faults)
     : settings_(settings),
       extensions_(std::move(extensions)),
+      faults_(faults),
       updates_(random_tag()),
       writers_(thread_count(settings.writer_threads, 2, 2)),
-      workers_(thread_count(settings.worker_threads, 1, 1)) {}
+      patient_(workers_, thread_count(settings.worker_threads, 1, 1)),
+      workers_(thread_count(settings.worker_threads, 1, 1)),
+      openers_(kOpeners),
+      closers_(1) {}
 
 Engine::~Engine() {
   shut_down();
   if (lock_descriptor_ >= 0) ::close(lock_descriptor_);
 }
 
-Expected<std::unique_ptr<Engine>> Engine::open(const config::Settings& settings, ExtensionFactory extensions) {
-  std::unique_ptr<Engine> engine(new Engine(settings, std::move(extensions)));
+Expected<std::unique_ptr<Engine>> Engine::open(const config::Settings& settings, ExtensionFactory extensions,
+                                               storage::FaultInjector* faults) {
+  std::unique_ptr<Engine> engine(new Engine(settings, std::move(extensions), faults));
   OCTAVO_TRY_VOID(engine->open_data_folder());
-  OCTAVO_TRY_VOID(engine->finish_interrupted());
-  engine->janitor_ = std::jthread([raw = engine.get()](const std::stop_token& stop) { raw->keep_within_limits(stop); });
+  OCTAVO_TRY_VOID(engine->read_catalog());
+  OCTAVO_TRY(auto garbage, engine->catalog_->garbage());
+  engine->janitor_ = std::jthread([raw = engine.get(), garbage = std::move(garbage)](const std::stop_token& stop) {
+    try {
+      raw->finish_interrupted(garbage, stop);
+    } catch (const std::exception& error) {
+      spdlog::warn("what an earlier run left behind could not be removed: {}", error.what());
+    }
+    raw->keep_within_limits(stop);
+  });
   return engine;
 }
 
@@ -102,9 +153,7 @@ fs::path Engine::database_folder(std::string_view instance_tag) const {
 
 Expected<void> Engine::open_data_folder() {
   const fs::path& folder = settings_.data_dir;
-  std::error_code error;
-  fs::create_directories(folder / "databases", error);
-  if (error) return io_error("cannot create the data folder", folder, error);
+  OCTAVO_TRY_VOID(create_folders_durably(folder / "databases", faults_));
 
   const fs::path lock_path = folder / kLockFile;
   lock_descriptor_ = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -129,34 +178,69 @@ Expected<void> Engine::open_data_folder() {
   } else {
     OCTAVO_TRY_VOID(write_file_durably(format_path, fmt::format("{}\n", kDataFormat)));
   }
-  catalog_ = std::make_unique<storage::Catalog>(folder / "catalog", settings_.durability);
+  std::error_code error;
+  const auto catalog_bytes = fs::file_size(folder / "catalog" / "data.mdb", error);
+  if ((error || catalog_bytes == 0) && !fs::is_empty(folder / "databases")) {
+    // A new catalog knows no databases, and folders that no catalog knows are removed.
+    return fail(ErrorCode::corrupted, fmt::format("the data folder {} has lost its catalog (catalog/data.mdb), without "
+                                                  "which its databases have no names: restore it from a copy",
+                                                  folder.string()));
+  }
+  catalog_ = std::make_unique<storage::Catalog>(folder / "catalog", settings_.durability, faults_);
   return catalog_->open();
 }
 
-Expected<void> Engine::finish_interrupted() {
-  OCTAVO_TRY(const auto garbage, catalog_->garbage());
-  for (const std::string& tag : garbage) remove_files(tag);
+Expected<void> Engine::read_catalog() {
   OCTAVO_TRY(const auto records, catalog_->all());
-  std::set<std::string> known;
-  for (const auto& record : records) {
-    names_.insert(record.name);
-    known.insert(record.instance_tag);
-    // A follower of an earlier run starts again, and must then see every database.
-    updates_.record(record.name, DatabaseUpdates::Kind::created);
-  }
-  // Folders that no record names: a creation that did not reach its end.
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(settings_.data_dir / "databases", error)) {
-    const std::string tag = entry.path().filename().string();
-    if (!known.contains(tag)) fs::remove_all(entry.path(), error);
-  }
-  for (const auto& record : records) {
-    if (!fs::exists(database_folder(record.instance_tag))) {
-      return fail(ErrorCode::corrupted, fmt::format("the files of database '{}' are missing: {}", record.name,
-                                                    database_folder(record.instance_tag).string()));
+  // They come in the order of their names.
+  for (const auto& record : records) names_.insert(names_.end(), record.name);
+  // A follower of an earlier run starts again, and must then see every database.
+  updates_.record_all(names_);
+  return {};
+}
+
+// In the background: with 100,000 databases it takes a second, and nobody needs to wait for it.
+void Engine::finish_interrupted(const std::vector<std::string>& garbage_at_start, const std::stop_token& stop) {
+  std::vector<std::string> strays;
+  {
+    // No database is being made or deleted meanwhile, so that rows and folders fit together.
+    std::lock_guard<std::mutex> schema(schema_mutex_);
+    const auto records = catalog_->all();
+    const auto garbage = catalog_->garbage();
+    if (!records || !garbage) return;
+    std::unordered_set<std::string> folders;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(settings_.data_dir / "databases", error)) {
+      if (stop.stop_requested()) return;
+      folders.insert(entry.path().filename().string());
+    }
+    if (error) {
+      spdlog::warn("the folders of databases cannot be listed: {}", error.message());
+      return;
+    }
+    bool missing = false;
+    std::unordered_set<std::string> known;
+    for (const auto& record : *records) {
+      known.insert(record.instance_tag);
+      if (folders.erase(record.instance_tag) > 0) continue;
+      spdlog::error("the files of database '{}' are missing: {}", record.name,
+                    database_folder(record.instance_tag).string());
+      missing = true;
+    }
+    // A damaged catalog names the wrong folders: then nothing may be removed.
+    if (missing) return;
+    // Left are deleted databases, and creations that did not reach their end.
+    // Those of this run go when their last request ends.
+    for (const std::string& tag : *garbage) folders.erase(tag);
+    strays.assign(folders.begin(), folders.end());
+    for (const std::string& tag : garbage_at_start) {
+      if (!known.contains(tag)) strays.push_back(tag);
     }
   }
-  return {};
+  for (const std::string& tag : strays) {
+    if (stop.stop_requested()) return;
+    remove_files(tag);
+  }
 }
 
 void Engine::remove_files(const std::string& instance_tag) {
@@ -185,7 +269,7 @@ Expected<void> Engine::check_database_name(std::string_view name) {
                 fmt::format("Name: '{}'. Database names may have at most {} characters.", name, kDatabaseNameBytesMax),
                 "database_name_too_long");
   }
-  if (name.empty() || !is_lower(name.front()) || !std::all_of(name.begin(), name.end(), is_allowed)) {
+  if (name.empty() || !is_lower(name.front()) || !std::ranges::all_of(name, is_allowed)) {
     return fail(
         ErrorCode::bad_request,
         fmt::format("Name: '{}'. Only lowercase characters (a-z), digits (0-9), and any of the characters _, $, "
@@ -196,35 +280,17 @@ Expected<void> Engine::check_database_name(std::string_view name) {
   return {};
 }
 
-void Engine::retire(Database* database) {
-  // The last reference may be dropped by an I/O thread or a writer: closing and removing files is a worker's job.
-  auto end = [this, database] {
-    const bool remove = database->deleted();
-    const std::string tag = database->instance_tag();
-    const std::string name = database->name();
-    delete database;
-    if (remove) {
-      remove_files(tag);
-    } else {
-      std::lock_guard<std::mutex> lock(registry_mutex_);
-      closing_.erase(name);
-      closed_.notify_all();
-    }
-  };
-  if (shut_down_) {
-    end();
-  } else {
-    asio::post(workers_, std::move(end));
-  }
-}
-
-Expected<std::shared_ptr<Database>> Engine::load_database(const std::string& name) {
-  OCTAVO_TRY(auto record, catalog_->find(name));
-  if (!record) return fail(ErrorCode::not_found, "Database does not exist.");
-  std::shared_ptr<Database> database(new Database(*this, std::move(*record)),
-                                     [this](Database* ended) { retire(ended); });
-  OCTAVO_TRY_VOID(database->open(extensions_));
-  return database;
+void Engine::add_to_registry(const std::shared_ptr<Database>& database) {
+  // Its row is in the catalog: nothing may keep it out of here.
+  until_memory_suffices([&] {
+    std::lock_guard<std::mutex> lock(registry_mutex_);
+    database->registered_ = true;
+    names_.insert(database->name());
+    databases_[database->name()] = database;
+  });
+  generation_.fetch_add(1, std::memory_order_release);
+  until_memory_suffices([&] { updates_.record(database->name(), DatabaseUpdates::Kind::created); });
+  make_room();
 }
 
 Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view name, CreateDatabaseOptions options) {
@@ -251,134 +317,59 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   record.partition_map = PartitionMap::even(q);
 
   // Files first, the catalog's row last: it is the row that makes the database exist.
-  const fs::path folder = database_folder(record.instance_tag);
-  const auto give_up = [&](Error error) {
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
-    return std::unexpected(std::move(error));
-  };
+  FolderRemover folder(database_folder(record.instance_tag));
   std::shared_ptr<Database> database(new Database(*this, record), [this](Database* ended) { retire(ended); });
-  for (const auto& partition : database->partitions_) {
-    if (auto created = partition->create(); !created) return give_up(created.error());
+  for (const auto& partition : database->partitions_) OCTAVO_TRY_VOID(partition->create());
+  // The partitions have synced their own folders and the database's; its name stands in this one.
+  if (settings_.durability != config::Durability::ephemeral) {
+    OCTAVO_TRY_VOID(sync_folder(settings_.data_dir / "databases", faults_));
   }
-  if (auto opened = database->open(extensions_); !opened) return give_up(opened.error());
-  if (auto added = catalog_->add(record); !added) return give_up(added.error());
-  {
-    std::lock_guard<std::mutex> lock(registry_mutex_);
-    names_.insert(record.name);
-    databases_[record.name] = database;
+  OCTAVO_TRY_VOID(database->open(extensions_));
+  const auto added = catalog_->add(record);
+  if (!added) {
+    if (added.error().code == ErrorCode::precondition_failed) {
+      // A row of an earlier attempt, whose outcome could not be read then.
+      std::lock_guard<std::mutex> lock(registry_mutex_);
+      names_.insert(record.name);
+    } else {
+      // A disk that failed may have taken the row: then the database exists. Who cannot tell must leave the files alone.
+      const auto stored = catalog_->find(name);
+      if (!stored || *stored) folder.keep();
+      if (stored && *stored) add_to_registry(database);
+    }
+    return std::unexpected(added.error());
   }
-  generation_.fetch_add(1, std::memory_order_release);
-  updates_.record(name, DatabaseUpdates::Kind::created);
-  janitor_wake_.notify_one();
+  folder.keep();
+  add_to_registry(database);
   return database;
 }
 
 Expected<void> Engine::delete_database(std::string_view name) {
+  const std::string key(name);
   std::lock_guard<std::mutex> schema(schema_mutex_);
-  std::shared_ptr<Database> database = find_database(name);
-  if (!database) return fail(ErrorCode::not_found, "Database does not exist.");
-  OCTAVO_TRY_VOID(catalog_->remove(name));
+  OCTAVO_TRY(const std::shared_ptr<Database> database, open_database(name));
+  auto removed = catalog_->remove(name);
+  if (!removed) {
+    // As with a creation, a disk that failed may have taken it; so may an attempt before this one.
+    const auto stored = catalog_->find(name);
+    if (!stored || *stored) return removed;
+    if (removed.error().code == ErrorCode::not_found) removed = {};
+  }
   {
     std::lock_guard<std::mutex> lock(registry_mutex_);
-    names_.erase(std::string(name));
-    databases_.erase(std::string(name));
+    names_.erase(key);
+    databases_.erase(key);
   }
   generation_.fetch_add(1, std::memory_order_release);
   database->mark_deleted();
   database->shut_down();
-  updates_.record(name, DatabaseUpdates::Kind::deleted);
-  return {};
-}
-
-std::shared_ptr<Database> Engine::find_database(std::string_view name) {
-  thread_local DatabaseCache cache;
-  const std::uint64_t generation = generation_.load(std::memory_order_acquire);
-  if (cache.engine != this || cache.generation != generation || cache.databases.size() > kCachedDatabasesMax) {
-    cache = {this, generation, {}};
-  }
-  std::string key(name);
-  if (const auto known = cache.databases.find(key); known != cache.databases.end()) {
-    if (auto database = known->second.lock()) return database;
-  }
-  std::shared_ptr<Database> database;
-  {
-    std::unique_lock<std::mutex> lock(registry_mutex_);
-    // The same files must not be open twice: a database that is just being closed is opened again after that.
-    closed_.wait(lock, [&] { return !closing_.contains(key); });
-    if (const auto open = databases_.find(key); open != databases_.end()) {
-      database = open->second;
-    } else if (!names_.contains(key)) {
-      return nullptr;
-    } else {
-      auto loaded = load_database(key);
-      if (!loaded) {
-        spdlog::error("database '{}' cannot be opened: {}", name, loaded.error().reason);
-        return nullptr;
-      }
-      database = std::move(*loaded);
-      databases_[key] = database;
-      janitor_wake_.notify_one();
-    }
-  }
-  cache.databases[std::move(key)] = database;
-  return database;
-}
-
-std::vector<std::string> Engine::database_names() const {
-  std::lock_guard<std::mutex> lock(registry_mutex_);
-  return {names_.begin(), names_.end()};
-}
-
-void Engine::keep_within_limits(const std::stop_token& stop) {
-  std::unique_lock<std::mutex> lock(janitor_mutex_);
-  while (!stop.stop_requested()) {
-    janitor_wake_.wait_for(lock, stop, kJanitorInterval, [] { return false; });
-    if (!stop.stop_requested()) close_least_recently_used();
-  }
-}
-
-void Engine::close_least_recently_used() {
-  std::vector<std::shared_ptr<Database>> open;
-  std::size_t environments = 0;
-  {
-    std::lock_guard<std::mutex> lock(registry_mutex_);
-    for (const auto& [name, database] : databases_) {
-      const std::size_t count = database->open_environment_count();
-      environments += count;
-      open.push_back(database);
-    }
-  }
-  if (environments <= settings_.open_partitions_max) return;
-  std::sort(open.begin(), open.end(),
-            [](const auto& a, const auto& b) { return a->last_used_ms() < b->last_used_ms(); });
-  for (auto& database : open) {
-    if (environments <= settings_.open_partitions_max) break;
-    environments -= std::min(environments, database->close_idle(database->last_used_ms()));
-    if (database->open_environment_count() == 0) forget_if_unused(database);
-  }
-}
-
-void Engine::forget_if_unused(std::shared_ptr<Database>& database) {
-  const std::string name = database->name();
-  std::lock_guard<std::mutex> lock(registry_mutex_);
-  const auto entry = databases_.find(name);
-  if (entry == databases_.end() || entry->second != database) return;
-  // Let go, then look whether a request still held it: it is either gone for everyone, or put back.
-  const std::weak_ptr<Database> held_elsewhere = database;
-  closing_.insert(name);
-  entry->second.reset();
-  database.reset();
-  if (auto alive = held_elsewhere.lock()) {
-    closing_.erase(name);
-    entry->second = std::move(alive);
-  } else {
-    databases_.erase(entry);
-  }
+  until_memory_suffices([&] { updates_.record(name, DatabaseUpdates::Kind::deleted); });
+  return removed;
 }
 
 void Engine::shut_down() {
   if (shut_down_) return;
+  ending_ = true;
   if (janitor_.joinable()) {
     janitor_.request_stop();
     janitor_wake_.notify_all();
@@ -391,7 +382,9 @@ void Engine::shut_down() {
   }
   for (auto& [name, database] : databases) database->shut_down();
   databases.clear();
+  openers_.join();
   workers_.join();
+  closers_.join();
   shut_down_ = true;
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -12,18 +13,18 @@
 #include <thread>
 #include <type_traits>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
-#include <boost/asio/async_result.hpp>
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/asio/thread_pool.hpp>
 
 #include "config/settings.h"
+#include "partitioning/completion.h"
 #include "partitioning/database.h"
 #include "partitioning/database_updates.h"
 #include "partitioning/task.h"
+#include "partitioning/work_lane.h"
 #include "storage/catalog.h"
 #include "storage/writer_pool.h"
 
@@ -42,32 +43,61 @@ class Engine {
  public:
   /// Opens or creates the data folder, finishes interrupted creations and deletions of databases.
   /// Errors: io_failure, corrupted, precondition_failed (locked by another process; a newer format).
-  static Expected<std::unique_ptr<Engine>> open(const config::Settings& settings, ExtensionFactory extensions);
+  /// `faults` is for tests, and outlives the engine.
+  static Expected<std::unique_ptr<Engine>> open(const config::Settings& settings, ExtensionFactory extensions,
+                                                storage::FaultInjector* faults = nullptr);
   ~Engine();
 
   const config::Settings& settings() const { return settings_; }
   storage::Catalog& catalog() { return *catalog_; }
+  storage::FaultInjector* faults() const { return faults_; }
 
   /// Name rules with CouchDB's text: `^[a-z][a-z0-9_$()+/-]*$`, or one of the system names (_users, _replicator,
   /// _global_changes).
   static Expected<void> check_database_name(std::string_view name);
 
   /// Blocking (creates files); call through run_blocking. Errors: bad_request (name, q), precondition_failed (exists),
-  /// disk_full.
+  /// disk_full. After io_failure the database is there whole or not at all.
   Expected<std::shared_ptr<Database>> create_database(std::string_view name, CreateDatabaseOptions options);
   /// Blocking. The files go once the last request that holds the database ends. Errors: not_found.
   Expected<void> delete_database(std::string_view name);
-  /// nullptr when there is none. Takes no lock that threads share, save right after a creation or deletion.
+  /// The database, opened if need be: may wait for the disk. Errors: not_found; what keeps its files from being opened
+  /// (overloaded, io_failure, corrupted, …).
+  Expected<std::shared_ptr<Database>> open_database(std::string_view name);
+  /// What can be said of it without waiting for the disk; nullopt: its files must be opened first. Takes no lock that
+  /// threads share, save right after a creation or deletion.
+  std::optional<Expected<std::shared_ptr<Database>>> database_if_open(std::string_view name);
+  /// open_database for I/O threads: the waiting is done elsewhere.
+  Task<Expected<std::shared_ptr<Database>>> open_in_background(std::string_view name) {
+    auto open = [this, key = std::string(name)] { return open_database(key); };
+    co_return co_await run_on([this](auto task) { boost::asio::post(openers_, std::move(task)); }, std::move(open));
+  }
+  /// As open_database, for those to whom all errors are one: nullptr.
   std::shared_ptr<Database> find_database(std::string_view name);
   /// Names in byte order.
   std::vector<std::string> database_names() const;
+  std::size_t database_count() const;
+  /// At most `count_max` names in byte order, or against it, from `name` on (with it or without); no `name`: from the
+  /// end where the walk begins.
+  std::vector<std::string> database_names_from(const std::optional<std::string>& name, bool inclusive, bool descending,
+                                               std::size_t count_max) const;
 
   DatabaseUpdates& updates() { return updates_; }
 
-  /// Runs a blocking function on a worker thread and resumes on the calling I/O thread with its result.
+  /// Runs a blocking function on a worker thread and resumes on the calling I/O thread with its result or exception.
   template <class Function>
-  Task<std::invoke_result_t<Function&>> run_blocking(Function function);
+  Task<std::invoke_result_t<Function&>> run_blocking(Function function) {
+    co_return co_await run_on([this](auto task) { boost::asio::post(workers_, std::move(task)); }, std::move(function));
+  }
+  /// As run_blocking, but behind everything that is to be run so: for work that has been long already, or that comes in
+  /// floods.
+  template <class Function>
+  Task<std::invoke_result_t<Function&>> run_patiently(Function function) {
+    co_return co_await run_on([this](auto task) { patient_.post(std::move(task)); }, std::move(function));
+  }
   boost::asio::thread_pool& workers() { return workers_; }
+  /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not.
+  std::optional<ErrorCode> disk_failure() const { return writers_.disk_failure(); }
 
   /// Ends background work, completes queued writes, closes all environments. Called once, after the listeners stopped.
   void shut_down();
@@ -75,68 +105,76 @@ class Engine {
  private:
   friend class Database;
 
-  Engine(const config::Settings& settings, ExtensionFactory extensions);
+  Engine(const config::Settings& settings, ExtensionFactory extensions, storage::FaultInjector* faults);
   Expected<void> open_data_folder();
-  Expected<void> finish_interrupted();
+  template <class Poster, class Function>
+  static Task<std::invoke_result_t<Function&>> run_on(Poster post, Function function);
+  Expected<void> read_catalog();
+  void finish_interrupted(const std::vector<std::string>& garbage_at_start, const std::stop_token& stop);
   Expected<std::shared_ptr<Database>> load_database(const std::string& name);
+  void leave_busy(const std::string& name);
+  void add_to_registry(const std::shared_ptr<Database>& database);
   void remove_files(const std::string& instance_tag);
   void retire(Database* database);
   void keep_within_limits(const std::stop_token& stop);
+  void make_room();
   void close_least_recently_used();
   void forget_if_unused(std::shared_ptr<Database>& database);
   std::filesystem::path database_folder(std::string_view instance_tag) const;
 
   config::Settings settings_;
   ExtensionFactory extensions_;
+  storage::FaultInjector* const faults_;
   int lock_descriptor_ = -1;
   std::unique_ptr<storage::Catalog> catalog_;
   DatabaseUpdates updates_;
   storage::WriterPool writers_;
+  WorkLane patient_;  ///< of the workers; they are joined before it goes
   boost::asio::thread_pool workers_;
+  boost::asio::thread_pool openers_;  ///< open databases; never wait for a worker
+  boost::asio::thread_pool closers_;  ///< close them; wait for nobody who waits for a name
 
   /// Creation and deletion, one at a time.
   std::mutex schema_mutex_;
   mutable std::mutex registry_mutex_;                                     ///< guards the four below
   std::unordered_map<std::string, std::shared_ptr<Database>> databases_;  ///< the open ones
   std::set<std::string> names_;
-  std::set<std::string> closing_;  ///< forgotten, their files not closed yet
-  std::condition_variable closed_;
+  std::set<std::string> busy_;  ///< their files are being opened or closed
+  std::condition_variable not_busy_;
   /// Changes when a name may stand for another database than before: the threads' own caches compare it.
   std::atomic<std::uint64_t> generation_{1};
 
+  std::mutex closing_mutex_;  ///< one pass of closing at a time
   std::mutex janitor_mutex_;
   std::condition_variable_any janitor_wake_;
+  std::atomic<bool> janitor_wanted_{false};
   std::jthread janitor_;
+  std::atomic<bool> ending_{false};
   bool shut_down_ = false;
 };
 
-template <class Function>
-Task<std::invoke_result_t<Function&>> Engine::run_blocking(Function function) {
-  using Result = std::invoke_result_t<Function&>;
-  const IoExecutor executor = co_await boost::asio::this_coro::executor;
-  // Void has no value to carry; everything else travels in a shared slot, as completion handlers must be copyable.
-  auto start = [this, executor, &function](auto handler) {
-    using Handler = decltype(handler);
-    auto shared = std::make_shared<Handler>(std::move(handler));
-    auto work = boost::asio::make_work_guard(executor);
-    boost::asio::post(workers_, [shared, work = std::move(work), executor, call = std::move(function)]() mutable {
-      if constexpr (std::is_void_v<Result>) {
-        call();
-        boost::asio::post(executor, [shared, work = std::move(work)]() mutable { (*shared)(); });
-      } else {
-        auto result = std::make_shared<Result>(call());
-        boost::asio::post(executor,
-                          [shared, result, work = std::move(work)]() mutable { (*shared)(std::move(*result)); });
+template <class Poster, class Function>
+Task<std::invoke_result_t<Function&>> Engine::run_on(Poster post, Function function) {
+  using Value = std::invoke_result_t<Function&>;
+  using Result = std::conditional_t<std::is_void_v<Value>, std::monostate, Value>;
+  auto result = co_await await_completion<Result>([&](const Completion<Result>& done) {
+    auto call = std::make_shared<Function>(std::move(function));
+    post([call = std::move(call), done] {
+      std::exception_ptr thrown;
+      try {
+        if constexpr (std::is_void_v<Value>) {
+          (*call)();
+          done({});
+        } else {
+          done((*call)());
+        }
+      } catch (...) {
+        thrown = std::current_exception();
       }
+      if (thrown) done.fail(std::move(thrown));
     });
-  };
-  if constexpr (std::is_void_v<Result>) {
-    co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<IoExecutor>, void()>(std::move(start),
-                                                                                                 use_task);
-  } else {
-    co_return co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<IoExecutor>, void(Result)>(
-        std::move(start), use_task);
-  }
+  });
+  if constexpr (!std::is_void_v<Value>) co_return std::move(result);
 }
 
 }  // namespace octavo::partitioning

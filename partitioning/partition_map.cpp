@@ -23,7 +23,7 @@ std::vector<storage::PartitionMapEntry> PartitionMap::even(std::uint32_t count) 
 }
 
 std::size_t PartitionMap::locate(HashPosition position) const {
-  const auto found = std::lower_bound(last_.begin(), last_.end(), position);
+  const auto found = std::ranges::lower_bound(last_, position);
   return found == last_.end() ? last_.size() - 1 : static_cast<std::size_t>(found - last_.begin());
 }
 

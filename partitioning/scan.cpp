@@ -98,7 +98,7 @@ Expected<ScanState> DocumentScan::run(
       }
     }
     const Visit verdict = visit(document, *source->snapshot);
-    const bool last_of_slice = verdict != Visit::next || seen + 1 == budget.rows_max;
+    const bool last_of_slice = verdict != Visit::next || seen + 1 == budget.rows_max || budget.is_over_after(seen + 1);
     if (last_of_slice) last_ = std::string(document.id);
     if (verdict == Visit::stop) {
       done_ = true;
@@ -118,6 +118,7 @@ Expected<ScanState> FeedScan::run(ScanBudget budget,
   // The watermark first, the snapshots after it: all that it promises is then in them.
   const storage::Sequence watermark = database_.watermark();
   const bool descending = range_.descending;
+  beyond_.clear();
   if (!descending && position_ >= watermark) return ScanState::done;
   OCTAVO_TRY(const auto snapshots, take_snapshots(database_, range_.partition_key));
   if (descending && !upper_) upper_ = watermark;
@@ -137,7 +138,14 @@ Expected<ScanState> FeedScan::run(ScanBudget budget,
     const bool past =
         source == nullptr || (descending ? source->row->sequence <= range_.since : source->row->sequence > watermark);
     if (past) {
-      if (!descending) position_ = watermark;
+      if (descending) return ScanState::done;
+      position_ = watermark;
+      if (!range_.notes_beyond) return ScanState::done;
+      for (auto& rest : sources) {
+        for (; rest.row && beyond_.size() < beyond_max; rest.row = rest.cursor.next()) {
+          beyond_.emplace_back(rest.row->id);
+        }
+      }
       return ScanState::done;
     }
     const storage::FeedRow& row = *source->row;
@@ -148,7 +156,7 @@ Expected<ScanState> FeedScan::run(ScanBudget budget,
     }
     const Visit verdict = visit(row, *source->snapshot);
     if (verdict == Visit::stop) return ScanState::done;
-    if (verdict == Visit::pause) return ScanState::more;
+    if (verdict == Visit::pause || budget.is_over_after(seen + 1)) return ScanState::more;
     source->row = descending ? source->cursor.previous() : source->cursor.next();
   }
   return ScanState::more;

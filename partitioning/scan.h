@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "partitioning/database.h"
 #include "storage/function_ref.h"
@@ -13,10 +15,20 @@ namespace octavo::partitioning {
 /// How much one call of a scan may do before it gives up its snapshots: reads that are surely short run on the I/O
 /// thread in one slice; longer ones go on, slice by slice, on a worker.
 struct ScanBudget {
-  std::size_t rows_max = 256;  ///< rows looked at
+  using Clock = std::chrono::steady_clock;
 
-  static constexpr ScanBudget inline_slice() { return {256}; }
-  static constexpr ScanBudget worker_slice() { return {8192}; }
+  std::size_t rows_max = 256;                          ///< rows looked at
+  Clock::time_point until = Clock::time_point::max();  ///< looked at now and then; the first rows are always taken
+
+  /// Rows may cost much to test (a regular expression), and an I/O thread has other connections.
+  static ScanBudget inline_slice() { return {256, Clock::now() + std::chrono::milliseconds{2}}; }
+  static ScanBudget worker_slice() { return {8192, Clock::now() + std::chrono::milliseconds{10}}; }
+
+  /// Whether the time is over, after so many rows. Reads the clock only every few rows.
+  bool is_over_after(std::size_t rows) const {
+    constexpr std::size_t kRowsBetweenLooks = 8;
+    return rows % kRowsBetweenLooks == 0 && until != Clock::time_point::max() && Clock::now() >= until;
+  }
 };
 
 enum class ScanState : std::uint8_t { more, done };
@@ -59,6 +71,7 @@ struct FeedRange {
   storage::Sequence since = 0;
   bool descending = false;
   std::optional<std::string> partition_key;
+  bool notes_beyond = false;  ///< see FeedScan::beyond
 };
 
 /// Walks the feed in sequence order over all physical partitions, up to the watermark at the time of each call.
@@ -70,11 +83,16 @@ class FeedScan {
                           FunctionRef<Visit(const storage::FeedRow&, const storage::Snapshot&)> visit);
   /// All rows at or below have been visited (or need not be): the follower's `last_seq`.
   storage::Sequence position() const { return position_; }
+  /// Ascending, if asked for: the documents whose rows stood beyond the watermark when the scan came to it, because
+  /// they were just being written. A document that is missing from all of the feed is one of them.
+  const std::vector<std::string>& beyond() const { return beyond_; }
+  static constexpr std::size_t beyond_max = 10'000;  ///< more are not noted
 
  private:
   Database& database_;
   FeedRange range_;
   storage::Sequence position_;
+  std::vector<std::string> beyond_;
   std::optional<storage::Sequence> upper_;  ///< descending: next row is at or below this
 };
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what Octavo needs to be built and tested on Debian 12. Does nothing when all of it is there.
+# Installs what Octavo needs to be built on Debian 12; with the argument `tests`, also what its tests need. Does nothing
+# when all of it is there.
 set -euo pipefail
 
 packages=(
@@ -9,12 +10,13 @@ packages=(
   libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev
   libsimdjson-dev liblmdb-dev libspdlog-dev libfmt-dev libtomlplusplus-dev libcli11-dev
   libssl-dev libicu-dev zlib1g-dev libzstd-dev prometheus-cpp-dev
-  # tests
-  catch2 curl jq openssl wrk
 )
-# Debian's npm brings hundreds of packages and does not go well with a Node.js from elsewhere.
-command -v node >/dev/null || packages+=(nodejs)
-command -v npm >/dev/null || packages+=(npm)
+if [[ ${1:-} == tests ]]; then
+  packages+=(catch2 clang-tidy-19 curl jq openssl valgrind wrk)
+  # Debian's npm brings hundreds of packages and does not go well with a Node.js from elsewhere.
+  command -v node >/dev/null || packages+=(nodejs)
+  command -v npm >/dev/null || packages+=(npm)
+fi
 
 missing=()
 for package in "${packages[@]}"; do

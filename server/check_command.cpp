@@ -1,7 +1,9 @@
 #include "server/check_command.h"
 
+#include <algorithm>
 #include <chrono>
-#include <optional>
+#include <filesystem>
+#include <vector>
 
 #include <boost/asio/co_spawn.hpp>
 #include <fmt/format.h>
@@ -10,6 +12,7 @@
 #include "query/index/active_tasks.h"
 #include "query/index/index_check.h"
 #include "query/index/index_manager.h"
+#include "storage/page_check.h"
 #include "storage/partition_check.h"
 
 namespace octavo::server {
@@ -19,14 +22,33 @@ namespace {
 Expected<void> run(Task<Expected<void>> task) {
   boost::asio::io_context context(1);
   Expected<void> outcome;
-  boost::asio::co_spawn(context.get_executor(), std::move(task), [&](std::exception_ptr thrown, Expected<void> result) {
+  boost::asio::co_spawn(context.get_executor(), std::move(task), [&](const std::exception_ptr& thrown, Expected<void> result) {
     outcome = thrown ? fail(ErrorCode::internal, "The check ended unexpectedly.") : std::move(result);
   });
   context.run();
   return outcome;
 }
 
-Expected<storage::CheckReport> check_database(partitioning::Database& database) {
+/// Every file of a database, page by page: only sound ones are opened.
+storage::CheckReport check_files(const std::filesystem::path& folder) {
+  storage::CheckReport report;
+  std::error_code error;
+  std::vector<std::filesystem::path> environments;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    // An index whose making or removal a crash cut short: the next server makes it, or removes the rest.
+    const bool index = entry.path().filename().string().starts_with("index-");
+    if (index && (entry.path().extension() == ".new" || !std::filesystem::exists(entry.path() / "data.mdb"))) continue;
+    environments.push_back(entry.path());
+  }
+  std::ranges::sort(environments);
+  if (error || environments.empty()) report.add(fmt::format("its files are missing: {}", folder.string()));
+  for (const auto& environment : environments) {
+    storage::check_pages(environment, environment.filename().string() + ": ", report);
+  }
+  return report;
+}
+
+Expected<storage::CheckReport> check_rows(partitioning::Database& database) {
   storage::CheckReport total;
   for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
     OCTAVO_TRY(const storage::CheckReport part,
@@ -40,6 +62,22 @@ Expected<storage::CheckReport> check_database(partitioning::Database& database) 
   return total;
 }
 
+Expected<storage::CheckReport> check_database(partitioning::Engine& engine, const std::string& name) {
+  OCTAVO_TRY(const auto record, engine.catalog().find(name));
+  if (!record) return fail(ErrorCode::corrupted, "the catalog has no record of it");
+  auto files = check_files(engine.settings().data_dir / "databases" / record->instance_tag);
+  if (!files.sound()) return files;
+  OCTAVO_TRY(const auto database, engine.open_database(name));
+  return check_rows(*database);
+}
+
+void print_problems(std::string_view name, const storage::CheckReport& report) {
+  for (const std::string& problem : report.problems) fmt::print("{}: {}\n", name, problem);
+  if (report.problem_count > report.problems.size()) {
+    fmt::print("{}: … and {} more\n", name, report.problem_count - report.problems.size());
+  }
+}
+
 }  // namespace
 
 int run_check(const config::Settings& settings, const std::string& database) {
@@ -47,6 +85,13 @@ int run_check(const config::Settings& settings, const std::string& database) {
   // Checking must not make a data folder where there is none.
   if (!std::filesystem::exists(settings.data_dir / "catalog")) {
     fmt::print(stderr, "octavo: there is no data folder at {}; name it with --data-dir\n", settings.data_dir.string());
+    return 1;
+  }
+  storage::CheckReport catalog;
+  storage::check_pages(settings.data_dir / "catalog", "", catalog);
+  if (!catalog.sound()) {
+    print_problems("catalog", catalog);
+    fmt::print("nothing else can be checked without the catalog: {} problems\n", catalog.problem_count);
     return 1;
   }
   query::ActiveTasks tasks;
@@ -61,9 +106,7 @@ int run_check(const config::Settings& settings, const std::string& database) {
   for (const std::string& name : (*engine)->database_names()) {
     if (!database.empty() && name != database) continue;
     ++databases;
-    const auto open = (*engine)->find_database(name);
-    const auto report = open ? check_database(*open)
-                             : Expected<storage::CheckReport>(fail(ErrorCode::corrupted, "it cannot be opened"));
+    const auto report = check_database(**engine, name);
     if (!report) {
       ++problems;
       fmt::print("{}: {}\n", name, report.error().reason);
@@ -71,10 +114,7 @@ int run_check(const config::Settings& settings, const std::string& database) {
     }
     documents += report->documents;
     problems += report->problem_count;
-    for (const std::string& problem : report->problems) fmt::print("{}: {}\n", name, problem);
-    if (report->problem_count > report->problems.size()) {
-      fmt::print("{}: … and {} more\n", name, report->problem_count - report->problems.size());
-    }
+    print_problems(name, *report);
   }
   if (!database.empty() && databases == 0) {
     fmt::print(stderr, "octavo: there is no database '{}' in {}\n", database, settings.data_dir.string());

@@ -104,7 +104,7 @@ ContentCoding choose_coding(std::string_view accept_encoding) {
   if (gzip < 0) gzip = std::max(any, 0);
   if (deflate < 0) deflate = std::max(any, 0);
   // Not named means acceptable, but worse than anything named.
-  if (identity < 0) identity = 0;
+  identity = std::max(identity, 0);
   if (gzip > 0 && gzip >= deflate && gzip >= identity) return ContentCoding::gzip;
   if (deflate > 0 && deflate >= identity) return ContentCoding::deflate;
   return ContentCoding::identity;

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <spdlog/spdlog.h>
 
@@ -17,6 +18,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t read_bytes_first = 1024;
 constexpr std::size_t read_bytes_min = 512;
 constexpr std::size_t read_bytes_largest = 16 * 1024;
+/// One send may hold hundreds of requests: after so many the other connections of the thread get their turn.
+constexpr std::size_t requests_per_turn = 16;
 /// Kept between requests; what a larger request needed is given back after it.
 constexpr std::size_t kept_bytes_max = 64 * 1024;
 /// A connection idle for this long gives its buffers back.
@@ -26,12 +29,14 @@ constexpr milliseconds linger_total{10'000};
 constexpr milliseconds linger_quiet{2000};
 /// How long to wait for the peer's close_notify; many never send theirs.
 constexpr milliseconds tls_end_timeout{500};
+/// Whoever is slower on average keeps others waiting, not us. A pause as long as the timeout is always allowed.
+constexpr std::uint64_t transfer_bytes_per_s_min = 500;
 /// Time to read the request of a connection that is only to be told 503.
 constexpr milliseconds rejected_head_timeout{1000};
 
 bool is_request_id(std::string_view text) {
   if (text.empty() || text.size() > 64) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
+  return std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
            c == '.' || c == ':' || c == '+' || c == '=' || c == '~';
   });
@@ -127,6 +132,12 @@ Task<void> Connection::serve() {
     }
     const bool go_on = co_await handle_and_reply();
     if (!go_on) co_return;
+    if (in_.empty()) {
+      requests_in_turn_ = 0;
+    } else if (++requests_in_turn_ >= requests_per_turn) {
+      requests_in_turn_ = 0;
+      co_await asio::post(thread_.context(), use_task);
+    }
   }
 }
 
@@ -305,7 +316,20 @@ void Connection::wait_on(Wait wait, milliseconds timeout) {
   deadline_ms_ = thread_.deadline_ms(timeout);
 }
 
-void Connection::on_tick() {
+void Connection::begin_transfer() {
+  transfer_begun_ms_ = thread_.now_ms();
+  transfer_bytes_ = 0;
+}
+
+// For the next piece of a body or reply: pauses are bounded, and so is the sum of them.
+void Connection::wait_on_transfer(Wait wait, milliseconds timeout) {
+  wait_on(wait, timeout);
+  const auto slowest_ms = transfer_bytes_ * 1000 / transfer_bytes_per_s_min;
+  const auto latest_ms = transfer_begun_ms_ + static_cast<std::int64_t>(slowest_ms) + deadline_ms_ - thread_.now_ms();
+  deadline_ms_ = std::min(deadline_ms_, latest_ms);
+}
+
+bool Connection::on_tick() {
   const auto now_ms = thread_.now_ms();
   if (wait_ != Wait::none && now_ms >= deadline_ms_) {
     timed_out_ = true;
@@ -315,12 +339,13 @@ void Connection::on_tick() {
     }
     wait_ = Wait::none;
     transport_.cancel();
-    return;
+    return true;
   }
-  if (wait_ == Wait::idle && transport_.plain() && in_.capacity() > 0 && in_.empty() &&
+  if (wait_ == Wait::idle && !trim_ && transport_.plain() && in_.capacity() > 0 && in_.empty() &&
       now_ms - idle_since_ms_ >= trim_after.count()) {
     trim_ = true;
     transport_.cancel();
+    return true;
   }
   // A pipelined request is taking its time: the replies before it need not wait for it.
   if (handling_ && !out_.empty() && transport_.plain() && !writing_ && !broken_) {
@@ -337,6 +362,7 @@ void Connection::on_tick() {
     }
     start_watch();
   }
+  return false;
 }
 
 void Connection::on_drain() {

@@ -42,8 +42,8 @@ class Connection final : public ConnectionHook, private api::BodySink {
   /// Serves until the end; the coroutine owns the connection. Spawn it on the thread's context.
   static Task<void> run(std::unique_ptr<Connection> connection);
 
-  /// Called by the thread's tick: deadlines, and giving memory back.
-  void on_tick();
+  /// Called by the thread's tick: deadlines, and giving memory back. True when it ended a wait, which makes work.
+  bool on_tick();
   /// Called once when the server begins to shut down.
   void on_drain();
 
@@ -60,11 +60,13 @@ class Connection final : public ConnectionHook, private api::BodySink {
     std::uint64_t bytes = 0;        // of body, as framed
     std::uint64_t bytes_since_yield = 0;
     std::move_only_function<void()> on_closed;
-    // While the producer waits, a read watches the client: end of file means it left, bytes are its next request.
+    // While the producer waits, a read watches the client: bytes are its next request. End of file means that it will
+    // send no more; whether it still reads only a write can tell.
     std::unique_ptr<char[]> watch_buffer;
     std::string early_bytes;
     std::move_only_function<void()> watch_ended;  // resumes who waits for the watch to end
     bool watching = false;
+    bool peer_finished = false;  // half closed, or gone
     bool peer_gone = false;
     bool failed = false;
   };
@@ -83,6 +85,8 @@ class Connection final : public ConnectionHook, private api::BodySink {
   Task<void> close_gracefully();
   void release_memory();
   void wait_on(Wait wait, std::chrono::milliseconds timeout);
+  void begin_transfer();
+  void wait_on_transfer(Wait wait, std::chrono::milliseconds timeout);
   void stop_waiting() { wait_ = Wait::none; }
 
   // connection_body.cpp
@@ -94,6 +98,7 @@ class Connection final : public ConnectionHook, private api::BodySink {
   Task<bool> read_more_body(std::size_t bytes_min);
   Task<bool> send_continue();
   bool refuse_body(int status, std::string_view reason);
+  void make_room_for_body();
   bool charge_body(std::size_t bytes);
   void release_body();
 
@@ -106,6 +111,7 @@ class Connection final : public ConnectionHook, private api::BodySink {
   Task<bool> flush();
   bool try_send(GatherList& list);
   Task<bool> send_rest(GatherList list);
+  Task<bool> send_waiting(GatherList list);
   void count(const api::Reply& reply);
   void log(const api::Reply& reply, std::uint64_t body_bytes);
 
@@ -142,10 +148,13 @@ class Connection final : public ConnectionHook, private api::BodySink {
   std::size_t head_size_ = 0;     // of the complete head at the front of in_; 0: none yet
   std::size_t scanned_ = 0;       // bytes of in_ known not to end a head
   std::size_t request_size_ = 0;  // head and body as they lie in in_
+  std::size_t requests_in_turn_ = 0;
   std::uint64_t body_bytes_charged_ = 0;
   std::chrono::steady_clock::time_point started_;
   std::int64_t deadline_ms_ = 0;
   std::int64_t idle_since_ms_ = 0;
+  std::int64_t transfer_begun_ms_ = 0;
+  std::uint64_t transfer_bytes_ = 0;
   Wait wait_ = Wait::none;
   bool timed_out_ = false;
   bool trim_ = false;  // the read was cancelled only to give its buffer back

@@ -17,6 +17,9 @@ constexpr std::size_t body_read_bytes_min = 16 * 1024;
 constexpr std::size_t uncharged_body_bytes = 64 * 1024;
 /// All larger request bodies together, in the whole process; beyond: 503. Sixteen bodies of the default maximum.
 constexpr std::uint64_t body_bytes_max_together = std::uint64_t{1} << 30;
+/// From this size on a decoded body gets room for all it may become, up to the other.
+constexpr std::size_t roomy_body_bytes = 512 * 1024;
+constexpr std::size_t body_reserve_bytes_max = std::size_t{64} << 20;
 /// Decompressed in one go; then other connections of the thread get their turn.
 constexpr std::size_t inflate_step_bytes = 256 * 1024;
 
@@ -43,6 +46,7 @@ Task<bool> Connection::read_body() {
     if (!known) co_return refuse_body(415, "The Content-Encoding of the request body is not gzip or deflate.");
     coding = *known;
   }
+  begin_transfer();
   bool whole = false;
   if (head_.chunked) {
     whole = co_await read_chunked_body();
@@ -82,11 +86,12 @@ Task<bool> Connection::read_chunked_body() {
   body_decoded_ = true;
   bool continue_sent = false;
   for (;;) {
+    make_room_for_body();
     const auto progress = parser.decode_chunks(in_.data().substr(head_size_), body_, body_bytes_max);
     in_.erase(head_size_, progress.consumed);
     if (progress.refusal) co_return refuse_body(progress.refusal->status, progress.refusal->reason);
     if (progress.done) break;
-    if (!charge_body(body_.capacity())) co_return refuse_body(503, "Too many large request bodies at once.");
+    if (!charge_body(body_.size())) co_return refuse_body(503, "Too many large request bodies at once.");
     if (head_.expect_continue && !continue_sent && body_.empty()) {
       continue_sent = true;
       const bool sent = co_await send_continue();
@@ -108,6 +113,7 @@ Task<bool> Connection::decompress_body(ContentCoding coding) {
   body_decoded_ = true;
   Inflater inflater(coding, input, thread_.settings().request_body_bytes_max);
   for (;;) {
+    make_room_for_body();
     switch (inflater.step(body_, inflate_step_bytes)) {
       case Inflater::Status::done:
         co_return true;
@@ -118,7 +124,7 @@ Task<bool> Connection::decompress_body(ContentCoding coding) {
       case Inflater::Status::more:
         break;
     }
-    if (!charge_body(input.size() + body_.capacity())) {
+    if (!charge_body(input.size() + body_.size())) {
       co_return refuse_body(503, "Too many large request bodies at once.");
     }
     co_await asio::post(thread_.context(), use_task);
@@ -131,7 +137,7 @@ Task<bool> Connection::read_more_body(std::size_t bytes_min) {
     const bool sent = co_await flush();
     if (!sent) co_return false;
   }
-  wait_on(Wait::body, thread_.settings().body_timeout_ms);
+  wait_on_transfer(Wait::body, thread_.settings().body_timeout_ms);
   boost::system::error_code error;
   const auto space = in_.prepare(bytes_min);
   const auto bytes = co_await transport_.read_some(space, error);
@@ -141,6 +147,7 @@ Task<bool> Connection::read_more_body(std::size_t bytes_min) {
     co_return false;
   }
   in_.commit(bytes);
+  transfer_bytes_ += bytes;
   thread_.metrics().bytes_received.add(bytes);
   co_return true;
 }
@@ -148,6 +155,13 @@ Task<bool> Connection::read_more_body(std::size_t bytes_min) {
 Task<bool> Connection::send_continue() {
   out_.append("HTTP/1.1 100 Continue\r\n\r\n");
   co_return co_await flush();
+}
+
+// A decoded body of some size may become as large as is allowed. Address space costs nothing, but growing by doubling
+// would copy tens of megabytes at a time.
+void Connection::make_room_for_body() {
+  if (body_.size() < roomy_body_bytes) return;
+  body_.reserve(std::min(thread_.settings().request_body_bytes_max, body_reserve_bytes_max) + 1);
 }
 
 bool Connection::charge_body(std::size_t bytes) {

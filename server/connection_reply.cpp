@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +17,8 @@ namespace {
 constexpr std::size_t copied_body_bytes_max = 16 * 1024;
 /// Replies to pipelined requests are gathered up to this size before they are sent.
 constexpr std::size_t gathered_bytes_max = 64 * 1024;
+/// Parts of replies that wait for their clients, in the whole process; who would exceed it is cut off.
+constexpr std::uint64_t unsent_bytes_max_together = std::uint64_t{1} << 30;
 /// Larger bodies are compressed in slices, so that one reply does not hold its thread.
 constexpr std::size_t compressed_at_once_bytes_max = 256 * 1024;
 constexpr std::size_t compressed_slice_bytes = 64 * 1024;
@@ -44,8 +47,11 @@ Task<bool> Connection::handle_and_reply() {
     metrics.requests_in_flight.add(1);
     handling_ = true;
     bool threw = false;
+    bool short_of_memory = false;
     try {
       reply = co_await door_.handler.handle(request_);
+    } catch (const std::bad_alloc&) {
+      short_of_memory = true;
     } catch (const std::exception& error) {
       spdlog::error("{} {} {}: unexpected exception: {}", request_.request_id, to_string(request_.method),
                     loggable_target(request_.target), error.what());
@@ -53,6 +59,7 @@ Task<bool> Connection::handle_and_reply() {
     }
     handling_ = false;
     metrics.requests_in_flight.subtract(1);
+    if (short_of_memory) reply = door_.handler.protocol_error(503, "The server is short of memory. Try again later.");
     if (threw) reply = door_.handler.protocol_error(500, "An unexpected error; the server's log tells more.");
   }
   prepare_reply(reply);
@@ -170,13 +177,29 @@ bool Connection::try_send(GatherList& list) {
   return all;
 }
 
+// What the kernel does not take waits here, for a client that reads slowly or not at all. All that waits so is bounded.
 Task<bool> Connection::send_rest(GatherList list) {
+  const auto bytes = list.size();
+  auto& together = thread_.bounds().unsent_bytes;
+  if (together.fetch_add(bytes) + bytes > unsent_bytes_max_together) {
+    spdlog::warn("connection from {} cut off: clients that do not read hold too much memory", request_.peer_address);
+    broken_ = true;
+  } else {
+    co_await send_waiting(list);
+  }
+  together.fetch_sub(bytes);
+  co_return !broken_;
+}
+
+Task<bool> Connection::send_waiting(GatherList list) {
   writing_ = true;
+  begin_transfer();
   while (!list.empty() && !broken_) {
-    wait_on(Wait::send, thread_.settings().send_timeout_ms);
+    wait_on_transfer(Wait::send, thread_.settings().send_timeout_ms);
     boost::system::error_code error;
     const auto bytes = co_await transport_.write_some(list, error);
     if (error) broken_ = true;
+    transfer_bytes_ += bytes;
     thread_.metrics().bytes_sent.add(bytes);
     list.consume(bytes);
   }

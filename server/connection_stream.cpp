@@ -135,7 +135,10 @@ void Connection::frame_piece(std::string_view piece, GatherList& list) {
 
 Task<bool> Connection::write(std::string_view bytes) {
   auto& stream = *stream_;
-  if (stream.failed || stream.peer_gone || broken_) co_return false;
+  if (stream.failed || stream.peer_gone || broken_) {
+    stream.failed = true;  // what was sent must not look whole
+    co_return false;
+  }
   if (stream.framing == Framing::length) {
     if (bytes.size() > stream.length_left) {
       spdlog::error("{} {}: a streamed reply is longer than its Content-Length", request_.request_id,
@@ -174,6 +177,7 @@ bool Connection::closed() const {
 void Connection::on_closed(std::move_only_function<void()> callback) {
   if (!stream_) return;
   stream_->on_closed = std::move(callback);
+  stream_->peer_gone = stream_->peer_gone || stream_->peer_finished;
   if (closed()) tell_closed();
 }
 
@@ -185,7 +189,7 @@ void Connection::tell_closed() {
 // Called by the tick, so that short streams pay nothing for it.
 void Connection::start_watch() {
   auto& stream = *stream_;
-  if (stream.watching || stream.peer_gone || broken_ || stream.early_bytes.size() >= early_bytes_max) return;
+  if (stream.watching || stream.peer_finished || broken_ || stream.early_bytes.size() >= early_bytes_max) return;
   if (!stream.watch_buffer) stream.watch_buffer = std::make_unique_for_overwrite<char[]>(watch_bytes);
   stream.watching = true;
   transport_.start_read(
@@ -199,8 +203,13 @@ void Connection::on_watch_read(const boost::system::error_code& error, std::size
   stream.early_bytes.append(stream.watch_buffer.get(), bytes);
   thread_.metrics().bytes_received.add(bytes);
   if (error && error != asio::error::operation_aborted) {
-    stream.peer_gone = true;
-    tell_closed();
+    stream.peer_finished = true;
+    // Whoever asked for a reply and shut down its sending side gets the reply. A follower that did has left, most
+    // likely: nothing may be sent for hours that would tell.
+    if (error != asio::error::eof || stream.on_closed) {
+      stream.peer_gone = true;
+      tell_closed();
+    }
   }
   if (stream.watch_ended) {
     std::exchange(stream.watch_ended, nullptr)();  // may end the stream

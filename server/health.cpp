@@ -43,7 +43,8 @@ Expected<Question> parse_url(const std::string& url) {
   Question question;
   question.tls = parsed->scheme() == "https";
   question.host = parsed->host_address();
-  question.port = parsed->has_port() ? std::string{parsed->port()} : (question.tls ? "443" : "80");
+  question.port = question.tls ? "443" : "80";
+  if (parsed->has_port()) question.port = parsed->port();
   std::string target{parsed->encoded_target()};
   if (target.empty()) target = "/";
   question.request =
@@ -80,7 +81,7 @@ Expected<void> check_health(const std::string& url, std::chrono::milliseconds ti
   std::optional<std::string> status_line;
   std::exception_ptr failure;
   asio::io_context context{1};
-  asio::co_spawn(context, ask(question), [&](std::exception_ptr error, std::string line) {
+  asio::co_spawn(context, ask(question), [&](const std::exception_ptr& error, std::string line) {
     failure = error;
     if (!error) status_line = std::move(line);
   });

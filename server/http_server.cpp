@@ -77,8 +77,7 @@ bool HttpServer::drain() {
   for (auto& state : thread_states_) asio::post(state->context(), [&one = *state] { one.begin_drain(); });
   const auto deadline = std::chrono::steady_clock::now() + settings_.shutdown_timeout_ms;
   const auto all_gone = [this] {
-    return std::all_of(thread_states_.begin(), thread_states_.end(),
-                       [](const auto& state) { return state->assigned_connections() == 0; });
+    return std::ranges::all_of(thread_states_, [](const auto& state) { return state->assigned_connections() == 0; });
   };
   while (!all_gone()) {
     if (std::chrono::steady_clock::now() >= deadline) return false;

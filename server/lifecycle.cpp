@@ -9,7 +9,7 @@
 namespace octavo::server {
 
 ShutdownSignal::ShutdownSignal() {
-  std::signal(SIGPIPE, SIG_IGN);
+  static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
   sigemptyset(&signals_);
   sigaddset(&signals_, SIGTERM);
   sigaddset(&signals_, SIGINT);

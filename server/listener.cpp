@@ -1,5 +1,6 @@
 #include "server/listener.h"
 
+#include <new>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
@@ -9,14 +10,14 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "storage/memory_retry.h"
+
 namespace octavo::server {
 namespace {
 
 namespace asio = boost::asio;
 using tcp = asio::ip::tcp;
 
-/// Connections kept for a moment beyond connections_max, only to be told 503; more are closed at once.
-constexpr std::size_t rejected_lingering_max = 256;
 /// After running out of descriptors or memory, until some are free again.
 constexpr std::chrono::milliseconds accept_retry{100};
 constexpr std::int64_t error_log_interval_ms = 10'000;
@@ -81,8 +82,13 @@ void Listener::accept() {
                          [this, &thread](const boost::system::error_code& error, Socket socket) {
                            if (error == asio::error::operation_aborted || !acceptor_.is_open()) return;
                            if (error) return on_accept_error(error);
-                           hand_over(std::move(socket), thread);
-                           accept();
+                           try {
+                             hand_over(std::move(socket), thread);
+                             accept();
+                           } catch (const std::bad_alloc&) {
+                             // Closed unanswered; but nobody else would ever listen again.
+                             on_accept_error(asio::error::no_memory);
+                           }
                          });
 }
 
@@ -91,7 +97,8 @@ void Listener::hand_over(Socket socket, ThreadState& thread) {
   auto admission = Admission::accepted;
   if (bounds.connections.load() >= thread.settings().connections_max) {
     admission = Admission::overloaded;
-    if (bounds.rejected_lingering.load() >= rejected_lingering_max) {
+    // More are closed at once.
+    if (bounds.rejected_lingering.load() >= bounds.rejected_lingering_max) {
       threads_.front()->metrics().connections_rejected.add(1);
       return;
     }
@@ -112,9 +119,11 @@ void Listener::on_accept_error(const boost::system::error_code& error) {
     spdlog::error("cannot accept connections on port {}: {}. Raise the limit of open files if this lasts.", port_,
                   error.message());
   }
-  retry_timer_.expires_after(accept_retry);
-  retry_timer_.async_wait([this](const boost::system::error_code& cancelled) {
-    if (!cancelled) accept();
+  until_memory_suffices([this] {
+    retry_timer_.expires_after(accept_retry);
+    retry_timer_.async_wait([this](const boost::system::error_code& cancelled) {
+      if (!cancelled) until_memory_suffices([this] { accept(); });
+    });
   });
 }
 

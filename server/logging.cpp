@@ -1,6 +1,7 @@
 #include "server/logging.h"
 
 #include <cerrno>
+#include <fcntl.h>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -56,6 +57,13 @@ class JsonFormatter final : public spdlog::formatter {
 };
 
 }  // namespace
+
+void fill_standard_descriptors() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    // Opens the lowest number that is free: this one.
+    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) static_cast<void>(::open("/dev/null", O_RDWR));
+  }
+}
 
 void append_json_string(std::string_view text, std::string& out) {
   out.push_back('"');

@@ -7,6 +7,10 @@
 
 namespace octavo::server {
 
+/// Opens /dev/null for whichever of the standard descriptors are closed. First of all: a data file that got number 2
+/// would be written the log.
+void fill_standard_descriptors();
+
 /// Makes the process-wide logger (spdlog's default) write to standard error, as text or as one JSON object a line, at
 /// the level of the settings. Call once, before threads start; until then spdlog's own default is in place.
 void set_up_logging(const config::Settings& settings);

@@ -5,14 +5,16 @@
 #include "server/check_command.h"
 #include "server/command_line.h"
 #include "server/health.h"
+#include "server/logging.h"
 #include "server/serve_command.h"
 
 int main(int argc, char** argv) {
   using octavo::server::Command;
+  octavo::server::fill_standard_descriptors();
   const auto command =
       octavo::server::parse_command_line(argc, argv, octavo::server::environment_variables(environ));
   if (!command) {
-    std::fputs(command.error().text.c_str(), command.error().to_stderr ? stderr : stdout);
+    static_cast<void>(std::fputs(command.error().text.c_str(), command.error().to_stderr ? stderr : stdout));
     return command.error().code;
   }
   switch (command->kind) {

@@ -1,5 +1,6 @@
 #include "server/memory_trimmer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <malloc.h>
@@ -11,7 +12,13 @@ constexpr std::chrono::seconds kInterval{3};
 /// Below this, what could be given back is not worth walking the arenas.
 constexpr std::size_t kFreeBytesMin = 16ULL << 20;
 
+constexpr int kLargeBlockBytes = 1 << 20;
+
 }  // namespace
+
+void keep_large_blocks_apart() {
+  mallopt(M_MMAP_THRESHOLD, kLargeBlockBytes);
+}
 
 MemoryTrimmer::MemoryTrimmer() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
@@ -28,9 +35,9 @@ void MemoryTrimmer::run(const std::stop_token& stop) {
     if (stop.stop_requested()) return;
     // Free bytes include what is back with the system already, so only growth since the last time counts.
     const std::size_t free_bytes = mallinfo2().fordblks;
-    if (free_bytes < free_after_trim) free_after_trim = free_bytes;
+    free_after_trim = std::min(free_after_trim, free_bytes);
     if (free_bytes - free_after_trim < kFreeBytesMin) continue;
-    malloc_trim(0);
+    static_cast<void>(malloc_trim(0));
     free_after_trim = mallinfo2().fordblks;
   }
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <span>
 #include <string_view>
 
@@ -59,16 +61,25 @@ class ReadBuffer {
     }
   }
 
+  struct Freer {
+    void operator()(char* storage) const { std::free(storage); }
+  };
+
+  // By realloc: a block of many pages is moved without copying it, so that a large body does not hold its thread.
   void reallocate(std::size_t capacity) {
-    auto bigger = std::make_unique_for_overwrite<char[]>(capacity);
-    if (!empty()) std::memcpy(bigger.get(), storage_.get() + begin_, size());
-    end_ = size();
-    begin_ = 0;
-    storage_ = std::move(bigger);
+    if (begin_ > 0) {
+      std::memmove(storage_.get(), storage_.get() + begin_, size());
+      end_ = size();
+      begin_ = 0;
+    }
+    auto* const other = static_cast<char*>(std::realloc(storage_.get(), capacity));
+    if (other == nullptr) throw std::bad_alloc();
+    static_cast<void>(storage_.release());
+    storage_.reset(other);
     capacity_ = capacity;
   }
 
-  std::unique_ptr<char[]> storage_;
+  std::unique_ptr<char, Freer> storage_;
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

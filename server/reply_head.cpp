@@ -50,7 +50,7 @@ bool breaks_line(std::string_view value) {
 }
 
 void append_number(std::uint64_t number, std::string& out) {
-  std::array<char, 20> digits;
+  std::array<char, 20> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
   out.append(digits.data(), end);
 }

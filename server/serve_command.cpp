@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <memory>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fmt/format.h>
@@ -16,6 +15,7 @@
 #include "query/index/active_tasks.h"
 #include "query/index/index_manager.h"
 #include "server/access_log.h"
+#include "server/descriptor_budget.h"
 #include "server/http_server.h"
 #include "server/lifecycle.h"
 #include "server/logging.h"
@@ -24,12 +24,18 @@
 namespace octavo::server {
 namespace {
 
-/// Connections and databases are file descriptors: take what the system allows.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
+// What the system allows is not what was asked for, as a rule; then better less than asked than refusing later.
+config::Settings fitted_to_system(const config::Settings& wanted) {
+  config::Settings settings = wanted;
+  raise_descriptor_limit();
+  if (fit_to_descriptors(settings, descriptor_limit())) {
+    spdlog::warn(
+        "the system allows {} open files: at most {} connections and {} open partitions are kept, instead of {} and "
+        "{}. Raise the limit (ulimit -n, LimitNOFILE) for more.",
+        descriptor_limit(), settings.connections_max, settings.open_partitions_max, wanted.connections_max,
+        wanted.open_partitions_max);
+  }
+  return settings;
 }
 
 int refuse(const Error& error) {
@@ -40,12 +46,13 @@ int refuse(const Error& error) {
 
 }  // namespace
 
-int run_serve(const config::Settings& settings) {
+int run_serve(const config::Settings& wanted) {
   const auto started = std::chrono::steady_clock::now();
+  keep_large_blocks_apart();
   ShutdownSignal shutdown_signal;
   umask(077);  // what is stored, password hashes and secrets included, is the server's alone
-  set_up_logging(settings);
-  raise_descriptor_limit();
+  set_up_logging(wanted);
+  const config::Settings settings = fitted_to_system(wanted);
 
   // Declared in the order of need: each is used by those below it, and ends after them.
   query::ActiveTasks active_tasks;
@@ -74,7 +81,7 @@ int run_serve(const config::Settings& settings) {
 
   const auto ready_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started).count();
-  spdlog::info("READY port={} in={}ms databases={} data={}", server.port(), ready_ms, engine.database_names().size(),
+  spdlog::info("READY port={} in={}ms databases={} data={}", server.port(), ready_ms, engine.database_count(),
                settings.data_dir.string());
 
   const MemoryTrimmer memory_trimmer;

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <random>
 
+#include <boost/asio/post.hpp>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "config/version.h"
 #include "server/connection.h"
+#include "storage/memory_retry.h"
 
 namespace octavo::server {
 namespace {
@@ -21,6 +24,8 @@ milliseconds choose_tick(const config::Settings& settings) {
                                   settings.send_timeout_ms, milliseconds{1000}});
   return std::clamp(shortest / 4, milliseconds{5}, milliseconds{250});
 }
+
+constexpr std::size_t waits_ended_at_once = 32;
 
 std::uint64_t random_seed() {
   std::random_device device;
@@ -74,16 +79,31 @@ void ThreadState::schedule_tick() {
   timer_->expires_after(tick_interval_);
   timer_->async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    tick();
-    schedule_tick();
+    try {
+      tick();
+    } catch (const std::bad_alloc&) {
+      // What was left undone is done at the next tick: there must be one.
+    }
+    until_memory_suffices([this] { schedule_tick(); });
   });
 }
 
 void ThreadState::tick() {
   update_clock();
-  // on_tick only cancels or starts operations; it destroys no connection.
-  for (auto& connection : connections_) static_cast<Connection&>(connection).on_tick();
+  sweep();
   if (access_log_) access_log_->flush();
+}
+
+void ThreadState::sweep() {
+  std::size_t ended = 0;
+  // on_tick only cancels or starts operations; it destroys no connection.
+  for (auto& connection : connections_) {
+    if (!static_cast<Connection&>(connection).on_tick() || ++ended < waits_ended_at_once) continue;
+    // Thousands may be over at the same moment. What is due to the first of them comes first, and honest requests
+    // between.
+    boost::asio::post(context_, [this] { sweep(); });
+    return;
+  }
 }
 
 void ThreadState::begin_drain() {

@@ -18,6 +18,7 @@
 #include "config/settings.h"
 #include "server/access_log.h"
 #include "server/compression.h"
+#include "server/descriptor_budget.h"
 
 namespace octavo::server {
 
@@ -25,7 +26,9 @@ namespace octavo::server {
 struct SharedBounds {
   std::atomic<std::size_t> connections{0};
   std::atomic<std::size_t> rejected_lingering{0};  ///< connections kept only to be told 503
+  const std::size_t rejected_lingering_max = server::rejected_lingering_max(descriptor_limit());
   std::atomic<std::uint64_t> body_bytes{0};        ///< held by request bodies beyond the ordinary buffers
+  std::atomic<std::uint64_t> unsent_bytes{0};      ///< of replies, waiting for clients to read
 };
 
 class Connection;
@@ -104,6 +107,7 @@ class ThreadState {
  private:
   void schedule_tick();
   void tick();
+  void sweep();
   void update_clock();
 
   boost::asio::io_context& context_;

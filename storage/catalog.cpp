@@ -64,7 +64,8 @@ Environment::Options environment_options(std::filesystem::path folder, config::D
   Environment::Options options;
   options.folder = std::move(folder);
   options.trees = {"databases", "garbage", "facts"};
-  options.durability = durability;
+  // Files of databases are made and removed on the strength of what is read here: it must not be lost again.
+  options.durability = durability == config::Durability::relaxed ? config::Durability::commit : durability;
   options.map_bytes_initial = 1 << 20;
   options.faults = faults;
   return options;
@@ -76,7 +77,7 @@ Catalog::Catalog(std::filesystem::path folder, config::Durability durability, Fa
     : environment_(environment_options(std::move(folder), durability, faults)) {}
 
 Expected<void> Catalog::open() {
-  return environment_.create();
+  return environment_.create_whole();
 }
 void Catalog::close() {
   environment_.close_if_idle();

@@ -35,7 +35,7 @@ struct DatabaseRecord {
 /// its own. Every change is durable on return. Thread-safe; writers wait for each other.
 class Catalog {
  public:
-  Catalog(std::filesystem::path folder, config::Durability durability);
+  Catalog(std::filesystem::path folder, config::Durability durability, FaultInjector* faults = nullptr);
 
   /// Creates or opens. Errors: io_failure, corrupted.
   Expected<void> open();

@@ -269,9 +269,8 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
 Expected<Expected<std::uint64_t>> DocumentWriter::apply_local(const LocalDocumentWrite& write) {
   using Result = Expected<std::uint64_t>;
   const Tree local = tree(PartitionTree::local);
-  OCTAVO_TRY(const auto record, long_key::get(transaction_, local, write.id));
   if (write.deleted) {
-    if (record) OCTAVO_TRY_VOID(long_key::erase(transaction_, local, write.id));
+    OCTAVO_TRY_VOID(long_key::erase(transaction_, local, write.id));
     return Result(std::uint64_t{0});
   }
   const std::uint64_t edit = write.base_edit;

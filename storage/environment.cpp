@@ -5,16 +5,26 @@
 #include <chrono>
 #include <cstring>
 #include <fcntl.h>
-#include <thread>
+#include <new>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "storage/internal/exclusive_gate.h"
+#include "storage/internal/lmdb_error.h"
+#include "storage/page_check.h"
+
 namespace octavo::storage {
 namespace {
 
 constexpr unsigned kReadersMax = 512;
+/// LMDB's table of so many readers, in whole pages.
+constexpr off_t kLockFileBytes = 9 * 4096;
+constexpr int kReadAttemptsMax = 8;
+constexpr const char* kDataFile = "data.mdb";
+constexpr const char* kLockFile = "lock.mdb";
 constexpr mdb_mode_t kFileMode = 0600;  // documents are private to the server's user
 
 MDB_val to_val(std::string_view bytes) {
@@ -22,27 +32,6 @@ MDB_val to_val(std::string_view bytes) {
 }
 std::string_view to_view(const MDB_val& value) {
   return {static_cast<const char*>(value.mv_data), value.mv_size};
-}
-
-Error error_of(int code, std::string_view action, const std::filesystem::path& folder) {
-  ErrorCode kind = ErrorCode::io_failure;
-  switch (code) {
-    case ENOSPC:
-    case EDQUOT:
-      return {ErrorCode::disk_full, "The disk is full: free some space and try again. Reads go on.", {}};
-    case MDB_CORRUPTED:
-    case MDB_PAGE_NOTFOUND:
-    case MDB_INVALID:
-    case MDB_VERSION_MISMATCH:
-      kind = ErrorCode::corrupted;
-      break;
-    case ENOENT:
-      kind = ErrorCode::not_found;
-      break;
-    default:
-      break;
-  }
-  return {kind, fmt::format("{} in {}: {}", action, folder.string(), mdb_strerror(code)), {}};
 }
 
 std::uint64_t now_ms() {
@@ -57,6 +46,23 @@ Expected<void> sync_folder(const std::filesystem::path& folder) {
   const int code = errno;
   ::close(descriptor);
   if (result != 0) return std::unexpected(error_of(code, "syncing the folder", folder));
+  return {};
+}
+
+/// LMDB writes to its lock file through a map: on a full disk, a hole in it would end the process by SIGBUS.
+Expected<void> reserve_lock_file(const std::filesystem::path& folder) {
+  const auto path = folder / kLockFile;
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode);
+  if (descriptor < 0) return std::unexpected(error_of(errno, "opening the lock file", folder));
+  struct stat file {};
+  int code = 0;
+  if (::fstat(descriptor, &file) != 0) {
+    code = errno;
+  } else if (file.st_size < kLockFileBytes || file.st_blocks * 512 < kLockFileBytes) {
+    code = ::posix_fallocate(descriptor, 0, kLockFileBytes);
+  }
+  ::close(descriptor);
+  if (code != 0) return std::unexpected(error_of(code, "reserving the lock file", folder));
   return {};
 }
 
@@ -155,41 +161,48 @@ WriteTransaction::~WriteTransaction() {
 Expected<void> WriteTransaction::note(int code, const char* action) {
   if (code == 0) return {};
   if (code == MDB_MAP_FULL) map_full_ = true;
-  return std::unexpected(error_of(code, action, "the environment"));
+  return std::unexpected(error_of(code, action, environment_.options().folder));
 }
 
 Expected<void> WriteTransaction::put(Tree tree, std::string_view key, std::string_view value) {
   MDB_val k = to_val(key);
   MDB_val v = to_val(value);
-  return note(mdb_put(handle_, tree.handle, &k, &v, 0), "writing");
+  const int fault = environment_.fault(StorageCall::put);
+  return note(fault != 0 ? fault : mdb_put(handle_, tree.handle, &k, &v, 0), "writing");
 }
 
 Expected<void> WriteTransaction::append(Tree tree, std::string_view key, std::string_view value) {
   MDB_val k = to_val(key);
   MDB_val v = to_val(value);
-  const int code = mdb_put(handle_, tree.handle, &k, &v, MDB_APPEND);
+  const int fault = environment_.fault(StorageCall::put);
+  const int code = fault != 0 ? fault : mdb_put(handle_, tree.handle, &k, &v, MDB_APPEND);
   // Not the greatest key after all: a plain put is right, only slower.
   return code == MDB_KEYEXIST ? put(tree, key, value) : note(code, "appending");
 }
 
 Expected<bool> WriteTransaction::erase(Tree tree, std::string_view key) {
   MDB_val k = to_val(key);
-  const int code = mdb_del(handle_, tree.handle, &k, nullptr);
+  const int fault = environment_.fault(StorageCall::erase);
+  const int code = fault != 0 ? fault : mdb_del(handle_, tree.handle, &k, nullptr);
   if (code == MDB_NOTFOUND) return false;
   OCTAVO_TRY_VOID(note(code, "deleting"));
   return true;
 }
 
 Expected<void> WriteTransaction::clear(Tree tree) {
-  return note(mdb_drop(handle_, tree.handle, 0), "clearing");
+  const int fault = environment_.fault(StorageCall::erase);
+  return note(fault != 0 ? fault : mdb_drop(handle_, tree.handle, 0), "clearing");
 }
 
 // --- cursor
 // -----------------------------------------------------------------------------------------------------------
 
 Cursor::Cursor(const Transaction& transaction, Tree tree) {
-  // Opening fails only for want of memory or a bad handle; every step then reports the end.
-  if (mdb_cursor_open(transaction.handle(), tree.handle, &handle_) != 0) handle_ = nullptr;
+  // Opening fails only for want of memory: the handles are ours.
+  if (mdb_cursor_open(transaction.handle(), tree.handle, &handle_) != 0) {
+    handle_ = nullptr;
+    throw std::bad_alloc();
+  }
 }
 
 Cursor::Cursor(Cursor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
@@ -238,30 +251,6 @@ std::optional<KeyValue> Cursor::previous() {
 // --- environment
 // ------------------------------------------------------------------------------------------------------
 
-/// Holds the environment alone: no reader is inside while it lives. Waits at most `patience`.
-class Environment::ExclusiveGate {
- public:
-  ExclusiveGate(Environment& environment, std::optional<std::chrono::milliseconds> patience)
-      : environment_(environment), lock_(environment.gate_mutex_) {
-    environment_.gate_closed_.store(true, std::memory_order_seq_cst);
-    const auto deadline = std::chrono::steady_clock::now() + patience.value_or(std::chrono::milliseconds{0});
-    for (std::size_t i = 0; i < kReaderSlots; ++i) {
-      while (environment_.slots_[i].active.load(std::memory_order_seq_cst) != 0) {
-        if (patience && std::chrono::steady_clock::now() >= deadline) return;
-        std::this_thread::yield();
-      }
-    }
-    alone_ = true;
-  }
-  ~ExclusiveGate() { environment_.gate_closed_.store(false, std::memory_order_seq_cst); }
-  bool alone() const { return alone_; }
-
- private:
-  Environment& environment_;
-  std::unique_lock<std::mutex> lock_;
-  bool alone_ = false;
-};
-
 Environment::Environment(Options options)
     : options_(std::move(options)),
       trees_(options_.trees.size()),
@@ -279,35 +268,78 @@ void Environment::touch() {
 
 Expected<void> Environment::create() {
   std::error_code error;
-  std::filesystem::create_directories(options_.folder, error);
+  bool made_folder = false;
+  if (const int code = fault(StorageCall::create_folder); code != 0) {
+    error.assign(code, std::generic_category());
+  } else {
+    made_folder = std::filesystem::create_directories(options_.folder, error);
+  }
   if (error) return std::unexpected(error_of(error.value(), "creating the folder", options_.folder));
-  OCTAVO_TRY_VOID(open());
-  if (options_.durability == config::Durability::ephemeral) return {};
-  OCTAVO_TRY_VOID(sync_folder(options_.folder));
-  return sync_folder(options_.folder.parent_path());
+  const bool existed = std::filesystem::exists(options_.folder / kDataFile, error);
+  const auto make = [&]() -> Expected<void> {
+    creating_ = true;
+    auto opened = open();
+    creating_ = false;
+    OCTAVO_TRY_VOID(opened);
+    if (options_.durability == config::Durability::ephemeral) return {};
+    if (const int code = fault(StorageCall::sync); code != 0) {
+      return std::unexpected(error_of(code, "syncing the folder", options_.folder));
+    }
+    OCTAVO_TRY_VOID(sync_folder(options_.folder));
+    return sync_folder(options_.folder.parent_path());
+  };
+  auto made = make();
+  if (!made && !existed) {
+    // A file that a full disk cut short could not be opened later.
+    close_handle();
+    std::filesystem::remove(options_.folder / kDataFile, error);
+    std::filesystem::remove(options_.folder / kLockFile, error);
+    if (made_folder) std::filesystem::remove(options_.folder, error);
+  }
+  return made;
 }
 
-Expected<MDB_env*> Environment::open_handle() const {
-  MDB_env* env = nullptr;
-  int code = mdb_env_create(&env);
-  if (code != 0) return std::unexpected(error_of(code, "creating an environment", options_.folder));
+Expected<void> Environment::create_whole() {
+  std::error_code error;
+  if (std::filesystem::exists(options_.folder / kDataFile, error)) return create();
+  Options draft = options_;
+  draft.folder += ".new";
+  std::filesystem::remove_all(draft.folder, error);
+  OCTAVO_TRY_VOID(Environment(draft).create());
+  std::filesystem::remove(options_.folder / kLockFile, error);
+  std::filesystem::rename(draft.folder, options_.folder, error);
+  if (error) return std::unexpected(error_of(error.value(), "naming the folder", options_.folder));
+  return create();
+}
+
+Expected<Environment::Handle> Environment::open_handle() const {
+  MDB_env* created = nullptr;
+  int code = fault(StorageCall::open);
+  if (code == 0) code = mdb_env_create(&created);
+  if (code != 0) return std::unexpected(error_of(code, "opening", options_.folder));
+  Handle env(created);
   std::uint64_t map_bytes = options_.map_bytes_initial;
   std::error_code missing;
-  const auto file_bytes = std::filesystem::file_size(options_.folder / "data.mdb", missing);
+  const auto file_bytes = std::filesystem::file_size(options_.folder / kDataFile, missing);
+  // LMDB would trust a damaged file, and would make a missing one anew.
+  if (!missing && file_bytes > 0) {
+    OCTAVO_TRY_VOID(check_roots(options_.folder, options_.trees));
+  } else if (!creating_) {
+    return fail(ErrorCode::corrupted, fmt::format("{} is missing or empty", (options_.folder / kDataFile).string()));
+  }
   // Head-room above the file, so that the first writes after a restart need not grow the map at once.
   if (!missing) map_bytes = std::max<std::uint64_t>(map_bytes, file_bytes + file_bytes / 4);
   map_bytes = (map_bytes + 0xFFFF) & ~std::uint64_t{0xFFFF};
-  mdb_env_set_mapsize(env, map_bytes);
-  mdb_env_set_maxdbs(env, static_cast<MDB_dbi>(options_.trees.size()));
-  mdb_env_set_maxreaders(env, kReadersMax);
+  mdb_env_set_mapsize(env.get(), map_bytes);
+  mdb_env_set_maxdbs(env.get(), static_cast<MDB_dbi>(options_.trees.size()));
+  mdb_env_set_maxreaders(env.get(), kReadersMax);
+  OCTAVO_TRY_VOID(reserve_lock_file(options_.folder));
   // No MDB_NOMEMINIT: unset bytes of new pages would take what the heap held before, passwords perhaps, to the disk.
-  code = mdb_env_open(env, options_.folder.c_str(), MDB_NOTLS | durability_flags(options_.durability), kFileMode);
-  if (code != 0) {
-    mdb_env_close(env);
-    return std::unexpected(error_of(code, "opening", options_.folder));
-  }
+  const unsigned flags = MDB_NOTLS | durability_flags(options_.durability);
+  code = mdb_env_open(env.get(), options_.folder.c_str(), flags, kFileMode);
+  if (code != 0) return std::unexpected(error_of(code, "opening", options_.folder));
   int dead_readers = 0;
-  mdb_reader_check(env, &dead_readers);  // slots left by a killed process
+  mdb_reader_check(env.get(), &dead_readers);  // slots left by a killed process
   return env;
 }
 
@@ -332,12 +364,13 @@ Expected<void> Environment::open_trees(MDB_env* env) {
   }
   // A write only where a tree is missing: opening a thousand databases must not cost a thousand syncs.
   if (code == 0 && missing) {
-    code = mdb_txn_begin(env, nullptr, 0, &transaction);
+    code = fault(StorageCall::begin_write);
+    if (code == 0) code = mdb_txn_begin(env, nullptr, 0, &transaction);
     for (std::size_t i = 0; code == 0 && i < options_.trees.size(); ++i) {
       code = mdb_dbi_open(transaction, options_.trees[i].c_str(), MDB_CREATE, &trees_[i].handle);
       if (code != 0) mdb_txn_abort(transaction);
     }
-    if (code == 0) code = mdb_txn_commit(transaction);
+    if (code == 0) code = commit(transaction);
   }
   if (code != 0) return std::unexpected(error_of(code, "opening the trees", options_.folder));
   return {};
@@ -347,14 +380,7 @@ Expected<void> Environment::open() {
   if (is_open()) return {};
   ExclusiveGate gate(*this, std::nullopt);
   if (is_open()) return {};
-  OCTAVO_TRY(MDB_env * env, open_handle());
-  if (auto opened = open_trees(env); !opened) {
-    mdb_env_close(env);
-    return opened;
-  }
-  touch();
-  open_.store(env, std::memory_order_seq_cst);
-  return {};
+  return open_alone(false);
 }
 
 void Environment::abort_pooled() {
@@ -397,117 +423,44 @@ void Environment::leave(std::size_t slot_index) {
   slots_[slot_index].active.fetch_sub(1, std::memory_order_release);
 }
 
+// As mdb_txn_begin, from the pool where possible.
+int Environment::begin_reading(MDB_env* env, std::size_t slot_index, MDB_txn*& transaction) {
+  if (const int code = fault(StorageCall::begin_read); code != 0) return code;
+  transaction = slots_[slot_index].pooled.exchange(nullptr, std::memory_order_acq_rel);
+  if (transaction != nullptr) {
+    const int code = mdb_txn_renew(transaction);
+    if (code != 0) mdb_txn_abort(transaction);
+    return code;
+  }
+  const int code = mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
+  if (code != MDB_READERS_FULL) return code;
+  abort_pooled();  // other threads' idle transactions hold reader slots
+  return mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
+}
+
 Expected<ReadTransaction> Environment::read() {
-  while (true) {
-    const std::size_t slot_index = enter();
-    MDB_env* env = open_.load(std::memory_order_seq_cst);
-    if (env == nullptr) {
-      leave(slot_index);
+  int code = 0;
+  for (int attempt = 0; attempt < kReadAttemptsMax; ++attempt) {
+    const MDB_env* failed = nullptr;
+    {
+      Stay stay(*this);
+      if (MDB_env* env = open_.load(std::memory_order_seq_cst); env != nullptr) {
+        touch();
+        MDB_txn* transaction = nullptr;
+        code = begin_reading(env, stay.slot(), transaction);
+        if (code == 0) return ReadTransaction(this, transaction, stay.hand_over());
+        failed = env;
+      }
+    }
+    if (failed == nullptr) {
       OCTAVO_TRY_VOID(open());
-      continue;
-    }
-    touch();
-    MDB_txn* transaction = slots_[slot_index].pooled.exchange(nullptr, std::memory_order_acq_rel);
-    int code = 0;
-    if (transaction != nullptr) {
-      code = mdb_txn_renew(transaction);
-      if (code != 0) mdb_txn_abort(transaction);
+    } else if (code == MDB_PANIC) {
+      OCTAVO_TRY_VOID(reopen(failed));
     } else {
-      code = mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
-      if (code == MDB_READERS_FULL) {
-        abort_pooled();  // other threads' idle transactions hold reader slots
-        code = mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
-      }
+      break;
     }
-    if (code == 0) return ReadTransaction(this, transaction, slot_index);
-    leave(slot_index);
-    if (code == MDB_READERS_FULL) return fail(ErrorCode::overloaded, "Too many readers at once; try again.");
-    if (code == MDB_PANIC) {
-      OCTAVO_TRY_VOID(recover_from_panic());
-      continue;
-    }
-    return std::unexpected(error_of(code, "beginning to read", options_.folder));
   }
-}
-
-Expected<void> Environment::recover_from_panic() {
-  // A meta page could not be written: LMDB refuses all until the environment is opened anew, from its last good state.
-  ExclusiveGate gate(*this, std::chrono::milliseconds{1000});
-  if (!gate.alone()) return fail(ErrorCode::io_failure, "The last write to disk failed; try again.");
-  close_handle();
-  return {};
-}
-
-Expected<void> Environment::grow(std::uint64_t map_bytes_min) {
-  ExclusiveGate gate(*this, std::nullopt);
-  MDB_env* env = open_.load(std::memory_order_acquire);
-  if (env == nullptr) return {};
-  MDB_envinfo info;
-  mdb_env_info(env, &info);
-  std::uint64_t map_bytes = info.me_mapsize;
-  if (map_bytes >= map_bytes_min) return {};
-  // Doubling while small; later by an eighth, as address space is not endless.
-  while (map_bytes < map_bytes_min) map_bytes += map_bytes < (8ULL << 30) ? map_bytes : map_bytes / 8;
-  map_bytes = (map_bytes + 0xFFFF) & ~std::uint64_t{0xFFFF};
-  const int code = mdb_env_set_mapsize(env, map_bytes);
-  if (code != 0) return std::unexpected(error_of(code, "growing the map", options_.folder));
-  return {};
-}
-
-Expected<void> Environment::write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body) {
-  constexpr int kAttemptsMax = 40;  // each doubles the map or adds an eighth: terabytes
-  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    OCTAVO_TRY_VOID(open());
-    // A writer keeps its environment from being closed under it in the way that readers do.
-    const std::size_t slot_index = enter();
-    MDB_env* env = open_.load(std::memory_order_seq_cst);
-    if (env == nullptr) {
-      leave(slot_index);
-      continue;
-    }
-    touch();
-    MDB_envinfo info;
-    mdb_env_info(env, &info);
-    MDB_stat statistics;
-    mdb_env_stat(env, &statistics);
-    const std::uint64_t used = (info.me_last_pgno + 1) * statistics.ms_psize;
-    const std::uint64_t wanted = used + used / 16 + 4 * expected_bytes + (1ULL << 20);
-    int code = 0;
-    bool map_full = wanted > info.me_mapsize;
-    std::uint64_t grow_to = wanted;
-    Expected<void> result;
-    if (!map_full) {
-      MDB_txn* handle = nullptr;
-      code = mdb_txn_begin(env, nullptr, 0, &handle);
-      if (code == 0) {
-        WriteTransaction transaction(handle);
-        result = body(transaction);
-        if (result) {
-          code = mdb_txn_commit(std::exchange(transaction.handle_, nullptr));
-          map_full = code == MDB_MAP_FULL;
-        } else {
-          map_full = transaction.map_full();
-        }
-        grow_to = info.me_mapsize + 1;
-      }
-    }
-    leave(slot_index);
-    if (map_full) {
-      OCTAVO_TRY_VOID(grow(grow_to));
-      continue;
-    }
-    if (code == MDB_PANIC) {
-      OCTAVO_TRY_VOID(recover_from_panic());
-      continue;
-    }
-    if (code == MDB_MAP_RESIZED) {
-      OCTAVO_TRY_VOID(grow(0));
-      continue;
-    }
-    if (code != 0) return std::unexpected(error_of(code, "committing", options_.folder));
-    return result;
-  }
-  return fail(ErrorCode::disk_full, "The memory map cannot grow any further.");
+  return std::unexpected(error_of(code, "beginning to read", options_.folder));
 }
 
 Environment::PageCensus Environment::page_census(const ReadTransaction& transaction) const {

@@ -16,6 +16,7 @@
 
 #include "config/settings.h"
 #include "storage/error.h"
+#include "storage/fault_injector.h"
 #include "storage/function_ref.h"
 
 namespace octavo::storage {
@@ -89,14 +90,16 @@ class WriteTransaction : public Transaction {
 
  private:
   friend class Environment;
-  explicit WriteTransaction(MDB_txn* handle) { handle_ = handle; }
+  WriteTransaction(const Environment& environment, MDB_txn* handle) : environment_(environment) { handle_ = handle; }
   Expected<void> note(int code, const char* action);
+  const Environment& environment_;
   bool map_full_ = false;
 };
 
 /// Walks a tree in key order. RAII; must not outlive its transaction.
 class Cursor {
  public:
+  /// Throws std::bad_alloc when memory is short: an end where there is none would be worse.
   Cursor(const Transaction& transaction, Tree tree);
   Cursor(Cursor&& other) noexcept;
   Cursor& operator=(Cursor&& other) noexcept;
@@ -120,6 +123,9 @@ class Cursor {
 ///
 /// Thread-safe. Opens on first use and can be closed while idle; the map grows online. Any thread may read; writes come
 /// from one thread at a time (the caller's duty: PhysicalPartition's queue, or a mutex).
+///
+/// A commit that the disk failed is an error and stays one. What it left behind is settled before the next write
+/// (environment_write.cpp); reads see what was acknowledged, or what has been made durable since, and nothing between.
 class Environment {
  public:
   struct Options {
@@ -127,6 +133,7 @@ class Environment {
     std::vector<std::string> trees;  ///< created on first open; handles in this order by tree(i)
     config::Durability durability = config::Durability::commit;
     std::uint64_t map_bytes_initial = 16ULL << 20;
+    FaultInjector* faults = nullptr;  ///< tests' only
   };
 
   explicit Environment(Options options);
@@ -134,9 +141,12 @@ class Environment {
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 
-  /// Creates the folder and an empty environment, synced to disk.
+  /// Creates the folder and an empty environment, synced to disk. After an error no file of it is left.
   Expected<void> create();
-  /// Opens if closed. Errors: io_failure, corrupted (not an LMDB file, wrong version), not_found.
+  /// As create(), but in a folder beside it that is renamed: after a power loss there is a whole environment or none.
+  /// For those of which nothing else tells whether their creation came to its end.
+  Expected<void> create_whole();
+  /// Opens if closed. Errors: io_failure, corrupted (missing, cut off, damaged: see check_roots).
   Expected<void> open();
   /// Closes when no transaction is running within `patience`; false when busy.
   bool close_if_idle();
@@ -147,8 +157,13 @@ class Environment {
   Expected<ReadTransaction> read();
   /// Runs `body` in a write transaction and commits it; durable on return as Options::durability says. When the map is
   /// full the transaction is abandoned, the map grown, and `body` run again: it must have no other effects. An error
-  /// from `body` aborts. `expected_bytes` is a hint for growing beforehand.
+  /// or exception from `body` aborts. `expected_bytes` is a hint for growing beforehand.
+  /// Errors: disk_full: nothing was written. io_failure: the disk failed, and only reading tells whether the write is
+  /// there; it is not run again. overloaded: no memory or descriptors, nothing was written.
   Expected<void> write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body);
+
+  /// Everything that readers have seen so far is on the disk on return; nothing to do with Durability::ephemeral.
+  Expected<void> sync() const;
 
   /// Steady-clock milliseconds of the last transaction: for closing the least recently used.
   std::uint64_t last_used_ms() const { return last_used_ms_.load(std::memory_order_relaxed); }
@@ -170,6 +185,7 @@ class Environment {
 
  private:
   friend class ReadTransaction;
+  friend class WriteTransaction;
 
   /// Readers announce themselves in the slot of their thread, so that they share no cache line; whoever must have the
   /// environment alone (to grow the map, to close) closes the gate and waits for all slots to empty.
@@ -179,24 +195,44 @@ class Environment {
   };
   static constexpr std::size_t kReaderSlots = 32;
   class ExclusiveGate;
+  class Stay;
+  struct HandleCloser {
+    void operator()(MDB_env* env) const { mdb_env_close(env); }
+  };
+  using Handle = std::unique_ptr<MDB_env, HandleCloser>;
+  struct Attempt;
 
+  int fault(StorageCall call) const {
+    return options_.faults == nullptr ? 0 : options_.faults->before(call, options_.folder);
+  }
   std::size_t enter();
   void leave(std::size_t slot_index);
-  Expected<MDB_env*> open_handle() const;
+  Expected<Handle> open_handle() const;
   Expected<void> open_trees(MDB_env* env);
+  Expected<void> open_alone(bool for_writing);
+  Expected<void> reopen(const MDB_env* failed);
   void close_handle();
   void abort_pooled();
+  int begin_reading(MDB_env* env, std::size_t slot_index, MDB_txn*& transaction);
   Expected<void> grow(std::uint64_t map_bytes_min);
-  Expected<void> recover_from_panic();
+  Expected<void> settle();
+  Expected<void> make_durable(MDB_env* env);
+  int commit(MDB_txn* transaction);
+  Attempt try_to_write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body);
   void touch();
 
   Options options_;
+  bool creating_ = false;  ///< inside create(): a file that is not there is made
   std::vector<Tree> trees_;
   std::unique_ptr<ReaderSlot[]> slots_;
   std::atomic<MDB_env*> open_{nullptr};
   std::atomic<bool> gate_closed_{false};
   std::mutex gate_mutex_;
   std::atomic<std::uint64_t> last_used_ms_{0};
+  /// A commit failed on the disk: what it left there is not certain before settle().
+  std::atomic<bool> unsettled_{false};
+  /// LMDB's number of the last transaction that is known to be durable (as Options::durability says).
+  std::atomic<std::uint64_t> acknowledged_{0};
 };
 
 }  // namespace octavo::storage

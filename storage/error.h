@@ -41,6 +41,11 @@ struct Error {
 template <class T>
 using Expected = std::expected<T, Error>;
 
+/// Of a std::bad_alloc. Has no reason, as that would need memory: the doors have their own words for it.
+inline std::unexpected<Error> out_of_memory() {
+  return std::unexpected<Error>(Error{ErrorCode::overloaded, {}, {}});
+}
+
 inline std::unexpected<Error> fail(ErrorCode code, std::string reason, std::string_view word = {}) {
   return std::unexpected<Error>(Error{code, std::move(reason), word});
 }

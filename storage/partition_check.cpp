@@ -180,11 +180,6 @@ class PartitionChecker {
 
 }  // namespace
 
-void CheckReport::add(std::string problem) {
-  ++problem_count;
-  if (problems.size() < kProblemsMax) problems.push_back(std::move(problem));
-}
-
 Expected<CheckReport> check_partition(const PhysicalPartition& partition, bool partitioned) {
   OCTAVO_TRY(const Snapshot snapshot, partition.snapshot());
   return PartitionChecker(partition, snapshot, partitioned).run();

@@ -1,10 +1,13 @@
 #include "storage/physical_partition.h"
 
 #include <chrono>
+#include <exception>
+#include <thread>
 
 #include <spdlog/spdlog.h>
 
 #include "storage/document_writer.h"
+#include "storage/memory_retry.h"
 
 namespace octavo::storage {
 namespace {
@@ -24,9 +27,19 @@ std::int64_t now_s() {
 }
 
 /// Failures that belong to one request rather than to the disk: the group is then run again one by one, so that a
-/// damaged document harms only who writes it.
+/// damaged document, or one too large for the memory there is, harms only who writes it. Never after a failure of the
+/// disk: the group may be stored all the same, and would then conflict with itself.
 bool may_be_one_request(ErrorCode code) {
-  return code != ErrorCode::disk_full && code != ErrorCode::not_found;
+  return code != ErrorCode::disk_full && code != ErrorCode::io_failure && code != ErrorCode::not_found;
+}
+
+/// As fail, without a reason where memory is short.
+Expected<void> refuse(ErrorCode code, const char* reason) noexcept {
+  try {
+    return fail(code, reason);
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(Error{code, {}, {}});
+  }
 }
 
 std::size_t bytes_of(const DocumentWrite& write) {
@@ -42,6 +55,7 @@ PhysicalPartition::PhysicalPartition(Options options, WriterPool& writers)
   environment.trees = tree_names();
   environment.durability = options_.durability;
   environment.map_bytes_initial = options_.map_bytes_initial;
+  environment.faults = options_.faults;
   environment_ = std::make_unique<Environment>(std::move(environment));
 }
 
@@ -88,57 +102,69 @@ void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<v
 
 void PhysicalPartition::enqueue(Job job) {
   if (retired_.load(std::memory_order_acquire)) {
-    complete(job, fail(ErrorCode::not_found, "Database does not exist."));
+    complete(job, refuse(ErrorCode::not_found, "Database does not exist."));
     return;
   }
   if (queued_bytes_.fetch_add(job.bytes, std::memory_order_relaxed) > options_.queue_bytes_max) {
     queued_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
-    complete(job, fail(ErrorCode::overloaded, "Too many writes are waiting for the disk; try again later."));
+    complete(job, refuse(ErrorCode::overloaded, "Too many writes are waiting for the disk; try again later."));
     return;
   }
+  bool queued = true;
   {
     std::lock_guard<std::mutex> lock(queue_mutex_);
-    queue_.push_back(std::move(job));
-    if (scheduled_) return;
-    scheduled_ = true;
+    try {
+      queue_.push_back(std::move(job));
+    } catch (const std::bad_alloc&) {
+      queued = false;
+    }
+    if (queued && scheduled_) return;
+    if (queued) scheduled_ = true;
+  }
+  if (!queued) {
+    queued_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
+    complete(job, out_of_memory());
+    return;
   }
   writers_.schedule(shared_from_this());
 }
 
 std::vector<PhysicalPartition::Job> PhysicalPartition::take_group() {
   std::vector<Job> group;
-  std::size_t bytes = 0;
   std::lock_guard<std::mutex> lock(queue_mutex_);
-  while (!queue_.empty() && group.size() < kGroupJobsMax && bytes < kGroupBytesMax) {
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  while (count < queue_.size() && count < kGroupJobsMax && bytes < kGroupBytesMax) {
     // Index tasks may be long and may fail: they get a transaction of their own.
-    const bool index_task = std::holds_alternative<IndexJob>(queue_.front().work);
-    if (index_task && !group.empty()) break;
-    bytes += queue_.front().bytes;
+    const bool index_task = std::holds_alternative<IndexJob>(queue_[count].work);
+    if (index_task && count > 0) break;
+    bytes += queue_[count].bytes;
+    ++count;
+    if (index_task) break;
+  }
+  // Memory first: no job may be lost between the queue and the group.
+  group.reserve(count);
+  for (; count > 0; --count) {
     group.push_back(std::move(queue_.front()));
     queue_.pop_front();
-    if (index_task) break;
   }
   queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   return group;
 }
 
-bool PhysicalPartition::drain() {
-  std::vector<Job> group = take_group();
+bool PhysicalPartition::drain() noexcept {
+  std::vector<Job> group;
+  until_memory_suffices([&] { group = take_group(); });
   if (!group.empty()) {
-    bool design_documents_changed = false;
-    Expected<void> committed = commit_group(group, design_documents_changed);
-    if (!committed && group.size() > 1 && may_be_one_request(committed.error().code)) {
+    const Sequence watermark = sequences_->watermark();
+    const Outcome outcome = commit_group(group);
+    if (!outcome.committed && group.size() > 1 && may_be_one_request(outcome.committed.error().code)) {
       for (Job& job : group) {
-        std::vector<Job> alone;
-        alone.push_back(std::move(job));
-        bool changed = false;
-        const Expected<void> result = commit_group(alone, changed);
-        if (result && on_commit_) on_commit_(changed);
-        finish_group(alone, result);
+        const std::span<Job> alone(&job, 1);
+        finish_group(alone, commit_group(alone), watermark);
       }
     } else {
-      if (committed && on_commit_) on_commit_(design_documents_changed);
-      finish_group(group, committed);
+      finish_group(group, outcome, watermark);
     }
   }
   std::lock_guard<std::mutex> lock(queue_mutex_);
@@ -186,13 +212,25 @@ Expected<void> PhysicalPartition::run_job(DocumentWriter& writer, Job& job) {
   return {};
 }
 
-Expected<void> PhysicalPartition::commit_group(std::vector<Job>& group, bool& design_documents_changed) {
-  if (retired_.load(std::memory_order_acquire)) return fail(ErrorCode::not_found, "Database does not exist.");
-  if (auto* index_job = std::get_if<IndexJob>(&group.front().work)) {
+PhysicalPartition::Outcome PhysicalPartition::commit_group(std::span<Job> group) noexcept {
+  try {
+    if (retired_.load(std::memory_order_acquire)) {
+      return {.committed = fail(ErrorCode::not_found, "Database does not exist.")};
+    }
+    auto* index_job = std::get_if<IndexJob>(&group.front().work);
+    if (index_job == nullptr) return commit_documents(group);
     const Tree index_tree = environment_->tree(static_cast<std::size_t>(PartitionTree::index));
-    return environment_->write(1 << 20,
-                               [&](WriteTransaction& transaction) { return index_job->task(transaction, index_tree); });
+    return {.committed = environment_->write(
+                1 << 20, [&](WriteTransaction& transaction) { return index_job->task(transaction, index_tree); })};
+  } catch (const std::bad_alloc&) {
+    return {.committed = out_of_memory()};
+  } catch (const std::exception& error) {
+    spdlog::error("partition {}: unexpected exception: {}", options_.folder.string(), error.what());
+    return {.committed = std::unexpected(Error{ErrorCode::internal, {}, {}})};
   }
+}
+
+PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> group) {
   std::shared_ptr<DocumentObserver> observer;
   {
     std::lock_guard<std::mutex> lock(queue_mutex_);
@@ -208,40 +246,72 @@ Expected<void> PhysicalPartition::commit_group(std::vector<Job>& group, bool& de
                                                        options_.logical_partition_bytes_max,
                                                        now_s()};
 
-  sequences_->begin(options_.ordinal);
-  const Expected<void> committed = environment_->write(bytes, [&](WriteTransaction& transaction) -> Expected<void> {
+  SequenceAllocator::Group sequences(*sequences_, options_.ordinal);
+  Outcome outcome;
+  outcome.committed = environment_->write(bytes, [&](WriteTransaction& transaction) -> Expected<void> {
     DocumentWriter writer(transaction, writer_environment);
     OCTAVO_TRY_VOID(writer.begin());
     for (Job& job : group) OCTAVO_TRY_VOID(run_job(writer, job));
     OCTAVO_TRY_VOID(writer.finish());
-    design_documents_changed = writer.design_documents_changed();
+    outcome.design_documents_changed = writer.design_documents_changed();
     return {};
   });
-  sequences_->end(options_.ordinal, committed.has_value());
-  if (!committed) {
-    spdlog::error("partition {}: a group of {} requests was not written: {}", options_.folder.string(), group.size(),
-                  committed.error().reason);
+  outcome.visible = outcome.committed.has_value();
+  const bool news = writers_.note_commit(outcome.committed);
+  if (outcome.committed && news) spdlog::info("writes succeed again");
+  if (!outcome.committed) {
+    const Error& error = outcome.committed.error();
+    if (news) {
+      spdlog::error("partition {}: a group of {} requests was not written: {}", options_.folder.string(), group.size(),
+                    error.reason);
+    }
+    if (error.code == ErrorCode::io_failure || error.code == ErrorCode::disk_full) {
+      outcome.visible = is_stored(sequences.highest());
+    }
   }
-  return committed;
+  if (outcome.visible) sequences.mark_committed();
+  return outcome;
 }
 
-void PhysicalPartition::finish_group(std::vector<Job>& group, const Expected<void>& committed) {
-  for (Job& job : group) complete(job, committed);
+// Whether a group is stored although its commit failed: the feed must then not stop below it.
+bool PhysicalPartition::is_stored(Sequence highest) const {
+  if (highest == 0) return false;
+  const auto now = snapshot();
+  if (!now) return false;  // nobody else can read it either
+  const auto last = now->last_sequence();
+  return last && *last >= highest;
 }
 
-void PhysicalPartition::complete(Job& job, const Expected<void>& committed) {
+void PhysicalPartition::finish_group(std::span<Job> group, const Outcome& outcome, Sequence watermark_before) noexcept {
+  // A group that failed may have held back what other partitions committed meanwhile.
+  const bool feed_grew = outcome.visible || sequences_->watermark() > watermark_before;
+  if (feed_grew && on_commit_) {
+    try {
+      on_commit_(outcome.design_documents_changed);
+    } catch (const std::exception& error) {
+      spdlog::error("partition {}: telling of a commit failed: {}", options_.folder.string(), error.what());
+    }
+  }
+  for (Job& job : group) complete(job, outcome.committed);
+}
+
+void PhysicalPartition::complete(Job& job, const Expected<void>& committed) noexcept {
   if (auto* documents = std::get_if<DocumentsJob>(&job.work)) {
     if (!committed) {
-      documents->results.assign(documents->writes.size(), std::unexpected(committed.error()));
+      until_memory_suffices(
+          [&] { documents->results.assign(documents->writes.size(), std::unexpected(committed.error())); });
     }
     documents->done(std::move(documents->results));
   } else if (auto* local = std::get_if<LocalJob>(&job.work)) {
-    local->done(committed ? std::move(local->result) : Expected<std::uint64_t>(std::unexpected(committed.error())));
+    if (!committed) until_memory_suffices([&] { local->result = std::unexpected(committed.error()); });
+    local->done(std::move(local->result));
   } else if (auto* purge = std::get_if<PurgeJob>(&job.work)) {
     if (committed) {
       purge->done(std::move(purge->purged));
     } else {
-      purge->done(std::unexpected(committed.error()));
+      std::optional<Error> error;
+      until_memory_suffices([&] { error = committed.error(); });
+      purge->done(std::unexpected(*std::move(error)));
     }
   } else {
     std::get<IndexJob>(job.work).done(committed);

@@ -63,6 +63,8 @@ class Snapshot {
   /// Documents, tombstones included, in byte order of their ids. Cursors: nullopt at the end.
   class DocumentCursor {
    public:
+    /// As Snapshot::find, but cheaper for a document near the one found before: the cursor stays where it was.
+    Expected<std::optional<DocumentView>> find(std::string_view id);
     std::optional<DocumentView> seek(std::string_view id);
     std::optional<DocumentView> seek_back(std::string_view id);
     std::optional<DocumentView> last();
@@ -143,6 +145,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
     std::uint64_t map_bytes_initial = 16ULL << 20;
     std::uint64_t logical_partition_bytes_max = 20ULL << 30;
     std::size_t queue_bytes_max = 256ULL << 20;  ///< waiting writes; beyond: Error overloaded
+    FaultInjector* faults = nullptr;             ///< tests' only
   };
   /// Called after each durable group, on the writer's thread: wakes followers.
   using CommitListener = std::function<void(bool design_documents_changed)>;
@@ -161,8 +164,9 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
 
   using DocumentResults = std::vector<Expected<WrittenDocument>>;
   using Completion = std::move_only_function<void(DocumentResults)>;
-  /// Queues edits. `done` gets one result per write, in order. In an atomic request a failed precondition fails all:
-  /// the failed ones carry their own error, the others ErrorCode::precondition_failed.
+  /// Queues edits. `done` gets one result per write, in order, once, whatever happens; it must not throw. In an atomic
+  /// request a failed precondition fails all: the failed ones carry their own error, the others
+  /// ErrorCode::precondition_failed.
   void write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done);
 
   using LocalCompletion = std::move_only_function<void(Expected<std::uint64_t>)>;
@@ -185,7 +189,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   /// The database is being deleted: queued and later writes fail with not_found.
   void retire() { retired_.store(true, std::memory_order_release); }
 
-  bool drain() override;
+  bool drain() noexcept override;
 
  private:
   friend class Snapshot;
@@ -215,11 +219,20 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
     std::size_t bytes = 0;
   };
 
+  /// How a group ended, for its requests and for followers.
+  struct Outcome {
+    Expected<void> committed;
+    bool visible = false;  ///< in the feed: also true when the disk failed, but took the write
+    bool design_documents_changed = false;
+  };
+
   void enqueue(Job job);
   std::vector<Job> take_group();
-  Expected<void> commit_group(std::vector<Job>& group, bool& design_documents_changed);
-  void finish_group(std::vector<Job>& group, const Expected<void>& committed);
-  static void complete(Job& job, const Expected<void>& committed);
+  Outcome commit_group(std::span<Job> group) noexcept;
+  Outcome commit_documents(std::span<Job> group);
+  bool is_stored(Sequence highest) const;
+  void finish_group(std::span<Job> group, const Outcome& outcome, Sequence watermark_before) noexcept;
+  static void complete(Job& job, const Expected<void>& committed) noexcept;
   static Expected<void> run_job(DocumentWriter& writer, Job& job);
   static Expected<void> run_documents(DocumentWriter& writer, DocumentsJob& job);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <memory>
 
 #include <openssl/evp.h>
@@ -10,6 +11,8 @@
 namespace octavo::storage {
 namespace {
 
+/// Room for more edits than can ever be made on top: a generation never starts again from zero.
+constexpr std::uint64_t kGenerationMax = std::numeric_limits<std::int64_t>::max();
 constexpr char kHexDigits[] = "0123456789abcdef";
 
 int hex_value(char c) {
@@ -81,7 +84,8 @@ Expected<Revision> Revision::parse(std::string_view text) {
   const auto invalid = [] { return fail(ErrorCode::bad_request, "Invalid rev format"); };
   Revision revision;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), revision.generation);
-  if (error != std::errc{} || end == text.data() + text.size() || *end != '-' || revision.generation == 0) {
+  if (error != std::errc{} || end == text.data() + text.size() || *end != '-' || revision.generation == 0 ||
+      revision.generation > kGenerationMax) {
     return invalid();
   }
   const auto hash = RevisionHash::from_text(text.substr(static_cast<std::size_t>(end - text.data()) + 1));

@@ -57,6 +57,14 @@ Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
     node.revision.hash = RevisionHash::from_bytes(hash, digest);
     tree.nodes_.push_back(node);
   }
+  // A tree without a leaf would be a document without a winner: its next edit would remove it.
+  std::vector<bool> has_child(tree.nodes_.size(), false);
+  for (const Node& node : tree.nodes_) {
+    if (node.parent >= 0) has_child[static_cast<std::size_t>(node.parent)] = true;
+  }
+  for (std::size_t i = 0; i < tree.nodes_.size(); ++i) {
+    if (tree.nodes_[i].leaf == has_child[i]) return damaged();
+  }
   return tree;
 }
 

@@ -30,7 +30,8 @@ class RevisionTree {
   enum class Merge : std::uint8_t {
     known,     ///< the revision was there already
     extended,  ///< a leaf grew
-    branched   ///< a new leaf beside others
+    branched,  ///< a new leaf beside others
+    completed  ///< the revision was there already, and a stemmed branch learned what came before it
   };
 
   RevisionTree() = default;
@@ -66,6 +67,9 @@ class RevisionTree {
   static bool leaf_before(const Node& a, const Node& b);
 
  private:
+  std::int32_t index_of(const Revision& revision) const;
+  bool add_ancestry(std::span<const Revision> path);
+  void sort_parents_first();
   void compact_indexes(const std::vector<bool>& keep);
 
   std::vector<Node> nodes_;

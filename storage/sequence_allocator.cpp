@@ -23,14 +23,19 @@ Sequence SequenceAllocator::next(std::size_t partition) {
   return next_++;
 }
 
+Sequence SequenceAllocator::highest_in_flight(std::size_t partition) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return in_flight_high_[partition];
+}
+
 void SequenceAllocator::end(std::size_t partition, bool committed) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (committed) committed_high_ = std::max(committed_high_, in_flight_high_[partition]);
+  if (committed) committed_high_.store(std::max(committed_high_.load(), in_flight_high_[partition]));
   in_flight_low_[partition] = 0;
   in_flight_high_[partition] = 0;
   // Never above the highest committed one: numbers given up at the end would be handed out again after a restart,
   // and a follower that had been told to be past them would miss their new bearers.
-  Sequence mark = committed_high_;
+  Sequence mark = committed_high_.load();
   for (const Sequence low : in_flight_low_) {
     if (low != 0) mark = std::min(mark, low - 1);
   }

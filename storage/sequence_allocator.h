@@ -24,16 +24,40 @@ class SequenceAllocator {
   Sequence next(std::size_t partition);
   /// The group is durable (or given up, `committed` = false).
   void end(std::size_t partition, bool committed);
+  /// Highest sequence given to the group that is in flight; 0: none.
+  Sequence highest_in_flight(std::size_t partition) const;
+
+  /// A group from its begin to its end, whatever happens between.
+  class Group {
+   public:
+    Group(SequenceAllocator& sequences, std::size_t partition) : sequences_(sequences), partition_(partition) {
+      sequences_.begin(partition_);
+    }
+    ~Group() { sequences_.end(partition_, committed_); }
+    Group(const Group&) = delete;
+    Group& operator=(const Group&) = delete;
+    /// Highest sequence given to it; 0: none.
+    Sequence highest() const { return sequences_.highest_in_flight(partition_); }
+    void mark_committed() { committed_ = true; }
+
+   private:
+    SequenceAllocator& sequences_;
+    const std::size_t partition_;
+    bool committed_ = false;
+  };
 
   /// Every change up to here is committed; none at or below it will appear later.
   Sequence watermark() const { return watermark_.load(std::memory_order_acquire); }
+  /// The highest sequence committed. Whoever was told of a commit finds its sequences at or below this one; the
+  /// watermark may still be held back by another partition's group.
+  Sequence committed() const { return committed_high_.load(std::memory_order_acquire); }
 
  private:
   mutable std::mutex mutex_;
   Sequence next_;
   std::vector<Sequence> in_flight_low_;  ///< per partition; 0 = nothing in flight
   std::vector<Sequence> in_flight_high_;
-  Sequence committed_high_;
+  std::atomic<Sequence> committed_high_;
   std::atomic<Sequence> watermark_;
 };
 

@@ -56,6 +56,11 @@ Expected<std::optional<LocalDocumentView>> Snapshot::find_local(std::string_view
 Snapshot::DocumentCursor Snapshot::documents() const {
   return DocumentCursor(LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::documents)));
 }
+Expected<std::optional<DocumentView>> Snapshot::DocumentCursor::find(std::string_view id) {
+  const auto row = cursor_.seek(id);
+  if (!row || row->key != id) return std::nullopt;
+  return decode_document(row->key, row->value);
+}
 std::optional<DocumentView> Snapshot::DocumentCursor::seek(std::string_view id) {
   return to_document(cursor_.seek(id));
 }

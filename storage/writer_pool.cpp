@@ -18,25 +18,37 @@ WriterPool::~WriterPool() {
   threads_.clear();
 }
 
-void WriterPool::schedule(std::shared_ptr<WriteSource> source) {
+void WriterPool::schedule(std::shared_ptr<WriteSource> source) noexcept {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    ready_.push_back(std::move(source));
+    append(std::move(source));
   }
   wake_.notify_one();
+}
+
+void WriterPool::append(std::shared_ptr<WriteSource> source) {
+  WriteSource* const added = source.get();
+  (last_ == nullptr ? first_ : last_->next_in_line_) = std::move(source);
+  last_ = added;
+}
+
+std::shared_ptr<WriteSource> WriterPool::take_first() {
+  std::shared_ptr<WriteSource> taken = std::move(first_);
+  first_ = std::move(taken->next_in_line_);
+  if (first_ == nullptr) last_ = nullptr;
+  return taken;
 }
 
 void WriterPool::run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return stopping_ || !ready_.empty(); });
-    if (ready_.empty()) return;
-    std::shared_ptr<WriteSource> source = std::move(ready_.front());
-    ready_.pop_front();
+    wake_.wait(lock, [this] { return stopping_ || first_ != nullptr; });
+    if (first_ == nullptr) return;
+    std::shared_ptr<WriteSource> source = take_first();
     lock.unlock();
     const bool more = source->drain();
     lock.lock();
-    if (more) ready_.push_back(std::move(source));
+    if (more) append(std::move(source));
     // `source` may be the last reference to a partition whose destructor takes time: not under the lock.
     lock.unlock();
     source.reset();

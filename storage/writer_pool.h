@@ -1,13 +1,15 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
+
+#include "storage/error.h"
 
 namespace octavo::storage {
 
@@ -17,7 +19,11 @@ class WriteSource {
  public:
   virtual ~WriteSource() = default;
   /// Commits one group. True when more is waiting (it is then scheduled again, behind the others).
-  virtual bool drain() = 0;
+  virtual bool drain() noexcept = 0;
+
+ private:
+  friend class WriterPool;
+  std::shared_ptr<WriteSource> next_in_line_;
 };
 
 /// The threads that commit: few, shared by all physical partitions, so that thousands of databases need no thread each.
@@ -30,14 +36,36 @@ class WriterPool {
   WriterPool(const WriterPool&) = delete;
   WriterPool& operator=(const WriterPool&) = delete;
 
-  /// Thread-safe. The caller makes sure that a source is scheduled at most once at a time.
-  void schedule(std::shared_ptr<WriteSource> source);
+  /// Thread-safe. The caller makes sure that a source is scheduled at most once at a time. Needs no memory.
+  void schedule(std::shared_ptr<WriteSource> source) noexcept;
+
+  /// How the newest commit of any source went: nullopt when it succeeded, else disk_full or io_failure.
+  std::optional<ErrorCode> disk_failure() const {
+    const ErrorCode code = disk_failure_.load(std::memory_order_relaxed);
+    return code == kNone ? std::nullopt : std::optional(code);
+  }
+  /// True when that is news: then it is worth a line in the log, and not a thousand times a second.
+  bool note_commit(const Expected<void>& committed) {
+    ErrorCode code = kNone;
+    if (!committed) {
+      code = committed.error().code;
+      if (code != ErrorCode::disk_full && code != ErrorCode::io_failure) return true;
+    }
+    // Written only when it changes: the threads need not fight over it.
+    return disk_failure_.load(std::memory_order_relaxed) != code &&
+           disk_failure_.exchange(code, std::memory_order_relaxed) != code;
+  }
 
  private:
+  static constexpr auto kNone = ErrorCode{0xFF};
+  std::atomic<ErrorCode> disk_failure_{kNone};
   void run();
+  void append(std::shared_ptr<WriteSource> source);
+  std::shared_ptr<WriteSource> take_first();
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::shared_ptr<WriteSource>> ready_;
+  std::shared_ptr<WriteSource> first_;  ///< the line, linked by next_in_line_
+  WriteSource* last_ = nullptr;
   bool stopping_ = false;
   std::vector<std::jthread> threads_;
 };

@@ -44,7 +44,15 @@ Task<Expected<Reply>> bulk_docs(Call& call) {
 
   Reply reply;
   reply.status = 201;
-  reply.body = render(*results, !new_edits);
+  auto write = [&] {
+    reply.body = render(*results, !new_edits);
+    *results = {};
+  };
+  if (results->size() > inline_documents_max) {
+    co_await call.services.engine.run_patiently(std::move(write));
+  } else {
+    write();
+  }
   co_return reply;
 }
 

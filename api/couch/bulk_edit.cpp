@@ -47,63 +47,98 @@ Task<Expected<BulkRequest>> parse_bulk_request(const Call& call) {
   const auto& settings = call.services.settings;
   if (body.size() < worker_body_bytes) co_return parse(body, settings);
   auto work = [body, &settings] { return parse(body, settings); };
-  co_return co_await call.services.engine.run_blocking(std::move(work));
+  co_return co_await call.services.engine.run_patiently(std::move(work));
 }
 
-Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest request) {
-  const auto count = request.documents.size();
-  const bool users = is_users_database(*call.database);
-  std::vector<BulkResult> results(count);
+namespace {
+
+/// A bulk request on its way: what is written, and where in the request it stood.
+struct BulkWork {
+  std::vector<BulkResult> results;
   std::vector<storage::DocumentWrite> writes;
   std::vector<std::size_t> positions;  // writes[i] is document positions[i]
   std::vector<std::size_t> locals;
-  writes.reserve(count);
-  positions.reserve(count);
+};
 
-  // Whatever refuses the request as a whole comes before the first write.
+// Whatever refuses the request as a whole comes before the first write.
+Expected<BulkWork> sort_out(const partitioning::Database& database, BulkRequest& request) {
+  const auto count = request.documents.size();
+  BulkWork work;
+  work.results.resize(count);
+  work.writes.reserve(count);
+  work.positions.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     auto& document = request.documents[i];
-    auto& result = results[i];
+    auto& result = work.results[i];
     result.id = document.id ? *document.id : new_uuid();
-    if (auto checked = check_id(result.id, *call.database); !checked) {
-      co_return std::unexpected(std::move(checked).error());
-    }
+    OCTAVO_TRY_VOID(check_id(result.id, database));
     if (is_local_id(result.id)) {
-      locals.push_back(i);
+      work.locals.push_back(i);
       continue;
     }
-    auto write = make_write(result.id, std::move(document), request.new_edits);
-    if (!write) co_return std::unexpected(std::move(write).error());
-    if (write->replicated) result.sent = write->history.front();
-    writes.push_back(std::move(*write));
-    positions.push_back(i);
+    OCTAVO_TRY(auto write, make_write(result.id, std::move(document), request.new_edits));
+    if (write.replicated) result.sent = write.history.front();
+    work.writes.push_back(std::move(write));
+    work.positions.push_back(i);
   }
+  return work;
+}
+
+void note_outcomes(BulkWork& work, storage::PhysicalPartition::DocumentResults written) {
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    auto& result = work.results[work.positions[i]];
+    if (!written[i]) {
+      result.outcome = in_couch_words(std::move(written[i]).error(), result.id);
+    } else {
+      result.outcome = result.sent ? *result.sent : written[i]->revision;
+    }
+  }
+}
+
+}  // namespace
+
+Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest request) {
+  const bool users = is_users_database(*call.database);
+  const bool many = request.documents.size() > inline_documents_max;
+  auto& engine = call.services.engine;
+  auto sort = [&] { return sort_out(*call.database, request); };
+  Expected<BulkWork> sorted;
+  if (many) {
+    sorted = co_await engine.run_patiently(std::move(sort));
+  } else {
+    sorted = sort();
+  }
+  if (!sorted) co_return std::unexpected(std::move(sorted).error());
+  BulkWork& work = *sorted;
 
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < writes.size(); ++i) {
-    if (needs_preparation(call, writes[i].id)) {
-      auto prepared = co_await prepare_write(call, writes[i]);
+  for (std::size_t i = 0; i < work.writes.size(); ++i) {
+    if (needs_preparation(call, work.writes[i].id)) {
+      auto prepared = co_await prepare_write(call, work.writes[i]);
       if (!prepared) {
-        results[positions[i]].outcome = std::move(prepared).error();
+        work.results[work.positions[i]].outcome = std::move(prepared).error();
         continue;
       }
     }
-    if (kept != i) writes[kept] = std::move(writes[i]);
-    positions[kept++] = positions[i];
+    if (kept != i) work.writes[kept] = std::move(work.writes[i]);
+    work.positions[kept++] = work.positions[i];
   }
-  writes.resize(kept);
+  work.writes.resize(kept);
 
-  auto written = co_await call.database->write(std::move(writes));
-  for (std::size_t i = 0; i < written.size(); ++i) {
-    auto& result = results[positions[i]];
-    if (!written[i]) {
-      result.outcome = in_couch_words(std::move(written[i]).error(), result.id);
-      continue;
+  auto written = co_await call.database->write(std::move(work.writes));
+  if (users) {
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      if (written[i]) forget_user(call, work.results[work.positions[i]].id);
     }
-    result.outcome = result.sent ? *result.sent : written[i]->revision;
-    if (users) forget_user(call, result.id);
   }
-  for (const auto i : locals) {
+  auto note = [&work, &written] { note_outcomes(work, std::move(written)); };
+  if (many) {
+    co_await engine.run_patiently(std::move(note));
+  } else {
+    note();
+  }
+  auto& results = work.results;
+  for (const auto i : work.locals) {
     storage::LocalDocumentWrite write;
     write.id = results[i].id;
     write.deleted = request.documents[i].deleted;
@@ -116,7 +151,7 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
       results[i].outcome = std::move(edit).error();
     }
   }
-  co_return results;
+  co_return std::move(results);
 }
 
 void append_bulk_result(std::string& out, const BulkResult& result) {

@@ -19,6 +19,9 @@ struct BulkRequest {
   bool new_edits = true;
 };
 
+/// Beyond this, the work on each document is done on a worker: about a millisecond of an I/O thread.
+inline constexpr std::size_t inline_documents_max = 1000;
+
 /// Reads `{"docs":[…],"new_edits":…}` without building a tree of it; large bodies are read on a worker.
 /// Errors, with CouchDB's texts: bad_request, and those of parse_document: one bad document refuses all.
 Task<Expected<BulkRequest>> parse_bulk_request(const Call& call);

@@ -1,4 +1,6 @@
 // The change feeds: _changes, _partition/{p}/_changes, and _db_updates.
+#include <algorithm>
+#include <chrono>
 #include <limits>
 
 #include "api/couch/call.h"
@@ -19,20 +21,28 @@ using partitioning::DatabaseUpdates;
 using partitioning::ScanBudget;
 using std::chrono::steady_clock;
 
+// A commit that is under way takes about as long as a sync.
+constexpr std::chrono::seconds kSettlePatience{1};
+
 class FollowedChanges final : public FollowedFeed {
  public:
   explicit FollowedChanges(ChangesFeed feed) : feed_(std::move(feed)) {}
 
   Task<Expected<Step>> advance(std::string& out, bool on_worker) override {
-    constexpr ScanBudget kFewDocuments{32};
-    const auto budget = feed_.tests_documents() ? kFewDocuments : ScanBudget::inline_slice();
+    constexpr std::size_t kDocumentsTested = 32;
+    auto budget = ScanBudget::inline_slice();
+    if (feed_.tests_documents()) budget.rows_max = kDocumentsTested;
     if (!on_worker) co_return to_step(feed_.advance(out, budget));
     auto work = [this, &out] { return feed_.advance(out, ScanBudget::worker_slice()); };
-    auto result = co_await feed_.database().engine().run_blocking(std::move(work));
+    auto result = co_await feed_.database().engine().run_patiently(std::move(work));
     co_return to_step(std::move(result));
   }
   Task<bool> wait(steady_clock::time_point deadline) override {
-    return feed_.database().wait_for_change(feed_.position(), deadline);
+    if (!feed_.settles()) co_return co_await feed_.database().wait_for_change(feed_.position(), deadline);
+    const auto soon = std::min(deadline, steady_clock::now() + kSettlePatience);
+    const bool grew = co_await feed_.database().wait_for_change(feed_.position(), soon);
+    if (!grew) feed_.end_settling();
+    co_return !gone();
   }
   bool gone() const override { return feed_.database().deleted(); }
   void heartbeat(std::string& out) const override { feed_.heartbeat(out); }

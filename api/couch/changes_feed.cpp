@@ -41,14 +41,16 @@ ChangesFeed::ChangesFeed(std::shared_ptr<Database> database, ChangesQuery query,
       since_(since),
       filter_(std::move(filter)),
       partition_key_(std::move(partition_key)),
-      scan_(std::in_place, *database_, FeedRange{since, query_.descending, partition_key_}),
+      scan_(std::in_place, *database_, FeedRange{since, query_.descending, partition_key_, !is_line_mode(query_.mode)}),
+      acknowledged_(database_->committed_sequence()),
       last_sent_(since),
       named_documents_pending_(filter_.ids() != nullptr && filter_.ids()->size() <= kNamedDocumentsMax) {}
 
 Expected<ChangesFeed::Step> ChangesFeed::advance(std::string& out, ScanBudget budget) {
-  if (!std::exchange(started_, true)) {
-    newest_at_start_ = database_->watermark();
-    if (!is_line_mode(query_.mode)) out += "{\"results\":[\n";
+  if (!started_) {
+    // Other feeds get later what is not there yet.
+    if (!is_line_mode(query_.mode) && database_->watermark() < acknowledged_) return Step::wait;
+    append_head(out);
   }
   if (!limit_reached()) {
     if (std::exchange(named_documents_pending_, false)) {
@@ -64,8 +66,31 @@ Expected<ChangesFeed::Step> ChangesFeed::advance(std::string& out, ScanBudget bu
     if (query_.descending) turn_forward();
     return Step::wait;
   }
+  if (caught_up_ && !query_.descending && must_settle()) return Step::wait;
   OCTAVO_TRY_VOID(finish(out));
   return Step::end;
+}
+
+// A row moves to the end of the feed when its document is written, and is beyond the watermark until that commit is
+// over. A feed that ends just then would not show the document at all, though it was there all the time: so it goes on
+// until it has shown all that it found in this state the first time.
+bool ChangesFeed::must_settle() {
+  if (settle_rounds_ >= kSettleRoundsMax) return false;
+  const std::set<std::string_view> beyond(scan_->beyond().begin(), scan_->beyond().end());
+  if (settle_rounds_++ == 0) {
+    for (const auto id : beyond) {
+      if (filter_.may_pass(id)) unsettled_.emplace(id);
+    }
+  } else {
+    std::erase_if(unsettled_, [&](const std::string& id) { return !beyond.contains(id); });
+  }
+  return !unsettled_.empty();
+}
+
+void ChangesFeed::append_head(std::string& out) {
+  started_ = true;
+  newest_at_start_ = database_->watermark();
+  if (!is_line_mode(query_.mode)) out += "{\"results\":[\n";
 }
 
 Expected<bool> ChangesFeed::scan(std::string& out, ScanBudget budget) {
@@ -101,8 +126,11 @@ Expected<void> ChangesFeed::send_named_documents(std::string& out) {
     if (partition_key_ && partitioning::partition_key_of(id, true) != *partition_key_) continue;
     OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
     OCTAVO_TRY(const auto document, snapshot.find(id));
-    if (document && document->sequence > since_ && document->sequence <= watermark) {
+    if (!document || document->sequence <= since_) continue;
+    if (document->sequence <= watermark) {
       named.push_back({document->sequence, id});
+    } else {
+      unsettled_.insert(id);
     }
   }
   std::ranges::sort(named, {}, &Named::sequence);
@@ -113,7 +141,10 @@ Expected<void> ChangesFeed::send_named_documents(std::string& out) {
     OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
     OCTAVO_TRY(const auto document, snapshot.find(id));
     // Changed in between: it comes again, later in the feed.
-    if (!document || document->sequence != sequence) continue;
+    if (!document || document->sequence != sequence) {
+      unsettled_.emplace(id);
+      continue;
+    }
     const FeedRow change{document->sequence, document->id, document->revision, document->deleted,
                          document->has_conflicts};
     ++seen_;
@@ -124,7 +155,9 @@ Expected<void> ChangesFeed::send_named_documents(std::string& out) {
       break;
     }
   }
-  if (!query_.descending) scan_.emplace(*database_, FeedRange{reached, false, partition_key_});
+  if (!query_.descending) {
+    scan_.emplace(*database_, FeedRange{reached, false, partition_key_, !is_line_mode(query_.mode)});
+  }
   return {};
 }
 
@@ -224,6 +257,7 @@ void ChangesFeed::heartbeat(std::string& out) const {
 }
 
 Expected<void> ChangesFeed::finish(std::string& out) {
+  if (!started_) append_head(out);
   if (query_.mode == FeedMode::eventsource) return {};
   std::uint64_t pending = 0;
   if (!caught_up_) {
@@ -253,7 +287,8 @@ Expected<std::uint64_t> ChangesFeed::count_pending() const {
     return rows > seen_ ? rows - seen_ : 0;
   }
   const auto from = query_.descending ? since_ : scan_->position();
-  const auto end = query_.descending ? last_sent_ : database_->watermark() + 1;
+  const bool looked_backwards = query_.descending && seen_ > 0;
+  const auto end = looked_backwards ? last_sent_ : database_->watermark() + 1;
   FeedScan ahead(*database_, FeedRange{from, false, partition_key_});
   std::uint64_t count = 0;
   auto visit = [&](const FeedRow& change, const Snapshot&) {

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/couch/changes_filter.h"
@@ -34,20 +36,29 @@ class ChangesFeed {
   /// Appends the last line: `last_seq` and `pending`, as the mode has them. The feed ends here.
   Expected<void> finish(std::string& out);
 
-  /// Everything up to here was sent, or need not be.
-  storage::Sequence position() const { return scan_->position(); }
+  /// The feed can go on once the database's watermark is beyond this: everything up to here was sent or need not be,
+  /// or a feed that must end has not begun, because what was acknowledged before it cannot all be sent yet.
+  storage::Sequence position() const { return started_ ? scan_->position() : acknowledged_ - 1; }
+  /// It waits only for documents that are being written; it may end without them.
+  bool settles() const { return !unsettled_.empty(); }
+  void end_settling() { settle_rounds_ = kSettleRoundsMax; }
   const ChangesQuery& query() const { return query_; }
   /// Rows are tested by their documents: a slice costs more than its rows.
   bool tests_documents() const { return filter_.needs_documents(); }
   partitioning::Database& database() const { return *database_; }
 
  private:
+  // A document that is written again in each of so many commits is let go.
+  static constexpr int kSettleRoundsMax = 8;
+
   struct Row {
     const storage::FeedRow& change;
     const storage::Snapshot& snapshot;
   };
 
   Expected<bool> scan(std::string& out, partitioning::ScanBudget budget);
+  void append_head(std::string& out);
+  bool must_settle();
   void turn_forward();
   Expected<void> send_named_documents(std::string& out);
   Expected<void> append_row(std::string& out, const Row& row);
@@ -63,12 +74,16 @@ class ChangesFeed {
   ChangesFilter filter_;
   std::optional<std::string> partition_key_;
   std::optional<partitioning::FeedScan> scan_;
+  storage::Sequence acknowledged_;  ///< every write acknowledged before the request is at or below it
   storage::Sequence newest_at_start_ = 0;
   storage::Sequence last_sent_;  ///< sequence of the last row looked at
   std::uint64_t seen_ = 0;       ///< rows looked at
   std::uint64_t emitted_ = 0;
   std::vector<storage::Revision> passing_;  ///< of the row at hand; kept for its memory
-  bool started_ = false;
+  /// Documents that a feed which must end has not shown yet, because they were being written when it came to its end.
+  std::set<std::string, std::less<>> unsettled_;
+  int settle_rounds_ = 0;
+  bool started_ = false;                  ///< its head was sent, if it has one
   bool caught_up_ = false;                ///< at the last call nothing was left
   bool named_documents_pending_ = false;  ///< `_doc_ids`: the first round looks the documents up instead of scanning
 };

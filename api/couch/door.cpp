@@ -1,6 +1,7 @@
 #include "api/couch/door.h"
 
 #include <algorithm>
+#include <new>
 
 #include "api/couch/authenticator.h"
 #include "api/couch/errors.h"
@@ -9,8 +10,6 @@
 namespace octavo::api::couch {
 
 namespace {
-
-constexpr std::string_view kDatabaseMissing = "Database does not exist.";
 
 bool has_header(const Reply& reply, std::string_view name) {
   return std::ranges::any_of(reply.headers, [&](const auto& header) { return header.first == name; });
@@ -56,7 +55,13 @@ Task<Reply> Door::handle(Request& request) {
     if (auto reply = cors_.preflight(request)) co_return std::move(*reply);
   }
   Call call{.request = request, .services = services_, .user = {}, .database = nullptr, .path_parameters = {}};
-  auto result = co_await dispatch(call);
+  Expected<Reply> result;
+  try {
+    result = co_await dispatch(call);
+  } catch (const std::bad_alloc&) {
+    // What this request had is free again.
+    result = fail(ErrorCode::overloaded, "The server is short of memory; try again later.");
+  }
   auto reply = result ? std::move(*result) : error_reply(result.error());
   finish(call, reply);
   co_return reply;
@@ -75,6 +80,10 @@ Task<Expected<Reply>> Door::dispatch(Call& call) {
   auto match = router_.match(request.method, request.segments);
   if (match.route == nullptr) {
     if (match.allowed_methods.empty()) co_return fail(ErrorCode::not_found, "");
+    if (!match.database.empty()) {  // a database that is not there says so first, as in CouchDB
+      const auto known = services_.engine.database_if_open(match.database);
+      if (known && !*known) co_return std::unexpected(known->error());
+    }
     auto reply = error_reply(405, "method_not_allowed", "Only " + match.allowed_methods + " allowed");
     reply.headers.emplace_back("Allow", std::move(match.allowed_methods));
     co_return reply;
@@ -87,8 +96,11 @@ Task<Expected<Reply>> Door::dispatch(Call& call) {
     if (!allowed) co_return std::unexpected(std::move(allowed).error());
   }
   if (route.pattern.starts_with("/{db}") && !creates_database(route)) {
-    call.database = services_.engine.find_database(call.path("db"));
-    if (!call.database) co_return fail(ErrorCode::not_found, std::string(kDatabaseMissing));
+    auto found = services_.engine.database_if_open(call.path("db"));
+    if (!found) found = co_await services_.engine.open_in_background(call.path("db"));
+    auto& opened = *found;
+    if (!opened) co_return std::unexpected(std::move(opened).error());
+    call.database = std::move(*opened);
   }
   if (is_database_access(route.access)) {
     auto allowed = check_access(route.access, call.user, call.database.get(), server_has_admins);
@@ -132,7 +144,6 @@ Reply Door::protocol_error(int status, std::string_view reason) const {
   }
   // CouchDB's own words where people and programs know them.
   auto reply = error_reply(status, error, status == 413 ? "the request entity is too large" : reason);
-  if (status == 503) reply.headers.emplace_back("Retry-After", "1");
   reply.headers.emplace_back("Cache-Control", "must-revalidate");
   return reply;
 }

@@ -1,11 +1,14 @@
 #include "api/couch/feed_stream.h"
 
 #include <stdexcept>
+#include <utility>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/system/system_error.hpp>
 
 namespace octavo::api::couch {
 
@@ -24,7 +27,13 @@ Task<bool> wait(FollowedFeed& feed, steady_clock::time_point deadline, cancellat
   const IoExecutor executor = co_await asio::this_coro::executor;
   // A thread of its own for the cancellation to end; it starts, and would be cancelled, on this I/O thread.
   auto token = asio::bind_cancellation_slot(hang_up.slot(), use_task);
-  co_return co_await asio::co_spawn(executor, feed.wait(deadline), std::move(token));
+  try {
+    co_return co_await asio::co_spawn(executor, feed.wait(deadline), std::move(token));
+  } catch (const boost::system::system_error& error) {
+    // Told to end while it was about to wait again, it ends so.
+    if (error.code() != asio::error::operation_aborted) throw;
+    co_return false;
+  }
 }
 
 // Sends `piece` and gives its memory back; false when nobody listens.
@@ -39,10 +48,14 @@ Task<void> follow(std::unique_ptr<FollowedFeed> feed, FeedPatience patience, Ste
   std::string piece;
   bool on_worker = step == Step::more;
   auto hang_up = std::make_shared<cancellation_signal>();
-  sink.on_closed([hang_up] { hang_up->emit(asio::cancellation_type::terminal); });
+  bool following = false;
   auto deadline = steady_clock::now() + patience.wait();
   while (true) {
     if (step == Step::wait) {
+      // Only now: what is there already is sent to the end, also to a client that will send nothing more.
+      if (!std::exchange(following, true)) {
+        sink.on_closed([hang_up] { hang_up->emit(asio::cancellation_type::terminal); });
+      }
       if (sink.closed()) co_return;
       const bool grew = co_await wait(*feed, deadline, *hang_up);
       if (sink.closed()) co_return;

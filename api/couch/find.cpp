@@ -53,6 +53,14 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, false);
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
   auto current = co_await query::wait_for_indexes(call.database, *prepared);
+  if (!current && (current.error().code == ErrorCode::disk_full || current.error().code == ErrorCode::io_failure)) {
+    // The index cannot take what was written last; the documents can be read all the same.
+    auto without = co_await query::prepare_find(call.database, call.request.body, partition, false, true);
+    if (without) {
+      prepared = std::move(without);
+      current = {};
+    }
+  }
   if (!current) co_return std::unexpected(std::move(current).error());
   if (partition.empty()) partition = (*prepared)->request.partition;
   query::FindExecution execution(call.database, *std::move(prepared), std::move(partition),

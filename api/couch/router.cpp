@@ -187,6 +187,7 @@ Router::Match Router::match(Method method, const std::vector<std::string>& segme
   match.route = node->routes[slot(method == Method::head ? Method::get : method)];
   if (match.route == nullptr) {
     match.allowed_methods = node->allowed_methods();
+    if (walk.captured > 0 && walk.captures[0].name == "db") match.database = walk.captures[0].segments.front();
     return match;
   }
   match.parameters.reserve(walk.captured);

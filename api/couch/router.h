@@ -30,6 +30,7 @@ class Router {
     const Route* route = nullptr;  ///< nullptr: no such path, or not with this method
     Parameters parameters;
     std::string allowed_methods;  ///< `GET,HEAD,POST` when the path exists and the method does not fit; else empty
+    std::string_view database;    ///< then: the database the path names; empty outside of databases
   };
   Match match(Method method, const std::vector<std::string>& segments) const;
 

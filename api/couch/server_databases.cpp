@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include <boost/json.hpp>
 
@@ -14,6 +17,8 @@ namespace octavo::api::couch {
 
 namespace {
 
+constexpr std::size_t names_inline = 1000;       // looked at on an I/O thread
+constexpr std::size_t names_per_slice = 10'000;  // on a worker, at a time
 constexpr std::size_t dbs_info_keys_max = 100;  // CouchDB's max_db_number_for_dbs_info_req
 
 /// Where a key of any JSON type falls among names: all names are strings, and CouchDB orders types before values.
@@ -69,30 +74,88 @@ int compare(const std::string& name, const NameBound& bound, bool descending) {
   return descending ? -order : order;
 }
 
-std::vector<std::string> names_in(std::vector<std::string> names, const NameRange& range) {
-  if (range.descending) std::ranges::reverse(names);
-  std::erase_if(names, [&](const std::string& name) {
-    if (range.start && compare(name, *range.start, range.descending) < 0) return true;
-    if (!range.end) return false;
-    const int order = compare(name, *range.end, range.descending);
-    return range.inclusive_end ? order > 0 : order >= 0;
-  });
-  const std::size_t skipped = std::min<std::uint64_t>(range.skip, names.size());
-  names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(skipped));
-  if (names.size() > range.limit) names.resize(range.limit);
-  return names;
+/// Walks the names in a range, some at a time: there may be a hundred thousand, and nobody may wait for them all.
+class NameWalk {
+ public:
+  NameWalk(partitioning::Engine& engine, NameRange range) : engine_(engine), range_(std::move(range)) {
+    const auto& start = range_.start;
+    if (start && start->side == NameBound::Side::at_name) {
+      from_ = start->name;
+    } else if (start && compare(std::string(), *start, range_.descending) < 0) {
+      done_ = true;  // every name comes before such a start
+    }
+  }
+
+  bool done() const { return done_; }
+  /// The next names; looks at no more than `count_max`.
+  std::vector<std::string> next(std::size_t count_max) {
+    auto names = engine_.database_names_from(from_, inclusive_, range_.descending, count_max);
+    if (names.size() < count_max) done_ = true;
+    if (!names.empty()) from_ = names.back();
+    inclusive_ = false;
+    const auto past_end = std::ranges::find_if(names, [this](const std::string& name) { return is_past_end(name); });
+    if (past_end != names.end()) done_ = true;
+    names.erase(past_end, names.end());
+    const auto skipped = std::min<std::uint64_t>(range_.skip, names.size());
+    names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(skipped));
+    range_.skip -= skipped;
+    if (names.size() >= range_.limit) {
+      names.resize(range_.limit);
+      done_ = true;
+    }
+    range_.limit -= names.size();
+    return names;
+  }
+
+ private:
+  bool is_past_end(const std::string& name) const {
+    if (!range_.end) return false;
+    const int order = compare(name, *range_.end, range_.descending);
+    return range_.inclusive_end ? order > 0 : order >= 0;
+  }
+
+  partitioning::Engine& engine_;
+  NameRange range_;
+  std::optional<std::string> from_;
+  bool inclusive_ = true;
+  bool done_ = false;
+};
+
+void append_names(std::string& out, const std::vector<std::string>& names, bool& first) {
+  for (const std::string& name : names) {
+    if (!std::exchange(first, false)) out += ',';
+    query::append_json_string(out, name);
+  }
+}
+
+Task<void> send_names(partitioning::Engine& engine, std::unique_ptr<NameWalk> walk, bool first, BodySink& sink) {
+  while (!walk->done()) {
+    std::string piece;
+    auto work = [&] { append_names(piece, walk->next(names_per_slice), first); };
+    co_await engine.run_blocking(std::move(work));
+    if (piece.empty()) continue;
+    const bool alive = co_await sink.write(piece);
+    if (!alive) co_return;
+  }
+  co_await sink.write("]\n");
 }
 
 Task<Expected<Reply>> get_all_dbs(Call& call) {
-  const auto range = read_range(call.request);
+  auto range = read_range(call.request);
   if (!range) co_return std::unexpected(range.error());
+  auto& engine = call.services.engine;
+  auto walk = std::make_unique<NameWalk>(engine, *std::move(range));
   Reply reply;
   reply.body = "[";
-  for (const std::string& name : names_in(call.services.engine.database_names(), *range)) {
-    if (reply.body.size() > 1) reply.body += ',';
-    query::append_json_string(reply.body, name);
+  bool first = true;
+  if (!walk->done()) append_names(reply.body, walk->next(names_inline), first);
+  if (walk->done()) {
+    reply.body += ']';
+    co_return reply;
   }
-  reply.body += ']';
+  reply.stream = [&engine, walk = std::move(walk), first](BodySink& sink) mutable {
+    return send_names(engine, std::move(walk), first, sink);
+  };
   co_return reply;
 }
 
@@ -100,10 +163,13 @@ Task<Expected<Reply>> get_all_dbs(Call& call) {
 std::string info_of(partitioning::Engine& engine, const std::string& name, bool asked_for) {
   std::string out = R"({"key":)";
   query::append_json_string(out, name);
-  const auto database = engine.find_database(name);
-  if (!database) return asked_for ? out + R"(,"error":"not_found"})" : std::string();
+  const auto database = engine.open_database(name);
+  if (!database && database.error().code == ErrorCode::not_found) {
+    return asked_for ? out + R"(,"error":"not_found"})" : std::string();
+  }
   std::string info;
-  if (const auto read = append_database_info(info, *database); !read) {
+  auto read = database ? append_database_info(info, **database) : std::unexpected(database.error());
+  if (!read) {
     query::append_json_key(out, "error");
     query::append_json_string(out, error_word(read.error()));
   } else {
@@ -114,18 +180,19 @@ std::string info_of(partitioning::Engine& engine, const std::string& name, bool 
 }
 
 // Each name may open files, so this runs on a worker and streams: its memory does not grow with the number of
-// databases.
-Reply stream_infos(partitioning::Engine& engine, std::vector<std::string> names, bool asked_for) {
-  Reply reply;
-  reply.stream = [&engine, names = std::move(names), asked_for](BodySink& sink) -> Task<void> {
-    std::string out = "[";
-    bool first = true;
+// databases. `next`: some more names; none at the end.
+Task<void> send_infos(partitioning::Engine& engine, std::move_only_function<std::vector<std::string>()> next,
+                      bool asked_for, BodySink& sink) {
+  std::string out = "[";
+  bool first = true;
+  while (true) {
+    const auto names = next();
+    if (names.empty()) break;
     for (const std::string& name : names) {
       auto read = [&] { return info_of(engine, name, asked_for); };
-      const std::string info = co_await engine.run_blocking(std::move(read));
+      const std::string info = co_await engine.run_patiently(std::move(read));
       if (!info.empty()) {
-        if (!first) out += ',';
-        first = false;
+        if (!std::exchange(first, false)) out += ',';
         out += info;
       }
       if (out.size() > 16 * 1024) {
@@ -134,16 +201,25 @@ Reply stream_infos(partitioning::Engine& engine, std::vector<std::string> names,
         out.clear();
       }
     }
-    out += "]\n";
-    co_await sink.write(out);
-  };
-  return reply;
+  }
+  out += "]\n";
+  co_await sink.write(out);
 }
 
 Task<Expected<Reply>> get_dbs_info(Call& call) {
-  const auto range = read_range(call.request);
+  auto range = read_range(call.request);
   if (!range) co_return std::unexpected(range.error());
-  co_return stream_infos(call.services.engine, names_in(call.services.engine.database_names(), *range), false);
+  auto& engine = call.services.engine;
+  Reply reply;
+  reply.stream = [&engine, walk = std::make_unique<NameWalk>(engine, *std::move(range))](BodySink& sink) mutable {
+    auto next = [walk = std::move(walk)] {
+      std::vector<std::string> names;
+      while (names.empty() && !walk->done()) names = walk->next(names_inline);
+      return names;
+    };
+    return send_infos(engine, std::move(next), false, sink);
+  };
+  co_return reply;
 }
 
 Task<Expected<Reply>> post_dbs_info(Call& call) {
@@ -159,7 +235,12 @@ Task<Expected<Reply>> post_dbs_info(Call& call) {
     if (!key.is_string()) co_return fail(ErrorCode::bad_request, "`keys` must be names of databases.");
     names.emplace_back(key.get_string());
   }
-  co_return stream_infos(call.services.engine, std::move(names), true);
+  Reply reply;
+  reply.stream = [&engine = call.services.engine, names = std::move(names)](BodySink& sink) mutable {
+    auto next = [names = std::move(names)]() mutable { return std::exchange(names, {}); };
+    return send_infos(engine, std::move(next), true, sink);
+  };
+  co_return reply;
 }
 
 }  // namespace

@@ -50,8 +50,7 @@ Expected<void> check_catalog(partitioning::Engine& engine) {
 }
 
 Expected<void> check_databases(partitioning::Engine& engine) {
-  const auto users = engine.find_database(kUsersDatabase);
-  if (!users) return fail(ErrorCode::not_found, "the _users database is missing");
+  OCTAVO_TRY(const auto users, engine.open_database(kUsersDatabase));
   OCTAVO_TRY(const auto snapshot, users->snapshot(0));
   OCTAVO_TRY(const auto sequence, snapshot.last_sequence());
   static_cast<void>(sequence);
@@ -71,7 +70,12 @@ Task<Expected<Reply>> get_up(Call& call) {
   const auto checked = check_catalog(call.services.engine);
   if (!checked) co_return not_serving(checked.error());
   Reply reply;
-  reply.body = R"({"status":"ok","seeds":{}})";
+  reply.body = R"({"status":"ok","seeds":{})";
+  // Reads are served, so it is up; whoever watches over the disk is told all the same.
+  if (const auto failure = call.services.engine.disk_failure()) {
+    append_text(reply.body, "writes", error_word(Error{*failure, {}, {}}));
+  }
+  reply.body += '}';
   co_return reply;
 }
 
@@ -172,8 +176,8 @@ Task<Expected<Reply>> get_utils(Call&) {
 
 std::string new_uuid() {
   constexpr std::uint32_t counter_end = 0xfff000;
-  thread_local std::string prefix;
-  thread_local std::uint32_t counter = counter_end;
+  thread_local std::string prefix;                   // NOLINT(misc-use-internal-linkage): local to the function
+  thread_local std::uint32_t counter = counter_end;  // NOLINT(misc-use-internal-linkage)
   const std::string random = crypto::random_bytes(13);
   if (counter >= counter_end) {
     prefix = crypto::hex_encode(random);

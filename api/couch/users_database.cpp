@@ -156,7 +156,7 @@ Expected<void> validate(const UserContext& user, bool admin, std::string_view id
   OCTAVO_TRY_VOID(check_roles(user, admin, document, old));
   const std::string_view name = name_in_id(id);
   if (name.starts_with('_')) return forbidden("Username may not start with underscore.");
-  if (name.find(':') != name.npos) return forbidden("Character `:` is not allowed in usernames.");
+  if (name.contains(':')) return forbidden("Character `:` is not allowed in usernames.");
   return {};
 }
 
@@ -195,11 +195,9 @@ bool is_users_database(const partitioning::Database& database) {
 
 Expected<void> ensure_system_databases(partitioning::Engine& engine) {
   for (const std::string_view name : {kUsersDatabase, replicator_database}) {
-    if (const auto known = engine.open_database(name)) {
-      continue;
-    } else if (known.error().code != ErrorCode::not_found) {
-      return std::unexpected(known.error());
-    }
+    const auto known = engine.open_database(name);
+    if (known) continue;
+    if (known.error().code != ErrorCode::not_found) return std::unexpected(known.error());
     auto created = engine.create_database(name, {});
     if (!created && created.error().code != ErrorCode::precondition_failed) {
       return std::unexpected(std::move(created).error());

@@ -17,7 +17,8 @@ class BodySink {
   virtual ~BodySink() = default;
   /// Sends `bytes` now. False when the client is gone or too slow: the producer must stop.
   virtual Task<bool> write(std::string_view bytes) = 0;
-  /// True as soon as the connection knows that nobody listens any more (peer closed, server shutting down).
+  /// True as soon as the connection knows that nobody listens any more (connection lost, server shutting down; with an
+  /// on_closed callback also when the peer has finished sending).
   /// For producers that wait for events and should end then. A producer with a bounded result looks only at what
   /// `write` returns: during a shutdown it may still finish.
   virtual bool closed() const = 0;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "query/collation/sort_key.h"
+#include "query/executor/document_lookup.h"
 #include "query/index/index_reader.h"
 #include "query/index/raw_field.h"
 #include "query/json/writer.h"
@@ -59,6 +60,7 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
 
 Expected<ScanState> FindExecution::run(partitioning::ScanBudget budget) {
   std::size_t rows_left = budget.rows_max;
+  until_ = budget.until;
   if (!scanned_) {
     OCTAVO_TRY(const ScanState state, scan(rows_left));
     if (state == ScanState::more) return state;
@@ -86,8 +88,11 @@ Expected<ScanState> FindExecution::run_index(std::size_t& rows_left) {
   const auto& ranges = branch().bounds.ranges;
   if (ranges.empty()) return ScanState::done;
   OCTAVO_TRY(IndexReader reader, IndexReader::open(*database_, *branch().index, partition_key_));
-  std::vector<std::optional<storage::Snapshot>> snapshots;
-  if (!reader.documents()) snapshots.resize(database_->physical_partition_count());
+  DocumentLookup documents(*database_, reader.documents());
+  // A global index may be behind the document, which is therefore always tested.
+  const bool recheck = branch().recheck || !reader.documents();
+  const partitioning::ScanBudget budget{rows_left, until_};
+  std::size_t rows = 0;
 
   for (; range_ < ranges.size(); ++range_) {
     const KeyRange& range = ranges[down ? ranges.size() - 1 - range_ : range_];
@@ -101,22 +106,23 @@ Expected<ScanState> FindExecution::run_index(std::size_t& rows_left) {
     }
     for (; row && (down ? row->key >= range.begin : row->key < range.end);
          row = down ? reader.previous() : reader.next()) {
-      if (rows_left == 0 || output_.size() >= kOutputBytesMax) {
+      const bool late = rows > 0 && budget.is_over_after(rows);
+      ++rows;
+      if (rows_left == 0 || late || output_.size() >= kOutputBytesMax) {
         position_ = std::string(row->key);
         if (down) *position_ += '\0';
         return ScanState::more;
       }
       --rows_left;
-      OCTAVO_TRY(const Flow flow, take_row(*row, reader.documents(), snapshots));
+      OCTAVO_TRY(const Flow flow, take_row(*row, documents, recheck));
       if (flow == Flow::finished) return ScanState::done;
     }
   }
   return ScanState::done;
 }
 
-Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& entry,
-                                                      const storage::Snapshot* documents,
-                                                      std::vector<std::optional<storage::Snapshot>>& snapshots) {
+Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& entry, DocumentLookup& documents,
+                                                      bool recheck) {
   ++statistics_.keys_examined;
   const auto row = IndexRow::decode(entry.key, entry.value);
   if (!row) return fail(ErrorCode::corrupted, "An entry of index " + branch().index->definition->name + " is damaged.");
@@ -125,20 +131,9 @@ Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& e
   }
   if (prepared_->plan.covering) return take_covered(*row, entry.key);
 
-  const std::string_view id = row->document_id();
-  const storage::Snapshot* snapshot = documents;
-  if (!snapshot) {
-    const std::size_t place = database_->locate_document(id);
-    if (!snapshots[place]) {
-      OCTAVO_TRY(auto taken, database_->snapshot(place));
-      snapshots[place].emplace(std::move(taken));
-    }
-    snapshot = &*snapshots[place];
-  }
-  OCTAVO_TRY(const auto document, snapshot->find(id));
-  if (!document || document->deleted) return Flow::next;
-  // A global index may be behind the document, which is therefore always tested.
-  return take_document(*document, *snapshot, entry.key, branch().recheck || !documents);
+  OCTAVO_TRY(const auto found, documents.find(row->document_id()));
+  if (!found.document || found.document->deleted) return Flow::next;
+  return take_document(*found.document, *found.snapshot, entry.key, recheck);
 }
 
 Expected<FindExecution::Flow> FindExecution::take_covered(const IndexRow& row, std::string_view position) {
@@ -203,7 +198,7 @@ Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_
   std::optional<Error> failure;
   std::size_t rows = 0;
   const auto state =
-      scan_->run({rows_left}, [&](const storage::DocumentView& document, const storage::Snapshot& snapshot) {
+      scan_->run({rows_left, until_}, [&](const storage::DocumentView& document, const storage::Snapshot& snapshot) {
         ++rows;
         if (document.deleted || storage::is_design_id(document.id)) return Visit::next;
         if (first && !first_inclusive && document.id == *first) return Visit::next;

@@ -16,6 +16,8 @@
 
 namespace octavo::query {
 
+class DocumentLookup;
+
 /// What a query has read and found so far.
 struct FindStatistics {
   std::uint64_t keys_examined = 0;       ///< index entries, or document keys without an index
@@ -66,8 +68,7 @@ class FindExecution {
   Expected<partitioning::ScanState> run_index(std::size_t& rows_left);
   Expected<partitioning::ScanState> run_primary(std::size_t& rows_left);
   Expected<partitioning::ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
-  Expected<Flow> take_row(const storage::KeyValue& entry, const storage::Snapshot* documents,
-                          std::vector<std::optional<storage::Snapshot>>& snapshots);
+  Expected<Flow> take_row(const storage::KeyValue& entry, DocumentLookup& documents, bool recheck);
   Expected<Flow> take_document(const storage::DocumentView& document, const storage::Snapshot& snapshot,
                                std::string_view position, bool recheck);
   Expected<Flow> take_covered(const IndexRow& row, std::string_view position);
@@ -93,6 +94,7 @@ class FindExecution {
   /// the primary: id after which to go on.
   std::optional<std::string> position_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
+  std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool scanned_ = false;
   bool finished_ = false;
 

@@ -90,7 +90,7 @@ const IndexView* unbuilt(const Plan& plan, std::size_t place) {
 
 Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr<partitioning::Database> database,
                                                                  std::string_view body, std::string partition_key,
-                                                                 bool explain) {
+                                                                 bool explain, bool ignore_global) {
   using Result = Expected<std::shared_ptr<const PreparedFind>>;
   IndexManager* manager = IndexManager::of(*database);
   if (!manager) co_return Result(fail(ErrorCode::internal, "This database has no indexes."));
@@ -98,7 +98,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
   if (!catalog) co_return Result(std::unexpected(catalog.error()));
 
   std::string cache_key;
-  if (!explain && body.size() < QueryCache::kTextBytesMax) {
+  if (!explain && !ignore_global && body.size() < QueryCache::kTextBytesMax) {
     // Equal requests of different partitions share a plan, per physical partition: an index may be built in one only.
     cache_key.reserve(body.size() + 8);
     cache_key = partition_key.empty() ? "all" : std::to_string(database->locate_partition_key(partition_key));
@@ -115,6 +115,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
   scope.partition_query = !request.partition.empty();
   if (scope.partition_query) scope.place = database->locate_partition_key(request.partition);
   scope.explain = explain;
+  scope.ignore_global = ignore_global;
   choose_pin(**prepared, scope);
   StorageStatistics statistics(*database, request.partition);
   while (true) {
@@ -158,7 +159,7 @@ Task<Expected<void>> wait_for_indexes(std::shared_ptr<partitioning::Database> da
                                       std::shared_ptr<const PreparedFind> prepared) {
   if (!prepared->request.update) co_return Expected<void>{};
   IndexManager* manager = IndexManager::of(*database);
-  const storage::Sequence now = database->watermark();
+  const storage::Sequence now = database->committed_sequence();
   for (const Branch& branch : prepared->plan.branches) {
     if (!branch.index || !branch.index->global) continue;
     auto current = manager->is_current(*branch.index->global, now);

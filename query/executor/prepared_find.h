@@ -33,7 +33,7 @@ struct PreparedFind : CachedQuery {
 /// …
 Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr<partitioning::Database> database,
                                                                  std::string_view body, std::string partition_key,
-                                                                 bool explain);
+                                                                 bool explain, bool ignore_global = false);
 
 /// Waits until the global indexes of the plan have all that was written before now, unless the request says
 /// `update: false`. Does not suspend when they have it.

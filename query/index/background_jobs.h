@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <spdlog/spdlog.h>
+
+#include "storage/memory_retry.h"
 
 namespace octavo::query {
 
@@ -24,16 +28,18 @@ class BackgroundJobs {
   BackgroundJobs(const BackgroundJobs&) = delete;
   BackgroundJobs& operator=(const BackgroundJobs&) = delete;
 
-  /// Queues `job`. After stop(): does nothing.
-  void post(std::function<void()> job) {
-    boost::asio::post(pool_, [state = state_, job = std::move(job)] { state->run(job); });
+  /// Queues `job`. After stop(): does nothing. A job that throws is logged and gone: it must leave its owner in order.
+  void post(const std::function<void()>& job) {
+    // A job left out would never be asked for again.
+    until_memory_suffices([&] { boost::asio::post(pool_, [state = state_, job] { state->run(job); }); });
   }
 
   /// Queues `job` once `delay` has passed.
-  void post_after(std::chrono::milliseconds delay, std::function<void()> job) {
-    auto timer = std::make_shared<boost::asio::steady_timer>(pool_.get_executor(), delay);
-    timer->async_wait(
-        [timer, state = state_, job = std::move(job)](const boost::system::error_code&) { state->run(job); });
+  void post_after(std::chrono::milliseconds delay, const std::function<void()>& job) {
+    until_memory_suffices([&] {
+      auto timer = std::make_shared<boost::asio::steady_timer>(pool_.get_executor(), delay);
+      timer->async_wait([timer, state = state_, job](const boost::system::error_code&) { state->run(job); });
+    });
   }
 
   /// Idempotent.
@@ -62,7 +68,11 @@ class BackgroundJobs {
         if (stopped) return;
         ++running;
       }
-      job();
+      try {
+        job();
+      } catch (const std::exception& error) {
+        spdlog::error("a background job ended by an exception: {}", error.what());
+      }
       const std::lock_guard lock(mutex);
       --running;
       idle.notify_all();

@@ -1,5 +1,6 @@
 #include "query/index/global_index.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -24,6 +25,7 @@ storage::Environment::Options environment_options(const GlobalIndex::Options& op
   environment.durability =
       options.durability == config::Durability::ephemeral ? config::Durability::ephemeral : config::Durability::relaxed;
   environment.map_bytes_initial = 1ULL << 20;
+  environment.faults = options.faults;
   return environment;
 }
 
@@ -45,7 +47,15 @@ void GlobalIndex::remove_files() {
 
 Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
   const bool exists = std::filesystem::exists(options_.folder / "data.mdb");
-  OCTAVO_TRY_VOID(exists ? environment_.open() : environment_.create());
+  if (!exists) remove_files();  // what a removal left that did not come to its end
+  auto opened = exists ? environment_.open() : environment_.create_whole();
+  if (!opened && opened.error().code == ErrorCode::corrupted) {
+    // All that an index holds is in the documents.
+    spdlog::error("{}: the index is built anew", opened.error().reason);
+    remove_files();
+    opened = environment_.create_whole();
+  }
+  OCTAVO_TRY_VOID(opened);
   std::optional<std::string> state;
   {
     OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
@@ -65,6 +75,8 @@ Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
     return {};
   }
   checkpoint_.store(checkpoint, std::memory_order_release);
+  // Else it may have been catching up.
+  if (checkpoint == last_sequence) complete_through_.store(checkpoint, std::memory_order_release);
   stored_checkpoint_ = checkpoint;
   purge_count_.store(purge_count, std::memory_order_release);
   stage_.store(Stage::ready, std::memory_order_release);
@@ -107,9 +119,9 @@ Expected<void> GlobalIndex::put(storage::WriteTransaction& transaction, const Ch
   return storage::long_key::put(transaction, by_document(), change.id, field_keys(change));
 }
 
-Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequence checkpoint) {
+Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequence checkpoint, bool complete) {
   const storage::Sequence from = checkpoint_.load(std::memory_order_acquire);
-  if (checkpoint <= from) return {};
+  checkpoint = std::max(checkpoint, from);
   std::vector<const Change*> effective;
   std::size_t bytes = 0;
   {
@@ -132,6 +144,7 @@ Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequ
     stored_checkpoint_ = checkpoint;
   }
   checkpoint_.store(checkpoint, std::memory_order_release);
+  if (complete) complete_through_.store(checkpoint, std::memory_order_release);
   return {};
 }
 
@@ -192,6 +205,7 @@ Expected<void> GlobalIndex::end_build(storage::Sequence checkpoint, std::uint64_
   }));
   stored_checkpoint_ = checkpoint;
   checkpoint_.store(checkpoint, std::memory_order_release);
+  complete_through_.store(checkpoint, std::memory_order_release);
   purge_count_.store(purge_count, std::memory_order_release);
   stage_.store(Stage::ready, std::memory_order_release);
   return {};

@@ -44,6 +44,7 @@ class GlobalIndex {
   struct Options {
     std::filesystem::path folder;
     config::Durability durability = config::Durability::commit;
+    storage::FaultInjector* faults = nullptr;  ///< tests' only
   };
 
   GlobalIndex(IndexDefinitionPtr definition, Options options);
@@ -54,9 +55,14 @@ class GlobalIndex {
   const IndexDefinition& definition() const { return *definition_; }
   bool ready() const { return stage_.load(std::memory_order_acquire) == Stage::ready; }
   storage::Sequence checkpoint() const { return checkpoint_.load(std::memory_order_acquire); }
+  /// Every entry is of a document's state not older than this sequence. Behind the checkpoint while the index catches
+  /// up in several steps: a document that was written again meanwhile has its row farther on in the feed, so its entry
+  /// may be older than the checkpoint.
+  storage::Sequence complete_through() const { return complete_through_.load(std::memory_order_acquire); }
   std::uint64_t purge_count() const { return purge_count_.load(std::memory_order_acquire); }
 
   Expected<storage::ReadTransaction> read() { return environment_.read(); }
+  storage::Environment& environment() { return environment_; }
   storage::Tree entries() const { return environment_.tree(0); }
   /// Number of entries. One short transaction.
   Expected<std::uint64_t> size();
@@ -69,8 +75,10 @@ class GlobalIndex {
     std::string key;       ///< entry key: field keys and id
     std::string value;
   };
-  /// Applies what the feed says up to `checkpoint`, in one transaction. Changes at or below the checkpoint are skipped.
-  Expected<void> apply(std::span<const Change> changes, storage::Sequence checkpoint);
+  /// Applies what the feed says up to `checkpoint`, in one transaction; changes beyond it may be among them, and will
+  /// come again. Changes at or below the present checkpoint are skipped. `complete`: after these changes no entry is
+  /// older than `checkpoint`.
+  Expected<void> apply(std::span<const Change> changes, storage::Sequence checkpoint, bool complete);
 
   /// Purged documents leave no trace in the feed. When the database's purge count has changed, the ids in the index are
   /// gone through, a bounded number per call: `is_gone` says which of them have no live document any more. True once
@@ -101,6 +109,7 @@ class GlobalIndex {
   storage::Environment environment_;
   std::atomic<Stage> stage_{Stage::building};
   std::atomic<storage::Sequence> checkpoint_{0};
+  std::atomic<storage::Sequence> complete_through_{0};
   std::atomic<std::uint64_t> purge_count_{0};
   storage::Sequence stored_checkpoint_ = 0;  ///< on disk; the one above may be ahead when there was nothing to write
   std::optional<std::pair<std::uint64_t, std::string>> purge_scan_;  ///< count seen at its start; last id looked at

@@ -75,6 +75,7 @@ Expected<GlobalIndexBuilder::State> GlobalIndexBuilder::run() {
     if (target->finished) continue;
     OCTAVO_TRY(const bool end, merge_slice(*target));
     if (end) {
+      OCTAVO_TRY_VOID(database_.make_durable());
       OCTAVO_TRY_VOID(target->index->end_build(checkpoint_, purge_count_));
       target->finished = true;
       target->task = {};

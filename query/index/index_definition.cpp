@@ -312,18 +312,18 @@ Expected<std::string> remove_index_from_design_document(std::string_view body, s
   auto* views = design.if_contains("views");
   if (!views || !views->is_object()) return fail(ErrorCode::not_found, "missing");
   if (name) {
-    if (views->get_object().erase(*name) == 0) return fail(ErrorCode::not_found, "missing");
+    const auto view = views->get_object().find(*name);
+    if (view == views->get_object().end()) return fail(ErrorCode::not_found, "missing");
+    views->get_object().stable_erase(view);  // what remains keeps its order
   } else {
     views->get_object().clear();
   }
-  if (views->get_object().empty()) design.erase("views");
-  design.erase("options");
-  const bool bare = design.size() == 1 && design.contains("language");
-  if (bare) return std::string();
-  // The partitioned option belongs to the indexes that remain.
-  OCTAVO_TRY(json::object original, parse_design_document(body));
-  if (const auto* options = original.if_contains("options")) design["options"] = *options;
-  return json::serialize(design);
+  if (views->get_object().empty()) design.stable_erase("views");
+  // The partitioned option belongs to the indexes: without any it says nothing.
+  const bool bare = std::ranges::all_of(design, [](const json::key_value_pair& member) {
+    return member.key() == "language" || member.key() == "options";
+  });
+  return bare ? std::string() : json::serialize(design);
 }
 
 }  // namespace octavo::query

@@ -15,14 +15,14 @@ namespace octavo::query {
 
 namespace {
 
-
 constexpr std::size_t kFollowRowsMax = 4096;
 constexpr std::size_t kFollowBytesMax = 8ULL << 20;
 constexpr std::size_t kPurgeDocumentsMax = 8192;
 // Commits that come within this time make one batch, unless a query waits.
 constexpr std::chrono::milliseconds kFollowDelay{20};
-// A build that failed (the disk is full, most likely) starts over, so it is not tried at every commit.
-constexpr std::chrono::seconds kBuildRetryDelay{10};
+// A build that failed (the disk is full, most likely) starts over, so it is tried less and less often.
+constexpr std::chrono::milliseconds kBuildRetryDelayMin{100};
+constexpr std::chrono::milliseconds kBuildRetryDelayMax{10'000};
 // A backlog this long is worth a line in _active_tasks.
 constexpr storage::Sequence kVisibleBacklog = 20'000;
 
@@ -115,7 +115,11 @@ Expected<bool> IndexManager::follow_batch() {
 
   storage::Sequence from = watermark;
   for (const auto& index : ready) from = std::min(from, index->checkpoint());
-  if (from >= watermark) return false;
+  if (from >= watermark) {
+    const auto is_complete = [](const auto& index) { return index->complete_through() >= index->checkpoint(); };
+    if (watermark == 0 || std::ranges::all_of(ready, is_complete)) return false;
+    from = watermark - 1;  // only for what stands beyond the watermark
+  }
   if (tasks_ && !follow_task_ && watermark - from > kVisibleBacklog) {
     ActiveTask task;
     task.type = "indexer";
@@ -128,52 +132,60 @@ Expected<bool> IndexManager::follow_batch() {
   std::vector<std::vector<GlobalIndex::Change>> changes(ready.size());
   std::size_t bytes = 0;
   std::optional<Error> failure;
-  partitioning::FeedScan scan(database_, {from, false, std::nullopt});
-  const auto state = scan.run({kFollowRowsMax}, [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) {
-    if (row.sequence > watermark) return partitioning::Visit::stop;
-    if (storage::is_design_id(row.id)) return partitioning::Visit::next;
+  const auto take = [&](std::string_view id, const storage::Snapshot& snapshot) -> Expected<void> {
+    if (storage::is_design_id(id)) return {};
+    OCTAVO_TRY(const auto found, snapshot.find(id));
+    if (!found) return {};
     std::optional<IndexedDocument> document;
-    if (!row.deleted) {
-      const auto found = snapshot.find(row.id);
-      if (!found) {
-        failure = found.error();
-        return partitioning::Visit::stop;
-      }
-      if (*found && !(*found)->deleted) {
-        if (const auto root = parser_.parse((*found)->body)) {
-          document = IndexedDocument{*root, (*found)->body, row.id, (*found)->revision};
-        }
+    if (!found->deleted) {
+      if (const auto root = parser_.parse(found->body)) {
+        document = IndexedDocument{*root, found->body, id, found->revision};
       }
     }
     for (std::size_t i = 0; i < ready.size(); ++i) {
-      GlobalIndex::Change change{row.sequence, std::string(row.id), false, {}, {}};
+      GlobalIndex::Change change{found->sequence, std::string(id), false, {}, {}};
       change.present = document && append_index_entry(ready[i]->definition(), *document, change.key, change.value);
       bytes += change.id.size() + change.key.size() + change.value.size();
       changes[i].push_back(std::move(change));
+    }
+    return {};
+  };
+  partitioning::FeedScan scan(database_, {from, false, std::nullopt, true});
+  const auto state = scan.run({kFollowRowsMax}, [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) {
+    if (auto taken = take(row.id, snapshot); !taken) {
+      failure = std::move(taken).error();
+      return partitioning::Visit::stop;
     }
     return bytes < kFollowBytesMax ? partitioning::Visit::next : partitioning::Visit::pause;
   });
   if (!state) return std::unexpected(state.error());
   if (failure) return std::unexpected(*std::move(failure));
+  // What is being written has left its place in the feed, and must not keep the entry of a state before that place.
+  for (const auto& id : scan.beyond()) {
+    OCTAVO_TRY(const auto snapshot, database_.snapshot_for_document(id));
+    OCTAVO_TRY_VOID(take(id, snapshot));
+  }
+  const bool complete = *state == partitioning::ScanState::done && scan.beyond().size() < scan.beyond_max;
   const storage::Sequence reached = std::min(scan.position(), watermark);
-  for (std::size_t i = 0; i < ready.size(); ++i) OCTAVO_TRY_VOID(ready[i]->apply(changes[i], reached));
+  OCTAVO_TRY_VOID(database_.make_durable());
+  for (std::size_t i = 0; i < ready.size(); ++i) OCTAVO_TRY_VOID(ready[i]->apply(changes[i], reached, complete));
   {
     const std::lock_guard lock(mutex_);
     failure_.reset();
   }
   follow_task_.report(reached - follow_task_from_, watermark - follow_task_from_);
-  return reached < database_.watermark();
+  return !complete || reached < database_.watermark();
 }
 
 Expected<bool> IndexManager::catch_up_with_purges(GlobalIndex& index, std::uint64_t purge_count) {
-  std::vector<std::optional<storage::Snapshot>> snapshots(database_.physical_partition_count());
+  std::vector<storage::Snapshot> snapshots;
+  for (std::size_t place = 0; place < database_.physical_partition_count(); ++place) {
+    OCTAVO_TRY(auto snapshot, database_.snapshot(place));
+    snapshots.push_back(std::move(snapshot));
+  }
+  OCTAVO_TRY_VOID(database_.make_durable());
   return index.remove_purged(purge_count, kPurgeDocumentsMax, [&](std::string_view id) -> Expected<bool> {
-    const std::size_t place = database_.locate_document(id);
-    if (!snapshots[place]) {
-      OCTAVO_TRY(auto snapshot, database_.snapshot(place));
-      snapshots[place].emplace(std::move(snapshot));
-    }
-    OCTAVO_TRY(const auto document, snapshots[place]->find(id));
+    OCTAVO_TRY(const auto document, snapshots[database_.locate_document(id)].find(id));
     return !document || document->deleted;
   });
 }
@@ -185,15 +197,21 @@ void IndexManager::build() {
     return;
   }
   builder_.reset();
+  if (!state) {
+    build_retry_delay_ = std::clamp(2 * build_retry_delay_, kBuildRetryDelayMin, kBuildRetryDelayMax);
+    {
+      const std::lock_guard lock(mutex_);
+      building_ = false;
+      build_not_before_ = std::chrono::steady_clock::now() + build_retry_delay_;
+    }
+    fail_waiters(state.error());
+    jobs_.post_after(build_retry_delay_, [this] { follow(); });
+    return;
+  }
+  build_retry_delay_ = {};
   {
     const std::lock_guard lock(mutex_);
     building_ = false;
-    if (!state) build_not_before_ = std::chrono::steady_clock::now() + kBuildRetryDelay;
-  }
-  if (!state) {
-    // The next commit or query after the delay tries again.
-    fail_waiters(state.error());
-    return;
   }
   publish();
   progress_.notify_all();
@@ -216,7 +234,7 @@ Expected<GlobalIndexBuilder::State> IndexManager::build_slice() {
 // --- waiting ---
 
 Expected<bool> IndexManager::is_current(const GlobalIndex& index, storage::Sequence sequence) const {
-  if (!index.ready() || index.checkpoint() < sequence) return false;
+  if (!index.ready() || index.complete_through() < sequence) return false;
   OCTAVO_TRY(const std::uint64_t purge_count, database_.purge_count());
   return index.purge_count() >= purge_count;
 }

@@ -93,6 +93,30 @@ void IndexManager::shut_down() {
   progress_.notify_all();
 }
 
+std::size_t IndexManager::open_environment_count() const {
+  const std::lock_guard lock(mutex_);
+  const auto is_open = [](const auto& index) { return index->environment().is_open(); };
+  return static_cast<std::size_t>(std::ranges::count_if(globals_, is_open) + std::ranges::count_if(retired_, is_open));
+}
+
+std::uint64_t IndexManager::last_used_ms() const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t newest = 0;
+  for (const auto& index : globals_) newest = std::max(newest, index->environment().last_used_ms());
+  return newest;
+}
+
+std::size_t IndexManager::close_idle(std::uint64_t last_used_before_ms) {
+  const std::lock_guard lock(mutex_);
+  std::size_t closed = 0;
+  for (const auto& index : globals_) {
+    auto& environment = index->environment();
+    if (!environment.is_open() || environment.last_used_ms() > last_used_before_ms) continue;
+    if (environment.close_if_idle()) ++closed;
+  }
+  return closed;
+}
+
 // --- definitions ---
 
 Expected<std::shared_ptr<const IndexCatalog>> IndexManager::catalog() {

@@ -67,6 +67,9 @@ class IndexManager : public partitioning::DatabaseExtension {
   void design_documents_changed() override;
   void committed() override;
   void shut_down() override;
+  std::size_t open_environment_count() const override;
+  std::uint64_t last_used_ms() const override;
+  std::size_t close_idle(std::uint64_t last_used_before_ms) override;
 
   /// The indexes now. Reads the design documents when they changed since the last call (some microseconds each),
   /// otherwise takes no lock that threads share. A design document whose write was acknowledged is in it.
@@ -129,7 +132,8 @@ class IndexManager : public partitioning::DatabaseExtension {
   std::atomic<bool> following_{false};
   std::atomic<bool> follow_again_{false};
   std::atomic<int> waiters_{0};
-  std::unique_ptr<GlobalIndexBuilder> builder_;  ///< the build job's alone
+  std::unique_ptr<GlobalIndexBuilder> builder_;     ///< the build job's alone
+  std::chrono::milliseconds build_retry_delay_{0};  ///< the build job's alone; 0: the last build did not fail
   DocumentParser parser_;                        ///< the follow job's alone
   ActiveTasks::Handle follow_task_;              ///< the follow job's alone
   storage::Sequence follow_task_from_ = 0;

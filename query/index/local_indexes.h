@@ -78,6 +78,10 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   Expected<void> drop(storage::WriteTransaction& transaction, storage::Tree tree, const Index& index, Chunk& chunk);
   void step();
   void finished(const std::shared_ptr<Chunk>& chunk, const Expected<void>& result);
+  void enqueue(const std::shared_ptr<Chunk>& chunk);
+  void put_back(Chunk& chunk);
+  void stall(const char* reason);
+  void try_to_report(const Chunk& chunk, const Indexes& indexes);
   void report(const Chunk& chunk, const Indexes& indexes);
 
   const std::weak_ptr<storage::PhysicalPartition> partition_;

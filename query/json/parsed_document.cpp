@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <string>
 
+#include <boost/json/basic_parser_impl.hpp>
 #include <fmt/format.h>
 
 #include "query/json/internal/scan.h"
@@ -17,8 +19,20 @@ namespace octavo::query {
 
 namespace {
 
+using Code = boost::json::error_code;
+using Text = boost::json::string_view;
+
 /// simdjson keeps about 14 bytes of buffer for each byte of its largest document; past this they are given back.
 constexpr std::size_t kept_bytes_max = 256 * 1024;
+
+/// Nearest finite double of a JSON number.
+double nearest_double(std::string_view token) {
+  double value = 0;
+  if (std::from_chars(token.data(), token.data() + token.size(), value).ec == std::errc{}) return value;
+  // Out of range: from_chars does not say on which side.
+  constexpr double largest = std::numeric_limits<double>::max();
+  return std::clamp(std::strtod(std::string(token).c_str(), nullptr), -largest, largest);
+}
 
 /// The same text with each number that simdjson refuses written as the nearest finite double.
 std::string with_plain_numbers(std::string_view json) {
@@ -47,9 +61,7 @@ std::string with_plain_numbers(std::string_view json) {
                  is_integer && std::from_chars(token.data(), token.data() + token.size(), negative).ec == std::errc{}) {
         out.append(token);
       } else {
-        constexpr double largest = std::numeric_limits<double>::max();
-        fmt::format_to(std::back_inserter(out), "{:.17e}",
-                       std::clamp(std::strtod(token.c_str(), nullptr), -largest, largest));
+        fmt::format_to(std::back_inserter(out), "{:.17e}", nearest_double(token));
       }
       p = after;
     } else {
@@ -58,6 +70,77 @@ std::string with_plain_numbers(std::string_view json) {
   }
   return out;
 }
+
+/// Builds a boost::json::value as boost::json::parse does, but reads doubles exactly: Boost's own reading can be off in
+/// the last digits, or no number at all (0e400), and then would not equal the same number in a document.
+class ValueBuilder {
+ public:
+  static constexpr std::size_t max_object_size = boost::json::object::max_size();
+  static constexpr std::size_t max_array_size = boost::json::array::max_size();
+  static constexpr std::size_t max_key_size = boost::json::string::max_size();
+  static constexpr std::size_t max_string_size = boost::json::string::max_size();
+
+  boost::json::value release() { return stack_.release(); }
+
+  bool on_document_begin(Code&) {
+    stack_.reset();
+    return true;
+  }
+  bool on_document_end(Code&) { return true; }
+  bool on_object_begin(Code&) { return true; }
+  bool on_object_end(std::size_t count, Code&) {
+    stack_.push_object(count);
+    return true;
+  }
+  bool on_array_begin(Code&) { return true; }
+  bool on_array_end(std::size_t count, Code&) {
+    stack_.push_array(count);
+    return true;
+  }
+  bool on_key_part(Text part, std::size_t, Code&) {
+    stack_.push_chars(part);
+    return true;
+  }
+  bool on_key(Text part, std::size_t, Code&) {
+    stack_.push_key(part);
+    return true;
+  }
+  bool on_string_part(Text part, std::size_t, Code&) {
+    stack_.push_chars(part);
+    return true;
+  }
+  bool on_string(Text part, std::size_t, Code&) {
+    stack_.push_string(part);
+    return true;
+  }
+  bool on_number_part(Text, Code&) { return true; }
+  bool on_int64(std::int64_t value, Text, Code&) {
+    stack_.push_int64(value);
+    return true;
+  }
+  bool on_uint64(std::uint64_t value, Text, Code&) {
+    stack_.push_uint64(value);
+    return true;
+  }
+  // The text comes in one piece, and so does every number.
+  bool on_double(double, Text text, Code&) {
+    stack_.push_double(nearest_double({text.data(), text.size()}));
+    return true;
+  }
+  bool on_bool(bool value, Code&) {
+    stack_.push_bool(value);
+    return true;
+  }
+  bool on_null(Code&) {
+    stack_.push_null();
+    return true;
+  }
+  bool on_comment_part(Text, Code&) { return true; }
+  bool on_comment(Text, Code&) { return true; }
+
+ private:
+  boost::json::value_stack stack_;
+};
 
 }  // namespace
 
@@ -81,6 +164,8 @@ Expected<simdjson::dom::element> DocumentParser::parse(std::string_view json) {
     load(plain);
     error = parser_.parse(padded_.data(), plain.size(), false).get(root);
   }
+  // No fault of the document: whoever skips what is damaged, such as an index, must not skip this one.
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error != simdjson::SUCCESS) {
     return fail(ErrorCode::corrupted, fmt::format("stored text is not JSON: {}", simdjson::error_message(error)));
   }
@@ -90,10 +175,16 @@ Expected<simdjson::dom::element> DocumentParser::parse(std::string_view json) {
 Expected<boost::json::value> parse_json(std::string_view text) {
   boost::json::parse_options options;
   options.max_depth = json_depth_max;
-  boost::json::error_code error;
-  auto value = boost::json::parse(boost::json::string_view(text.data(), text.size()), error, {}, options);
+  boost::json::basic_parser<ValueBuilder> parser(options);
+  Code error;
+  const std::size_t parsed = parser.write_some(false, text.data(), text.size(), error);
+  if (!error && parsed < text.size()) error = boost::json::error::extra_data;
   if (error) return fail(ErrorCode::bad_request, fmt::format("invalid UTF-8 JSON: {}", error.message()));
-  return value;
+  return parser.handler().release();
+}
+
+std::string json_for_message(const boost::json::value& value) {
+  return value.is_double() ? fmt::format("{}", value.get_double()) : boost::json::serialize(value);
 }
 
 }  // namespace octavo::query

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,5 +31,8 @@ class DocumentParser {
 /// Parses a request body, or any small text, to an owned tree. Nesting up to `json_depth_max`.
 /// Errors: bad_request "invalid UTF-8 JSON: …".
 Expected<boost::json::value> parse_json(std::string_view text);
+
+/// A value as a message shows it: JSON, but numbers as people write them (`1.5`, not `1.5E0`).
+std::string json_for_message(const boost::json::value& value);
 
 }  // namespace octavo::query

@@ -44,8 +44,8 @@ class Members {
     if (!whole || value->to_number<std::uint64_t>() < at_least) {
       return at_least == 0
                  ? bad("invalid_non_neg_integer",
-                       json::serialize(*value) + " is not an integer greater than or equal to zero")
-                 : bad("invalid_pos_integer", json::serialize(*value) + " is not an integer greater than zero");
+                       json_for_message(*value) + " is not an integer greater than or equal to zero")
+                 : bad("invalid_pos_integer", json_for_message(*value) + " is not an integer greater than zero");
     }
     out = value->to_number<std::uint64_t>();
     return {};

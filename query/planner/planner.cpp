@@ -17,6 +17,7 @@ namespace json = boost::json;
 
 constexpr std::uint64_t kCountCap = 128;
 constexpr std::size_t kUnionBranchesMax = 16;
+constexpr std::string_view kNoIndexWarning = "No matching index found, create an index to optimize query time.";
 
 // Microseconds per row, measured on warm pages. Only their proportions matter.
 constexpr double kEntryCost = 0.25;  // step of an index cursor
@@ -137,6 +138,11 @@ Candidate Planner::examine(const IndexView& view, const Selector& selector) cons
   if (!view.ready(scope_.place) && scope_.ignore_unbuilt) {
     candidate.reason = "not_built";
     candidate.detail = "it is still being built";
+    return candidate;
+  }
+  if (view.global && scope_.ignore_global) {
+    candidate.reason = "not_current";
+    candidate.detail = "it cannot be updated now";
     return candidate;
   }
   candidate.usable = true;
@@ -420,6 +426,9 @@ Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate
   if (cost * (1 + rows_sorted) >= single_cost) return std::nullopt;
   result.plan.sort_in_memory = !request_.sort.empty();
   result.plan.estimated_cost = cost;
+  const bool by_index =
+      std::ranges::any_of(result.plan.branches, [](const Branch& branch) { return branch.index.has_value(); });
+  if (!by_index) result.plan.warnings.emplace_back(kNoIndexWarning);
   for (Candidate& candidate : single) {
     candidate.chosen = std::ranges::any_of(result.plan.branches, [&](const Branch& branch) {
       return branch.index && candidate.index &&
@@ -437,6 +446,11 @@ Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate
   for (std::size_t i = 0; i < single.size(); ++i) single[i].ranking = i;
   result.candidates = std::move(single);
   return result;
+}
+
+// What was said of use_index comes before what the plan itself has to say.
+void add_warnings(PlannerResult& result, const std::vector<std::string>& before) {
+  result.plan.warnings.insert(result.plan.warnings.begin(), before.begin(), before.end());
 }
 
 Expected<PlannerResult> Planner::run() {
@@ -468,7 +482,7 @@ Expected<PlannerResult> Planner::run() {
   if (scope_.pinned == PlannerScope::kUnion) {
     OCTAVO_TRY(auto united, plan_union(candidates, std::numeric_limits<double>::infinity()));
     if (!united) return invalid_bookmark();
-    united->plan.warnings = std::move(result.plan.warnings);
+    add_warnings(*united, result.plan.warnings);
     return *std::move(united);
   }
   if (!chosen) return invalid_bookmark();
@@ -479,7 +493,7 @@ Expected<PlannerResult> Planner::run() {
   if (!scope_.pinned && !by_order) {
     OCTAVO_TRY(auto united, plan_union(candidates, candidates[*chosen].cost));
     if (united) {
-      united->plan.warnings = std::move(result.plan.warnings);
+      add_warnings(*united, result.plan.warnings);
       return *std::move(united);
     }
   }
@@ -497,7 +511,7 @@ Expected<PlannerResult> Planner::run() {
   plan.covering = winner.covering && winner.index.has_value() && !plan.sort_in_memory;
   plan.estimated_cost = winner.cost;
   if (by_primary) {
-    plan.warnings.emplace_back("No matching index found, create an index to optimize query time.");
+    plan.warnings.emplace_back(kNoIndexWarning);
   }
   rank(candidates, *chosen);
   result.candidates = std::move(candidates);

@@ -36,6 +36,7 @@ struct PlannerScope {
   bool partition_query = false;  ///< one logical partition
   std::size_t place = 0;         ///< its physical partition
   bool ignore_unbuilt = false;   ///< do not count on indexes that are still being built
+  bool ignore_global = false;    ///< nor on global ones: the disk is full, and they cannot follow
   /// By a bookmark: identity of the index to go on with, "" for the primary one, kUnion for a union.
   std::optional<std::string> pinned;
   static constexpr std::string_view kUnion = "union";

@@ -85,12 +85,15 @@ Row measure_beside_bare(Run& run, const std::string& name, unsigned connections,
 /// Writes beside bare LMDB, in turns. `documents` is what one request writes.
 Row measure_beside_lmdb(Run& run, const std::string& name, unsigned connections, unsigned documents, unsigned batch,
                         const RequestSource& source) {
+  if (!run.write_limit) {
+    run.write_limit = std::make_unique<LmdbWriteLimit>(run.options.folder / "write-limit", run.data.document(0, false),
+                                                       run.data.count);
+  }
   LoadResult result;
   double limit = 0;
   for (unsigned round = 0; round < run.options.rounds; ++round) {
     result = better(std::move(result), measure_load(run, run.server->port(), connections, 201, source));
-    limit = std::max(limit, lmdb_writes_per_second(run.options.folder / "limit", run.data.document(0, false), batch,
-                                                   run.options.duration));
+    limit = std::max(limit, run.write_limit->per_second(batch, run.options.duration));
   }
   auto row = row_of(name, result);
   row.result *= documents;

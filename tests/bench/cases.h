@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/data_set.h"
+#include "bench/lmdb_limit.h"
 #include "bench/report.h"
 #include "bench/server_process.h"
 
@@ -32,6 +33,7 @@ struct Run {
   DataSet data;
   std::unique_ptr<ServerProcess> server;
   Report report;
+  std::unique_ptr<LmdbWriteLimit> write_limit;  ///< made by the first case that writes
 };
 
 /// A named group of measurements, in the order in which they must run: writes come before the indexes they would feed.

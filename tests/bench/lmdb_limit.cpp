@@ -62,13 +62,11 @@ class Environment {
   }
 
   void put_document(MDB_txn* transaction, std::uint64_t sequence, const std::string& body) {
-    const auto id = fmt::format("w{:08x}:{}", scatter(sequence) & 0xffffffff, sequence);
-    auto id_value = value_of(id);
-    auto body_value = value_of(body);
-    check(mdb_put(transaction, documents_, &id_value, &body_value, 0));
-    const auto big_endian = __builtin_bswap64(sequence);
-    MDB_val sequence_value{sizeof big_endian, const_cast<std::uint64_t*>(&big_endian)};
-    check(mdb_put(transaction, feed_, &sequence_value, &id_value, MDB_APPEND));
+    put(transaction, fmt::format("w{:08x}:{}", scatter(sequence) & 0xffffffff, sequence), sequence, body, 0);
+  }
+  /// `id` sorts after all others.
+  void append_document(MDB_txn* transaction, std::string id, std::uint64_t sequence, const std::string& body) {
+    put(transaction, std::move(id), sequence, body, MDB_APPEND);
   }
 
   MDB_env* get() { return environment_; }
@@ -76,6 +74,15 @@ class Environment {
   MDB_dbi feed() const { return feed_; }
 
  private:
+  void put(MDB_txn* transaction, std::string id, std::uint64_t sequence, const std::string& body, unsigned flags) {
+    auto id_value = value_of(id);
+    auto body_value = value_of(body);
+    check(mdb_put(transaction, documents_, &id_value, &body_value, flags));
+    const auto big_endian = __builtin_bswap64(sequence);
+    MDB_val sequence_value{sizeof big_endian, const_cast<std::uint64_t*>(&big_endian)};
+    check(mdb_put(transaction, feed_, &sequence_value, &id_value, MDB_APPEND));
+  }
+
   std::filesystem::path folder_;
   MDB_env* environment_ = nullptr;
   MDB_dbi documents_ = 0, feed_ = 0;
@@ -83,17 +90,40 @@ class Environment {
 
 }  // namespace
 
-double lmdb_writes_per_second(const std::filesystem::path& folder, const std::string& body, unsigned batch,
-                              std::chrono::milliseconds duration) {
-  Environment environment(folder);
-  std::uint64_t written = 0;
-  const auto begin = Clock::now();
-  while (Clock::now() - begin < duration) {
+struct LmdbWriteLimit::Trees {
+  explicit Trees(const std::filesystem::path& folder) : environment(folder) {}
+  Environment environment;
+};
+
+LmdbWriteLimit::LmdbWriteLimit(const std::filesystem::path& folder, std::string body, std::uint64_t documents)
+    : trees_(std::make_unique<Trees>(folder)), body_(std::move(body)) {
+  constexpr std::uint64_t documents_per_commit = 100'000;
+  auto& environment = trees_->environment;
+  check(mdb_env_set_flags(environment.get(), MDB_NOSYNC, 1));
+  const std::uint64_t step = UINT32_MAX / std::max<std::uint64_t>(documents, 1);
+  while (documents_ < documents) {
     environment.write([&](MDB_txn* transaction) {
-      for (unsigned i = 0; i < batch; ++i) environment.put_document(transaction, ++written, body);
+      const auto end = std::min(documents_ + documents_per_commit, documents);
+      for (; documents_ < end; ++documents_) {
+        environment.append_document(transaction, fmt::format("w{:08x}:", documents_ * step), documents_ + 1, body_);
+      }
     });
   }
-  return static_cast<double>(written) / std::chrono::duration<double>(Clock::now() - begin).count();
+  check(mdb_env_sync(environment.get(), 1));
+  check(mdb_env_set_flags(environment.get(), MDB_NOSYNC, 0));
+}
+
+LmdbWriteLimit::~LmdbWriteLimit() = default;
+
+double LmdbWriteLimit::per_second(unsigned batch, std::chrono::milliseconds duration) {
+  const auto before = documents_;
+  const auto begin = Clock::now();
+  while (Clock::now() - begin < duration) {
+    trees_->environment.write([&](MDB_txn* transaction) {
+      for (unsigned i = 0; i < batch; ++i) trees_->environment.put_document(transaction, ++documents_, body_);
+    });
+  }
+  return static_cast<double>(documents_ - before) / std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 double lmdb_index_build_per_second(const std::filesystem::path& folder, const std::string& body,

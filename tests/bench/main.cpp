@@ -24,7 +24,7 @@ struct Arguments {
 };
 
 int run_cases(const Arguments& arguments) {
-  Run run{.options = arguments.options, .data = {}, .server = nullptr, .report = {}};
+  Run run{.options = arguments.options, .data = {}, .server = nullptr, .report = {}, .write_limit = {}};
   prepare(run);
   int failures = 0;
   for (const auto& one : all_cases()) {

@@ -129,6 +129,9 @@ describe('_all_docs', () => {
     expectError(await server.get(`/${db}/_all_docs?startkey=unquoted`), 400, 'bad_request');
     expectStatus(await server.get(`/${db}/_all_docs${q({ keys: key(['a']), startkey: key('b') })}`), 400);
     expectError(await server.post(`/${db}/_all_docs`, { keys: 'a' }), 400, 'bad_request', '`keys` body member must be an array.');
+    expectError(await server.post(`/${db}/_all_docs`, { limit: 1.5 }), 400, 'query_parse_error', 'Invalid value for integer: 1.5');
+    expectError(await server.post(`/${db}/_find`, { selector: {}, limit: 1.5 }), 400, 'invalid_non_neg_integer',
+      '1.5 is not an integer greater than or equal to zero');
   });
 
   test('a large list streams whole', async () => {

@@ -122,6 +122,16 @@ describe('local documents', () => {
     expectError(await server.get(`/${db}/_local/check`), 404, 'not_found', 'missing');
   });
 
+  test('a local document counts on from the revision it is sent with, as in CouchDB', async () => {
+    const put = async (body) => expectStatus(await server.put(`/${db}/_local/counted`, body), 201).rev;
+    assert.equal(await put({}), '0-1');
+    assert.equal(await put({}), '0-1');
+    assert.equal(await put({ _rev: '0-1' }), '0-2');
+    assert.equal(await put({ _rev: '0-41' }), '0-42');
+    const deleted = await server.post(`/${db}/_bulk_docs`, { docs: [{ _id: '_local/never-there', _deleted: true }] });
+    assert.deepEqual(expectStatus(deleted, 201), [{ ok: true, id: '_local/never-there', rev: '0-0' }]);
+  });
+
   test('local documents are not in the lists, counts or feed', async () => {
     await server.put(`/${db}/_local/hidden`, { n: 1 });
     await server.put(`/${db}/shown`, {});

@@ -66,6 +66,8 @@ describe('_changes, all at once', () => {
     const reply = await changes('?limit=0');
     assert.deepEqual(reply.results, []);
     assert.equal(reply.pending, rows.length);
+    const since = rows[0].seq;
+    assert.equal((await changes(`?limit=0&descending=true&since=${since}`)).pending, rows.length - 1);
   });
 
   test('descending', async () => {

@@ -170,6 +170,9 @@ describe('databases', () => {
     expectStatus(await server.get('/methodical/_bulk_docs'), 405);
     expectStatus(await server.put('/methodical/_all_docs', {}), 405);
     expectStatus(await server.delete('/methodical/_find'), 405);
+    for (const path of ['/not-there/_find', '/not-there/_all_docs', '/not-there/_security']) {
+      expectError(await server.delete(path), 404, 'not_found', 'Database does not exist.');
+    }
   });
 
   test('many databases can be made and are all usable', async () => {

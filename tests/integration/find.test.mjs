@@ -91,6 +91,8 @@ describe('_find', () => {
     assert.equal(body.docs.length, COUNT);
     assert.ok(body.execution_stats.total_docs_examined >= COUNT);
     assert.match(body.warning, /^No matching index found, create an index to optimize query time/i);
+    const sides = await find({ selector: { $or: [{ _id: 'x' }, { _id: { $gt: 'y' } }] } });
+    assert.match(sides.warning, /^No matching index found/, 'also for ranges of ids');
   });
 
   test('sort ascending, descending, and by two fields', async () => {

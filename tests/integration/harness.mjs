@@ -70,7 +70,9 @@ export class Server {
       env.COUCHDB_USER = credentials.name;
       env.COUCHDB_PASSWORD = credentials.password;
     }
-    this.process = spawn(binary, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    // `through`: a command that becomes the server, such as prlimit.
+    const [program, ...before] = [...(this.options.through ?? []), binary];
+    this.process = spawn(program, [...before, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.exited = new Promise((resolve) => {
       this.process.once('error', (error) => resolve({ error }));
       this.process.once('close', (code, signal) => resolve({ code, signal }));

@@ -150,6 +150,22 @@ describe('revision trees', () => {
     assert.equal(doc._conflicts, undefined);
   });
 
+  test('a branch that came without its beginning learns it from a longer history', async () => {
+    const put = async (start, path, body = {}) => expectStatus(await server.put(`/${db}/completed?new_edits=false`,
+      { ...body, _revisions: { start, ids: [...path].map(hex) } }), 201);
+    await put(2, 'b', { n: 2 });
+    await put(3, 'cba', { n: 3 });
+    assert.deepEqual((await get('completed?revs=true'))._revisions, { start: 3, ids: [...'cba'].map(hex) });
+    await put(1, 'a', { n: 1 }); // an ancestor: not a conflict
+    assert.equal((await get('completed?conflicts=true'))._conflicts, undefined);
+    await put(5, 'e', { n: 5 });
+    await put(5, 'edcba', { n: 'not taken' });
+    const doc = await get('completed?revs=true&conflicts=true');
+    assert.equal(doc.n, 5);
+    assert.equal(doc._conflicts, undefined);
+    assert.deepEqual(doc._revisions, { start: 5, ids: [...'edcba'].map(hex) });
+  });
+
   test('PUT with new_edits=false stores the revision as given', async () => {
     const reply = await server.put(`/${db}/placed?new_edits=false`,
       { _rev: rev(3, 'c'), _revisions: { start: 3, ids: [hex('c'), hex('b')] }, n: 1 });

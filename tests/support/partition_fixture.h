@@ -15,7 +15,8 @@ class PartitionFixture {
  public:
   explicit PartitionFixture(storage::PhysicalPartition::Options options = {}) {
     options.folder = folder_.path() / "partition";
-    options.durability = config::Durability::ephemeral;
+    // A test of faults wants the syncs.
+    options.durability = options.faults == nullptr ? config::Durability::ephemeral : config::Durability::commit;
     options_ = options;
     open(0);
     if (!partition_->create()) throw std::runtime_error("cannot create the partition");

@@ -100,7 +100,12 @@ Expected<std::optional<UserRecord>> UserDirectory::read_document(partitioning::D
 
 Expected<std::shared_ptr<const UserRecord>> UserDirectory::find(std::string_view name) {
   if (name.empty() || name.size() > name_bytes_max) return nullptr;
-  const auto users = engine_.find_database(kUsersDatabase);
+  std::shared_ptr<partitioning::Database> users;
+  if (auto opened = engine_.open_database(kUsersDatabase)) {
+    users = std::move(*opened);
+  } else if (opened.error().code != ErrorCode::not_found) {
+    return std::unexpected(std::move(opened).error());
+  }
   // Taken before the document is read: a change in between makes the entry look old, never new.
   const storage::Sequence watermark = users ? users->watermark() : 0;
   const std::string_view instance_tag = users ? std::string_view(users->instance_tag()) : std::string_view();

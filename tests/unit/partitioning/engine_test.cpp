@@ -1,5 +1,6 @@
 #include "partitioning/engine.h"
 
+#include <atomic>
 #include <fstream>
 #include <set>
 #include <thread>
@@ -171,6 +172,10 @@ TEST_CASE("what an interrupted creation left is removed at the next start") {
   const auto orphan = fixture.settings().data_dir / "databases" / "0123456789abcdef0123456789abcdef";
   std::filesystem::create_directories(orphan / "partition-0");
   fixture.start();
+  // In the background: nobody waits for it.
+  for (int i = 0; i < 1000 && std::filesystem::exists(orphan); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  }
   CHECK_FALSE(std::filesystem::exists(orphan));
   CHECK(fixture.engine().find_database("d"));
 }
@@ -257,4 +262,130 @@ TEST_CASE("run_blocking brings back the result of a worker") {
   const auto here = std::this_thread::get_id();
   const bool elsewhere = run_task(fixture.engine().run_blocking([here] { return std::this_thread::get_id() != here; }));
   CHECK(elsewhere);
+}
+
+TEST_CASE("with one worker, a worker may open databases that are just being closed") {
+  config::Settings settings;
+  settings.worker_threads = 1;
+  settings.open_partitions_max = 2;
+  EngineFixture fixture({}, settings);
+  for (int i = 0; i < 12; ++i) EngineFixture::put(*fixture.create("d" + std::to_string(i)), "a", "{}");
+  std::atomic<int> opened{0};
+  for (int round = 0; round < 200; ++round) {
+    boost::asio::post(fixture.engine().workers(), [&, round] {
+      if (fixture.engine().open_database("d" + std::to_string(round % 12))) ++opened;
+    });
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+  while (opened < 200 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  }
+  REQUIRE(opened == 200);
+}
+
+TEST_CASE("databases opened from many threads are each open once, and what is beyond the limit closes") {
+  config::Settings settings;
+  settings.open_partitions_max = 8;
+  EngineFixture fixture({}, settings);
+  for (int i = 0; i < 60; ++i) EngineFixture::put(*fixture.create("d" + std::to_string(i)), "a", "{}");
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 300; ++i) {
+        const std::string name = "d" + std::to_string((i * 7 + t) % 60);
+        const auto database = fixture.engine().open_database(name);
+        if (!database || (*database)->name() != name || (*database)->statistics()->document_count != 1) ++wrong;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("what is known of a database without waiting: whether it is open, closed, or not there") {
+  config::Settings settings;
+  settings.open_partitions_max = 1;
+  EngineFixture fixture({}, settings);
+  fixture.create("first");
+  for (int i = 0; i < 5; ++i) fixture.create("next" + std::to_string(i));
+  const auto missing = fixture.engine().database_if_open("missing");
+  REQUIRE(missing);
+  CHECK((*missing).error().code == ErrorCode::not_found);
+  const auto is_closed = [&] { return !fixture.engine().database_if_open("first"); };
+  for (int i = 0; i < 1000 && !is_closed(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  CHECK(is_closed());
+  const auto held = fixture.engine().open_database("first");
+  REQUIRE(held);
+  const auto known = fixture.engine().database_if_open("first");
+  REQUIRE(known);
+  CHECK(known->value() == *held);
+}
+
+TEST_CASE("names are walked both ways, with or without the one where the walk begins") {
+  EngineFixture fixture;
+  for (const auto* name : {"b", "a", "d", "c"}) fixture.create(name);
+  const auto& engine = fixture.engine();
+  using Names = std::vector<std::string>;
+  CHECK(engine.database_count() == 4);
+  CHECK(engine.database_names_from({}, true, false, 3) == Names{"a", "b", "c"});
+  CHECK(engine.database_names_from({}, true, true, 3) == Names{"d", "c", "b"});
+  CHECK(engine.database_names_from("b", true, false, 9) == Names{"b", "c", "d"});
+  CHECK(engine.database_names_from("b", false, false, 9) == Names{"c", "d"});
+  CHECK(engine.database_names_from("c", true, true, 9) == Names{"c", "b", "a"});
+  CHECK(engine.database_names_from("c", false, true, 9) == Names{"b", "a"});
+  CHECK(engine.database_names_from("bb", true, false, 1) == Names{"c"});
+  CHECK(engine.database_names_from("bb", true, true, 1) == Names{"b"});
+}
+
+TEST_CASE("after a restart, the feed of databases begins with each of them") {
+  EngineFixture fixture;
+  for (const auto* name : {"b", "a", "c"}) fixture.create(name);
+  fixture.stop();
+  fixture.start();
+  fixture.create("later");
+  std::vector<std::string> names;
+  for (const auto& event : fixture.engine().updates().since(0, 100)) names.push_back(event.database);
+  CHECK(names == std::vector<std::string>{"a", "b", "c", "later"});
+}
+
+TEST_CASE("a slice ends when its time is over, and the next goes on where it ended") {
+  EngineFixture fixture;
+  auto database = fixture.create("d");
+  for (int i = 100; i < 200; ++i) EngineFixture::put(*database, "doc" + std::to_string(i), "{}");
+  DocumentScan documents(*database, {});
+  std::vector<std::string> found;
+  int slices = 0;
+  for (auto state = ScanState::more; state == ScanState::more; ++slices) {
+    state = *documents.run({1000, ScanBudget::Clock::now()}, [&](const storage::DocumentView& document, const auto&) {
+      found.emplace_back(document.id);
+      return Visit::next;
+    });
+  }
+  CHECK(slices > 10);
+  CHECK(found == ids(*database));
+  FeedScan feed_scan(*database, {});
+  std::vector<std::string> fed;
+  for (auto state = ScanState::more; state == ScanState::more;) {
+    state = *feed_scan.run({1000, ScanBudget::Clock::now()}, [&](const storage::FeedRow& row, const auto&) {
+      fed.emplace_back(row.id);
+      return Visit::next;
+    });
+  }
+  CHECK(fed == found);
+}
+
+TEST_CASE("while the catalog names a folder that is not there, nothing is removed") {
+  EngineFixture fixture;
+  const auto shop = fixture.create("shop");
+  const auto folder = shop->folder();
+  fixture.stop();
+  const auto databases = fixture.settings().data_dir / "databases";
+  std::filesystem::rename(folder, databases / "0123456789abcdef0123456789abcdef");
+  fixture.start();
+  std::this_thread::sleep_for(std::chrono::milliseconds{300});
+  CHECK(std::filesystem::exists(databases / "0123456789abcdef0123456789abcdef"));
+  const auto opened = fixture.engine().open_database("shop");
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().code == ErrorCode::corrupted);
 }

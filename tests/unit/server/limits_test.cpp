@@ -65,12 +65,28 @@ TEST_CASE("a body that makes progress may take longer than the timeout") {
   settings.body_timeout_ms = milliseconds{300};
   TestServer server(settings);
   Client client(server.port());
-  client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n");
+  client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2000\r\n\r\n");
   for (int i = 0; i < 10; ++i) {
     std::this_thread::sleep_for(milliseconds{60});
-    client.send("x");
+    client.send(std::string(200, 'x'));
   }
-  CHECK(client.read_reply().body == "xxxxxxxxxx");
+  CHECK(client.read_reply().body == std::string(2000, 'x'));
+}
+
+TEST_CASE("a body that drips in is answered 408") {
+  auto settings = test_settings();
+  settings.body_timeout_ms = milliseconds{200};
+  for (const std::string head : {"Content-Length: 1000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n3e8\r\n"}) {
+    TestServer server(settings);
+    Client client(server.port());
+    client.send("POST /echo HTTP/1.1\r\nHost: a\r\n" + head);
+    for (int i = 0; i < 100 && timeouts(server, TimeoutKind::body) == 0; ++i) {
+      client.send("x");
+      std::this_thread::sleep_for(milliseconds{30});
+    }
+    CHECK(client.read_reply().status == 408);
+    CHECK(client.ended());
+  }
 }
 
 TEST_CASE("an idle connection is closed without a reply") {
@@ -168,4 +184,17 @@ TEST_CASE("streams do not count as requests in flight") {
   REQUIRE(follower.read_until("start"));
   Client client(server.port());
   CHECK(client.ask(get("/show")).status == 200);
+}
+
+TEST_CASE("hundreds of waits that are over at the same moment all end") {
+  auto settings = test_settings();
+  settings.header_timeout_ms = milliseconds{200};
+  TestServer server(settings);
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 300; ++i) {
+    clients.push_back(std::make_unique<Client>(server.port()));
+    clients.back()->send("GET /show HTTP/1.1\r\nHos");
+  }
+  for (auto& client : clients) CHECK(client->read_reply().status == 408);
+  CHECK(timeouts(server, TimeoutKind::head) == 300);
 }

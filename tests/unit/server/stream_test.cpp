@@ -70,6 +70,27 @@ TEST_CASE("a waiting stream learns that its client has left") {
   CHECK(server.metrics.snapshot().streams_open == 0);
 }
 
+TEST_CASE("a client that has finished sending gets the whole of its stream") {
+  TestServer server;
+  Client client(server.port());
+  client.send(get("/stream/400/100000"));
+  client.end_sending();
+  std::this_thread::sleep_for(milliseconds{700});  // the watch has seen it, the stream waits for us to read
+  const auto reply = client.read_reply();
+  CHECK(reply.body.size() == 40'000'000);
+  CHECK(reply.complete);
+  CHECK(client.ended());
+}
+
+TEST_CASE("a waiting stream ends when its client has finished sending") {
+  TestServer server;
+  Client client(server.port());
+  client.send(get("/follow"));
+  REQUIRE(client.read_until("start"));
+  client.end_sending();
+  CHECK(eventually([&] { return server.handler.followers_ended == 1; }));
+}
+
 TEST_CASE("a request sent while a stream runs is answered after it") {
   auto settings = test_settings();
   TestServer server(settings);

@@ -243,20 +243,21 @@ TEST_CASE("ids of 7,168 bytes are stored, found and walked in order") {
   CHECK(feed_ids(fixture).size() == 3);
 }
 
-TEST_CASE("local documents count their edits and stay out of the feed") {
+TEST_CASE("local documents count on from the edit they name, and stay out of the feed") {
   PartitionFixture fixture;
   const auto write = [&](LocalDocumentWrite local) {
     std::promise<Expected<std::uint64_t>> done;
     fixture.partition().write_local(std::move(local), [&](auto result) { done.set_value(result); });
     return done.get_future().get();
   };
-  CHECK(*write({"_local/x", false, {}, R"({"a":1})"}) == 1);
+  CHECK(*write({"_local/x", false, 0, R"({"a":1})"}) == 1);
   CHECK(*write({"_local/x", false, 1, R"({"a":2})"}) == 2);
-  CHECK(write({"_local/x", false, 1, R"({"a":3})"}).error().code == ErrorCode::conflict);
-  CHECK((*fixture.snapshot().find_local("_local/x"))->body == R"({"a":2})");
-  CHECK(write({"_local/x", true, {}, ""}));
+  CHECK(*write({"_local/x", false, 7, R"({"a":3})"}) == 8);
+  CHECK(*write({"_local/x", false, 0, R"({"a":4})"}) == 1);
+  CHECK((*fixture.snapshot().find_local("_local/x"))->body == R"({"a":4})");
+  CHECK(*write({"_local/x", true, 0, ""}) == 0);
   CHECK_FALSE(*fixture.snapshot().find_local("_local/x"));
-  CHECK(write({"_local/x", true, {}, ""}).error().code == ErrorCode::not_found);
+  CHECK(*write({"_local/x", true, 0, ""}) == 0);
   CHECK(feed_ids(fixture).empty());
 }
 

@@ -24,6 +24,13 @@ TEST_CASE("malformed revisions are refused in CouchDB's words") {
   }
 }
 
+TEST_CASE("a generation leaves room for more edits") {
+  CHECK(Revision::parse("9223372036854775807-a"));
+  CHECK_FALSE(Revision::parse("9223372036854775808-a"));
+  CHECK_FALSE(Revision::parse("18446744073709551615-a"));
+  CHECK_FALSE(Revision::parse("18446744073709551616-a"));
+}
+
 TEST_CASE("the same edit gives the same revision; another body, parent or deletion another") {
   const Revision first = next_revision(std::nullopt, false, R"({"a":1})");
   CHECK(first.generation == 1);

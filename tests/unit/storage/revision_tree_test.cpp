@@ -78,6 +78,27 @@ TEST_CASE("a replicated path brings its whole history") {
   CHECK(tree.history(rev(3, "c")) == std::vector{rev(3, "c"), rev(2, "b"), rev(1, "a")});
 }
 
+TEST_CASE("a stemmed branch learns its beginning from a longer path") {
+  RevisionTree tree(rev(3, "c"), false);
+  CHECK(tree.merge(std::vector{rev(4, "d"), rev(3, "c"), rev(2, "b")}, false) == RevisionTree::Merge::extended);
+  CHECK(tree.history(rev(4, "d")) == std::vector{rev(4, "d"), rev(3, "c"), rev(2, "b")});
+  CHECK(tree.merge(std::vector{rev(4, "d"), rev(3, "c"), rev(2, "b"), rev(1, "a")}, false) ==
+        RevisionTree::Merge::completed);
+  CHECK(tree.merge(std::vector{rev(2, "b")}, false) == RevisionTree::Merge::known);
+  CHECK(leaf_names(reload(tree)) == std::set<std::string>{"4-d"});
+  CHECK(reload(tree).history(rev(4, "d")).size() == 4);
+}
+
+TEST_CASE("two branches become one when a path shows that one began with the other") {
+  RevisionTree tree(rev(3, "c"), false);
+  tree.merge(std::vector{rev(2, "b"), rev(1, "a")}, false);
+  CHECK(leaf_names(tree) == std::set<std::string>{"2-b", "3-c"});
+  CHECK(tree.merge(std::vector{rev(3, "c"), rev(2, "b")}, false) == RevisionTree::Merge::completed);
+  CHECK(leaf_names(reload(tree)) == std::set<std::string>{"3-c"});
+  CHECK(reload(tree).history(rev(3, "c")).size() == 3);
+  CHECK(tree.merge(std::vector{rev(3, "c"), rev(2, "x")}, false) == RevisionTree::Merge::known);
+}
+
 TEST_CASE("pruning keeps the newest generations of every branch") {
   RevisionTree tree(rev(1, "x"), false);
   for (std::uint64_t g = 2; g <= 50; ++g) tree.extend(rev(g - 1, "x"), rev(g, "x"), false);
@@ -112,6 +133,20 @@ TEST_CASE("a damaged tree is refused, never read past its end") {
     broken[random() % broken.size()] = static_cast<char>(random());
     (void)RevisionTree::decode(broken);
   }
+}
+
+TEST_CASE("a stored tree whose leaves are not its leaves is refused") {
+  RevisionTree tree(rev(1, "a"), false);
+  std::string one;
+  tree.encode(one);
+  CHECK(RevisionTree::decode(one));
+  one[2] = static_cast<char>(one[2] & ~1);  // the flags of the only edit: no leaf
+  CHECK_FALSE(RevisionTree::decode(one));
+  tree.extend(rev(1, "a"), rev(2, "a"), false);
+  std::string two;
+  tree.encode(two);
+  two[2] = static_cast<char>(two[2] | 1);  // a leaf that has a child
+  CHECK_FALSE(RevisionTree::decode(two));
 }
 
 TEST_CASE("random edits, merges and deletions agree with a naive model") {

@@ -28,3 +28,18 @@ TEST_CASE("numbers given up at the end are not promised to followers") {
   sequences.end(0, true);
   CHECK(sequences.watermark() == 12);
 }
+
+TEST_CASE("what is committed is known while the watermark is held back") {
+  SequenceAllocator sequences(2, 10);
+  CHECK(sequences.committed() == 10);
+  sequences.begin(0);
+  sequences.next(0);
+  sequences.begin(1);
+  sequences.next(1);
+  sequences.end(1, true);
+  CHECK(sequences.watermark() == 10);
+  CHECK(sequences.committed() == 12);
+  sequences.end(0, false);
+  CHECK(sequences.watermark() == 12);
+  CHECK(sequences.committed() == 12);
+}

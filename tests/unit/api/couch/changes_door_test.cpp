@@ -1,3 +1,6 @@
+#include <thread>
+
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <catch2/catch.hpp>
 
@@ -298,4 +301,27 @@ TEST_CASE("_db_updates tells of databases that came and went") {
   REQUIRE(rows.size() >= 2);
   CHECK(rows.back().at("db_name") == "one");
   CHECK(rows.back().at("type") == "deleted");
+}
+
+TEST_CASE("a follower may go away just when it is woken for nothing") {
+  CouchDoor door;
+  door.put("/db");
+  door.put("/db/a", "{}");
+  const auto database = *door.engine().open_database("db");
+  Received feed;
+  door.start(feed, "GET", "/db/_changes?feed=continuous&heartbeat=60000&since=now", "");
+  later(door, std::chrono::milliseconds(50), [&] {
+    // A conflict: committed, but nothing new. It wakes the follower once this thread is free, and then the client goes.
+    octavo::storage::DocumentWrite write;
+    write.id = "a";
+    write.body = "{}";
+    std::vector<octavo::storage::DocumentWrite> writes;
+    writes.push_back(std::move(write));
+    CHECK(database->write_unacknowledged(std::move(writes)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    boost::asio::post(door.io(), [&] { door.hang_up(); });
+  });
+  door.run();
+  CHECK(feed.streamed);
+  CHECK(!feed.broken);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,27 +43,30 @@ using Headers = std::map<std::string, std::string>;
 /// The Couch door over a real engine in a folder of its own, without sockets: requests go in, replies come out.
 class CouchDoor {
  public:
-  explicit CouchDoor(config::Settings settings = {}) : settings_(std::move(settings)) {
+  /// What a test puts below the door, beyond the plain engine.
+  struct Parts {
+    partitioning::ExtensionFactory extensions;
+    storage::FaultInjector* faults = nullptr;
+    config::Durability durability = config::Durability::ephemeral;
+  };
+  explicit CouchDoor(config::Settings settings = {}) : CouchDoor(std::move(settings), Parts()) {}
+  CouchDoor(config::Settings settings, Parts parts) : settings_(std::move(settings)), parts_(std::move(parts)) {
     static int counter = 0;
     folder_ = std::filesystem::temp_directory_path() /
               ("octavo-door-" + std::to_string(::getpid()) + "-" + std::to_string(counter++));
     settings_.data_dir = folder_;
-    settings_.durability = config::Durability::ephemeral;
-    engine_ = partitioning::Engine::open(settings_, {}).value();
-    authenticator_ = api::couch::Authenticator::create(settings_, *engine_).value();
-    door_ = std::make_unique<api::couch::Door>(api::couch::Services{.engine = *engine_,
-                                                                    .authenticator = *authenticator_,
-                                                                    .metrics = metrics_,
-                                                                    .settings = settings_,
-                                                                    .active_tasks = nullptr});
+    settings_.durability = parts_.durability;
+    open();
   }
   ~CouchDoor() {
-    door_.reset();
-    authenticator_.reset();
-    engine_->shut_down();
-    engine_.reset();
+    close();
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
+  }
+  /// Ends the engine and opens its folder again.
+  void restart() {
+    close();
+    open();
   }
   CouchDoor(const CouchDoor&) = delete;
   CouchDoor& operator=(const CouchDoor&) = delete;
@@ -83,9 +87,12 @@ class CouchDoor {
   Received send(std::string_view method, std::string_view target, std::string_view body, Headers headers = {}) {
     Received received;
     start(received, method, target, body, std::move(headers));
+    if (before_run) before_run();
     run();
     return received;
   }
+  /// Called when the next request is ready to run.
+  std::function<void()> before_run;
 
   /// Starts a request; run() goes on until all started ones are answered.
   void start(Received& received, std::string_view method, std::string_view target, std::string_view body,
@@ -116,6 +123,22 @@ class CouchDoor {
   }
 
  private:
+  void open() {
+    engine_ = partitioning::Engine::open(settings_, parts_.extensions, parts_.faults).value();
+    authenticator_ = api::couch::Authenticator::create(settings_, *engine_).value();
+    door_ = std::make_unique<api::couch::Door>(api::couch::Services{.engine = *engine_,
+                                                                    .authenticator = *authenticator_,
+                                                                    .metrics = metrics_,
+                                                                    .settings = settings_,
+                                                                    .active_tasks = nullptr});
+  }
+  void close() {
+    door_.reset();
+    authenticator_.reset();
+    if (engine_) engine_->shut_down();
+    engine_.reset();
+  }
+
   struct Fields final : api::HeaderSource {
     std::optional<std::string_view> find(std::string_view name) const override {
       const auto found = values.find(std::string(name));
@@ -174,6 +197,7 @@ class CouchDoor {
   }
 
   config::Settings settings_;
+  Parts parts_;
   std::filesystem::path folder_;
   Collector* streaming_ = nullptr;
   boost::asio::io_context io_;

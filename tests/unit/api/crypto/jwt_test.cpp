@@ -167,6 +167,7 @@ TEST_CASE("exp and nbf count when they are there") {
   CHECK(verify(R"({"sub":"jan","nbf":1700000000})"));
   CHECK(error_of(verify(R"({"sub":"jan","nbf":1700000001})")) == Error{ErrorCode::unauthorized, "nbf not in past", ""});
   CHECK(verify(R"({"sub":"jan","exp":1e300})"));
+  CHECK(error_of(verify(R"({"sub":"jan","exp":0e400})")).reason == "exp not in future");
 }
 
 TEST_CASE("required claims must be there, with their value when one is given") {

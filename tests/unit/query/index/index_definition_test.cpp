@@ -58,6 +58,19 @@ TEST_CASE("a design document can hold several indexes, and loses them one by one
   CHECK(remove_index_from_design_document(left, "x").error().code == ErrorCode::not_found);
 }
 
+TEST_CASE("removing an index leaves the rest of its design document as it was, in its order") {
+  const auto body = [](std::string_view views) {
+    return R"({"language":"query","views":{)" + std::string(views) + R"(},"options":{"partitioned":true},"more":1})";
+  };
+  const std::string a = R"("a":{"map":{"fields":{"a":"asc"}}})";
+  const std::string b = R"("b":{"map":{"fields":{"b":"asc"}}})";
+  const std::string c = R"("c":{"map":{"fields":{"c":"asc"}}})";
+  CHECK(*remove_index_from_design_document(body(a + "," + b + "," + c), "a") == body(b + "," + c));
+  CHECK(*remove_index_from_design_document(body(a), "a") ==
+        R"({"language":"query","options":{"partitioned":true},"more":1})");
+  CHECK(remove_index_from_design_document(R"({"language":"query","views":{)" + a + R"(},"options":{}})", "a")->empty());
+}
+
 TEST_CASE("an index is local by default in a partitioned database, and global elsewhere") {
   const auto partitioned = [](std::string_view text, bool database) {
     return definitions_from_design_document("_design/d", created(text, database), database)->front()->partitioned;

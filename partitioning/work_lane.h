@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include "storage/memory_retry.h"
+
+namespace octavo::partitioning {
+
+/// A second queue of a thread pool, for work that is long, or that comes in floods: it may use all threads while
+/// nothing else wants them, but only as many of its tasks as there are threads are ever in the pool's own queue.
+/// Whatever is posted to the pool itself therefore waits for a few of these tasks at most, however many wait here.
+///
+/// Thread-safe. Outlives its tasks: the pool is joined first.
+class WorkLane {
+ public:
+  using Task = std::move_only_function<void()>;
+
+  WorkLane(boost::asio::thread_pool& pool, std::size_t threads) : pool_(pool), running_max_(threads) {}
+  WorkLane(const WorkLane&) = delete;
+  WorkLane& operator=(const WorkLane&) = delete;
+
+  void post(Task task) {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(task));
+    start_next();
+  }
+
+ private:
+  // Behind what waits in the pool. Under the mutex.
+  void start_next() {
+    if (waiting_.size() == posted_ || posted_ + running_ == running_max_) return;
+    until_memory_suffices([this] { boost::asio::post(pool_, [this] { run_one(); }); });
+    ++posted_;
+  }
+
+  void run_one() {
+    Task task;
+    {
+      const std::lock_guard lock(mutex_);
+      --posted_;
+      ++running_;
+      task = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    task();
+    task = {};
+    const std::lock_guard lock(mutex_);
+    --running_;
+    start_next();
+  }
+
+  boost::asio::thread_pool& pool_;
+  const std::size_t running_max_;
+  std::mutex mutex_;  ///< guards all below
+  std::deque<Task> waiting_;
+  std::size_t posted_ = 0;
+  std::size_t running_ = 0;
+};
+
+}  // namespace octavo::partitioning

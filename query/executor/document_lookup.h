@@ -1,0 +1,62 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "partitioning/database.h"
+
+namespace octavo::query {
+
+/// Finds the documents that the entries of an index name, for one slice of a query: entries that follow each other often
+/// name documents that lie near each other, so each physical partition keeps a snapshot and a cursor where it was. Must
+/// not live across a suspension. One thread.
+class DocumentLookup {
+ public:
+  struct Found {
+    std::optional<storage::DocumentView> document;
+    const storage::Snapshot* snapshot = nullptr;
+  };
+
+  /// `shared`: the snapshot that the entries were read from, when the documents are in the same physical partition;
+  /// it must outlive the lookup. Null: snapshots are taken as the documents' places ask for them.
+  DocumentLookup(const partitioning::Database& database, const storage::Snapshot* shared) : database_(database) {
+    if (shared) {
+      shared_.emplace(Place{.snapshot = shared, .owned = {}, .cursor = shared->documents()});
+    } else {
+      places_.resize(database.physical_partition_count());
+    }
+  }
+
+  /// Errors: those of the storage; corrupted.
+  Expected<Found> find(std::string_view id) {
+    if (shared_) return find_at(*shared_, id);
+    const std::size_t number = database_.locate_document(id);
+    auto& place = places_[number];
+    if (!place) {
+      OCTAVO_TRY(auto taken, database_.snapshot(number));
+      auto cursor = taken.documents();
+      place.emplace(Place{.snapshot = nullptr, .owned = std::move(taken), .cursor = std::move(cursor)});
+      place->snapshot = &*place->owned;
+    }
+    return find_at(*place, id);
+  }
+
+ private:
+  struct Place {
+    const storage::Snapshot* snapshot;
+    std::optional<storage::Snapshot> owned;
+    storage::Snapshot::DocumentCursor cursor;  ///< after the snapshot: it goes first
+  };
+
+  static Expected<Found> find_at(Place& place, std::string_view id) {
+    OCTAVO_TRY(auto document, place.cursor.find(id));
+    return Found{.document = std::move(document), .snapshot = place.snapshot};
+  }
+
+  const partitioning::Database& database_;
+  std::optional<Place> shared_;
+  std::vector<std::optional<Place>> places_;
+};
+
+}  // namespace octavo::query

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Fuzzes the targets of tests/fuzz, or the one named, and packs what was learnt into its corpus.
+#
+#   scripts/fuzz.sh [target…] [runs]        runs: 10,000,000 of each unless said otherwise
+#
+# Needs clang 19 with its runtime libraries (Debian: clang-19 libclang-rt-19-dev). An input that breaks something is left
+# in build-fuzz/found/<target>: give it a name that says what it broke, and keep it in tests/fuzz/corpus/<target>.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+targets=()
+runs=10000000
+for argument in "$@"; do
+  if [[ $argument =~ ^[0-9]+$ ]]; then runs=$argument; else targets+=("$argument"); fi
+done
+if ((${#targets[@]} == 0)); then
+  mapfile -t targets < <(sed -n 's/^octavo_fuzz_target(\([a-z_]*\).*/\1/p' tests/fuzz/CMakeLists.txt)
+fi
+command -v clang++-19 >/dev/null || { echo "clang++-19 is missing: apt-get install clang-19 libclang-rt-19-dev" >&2; exit 1; }
+
+build=build-fuzz
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DOCTAVO_FUZZ=ON -DOCTAVO_BENCHMARKS=OFF \
+  -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+cmake --build "$build" --target octavo_fuzz_pack "${targets[@]/#/octavo_fuzz_}"
+
+# Files of the targets that store something: memory is the fastest disk.
+if [[ -d /dev/shm ]]; then export TMPDIR=/dev/shm; fi
+# The servers inside a target live until the process ends: leaks are the business of the unit tests.
+export ASAN_OPTIONS=detect_leaks=0:handle_abort=1
+failed=()
+for target in "${targets[@]}"; do
+  program=$build/tests/fuzz/octavo_fuzz_$target
+  kept=tests/fuzz/corpus/$target  # by name: what once broke something
+  learnt=$kept.pack               # by the fuzzer
+  grown=$build/corpus/$target
+  found=$build/found/$target
+  mkdir -p "$kept" "$grown" "$found"
+  if [[ -f $learnt ]]; then "$build/tests/fuzz/octavo_fuzz_pack" unpack "$learnt" "$grown"; fi
+  echo "== $target: $runs runs"
+  if ! "$program" -runs="$runs" -max_len=1000 -timeout=30 -rss_limit_mb=4000 -print_final_stats=1 \
+    -artifact_prefix="$found/" "$grown" "$kept"; then
+    failed+=("$target")
+    continue
+  fi
+  # The fewest inputs that reach everything reached; named ones stay as they are.
+  smallest=$(mktemp -d)
+  "$program" -set_cover_merge=1 -max_len=1000 -timeout=30 "$smallest" "$grown" "$kept"
+  "$build/tests/fuzz/octavo_fuzz_pack" pack "$smallest" "$learnt"
+  rm -rf "$smallest"
+done
+if ((${#failed[@]} > 0)); then
+  echo "found something in: ${failed[*]} (see $build/found)" >&2
+  exit 1
+fi

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace octavo::storage {
+
+/// What a check found. Bounded: after kProblemsMax the rest is only counted.
+struct CheckReport {
+  static constexpr std::size_t kProblemsMax = 100;
+  std::uint64_t documents = 0;
+  std::uint64_t feed_rows = 0;
+  std::uint64_t problem_count = 0;
+  std::vector<std::string> problems;  ///< one line each, naming tree and key
+
+  bool sound() const { return problem_count == 0; }
+  void add(std::string problem) {
+    ++problem_count;
+    if (problems.size() < kProblemsMax) problems.push_back(std::move(problem));
+  }
+};
+
+}  // namespace octavo::storage

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <chrono>
+#include <new>
+#include <thread>
+
+namespace octavo {
+
+/// Runs `action` again and again until it has the memory it needs. For the few small steps that must not be left out,
+/// such as answering a request that waits: whatever needs much memory fails meanwhile and gives it back. `action` must
+/// be without effect when it throws.
+template <class Action>
+void until_memory_suffices(Action action) {
+  while (true) {
+    try {
+      action();
+      return;
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+  }
+}
+
+}  // namespace octavo

@@ -1,0 +1,224 @@
+// The checkers of this folder can fail: each is given what it must object to. And the file layer does what it says.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { expectStatus, Server, sleep } from '../integration/harness.mjs';
+import { Disk, readRecording } from './disk.mjs';
+import { clearFaults, firedFaults, library, preload, setFaults } from './file_layer.mjs';
+import { compare, databaseKey, documentKey, History, Replay } from './history.mjs';
+import { Failure, killingTest } from './killing.mjs';
+import { observe } from './observe.mjs';
+import { powerLossTest } from './power_loss.mjs';
+import { Random } from './random.mjs';
+import { compareRelaxed } from './relaxed.mjs';
+import { World } from './workload.mjs';
+
+const hasLayer = fs.existsSync(library);
+const leaf = (n, generation = 1) => ({ rev: `${generation}-${'0'.repeat(30)}${10 + n}`, generation, deleted: false, body: { n } });
+const doc = (n) => ({ leaves: [leaf(n)] });
+const [a, b] = [documentKey('db', 'a'), documentKey('db', 'b')];
+const database = databaseKey('db');
+const existing = [database, { partitioned: false, q: 1 }];
+const map = (entries) => new Map([existing, ...Object.entries(entries)]);
+
+function temporaryFolder(t) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-checkers-'));
+  t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+describe('the comparison', () => {
+  test('accepts what was acknowledged', () => {
+    assert.deepEqual(compare(map({ [a]: doc(1) }), [], map({ [a]: doc(1) })), []);
+  });
+  test('objects to a lost, a changed and a resurrected document', () => {
+    assert.match(compare(map({ [a]: doc(1) }), [], map({})).join(), /acknowledged .* found nothing/);
+    assert.match(compare(map({ [a]: doc(1) }), [], map({ [a]: doc(2) })).join(), /acknowledged .* found/);
+    assert.match(compare(map({}), [], map({ [a]: doc(1) })).join(), /nobody wrote/);
+  });
+  test('objects to a lost conflict', () => {
+    const both = { leaves: [leaf(1), leaf(2)] };
+    assert.equal(compare(map({ [a]: both }), [], map({ [a]: { leaves: [leaf(2), leaf(1)] } })).length, 0);
+    assert.equal(compare(map({ [a]: both }), [], map({ [a]: doc(1) })).length, 1);
+  });
+  test('lets a request in flight be there or not, and nothing else', () => {
+    const pending = [{ name: 'put', atomic: false, effects: new Map([[a, doc(2)]]) }];
+    for (const seen of [doc(1), doc(2)]) assert.deepEqual(compare(map({ [a]: doc(1) }), pending, map({ [a]: seen })), []);
+    assert.equal(compare(map({ [a]: doc(1) }), pending, map({ [a]: doc(3) })).length, 1);
+  });
+  test('objects to half an atomic batch', () => {
+    const effects = new Map([[a, doc(1)], [b, doc(2)]]);
+    const half = map({ [b]: doc(2) });
+    assert.deepEqual(compare(map({}), [{ name: 'bulk', atomic: false, effects }], half), []);
+    assert.match(compare(map({}), [{ name: 'batch', atomic: true, effects }], half).join(), /half there/);
+    assert.deepEqual(compare(map({}), [{ name: 'batch', atomic: true, effects }], map(Object.fromEntries(effects))), []);
+  });
+  test('objects to a deleted database that comes back, and to one that is half deleted', () => {
+    assert.match(compare(new Map(), [], new Map([existing])).join(), /nobody wrote/);
+    const pending = [{ name: 'deletes db', atomic: false, effects: new Map([[database, undefined]]) }];
+    const state = map({ [a]: doc(1) });
+    assert.deepEqual(compare(state, pending, map({ [a]: doc(1) })), []);
+    assert.deepEqual(compare(state, pending, new Map()), []);
+    assert.match(compare(state, pending, map({})).join(), /half there/);
+  });
+  test('takes what was acknowledged before a moment for certain, what was sent before it for possible', () => {
+    const request = (sent, acknowledged, key) => ({ sent, acknowledged, effects: new Map([[key, doc(1)]]) });
+    const replay = new Replay([request(1n, 3n, a), request(2n, 5n, b)]);
+    assert.deepEqual([...replay.at(2n).state.keys(), replay.at(2n).pending.length], [1]);
+    assert.deepEqual([...replay.at(4n).state.keys(), replay.at(4n).pending.length], [a, 1]);
+    assert.deepEqual([...replay.at(6n).state.keys(), replay.at(6n).pending.length], [a, b, 0]);
+  });
+});
+
+describe('the comparison after a power loss with relaxed durability', () => {
+  const made = { client: 'x', name: 'make', sent: 1n, acknowledged: 2n, effects: new Map([existing]) };
+  const write = (client, sent, key, n) =>
+    ({ client, name: `${client} ${n}`, sent, acknowledged: sent + 1n, effects: new Map([[key, doc(n)]]) });
+  const requests = [made, write('x', 3n, a, 1), write('y', 5n, b, 2), write('x', 7n, a, 3)];
+  const against = (entries) => compareRelaxed(requests, 20n, map({ [a]: doc(3), [b]: doc(2) }), [], map(entries));
+
+  test('accepts each earlier moment', () => {
+    for (const moment of [{}, { [a]: doc(1) }, { [a]: doc(1), [b]: doc(2) }, { [a]: doc(3), [b]: doc(2) }]) {
+      assert.deepEqual(against(moment), []);
+    }
+  });
+  test('objects to what never was so', () => {
+    assert.equal(against({ [a]: doc(9) }).length, 1);
+    assert.equal(against({ [b]: doc(2) }).length, 1);
+    assert.match(against({ [a]: doc(3) }).join(), /'x 3' is there, 'y 2', acknowledged before it was sent, is not/);
+    assert.equal(compareRelaxed(requests, 20n, map({}), [], new Map()).length, 1);
+  });
+});
+
+/// A log as the file layer writes it.
+function writeLog(folder, records) {
+  const log = Buffer.concat(records.map(({ kind, flags = 0, handle = 0, offset = 0, length = 0, payload = '' }, i) => {
+    const bytes = Buffer.from(payload);
+    const head = Buffer.alloc(48);
+    head.writeUInt32LE(48 + bytes.length, 0);
+    head.writeUInt16LE(kind, 4);
+    head.writeUInt16LE(flags, 6);
+    head.writeBigUInt64LE(BigInt(i + 1), 8);
+    head.writeUInt32LE(handle, 24);
+    head.writeBigUInt64LE(BigInt(offset), 32);
+    head.writeBigUInt64LE(BigInt(length), 40);
+    return Buffer.concat([head, bytes]);
+  }));
+  fs.writeFileSync(path.join(folder, 'log'), log);
+  return readRecording([path.join(folder, 'log')]);
+}
+
+/// All images that a few hundred tries bring, as texts.
+function images(records, options) {
+  const disk = new Disk(options);
+  for (const record of records) disk.apply(record);
+  const random = new Random(1);
+  const text = (entry) => entry instanceof Map ? `{${[...entry].map(([name, inner]) => `${name}:${text(inner)}`).join(' ')}}`
+                                               : entry.toString('latin1');
+  return new Set(Array.from({ length: 400 }, () => text(disk.image(random, records.length).tree)));
+}
+
+describe('the disk', () => {
+  const createFile = [{ kind: 1, flags: 1, handle: 1, payload: 'f' }];
+  const sync = (handle, at) => [{ kind: 10, handle }, { kind: 11, handle, offset: at }];
+  const openRoot = { kind: 1, flags: 8, handle: 9 };
+
+  test('may lose a file whose folder was not synced, and its contents, one without the other', (t) => {
+    const seen = images(writeLog(temporaryFolder(t), [...createFile, { kind: 3, handle: 1, length: 2, payload: 'ab' }]));
+    assert.deepEqual([...seen].sort(), ['{f:\0\0}', '{f:ab}', '{f:}', '{}'].sort());
+  });
+  test('keeps what was synced, and only what was written before the sync began', (t) => {
+    const records = [...createFile, { kind: 3, handle: 1, length: 1, payload: 'a' }, openRoot, { kind: 10, handle: 1 },
+                     { kind: 3, handle: 1, offset: 1, length: 1, payload: 'b' }, { kind: 11, handle: 1, offset: 4 }, ...sync(9, 7)];
+    assert.deepEqual([...images(writeLog(temporaryFolder(t), records))].sort(), ['{f:a\0}', '{f:ab}', '{f:a}'].sort());
+  });
+  test('keeps a write through O_DSYNC, above older ones that may be lost', (t) => {
+    const records = [...createFile, openRoot, ...sync(9, 3), { kind: 3, handle: 1, length: 2, payload: 'ab' },
+                     { kind: 3, flags: 2, handle: 1, length: 1, payload: 'X' }];
+    assert.deepEqual([...images(writeLog(temporaryFolder(t), records))].sort(), ['{f:Xb}', '{f:X\0}', '{f:X}'].sort());
+  });
+  test('tears a write between blocks', (t) => {
+    const payload = 'a'.repeat(4096) + 'b'.repeat(4096);
+    const records = [...createFile, openRoot, ...sync(9, 3), { kind: 3, handle: 1, length: 8192, payload }];
+    const seen = [...images(writeLog(temporaryFolder(t), records))];
+    assert.ok(seen.some((image) => image === `{f:${'a'.repeat(4096)}}`));
+    assert.ok(seen.some((image) => image === `{f:${'\0'.repeat(4096)}${'b'.repeat(4096)}}`));
+  });
+  test('renames whole or not at all', (t) => {
+    const records = [...createFile, openRoot, ...sync(9, 3), { kind: 6, payload: 'f\0g' }];
+    assert.deepEqual([...images(writeLog(temporaryFolder(t), records))].sort(), ['{f:}', '{g:}']);
+  });
+});
+
+describe('killing', () => {
+  test('notices a folder that fell back to an earlier state', async (t) => {
+    const tamper = (dataDir) => {
+      const earlier = `${dataDir}-earlier`;
+      fs.cpSync(dataDir, earlier, { recursive: true });
+      return () => {
+        fs.rmSync(dataDir, { recursive: true });
+        fs.renameSync(earlier, dataDir);
+      };
+    };
+    const parent = temporaryFolder(t);
+    const failure = await killingTest({ cycles: 4, seed: 7, parent, tamper }).catch((error) => error);
+    assert.ok(failure instanceof Failure, failure);
+    assert.match(failure.message, /acknowledged/);
+  });
+
+  test('notices a document that went behind its back, and one that came', async (t) => {
+    const server = await Server.startFor(t);
+    const history = new History();
+    const world = new World({ seed: 3, history });
+    await world.furnish(server);
+    const load = world.load(server);
+    await Promise.race([sleep(300), load]);
+    world.stop();
+    await load;
+    const random = new Random(3);
+    assert.deepEqual(compare(history.state, [], (await observe(server, random)).seen), []);
+    const [, { leaves: [{ rev }] }] = [...history.state].find(([key, value]) =>
+      /^document plain-1 c0-\d+$/.test(key) && value.leaves.length === 1 && !value.leaves[0].deleted);
+    const id = [...history.state].find(([, value]) => value.leaves?.[0].rev === rev)[0].split(' ')[2];
+    expectStatus(await server.delete(`/plain-1/${id}?rev=${rev}`), 200);
+    expectStatus(await server.put('/plain-1/stranger', {}), 201);
+    const problems = compare(history.state, [], (await observe(server, random)).seen);
+    assert.equal(problems.length, 2, problems.join('\n'));
+  });
+});
+
+describe('power loss', { skip: !hasLayer && 'no file layer in this build' }, () => {
+  test('notices a disk that lies about its syncs', async (t) => {
+    const parent = temporaryFolder(t);
+    const lie = { seed: 1, images: 40, seconds: 1, ignoreSyncs: true, parent };
+    const failure = await powerLossTest(lie).catch((error) => error);
+    assert.ok(failure instanceof Failure, failure);
+  });
+});
+
+describe('the file layer', { skip: !hasLayer && 'no file layer in this build' }, () => {
+  test('makes calls fail while a rule stands, and lets them pass when it is gone', async (t) => {
+    const folder = temporaryFolder(t);
+    const dataDir = path.join(folder, 'data');
+    const faults = path.join(folder, 'faults');
+    const server = await Server.startFor(t, { dataDir, env: preload({ root: dataDir, faults }) });
+    expectStatus(await server.put('/db'), 201);
+    setFaults(faults, ['eio fdatasync path=partition-0']);
+    expectStatus(await server.put('/db/a', { n: 1 }), 500);
+    assert.deepEqual(firedFaults(faults).map(({ operation, error }) => [operation, error])[0], ['fdatasync', 'eio']);
+    clearFaults(faults);
+    expectStatus(await server.put('/db/b', { n: 1 }), 201);
+
+    setFaults(faults, ['enospc write path=databases/ after=100000']);
+    let status;
+    const filling = 'x'.repeat(8000);
+    for (let n = 0; n < 100 && status !== 507; ++n) ({ status } = await server.put(`/db/full-${n}`, { filling }));
+    assert.equal(status, 507);
+    expectStatus(await server.get('/db/b'), 200);
+    clearFaults(faults);
+    expectStatus(await server.put('/db/c', { filling }), 201);
+    await server.stop();
+  });
+});

@@ -1,0 +1,174 @@
+// What clients asked of a server, what it acknowledged, and what must therefore be in the data folder.
+//
+// The folder is seen as a set of registers: a document, a local document, an index, a database. Each register belongs to
+// one client, which has one request on its way at a time. So at any moment a register has one certain value, from the
+// requests that were answered, and at most one other, from the request that was not. A request may set several
+// registers; an atomic one sets all or none of them.
+//
+// Values:
+//   database  { partitioned, q } or undefined
+//   document  { leaves: [{ rev, generation, deleted, body }] } or undefined; rev is undefined where no reply told it
+//   local     { generation, body } or undefined
+//   index     { fields, partitioned } or undefined
+
+export const databaseKey = (database) => `database ${database}`;
+export const documentKey = (database, id) => `document ${database} ${id}`;
+export const localKey = (database, id) => `local ${database} ${id}`;
+export const indexKey = (database, ddoc, name) => `index ${database} ${ddoc} ${name}`;
+/// The database a key is about. Names of databases have no spaces.
+export const databaseOf = (key) => key.split(' ', 2)[1];
+
+export const generation = (rev) => Number(rev.slice(0, rev.indexOf('-')));
+
+/// JSON with sorted keys: equal for equal values.
+export function canonical(value) {
+  return JSON.stringify(value, (_, inner) =>
+    inner !== null && typeof inner === 'object' && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner);
+}
+
+function sameLeaf(expected, seen) {
+  if (expected.rev !== undefined && expected.rev !== seen.rev) return false;
+  if (expected.generation !== seen.generation || expected.deleted !== seen.deleted) return false;
+  return expected.deleted || canonical(expected.body) === canonical(seen.body);
+}
+
+/// Whether what was seen is what was expected. `seen` has all revisions.
+export function matches(key, expected, seen) {
+  if (expected === undefined || seen === undefined) return expected === seen;
+  if (!key.startsWith('document ')) return canonical(expected) === canonical(seen);
+  if (expected.leaves.length !== seen.leaves.length) return false;
+  const open = [...seen.leaves];
+  for (const leaf of expected.leaves) {
+    const at = open.findIndex((candidate) => sameLeaf(leaf, candidate));
+    if (at < 0) return false;
+    open.splice(at, 1);
+  }
+  return true;
+}
+
+function brief(value) {
+  const text = value === undefined ? 'nothing' : canonical(value);
+  return text.length > 300 ? `${text.slice(0, 300)}…` : text;
+}
+
+/// Deleting a database takes all that is in it.
+function effectsOn(state, effects) {
+  const all = new Map(effects);
+  for (const [key, value] of effects) {
+    if (!key.startsWith('database ') || value !== undefined) continue;
+    const database = databaseOf(key);
+    for (const inside of state.keys()) {
+      if (databaseOf(inside) === database && !all.has(inside)) all.set(inside, undefined);
+    }
+  }
+  return all;
+}
+
+export function apply(state, effects) {
+  for (const [key, value] of effectsOn(state, effects)) {
+    if (value === undefined) state.delete(key);
+    else state.set(key, value);
+  }
+}
+
+/// Compares what a server holds with what it must hold. `state`: the values certain; `pending`: requests that may or
+/// may not have been carried out: [{ name, atomic, effects: Map }]. Returns problems as texts.
+export function compare(state, pending, seen) {
+  const problems = [];
+  const open = new Set([...state.keys(), ...seen.keys()]);
+  for (const request of pending) {
+    const effects = effectsOn(state, request.effects);
+    let before = 0;
+    let after = 0;
+    let keys = 0;
+    for (const [key, value] of effects) {
+      open.delete(key);
+      const isBefore = matches(key, state.get(key), seen.get(key));
+      const isAfter = matches(key, value, seen.get(key));
+      if (!isBefore && !isAfter) {
+        problems.push(`${key}: ${request.name} was not acknowledged; there is ${brief(seen.get(key))}, neither what was ` +
+          `before (${brief(state.get(key))}) nor what it wrote (${brief(value)})`);
+      }
+      ++keys;
+      before += isBefore;
+      after += isAfter;
+    }
+    const whole = request.atomic || request.effects.size < effects.size;
+    if (whole && before < keys && after < keys) {
+      problems.push(`${request.name} is half there: of ${keys} values ${after} are new and ${before} old: ` +
+        [...effects.keys()].join(', '));
+    }
+  }
+  for (const key of open) {
+    const expected = state.get(key);
+    if (matches(key, expected, seen.get(key))) continue;
+    problems.push(expected === undefined
+      ? `${key}: there is ${brief(seen.get(key))}, which nobody wrote or somebody removed`
+      : `${key}: acknowledged ${brief(expected)}, found ${brief(seen.get(key))}`);
+  }
+  return problems;
+}
+
+/// The requests of all clients, in the order in which they were sent.
+export class History {
+  requests = [];
+  /// Values that are certain at this moment.
+  state = new Map();
+
+  /// `effects`: Map of key → value; `send` makes the request and returns its reply; `accept(reply)` returns the effects
+  /// as the reply tells them (with revisions), or throws when the reply is not a success. A request whose `send` throws
+  /// stays open. Times are of CLOCK_MONOTONIC, in nanoseconds.
+  async run(client, name, options) {
+    const { atomic = false, effects } = options;
+    const request = { client, name, atomic, effects, sent: process.hrtime.bigint(), acknowledged: undefined };
+    this.requests.push(request);
+    const reply = await options.send();
+    const acknowledged = process.hrtime.bigint();
+    request.effects = options.accept(reply);
+    request.acknowledged = acknowledged;
+    apply(this.state, request.effects);
+  }
+
+  get acknowledgedCount() {
+    return this.requests.reduce((count, request) => count + (request.acknowledged !== undefined), 0);
+  }
+  /// Requests without an answer.
+  pending = () => this.requests.filter((request) => request.acknowledged === undefined);
+
+  /// The server was killed and what it then held is known: from here on that is certain.
+  adopt(seen) {
+    this.state = new Map(seen);
+    this.requests = [];
+  }
+}
+
+/// Replays a history up to moments that only go forward.
+export class Replay {
+  state = new Map();
+  #bySending;
+  #byAcknowledgement;
+  #sent = 0;
+  #acknowledged = 0;
+  #open = new Set();
+
+  constructor(requests) {
+    const order = (field) => (a, b) => (a[field] < b[field] ? -1 : a[field] > b[field] ? 1 : 0);
+    this.#bySending = [...requests].sort(order('sent'));
+    this.#byAcknowledgement = requests.filter((request) => request.acknowledged !== undefined).sort(order('acknowledged'));
+  }
+
+  /// Certain and pending as of `time`: what was acknowledged earlier, and what was sent earlier but not yet answered.
+  at(time) {
+    for (; this.#sent < this.#bySending.length && this.#bySending[this.#sent].sent < time; ++this.#sent) {
+      this.#open.add(this.#bySending[this.#sent]);
+    }
+    const done = this.#byAcknowledgement;
+    for (; this.#acknowledged < done.length && done[this.#acknowledged].acknowledged < time; ++this.#acknowledged) {
+      this.#open.delete(done[this.#acknowledged]);
+      apply(this.state, done[this.#acknowledged].effects);
+    }
+    return { state: this.state, pending: [...this.#open], acknowledgedCount: this.#acknowledged };
+  }
+}

@@ -1,0 +1,137 @@
+// Reads all that a server holds, as the registers of history.mjs, and looks whether its parts agree with each other:
+// documents, feed, counts, local and global indexes.
+import { databaseKey, documentKey, generation, indexKey, localKey } from './history.mjs';
+import { winnerOf } from './workload.mjs';
+
+const LIMIT = 1_000_000;
+
+async function read(server, target, body) {
+  const reply = body === undefined ? await server.get(target) : await server.post(target, body);
+  if (reply.status !== 200) throw new Error(`${target} ${JSON.stringify(body)}: ${reply.status} ${reply.text.slice(0, 500)}`);
+  return reply.body;
+}
+
+const strip = ({ _id, _rev, _conflicts, ...body }) => body;
+const isDesign = (id) => id.startsWith('_design/');
+const partitionOf = (id) => id.slice(0, id.indexOf(':'));
+
+/// { seen: Map, problems: [text] }. `random` chooses what is looked at where all would take too long.
+export async function observe(server, random) {
+  const seen = new Map();
+  const problems = [];
+  const names = (await read(server, '/_all_dbs')).filter((name) => !name.startsWith('_'));
+  await Promise.all(names.map((name) => observeDatabase(server, name, random, seen, problems)));
+  return { seen, problems };
+}
+
+async function observeDatabase(server, name, random, seen, problems) {
+  const info = await read(server, `/${name}`);
+  const partitioned = info.props?.partitioned === true;
+  seen.set(databaseKey(name), { partitioned, q: info.cluster.q });
+  const wrong = (text) => problems.push(`${name}: ${text}`);
+
+  const live = new Map((await read(server, `/${name}/_all_docs?include_docs=true`)).rows.map((row) => [row.id, row.doc]));
+  const changes = (await read(server, `/${name}/_changes?style=all_docs`)).results;
+  checkFeed(changes, live, info, wrong);
+  const leavesOf = (row) => readLeaves(server, name, row, live.get(row.id));
+  for (const row of changes) {
+    if (isDesign(row.id)) continue;
+    const leaves = await leavesOf(row);
+    seen.set(documentKey(name, row.id), { leaves });
+    if (winnerOf(leaves).rev !== row.changes[0].rev) wrong(`${row.id}: the feed's first revision is not the winner`);
+  }
+
+  for (const { id, doc } of (await read(server, `/${name}/_local_docs?include_docs=true`)).rows) {
+    seen.set(localKey(name, id.replace(/^_local\//, '')), { generation: Number(doc._rev.slice(2)), body: strip(doc) });
+  }
+
+  const documents = [...live.values()].filter((doc) => !isDesign(doc._id));
+  const indexes = (await read(server, `/${name}/_index`)).indexes.filter((index) => index.type === 'json');
+  for (const index of indexes) {
+    const fields = index.def.fields.map((field) => Object.keys(field)[0]);
+    const local = partitioned && index.partitioned === true;
+    const ddoc = index.ddoc.replace(/^_design\//, '');
+    seen.set(indexKey(name, ddoc, index.name), { fields, partitioned: local });
+    await checkIndex(server, name, { ddoc, name: index.name, fields, local }, documents, random, wrong);
+  }
+  if (partitioned) await checkPartition(server, name, changes, documents, random, wrong);
+}
+
+function checkFeed(changes, live, info, wrong) {
+  let last = 0;
+  let deleted = 0;
+  const ids = new Set();
+  for (const row of changes) {
+    const sequence = generation(row.seq);
+    if (sequence <= last) wrong(`feed: ${row.seq} comes after ${last}`);
+    last = sequence;
+    if (ids.has(row.id)) wrong(`feed: ${row.id} stands twice`);
+    ids.add(row.id);
+    deleted += row.deleted === true;
+    const doc = live.get(row.id);
+    if ((doc === undefined) !== (row.deleted === true)) wrong(`feed: ${row.id}: deleted is ${row.deleted}, unlike the document`);
+    else if (doc && doc._rev !== row.changes[0].rev) wrong(`feed: ${row.id} at ${row.changes[0].rev}, the document at ${doc._rev}`);
+  }
+  for (const id of live.keys()) if (!ids.has(id)) wrong(`feed: ${id} is missing`);
+  if (info.doc_count !== live.size) wrong(`doc_count is ${info.doc_count}, there are ${live.size}`);
+  if (info.doc_del_count !== deleted) wrong(`doc_del_count is ${info.doc_del_count}, there are ${deleted}`);
+}
+
+async function readLeaves(server, name, row, doc) {
+  const known = (rev, body) => ({ rev, generation: generation(rev), deleted: body === undefined, body: body ?? {} });
+  if (row.changes.length === 1) return [known(row.changes[0].rev, doc && strip(doc))];
+  const target = `/${name}/${encodeURIComponent(row.id)}?open_revs=all`;
+  const reply = await server.get(target, { headers: { Accept: 'application/json' } });
+  if (reply.status !== 200) throw new Error(`${target}: ${reply.status} ${reply.text}`);
+  const leaves = reply.body.map(({ ok }) => known(ok._rev, ok._deleted ? undefined : strip(ok)));
+  const listed = row.changes.map((change) => change.rev).sort();
+  if (listed.join() !== leaves.map((leaf) => leaf.rev).sort().join()) {
+    throw new Error(`${target}: ${leaves.map((leaf) => leaf.rev)} and the feed says ${listed}`);
+  }
+  return leaves;
+}
+
+/// All documents that an index has entries for, found through it and without it.
+async function checkIndex(server, name, index, documents, random, wrong) {
+  let target = `/${name}/_find`;
+  let within = documents;
+  if (index.local) {
+    const partitions = [...new Set(documents.map((doc) => partitionOf(doc._id)))];
+    if (partitions.length === 0) return;
+    const partition = random.pick(partitions);
+    target = `/${name}/_partition/${partition}/_find`;
+    within = documents.filter((doc) => partitionOf(doc._id) === partition);
+  }
+  const all = Object.fromEntries(index.fields.map((field) => [field, { $gte: null }]));
+  const wanted = within.filter((doc) => index.fields.every((field) => doc[field] !== undefined));
+  const find = async (how, request) => {
+    const { docs } = await read(server, target, { fields: ['_id', '_rev'], limit: LIMIT, ...request });
+    const found = new Map(docs.map((doc) => [doc._id, doc._rev]));
+    const describe = `index ${index.ddoc} on ${index.fields}, ${how}`;
+    if (found.size !== docs.length) wrong(`${describe}: a document is found twice`);
+    for (const doc of wanted) {
+      if (found.get(doc._id) !== doc._rev) wrong(`${describe}: ${doc._id} found at ${found.get(doc._id)}, it is at ${doc._rev}`);
+      found.delete(doc._id);
+    }
+    if (found.size > 0) wrong(`${describe}: ${[...found.keys()].join(', ')} should not be found`);
+  };
+  await find('through it', { selector: all, use_index: [index.ddoc, index.name], allow_fallback: false });
+  // No index serves the second branch, so all documents are looked at.
+  if (random.chance(0.3)) await find('without it', { selector: { $or: [all, { 'no such field': 1 }] } });
+}
+
+async function checkPartition(server, name, changes, documents, random, wrong) {
+  const rows = changes.filter((row) => !isDesign(row.id));
+  if (rows.length === 0) return;
+  const partition = partitionOf(random.pick(rows).id);
+  const target = `/${name}/_partition/${partition}`;
+  const own = rows.filter((row) => partitionOf(row.id) === partition);
+  const info = await read(server, target);
+  const live = documents.filter((doc) => partitionOf(doc._id) === partition);
+  if (info.doc_count !== live.length) wrong(`partition ${partition}: doc_count is ${info.doc_count}, there are ${live.length}`);
+  if (info.doc_del_count !== own.length - live.length) wrong(`partition ${partition}: doc_del_count is ${info.doc_del_count}`);
+  const listed = (await read(server, `${target}/_all_docs`)).rows.map((row) => row.id);
+  if (listed.sort().join() !== live.map((doc) => doc._id).sort().join()) wrong(`partition ${partition}: _all_docs differs`);
+  const feed = (await read(server, `${target}/_changes`)).results;
+  if (feed.map((row) => row.id).join() !== own.map((row) => row.id).join()) wrong(`partition ${partition}: its feed differs`);
+}

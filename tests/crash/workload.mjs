@@ -1,0 +1,366 @@
+// Clients that write to a server as fast as it answers, each on documents, databases or indexes of its own, and put down
+// what they asked for and what was acknowledged in a History.
+import { databaseKey, documentKey, indexKey, localKey } from './history.mjs';
+import { Random } from './random.mjs';
+
+/// The databases that live as long as the folder.
+export const lasting = [
+  { name: 'plain-1', partitioned: false, q: 1 },
+  { name: 'plain-3', partitioned: false, q: 3 },
+  { name: 'parted-1', partitioned: true, q: 1 },
+  { name: 'parted-2', partitioned: true, q: 2 },
+];
+const lastingIndexes = [
+  { database: 'plain-1', fields: ['a'] },
+  { database: 'plain-3', fields: ['b', 'a'] },
+  { database: 'parted-1', fields: ['a'], partitioned: true },
+  { database: 'parted-1', fields: ['b', 'a'], partitioned: false },
+  { database: 'parted-2', fields: ['c'], partitioned: true },
+  { database: 'parted-2', fields: ['a'], partitioned: false },
+];
+
+const DOCUMENTS_PER_CLIENT = 24;
+const LOCALS_PER_CLIENT = 3;
+
+class Refused extends Error {}
+
+function expected(reply, ...statuses) {
+  if (!statuses.includes(reply.status)) throw new Refused(`${reply.status} ${reply.text.slice(0, 300)}`);
+  return reply.body;
+}
+
+/// Live before deleted, then the longer history, then the greater hash.
+export function winnerOf(leaves) {
+  const rank = (leaf) => [leaf.deleted ? 0 : 1, leaf.generation, leaf.rev.slice(leaf.rev.indexOf('-') + 1)];
+  return leaves.reduce((best, leaf) => {
+    const [a, b] = [rank(leaf), rank(best)];
+    const at = a.findIndex((value, i) => value !== b[i]);
+    return at >= 0 && a[at] > b[at] ? leaf : best;
+  });
+}
+
+class Client {
+  constructor(world, name) {
+    this.world = world;
+    this.name = name;
+    this.random = new Random(world.seed, name);
+  }
+  get server() {
+    return this.world.server;
+  }
+  value = (key) => this.world.history.state.get(key);
+  run = (what, options) => this.world.history.run(this.name, `${this.name} ${what}`, options);
+
+  createDatabase({ name, partitioned, q }) {
+    return this.run(`creates ${name}`, {
+      effects: new Map([[databaseKey(name), { partitioned, q }]]),
+      send: () => this.server.put(`/${name}?q=${q}${partitioned ? '&partitioned=true' : ''}`),
+      accept(reply) {
+        expected(reply, 201);
+        return this.effects;
+      },
+    });
+  }
+
+  deleteDatabase(name) {
+    return this.run(`deletes ${name}`, {
+      effects: new Map([[databaseKey(name), undefined]]),
+      send: () => this.server.delete(`/${name}`),
+      accept(reply) {
+        expected(reply, 200);
+        return this.effects;
+      },
+    });
+  }
+
+  createIndex({ database, ddoc, name, fields, partitioned }) {
+    const body = { index: { fields }, ddoc, name };
+    if (this.value(databaseKey(database)).partitioned) body.partitioned = partitioned;
+    return this.run(`creates index ${ddoc} of ${database}`, {
+      effects: new Map([[indexKey(database, ddoc, name), { fields, partitioned: body.partitioned ?? false }]]),
+      send: () => this.server.post(`/${database}/_index`, body),
+      accept(reply) {
+        expected(reply, 200);
+        return this.effects;
+      },
+    });
+  }
+
+  deleteIndex(database, ddoc, name) {
+    return this.run(`deletes index ${ddoc} of ${database}`, {
+      effects: new Map([[indexKey(database, ddoc, name), undefined]]),
+      send: () => this.server.delete(`/${database}/_index/${ddoc}/json/${name}`),
+      accept(reply) {
+        expected(reply, 200);
+        return this.effects;
+      },
+    });
+  }
+
+  body() {
+    const { random } = this;
+    const body = { nonce: `${this.name} ${this.world.nextNonce()}`, a: random.below(10) };
+    if (random.chance(0.9)) body.b = `text ${random.below(20)}`;
+    if (random.chance(0.8)) body.c = random.pick([null, true, 1.5, 'é', [1, 'two'], { deep: random.below(5) }]);
+    if (random.chance(0.15)) body.filling = 'x'.repeat(random.between(500, 3000));
+    if (random.chance(0.02)) body.filling = 'y'.repeat(random.between(20_000, 80_000));
+    return body;
+  }
+
+  /// A write on top of the winner of what is there: what to send, and what the document is then.
+  edit(database, id, deleted = false) {
+    const key = documentKey(database, id);
+    const leaves = this.value(key)?.leaves ?? [];
+    const parent = leaves.length > 0 ? winnerOf(leaves) : undefined;
+    const body = deleted ? {} : this.body();
+    const leaf = { rev: undefined, generation: (parent?.generation ?? 0) + 1, deleted, body };
+    const sent = { _id: id, ...body };
+    if (parent && !parent.deleted) sent._rev = parent.rev;
+    if (deleted) sent._deleted = true;
+    const others = leaves.filter((other) => other !== parent);
+    return { key, sent, with: (rev) => ({ leaves: [...others, { ...leaf, rev }] }) };
+  }
+  isLive(database, id) {
+    const leaves = this.value(documentKey(database, id))?.leaves;
+    return leaves !== undefined && !winnerOf(leaves).deleted;
+  }
+
+  writeOne(database, id, deleted) {
+    const edit = this.edit(database, id, deleted);
+    const target = `/${database}/${encodeURIComponent(id)}`;
+    return this.run(`${deleted ? 'deletes' : 'writes'} ${id}`, {
+      effects: new Map([[edit.key, edit.with(undefined)]]),
+      send: () => deleted ? this.server.delete(`${target}?rev=${edit.sent._rev}`) : this.server.put(target, edit.sent),
+      accept: (reply) => new Map([[edit.key, edit.with(expected(reply, 200, 201).rev)]]),
+    });
+  }
+
+  /// Several documents, some of them to be deleted, by _bulk_docs or, whole or not at all, by _batch.
+  writeMany(database, ids, partition) {
+    const edits = ids.map((id) => this.edit(database, id, this.isLive(database, id) && this.random.chance(0.2)));
+    const atomic = partition !== undefined;
+    const target = atomic ? `/${database}/_partition/${partition}/_batch` : `/${database}/_bulk_docs`;
+    return this.run(`${atomic ? 'batch' : 'bulk'} of ${ids.join(', ')}`, {
+      atomic,
+      effects: new Map(edits.map((edit) => [edit.key, edit.with(undefined)])),
+      send: () => this.server.post(target, { docs: edits.map((edit) => edit.sent) }),
+      accept(reply) {
+        const rows = expected(reply, 201);
+        return new Map(edits.map((edit, i) => {
+          if (!rows[i].ok) throw new Refused(JSON.stringify(rows[i]));
+          return [edit.key, edit.with(rows[i].rev)];
+        }));
+      },
+    });
+  }
+}
+
+/// Writes documents of its own in one of the lasting databases.
+class DocumentClient extends Client {
+  constructor(world, number, database) {
+    super(world, `client ${number}`);
+    this.database = database.name;
+    this.partitions = database.partitioned ? [`c${number}`, `c${number}-other`] : [undefined];
+    const long = (n) => (n % 12 === 5 ? 'long'.repeat(140) : '');
+    this.ids = this.partitions.map((partition) => Array.from({ length: DOCUMENTS_PER_CLIENT / this.partitions.length },
+      (_, n) => (partition ? `${partition}:${n}${long(n)}` : `c${number}-${n}${long(n)}`)));
+    this.locals = Array.from({ length: LOCALS_PER_CLIENT }, (_, n) => `c${number}-${n}`);
+  }
+
+  step() {
+    const { random, database } = this;
+    const place = random.below(this.partitions.length);
+    const ids = this.ids[place];
+    const id = random.pick(ids);
+    switch (random.weighted({ put: 10, delete: 3, bulk: 2, batch: 4, conflict: 2, purge: 1, local: 1 })) {
+      case 'put':
+        return this.writeOne(database, id, false);
+      case 'delete':
+        return this.writeOne(database, id, this.isLive(database, id));
+      case 'bulk':
+        return this.writeMany(database, this.several(this.ids.flat(), 10));
+      case 'batch':
+        return this.writeMany(database, this.several(ids, 6), this.partitions[place]);
+      case 'conflict':
+        return this.writeConflict(id);
+      case 'purge':
+        return this.value(documentKey(database, id)) ? this.purge(id) : this.writeOne(database, id, false);
+      case 'local':
+        return this.writeLocal(random.pick(this.locals));
+    }
+  }
+
+  several(from, most) {
+    const left = [...from];
+    return Array.from({ length: this.random.between(2, most) }, () => left.splice(this.random.below(left.length), 1)[0]);
+  }
+
+  /// One or two revisions that come from elsewhere: a branch of their own, or on top of what is there.
+  writeConflict(id) {
+    const { random, database } = this;
+    const key = documentKey(database, id);
+    let leaves = this.value(key)?.leaves ?? [];
+    const docs = [];
+    for (let n = random.between(1, 2); n > 0; --n) {
+      const parent = leaves.length > 0 && random.chance(0.4) ? random.pick(leaves) : undefined;
+      const start = (parent?.generation ?? random.between(0, 2)) + 1;
+      const hash = random.hex(32);
+      const body = this.body();
+      const deleted = random.chance(0.2);
+      const ids = [hash];
+      if (parent) ids.push(parent.rev.slice(parent.rev.indexOf('-') + 1));
+      else for (let g = start - 1; g > 0; --g) ids.push(random.hex(32));
+      docs.push({ _id: id, _rev: `${start}-${hash}`, _revisions: { start, ids }, ...body, ...(deleted && { _deleted: true }) });
+      leaves = [...leaves.filter((leaf) => leaf !== parent), { rev: `${start}-${hash}`, generation: start, deleted, body }];
+      // The second goes beside the first: what is there by then is not known when it is sent.
+      if (parent) break;
+    }
+    return this.run(`replicates ${docs.length} revisions of ${id}`, {
+      atomic: true,  // in one request, hence in one transaction
+      effects: new Map([[key, { leaves }]]),
+      send: () => this.server.post(`/${database}/_bulk_docs`, { new_edits: false, docs }),
+      accept(reply) {
+        if (expected(reply, 201).length > 0) throw new Refused(reply.text);
+        return this.effects;
+      },
+    });
+  }
+
+  /// All revisions, or one of several.
+  purge(id) {
+    const { database } = this;
+    const key = documentKey(database, id);
+    const { leaves } = this.value(key);
+    const purged = leaves.length > 1 && this.random.chance(0.5) ? [this.random.pick(leaves)] : leaves;
+    const left = leaves.filter((leaf) => !purged.includes(leaf));
+    return this.run(`purges ${purged.length} of ${leaves.length} revisions of ${id}`, {
+      effects: new Map([[key, left.length > 0 ? { leaves: left } : undefined]]),
+      send: () => this.server.post(`/${database}/_purge`, { [id]: purged.map((leaf) => leaf.rev) }),
+      accept(reply) {
+        const done = expected(reply, 201).purged[id];
+        if (done.length !== purged.length) throw new Refused(reply.text);
+        return this.effects;
+      },
+    });
+  }
+
+  writeLocal(id) {
+    const key = localKey(this.database, id);
+    const before = this.value(key);
+    const target = `/${this.database}/_local/${id}`;
+    if (before && this.random.chance(0.3)) {
+      return this.run(`deletes _local/${id}`, {
+        effects: new Map([[key, undefined]]),
+        send: () => this.server.delete(`${target}?rev=0-${before.generation}`),
+        accept(reply) {
+          expected(reply, 200);
+          return this.effects;
+        },
+      });
+    }
+    const body = this.body();
+    const after = { generation: (before?.generation ?? 0) + 1, body };
+    return this.run(`writes _local/${id}`, {
+      effects: new Map([[key, after]]),
+      send: () => this.server.put(target, { ...body, ...(before && { _rev: `0-${before.generation}` }) }),
+      accept: (reply) => new Map([[key, { generation: Number(expected(reply, 201).rev.slice('0-'.length)), body }]]),
+    });
+  }
+}
+
+/// Creates and deletes databases, and furnishes them in between.
+class DatabaseClient extends Client {
+  constructor(world, number) {
+    super(world, `creator ${number}`);
+    this.names = [0, 1].map((n) => `passing-${number}-${n}`);
+  }
+
+  step() {
+    const { random } = this;
+    const database = random.pick(this.names);
+    const facts = this.value(databaseKey(database));
+    if (!facts) return this.createDatabase({ name: database, partitioned: random.chance(0.5), q: random.between(1, 3) });
+    const id = (n) => (facts.partitioned ? `p${n % 3}:${n}` : `d${n}`);
+    const ddoc = `index-${random.below(2)}`;
+    switch (random.weighted({ put: 4, bulk: 3, index: 3, delete: 3 })) {
+      case 'put':
+        return this.writeOne(database, id(random.below(20)), false);
+      case 'bulk':
+        return this.writeMany(database, Array.from({ length: 12 }, (_, n) => id(n)));
+      case 'index':
+        if (this.value(indexKey(database, ddoc, ddoc))) return this.deleteIndex(database, ddoc, ddoc);
+        return this.createIndex(
+          { database, ddoc, name: ddoc, fields: random.pick([['a'], ['b', 'a']]), partitioned: random.chance(0.5) });
+      case 'delete':
+        return this.deleteDatabase(database);
+    }
+  }
+}
+
+/// Creates and deletes indexes of the lasting databases while others write there.
+class IndexClient extends Client {
+  constructor(world, number) {
+    super(world, `indexer ${number}`);
+    this.ddocs = [0, 1].map((n) => `passing-${number}-${n}`);
+  }
+
+  step() {
+    const { random } = this;
+    const database = random.pick(lasting);
+    const ddoc = random.pick(this.ddocs);
+    if (this.value(indexKey(database.name, ddoc, ddoc))) return this.deleteIndex(database.name, ddoc, ddoc);
+    const fields = random.pick([['b'], ['c'], ['c', 'a'], ['a', 'b', 'c']]);
+    return this.createIndex({ database: database.name, ddoc, name: ddoc, fields, partitioned: random.chance(0.5) });
+  }
+}
+
+/// All clients of one folder. `server` may be killed and started again between two loads.
+export class World {
+  #nonce = 0;
+  #running = false;
+
+  constructor({ seed, history, documentClients = 24, databaseClients = 3, indexClients = 2 }) {
+    this.seed = seed;
+    this.history = history;
+    this.clients = [
+      ...Array.from({ length: documentClients }, (_, n) => new DocumentClient(this, n, lasting[n % lasting.length])),
+      ...Array.from({ length: databaseClients }, (_, n) => new DatabaseClient(this, n)),
+      ...Array.from({ length: indexClients }, (_, n) => new IndexClient(this, n)),
+    ];
+  }
+  nextNonce = () => ++this.#nonce;
+
+  /// The lasting databases and indexes, all acknowledged.
+  async furnish(server) {
+    this.server = server;
+    const founder = new Client(this, 'founder');
+    for (const database of lasting) await founder.createDatabase(database);
+    for (const [n, index] of lastingIndexes.entries()) {
+      await founder.createIndex({ partitioned: false, ...index, ddoc: `lasting-${n}`, name: `lasting-${n}` });
+    }
+  }
+
+  /// Lets all clients write until stop() or until the server is gone. Throws when it refuses something it must not.
+  async load(server, isKilled = () => false) {
+    this.server = server;
+    this.#running = true;
+    const work = async (client) => {
+      while (this.#running) {
+        try {
+          await client.step();
+        } catch (error) {
+          if (!(error instanceof Refused) && isKilled()) return;
+          this.#running = false;
+          const last = this.history.requests.findLast((request) => request.client === client.name);
+          error.message = `${client.name}: ${last?.name}: ${error.message}`;
+          throw error;
+        }
+      }
+    };
+    const outcomes = await Promise.allSettled(this.clients.map(work));
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+  stop() {
+    this.#running = false;
+  }
+}

@@ -1,0 +1,81 @@
+// Each kind of request, refused memory at its first allocation, its second, and so on until it runs through: it is
+// answered, the server lives, nothing is half done, and the same request succeeds afterwards.
+//
+// Allocations are counted in all threads: the I/O thread, the writers, the workers that update indexes.
+#include <new>
+
+#include <catch2/catch.hpp>
+
+#include "faults/failing_allocator.h"
+#include "support/faulty_shop.h"
+
+using namespace octavo;
+using namespace octavo::tests;
+
+namespace {
+
+struct Run {
+  std::size_t allocations = 0;
+  std::size_t refused = 0;  ///< answered 503
+  std::size_t dropped = 0;  ///< not answered by the door: the connection answers 503 itself
+};
+
+Run run_everywhere(FaultyShop& shop, const ShopRequest& request) {
+  static int number = 0;
+  Run run;
+  int without_fault = 0;
+  // Threads in the background allocate too, so the end is where two runs in a row meet no fault.
+  for (std::size_t n = 1; without_fault < 2; ++n) {
+    CAPTURE(request.name, n);
+    const auto send = request.prepare(shop, std::to_string(++number));
+    shop.door().before_run = [n] { fail_allocation(n); };
+    std::optional<Received> answer;
+    try {
+      answer = send();
+    } catch (const std::bad_alloc&) {
+      ++run.dropped;
+    }
+    const bool struck = stop_failing();
+    shop.door().before_run = nullptr;
+    without_fault = struck ? 0 : without_fault + 1;
+    if (answer) {
+      CAPTURE(answer->status, answer->body);
+      const bool refused = struck && answer->status == 503;
+      CHECK((refused || answer->broken || request.success.contains(answer->status)));
+      if (refused) ++run.refused;
+    }
+    const Received again = send();
+    CAPTURE(again.status, again.body);
+    CHECK((request.success.contains(again.status) || request.repeated.contains(again.status)));
+    if (struck) run.allocations = n;
+    if (number % 8 == 0) shop.check();
+  }
+  shop.check();
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("the allocator fails the allocation it is told to") {
+  fail_allocation(2);
+  auto first = std::make_unique<int>(1);
+  CHECK_THROWS_AS(std::make_unique<int>(2), std::bad_alloc);
+  auto third = std::make_unique<int>(3);
+  CHECK(stop_failing());
+  CHECK(*first + *third == 4);
+}
+
+TEST_CASE("a request that is refused memory at any allocation is answered, and leaves nothing half done") {
+  FaultyShop shop(config::Durability::ephemeral);
+  auto requests = shop_reads();
+  std::ranges::move(shop_writes(), std::back_inserter(requests));
+  for (const ShopRequest& request : requests) {
+    const Run run = run_everywhere(shop, request);
+    WARN(request.name << ": " << run.allocations << " allocations, " << run.refused << " times 503, " << run.dropped
+                      << " dropped");
+    CHECK(run.allocations > 5);
+  }
+  shop.restart();
+  shop.check_reads();
+  shop.check();
+}

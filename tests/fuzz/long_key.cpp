@@ -1,0 +1,153 @@
+// Keys beyond LMDB's limit: writes and walks over a tree of long and short keys, compared with a std::map.
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "fuzz/target.h"
+#include "storage/long_key_tree.h"
+#include "support/temporary_folder.h"
+
+namespace {
+
+using namespace octavo;
+using namespace octavo::storage;
+using octavo::fuzz::InputReader;
+using octavo::fuzz::require;
+
+/// One environment for all inputs: each runs in a transaction that is given up.
+class Storage {
+ public:
+  Storage() : environment_({folder_.path() / "environment", {"tree"}, config::Durability::ephemeral}) {
+    require(environment_.create().has_value(), "an environment can be made");
+  }
+  template <class Run>
+  void in_transaction(Run run) {
+    const auto ended = environment_.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+      run(transaction, environment_.tree(0));
+      return fail(ErrorCode::internal, "given up");
+    });
+    require(!ended, "the transaction was given up");
+  }
+
+ private:
+  octavo::tests::TemporaryFolder folder_;
+  Environment environment_;
+};
+
+/// A key of a few letters, stretched so that its length is near the limits that matter.
+std::string take_key(InputReader& in) {
+  static constexpr std::size_t lengths[] = {1, 2, 479, 480, 481, 482, 495, 496, 497, 511, 512, 700};
+  const std::uint8_t shape = in.byte();
+  std::string key(lengths[shape % 12], shape & 0x80 ? 'm' : 'k');
+  for (int i = shape >> 4 & 3; i > 0; --i) {
+    const std::size_t place = in.byte();
+    const auto letter = static_cast<char>(in.byte());
+    // Near the end, or around the cut of long keys.
+    const std::size_t at = place & 1 ? key.size() - 1 - (place / 2) % key.size() : 470 + place / 2 % 20;
+    if (at < key.size()) key[at] = letter;
+  }
+  return key;
+}
+
+using Model = std::map<std::string, std::string>;
+
+void require_row(const std::optional<KeyValue>& row, const Model& model, Model::const_iterator expected,
+                 const char* what) {
+  require(row.has_value() == (expected != model.end()), what);
+  if (row) require(row->key == expected->first && row->value == expected->second, what);
+}
+
+Model::const_iterator last_not_above(const Model& model, const std::string& key) {
+  auto after = model.upper_bound(key);
+  return after == model.begin() ? model.end() : std::prev(after);
+}
+
+void walk(LongKeyCursor& cursor, InputReader& in, const Model& model) {
+  auto place = model.end();
+  const std::uint8_t start = in.byte();
+  if (start & 1) {
+    place = model.empty() ? model.end() : std::prev(model.end());
+    require_row(cursor.last(), model, place, "the last row");
+  } else {
+    const std::string key = take_key(in);
+    place = start & 2 ? model.lower_bound(key) : last_not_above(model, key);
+    require_row(start & 2 ? cursor.seek(key) : cursor.seek_back(key), model, place, "the row sought");
+  }
+  for (std::uint8_t steps = in.byte(); steps != 0 && place != model.end(); steps >>= 1) {
+    if (steps & 1) {
+      require_row(cursor.next(), model, ++place, "the next row");
+    } else {
+      place = place == model.begin() ? model.end() : std::prev(place);
+      require_row(cursor.previous(), model, place, "the previous row");
+    }
+  }
+}
+
+void run(WriteTransaction& transaction, Tree tree, InputReader in) {
+  Model model;
+  for (int step = 0; step < 40 && !in.empty(); ++step) {
+    const std::uint8_t operation = in.byte();
+    switch (operation & 3) {
+      case 0:
+      case 1: {
+        const std::string key = take_key(in);
+        const std::string value(operation >> 2 & 7, static_cast<char>('a' + step % 26));
+        require(long_key::put(transaction, tree, key, value).has_value(), "a row can be written");
+        model[key] = value;
+        break;
+      }
+      case 2: {
+        const std::string key = take_key(in);
+        const auto found = long_key::get(transaction, tree, key);
+        const auto expected = model.find(key);
+        require(found && found->has_value() == (expected != model.end()), "exactly rows that are there are found");
+        if (*found) require(**found == expected->second, "with their values");
+        if (operation & 4) {
+          const auto erased = long_key::erase(transaction, tree, key);
+          require(erased && *erased == (expected != model.end()), "exactly rows that are there are erased");
+          model.erase(key);
+        }
+        break;
+      }
+      default: {
+        LongKeyCursor cursor(transaction, tree);
+        walk(cursor, in, model);
+      }
+    }
+  }
+  LongKeyCursor cursor(transaction, tree);
+  auto row = cursor.seek("");
+  for (auto expected = model.begin(); expected != model.end(); ++expected, row = cursor.next()) {
+    require_row(row, model, expected, "all rows, in order");
+  }
+  require(!row, "and no others");
+}
+
+/// Rows as a damaged file may hold them: walked without reading beyond them, and without walking for ever.
+void run_damaged(WriteTransaction& transaction, Tree tree, InputReader in) {
+  std::size_t rows = 0;
+  for (; rows < 20 && !in.empty(); ++rows) {
+    std::string key = take_key(in).substr(0, 511);
+    if (!transaction.put(tree, key, in.bytes(in.byte() % 32))) break;
+  }
+  LongKeyCursor cursor(transaction, tree);
+  std::size_t seen = 0;
+  for (auto row = cursor.seek(""); row && seen <= rows; row = cursor.next()) ++seen;
+  require(seen <= rows, "a walk forward ends");
+  seen = 0;
+  for (auto row = cursor.last(); row && seen <= rows; row = cursor.previous()) ++seen;
+  require(seen <= rows, "a walk back ends");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static Storage storage;
+  InputReader in(octavo::fuzz::text_of(data, size));
+  const bool damaged = in.byte() & 1;
+  storage.in_transaction([&](WriteTransaction& transaction, Tree tree) {
+    damaged ? run_damaged(transaction, tree, in) : run(transaction, tree, in);
+  });
+  return 0;
+}

@@ -1,0 +1,64 @@
+// Random sequences of calls: each call is chosen knowing what the model holds at that moment.
+import * as bulk from './bulk.mjs';
+import { call } from './call.mjs';
+import * as databases from './databases.mjs';
+import * as documents from './documents.mjs';
+import * as lists from './lists.mjs';
+import { malformed } from './malformed.mjs';
+import { Pools } from './pools.mjs';
+import * as queries from './queries.mjs';
+import { Random } from './random.mjs';
+
+const WEIGHTS = [
+  [30, documents.put],
+  [5, documents.post],
+  [15, documents.get],
+  [10, documents.remove],
+  [4, documents.copy],
+  [10, bulk.bulkDocs],
+  [3, bulk.batch],
+  [4, bulk.bulkGet],
+  [3, bulk.revsDiff],
+  [2, bulk.purge],
+  [12, lists.listDocuments],
+  [8, lists.changes],
+  [14, queries.find],
+  [4, queries.index],
+  [10, malformed],
+  [2, databases.create],
+  [0.7, databases.remove],
+  [3, databases.info],
+  [1, databases.list],
+  [0.5, databases.listInfos],
+  [2, databases.facts],
+  [0.6, databases.restart],
+];
+
+export class Generator {
+  #random;
+  #pools;
+  #made = 0;
+  constructor(seed, session) {
+    this.#random = new Random(seed);
+    this.#pools = new Pools(this.#random, session);
+  }
+
+  /// Calls that begin every sequence, so that there is something to call.
+  *beginning() {
+    const { target } = databases.create(this.#pools);
+    yield this.#numbered(call('PUT', target.replace(/«.»/, '«a»')));
+    yield this.#numbered(call('PUT', '/«b»?partitioned=true'));
+    for (const letter of ['a', 'b']) yield this.#numbered(bulk.fill(this.#pools, letter));
+  }
+  next() {
+    return this.#numbered(this.#random.weighted(WEIGHTS)(this.#pools));
+  }
+  audit(session) {
+    return databases.audit(session).map((call) => this.#numbered(call));
+  }
+  #numbered(call) {
+    const n = ++this.#made;
+    call.remember?.(n);
+    return { n, ...call };
+  }
+}

@@ -1,0 +1,114 @@
+// One database: documents with their revision trees, the change feed, local documents, facts. What an edit may do and
+// what it leaves is here; how a request says it is in the handlers.
+import { isDesign } from './document_parser.mjs';
+import { conflict } from './reply.mjs';
+import { newRevision } from './revision.mjs';
+import { RevisionTree } from './revision_tree.mjs';
+
+export const compareBytes = (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+export class Database {
+  documents = new Map(); // id → {id, tree, sequence}
+  locals = new Map(); // id → {edit, body}
+  sequence = 0;
+  purges = 0;
+  revsLimit = 1000;
+  purgedInfosLimit = 1000;
+  security = {};
+
+  constructor(name, incarnation, { partitioned = false, q = 1 } = {}) {
+    this.name = name;
+    this.incarnation = incarnation; // tells a re-created database from the one before
+    this.partitioned = partitioned;
+    this.q = q;
+  }
+
+  tree(id) {
+    return this.documents.get(id)?.tree;
+  }
+  winner(id) {
+    return this.tree(id)?.winner();
+  }
+  partitionOf(id) {
+    return this.partitioned && !isDesign(id) && id.includes(':') ? id.slice(0, id.indexOf(':')) : undefined;
+  }
+
+  /// [{id, tree, sequence}], living and deleted, in the order of their ids' bytes.
+  sorted() {
+    return [...this.documents.values()].sort((a, b) => compareBytes(a.id, b.id));
+  }
+  counts(filter = () => true) {
+    const all = [...this.documents.values()].filter(filter);
+    const deleted = all.filter(({ tree }) => tree.winner().deleted).length;
+    return { doc_count: all.length - deleted, doc_del_count: deleted };
+  }
+  /// One row per document, by its last change.
+  feed() {
+    return [...this.documents.values()].sort((a, b) => a.sequence - b.sequence);
+  }
+
+  /// The parent of an edit of `id` that names `rev`. Throws a conflict.
+  #parentOf(tree, rev) {
+    if (rev !== undefined) {
+      if (!tree?.leaf(rev)) throw conflict();
+      return rev;
+    }
+    if (!tree) return undefined;
+    if (!tree.winner().deleted) throw conflict();
+    return tree.winner().rev; // written again on top of the tombstone
+  }
+
+  /// Would the edit be taken? Throws a conflict.
+  check({ id, rev }) {
+    this.#parentOf(this.tree(id), rev);
+  }
+
+  /// An edit by a client. Returns the new revision.
+  write({ id, rev, deleted, body }) {
+    const tree = this.tree(id) ?? new RevisionTree();
+    const parent = this.#parentOf(this.tree(id), rev);
+    const made = newRevision(parent, deleted, body);
+    if (tree.has(made)) throw conflict();
+    tree.extend(parent, made, deleted, body);
+    this.#changed(id, tree);
+    return made;
+  }
+
+  /// An edit by a replicator, which brings its revision and never conflicts.
+  graft({ id, rev, history, deleted, body }) {
+    const before = this.tree(id) ?? new RevisionTree();
+    const tree = before.clone();
+    // A revision that is known changes nothing, unless more is known now of how it came about, and may be kept.
+    const nothingNew = () => before.has(rev) && tree.history(rev).join() === before.history(rev).join();
+    tree.merge(history.length > 0 ? history : [rev], deleted, body);
+    if (nothingNew()) return rev;
+    tree.stem(this.revsLimit);
+    if (!nothingNew()) this.#changed(id, tree);
+    return rev;
+  }
+
+  #changed(id, tree) {
+    tree.stem(this.revsLimit);
+    this.documents.set(id, { id, tree, sequence: ++this.sequence });
+  }
+
+  purge(id, revs) {
+    const tree = this.tree(id);
+    const purged = tree ? tree.purge(revs) : [];
+    if (purged.length === 0) return purged;
+    ++this.purges;
+    ++this.sequence;
+    if (tree.isEmpty) this.documents.delete(id);
+    else this.documents.get(id).sequence = this.sequence;
+    return purged;
+  }
+
+  writeLocal(id, { deleted, body, localEdit = 0 }) {
+    if (deleted) {
+      this.locals.delete(id);
+      return 0;
+    }
+    this.locals.set(id, { edit: localEdit + 1, body });
+    return localEdit + 1;
+  }
+}

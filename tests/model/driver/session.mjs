@@ -1,0 +1,143 @@
+// Calls made to the server and to the model side by side, in databases of their own.
+import { Model } from '../dialect/model.mjs';
+import { Binder } from './binder.mjs';
+import { compareReplies } from './compare.mjs';
+import { renderCall } from './template.mjs';
+
+export const DATABASES = ['a', 'b', 'c'];
+
+let sessions = 0;
+
+export class Session {
+  constructor(server, { createModel = () => new Model() } = {}) {
+    this.server = server;
+    this.prefix = `m${process.pid}-${++sessions}-`;
+    this.model = createModel();
+    this.binder = new Binder();
+    this.written = new Map(); // call and document → the revision it got
+  }
+
+  nameOf(database) {
+    return this.prefix + database;
+  }
+
+  /// Makes one call. Returns what is wrong, or undefined.
+  async step(call) {
+    if (call.restart) return this.#restart(call.restart);
+    const context = { prefix: this.prefix, binder: this.binder };
+    const sent = renderCall(call, { ...context, speaker: 'server' });
+    const asked = renderCall(call, { ...context, speaker: 'model' });
+    let reply;
+    try {
+      reply = await this.server.request(sent.method, sent.target, { headers: sent.headers, body: sent.body });
+    } catch (error) {
+      return `no reply: ${error.message}`;
+    }
+    const before = new Map([...this.model.databases].map(([name, database]) => [name, database.sequence]));
+    const expected = this.model.handle(asked, { reply, sent: parseOr(sent.body) });
+    const wrong = compareReplies(expected, reply, this.binder);
+    if (wrong) return wrong;
+    for (const row of [reply.body].flat()) if (row?.ok && row.rev) this.written.set(`${call.n} ${row.id}`, row.rev);
+    if (reply.body?.bookmark && reply.body.bookmark !== 'nil') this.binder.setBookmark(call.n, reply.body.bookmark);
+    if (sent.target.includes('batch=ok') && reply.status === 202) await this.#settle(sent, reply);
+    return this.#adoptOrder(before);
+  }
+
+  async #restart(signal) {
+    if (signal === 'SIGKILL') await this.server.kill();
+    else await this.server.stop({ keepFolder: true });
+    await this.server.relaunch();
+    return undefined;
+  }
+
+  // With batch=ok the reply comes before the write. Another write of the same document queues behind it: one that can
+  // only conflict tells when the first is done.
+  async #settle(sent, reply) {
+    const database = sent.target.slice(1).split(/[/?]/)[0];
+    const path = `/${database}/${encodeURIComponent(reply.body.id)}?rev=999999-${'f'.repeat(32)}`;
+    await this.server.put(path, {});
+  }
+
+  // Several physical partitions write side by side, so the order of one request's documents in the feed is the
+  // server's: the model takes it over, after checking that these documents are what changed.
+  async #adoptOrder(before) {
+    for (const [name, database] of this.model.databases) {
+      const since = before.get(name) ?? 0;
+      if (database.q === 1 || database.sequence - since < 2) continue;
+      const path = `/${encodeURIComponent(name)}`;
+      const mine = database
+        .feed()
+        .filter(({ sequence }) => sequence > since)
+        .map(({ id }) => id);
+      const [{ body: feed }, { body: info }] = [
+        await this.server.get(`${path}/_changes?descending=true&limit=${mine.length}`),
+        await this.server.get(path),
+      ];
+      const theirs = feed.results.map(({ id }) => id);
+      if ([...theirs].sort().join() !== [...mine].sort().join()) {
+        return `the newest rows of the feed are ${theirs}, expected ${mine}`;
+      }
+      // Counted from the newest change of all, which may have been the purge of a document.
+      for (const { id, seq } of feed.results) {
+        const number = database.sequence - (Number.parseInt(info.update_seq, 10) - Number.parseInt(seq, 10));
+        if (number <= since || number > database.sequence)
+          return `${id} is at ${seq} of the feed, expected one of the newest`;
+        database.documents.get(id).sequence = number;
+      }
+    }
+    return undefined;
+  }
+
+  /// The databases go, so that the next session finds an empty server.
+  async close() {
+    for (const name of DATABASES) await this.server.delete(`/${this.nameOf(name)}`).catch(() => undefined);
+  }
+}
+
+function renameRevisions(call, renamed) {
+  if (call.restart || renamed.size === 0) return call;
+  const rename = (text) => text?.replace(/\d+-[0-9a-f]{32}/g, (rev) => renamed.get(rev) ?? rev);
+  const headers = Object.fromEntries(Object.entries(call.headers ?? {}).map(([name, value]) => [name, rename(value)]));
+  return {
+    ...call,
+    target: rename(call.target),
+    ...(call.body !== undefined && { body: rename(call.body) }),
+    ...(call.headers && { headers }),
+  };
+}
+
+const isUp = ({ process }) => process && process.exitCode === null && process.signalCode === null;
+
+function parseOr(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/// Replays calls in a session of their own. Returns {call, wrong} of the first difference, or undefined.
+///
+/// Revisions are made from content: where an edit is not what it was when `written` was recorded, later calls name the
+/// revision that it gets now. `calls` in the result are the calls as they were made.
+export async function replay(server, recorded, { written = new Map(), ...options } = {}) {
+  if (!isUp(server)) await server.relaunch();
+  const session = new Session(server, options);
+  const renamed = new Map();
+  const calls = [];
+  try {
+    for (const call of recorded) {
+      calls.push(renameRevisions(call, renamed));
+      const wrong = await session.step(calls.at(-1));
+      if (wrong) return { call, wrong, calls, written: session.written };
+      for (const [place, rev] of session.written) {
+        const old = written.get(place);
+        if (old !== undefined && old !== rev) renamed.set(old, rev);
+      }
+    }
+    return undefined;
+  } finally {
+    if (!isUp(server)) await server.relaunch();
+    await session.close();
+  }
+}

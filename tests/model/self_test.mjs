@@ -1,0 +1,113 @@
+// The test of the model test: faults planted in the model or in what the server answers must be found, and shrunk to
+// three calls or less.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Server } from '../integration/harness.mjs';
+import { Model } from './dialect/model.mjs';
+import { Campaign } from './driver/campaign.mjs';
+import { replay } from './driver/session.mjs';
+
+const SEEDS = 50;
+
+/// A server whose answers can be changed on their way.
+class TamperedServer extends Server {
+  tamper = (request, reply) => reply;
+  async request(method, target, options) {
+    return this.tamper({ method, target }, await super.request(method, target, options));
+  }
+}
+
+/// A model that answers by `handle(call, answer)`, which may change what the right one says.
+const modelWith = (handle) => () => {
+  const model = new Model();
+  const right = model.handle.bind(model);
+  model.handle = (call, hints) => handle(call, right(call, hints), model);
+  return model;
+};
+
+describe('the model test', () => {
+  let server;
+  before(async () => {
+    server = new TamperedServer({});
+    await server.launch();
+  });
+  after(async () => {
+    await server.kill();
+    server.removeFolder();
+  });
+
+  /// Runs sequences until one fails, and returns it short.
+  async function find(options) {
+    const campaign = new Campaign(server, options);
+    for (let seed = 1; seed <= SEEDS; ++seed) {
+      const failure = await campaign.run(seed);
+      if (failure) return campaign.shorten(failure);
+    }
+    return assert.fail(`the planted fault was not found in ${SEEDS} sequences`);
+  }
+  const expectShort = ({ calls, wrong }, count = 3) => {
+    assert.ok(wrong, 'the short list of calls still fails');
+    assert.ok(calls.length <= count, `in ${calls.length} calls: ${JSON.stringify(calls)}`);
+  };
+
+  test('finds a list without its last row', async () => {
+    server.tamper = ({ target }, reply) => {
+      if (target.includes('/_all_docs') && reply.body?.rows?.length > 1) reply.body.rows.pop();
+      return reply;
+    };
+    expectShort(await find());
+  });
+
+  test('finds an ETag of another revision', async () => {
+    server.tamper = ({ method }, reply) => {
+      if (method === 'GET' && reply.headers.etag?.startsWith('"1-')) reply.headers.etag = '"1-x"';
+      return reply;
+    };
+    expectShort(await find());
+  });
+
+  test('finds a tombstone that is counted as a document', async () => {
+    server.tamper = (request, reply) => reply;
+    const createModel = modelWith((call, reply) => {
+      if (reply.body?.doc_del_count > 0 && reply.body.doc_count !== undefined)
+        reply.body.doc_count += reply.body.doc_del_count;
+      return reply;
+    });
+    expectShort(await find({ createModel }), 4); // its creation, an edit, the deletion, a look
+  });
+
+  test('finds a model that takes an edit of an old revision', async () => {
+    const createModel = modelWith((call, reply) => {
+      if (call.method === 'PUT' && reply.status === 409) reply.status = 201;
+      return reply;
+    });
+    expectShort(await find({ createModel }));
+  });
+
+  test('finds what a restart changes, and keeps the restart in the short list', async () => {
+    const relaunch = server.relaunch.bind(server);
+    let restarts = 0;
+    server.relaunch = async () => {
+      ++restarts;
+      await relaunch();
+      const { body: names } = await server.get('/_all_dbs');
+      for (const name of names) await server.put(`/${encodeURIComponent(name)}/p:ghost`, {});
+    };
+    const found = await find();
+    server.relaunch = relaunch;
+    expectShort(found, 5);
+    assert.ok(restarts > 0 && found.calls.some((call) => call.restart));
+  });
+
+  test('says nothing when nothing is planted, and replays alike', async () => {
+    const campaign = new Campaign(server);
+    assert.equal(await campaign.run(1), undefined);
+    assert.equal(
+      await replay(server, [
+        { n: 1, method: 'PUT', target: '/«a»' },
+        { n: 2, method: 'GET', target: '/«a»' },
+      ]),
+      undefined,
+    );
+  });
+});

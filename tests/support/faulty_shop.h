@@ -1,0 +1,249 @@
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include "query/index/index_check.h"
+#include "query/index/index_manager.h"
+#include "storage/partition_check.h"
+#include "support/engine_fixture.h"
+#include "support/fault_plan.h"
+#include "unit/api/couch/door_fixture.h"
+
+namespace octavo::tests {
+
+/// A small shop behind the Couch door, with a local and a global index, on an engine that can be made to fail.
+class FaultyShop {
+ public:
+  explicit FaultyShop(config::Durability durability = config::Durability::commit)
+      : door_(settings(),
+              {.extensions = query::IndexManager::factory(nullptr), .faults = &faults_, .durability = durability}) {
+    REQUIRE(door_.put("/shop?partitioned=true&q=2").status == 201);
+    std::string docs;
+    for (int i = 0; i < 6; ++i) {
+      docs += fmt::format(R"({}{{"_id":"p{}:d{}","n":{}}})", i == 0 ? "" : ",", i % 2, i, i);
+    }
+    REQUIRE(door_.post("/shop/_bulk_docs", R"({"docs":[)" + docs + "]}").status == 201);
+    REQUIRE(door_.post("/shop/_index", R"({"index":{"fields":["n"]},"ddoc":"local","name":"local"})").status == 200);
+    REQUIRE(
+        door_.post("/shop/_index", R"({"index":{"fields":["n"]},"ddoc":"global","name":"global","partitioned":false})")
+            .status == 200);
+    check();
+  }
+
+  CouchDoor& door() { return door_; }
+  FaultPlan& faults() { return faults_; }
+
+  /// Creates or changes a document while nothing fails; its revision.
+  std::string revision_of(const std::string& id) {
+    const auto existing = door_.get("/shop/" + id);
+    if (existing.status == 200) return text(existing.json(), "_rev");
+    const auto created = door_.put("/shop/" + id, R"({"n":1})");
+    REQUIRE(created.status == 201);
+    return text(created.json(), "rev");
+  }
+
+  /// Reads of all kinds answer.
+  void check_reads() {
+    CHECK(door_.get("/shop/p0:d0").status == 200);
+    CHECK(door_.get("/shop/_all_docs?include_docs=true").status == 200);
+    CHECK(door_.get("/shop/_changes").status == 200);
+    CHECK(door_.get("/shop/_partition/p1/_all_docs").status == 200);
+    CHECK(door_.get("/_all_dbs").status == 200);
+    CHECK(door_.get("/_up").status == 200);
+  }
+
+  /// Documents, feed, counters and indexes of all databases agree; indexes first catch up with their documents.
+  void check() {
+    for (const std::string& name : door_.engine().database_names()) {
+      CAPTURE(name);
+      const auto opened = door_.engine().open_database(name);
+      REQUIRE(opened);
+      auto& database = **opened;
+      storage::CheckReport report;
+      for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
+        const auto partition = storage::check_partition(database.physical_partition(i), database.partitioned());
+        REQUIRE(partition);
+        for (const auto& problem : partition->problems) report.add(problem);
+      }
+      const auto indexes = run_task(query::check_indexes(database, report));
+      if (!indexes) report.add("indexes: " + indexes.error().reason);
+      CAPTURE(report.problems);
+      CHECK(report.problem_count == 0);
+    }
+  }
+
+  void restart() { door_.restart(); }
+
+ private:
+  static config::Settings settings() {
+    config::Settings settings;
+    settings.worker_threads = 2;
+    settings.writer_threads = 2;
+    return settings;
+  }
+
+  FaultPlan faults_;
+  CouchDoor door_;
+};
+
+/// One kind of request, and how it may be answered.
+struct ShopRequest {
+  using Send = std::function<Received()>;
+  std::string name;
+  /// Puts in place what the request needs, while nothing fails; what comes back sends it, as often as it is called.
+  /// `n` makes documents and databases new ones.
+  std::function<Send(FaultyShop&, const std::string& n)> prepare;
+  std::set<int> success;
+  std::set<int> repeated;  ///< also right where an earlier attempt took effect, though its answer was an error
+  bool design = false;     ///< changes indexes
+};
+
+inline std::vector<ShopRequest> shop_reads() {
+  const auto get = [](std::string target) {
+    return
+        [target](FaultyShop& shop, const std::string&) { return [&shop, target] { return shop.door().get(target); }; };
+  };
+  const auto find = [](std::string target) {
+    return [target](FaultyShop& shop, const std::string&) {
+      return [&shop, target] { return shop.door().post(target, R"({"selector":{"n":3}})"); };
+    };
+  };
+  return {
+      {"GET a document", get("/shop/p0:d0?revs_info=true"), {200}, {}},
+      {"GET _all_docs", get("/shop/_all_docs?include_docs=true"), {200}, {}},
+      {"GET a partition", get("/shop/_partition/p0/_all_docs"), {200}, {}},
+      {"GET _changes", get("/shop/_changes?include_docs=true"), {200}, {}},
+      {"GET the database", get("/shop"), {200}, {}},
+      {"_find by the global index", find("/shop/_find"), {200}, {}},
+      {"_find by the local index", find("/shop/_partition/p1/_find"), {200}, {}},
+  };
+}
+
+inline std::vector<ShopRequest> shop_writes() {
+  using N = const std::string&;
+  return {
+      {"PUT a new document",
+       [](FaultyShop& shop, N n) { return [&shop, n] { return shop.door().put("/shop/p0:new" + n, R"({"n":7})"); }; },
+       {201},
+       {409}},
+      {"PUT a change",
+       [](FaultyShop& shop, N n) {
+         return [&shop, id = "/shop/p1:changed" + n, revision = shop.revision_of("p1:changed" + n)] {
+           return shop.door().put(id, R"({"n":8,"_rev":")" + revision + "\"}");
+         };
+       },
+       {201},
+       {409}},
+      {"DELETE a document",
+       [](FaultyShop& shop, N n) {
+         return [&shop, target = "/shop/p1:gone" + n + "?rev=" + shop.revision_of("p1:gone" + n)] {
+           return shop.door().del(target);
+         };
+       },
+       {200},
+       {404, 409}},
+      {"PUT a conflict",
+       [](FaultyShop& shop, N n) {
+         shop.revision_of("p0:forked" + n);
+         return [&shop, id = "/shop/p0:forked" + n + "?new_edits=false"] {
+           return shop.door().put(id, R"({"n":9,"_rev":"1-00000000000000000000000000000001"})");
+         };
+       },
+       {201},
+       {}},
+      {"_bulk_docs over both physical partitions",
+       [](FaultyShop& shop, N n) {
+         std::string docs;
+         for (int i = 0; i < 6; ++i) {
+           docs += fmt::format(R"({}{{"_id":"p{}:bulk{}_{}","n":{}}})", i == 0 ? "" : ",", i % 2, n, i, i);
+         }
+         return [&shop, docs] { return shop.door().post("/shop/_bulk_docs", R"({"docs":[)" + docs + "]}"); };
+       },
+       {201},
+       {}},
+      {"an atomic batch",
+       [](FaultyShop& shop, N n) {
+         return [&shop, n] {
+           return shop.door().post("/shop/_partition/p0/_batch",
+                                   fmt::format(R"({{"docs":[{{"_id":"p0:one{0}"}},{{"_id":"p0:two{0}","n":1}}]}})", n));
+         };
+       },
+       {201},
+       {409}},
+      {"PUT a local document",
+       [](FaultyShop& shop, N n) { return [&shop, n] { return shop.door().put("/shop/_local/l" + n, R"({"n":1})"); }; },
+       {201},
+       {409}},
+      {"_purge",
+       [](FaultyShop& shop, N n) {
+         return [&shop, n, revision = shop.revision_of("p1:purged" + n)] {
+           return shop.door().post("/shop/_purge", fmt::format(R"({{"p1:purged{}":["{}"]}})", n, revision));
+         };
+       },
+       {200, 201},
+       {}},
+      {"PUT _security",
+       [](FaultyShop& shop, N n) {
+         return [&shop, n] {
+           return shop.door().put("/shop/_security", R"({"members":{"names":[],"roles":[]},"n":)" + n + "}");
+         };
+       },
+       {200},
+       {}},
+      {"PUT _revs_limit",
+       [](FaultyShop& shop, N n) { return [&shop, n] { return shop.door().put("/shop/_revs_limit", "1" + n); }; },
+       {200},
+       {}},
+      {"PUT a database",
+       [](FaultyShop& shop, N n) { return [&shop, n] { return shop.door().put("/made" + n + "?q=2"); }; },
+       {201},
+       {412}},
+      {"DELETE a database",
+       [](FaultyShop& shop, N n) {
+         REQUIRE(shop.door().put("/doomed" + n).status == 201);
+         return [&shop, n] { return shop.door().del("/doomed" + n); };
+       },
+       {200},
+       {404}},
+      {"POST a local index",
+       [](FaultyShop& shop, N n) {
+         return [&shop, n] {
+           return shop.door().post("/shop/_index",
+                                   fmt::format(R"({{"index":{{"fields":["l{0}"]}},"ddoc":"l{0}","name":"l{0}"}})", n));
+         };
+       },
+       {200},
+       {},
+       true},
+      {"POST a global index",
+       [](FaultyShop& shop, N n) {
+         return [&shop, n] {
+           return shop.door().post(
+               "/shop/_index",
+               fmt::format(R"({{"index":{{"fields":["g{0}"]}},"ddoc":"g{0}","name":"g{0}","partitioned":false}})", n));
+         };
+       },
+       {200},
+       {},
+       true},
+      {"DELETE an index",
+       [](FaultyShop& shop, N n) {
+         REQUIRE(shop.door()
+                     .post("/shop/_index",
+                           fmt::format(R"({{"index":{{"fields":["x{0}"]}},"ddoc":"x{0}","name":"x{0}"}})", n))
+                     .status == 200);
+         return [&shop, n] { return shop.door().del("/shop/_index/_design/x" + n + "/json/x" + n); };
+       },
+       {200},
+       {404},
+       true},
+  };
+}
+
+}  // namespace octavo::tests

@@ -1,0 +1,345 @@
+// Faults of the disk and of LMDB, as Environment meets and mends them.
+#include <fstream>
+#include <new>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+
+#include "storage/environment.h"
+#include "support/fault_plan.h"
+#include "support/temporary_folder.h"
+
+using namespace octavo;
+using namespace octavo::storage;
+using octavo::tests::FaultPlan;
+using octavo::tests::TemporaryFolder;
+using Call = StorageCall;
+
+namespace {
+
+/// An environment that syncs, with one row, under a plan of faults.
+struct FailingEnvironment {
+  explicit FailingEnvironment(config::Durability durability = config::Durability::commit) {
+    options.folder = folder.path() / "environment";
+    options.trees = {"a", "b"};
+    options.durability = durability;
+    options.map_bytes_initial = 1 << 20;
+    options.faults = &faults;
+    environment = std::make_unique<Environment>(options);
+    REQUIRE(environment->create());
+    REQUIRE(put("row", "old"));
+  }
+
+  Expected<void> put(std::string_view key, std::string_view value) {
+    return environment->write(
+        0, [&](WriteTransaction& transaction) { return transaction.put(environment->tree(0), key, value); });
+  }
+  /// "(none)" when there is no such row; "error: …" when it cannot be read.
+  std::string get(std::string_view key) {
+    auto transaction = environment->read();
+    if (!transaction) return "error: " + transaction.error().reason;
+    auto value = transaction->get(environment->tree(0), key);
+    REQUIRE(value);
+    return *value ? std::string(**value) : "(none)";
+  }
+  void reopen() {
+    environment.reset();
+    environment = std::make_unique<Environment>(options);
+  }
+
+  TemporaryFolder folder;
+  FaultPlan faults;
+  Environment::Options options;
+  std::unique_ptr<Environment> environment;
+};
+
+constexpr auto kBoth = {config::Durability::commit, config::Durability::relaxed};
+
+}  // namespace
+
+TEST_CASE("a write happens once and whole, at whichever of its puts the map is full") {
+  constexpr int kRows = 8;
+  FailingEnvironment subject;
+  for (std::size_t k = 1; k <= kRows + 2; ++k) {
+    CAPTURE(k);
+    subject.faults.plan({.code = MDB_MAP_FULL, .calls = {Call::put, Call::erase}, .from = k});
+    int runs = 0;
+    const auto written = subject.environment->write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+      ++runs;
+      const auto before = transaction.get(subject.environment->tree(1), "count");
+      const int count = before && *before ? std::stoi(std::string(**before)) : 0;
+      for (int i = 0; i < kRows - 1; ++i) {
+        OCTAVO_TRY_VOID(transaction.put(subject.environment->tree(0), "k" + std::to_string(i), std::to_string(k)));
+      }
+      OCTAVO_TRY(const bool erased, transaction.erase(subject.environment->tree(0), "k0"));
+      CHECK(erased);
+      return transaction.put(subject.environment->tree(1), "count", std::to_string(count + 1));
+    });
+    REQUIRE(written);
+    const bool struck = subject.faults.fired() == 1;
+    CHECK(struck == (k <= kRows + 1));
+    CHECK(runs == (struck ? 2 : 1));
+    auto transaction = subject.environment->read();
+    CHECK(**transaction->get(subject.environment->tree(1), "count") == std::to_string(k));
+    CHECK(**transaction->get(subject.environment->tree(0), "k5") == std::to_string(k));
+    CHECK_FALSE(*transaction->get(subject.environment->tree(0), "k0"));
+  }
+}
+
+TEST_CASE("a commit that finds the map full is run again in a larger one") {
+  FailingEnvironment subject;
+  subject.faults.plan({.code = MDB_MAP_FULL, .calls = {Call::commit}});
+  CHECK(subject.put("row", "new"));
+  CHECK(subject.faults.fired() == 1);
+  CHECK(subject.get("row") == "new");
+}
+
+TEST_CASE("on a full disk writes fail, reads go on, and writes succeed when there is space again") {
+  for (const auto durability : kBoth) {
+    FailingEnvironment subject(durability);
+    subject.faults.plan({.code = ENOSPC, .calls = {Call::commit, Call::sync}, .lasting = true});
+    for (int i = 0; i < 3; ++i) {
+      const auto refused = subject.put("row", "new");
+      REQUIRE_FALSE(refused);
+      CHECK(refused.error().code == ErrorCode::disk_full);
+      CHECK(subject.get("row") == "old");
+    }
+    subject.faults.heal();
+    CHECK(subject.put("row", "new"));
+    CHECK(subject.get("row") == "new");
+    subject.reopen();
+    CHECK(subject.get("row") == "new");
+  }
+}
+
+TEST_CASE("a commit whose sync fails is an error, and the next one first opens and syncs the files anew") {
+  for (const auto durability : kBoth) {
+    FailingEnvironment subject(durability);
+    subject.faults.plan({.calls = {Call::commit}});
+    const auto failed = subject.put("row", "lost");
+    REQUIRE_FALSE(failed);
+    CHECK(failed.error().code == ErrorCode::io_failure);
+    CHECK(subject.get("row") == "old");
+    const auto opened = subject.faults.made(Call::open);
+    const auto synced = subject.faults.made(Call::sync);
+    const auto committed = subject.faults.made(Call::commit);
+    CHECK(subject.put("row", "new"));
+    CHECK(subject.faults.made(Call::open) == opened + 1);
+    CHECK(subject.faults.made(Call::sync) > synced);
+    CHECK(subject.faults.made(Call::commit) == committed + 2);
+    CHECK(subject.get("row") == "new");
+    CHECK(subject.put("row", "newer"));
+    CHECK(subject.faults.made(Call::open) == opened + 1);
+  }
+}
+
+TEST_CASE("while a failed commit cannot be settled no write succeeds, and reads see what was acknowledged") {
+  for (const bool panics : {false, true}) {
+    CAPTURE(panics);
+    FailingEnvironment subject;
+    subject.faults.plan({.calls = {Call::commit}, .panics = panics});
+    REQUIRE_FALSE(subject.put("row", "lost"));
+    // Each step of settling fails in turn.
+    for (const auto& calls : {std::set<Call>{Call::sync}, std::set<Call>{Call::commit}, std::set<Call>{Call::open}}) {
+      subject.faults.plan({.calls = calls, .lasting = true});
+      const auto refused = subject.put("row", "lost");
+      REQUIRE_FALSE(refused);
+      CHECK(refused.error().code == ErrorCode::io_failure);
+      if (!calls.contains(Call::open)) CHECK(subject.get("row") == "old");
+      subject.faults.heal();
+      CHECK(subject.get("row") == "old");
+    }
+    CHECK(subject.put("row", "new"));
+    CHECK(subject.get("row") == "new");
+    subject.reopen();
+    CHECK(subject.get("row") == "new");
+  }
+}
+
+TEST_CASE("a write that the disk took but did not confirm is seen only once it is durable") {
+  FailingEnvironment subject;
+  subject.faults.plan({.calls = {Call::commit}, .took_place = true, .panics = true});
+  const auto failed = subject.put("row", "unconfirmed");
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().code == ErrorCode::io_failure);
+
+  subject.faults.plan({.calls = {Call::sync}, .lasting = true});
+  CHECK(subject.get("row").starts_with("error: The disk failed"));
+  CHECK(subject.get("row").starts_with("error: The disk failed"));
+  const auto refused = subject.put("row", "new");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::io_failure);
+
+  subject.faults.heal();
+  const auto synced = subject.faults.made(Call::sync);
+  CHECK(subject.get("row") == "unconfirmed");
+  CHECK(subject.faults.made(Call::sync) == synced + 1);
+  CHECK(subject.put("row", "new"));
+  CHECK(subject.get("row") == "new");
+}
+
+TEST_CASE("a write that the disk took but did not confirm is not run again") {
+  for (const int code : {EIO, MDB_PANIC}) {
+    FailingEnvironment subject;
+    int runs = 0;
+    subject.faults.plan({.code = code, .calls = {Call::commit}, .took_place = true, .panics = true});
+    const auto failed = subject.environment->write(0, [&](WriteTransaction& transaction) {
+      ++runs;
+      return transaction.put(subject.environment->tree(0), "row", "unconfirmed");
+    });
+    CHECK_FALSE(failed);
+    CHECK(runs == 1);
+  }
+}
+
+TEST_CASE("without durability a failed commit is an error all the same") {
+  FailingEnvironment subject(config::Durability::ephemeral);
+  subject.faults.plan({.calls = {Call::commit}, .panics = true});
+  CHECK_FALSE(subject.put("row", "lost"));
+  CHECK(subject.get("row") == "old");
+  CHECK(subject.put("row", "new"));
+  CHECK(subject.get("row") == "new");
+}
+
+TEST_CASE("a map that cannot grow fails the write, not the reads") {
+  FailingEnvironment subject;
+  for (const int code : {ENOMEM, ENOSPC}) {
+    subject.faults.plan({.code = code, .calls = {Call::grow}, .lasting = true});
+    const std::string large(8 << 20, 'x');
+    const auto refused = subject.put("large", large);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == (code == ENOSPC ? ErrorCode::disk_full : ErrorCode::overloaded));
+    CHECK(subject.get("row") == "old");
+    CHECK(subject.get("large") == "(none)");
+    subject.faults.heal();
+    CHECK(subject.put("large", large));
+    CHECK(subject.get("large") == large);
+    REQUIRE(subject.environment->write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+      OCTAVO_TRY_VOID(transaction.erase(subject.environment->tree(0), "large"));
+      return {};
+    }));
+    subject.reopen();
+  }
+}
+
+// The sanitizers' own maps do not fit under such a limit.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("a map for which there is no address space fails the write, not the reads") {
+  FailingEnvironment subject;
+  std::ifstream statistics("/proc/self/statm");
+  rlim_t pages = 0;
+  statistics >> pages;
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  const rlimit tight{pages * 4096 + (64U << 20), before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_AS, &tight) == 0);
+  const auto refused = subject.environment->write(256U << 20, [](WriteTransaction&) -> Expected<void> { return {}; });
+  const std::string read = subject.get("row");
+  const auto small = subject.put("row", "new");
+  REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::overloaded);
+  CHECK(read == "old");
+  CHECK(small);
+  CHECK(subject.get("row") == "new");
+}
+#endif
+
+TEST_CASE("when there is no reader slot or descriptor left, the answer is to try again") {
+  FailingEnvironment subject;
+  for (const int code : {MDB_READERS_FULL, ENOMEM}) {
+    subject.faults.plan({.code = code, .calls = {Call::begin_read}});
+    const auto refused = subject.environment->read();
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::overloaded);
+    CHECK(subject.get("row") == "old");
+  }
+  for (const int code : {EMFILE, ENFILE}) {
+    subject.reopen();
+    subject.faults.plan({.code = code, .calls = {Call::open}});
+    const auto refused = subject.environment->read();
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::overloaded);
+    CHECK(subject.get("row") == "old");
+  }
+}
+
+TEST_CASE("a thousand readers at once: some are told to try again, and slots come back") {
+  FailingEnvironment subject;
+  std::vector<ReadTransaction> readers;
+  std::size_t refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    auto reader = subject.environment->read();
+    if (reader) {
+      readers.push_back(std::move(*reader));
+    } else {
+      CHECK(reader.error().code == ErrorCode::overloaded);
+      ++refused;
+    }
+  }
+  CHECK(refused > 0);
+  CHECK(readers.size() >= 500);
+  CHECK(subject.put("row", "new"));
+  readers.clear();
+  CHECK(subject.get("row") == "new");
+  CHECK(subject.environment->close_if_idle());
+}
+
+TEST_CASE("an environment is created whole or not at all, wherever its creation fails") {
+  for (const int code : {ENOSPC, EIO, EMFILE}) {
+    for (std::size_t n = 1;; ++n) {
+      CAPTURE(code, n);
+      TemporaryFolder folder;
+      FaultPlan faults;
+      Environment::Options options;
+      options.folder = folder.path() / "environment";
+      options.trees = {"a"};
+      options.faults = &faults;
+      Environment environment(options);
+      faults.plan({.code = code, .from = n});
+      const auto created = environment.create();
+      CHECK(created.has_value() == (faults.fired() == 0));
+      if (!created) CHECK_FALSE(std::filesystem::exists(options.folder / "data.mdb"));
+      if (faults.fired() == 0) {
+        CHECK(n > 4);
+        break;
+      }
+      REQUIRE(environment.create());
+      CHECK(environment.read());
+    }
+  }
+}
+
+TEST_CASE("an exception anywhere in a write leaves the environment as it was") {
+  for (std::size_t n = 1;; ++n) {
+    CAPTURE(n);
+    FailingEnvironment subject;
+    subject.faults.plan({.code = FaultPlan::kNoMemory, .from = n});
+    bool thrown = false;
+    bool written = false;
+    try {
+      written = subject.put("row", "new").has_value();
+    } catch (const std::bad_alloc&) {
+      thrown = true;
+    }
+    CHECK(written != thrown);
+    CHECK(thrown == (subject.faults.fired() == 1));
+    if (!thrown) {
+      CHECK(n > 2);
+      break;
+    }
+    CHECK(subject.get("row") == "old");
+    CHECK(subject.put("row", "new"));
+    CHECK(subject.get("row") == "new");
+    // Nobody counts as being inside any more.
+    CHECK(subject.environment->close_if_idle());
+  }
+}
+
+TEST_CASE("the lock file has no holes that a full disk could not fill") {
+  FailingEnvironment subject;
+  struct stat file{};
+  REQUIRE(::stat((subject.options.folder / "lock.mdb").c_str(), &file) == 0);
+  CHECK(file.st_blocks * 512 >= file.st_size);
+}
