@@ -485,6 +485,7 @@ Environment::PageCensus Environment::page_census(const ReadTransaction& transact
   MDB_envinfo info;
   mdb_env_info(mdb_txn_env(transaction.handle()), &info);
   census.total = info.me_last_pgno + 1;
+  census.newest = info.me_last_txnid == mdb_txn_id(transaction.handle());
   return census;
 }
 

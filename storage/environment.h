@@ -179,6 +179,7 @@ class Environment {
     std::uint64_t free = 0;
     std::uint64_t meta = 0;
     std::uint64_t total = 0;
+    bool newest = true;  ///< false: something was written since the snapshot, and `total` counts its pages too
   };
   PageCensus page_census(const ReadTransaction& transaction) const;
   const Options& options() const { return options_; }

@@ -6,7 +6,7 @@ import { checkOrder } from './serial_order.mjs';
 /// Returns { problems, figures }. See history.mjs for what a history is, document_chains.mjs for `finals`.
 export function checkHistory(history, finals) {
   const problems = [...history.complaints];
-  const { chains, problems: broken } = buildChains(history.operations, finals);
+  const { chains, problems: broken } = buildChains(history.operations, finals, history.followers);
   problems.push(...broken);
   const sequences = collectSequences(history.followers, problems);
   endWritesAtFirstSighting(history.followers, chains);

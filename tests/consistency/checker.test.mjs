@@ -78,6 +78,14 @@ describe('documents: good histories', () => {
     good(script().read([5, 6], ['a', rev(1)]).read([7, 8], ['a', rev(2), 'lost']).end('a', [rev(1), rev(2)], { tag: 'lost' }));
     good(script().write([5, 6], 'a', rev(2), rev(3)).end('a', [rev(1), rev(2), rev(3)]));
   });
+  test('several requests without a reply may have happened: what was read tells which', () => {
+    const script = () => new Script().write([1, 2], 'a', null, rev(1)).unknown([3, Infinity], ['a', rev(1), 'x']).unknown([4, Infinity], ['a', rev(1), 'y'])
+      .end('a', [rev(1), rev(2), rev(3)]).write([20, 21], 'a', rev(2), rev(3), { n: 1 });
+    good(script().read([10, 11], ['a', rev(2), 'y']));
+    good(script().read([10, 11], { id: 'a', rev: rev(2) }).read([12, 13], { id: 'a', unlike: { n: 2 } }));
+    bad(script().read([10, 11], ['a', rev(2), 'z']), /written with the body [xy] and read with z|nobody wrote/);
+    bad(script().read([10, 11], { id: 'a', never: true }), /does not fit/);
+  });
   test('a refused batch tells which preconditions held', () => {
     good(new Script().write([1, 2], 'a', null, rev(1)).write([3, 4], 'b', null, rev(1, 'b'))
       .refused([5, 6], { id: 'a', rev: rev(1) }, { id: 'b', live: true }).end('a', [rev(1)]).end('b', [rev(1, 'b')]));

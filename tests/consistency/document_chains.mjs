@@ -8,24 +8,26 @@ import { describe, generationOf } from './history.mjs';
 /// Does an observation fit a state?
 export function fits(seen, state) {
   if (seen.rev !== undefined) return state.rev === seen.rev;
+  if (seen.notRev !== undefined) return state.rev !== seen.notRev;
+  if (state.uncertain) return !seen.never && !seen.unlisted && seen.tag === undefined;
   if (seen.tag !== undefined) return !state.gone && state.tag === seen.tag;
   if (seen.never || seen.unlisted) return state.index === 0;
   if (seen.tombstone) return state.gone && state.index > 0;
   if (seen.gone) return state.gone;
   if (seen.live) return !state.gone;
-  if (seen.notRev !== undefined) return state.rev !== seen.notRev;
   if (seen.unlike) return state.gone || Object.entries(seen.unlike).some(([field, value]) => state.fields?.[field] !== value);
   throw new Error(`an observation of nothing: ${JSON.stringify(seen)}`);
 }
 
 /// `finals`: id → { revs: oldest first, deleted, tag } as read when all was over.
-/// Returns { chains: id → { id, states, byRev }, problems }.
-export function buildChains(operations, finals) {
+/// Returns { chains: id → { id, states, byRev }, problems }. A state is `uncertain` when several requests without a reply
+/// may have written it and nobody read its body.
+export function buildChains(operations, finals, followers = []) {
   const problems = [];
   const chains = new Map();
   for (const [id, final] of finals) chains.set(id, newChain(id, final, problems));
 
-  const tags = sightings(operations, chains, problems);
+  const tags = sightings(operations, finals, followers, problems);
   for (const operation of operations) {
     if (operation.status === 'done') claimAcknowledged(operation, chains, tags, problems);
   }
@@ -46,17 +48,18 @@ function newChain(id, final, problems) {
 }
 
 // Which body was seen under which revision: one, always the same.
-function sightings(operations, chains, problems) {
+function sightings(operations, finals, followers, problems) {
   const tags = new Map();
-  for (const operation of operations) {
-    for (const seen of operation.sees) {
-      if (seen.rev === undefined || seen.tag === undefined) continue;
-      const key = `${seen.id} ${seen.rev}`;
-      if (!tags.has(key)) tags.set(key, seen.tag);
-      else if (tags.get(key) !== seen.tag) {
-        problems.push(`${seen.id}: revision ${seen.rev} was read with the bodies ${tags.get(key)} and ${seen.tag}: ${describe(operation)}`);
-      }
-    }
+  const note = (id, rev, tag, where) => {
+    if (rev === undefined || tag === undefined) return;
+    const key = `${id} ${rev}`;
+    if (!tags.has(key)) tags.set(key, tag);
+    else if (tags.get(key) !== tag) problems.push(`${id}: revision ${rev} was read with the bodies ${tags.get(key)} and ${tag}: ${where()}`);
+  };
+  for (const operation of operations) for (const seen of operation.sees) note(seen.id, seen.rev, seen.tag, () => describe(operation));
+  for (const [id, final] of finals) note(id, final.revs.at(-1), final.tag, () => 'at the end');
+  for (const follower of followers) {
+    for (const row of follower.rows) if (row.doc?.tag !== undefined) note(row.id, row.doc._rev, row.doc.tag, () => follower.name);
   }
   return tags;
 }
@@ -122,14 +125,18 @@ function claimUnknown(operations, chains, tags) {
       if (places.some((place) => !place)) continue;
       operation.applied = true;
       changed = true;
-      operation.writes.forEach((write, i) => claim(places[i], operation, { ...write, rev: places[i].rev }));
+      operation.writes.forEach((write, i) => {
+        const rival = open.some((other) => !other.applied && other.writes.some((one) => one.id === write.id && placeOf(one) === places[i]));
+        claim(places[i], operation, { ...write, rev: places[i].rev });
+        places[i].uncertain = rival && known(chains.get(write.id), places[i]) === undefined;
+      });
     }
   }
 }
 
 function mayFollow(write, parent) {
   if (write.named !== null) return parent.rev === write.named;
-  return parent.index === 0 || (parent.writer !== null && parent.gone);
+  return parent.index === 0 || (parent.writer !== null && (parent.gone || parent.uncertain));
 }
 
 function finishChain(chain, final, tags, problems) {
@@ -141,7 +148,7 @@ function finishChain(chain, final, tags, problems) {
     }
     const write = state.writer.writes.find((one) => one.id === chain.id);
     const parent = chain.states[state.index - 1];
-    if (write.named === null && !parent.gone) {
+    if (write.named === null && !parent.gone && !parent.uncertain) {
       problems.push(`${chain.id}: ${state.rev} replaced the live ${parent.rev} without naming it: ${describe(state.writer)}`);
     }
     const seen = tags.get(`${chain.id} ${state.rev}`);
@@ -150,7 +157,7 @@ function finishChain(chain, final, tags, problems) {
     }
   }
   const last = chain.states.at(-1);
-  if (last.writer && Boolean(final.deleted) !== last.gone) problems.push(`${chain.id}: the last write says deleted=${last.gone}, the document ${final.deleted}`);
+  if (last.writer && !last.uncertain && Boolean(final.deleted) !== last.gone) problems.push(`${chain.id}: the last write says deleted=${last.gone}, the document ${final.deleted}`);
   if (last.writer && !last.gone && final.tag !== undefined && final.tag !== last.tag) {
     problems.push(`${chain.id}: the last write has the body ${last.tag}, the document ${final.tag}`);
   }

@@ -33,7 +33,7 @@ const watch = (server) => {
     stream.on('data', (text) => {
       for (const line of String(text).split('\n')) {
         if (badLine.test(line)) reports.push(line);
-        if (reports.length > 0 || /critical|error/i.test(line)) process.stderr.write(`server: ${line}\n`);
+        if (badLine.test(line) || (reports.length > 0 && line !== '' && !line.includes(' access '))) process.stderr.write(`server: ${line}\n`);
       }
     });
   }

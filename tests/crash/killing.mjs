@@ -50,7 +50,6 @@ async function killDuringStart(dataDir, random) {
 
 async function cycle(folder, random, totals) {
   const { world, history, server, tamper } = folder;
-  const restore = tamper?.(folder.dataDir);
   let killed = false;
   const load = world.load(server, () => killed);
   const moment = sleep(5 + random.below(LOAD_MS_MAX));
@@ -64,7 +63,7 @@ async function cycle(folder, random, totals) {
   const pending = history.pending();
   totals.pending += pending.length;
 
-  restore?.();
+  tamper?.(folder.dataDir);
   const copy = `${folder.dataDir}-copy`;
   fs.cpSync(folder.dataDir, copy, { recursive: true });
   const unsound = await checkFolder(copy);
@@ -75,8 +74,12 @@ async function cycle(folder, random, totals) {
     await killDuringStart(folder.dataDir, random);
     ++totals.kills;
   }
-  await server.relaunch();
-  const { seen, problems } = await observe(server, random);
+  const look = async () => {
+    await server.relaunch();
+    return observe(server, random);
+  };
+  // Not to start, or not to answer, is a loss too.
+  const { seen, problems } = await look().catch((error) => ({ seen: new Map(), problems: [error.message] }));
   problems.push(...compare(history.state, pending, seen));
   totals.registers += history.state.size;
   if (problems.length > 0) throw new Failure(problems.slice(0, 20).join('\n'));
@@ -84,8 +87,7 @@ async function cycle(folder, random, totals) {
 }
 
 /// Throws a Failure that names the seed and the folder, which then stays. Two folders are on their way at once, as much of
-/// a cycle is waiting for the disk. `tamper(dataDir)`, called before each load, may return what to do after the kill: to
-/// see that damage is noticed.
+/// a cycle is waiting for the disk. `tamper(dataDir)` is called after each kill: to see that damage is noticed.
 export async function killingTest({ cycles, seed, parent = os.tmpdir(), report = () => {}, tamper }) {
   const totals = { cycles: 0, folders: 0, kills: 0, acknowledged: 0, pending: 0, registers: 0 };
   const start = Date.now();

@@ -29,7 +29,7 @@ std::vector<FaultKind> fault_kinds() {
       {"the meta page fails, but is stored",
        {.code = EIO, .calls = {At::commit}, .took_place = true, .panics = true},
        {500}},
-      {"the map is full", {.code = MDB_MAP_FULL, .calls = {At::put, At::erase, At::commit}}, {}},
+      {"the map is full", {.code = MDB_MAP_FULL, .calls = {At::put, At::erase}}, {}},
       {"no reader slot", {.code = MDB_READERS_FULL, .calls = {At::begin_read}}, {503}},
       {"no descriptor", {.code = EMFILE, .calls = {At::open}}, {503}},
       {"no address space", {.code = ENOMEM, .calls = {At::grow, At::open}}, {503}},
