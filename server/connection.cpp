@@ -88,6 +88,7 @@ Task<void> Connection::serve() {
         const bool sent = co_await flush();
         if (!sent) co_return;
       }
+      if (input_ended_) co_return;
       begin_head_wait();
       boost::system::error_code error;
       std::size_t bytes = 0;
@@ -283,7 +284,7 @@ Task<void> Connection::close_gracefully() {
   wait_on(Wait::linger, tls_end_timeout);
   co_await transport_.end_sending();
   timed_out_ = false;
-  if (unread_input_ || !in_.empty()) {
+  if (!input_ended_ && (unread_input_ || !in_.empty())) {
     release_memory();
     const auto give_up_ms = thread_.deadline_ms(linger_total);
     const auto space = in_.prepare(16 * 1024);

@@ -164,6 +164,7 @@ class Connection final : public ConnectionHook, private api::BodySink {
   bool body_decoded_ = false;  // the body is in body_, not in in_
   bool broken_ = false;        // nothing can be sent any more
   bool unread_input_ = false;  // the client may still be sending what we refused
+  bool input_ended_ = false;   // a stream's watch has read the end: another read would wait for an event that was had
   bool handling_ = false;
   bool writing_ = false;
 };

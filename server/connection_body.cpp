@@ -137,6 +137,10 @@ Task<bool> Connection::read_more_body(std::size_t bytes_min) {
     const bool sent = co_await flush();
     if (!sent) co_return false;
   }
+  if (input_ended_) {
+    broken_ = true;
+    co_return false;
+  }
   wait_on_transfer(Wait::body, thread_.settings().body_timeout_ms);
   boost::system::error_code error;
   const auto space = in_.prepare(bytes_min);

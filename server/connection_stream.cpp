@@ -60,6 +60,7 @@ bool Connection::begin_stream(const api::Reply& reply) {
   count(reply);
   if (head_only || frame.framing == Framing::none) return false;
   stream_ = std::make_unique<Stream>();
+  stream_->peer_finished = input_ended_;
   stream_->framing = frame.framing;
   stream_->length_left = frame.content_length;
   if (frame.coding != ContentCoding::identity) stream_->compressed.emplace(frame.coding);
@@ -102,6 +103,7 @@ Task<bool> Connection::end_stream(const api::Reply& reply, bool complete) {
   log(reply, stream.bytes);
   const auto early_bytes = std::move(stream.early_bytes);
   const bool until_close = stream.framing == Framing::until_close;
+  input_ended_ = stream.peer_finished;
   stream_.reset();
   finish_request();
   in_.append(early_bytes);

@@ -29,6 +29,7 @@
 #include "fuzz/target.h"
 #include "query/index/active_tasks.h"
 #include "query/index/index_manager.h"
+#include "query/json/parsed_document.h"
 #include "support/engine_fixture.h"
 
 namespace {
@@ -94,6 +95,8 @@ class Server {
       : engine_(query::IndexManager::factory(&tasks_), make_settings(with_users)),
         thread_(0, context_, engine_.settings(), metrics_, bounds_, nullptr) {
     spdlog::set_level(spdlog::level::off);
+    // What the libraries make on first use must be there longer than the threads of the engine, which end last of all.
+    require(query::DocumentParser().parse("{}").has_value(), "JSON can be parsed");
     require(api::couch::ensure_system_databases(engine_.engine()).has_value(), "the system's databases can be made");
     auto authenticator = api::couch::Authenticator::create(engine_.settings(), engine_.engine());
     require(authenticator.has_value(), "the settings are good");

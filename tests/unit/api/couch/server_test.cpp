@@ -267,7 +267,7 @@ TEST_CASE("a section and a key of the configuration are shown") {
     return fixture.get("/_node/{node}/_config/{section}/{key}", "/",
                        {{"node", "_local"}, {"section", section}, {"key", key}});
   };
-  CHECK(at("server", "bind")->body == R"("127.0.0.1")");
+  CHECK(at("server", "bind")->body == "\"127.0.0.1\"\n");
   CHECK(at("server", "nothing").error() == Error{ErrorCode::not_found, "unknown_config_value", ""});
   CHECK(at("nothing", "bind").error().code == ErrorCode::not_found);
   CHECK(fixture.json("/_node/{node}/_config/{section}", "/", {{"node", "_local"}, {"section", "cors"}}).at("enabled") ==
