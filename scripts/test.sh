@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs all tests: those of the release build, and once more the unit and
-# integration tests of builds with the address, undefined behaviour and thread sanitizers. Ends with ctest's summary and
-# its exit code. `quick` leaves the sanitizers out; other arguments go to ctest:
-#   scripts/test.sh quick -R 'config:'
+# Installs what is missing, builds, and runs all tests. Ends with ctest's summary and its exit code. With `sanitizers` as
+# the first argument the tests run once more in builds with the address and undefined behaviour sanitizers and with the
+# thread sanitizer; other arguments go to ctest:
+#   scripts/test.sh sanitizers -R 'config:'
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-builds=(release asan tsan)
-if [[ ${1:-} == quick ]]; then
-  builds=(release)
+builds=(release)
+if [[ ${1:-} == sanitizers ]]; then
+  builds+=(asan tsan)
   shift
 fi
 "$root/scripts/install-deps.sh" tests
