@@ -12,7 +12,7 @@ packages=(
   libssl-dev libicu-dev zlib1g-dev libzstd-dev prometheus-cpp-dev
 )
 if [[ ${1:-} == tests ]]; then
-  packages+=(catch2 clang-tidy-19 curl jq openssl valgrind wrk)
+  packages+=(catch2 curl jq openssl valgrind wrk)
   # Debian's npm brings hundreds of packages and does not go well with a Node.js from elsewhere.
   command -v node >/dev/null || packages+=(nodejs)
   command -v npm >/dev/null || packages+=(npm)

@@ -5,7 +5,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(realpath "${1:-$root/build}")
 shift || true
-command -v clang-tidy-19 >/dev/null || { echo "clang-tidy-19 is missing: scripts/install-deps.sh tests" >&2; exit 1; }
+command -v clang-tidy-19 >/dev/null || { echo "clang-tidy-19 is missing: apt-get install clang-tidy-19" >&2; exit 1; }
 
 folders='api|config|partitioning|query|server|storage'
 sources=("$@")
