@@ -10,6 +10,7 @@ packages=(
   libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev
   libsimdjson-dev liblmdb-dev libspdlog-dev libfmt-dev libtomlplusplus-dev libcli11-dev
   libssl-dev libicu-dev zlib1g-dev libzstd-dev prometheus-cpp-dev
+  libmozjs-102-dev liblucene++-dev libstemmer-dev
 )
 if [[ ${1:-} == tests ]]; then
   packages+=(catch2 curl jq openssl valgrind wrk)

@@ -26,6 +26,7 @@ enum class ErrorCode : std::uint8_t {
   io_failure,           ///< the disk failed a read, write or sync
   corrupted,            ///< stored bytes do not make sense
   timeout,
+  function_failed,  ///< a design document's function threw, or exceeded a limit
   internal,  ///< a bug
 };
 

@@ -92,6 +92,8 @@ ErrorWords words_for(ErrorCode code) {
       return {500, "file_corruption"};
     case ErrorCode::timeout:
       return {500, "timeout"};
+    case ErrorCode::function_failed:
+      return {500, "function_failed"};
     case ErrorCode::internal:
       return {500, "internal_server_error"};
   }

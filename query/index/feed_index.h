@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "storage/document.h"
+#include "storage/error.h"
+#include "storage/function_ref.h"
+
+namespace octavo::query {
+
+/// The newest state of a document, as an index that follows the feed meets it.
+struct FeedDocument {
+  storage::Sequence sequence = 0;
+  std::string id;
+  std::string partition_key;  ///< empty in databases without partitions
+  bool present = false;       ///< live; else everything of it has to go
+  storage::Revision revision;
+  std::string json;           ///< with `_id` and `_rev`, as functions see it; empty unless present
+};
+
+/// An index in files of its own whose entries JavaScript decides: a group of views (query/view) or a search index
+/// (query/search). Follows the database's feed: what has been written is in it some milliseconds later, and a query waits
+/// for the rest. FeedIndexes (feed_indexes.h) opens it, feeds it, and removes it when nothing defines it any more.
+///
+/// Functions may be slow, so unlike Mango's local indexes these are not part of the document's transaction, where they
+/// would hold up all writers. The checkpoint is stored with the entries, so a crash repeats a little and loses nothing:
+/// applying a document twice must do no harm.
+///
+/// Reads from any thread at any time; the functions that change it are called by one thread at a time.
+class FeedIndex {
+ public:
+  virtual ~FeedIndex() = default;
+
+  /// Hexadecimal hash of everything that decides what the entries are; names the folder.
+  virtual const std::string& identity() const = 0;
+  /// Opens or creates the files. `last_sequence`: the database's at its opening; an index whose checkpoint lies beyond
+  /// it is of another past and starts from nothing.
+  virtual Expected<void> open(storage::Sequence last_sequence) = 0;
+
+  /// The feed is in up to here; durable, or as the durability setting says.
+  virtual storage::Sequence checkpoint() const = 0;
+  /// Every entry is of a document's state not older than this (see GlobalIndex::complete_through).
+  virtual storage::Sequence complete_through() const = 0;
+  /// The database's count of purges that the index has caught up with.
+  virtual std::uint64_t purge_count() const = 0;
+
+  /// Replaces the entries of these documents, each at most once among them, and stores `checkpoint` with them, in one
+  /// transaction. `complete`: after them no entry is older than `checkpoint`. Runs functions for as long as they take;
+  /// may spread them over other threads. An error leaves the index as it was.
+  virtual Expected<void> apply(std::span<const FeedDocument> documents, storage::Sequence checkpoint, bool complete) = 0;
+  /// As GlobalIndex::remove_purged.
+  virtual Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
+                                       FunctionRef<Expected<bool>(std::string_view id)> is_gone) = 0;
+
+  /// Files that can be closed while nobody reads (partitioning::DatabaseExtension).
+  virtual std::size_t open_environment_count() const = 0;
+  virtual std::uint64_t last_used_ms() const = 0;
+  virtual std::size_t close_idle(std::uint64_t last_used_before_ms) = 0;
+
+  /// Removes the files. Nobody reads any more.
+  virtual void remove_files() = 0;
+};
+
+}  // namespace octavo::query

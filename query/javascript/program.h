@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/error.h"
+
+namespace octavo::query::javascript {
+
+/// Functions of one design document that are run together, in a world of their own: they share modules and globals with
+/// each other and with nobody else. Immutable, made once per version of the document, shared by all threads; each
+/// thread compiles it at its first use and keeps it in a bounded cache.
+class Program {
+ public:
+  struct Function {
+    std::string name;    ///< for messages and logs: `_design/shop view by_price map`
+    std::string source;  ///< an expression that is a function
+  };
+
+  /// `database`: tag of the database's incarnation; two databases never share a world, however equal their functions.
+  /// `modules`: JSON text of the object in which `require` looks; empty: no `require`.
+  Program(std::string database, std::vector<Function> functions, std::string modules);
+
+  const std::vector<Function>& functions() const { return functions_; }
+  const std::string& modules() const { return modules_; }
+  /// Hash of all of the above.
+  const std::string& identity() const { return identity_; }
+
+ private:
+  std::vector<Function> functions_;
+  std::string modules_;
+  std::string identity_;
+};
+
+using ProgramPtr = std::shared_ptr<const Program>;
+
+/// Compiles on this thread, to say what is wrong before anybody runs it. Errors: bad_request with the word
+/// compilation_error: which function, line and message.
+Expected<void> check(const ProgramPtr& program);
+
+}  // namespace octavo::query::javascript
