@@ -1,0 +1,69 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "partitioning/scan.h"
+#include "query/sql/row_shape.h"
+#include "query/sql/sql_limits.h"
+#include "query/sql/sql_preparation.h"
+
+namespace octavo::query::sql {
+
+/// What one run of a query may return, and from where it goes on.
+struct SqlOptions {
+  std::uint64_t page_items_max = UINT64_MAX;
+  std::size_t page_bytes_max = sql_page_bytes_max;  ///< of results as text; a page has at least one
+  std::size_t memory_bytes_max = 64ULL << 20;       ///< for sorting, grouping, distinct
+  std::optional<std::string> continuation;          ///< of the page before
+  UserFunctions* user_functions = nullptr;          ///< outlives the run; null: calls are refused
+};
+
+/// What a query has read and found so far.
+struct SqlStatistics {
+  std::uint64_t keys_examined = 0;       ///< index entries, or document keys without an index
+  std::uint64_t documents_examined = 0;  ///< documents read
+  std::uint64_t document_bytes = 0;      ///< of their bodies
+  std::uint64_t results_returned = 0;
+  std::uint64_t result_bytes = 0;
+};
+
+/// One page of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and goes on
+/// by key, so a slow client pins nothing; documents that change meanwhile are seen as they are when their turn comes.
+///
+/// Continuations are stateless texts for every shape of query. A sorted, grouped or distinct result is computed anew for
+/// each page, and goes on after the last row's key; a plain one goes on where it stopped, inside a JOIN too.
+///
+/// One thread at a time, which may be another for each slice. Memory: one slice's output, and what is sorted, grouped or
+/// distinct up to `memory_bytes_max`; sorting keeps only the rows that may be on the page.
+class SqlExecution {
+ public:
+  /// Errors: bad_request word `invalid_continuation`.
+  static Expected<std::unique_ptr<SqlExecution>> start(std::shared_ptr<partitioning::Database> database,
+                                                       std::shared_ptr<const PreparedSql> prepared, SqlOptions options);
+  ~SqlExecution();
+
+  /// One slice: appends results to output(), separated by commas. Ends early when there is much output.
+  /// Errors: too_large when a sort or grouping exceeds its memory, or an item its limits; those of the storage; those of
+  /// user functions.
+  Expected<partitioning::ScanState> run(partitioning::ScanBudget budget);
+
+  /// What has been written and not been taken yet; the caller empties it as it likes between slices.
+  std::string& output();
+  const SqlStatistics& statistics() const;
+  /// Once done: where the next page starts; nullopt: nothing follows. A page that is full has one even if nothing does.
+  std::optional<std::string> continuation() const;
+
+ private:
+  class Implementation;
+  explicit SqlExecution(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace octavo::query::sql

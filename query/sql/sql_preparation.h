@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "partitioning/partition_key.h"
+#include "partitioning/task.h"
+#include "query/index/query_cache.h"
+#include "query/planner/planner.h"
+#include "query/sql/row_shape.h"
+#include "query/sql/sql_query.h"
+
+namespace octavo::query::sql {
+
+/// What of a database a query is about. The narrowest that is given counts.
+struct SqlScope {
+  std::string partition_key;                      ///< one logical partition (as in document ids); empty: all
+  std::optional<std::size_t> physical_partition;  ///< one physical partition
+  /// Documents whose hash position lies in [first, second): part of a physical partition, or of several.
+  std::optional<std::pair<partitioning::HashPosition, partitioning::HashPosition>> hash_range;
+
+  bool is_everything() const { return partition_key.empty() && !physical_partition && !hash_range; }
+};
+
+/// A query and how it is run: all that can be known before reading. Immutable, shared by the runs of equal requests.
+struct PreparedSql : CachedQuery {
+  SqlQuery::Ptr query;
+  SqlScope scope;
+  const RowShape* shape = nullptr;
+  Plan plan;
+  bool by_ids = false;   ///< the plan's id ranges are all the documents there can be
+  bool presorted = false;  ///< the plan reads in the order of the query's ORDER BY
+  std::vector<Candidate> candidates;  ///< with `explain` only
+};
+
+/// Plans `query` onto the database's indexes. `shape` outlives the result. When the best index is still being built,
+/// this waits for it some seconds and then does without; when a global index has not seen all that was written before
+/// now, it waits for that. Errors: those of the indexes and the storage; bad_request for a scope that is none.
+Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<partitioning::Database> database,
+                                                               SqlQuery::Ptr query, SqlScope scope,
+                                                               const RowShape& shape, bool explain = false);
+
+/// Waits until the global indexes of the plan have all that was written before now.
+Task<Expected<void>> wait_for_sql_indexes(std::shared_ptr<partitioning::Database> database,
+                                          std::shared_ptr<const PreparedSql> prepared);
+
+}  // namespace octavo::query::sql

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "query/sql/sql_error.h"
+#include "storage/error.h"
+
+/// Azure Cosmos DB's query language. From outside:
+///
+///   auto query = SqlQuery::parse(text, parameters);               what it says; SqlError with a position
+///   auto plan  = query_plan(**query, keys);                       what a client that merges partitions needs
+///   auto ready = co_await prepare_sql(database, *query, scope);   by which index it is run
+///   SqlExecution run(database, *ready, options);                  slices of results, and a continuation
+namespace octavo::query::sql {
+
+struct Query;
+struct Program;
+
+/// `@name` and its value.
+struct SqlParameter {
+  std::string name;   ///< with the `@`
+  std::string value;  ///< JSON text; empty: undefined
+};
+
+/// Parameters of a request body: `[{"name":"@x","value":…}]`, as JSON text. Errors: bad_request.
+Expected<std::vector<SqlParameter>> parse_sql_parameters(std::string_view json);
+
+/// A query, parsed, checked and compiled. Immutable and thread-safe; shared by its runs.
+class SqlQuery {
+ public:
+  using Ptr = std::shared_ptr<const SqlQuery>;
+
+  static std::expected<Ptr, SqlError> parse(std::string_view text, std::span<const SqlParameter> parameters = {});
+  ~SqlQuery();
+
+  const std::string& text() const { return text_; }
+  const Query& syntax() const { return *syntax_; }
+  const Program& program() const { return *program_; }
+  /// Of text and parameters: continuations of other queries are refused by it.
+  std::uint64_t fingerprint() const { return fingerprint_; }
+
+  /// The value of a TOP, OFFSET or LIMIT, its parameter resolved.
+  std::optional<std::uint64_t> top() const { return top_; }
+  std::optional<std::uint64_t> offset() const { return offset_; }
+  std::optional<std::uint64_t> limit() const { return limit_; }
+
+  bool has_aggregates() const;
+  bool is_grouped() const;  ///< aggregates or GROUP BY
+  bool is_distinct() const;
+  bool is_ordered() const;
+  bool calls_user_functions() const;
+  const std::vector<SqlParameter>& parameters() const { return parameters_; }
+
+ private:
+  SqlQuery() = default;
+
+  std::string text_;
+  std::vector<SqlParameter> parameters_;
+  std::unique_ptr<Query> syntax_;
+  std::unique_ptr<Program> program_;
+  std::uint64_t fingerprint_ = 0;
+  std::optional<std::uint64_t> top_;
+  std::optional<std::uint64_t> offset_;
+  std::optional<std::uint64_t> limit_;
+};
+
+/// Calls of user-defined functions (`udf.name(…)`), which a door brings along.
+class UserFunctions {
+ public:
+  virtual ~UserFunctions() = default;
+  /// Arguments and result are JSON text, empty for undefined. Called on the thread that runs the query, which is a
+  /// worker. Errors end the query.
+  virtual Expected<std::string> call(std::string_view name, std::span<const std::string> arguments) = 0;
+};
+
+}  // namespace octavo::query::sql
