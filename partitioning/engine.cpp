@@ -122,6 +122,7 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
       writers_(thread_count(settings.writer_threads, 2, 2)),
       patient_(workers_, thread_count(settings.worker_threads, 1, 1)),
       workers_(thread_count(settings.worker_threads, 1, 1)),
+      indexers_(thread_count(settings.worker_threads, 1, 2)),
       openers_(kOpeners),
       closers_(1) {}
 
@@ -384,6 +385,7 @@ void Engine::shut_down() {
   databases.clear();
   openers_.join();
   workers_.join();
+  indexers_.join();
   closers_.join();
   shut_down_ = true;
 }

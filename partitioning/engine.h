@@ -96,6 +96,9 @@ class Engine {
     co_return co_await run_on([this](auto task) { patient_.post(std::move(task)); }, std::move(function));
   }
   boost::asio::thread_pool& workers() { return workers_; }
+  /// Threads that run the functions of indexes over documents: apart from the workers, as a slow function may keep its
+  /// thread for seconds while queries want an answer.
+  boost::asio::thread_pool& indexers() { return indexers_; }
   /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not.
   std::optional<ErrorCode> disk_failure() const { return writers_.disk_failure(); }
 
@@ -131,6 +134,7 @@ class Engine {
   storage::WriterPool writers_;
   WorkLane patient_;  ///< of the workers; they are joined before it goes
   boost::asio::thread_pool workers_;
+  boost::asio::thread_pool indexers_;
   boost::asio::thread_pool openers_;  ///< open databases; never wait for a worker
   boost::asio::thread_pool closers_;  ///< close them; wait for nobody who waits for a name
 

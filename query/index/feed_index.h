@@ -19,12 +19,13 @@ struct FeedDocument {
   std::string partition_key;  ///< empty in databases without partitions
   bool present = false;       ///< live; else everything of it has to go
   storage::Revision revision;
-  std::string json;           ///< with `_id` and `_rev`, as functions see it; empty unless present
+  std::string json;  ///< with `_id` and `_rev`, as functions see it; empty unless present
 };
 
 /// An index in files of its own whose entries JavaScript decides: a group of views (query/view) or a search index
-/// (query/search). Follows the database's feed: what has been written is in it some milliseconds later, and a query waits
-/// for the rest. FeedIndexes (feed_indexes.h) opens it, feeds it, and removes it when nothing defines it any more.
+/// (query/search). Follows the database's feed: what has been written is in it some milliseconds later, and a query
+/// waits for the rest. FeedIndexes (feed_indexes.h) opens it, feeds it, and removes it when nothing defines it any
+/// more.
 ///
 /// Functions may be slow, so unlike Mango's local indexes these are not part of the document's transaction, where they
 /// would hold up all writers. The checkpoint is stored with the entries, so a crash repeats a little and loses nothing:
@@ -51,7 +52,8 @@ class FeedIndex {
   /// Replaces the entries of these documents, each at most once among them, and stores `checkpoint` with them, in one
   /// transaction. `complete`: after them no entry is older than `checkpoint`. Runs functions for as long as they take;
   /// may spread them over other threads. An error leaves the index as it was.
-  virtual Expected<void> apply(std::span<const FeedDocument> documents, storage::Sequence checkpoint, bool complete) = 0;
+  virtual Expected<void> apply(std::span<const FeedDocument> documents, storage::Sequence checkpoint,
+                               bool complete) = 0;
   /// As GlobalIndex::remove_purged.
   virtual Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                        FunctionRef<Expected<bool>(std::string_view id)> is_gone) = 0;

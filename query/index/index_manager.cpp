@@ -29,7 +29,7 @@ const IndexView* IndexCatalog::find(std::string_view identity) const {
 }
 
 IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
-    : database_(database), tasks_(tasks), opened_at_(database.watermark()), jobs_(database.engine().workers()) {
+    : database_(database), tasks_(tasks), opened_at_(database.watermark()), feed_indexes_(database, tasks), jobs_(database.engine().workers()) {
   // Entries of local indexes are kept from the first write on, whether or not anybody asks for the definitions.
   if (!database.partitioned()) return;
   for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
@@ -54,6 +54,7 @@ IndexManager* IndexManager::of(partitioning::Database& database) {
 }
 
 void IndexManager::design_documents_changed() {
+  feed_indexes_.design_documents_changed();
   changes_.fetch_add(1, std::memory_order_acq_rel);
   // A definition is put to work also when nobody queries.
   jobs_.post([this] {
@@ -64,6 +65,7 @@ void IndexManager::design_documents_changed() {
 }
 
 void IndexManager::committed() {
+  feed_indexes_.committed();
   if (has_globals_.load(std::memory_order_relaxed)) {
     wake(waiters_.load(std::memory_order_relaxed) > 0);
   } else if (changes_loaded_.load(std::memory_order_relaxed) == 0) {
@@ -81,6 +83,7 @@ void IndexManager::committed() {
 }
 
 void IndexManager::shut_down() {
+  feed_indexes_.shut_down();
   {
     const std::lock_guard lock(mutex_);
     shut_down_ = true;
@@ -96,19 +99,21 @@ void IndexManager::shut_down() {
 std::size_t IndexManager::open_environment_count() const {
   const std::lock_guard lock(mutex_);
   const auto is_open = [](const auto& index) { return index->environment().is_open(); };
-  return static_cast<std::size_t>(std::ranges::count_if(globals_, is_open) + std::ranges::count_if(retired_, is_open));
+  return static_cast<std::size_t>(std::ranges::count_if(globals_, is_open) +
+                                  std::ranges::count_if(retired_, is_open)) +
+         feed_indexes_.open_environment_count();
 }
 
 std::uint64_t IndexManager::last_used_ms() const {
   const std::lock_guard lock(mutex_);
-  std::uint64_t newest = 0;
+  std::uint64_t newest = feed_indexes_.last_used_ms();
   for (const auto& index : globals_) newest = std::max(newest, index->environment().last_used_ms());
   return newest;
 }
 
 std::size_t IndexManager::close_idle(std::uint64_t last_used_before_ms) {
   const std::lock_guard lock(mutex_);
-  std::size_t closed = 0;
+  std::size_t closed = feed_indexes_.close_idle(last_used_before_ms);
   for (const auto& index : globals_) {
     auto& environment = index->environment();
     if (!environment.is_open() || environment.last_used_ms() > last_used_before_ms) continue;

@@ -14,6 +14,7 @@
 #include "partitioning/engine.h"
 #include "query/index/active_tasks.h"
 #include "query/index/background_jobs.h"
+#include "query/index/feed_indexes.h"
 #include "query/index/global_index.h"
 #include "query/index/global_index_builder.h"
 #include "query/index/index_definition.h"
@@ -79,6 +80,8 @@ class IndexManager : public partitioning::DatabaseExtension {
   Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const;
   /// Plans of queries of this database; emptied whenever the catalog changes.
   QueryCache& cache() { return cache_; }
+  /// Views and search indexes.
+  FeedIndexes& feed_indexes() { return feed_indexes_; }
 
   /// Until `index` has all changes up to `sequence` and knows of all purges so far. Errors: what stopped the index from
   /// being updated (disk_full, …), not_found when the database goes, timeout at the deadline.
@@ -139,6 +142,7 @@ class IndexManager : public partitioning::DatabaseExtension {
   storage::Sequence follow_task_from_ = 0;
   partitioning::ChangeNotifier progress_;
   QueryCache cache_;
+  FeedIndexes feed_indexes_;
   BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
 };
 

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "query/index/active_tasks.h"
+#include "query/index/feed_indexes.h"
+
+namespace octavo::query {
+
+/// One index of FeedIndexes and how far its job is. Private to it.
+struct FeedIndexes::Follower {
+  Follower(const FeedIndexKind& its_kind, FeedIndexDefinition its_definition)
+      : kind(its_kind), definition(std::move(its_definition)) {}
+
+  const FeedIndexKind& kind;
+  const FeedIndexDefinition definition;
+  std::shared_ptr<FeedIndex> index;
+  /// The index is not followed: nothing defines it any more.
+  const std::shared_ptr<std::atomic<bool>> stopping = std::make_shared<std::atomic<bool>>(false);
+  /// It had the whole feed once.
+  std::atomic<bool> built{false};
+
+  std::atomic<bool> following{false};
+  std::atomic<bool> again{false};
+  std::atomic<int> waiters{0};
+
+  // Under mutex_.
+  std::optional<Error> failure;  ///< of the last attempt
+  std::uint64_t failures = 0;
+  std::chrono::steady_clock::time_point not_before{};  ///< after a failure: not again at once
+
+  // The follow job's alone.
+  std::size_t rows_max = 64;
+  std::chrono::milliseconds retry_delay{0};
+  ActiveTasks::Handle task;
+  storage::Sequence task_from = 0;
+
+  std::string stored_definition;  ///< what lies beside the files; under load_mutex_
+};
+
+struct FeedIndexes::Wanted {
+  const FeedIndexKind* kind;
+  FeedIndexDefinition definition;
+};
+
+}  // namespace octavo::query

@@ -1,0 +1,380 @@
+#include <algorithm>
+#include <new>
+#include <unordered_set>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "partitioning/partition_key.h"
+#include "partitioning/scan.h"
+#include "query/index/feed_follower.h"
+#include "query/json/writer.h"
+#include "storage/memory_retry.h"
+
+/// The part of FeedIndexes that keeps each index in step with the feed, and lets queries wait for it.
+namespace octavo::query {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kRowsMin = 16;
+constexpr std::size_t kRowsMax = 32'768;
+constexpr std::size_t kBytesMax = 16ULL << 20;
+constexpr std::size_t kPurgeDocumentsMax = 8192;
+// A batch should take about this long: long enough for commits to cost little beside the functions, short enough that
+// what is asked of the job meanwhile (to stop, to let others have the thread) is done soon.
+constexpr std::chrono::milliseconds kBatchTime{250};
+// Commits that come within this time make one batch, unless a query waits.
+constexpr std::chrono::milliseconds kDelay{20};
+// After a failure of the disk, and of a function: that one fails again until somebody changes it or the document.
+constexpr std::chrono::milliseconds kRetryMin{100};
+constexpr std::chrono::milliseconds kRetryMax{10'000};
+constexpr std::chrono::milliseconds kFunctionRetryMin{2'000};
+constexpr std::chrono::milliseconds kFunctionRetryMax{300'000};
+
+void append_leaves(std::string& json, std::string_view name, const storage::RevisionTree& tree,
+                   const storage::Revision& winner, bool deleted) {
+  bool first = true;
+  for (const auto* leaf : tree.leaves()) {
+    if (leaf->deleted != deleted || leaf->revision == winner) continue;
+    if (first) append_json_key(json, name);
+    json += first ? '[' : ',';
+    append_json_string(json, leaf->revision.to_string());
+    first = false;
+  }
+  if (!first) json += ']';
+}
+
+/// The document as functions see it: CouchDB gives them the conflicts, too.
+Expected<FeedDocument> read_document(const storage::DocumentView& found, const storage::Snapshot& snapshot,
+                                     bool partitioned) {
+  FeedDocument document;
+  document.sequence = found.sequence;
+  document.id = found.id;
+  document.partition_key = partitioning::partition_key_of(found.id, partitioned);
+  document.revision = found.revision;
+  document.present = !found.deleted;
+  if (found.deleted) return document;
+  std::string& json = document.json;
+  json.reserve(found.body.size() + found.id.size() + 80);
+  json += "{\"_id\":";
+  append_json_string(json, found.id);
+  json += ",\"_rev\":";
+  append_json_string(json, found.revision.to_string());
+  if (found.body.size() > 2) {
+    json += ',';
+    json.append(found.body, 1, found.body.size() - 2);
+  }
+  if (found.has_conflicts) {
+    OCTAVO_TRY(const auto tree, snapshot.revision_tree(found));
+    append_leaves(json, "_conflicts", tree, found.revision, false);
+    append_leaves(json, "_deleted_conflicts", tree, found.revision, true);
+  }
+  json += '}';
+  return document;
+}
+
+/// A step of a background job, whose state must be put in order whatever ends it.
+template <class Step>
+auto guarded(Step step) -> decltype(step()) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  } catch (const std::exception& error) {
+    spdlog::error("updating views: unexpected exception: {}", error.what());
+    return std::unexpected(Error{ErrorCode::internal, {}, {}});
+  }
+}
+
+/// Counts a query that waits, so that commits wake the follower at once.
+class AwaitedIndex {
+ public:
+  AwaitedIndex(std::atomic<int>& all, std::atomic<int>& own) : all_(all), own_(own) {
+    own_.fetch_add(1, std::memory_order_relaxed);
+    all_.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~AwaitedIndex() {
+    all_.fetch_sub(1, std::memory_order_relaxed);
+    own_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  AwaitedIndex(const AwaitedIndex&) = delete;
+  AwaitedIndex& operator=(const AwaitedIndex&) = delete;
+
+ private:
+  std::atomic<int>& all_;
+  std::atomic<int>& own_;
+};
+
+}  // namespace
+
+void FeedIndexes::committed() {
+  if (!has_followers_.load(std::memory_order_relaxed)) {
+    // First write since the database was opened: an index that is behind goes on now.
+    if (changes_loaded_.load(std::memory_order_relaxed) != 0 || kinds_.empty() || load_planned_.exchange(true)) return;
+    jobs_.post([this] {
+      load_planned_.store(false);
+      if (auto loaded = catalog(); !loaded) {
+        spdlog::warn("database {}: cannot read the definitions of views: {}", database_.name(), loaded.error().reason);
+      }
+    });
+    return;
+  }
+  if (waiters_.load(std::memory_order_relaxed) > 0) wake_all(true);
+  if (wake_planned_.exchange(true, std::memory_order_acq_rel)) return;
+  jobs_.post_after(kDelay, [this] {
+    wake_planned_.store(false, std::memory_order_release);
+    wake_all(false);
+  });
+}
+
+void FeedIndexes::wake_all(bool only_awaited) {
+  std::vector<FollowerPtr> followers;
+  {
+    const std::lock_guard lock(mutex_);
+    until_memory_suffices([&] { followers = followers_; });
+  }
+  for (const auto& follower : followers) {
+    if (!only_awaited || follower->waiters.load(std::memory_order_relaxed) > 0) wake(follower);
+  }
+}
+
+void FeedIndexes::wake(const FollowerPtr& follower) {
+  if (follower->stopping->load(std::memory_order_relaxed)) return;
+  {
+    const std::lock_guard lock(mutex_);
+    // Who waits for the disk has it tried now; a function would only fail again.
+    const bool patient = !follower->failure || follower->failure->code == ErrorCode::function_failed ||
+                         follower->waiters.load(std::memory_order_relaxed) == 0;
+    if (patient && Clock::now() < follower->not_before) return;
+  }
+  if (follower->following.load() && follower->again.exchange(true)) return;
+  jobs_.post([this, follower] { follow(follower); });
+}
+
+void FeedIndexes::follow(const FollowerPtr& follower) {
+  follower->again.store(true);
+  if (follower->following.exchange(true)) return;  // the one who follows will look again
+  while (follower->again.exchange(false)) {
+    if (follower->stopping->load()) break;
+    const auto more = guarded([&] { return follow_batch(*follower); });
+    if (!more) {
+      follower->task = {};
+      failed(follower, more.error());
+      break;
+    }
+    progress_.notify_all();
+    if (*more) {
+      // Others want the thread too: go to the end of its queue.
+      follower->following.store(false);
+      jobs_.post([this, follower] { follow(follower); });
+      return;
+    }
+    follower->task = {};
+    caught_up(*follower);
+  }
+  follower->following.store(false);
+  // Woken between the last look and the line above.
+  if (follower->again.load() && !jobs_.stopping() && !follower->stopping->load()) wake(follower);
+}
+
+void FeedIndexes::failed(const FollowerPtr& follower, const Error& error) {
+  if (follower->stopping->load()) return;
+  const bool function = error.code == ErrorCode::function_failed;
+  follower->retry_delay = std::clamp(2 * follower->retry_delay, function ? kFunctionRetryMin : kRetryMin,
+                                     function ? kFunctionRetryMax : kRetryMax);
+  {
+    const std::lock_guard lock(mutex_);
+    until_memory_suffices([&] { follower->failure = error; });
+    ++follower->failures;
+    follower->not_before = Clock::now() + follower->retry_delay;
+  }
+  if (!database_.deleted()) {
+    spdlog::warn("database {}: {} {} waits: {}", database_.name(), follower->definition.design_document,
+                 follower->definition.name, error.reason);
+  }
+  progress_.notify_all();
+  jobs_.post_after(follower->retry_delay, [this, weak = std::weak_ptr<Follower>(follower)] {
+    if (const auto again = weak.lock()) wake(again);
+  });
+}
+
+Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
+  const auto begun = Clock::now();
+  FeedIndex& index = *follower.index;
+  // In this order: a purge up to the watermark is then in the count. Nothing beyond the watermark is claimed below, as
+  // the scan may see further than the count does.
+  const storage::Sequence watermark = database_.watermark();
+  OCTAVO_TRY(const std::uint64_t purge_count, database_.purge_count());
+  if (index.purge_count() != purge_count) {
+    OCTAVO_TRY(const bool through, catch_up_with_purges(index, purge_count));
+    if (!through) return true;
+  }
+  const storage::Sequence checkpoint = index.checkpoint();
+  storage::Sequence from = checkpoint;
+  if (from >= watermark) {
+    if (watermark == 0 || index.complete_through() >= checkpoint) return false;
+    from = watermark - 1;  // only for what stands beyond the watermark
+  }
+
+  std::vector<FeedDocument> documents;
+  std::size_t bytes = 0;
+  std::optional<Error> failure;
+  const auto take = [&](std::string_view id, const storage::Snapshot& snapshot) -> Expected<void> {
+    OCTAVO_TRY(const auto found, snapshot.find(id));
+    if (!found || found->sequence <= checkpoint) return {};
+    OCTAVO_TRY(auto document, read_document(*found, snapshot, database_.partitioned()));
+    bytes += document.id.size() + document.json.size();
+    documents.push_back(std::move(document));
+    return {};
+  };
+  partitioning::FeedScan scan(database_, {from, false, std::nullopt, true});
+  const auto state = scan.run({follower.rows_max}, [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) {
+    if (auto taken = take(row.id, snapshot); !taken) {
+      failure = std::move(taken).error();
+      return partitioning::Visit::stop;
+    }
+    return bytes < kBytesMax ? partitioning::Visit::next : partitioning::Visit::pause;
+  });
+  if (!state) return std::unexpected(state.error());
+  if (failure) return std::unexpected(*std::move(failure));
+  // What is being written has left its place in the feed, and must not keep the entry of a state before that place.
+  if (!scan.beyond().empty()) {
+    std::unordered_set<std::string> taken;
+    for (const auto& document : documents) taken.insert(document.id);
+    for (const auto& id : scan.beyond()) {
+      if (!taken.insert(id).second) continue;
+      OCTAVO_TRY(const auto snapshot, database_.snapshot_for_document(id));
+      OCTAVO_TRY_VOID(take(id, snapshot));
+    }
+  }
+  const bool complete = *state == partitioning::ScanState::done && scan.beyond().size() < scan.beyond_max;
+  const storage::Sequence reached = std::min(scan.position(), watermark);
+  if (tasks_ && !follower.task && *state == partitioning::ScanState::more) {
+    ActiveTask task;
+    task.type = follower.kind.task_type;
+    task.database = database_.name();
+    task.design_document = follower.definition.design_document;
+    task.index = follower.definition.name;
+    follower.task = tasks_->start(std::move(task));
+    follower.task_from = checkpoint;
+    follower.task.report(0, watermark - checkpoint);
+  }
+  OCTAVO_TRY_VOID(database_.make_durable());
+  OCTAVO_TRY_VOID(index.apply(documents, reached, complete));
+  {
+    const std::lock_guard lock(mutex_);
+    follower.failure.reset();
+    follower.not_before = {};
+  }
+  follower.retry_delay = {};
+  follower.task.report(reached - follower.task_from, watermark - follower.task_from);
+
+  const auto took = Clock::now() - begun;
+  if (took > 2 * kBatchTime) {
+    follower.rows_max = std::max(kRowsMin, follower.rows_max / 2);
+  } else if (took < kBatchTime && *state == partitioning::ScanState::more) {
+    follower.rows_max = std::min(kRowsMax, follower.rows_max * 2);
+  }
+  return !complete || reached < database_.watermark();
+}
+
+Expected<bool> FeedIndexes::catch_up_with_purges(FeedIndex& index, std::uint64_t purge_count) {
+  std::vector<storage::Snapshot> snapshots;
+  for (std::size_t place = 0; place < database_.physical_partition_count(); ++place) {
+    OCTAVO_TRY(auto snapshot, database_.snapshot(place));
+    snapshots.push_back(std::move(snapshot));
+  }
+  OCTAVO_TRY_VOID(database_.make_durable());
+  return index.remove_purged(purge_count, kPurgeDocumentsMax, [&](std::string_view id) -> Expected<bool> {
+    OCTAVO_TRY(const auto document, snapshots[database_.locate_document(id)].find(id));
+    return !document || document->deleted;
+  });
+}
+
+// The first time, what answered instead of the index until now has to go.
+void FeedIndexes::caught_up(Follower& follower) {
+  if (follower.built.exchange(true)) return;
+  const std::lock_guard loading(load_mutex_);
+  bool replaced = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& view : views_) {
+      if (view.index != follower.index || !view.previous) continue;
+      view.previous.reset();
+      replaced = true;
+    }
+  }
+  if (!replaced) return;
+  retire_unwanted();
+  write_definitions();
+  publish();
+  remove_retired();
+}
+
+// --- waiting ---
+
+FeedIndexes::FollowerPtr FeedIndexes::follower_of(const FeedIndex& index) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(followers_, [&](const auto& one) { return one->index.get() == &index; });
+  return found == followers_.end() ? nullptr : *found;
+}
+
+Expected<bool> FeedIndexes::is_current(const FeedIndex& index, storage::Sequence sequence) const {
+  if (index.complete_through() < sequence) return false;
+  OCTAVO_TRY(const std::uint64_t purge_count, database_.purge_count());
+  return index.purge_count() >= purge_count;
+}
+
+void FeedIndexes::update(const FeedIndex& index) {
+  if (const auto follower = follower_of(index)) wake(follower);
+}
+
+FeedIndexes::Activity FeedIndexes::activity(const FeedIndex& index) const {
+  const auto follower = follower_of(index);
+  if (!follower) return {};
+  return {follower->following.load(), follower->waiters.load()};
+}
+
+Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> index, storage::Sequence sequence,
+                                                     std::chrono::steady_clock::time_point deadline) {
+  const auto keep_alive = database_.shared_from_this();
+  {
+    const auto current = is_current(*index, sequence);
+    if (!current) co_return std::unexpected(current.error());
+    if (*current) co_return Expected<void>{};
+  }
+  std::uint64_t failures_before = 0;
+  std::optional<AwaitedIndex> awaited;
+  FollowerPtr follower = follower_of(*index);
+  if (follower) {
+    awaited.emplace(waiters_, follower->waiters);
+    const std::lock_guard lock(mutex_);
+    failures_before = follower->failures;
+    // A function that fails is not tried again for each query.
+    if (follower->failure && follower->failure->code == ErrorCode::function_failed) {
+      co_return std::unexpected(*follower->failure);
+    }
+  }
+  bool woken = false;
+  while (true) {
+    const std::uint64_t epoch = progress_.epoch();
+    const auto current = is_current(*index, sequence);
+    if (!current) co_return std::unexpected(current.error());
+    if (*current) co_return Expected<void>{};
+    {
+      const std::lock_guard lock(mutex_);
+      if (shut_down_) co_return fail(ErrorCode::not_found, "Database does not exist.");
+      if (!follower || follower->stopping->load()) co_return fail(ErrorCode::not_found, "missing");
+      if (follower->failures > failures_before && follower->failure) co_return std::unexpected(*follower->failure);
+    }
+    if (!std::exchange(woken, true)) wake(follower);
+    const bool notified = co_await progress_.wait(epoch, deadline);
+    if (!notified) {
+      co_return fail(ErrorCode::timeout, "The index is still being updated; try again later, or with update=false.");
+    }
+  }
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,147 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "partitioning/change_notifier.h"
+#include "partitioning/engine.h"
+#include "query/index/active_tasks.h"
+#include "query/index/background_jobs.h"
+#include "query/index/feed_index.h"
+#include "query/index/feed_index_kind.h"
+#include "query/index/published.h"
+
+namespace octavo::query {
+
+/// An index as queries see it. A value; holding it keeps the files.
+struct FeedIndexView {
+  std::string_view kind;  ///< FeedIndexKind::name
+  FeedIndexDefinition definition;
+  std::shared_ptr<FeedIndex> index;  ///< null when its files cannot be opened: `failure` says why
+  std::optional<Error> failure;
+  /// What the design document defined before, for queries that do not wait (`update=false`), until `index` has caught
+  /// up for the first time. It does not follow the feed any more.
+  std::shared_ptr<FeedIndex> previous;
+};
+
+/// All indexes of a database that follow its feed, at one moment.
+struct FeedIndexCatalog {
+  std::vector<FeedIndexView> indexes;
+
+  /// `name` as in FeedIndexDefinition. nullptr: the design document defines no such index.
+  const FeedIndexView* find(std::string_view kind, std::string_view design_document, std::string_view name) const;
+};
+
+/// The indexes of one open database that follow its feed (feed_index.h). Reads what design documents define, makes and
+/// removes the files, and feeds each index in the background. Owned by the IndexManager.
+///
+/// Each index is followed by a job of its own on the engine's indexers: a batch of changes is read, made durable, and
+/// given to the index with its checkpoint. A new index begins at sequence 0 and goes on where it was after a crash.
+/// Batches are sized by the time that the last one took. While nobody waits the job is delayed a little, so that many
+/// small commits make one batch. An index that fails is tried again after a delay that grows, and the others go on.
+///
+/// Folders: <database>/<kind>-<identity>. Beside an index's own files lies `definition.json`:
+///   {"content":text,"owners":[[design document,name],…]}
+///
+/// Thread-safe. Design documents are read at the first use, so an idle database costs nothing.
+class FeedIndexes {
+ public:
+  FeedIndexes(partitioning::Database& database, ActiveTasks* tasks,
+              const std::vector<FeedIndexKind>& kinds = feed_index_kinds());
+  ~FeedIndexes();
+  FeedIndexes(const FeedIndexes&) = delete;
+  FeedIndexes& operator=(const FeedIndexes&) = delete;
+
+  // As DatabaseExtension's.
+  void design_documents_changed();
+  void committed();
+  void shut_down();
+  std::size_t open_environment_count() const;
+  std::uint64_t last_used_ms() const;
+  std::size_t close_idle(std::uint64_t last_used_before_ms);
+
+  /// The indexes now. Reads the design documents when they changed since the last call; a design document whose write
+  /// was acknowledged is in it. Otherwise takes no lock that threads share.
+  Expected<std::shared_ptr<const FeedIndexCatalog>> catalog();
+
+  /// True when a query that begins now need not wait for `index`. Some reads of one row.
+  Expected<bool> is_current(const FeedIndex& index, storage::Sequence sequence) const;
+  /// Until `index` has all changes up to `sequence` and knows of all purges so far. Errors: what keeps the index from
+  /// being updated (disk_full, function_failed, …), not_found when the database or the index goes, timeout.
+  Task<Expected<void>> wait_until_current(std::shared_ptr<FeedIndex> index, storage::Sequence sequence,
+                                          std::chrono::steady_clock::time_point deadline);
+  /// Follows in the background up to the present, for a query that does not wait (`update=lazy`).
+  void update(const FeedIndex& index);
+  /// Whether a job is updating `index` now; how many queries wait for it.
+  struct Activity {
+    bool updating = false;
+    int waiting = 0;
+  };
+  Activity activity(const FeedIndex& index) const;
+
+  /// Removes the files of indexes that no design document defines, as far as nobody reads them (`_view_cleanup`); what
+  /// is not needed goes without being asked, too, but after a failing disk there may be something left. Blocking.
+  Expected<void> clean_up();
+
+ private:
+  struct Follower;
+  using FollowerPtr = std::shared_ptr<Follower>;
+  struct Wanted;
+
+  // feed_indexes.cpp: what is defined. All under load_mutex_.
+  Expected<void> load();
+  Expected<std::vector<Wanted>> read_definitions();
+  Expected<FollowerPtr> open(const FeedIndexKind& kind, const FeedIndexDefinition& definition) const;
+  Expected<std::optional<Error>> open_wanted(const std::vector<Wanted>& wanted);
+  void adopt_folders();
+  void write_definitions();
+  void retire_unwanted();
+  void remove_strays();
+  void publish();
+  void remove_retired();
+  std::filesystem::path folder_of(const FeedIndexKind& kind, std::string_view identity) const;
+
+  // feed_index_following.cpp: keeping up with the feed.
+  FollowerPtr follower_of(const FeedIndex& index) const;
+  void wake(const FollowerPtr& follower);
+  void wake_all(bool only_awaited);
+  void follow(const FollowerPtr& follower);
+  Expected<bool> follow_batch(Follower& follower);
+  Expected<bool> catch_up_with_purges(FeedIndex& index, std::uint64_t purge_count);
+  void caught_up(Follower& follower);
+  void failed(const FollowerPtr& follower, const Error& error);
+
+  partitioning::Database& database_;
+  ActiveTasks* const tasks_;
+  const std::vector<FeedIndexKind>& kinds_;
+  const storage::Sequence opened_at_;  ///< last sequence of the database when it was opened
+
+  std::atomic<std::uint64_t> changes_{1};
+  std::atomic<std::uint64_t> changes_loaded_{0};
+  std::atomic<bool> load_planned_{false};
+  std::atomic<bool> removal_planned_{false};
+  std::mutex load_mutex_;  ///< one load at a time; guards loaded_
+  bool loaded_ = false;
+
+  mutable std::mutex mutex_;  ///< guards all below up to the atomics
+  std::vector<FeedIndexView> views_;
+  std::vector<FollowerPtr> followers_;  ///< wanted, or previous
+  std::vector<FollowerPtr> retired_;    ///< no longer wanted; queries may still read them
+  bool shut_down_ = false;
+
+  Published<FeedIndexCatalog> catalog_;
+  std::atomic<bool> has_followers_{false};
+  std::atomic<bool> wake_planned_{false};
+  std::atomic<int> waiters_{0};
+  partitioning::ChangeNotifier progress_;
+  BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
+};
+
+}  // namespace octavo::query

@@ -1,0 +1,455 @@
+#include "query/index/feed_indexes.h"
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include <boost/json.hpp>
+#include <catch2/catch.hpp>
+
+#include "query/index/parallel_work.h"
+#include "support/engine_fixture.h"
+
+using namespace octavo;
+using namespace octavo::query;
+using octavo::tests::EngineFixture;
+using octavo::tests::run_task;
+
+namespace {
+
+using Rows = std::map<std::string, std::string>;
+
+/// What tests tell the listings below to do, by their content.
+struct Orders {
+  std::mutex mutex;
+  std::map<std::string, Error> fail;
+  std::map<std::string, bool> hold;
+  std::map<std::string, int> applied;
+};
+Orders& orders() {
+  static Orders all;
+  return all;
+}
+
+/// An index that keeps all documents, in a JSON file.
+class Listing : public FeedIndex {
+ public:
+  Listing(FeedIndexDefinition definition, FeedIndexOptions options)
+      : definition_(std::move(definition)), options_(std::move(options)) {}
+
+  const std::string& identity() const override { return definition_.identity; }
+  const std::string& content() const { return definition_.content; }
+  Rows rows() const {
+    const std::lock_guard lock(mutex_);
+    return rows_;
+  }
+  Expected<void> open(storage::Sequence) override {
+    std::filesystem::create_directories(options_.folder);
+    std::ifstream file(options_.folder / "rows");
+    if (!file) return {};
+    const auto stored = boost::json::parse(std::string(std::istreambuf_iterator<char>(file), {})).as_object();
+    checkpoint_ = stored.at("checkpoint").to_number<std::uint64_t>();
+    complete_ = stored.at("complete").to_number<std::uint64_t>();
+    purges_ = stored.at("purges").to_number<std::uint64_t>();
+    for (const auto& [id, json] : stored.at("rows").as_object()) rows_.emplace(id, json.as_string());
+    return {};
+  }
+  storage::Sequence checkpoint() const override { return checkpoint_; }
+  storage::Sequence complete_through() const override { return complete_; }
+  std::uint64_t purge_count() const override { return purges_; }
+  Expected<void> apply(std::span<const FeedDocument> documents, storage::Sequence checkpoint, bool complete) override {
+    {
+      const std::lock_guard lock(orders().mutex);
+      if (orders().fail.contains(content())) return std::unexpected(orders().fail.at(content()));
+      orders().applied[content()] += static_cast<int>(documents.size());
+    }
+    while (true) {
+      if (*options_.stopping) return fail(ErrorCode::timeout, "stopped");
+      const std::lock_guard lock(orders().mutex);
+      if (!orders().hold[content()]) break;
+    }
+    const std::lock_guard lock(mutex_);
+    for (const auto& document : documents) {
+      if (document.present) {
+        rows_[document.id] = document.json;
+      } else {
+        rows_.erase(document.id);
+      }
+    }
+    checkpoint_ = std::max<storage::Sequence>(checkpoint_, checkpoint);
+    if (complete) complete_ = checkpoint_.load();
+    store();
+    return {};
+  }
+  Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t,
+                               FunctionRef<Expected<bool>(std::string_view)> is_gone) override {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(rows_, [&](const auto& row) { return *is_gone(row.first); });
+    purges_ = purge_count;
+    store();
+    return true;
+  }
+  std::size_t open_environment_count() const override { return 1; }
+  std::uint64_t last_used_ms() const override { return 0; }
+  std::size_t close_idle(std::uint64_t) override { return 0; }
+  void remove_files() override { std::filesystem::remove_all(options_.folder); }
+
+ private:
+  void store() {
+    boost::json::object rows;
+    for (const auto& [id, json] : rows_) rows[id] = json;
+    std::ofstream(options_.folder / "rows")
+        << boost::json::serialize(boost::json::object{{"checkpoint", checkpoint_.load()},
+                                                      {"complete", complete_.load()},
+                                                      {"purges", purges_.load()},
+                                                      {"rows", std::move(rows)}});
+  }
+  FeedIndexDefinition definition_;
+  FeedIndexOptions options_;
+  mutable std::mutex mutex_;
+  Rows rows_;
+  std::atomic<storage::Sequence> checkpoint_{0}, complete_{0};
+  std::atomic<std::uint64_t> purges_{0};
+};
+
+/// `{"lists":{name: content}}`
+std::vector<FeedIndexDefinition> read_lists(std::string_view id, std::string_view, std::string_view body, bool) {
+  std::vector<FeedIndexDefinition> lists;
+  const auto design = boost::json::parse(body).as_object();
+  if (const auto* members = design.if_contains("lists")) {
+    for (const auto& [name, content] : members->as_object()) {
+      const std::string text(content.as_string());
+      lists.push_back({"of" + text, std::string(id), std::string(name), text});
+    }
+  }
+  return lists;
+}
+
+const std::vector<FeedIndexKind>& list_kinds() {
+  static const std::vector<FeedIndexKind> kinds{
+      {"list", "lister", read_lists,
+       [](const FeedIndexDefinition& definition, FeedIndexOptions options) -> Expected<std::unique_ptr<FeedIndex>> {
+         return std::make_unique<Listing>(definition, std::move(options));
+       }}};
+  return kinds;
+}
+
+class Extension : public partitioning::DatabaseExtension {
+ public:
+  explicit Extension(partitioning::Database& database) : indexes(database, nullptr, list_kinds()) {}
+  void design_documents_changed() override { indexes.design_documents_changed(); }
+  void committed() override { indexes.committed(); }
+  void shut_down() override { indexes.shut_down(); }
+  FeedIndexes indexes;
+};
+
+class Lists {
+ public:
+  explicit Lists(partitioning::CreateDatabaseOptions options = {})
+      : engine([](partitioning::Database& one) { return std::make_unique<Extension>(one); }) {
+    orders().fail.clear();
+    orders().hold.clear();
+    orders().applied.clear();
+    database = engine.create("db", options);
+  }
+  FeedIndexes& indexes() { return dynamic_cast<Extension&>(*database->extension()).indexes; }
+  FeedIndexView view(std::string_view design, std::string_view name) {
+    const auto catalog = *indexes().catalog();
+    const auto* found = catalog->find("list", "_design/" + std::string(design), name);
+    if (!found) throw std::runtime_error("no such list");
+    return *found;
+  }
+  Expected<void> wait(const std::shared_ptr<FeedIndex>& index, int patience_ms = 20'000) {
+    return run_task(
+        indexes().wait_until_current(index, database->committed_sequence(),
+                                     std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms)));
+  }
+  Rows current_rows(std::string_view design, std::string_view name) {
+    const auto found = view(design, name);
+    const auto waited = wait(found.index);
+    if (!waited) throw std::runtime_error(waited.error().reason);
+    return dynamic_cast<Listing&>(*found.index).rows();
+  }
+  void put(std::string id, std::string body, bool deleted = false) {
+    const auto snapshot = *database->snapshot_for_document(id);
+    const auto found = *snapshot.find(id);
+    std::optional<storage::Revision> parent;
+    if (found && !found->deleted) parent = found->revision;
+    EngineFixture::put(*database, std::move(id), std::move(body), parent, deleted);
+  }
+  void restart() {
+    database.reset();
+    engine.stop();
+    engine.start();
+    database = engine.engine().find_database("db");
+  }
+  std::vector<std::string> folders() {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(database->folder())) {
+      const auto name = entry.path().filename().string();
+      if (name.starts_with("list-")) names.push_back(name);
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+  template <class Condition>
+  static bool soon(Condition condition) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return true;
+  }
+  static void hold(const std::string& content, bool held) {
+    const std::lock_guard lock(orders().mutex);
+    orders().hold[content] = held;
+  }
+
+  EngineFixture engine;
+  std::shared_ptr<partitioning::Database> database;
+};
+
+std::vector<std::string> ids(const Rows& rows) {
+  std::vector<std::string> all;
+  for (const auto& [id, json] : rows) all.push_back(id);
+  return all;
+}
+using Ids = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("an index that follows the feed has what was written before and after its definition") {
+  Lists lists({false, 2});
+  lists.put("a", R"({"n":1})");
+  lists.put("b", R"({"n":2})");
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  CHECK(ids(lists.current_rows("d", "all")) == Ids{"_design/d", "a", "b"});
+  lists.put("c", "{}");
+  lists.put("a", R"({"n":3})");
+  lists.put("b", "{}", true);
+  const auto rows = lists.current_rows("d", "all");
+  CHECK(ids(rows) == Ids{"_design/d", "a", "c"});
+  const auto document = boost::json::parse(rows.at("a")).as_object();
+  CHECK(document.at("_id") == "a");
+  CHECK(document.at("_rev").as_string().starts_with("2-"));
+  CHECK(document.at("n") == 3);
+}
+
+TEST_CASE("a purged document leaves an index that follows the feed") {
+  Lists lists;
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  lists.put("a", "{}");
+  CHECK(ids(lists.current_rows("d", "all")) == Ids{"_design/d", "a"});
+  const auto revision = (*(*lists.database->snapshot_for_document("a")).find("a"))->revision;
+  REQUIRE(run_task(lists.database->purge({{"a", {}, {revision}}})));
+  CHECK(ids(lists.current_rows("d", "all")) == Ids{"_design/d"});
+}
+
+TEST_CASE("an index goes on where it was after a restart, and catches up by itself") {
+  Lists lists;
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  for (int i = 0; i < 50; ++i) lists.put("a" + std::to_string(i), "{}");
+  CHECK(lists.current_rows("d", "all").size() == 51);
+  lists.restart();
+  orders().applied.clear();
+  lists.put("b", "{}");
+  const auto listing = [&] { return dynamic_cast<Listing&>(*lists.view("d", "all").index).rows(); };
+  CHECK(Lists::soon([&] { return listing().size() == 52; }));
+  CHECK(orders().applied["x"] < 10);
+}
+
+TEST_CASE("many documents come in batches, with writes between") {
+  Lists lists({false, 3});
+  lists.put("_design/d", R"({"lists":{"all":"x","other":"y"}})");
+  std::vector<std::jthread> writers;
+  for (int writer = 0; writer < 3; ++writer) {
+    writers.emplace_back([&lists, writer] {
+      for (int i = 0; i < 300; ++i) {
+        const auto id = std::to_string(writer) + "-" + std::to_string(i % 120);
+        lists.put(id, R"({"n":)" + std::to_string(i) + "}", i % 7 == 0 && i > 120);
+      }
+    });
+  }
+  for (int i = 0; i < 30; ++i) {
+    const auto sequence = lists.database->committed_sequence();
+    const auto index = lists.view("d", "all").index;
+    REQUIRE(run_task(lists.indexes().wait_until_current(index, sequence,
+                                                        std::chrono::steady_clock::now() + std::chrono::seconds(20))));
+  }
+  writers.clear();
+  Rows expected;
+  partitioning::DocumentScan scan(*lists.database, {});
+  REQUIRE(scan.run({100'000}, [&](const storage::DocumentView& document, const storage::Snapshot&) {
+    if (!document.deleted) expected.emplace(document.id, document.revision.to_string());
+    return partitioning::Visit::next;
+  }));
+  for (const std::string name : {"all", "other"}) {
+    Rows found;
+    for (const auto& [id, text] : lists.current_rows("d", name)) {
+      found.emplace(id, boost::json::parse(text).as_object().at("_rev").as_string());
+    }
+    CHECK(found == expected);
+  }
+}
+
+TEST_CASE("a changed definition leaves the old index to those who do not wait, until the new one is there") {
+  Lists lists;
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  lists.put("a", "{}");
+  CHECK(lists.current_rows("d", "all").size() == 2);
+  CHECK(lists.folders() == Ids{"list-ofx"});
+  Lists::hold("y", true);
+  lists.put("_design/d", R"({"lists":{"all":"y"}})");
+  const auto during = [&] {
+    const auto found = lists.view("d", "all");
+    CHECK(dynamic_cast<Listing&>(*found.index).content() == "y");
+    REQUIRE(found.previous);
+    CHECK(dynamic_cast<Listing&>(*found.previous).content() == "x");
+    CHECK(dynamic_cast<Listing&>(*found.previous).rows().size() == 2);
+    CHECK(lists.folders() == Ids{"list-ofx", "list-ofy"});
+  };
+  SECTION("in one run") {
+    during();
+  }
+  SECTION("also after a restart") {
+    CHECK(Lists::soon([&] { return lists.folders().size() == 2; }));
+    lists.view("d", "all");
+    lists.restart();
+    during();
+  }
+  SECTION("and after another change, before the new one was ever there") {
+    lists.put("_design/d", R"({"lists":{"all":"z"}})");
+    const auto found = lists.view("d", "all");
+    CHECK(dynamic_cast<Listing&>(*found.index).content() == "z");
+    if (found.previous) CHECK(dynamic_cast<Listing&>(*found.previous).content() == "x");
+    lists.put("_design/d", R"({"lists":{"all":"y"}})");
+  }
+  Lists::hold("y", false);
+  CHECK(lists.current_rows("d", "all").size() == 2);
+  CHECK(Lists::soon([&] { return lists.view("d", "all").previous == nullptr; }));
+  CHECK(Lists::soon([&] { return lists.folders() == Ids{"list-ofy"}; }));
+}
+
+TEST_CASE("the files of an index go when nothing defines it, and no reader is left") {
+  Lists lists;
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  lists.put("a", "{}");
+  lists.current_rows("d", "all");
+  auto reader = lists.view("d", "all").index;
+  lists.put("_design/d", "{}", true);
+  CHECK((*lists.indexes().catalog())->indexes.empty());
+  CHECK(lists.folders() == Ids{"list-ofx"});
+  reader.reset();
+  CHECK(Lists::soon([&] { return lists.folders().empty(); }));
+}
+
+TEST_CASE("two design documents that define the same share one index") {
+  Lists lists;
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  lists.put("_design/e", R"({"lists":{"every":"x"}})");
+  CHECK(lists.view("d", "all").index == lists.view("e", "every").index);
+  lists.put("_design/d", "{}", true);
+  CHECK(lists.current_rows("e", "every").size() == 1);
+}
+
+TEST_CASE("folders that nothing defines are removed at the start, and by a clean-up") {
+  Lists lists;
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  lists.current_rows("d", "all");
+  std::filesystem::create_directories(lists.database->folder() / "list-ofold");
+  REQUIRE(lists.indexes().clean_up());
+  CHECK(lists.folders() == Ids{"list-ofx"});
+  std::filesystem::create_directories(lists.database->folder() / "list-ofold");
+  std::filesystem::create_directories(lists.database->folder() / "other-folder");
+  lists.restart();
+  lists.view("d", "all");
+  CHECK(lists.folders() == Ids{"list-ofx"});
+  CHECK(std::filesystem::exists(lists.database->folder() / "other-folder"));
+}
+
+TEST_CASE("an index whose function fails tells its queries, and the others go on") {
+  Lists lists;
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail["bad"] = Error{ErrorCode::function_failed, "too slow", "resource_limit"};
+  }
+  lists.put("_design/d", R"({"lists":{"bad":"bad","good":"good"}})");
+  lists.put("a", "{}");
+  const auto waited = lists.wait(lists.view("d", "bad").index);
+  REQUIRE(!waited);
+  CHECK(waited.error().word == "resource_limit");
+  CHECK(lists.current_rows("d", "good").size() == 2);
+  // The next query is not made to wait for the same failure.
+  const auto before = std::chrono::steady_clock::now();
+  CHECK(!lists.wait(lists.view("d", "bad").index));
+  CHECK(std::chrono::steady_clock::now() - before < std::chrono::seconds(1));
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail.clear();
+  }
+  CHECK(Lists::soon([&] { return lists.wait(lists.view("d", "bad").index).has_value(); }));
+}
+
+TEST_CASE("an index whose disk was full is updated as soon as somebody asks") {
+  Lists lists;
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  lists.current_rows("d", "all");
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail["x"] = Error{ErrorCode::disk_full, "full", {}};
+  }
+  lists.put("a", "{}");
+  const auto waited = lists.wait(lists.view("d", "all").index);
+  REQUIRE(!waited);
+  CHECK(waited.error().code == ErrorCode::disk_full);
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail.clear();
+  }
+  CHECK(lists.current_rows("d", "all").size() == 2);
+}
+
+TEST_CASE("one index that takes long does not hold up another, nor the end of the server") {
+  Lists lists;
+  Lists::hold("slow", true);
+  lists.put("_design/d", R"({"lists":{"slow":"slow","fast":"fast"}})");
+  lists.put("a", "{}");
+  CHECK(lists.current_rows("d", "fast").size() == 2);
+  const auto waited = lists.wait(lists.view("d", "slow").index, 50);
+  REQUIRE(!waited);
+  CHECK(waited.error().code == ErrorCode::timeout);
+  lists.restart();
+  CHECK(lists.current_rows("d", "fast").size() == 2);
+  Lists::hold("slow", false);
+  CHECK(lists.current_rows("d", "slow").size() == 2);
+}
+
+TEST_CASE("work in parallel is done once each, and ends at the first error or when stopped") {
+  boost::asio::thread_pool pool(3);
+  std::atomic<bool> stopping{false};
+  std::vector<std::atomic<int>> calls(1000);
+  REQUIRE(work_in_parallel(pool, calls.size(), stopping, [&](std::size_t i) -> Expected<void> {
+    ++calls[i];
+    return {};
+  }));
+  CHECK(std::ranges::all_of(calls, [](const auto& count) { return count == 1; }));
+  std::atomic<int> done{0};
+  const auto failed = work_in_parallel(pool, 1000, stopping, [&](std::size_t i) -> Expected<void> {
+    ++done;
+    if (i == 3) return fail(ErrorCode::conflict, "three");
+    return {};
+  });
+  REQUIRE(!failed);
+  CHECK(failed.error().reason == "three");
+  CHECK(done < 1000);
+  stopping = true;
+  const auto stopped = work_in_parallel(pool, 10, stopping, [&](std::size_t) -> Expected<void> { return {}; });
+  REQUIRE(!stopped);
+  CHECK(stopped.error().code == ErrorCode::timeout);
+  CHECK(work_in_parallel(pool, 0, stopping, [&](std::size_t) -> Expected<void> { return {}; }));
+  pool.join();
+}
