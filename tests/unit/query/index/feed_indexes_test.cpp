@@ -10,6 +10,7 @@
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
 
+#include "partitioning/scan.h"
 #include "query/index/parallel_work.h"
 #include "support/engine_fixture.h"
 
@@ -20,7 +21,7 @@ using octavo::tests::run_task;
 
 namespace {
 
-using Rows = std::map<std::string, std::string>;
+using ListRows = std::map<std::string, std::string>;
 
 /// What tests tell the listings below to do, by their content.
 struct Orders {
@@ -42,7 +43,7 @@ class Listing : public FeedIndex {
 
   const std::string& identity() const override { return definition_.identity; }
   const std::string& content() const { return definition_.content; }
-  Rows rows() const {
+  ListRows rows() const {
     const std::lock_guard lock(mutex_);
     return rows_;
   }
@@ -110,7 +111,7 @@ class Listing : public FeedIndex {
   FeedIndexDefinition definition_;
   FeedIndexOptions options_;
   mutable std::mutex mutex_;
-  Rows rows_;
+  ListRows rows_;
   std::atomic<storage::Sequence> checkpoint_{0}, complete_{0};
   std::atomic<std::uint64_t> purges_{0};
 };
@@ -137,9 +138,9 @@ const std::vector<FeedIndexKind>& list_kinds() {
   return kinds;
 }
 
-class Extension : public partitioning::DatabaseExtension {
+class ListExtension : public partitioning::DatabaseExtension {
  public:
-  explicit Extension(partitioning::Database& database) : indexes(database, nullptr, list_kinds()) {}
+  explicit ListExtension(partitioning::Database& database) : indexes(database, nullptr, list_kinds()) {}
   void design_documents_changed() override { indexes.design_documents_changed(); }
   void committed() override { indexes.committed(); }
   void shut_down() override { indexes.shut_down(); }
@@ -149,13 +150,13 @@ class Extension : public partitioning::DatabaseExtension {
 class Lists {
  public:
   explicit Lists(partitioning::CreateDatabaseOptions options = {})
-      : engine([](partitioning::Database& one) { return std::make_unique<Extension>(one); }) {
+      : engine([](partitioning::Database& one) { return std::make_unique<ListExtension>(one); }) {
     orders().fail.clear();
     orders().hold.clear();
     orders().applied.clear();
     database = engine.create("db", options);
   }
-  FeedIndexes& indexes() { return dynamic_cast<Extension&>(*database->extension()).indexes; }
+  FeedIndexes& indexes() { return dynamic_cast<ListExtension&>(*database->extension()).indexes; }
   FeedIndexView view(std::string_view design, std::string_view name) {
     const auto catalog = *indexes().catalog();
     const auto* found = catalog->find("list", "_design/" + std::string(design), name);
@@ -167,7 +168,7 @@ class Lists {
         indexes().wait_until_current(index, database->committed_sequence(),
                                      std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms)));
   }
-  Rows current_rows(std::string_view design, std::string_view name) {
+  ListRows current_rows(std::string_view design, std::string_view name) {
     const auto found = view(design, name);
     const auto waited = wait(found.index);
     if (!waited) throw std::runtime_error(waited.error().reason);
@@ -213,12 +214,12 @@ class Lists {
   std::shared_ptr<partitioning::Database> database;
 };
 
-std::vector<std::string> ids(const Rows& rows) {
+std::vector<std::string> ids_in(const ListRows& rows) {
   std::vector<std::string> all;
   for (const auto& [id, json] : rows) all.push_back(id);
   return all;
 }
-using Ids = std::vector<std::string>;
+using IdList = std::vector<std::string>;
 
 }  // namespace
 
@@ -227,12 +228,12 @@ TEST_CASE("an index that follows the feed has what was written before and after 
   lists.put("a", R"({"n":1})");
   lists.put("b", R"({"n":2})");
   lists.put("_design/d", R"({"lists":{"all":"x"}})");
-  CHECK(ids(lists.current_rows("d", "all")) == Ids{"_design/d", "a", "b"});
+  CHECK(ids_in(lists.current_rows("d", "all")) == IdList{"_design/d", "a", "b"});
   lists.put("c", "{}");
   lists.put("a", R"({"n":3})");
   lists.put("b", "{}", true);
   const auto rows = lists.current_rows("d", "all");
-  CHECK(ids(rows) == Ids{"_design/d", "a", "c"});
+  CHECK(ids_in(rows) == IdList{"_design/d", "a", "c"});
   const auto document = boost::json::parse(rows.at("a")).as_object();
   CHECK(document.at("_id") == "a");
   CHECK(document.at("_rev").as_string().starts_with("2-"));
@@ -243,10 +244,10 @@ TEST_CASE("a purged document leaves an index that follows the feed") {
   Lists lists;
   lists.put("_design/d", R"({"lists":{"all":"x"}})");
   lists.put("a", "{}");
-  CHECK(ids(lists.current_rows("d", "all")) == Ids{"_design/d", "a"});
+  CHECK(ids_in(lists.current_rows("d", "all")) == IdList{"_design/d", "a"});
   const auto revision = (*(*lists.database->snapshot_for_document("a")).find("a"))->revision;
   REQUIRE(run_task(lists.database->purge({{"a", {}, {revision}}})));
-  CHECK(ids(lists.current_rows("d", "all")) == Ids{"_design/d"});
+  CHECK(ids_in(lists.current_rows("d", "all")) == IdList{"_design/d"});
 }
 
 TEST_CASE("an index goes on where it was after a restart, and catches up by itself") {
@@ -281,14 +282,14 @@ TEST_CASE("many documents come in batches, with writes between") {
                                                         std::chrono::steady_clock::now() + std::chrono::seconds(20))));
   }
   writers.clear();
-  Rows expected;
+  ListRows expected;
   partitioning::DocumentScan scan(*lists.database, {});
   REQUIRE(scan.run({100'000}, [&](const storage::DocumentView& document, const storage::Snapshot&) {
     if (!document.deleted) expected.emplace(document.id, document.revision.to_string());
     return partitioning::Visit::next;
   }));
   for (const std::string name : {"all", "other"}) {
-    Rows found;
+    ListRows found;
     for (const auto& [id, text] : lists.current_rows("d", name)) {
       found.emplace(id, boost::json::parse(text).as_object().at("_rev").as_string());
     }
@@ -301,7 +302,7 @@ TEST_CASE("a changed definition leaves the old index to those who do not wait, u
   lists.put("_design/d", R"({"lists":{"all":"x"}})");
   lists.put("a", "{}");
   CHECK(lists.current_rows("d", "all").size() == 2);
-  CHECK(lists.folders() == Ids{"list-ofx"});
+  CHECK(lists.folders() == IdList{"list-ofx"});
   Lists::hold("y", true);
   lists.put("_design/d", R"({"lists":{"all":"y"}})");
   const auto during = [&] {
@@ -310,7 +311,7 @@ TEST_CASE("a changed definition leaves the old index to those who do not wait, u
     REQUIRE(found.previous);
     CHECK(dynamic_cast<Listing&>(*found.previous).content() == "x");
     CHECK(dynamic_cast<Listing&>(*found.previous).rows().size() == 2);
-    CHECK(lists.folders() == Ids{"list-ofx", "list-ofy"});
+    CHECK(lists.folders() == IdList{"list-ofx", "list-ofy"});
   };
   SECTION("in one run") {
     during();
@@ -331,7 +332,7 @@ TEST_CASE("a changed definition leaves the old index to those who do not wait, u
   Lists::hold("y", false);
   CHECK(lists.current_rows("d", "all").size() == 2);
   CHECK(Lists::soon([&] { return lists.view("d", "all").previous == nullptr; }));
-  CHECK(Lists::soon([&] { return lists.folders() == Ids{"list-ofy"}; }));
+  CHECK(Lists::soon([&] { return lists.folders() == IdList{"list-ofy"}; }));
 }
 
 TEST_CASE("the files of an index go when nothing defines it, and no reader is left") {
@@ -342,7 +343,7 @@ TEST_CASE("the files of an index go when nothing defines it, and no reader is le
   auto reader = lists.view("d", "all").index;
   lists.put("_design/d", "{}", true);
   CHECK((*lists.indexes().catalog())->indexes.empty());
-  CHECK(lists.folders() == Ids{"list-ofx"});
+  CHECK(lists.folders() == IdList{"list-ofx"});
   reader.reset();
   CHECK(Lists::soon([&] { return lists.folders().empty(); }));
 }
@@ -362,12 +363,12 @@ TEST_CASE("folders that nothing defines are removed at the start, and by a clean
   lists.current_rows("d", "all");
   std::filesystem::create_directories(lists.database->folder() / "list-ofold");
   REQUIRE(lists.indexes().clean_up());
-  CHECK(lists.folders() == Ids{"list-ofx"});
+  CHECK(lists.folders() == IdList{"list-ofx"});
   std::filesystem::create_directories(lists.database->folder() / "list-ofold");
   std::filesystem::create_directories(lists.database->folder() / "other-folder");
   lists.restart();
   lists.view("d", "all");
-  CHECK(lists.folders() == Ids{"list-ofx"});
+  CHECK(lists.folders() == IdList{"list-ofx"});
   CHECK(std::filesystem::exists(lists.database->folder() / "other-folder"));
 }
 
