@@ -8,6 +8,7 @@
 
 #include "query/collation/sort_key.h"
 #include "query/executor/document_lookup.h"
+#include "query/executor/storage_statistics.h"
 #include "query/index/index_reader.h"
 #include "query/index/raw_field.h"
 #include "query/json/writer.h"
@@ -45,9 +46,12 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
       skip_left_(prepared_->request.skip),
       limit_left_(prepared_->request.limit) {
   const FindRequest& request = prepared_->request;
-  sorted_max_ = request.skip > std::numeric_limits<std::uint64_t>::max() - request.limit
-                    ? std::numeric_limits<std::uint64_t>::max()
-                    : request.skip + request.limit;
+  sorted_max_ = request.matches_needed();
+  if (request.aggregation) {
+    aggregator_.emplace(request, sort_bytes_max_);
+    skip_left_ = 0;
+    limit_left_ = std::numeric_limits<std::uint64_t>::max();
+  }
   if (limit_left_ == 0 || prepared_->plan.branches.empty()) finished_ = scanned_ = true;
   // A sort in memory skips what the bookmark names row by row, in keep_for_sort.
   if (const auto& bookmark = prepared_->bookmark; bookmark && !finished_ && !prepared_->plan.sort_in_memory) {
@@ -66,11 +70,39 @@ Expected<ScanState> FindExecution::run(partitioning::ScanBudget budget) {
     if (state == ScanState::more) return state;
     scanned_ = true;
     std::ranges::sort(sorted_, {}, &SortedRow::key);
+    sorted_position_ = std::min<std::uint64_t>(prepared_->request.skip, sorted_.size());
   }
-  return prepared_->plan.sort_in_memory ? write_sorted() : ScanState::done;
+  if (aggregator_ && !aggregated_) {
+    OCTAVO_TRY(auto rows, aggregator_->take_rows());
+    for (std::string& row : rows) sorted_.push_back({.key = {}, .text = std::move(row)});
+    aggregated_ = true;
+  }
+  return prepared_->plan.sort_in_memory || aggregator_ ? write_sorted() : ScanState::done;
+}
+
+// The storage keeps the number of documents.
+bool FindExecution::counts_everything() const {
+  const FindRequest& request = prepared_->request;
+  return aggregator_ && !request.aggregation->rows && request.selector.fields_used().empty() &&
+         !request.selector.needs_whole_document();
+}
+
+Expected<void> FindExecution::count_everything() {
+  StorageStatistics statistics(*database_, partition_key_);
+  OCTAVO_TRY(std::uint64_t documents, statistics.documents());
+  if (partition_key_.empty()) {
+    OCTAVO_TRY(const std::uint64_t design_documents, statistics.design_documents());
+    documents -= std::min(documents, design_documents);
+  }
+  aggregator_->add_count(documents);
+  return {};
 }
 
 Expected<ScanState> FindExecution::scan(std::size_t& rows_left) {
+  if (counts_everything()) {
+    OCTAVO_TRY_VOID(count_everything());
+    return ScanState::done;
+  }
   for (; branch_ < prepared_->plan.branches.size() && !finished_; ++branch_) {
     auto state = branch().index ? run_index(rows_left) : run_primary(rows_left);
     if (!state || *state == ScanState::more) return state;
@@ -251,6 +283,10 @@ bool FindExecution::passes(simdjson::dom::element root, std::string_view id, con
 }
 
 Expected<FindExecution::Flow> FindExecution::emit(const Result& result, std::string_view position) {
+  if (aggregator_) {
+    OCTAVO_TRY_VOID(aggregate(result));
+    return Flow::next;
+  }
   if (skip_left_ > 0) {
     --skip_left_;
     return Flow::next;
@@ -290,13 +326,8 @@ Expected<void> FindExecution::append_conflicts(std::string& out, const storage::
 
 Expected<void> FindExecution::append_result(std::string& out, const Result& result) {
   if (result.row) {
-    prepared_->projection.append(out, [&](std::size_t field, const FieldPath&) -> std::string_view {
-      const std::ptrdiff_t column = prepared_->covering_columns[field];
-      if (column >= 0) return result.row->field(static_cast<std::size_t>(column));
-      scratch_.clear();
-      append_json_string(scratch_, result.row->document_id());
-      return scratch_;
-    });
+    prepared_->projection.append(out,
+                                 [&](std::size_t field, const FieldPath&) { return covered_text(*result.row, field); });
     return {};
   }
   const storage::DocumentView& document = *result.document;
@@ -324,16 +355,34 @@ Expected<void> FindExecution::append_result(std::string& out, const Result& resu
     out += '}';
     return {};
   }
-  prepared_->projection.append(out, [&](std::size_t, const FieldPath& path) -> std::string_view {
-    const std::string& first = path.parts()[0].name;
-    if (first.size() < 2 || first[0] != '_' || path.parts().size() > 1) return find_raw_field(document.body, path);
-    if (first == "_conflicts") return conflicts;
-    if (first != "_id" && first != "_rev") return find_raw_field(document.body, path);
-    scratch_.clear();
-    append_json_string(scratch_, first == "_id" ? std::string(document.id) : document.revision.to_string());
-    return scratch_;
-  });
+  prepared_->projection.append(
+      out, [&](std::size_t, const FieldPath& path) { return document_text(document, path, conflicts); });
   return {};
+}
+
+std::string_view FindExecution::covered_text(const IndexRow& row, std::size_t field) {
+  const std::ptrdiff_t column = prepared_->covering_columns[field];
+  if (column >= 0) return row.field(static_cast<std::size_t>(column));
+  scratch_.clear();
+  append_json_string(scratch_, row.document_id());
+  return scratch_;
+}
+
+std::string_view FindExecution::document_text(const storage::DocumentView& document, const FieldPath& path,
+                                              std::string_view conflicts) {
+  const std::string& first = path.parts()[0].name;
+  if (first.size() < 2 || first[0] != '_' || path.parts().size() > 1) return find_raw_field(document.body, path);
+  if (first == "_conflicts") return conflicts;
+  if (first != "_id" && first != "_rev") return find_raw_field(document.body, path);
+  scratch_.clear();
+  append_json_string(scratch_, first == "_id" ? std::string(document.id) : document.revision.to_string());
+  return scratch_;
+}
+
+Expected<void> FindExecution::aggregate(const Result& result) {
+  return aggregator_->add([&](std::size_t field, const FieldPath& path) {
+    return result.row ? covered_text(*result.row, field) : document_text(*result.document, path, {});
+  });
 }
 
 // --- sort in memory ---
@@ -393,7 +442,6 @@ Expected<FindExecution::Flow> FindExecution::keep_for_sort(simdjson::dom::elemen
 }
 
 ScanState FindExecution::write_sorted() {
-  if (sorted_position_ == 0) sorted_position_ = std::min<std::uint64_t>(prepared_->request.skip, sorted_.size());
   for (; sorted_position_ < sorted_.size(); ++sorted_position_) {
     if (output_.size() >= kOutputBytesMax) return ScanState::more;
     if (!first_) output_ += ",\n";
@@ -401,7 +449,7 @@ ScanState FindExecution::write_sorted() {
     output_ += sorted_[sorted_position_].text;
     ++statistics_.results_returned;
   }
-  if (statistics_.results_returned > 0) {
+  if (statistics_.results_returned > 0 && !aggregator_) {
     last_.emplace();
     last_->kind = Bookmark::Kind::sorted;
     last_->key = sorted_.back().key;
@@ -414,6 +462,10 @@ ScanState FindExecution::write_sorted() {
 void FindExecution::append_tail(std::string& out) const {
   const FindRequest& request = prepared_->request;
   const Plan& plan = prepared_->plan;
+  if (aggregator_ && request.aggregation->count) {
+    out += ",\n\"count\":";
+    append_json_number(out, aggregator_->count());
+  }
   out += ",\n\"bookmark\":";
   if (last_) {
     Bookmark bookmark = *last_;
@@ -446,7 +498,7 @@ void FindExecution::append_tail(std::string& out) const {
   }
   const double ratio = static_cast<double>(statistics_.documents_examined) /
                        static_cast<double>(std::max<std::uint64_t>(1, statistics_.results_returned));
-  if (ratio > kScanWarningRatio) {
+  if (ratio > kScanWarningRatio && !aggregator_) {
     if (!warning.empty()) warning += '\n';
     warning +=
         "The number of documents examined is high in proportion to the number of results returned. Consider adding a "

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "partitioning/scan.h"
+#include "query/executor/aggregator.h"
 #include "query/executor/prepared_find.h"
 #include "query/index/index_entry.h"
 #include "query/json/parsed_document.h"
@@ -30,7 +31,7 @@ struct FindStatistics {
 /// are when their turn comes.
 ///
 /// One thread at a time, which may be another for each slice. Memory: one slice's output, and for a sort in memory the
-/// rows that may still be in the result, up to `sort_bytes_max`.
+/// rows that may still be in the result, or the groups of an aggregation, up to `sort_bytes_max`.
 class FindExecution {
  public:
   /// `partition_key`: of the request's URL or body; empty for the whole database. `started`: when the request came, for
@@ -47,7 +48,7 @@ class FindExecution {
   std::string& output() { return output_; }
   const FindStatistics& statistics() const { return statistics_; }
 
-  /// The members that follow the documents: bookmark, execution_stats, warning; each with a comma before it.
+  /// The members that follow the documents: count, bookmark, execution_stats, warning; each with a comma before it.
   void append_tail(std::string& out) const;
 
  private:
@@ -65,6 +66,8 @@ class FindExecution {
 
   const Branch& branch() const { return prepared_->plan.branches[branch_]; }
   Expected<partitioning::ScanState> scan(std::size_t& rows_left);
+  bool counts_everything() const;
+  Expected<void> count_everything();
   Expected<partitioning::ScanState> run_index(std::size_t& rows_left);
   Expected<partitioning::ScanState> run_primary(std::size_t& rows_left);
   Expected<partitioning::ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
@@ -77,6 +80,10 @@ class FindExecution {
   Expected<Flow> keep_for_sort(simdjson::dom::element root, const Result& result);
   bool make_sort_key(simdjson::dom::element root, const storage::DocumentView& document);
   Expected<void> append_result(std::string& out, const Result& result);
+  std::string_view covered_text(const IndexRow& row, std::size_t field);
+  std::string_view document_text(const storage::DocumentView& document, const FieldPath& path,
+                                 std::string_view conflicts);
+  Expected<void> aggregate(const Result& result);
   Expected<void> append_conflicts(std::string& out, const storage::DocumentView& document,
                                   const storage::Snapshot& snapshot, bool& any);
   partitioning::ScanState write_sorted();
@@ -110,6 +117,9 @@ class FindExecution {
   std::size_t sorted_position_ = 0;
   std::uint64_t sorted_max_ = 0;  ///< skip + limit
   std::string sort_key_;
+
+  std::optional<Aggregator> aggregator_;
+  bool aggregated_ = false;
 
   FindStatistics statistics_;
   std::optional<Bookmark> last_;  ///< of the last result written

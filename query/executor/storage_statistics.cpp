@@ -20,6 +20,24 @@ Expected<std::uint64_t> StorageStatistics::documents() {
   return statistics.document_count;
 }
 
+Expected<std::uint64_t> StorageStatistics::design_documents() {
+  partitioning::DocumentRange range;
+  range.start = std::string(storage::kDesignPrefix);
+  range.end = "_design0";
+  range.end_inclusive = false;
+  partitioning::DocumentScan scan(database_, std::move(range));
+  std::uint64_t documents = 0;
+  auto state = partitioning::ScanState::more;
+  while (state == partitioning::ScanState::more) {
+    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(),
+                               [&](const storage::DocumentView& document, const storage::Snapshot&) {
+                                 if (!document.deleted) ++documents;
+                                 return partitioning::Visit::next;
+                               }));
+  }
+  return documents;
+}
+
 Expected<std::uint64_t> StorageStatistics::entries(const IndexView& index) {
   return index.global ? index.global->size() : documents();
 }

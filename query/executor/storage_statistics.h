@@ -16,6 +16,8 @@ class StorageStatistics : public PlannerStatistics {
       : database_(database), partition_key_(std::move(partition_key)) {}
 
   Expected<std::uint64_t> documents() override;
+  /// Live design documents of the whole database, which are among documents().
+  Expected<std::uint64_t> design_documents();
   Expected<std::uint64_t> entries(const IndexView& index) override;
   Expected<RowCount> count(const IndexView& index, std::span<const KeyRange> ranges, std::uint64_t cap) override;
   Expected<RowCount> count_ids(std::span<const IdRange> ranges, std::uint64_t cap) override;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -128,27 +129,38 @@ bool is_empty_combination(const json::value& selector) {
 
 }  // namespace
 
+std::uint64_t FindRequest::matches_needed() const {
+  constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+  return aggregation || skip > kAll - limit ? kAll : skip + limit;
+}
+
 json::object FindRequest::options_to_json() const {
   json::array index;
   for (const auto& part : use_index) index.push_back(json::string(part));
   json::array names;
-  for (const auto& field : fields) names.push_back(json::string(field.text()));
+  if (!aggregation) {
+    for (const auto& field : fields) names.push_back(json::string(field.text()));
+  }
   json::object order;
   for (const auto& field : sort) order[field.path.text()] = field.descending ? "desc" : "asc";
-  return json::object{{"use_index", std::move(index)},
-                      {"bookmark", bookmark ? *bookmark : std::string("nil")},
-                      {"limit", limit},
-                      {"skip", skip},
-                      {"sort", std::move(order)},
-                      {"fields", std::move(names)},
-                      {"partition", partition},
-                      {"r", r},
-                      {"conflicts", conflicts},
-                      {"stale", stale_ok ? json::value("ok") : json::value(false)},
-                      {"update", update},
-                      {"stable", stable},
-                      {"execution_stats", execution_stats},
-                      {"allow_fallback", allow_fallback}};
+  json::object options{{"use_index", std::move(index)},
+                       {"bookmark", bookmark ? *bookmark : std::string("nil")},
+                       {"limit", limit},
+                       {"skip", skip},
+                       {"sort", std::move(order)},
+                       {"fields", std::move(names)},
+                       {"partition", partition},
+                       {"r", r},
+                       {"conflicts", conflicts},
+                       {"stale", stale_ok ? json::value("ok") : json::value(false)},
+                       {"update", update},
+                       {"stable", stable},
+                       {"execution_stats", execution_stats},
+                       {"allow_fallback", allow_fallback}};
+  if (aggregation) {
+    for (const auto& option : aggregation->options) options[option.key()] = option.value();
+  }
+  return options;
 }
 
 Expected<FindRequest> parse_find_request(std::string_view body, std::string_view partition,
@@ -194,6 +206,18 @@ Expected<FindRequest> parse_find_request(std::string_view body, std::string_view
   if (const auto* value = members.take("fields")) {
     OCTAVO_TRY(request.fields, parse_fields(*value));
   }
+  const AggregationMembers aggregation{.group = members.take("group"),
+                                       .aggregate = members.take("aggregate"),
+                                       .distinct = members.take("distinct"),
+                                       .count = members.take("count")};
+  OCTAVO_TRY(request.aggregation, parse_aggregation(aggregation, request.sort, request.fields));
+  if (request.aggregation) {
+    if (request.bookmark) {
+      return bad("invalid_bookmark", "Groups have no bookmarks: ask for the next ones by `skip`.");
+    }
+    request.aggregation->options["sort"] = ordered_fields_to_json(request.sort);
+    request.sort.clear();
+  }
   request.partition = partition;
   if (const auto* value = members.take("partition")) {
     if (!value->is_string()) return bad("invalid_partition", "Invalid partition: " + json::serialize(*value));
@@ -208,6 +232,9 @@ Expected<FindRequest> parse_find_request(std::string_view body, std::string_view
   }
   OCTAVO_TRY_VOID(members.count("r", 1, request.r));
   OCTAVO_TRY_VOID(members.boolean("conflicts", request.conflicts));
+  if (request.conflicts && request.aggregation) {
+    return bad("invalid_key", "`conflicts` are of documents; they cannot be aggregated.");
+  }
   if (const auto* value = members.take("stale")) {
     OCTAVO_TRY(request.stale_ok, parse_stale(*value));
   }

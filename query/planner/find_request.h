@@ -10,6 +10,7 @@
 
 #include "query/index/index_definition.h"
 #include "query/json/field_path.h"
+#include "query/planner/aggregation.h"
 #include "query/selector/selector.h"
 #include "storage/error.h"
 
@@ -28,8 +29,9 @@ struct FindRequest {
   std::optional<std::string> bookmark;  ///< nullopt: from the start
   std::uint64_t limit = 25;
   std::uint64_t skip = 0;
-  std::vector<OrderedField> sort;
-  std::vector<FieldPath> fields;  ///< none: whole documents
+  std::vector<OrderedField> sort;  ///< of documents; an aggregation has its own order, limit and skip count its rows then
+  std::vector<FieldPath> fields;   ///< none: whole documents. With an aggregation: what it needs of them
+  std::optional<Aggregation> aggregation;
   std::string partition;          ///< empty: the whole database
   std::uint64_t r = 1;
   bool conflicts = false;
@@ -39,6 +41,8 @@ struct FindRequest {
   bool execution_stats = false;
   bool allow_fallback = true;
 
+  /// Matches that are needed at most, from the first on.
+  std::uint64_t matches_needed() const;
   /// The options as `_explain` shows them.
   boost::json::object options_to_json() const;
 };

@@ -124,7 +124,12 @@ Candidate Planner::examine(const IndexView& view, const Selector& selector) cons
   const SortFit fit = fit_sort(definition, candidate.bounds, request_.sort);
   candidate.serves_sort = fit.serves;
   candidate.sort_descending = fit.serves && fit.descending;
-  if (!candidate.bounds.narrows() && !definition.partial_filter && (request_.sort.empty() || !fit.serves)) {
+  candidate.recheck = needs_recheck(candidate, selector);
+  candidate.covering = is_covering(candidate, selector);
+  const bool serves_sort = !request_.sort.empty() && fit.serves;
+  // An aggregation reads all matches; entries are shorter than documents.
+  const bool spares_documents = request_.aggregation && candidate.covering;
+  if (!candidate.bounds.narrows() && !definition.partial_filter && !serves_sort && !spares_documents) {
     candidate.reason = "field_mismatch";
     candidate.detail = "the selector says nothing of its first field, " + definition.fields[0].path.text();
     return candidate;
@@ -146,8 +151,6 @@ Candidate Planner::examine(const IndexView& view, const Selector& selector) cons
     return candidate;
   }
   candidate.usable = true;
-  candidate.recheck = needs_recheck(candidate, selector);
-  candidate.covering = is_covering(candidate, selector);
   return candidate;
 }
 
@@ -235,7 +238,7 @@ void Planner::price(Candidate& candidate, std::uint64_t matches) const {
   const auto rows = static_cast<double>(candidate.rows);
   double examined = rows;
   if (!sort) {
-    const double wanted = static_cast<double>(request_.skip) + static_cast<double>(request_.limit);
+    const auto wanted = static_cast<double>(request_.matches_needed());
     double hit_share = 1.0;
     if (candidate.recheck && rows > 0) {
       // Half of the narrowest index's rows: a guess that keeps a walk with tests from looking free.
@@ -243,7 +246,8 @@ void Planner::price(Candidate& candidate, std::uint64_t matches) const {
     }
     examined = std::min(rows, wanted / hit_share);
   }
-  double per_row = candidate.recheck && !candidate.covering ? kMatchCost : 0.0;
+  const bool reads_documents = candidate.recheck || request_.aggregation;
+  double per_row = reads_documents && !candidate.covering ? kMatchCost : 0.0;
   double base = 0;
   if (candidate.index) {
     per_row += kEntryCost + (candidate.covering ? 0.1 : kFetchCost);
