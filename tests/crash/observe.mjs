@@ -1,6 +1,7 @@
 // Reads all that a server holds, as the registers of history.mjs, and looks whether its parts agree with each other:
 // documents, feed, counts, local and global indexes.
 import { databaseKey, documentKey, generation, indexKey, localKey } from './history.mjs';
+import { checkFunctions } from './functions.mjs';
 import { winnerOf } from './workload.mjs';
 
 const LIMIT = 1_000_000;
@@ -55,6 +56,18 @@ async function observeDatabase(server, name, random, seen, problems) {
     await checkIndex(server, name, { ddoc, name: index.name, fields, local }, documents, random, wrong);
   }
   if (partitioned) await checkPartition(server, name, changes, documents, random, wrong);
+  for (const design of live.values()) {
+    if (design.language !== 'javascript') continue;
+    let place = `/${name}`;
+    let within = documents;
+    if (partitioned && design.options?.partitioned !== false) {
+      if (documents.length === 0) continue;
+      const partition = partitionOf(random.pick(documents)._id);
+      place += `/_partition/${partition}`;
+      within = documents.filter((doc) => partitionOf(doc._id) === partition);
+    }
+    await checkFunctions((target) => read(server, target), `${place}/${design._id}`, design, within, wrong);
+  }
 }
 
 function checkFeed(changes, live, info, wrong) {

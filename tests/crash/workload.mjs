@@ -1,5 +1,6 @@
 // Clients that write to a server as fast as it answers, each on documents, databases or indexes of its own, and put down
 // what they asked for and what was acknowledged in a History.
+import { compareOwnRows, designDocuments, ownRows } from './functions.mjs';
 import { databaseKey, documentKey, indexKey, localKey } from './history.mjs';
 import { Random } from './random.mjs';
 
@@ -172,7 +173,7 @@ class DocumentClient extends Client {
     const place = random.below(this.partitions.length);
     const ids = this.ids[place];
     const id = random.pick(ids);
-    switch (random.weighted({ put: 10, delete: 3, bulk: 2, batch: 4, conflict: 2, purge: 1, local: 1 })) {
+    switch (random.weighted({ put: 10, delete: 3, bulk: 2, batch: 4, conflict: 2, purge: 1, local: 1, forbidden: 1, view: 1 })) {
       case 'put':
         return this.writeOne(database, id, false);
       case 'delete':
@@ -187,7 +188,37 @@ class DocumentClient extends Client {
         return this.value(documentKey(database, id)) ? this.purge(id) : this.writeOne(database, id, false);
       case 'local':
         return this.writeLocal(random.pick(this.locals));
+      case 'forbidden':
+        return this.writeForbidden(id);
+      case 'view':
+        return this.lookAtOwnDocuments();
     }
+  }
+
+  /// A write that the validation refuses, alone or among others, leaves nothing.
+  async writeForbidden(id) {
+    const { sent } = this.edit(this.database, id);
+    const forbidden = { ...sent, forbidden: true };
+    if (this.random.chance(0.5)) {
+      expected(await this.server.put(`/${this.database}/${encodeURIComponent(id)}`, forbidden), 403);
+    } else {
+      const [row] = expected(await this.server.post(`/${this.database}/_bulk_docs`, { docs: [forbidden] }), 201);
+      if (row.error !== 'forbidden') throw new Refused(JSON.stringify(row));
+    }
+  }
+
+  /// Everything that was acknowledged is in a view that is asked afterwards. The replicated ones may be of another's
+  /// nonce only where a purge brought an older leaf up, so all leaves are this client's.
+  async lookAtOwnDocuments() {
+    const documents = this.ids.flat().flatMap((id) => {
+      const leaves = this.value(documentKey(this.database, id))?.leaves ?? [];
+      const winner = leaves.length > 0 ? winnerOf(leaves) : undefined;
+      return winner && !winner.deleted ? [{ _id: id, ...winner.body }] : [];
+    });
+    const key = encodeURIComponent(JSON.stringify(this.name));
+    const reply = await this.server.get(`/${this.database}/_design/whole/_view/by_writer?key=${key}`);
+    const wrong = compareOwnRows(ownRows(this.name, documents), expected(reply, 200).rows);
+    if (wrong.length > 0) throw new Error(`its own documents in a view: ${wrong.join(', ')}`);
   }
 
   several(from, most) {
@@ -308,9 +339,19 @@ class IndexClient extends Client {
     const { random } = this;
     const database = random.pick(lasting);
     const ddoc = random.pick(this.ddocs);
+    if (random.chance(0.2)) return this.toggleFunctions(database);
     if (this.value(indexKey(database.name, ddoc, ddoc))) return this.deleteIndex(database.name, ddoc, ddoc);
     const fields = random.pick([['b'], ['c'], ['c', 'a'], ['a', 'b', 'c']]);
     return this.createIndex({ database: database.name, ddoc, name: ddoc, fields, partitioned: random.chance(0.5) });
+  }
+
+  /// Views that are built and removed. Design documents are no registers: whether this one is there, only it asks.
+  async toggleFunctions(database) {
+    const target = `/${database.name}/_design/passing-${this.name.replace(' ', '-')}`;
+    const there = expected(await this.server.get(target), 200, 404);
+    if (there._rev) return expected(await this.server.delete(`${target}?rev=${there._rev}`), 200);
+    const { options, language, views } = designDocuments(database)['_design/whole'];
+    return expected(await this.server.put(target, { language, views, ...(options && { options }) }), 201);
   }
 }
 
@@ -337,6 +378,11 @@ export class World {
     for (const database of lasting) await founder.createDatabase(database);
     for (const [n, index] of lastingIndexes.entries()) {
       await founder.createIndex({ partitioned: false, ...index, ddoc: `lasting-${n}`, name: `lasting-${n}` });
+    }
+    for (const database of lasting) {
+      for (const [id, document] of Object.entries(designDocuments(database))) {
+        expected(await server.put(`/${database.name}/${id}`, document), 201);
+      }
     }
   }
 

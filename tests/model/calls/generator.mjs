@@ -3,6 +3,7 @@ import * as bulk from './bulk.mjs';
 import { call } from './call.mjs';
 import * as databases from './databases.mjs';
 import * as documents from './documents.mjs';
+import * as functions from './functions.mjs';
 import * as lists from './lists.mjs';
 import { malformed } from './malformed.mjs';
 import { Pools } from './pools.mjs';
@@ -24,6 +25,7 @@ const WEIGHTS = [
   [8, lists.changes],
   [14, queries.find],
   [4, queries.index],
+  [12, functions.view],
   [10, malformed],
   [2, databases.create],
   [0.7, databases.remove],

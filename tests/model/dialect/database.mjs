@@ -1,6 +1,7 @@
 // One database: documents with their revision trees, the change feed, local documents, facts. What an edit may do and
 // what it leaves is here; how a request says it is in the handlers.
 import { isDesign } from './document_parser.mjs';
+import { validate } from './functions.mjs';
 import { conflict } from './reply.mjs';
 import { newRevision } from './revision.mjs';
 import { RevisionTree } from './revision_tree.mjs';
@@ -59,14 +60,16 @@ export class Database {
   }
 
   /// Would the edit be taken? Throws a conflict.
-  check({ id, rev }) {
+  check({ id, rev, deleted, body }) {
     this.#parentOf(this.tree(id), rev);
+    this.#validate(id, deleted, body);
   }
 
   /// An edit by a client. Returns the new revision.
   write({ id, rev, deleted, body }) {
     const tree = this.tree(id) ?? new RevisionTree();
     const parent = this.#parentOf(this.tree(id), rev);
+    this.#validate(id, deleted, body);
     const made = newRevision(parent, deleted, body);
     if (tree.has(made)) throw conflict();
     tree.extend(parent, made, deleted, body);
@@ -76,6 +79,7 @@ export class Database {
 
   /// An edit by a replicator, which brings its revision and never conflicts.
   graft({ id, rev, history, deleted, body }) {
+    this.#validate(id, deleted, body);
     const before = this.tree(id) ?? new RevisionTree();
     const tree = before.clone();
     // A revision that is known changes nothing, unless more is known now of how it came about, and may be kept.
@@ -85,6 +89,10 @@ export class Database {
     tree.stem(this.revsLimit);
     if (!nothingNew()) this.#changed(id, tree);
     return rev;
+  }
+
+  #validate(id, deleted, body) {
+    validate(this, { _id: id, ...body, ...(deleted && { _deleted: true }) });
   }
 
   #changed(id, tree) {

@@ -13,6 +13,7 @@ import { createIndex, deleteIndex, deleteIndexes, listIndexes } from './indexes.
 import { explain, find } from './find.mjs';
 import { badRequest, methodNotAllowed, notFound, Refusal, Reply } from './reply.mjs';
 import { Request } from './request.mjs';
+import { queryView, queryViewTogether } from './views.mjs';
 import { missingRevs, purge, revsDiff } from './revision_requests.mjs';
 
 const LISTS = ['_all_docs', '_design_docs', '_local_docs'];
@@ -126,6 +127,7 @@ function dispatch(handlers, context) {
 function routeBelow(context, parts) {
   const [first, second] = parts;
   if (first === '_partition') return routePartition(context, parts.slice(1));
+  if (first === '_design' && parts[2] === '_view' && parts.length > 3) return routeView(context, parts);
   if (first === '_design' && parts.length > 2)
     return dispatch(ATTACHMENT, { ...context, id: `_design/${second}`, attachment: parts[2] });
   if (first === '_design' && parts.length === 2) return dispatch(DOCUMENT, { ...context, id: `_design/${second}` });
@@ -141,6 +143,12 @@ function routeBelow(context, parts) {
   if (BELOW_DATABASE[first] && parts.length === 1) return dispatch(BELOW_DATABASE[first], context);
   if (parts.length > 1) return dispatch(ATTACHMENT, { ...context, id: first, attachment: second });
   return dispatch(DOCUMENT, { ...context, id: first });
+}
+
+function routeView(context, [, design, , view, queries]) {
+  const asked = { ...context, design: `_design/${design}`, view };
+  if (queries === 'queries') return dispatch({ POST: queryViewTogether }, asked);
+  return dispatch({ allowed: 'GET,HEAD,POST', GET: queryView, POST: queryView }, asked);
 }
 
 function routeList(context, parts) {
@@ -177,6 +185,10 @@ function routePartition(context, [partition, ...rest]) {
   if (rest.length === 0) return dispatch({ allowed: 'GET', GET: databases.partitionInfo }, { ...checked, find: check });
   const [name] = rest;
   if (name === '_all_docs') return routeList({ ...checked, name, find: check }, rest);
+  if (name === '_design' && rest[2] === '_view' && rest.length > 3) {
+    check();
+    return routeView(checked, rest);
+  }
   if (BELOW_PARTITION[name]) return dispatch(BELOW_PARTITION[name], { ...checked, find: check });
   check();
   throw notFound();
