@@ -18,6 +18,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "query/javascript/internal/allocation_guard.h"
 #include "query/javascript/internal/function_log.h"
 #include "query/javascript/internal/messages.h"
 
@@ -43,7 +44,11 @@ class Process {
   std::atomic<int> contexts{0};
 
  private:
-  Process() : available_(JS_Init()) {}
+  Process() : available_(JS_Init()) {
+    if (available_ && !AllocationGuard::install()) {
+      spdlog::warn("JavaScript: single large allocations cannot be refused on this system");
+    }
+  }
   ~Process() {
     if (available_ && contexts == 0) JS_ShutDown();
   }
@@ -140,6 +145,7 @@ Runtime::Runtime(ContextPtr context)
 }
 
 Runtime::~Runtime() {
+  AllocationGuard::clear();
   worlds_by_identity_.clear();
   worlds_.clear();
   memory_info_.reset();
@@ -175,7 +181,12 @@ bool Runtime::set_up() {
   if (!keeper_) return false;
   const JSAutoRealm realm(context, keeper_);
   memory_info_ = js::gc::NewMemoryInfoObject(context);
-  return memory_info_ != nullptr;
+  if (!memory_info_) return false;
+  // What it holds is counted at the next interrupt; a lot at once asks for one.
+  AllocationGuard::set(
+      limits_.heap_bytes, limits_.heap_bytes / 4,
+      [](void* argument) { JS_RequestInterruptCallback(static_cast<JSContext*>(argument)); }, context);
+  return true;
 }
 
 Expected<void> Runtime::run(const ProgramPtr& program, const CallState& call, Body body) {

@@ -12,11 +12,14 @@ struct JSContext;
 
 namespace octavo::query::javascript {
 
-/// Looks at running calls every few milliseconds and asks those that take long to report (JS_RequestInterruptCallback):
+/// Looks at running calls now and then and asks those that take long to report (JS_RequestInterruptCallback):
 /// so a call costs two atomic writes and no look at the clock. Sleeps while nothing runs. One per process.
+///
+/// SpiderMonkey gives up a regular expression that has been interrupted a few times ("too much recursion"), so one match
+/// may take about five ticks.
 class Watchdog {
  public:
-  static constexpr std::chrono::milliseconds kTick{5};
+  static constexpr std::chrono::milliseconds kTick{20};
 
   /// A thread that runs calls. Registered for its lifetime.
   class Watched {
