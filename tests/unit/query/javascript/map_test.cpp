@@ -13,7 +13,7 @@ using namespace octavo::query::javascript;
 namespace {
 
 // What the functions emit for a document: `0: key → value`.
-std::vector<std::string> rows_of(const ProgramPtr& program, std::string_view document) {
+std::vector<std::string> emitted_by(const ProgramPtr& program, std::string_view document) {
   MapOutput output;
   const auto mapped = map(program, document, output);
   if (!mapped) return {"error: " + mapped.error().reason};
@@ -25,25 +25,25 @@ std::vector<std::string> rows_of(const ProgramPtr& program, std::string_view doc
   return rows;
 }
 
-using Rows = std::vector<std::string>;
+using EmittedRows = std::vector<std::string>;
 
 }  // namespace
 
 TEST_CASE("a map function emits keys and values as JSON") {
   const auto program = program_of("function(doc) { emit(doc.price, [doc._id, {a: null}]); emit('b\"ä', 0.5); }");
-  CHECK(rows_of(program, R"({"_id":"x","_rev":"1-a","price":12})") ==
-        Rows{R"(0: 12 → ["x",{"a":null}])", R"(0: "b\"ä" → 0.5)"});
+  CHECK(emitted_by(program, R"({"_id":"x","_rev":"1-a","price":12})") ==
+        EmittedRows{R"(0: 12 → ["x",{"a":null}])", R"(0: "b\"ä" → 0.5)"});
 }
 
 TEST_CASE("what is missing is emitted as null") {
-  CHECK(rows_of(program_of("function(doc) { emit(); emit(doc.a, NaN); emit(function() {}, 1/0); }"), "{}") ==
-        Rows{"0: null → null", "0: null → null", "0: null → null"});
+  CHECK(emitted_by(program_of("function(doc) { emit(); emit(doc.a, NaN); emit(function() {}, 1/0); }"), "{}") ==
+        EmittedRows{"0: null → null", "0: null → null", "0: null → null"});
 }
 
 TEST_CASE("numbers are written as JavaScript writes them") {
-  CHECK(rows_of(program_of("function(doc) { emit(1e21, -0); emit(123456789012, 0.1); emit(doc.n, 1e-7); }"),
+  CHECK(emitted_by(program_of("function(doc) { emit(1e21, -0); emit(123456789012, 0.1); emit(doc.n, 1e-7); }"),
                 R"({"n":12345678901234567890})") ==
-        Rows{"0: 1e+21 → 0", "0: 123456789012 → 0.1", "0: 12345678901234567000 → 1e-7"});
+        EmittedRows{"0: 1e+21 → 0", "0: 123456789012 → 0.1", "0: 12345678901234567000 → 1e-7"});
 }
 
 TEST_CASE("all characters come through, and lone surrogates do no harm") {
@@ -52,52 +52,52 @@ TEST_CASE("all characters come through, and lone surrogates do no harm") {
     emit('\ud800x', ['\udc00', '\\ud800', '\ud83d\ude00']);
     emit('\u0001\n', {'\u00e9': '\u20ac'});
   })");
-  CHECK(rows_of(program, R"({"text":"é€😀"})") ==
-        Rows{R"(0: "é€😀" → ["é€😀"])", R"(0: "�x" → ["�","\\ud800","😀"])", R"(0: "\u0001\n" → {"é":"€"})"});
+  CHECK(emitted_by(program, R"({"text":"é€😀"})") ==
+        EmittedRows{R"(0: "é€😀" → ["é€😀"])", R"(0: "�x" → ["�","\\ud800","😀"])", R"(0: "\u0001\n" → {"é":"€"})"});
 }
 
 TEST_CASE("all functions of a program see the document, each as it is stored") {
   const auto program = program_of(std::vector<std::string>{"function(doc) { doc.a = 2; delete doc.b; emit(1, doc.a); }",
                                                            "function(doc) { emit(2, [doc.a, doc.b.c]); }",
                                                            "function(doc) { doc.b.c = 7; emit(3, doc.b.c); }"});
-  CHECK(rows_of(program, R"({"a":1,"b":{"c":3}})") == Rows{"0: 1 → 1", "1: 2 → [1,3]", "2: 3 → 3"});
+  CHECK(emitted_by(program, R"({"a":1,"b":{"c":3}})") == EmittedRows{"0: 1 → 1", "1: 2 → [1,3]", "2: 3 → 3"});
 }
 
 TEST_CASE("a function that throws emits nothing for the document, and the others do") {
   const auto program =
       program_of(std::vector<std::string>{"function(doc) { emit(1, 1); doc.a.b; }", "function(doc) { emit(2, 2); }",
                                           "function(doc) { emit(3, 3); throw {why: 'not'}; }"});
-  CHECK(rows_of(program, "{}") == Rows{"1: 2 → 2"});
-  CHECK(rows_of(program, R"({"a":{}})") == Rows{"0: 1 → 1", "1: 2 → 2"});
+  CHECK(emitted_by(program, "{}") == EmittedRows{"1: 2 → 2"});
+  CHECK(emitted_by(program, R"({"a":{}})") == EmittedRows{"0: 1 → 1", "1: 2 → 2"});
 }
 
 TEST_CASE("functions come in all the ways that people write them") {
-  const Rows expected{"0: 1 → null"};
-  CHECK(rows_of(program_of("function(doc) { emit(1) }"), "{}") == expected);
-  CHECK(rows_of(program_of("function by_x(doc) { emit(1) }"), "{}") == expected);
-  CHECK(rows_of(program_of("(function(doc) { emit(1) })"), "{}") == expected);
-  CHECK(rows_of(program_of("doc => emit(1)"), "{}") == expected);
-  CHECK(rows_of(program_of("(doc) => { emit(1); }"), "{}") == expected);
-  CHECK(rows_of(program_of("  function(doc) { emit(1) };\n"), "{}") == expected);
-  CHECK(rows_of(program_of("function(doc) { emit(1) } ; // the end"), "{}") == expected);
-  CHECK(rows_of(program_of("// first\nfunction(doc) { emit(1) } /* then */;; /* end */"), "{}") == expected);
-  CHECK(rows_of(program_of("/* é€😀 */ function(doc) { emit(1) };"), "{}") == expected);
-  CHECK(rows_of(program_of("/* é€😀\n */ function(doc) {\n emit(1)\n };"), "{}") == expected);
-  CHECK(rows_of(program_of("function(doc) { emit(1) } // no more"), "{}") == expected);
-  CHECK(rows_of(program_of("var one = 1; (function(doc) { emit(one) })"), "{}") == expected);
-  CHECK(rows_of(program_of("function(doc) { const {a = 1} = doc; emit(a); }"), "{}") == expected);
+  const EmittedRows expected{"0: 1 → null"};
+  CHECK(emitted_by(program_of("function(doc) { emit(1) }"), "{}") == expected);
+  CHECK(emitted_by(program_of("function by_x(doc) { emit(1) }"), "{}") == expected);
+  CHECK(emitted_by(program_of("(function(doc) { emit(1) })"), "{}") == expected);
+  CHECK(emitted_by(program_of("doc => emit(1)"), "{}") == expected);
+  CHECK(emitted_by(program_of("(doc) => { emit(1); }"), "{}") == expected);
+  CHECK(emitted_by(program_of("  function(doc) { emit(1) };\n"), "{}") == expected);
+  CHECK(emitted_by(program_of("function(doc) { emit(1) } ; // the end"), "{}") == expected);
+  CHECK(emitted_by(program_of("// first\nfunction(doc) { emit(1) } /* then */;; /* end */"), "{}") == expected);
+  CHECK(emitted_by(program_of("/* é€😀 */ function(doc) { emit(1) };"), "{}") == expected);
+  CHECK(emitted_by(program_of("/* é€😀\n */ function(doc) {\n emit(1)\n };"), "{}") == expected);
+  CHECK(emitted_by(program_of("function(doc) { emit(1) } // no more"), "{}") == expected);
+  CHECK(emitted_by(program_of("var one = 1; (function(doc) { emit(one) })"), "{}") == expected);
+  CHECK(emitted_by(program_of("function(doc) { const {a = 1} = doc; emit(a); }"), "{}") == expected);
 }
 
 TEST_CASE("a source that is no function is refused with the reason and the line") {
-  const auto reason_of = [](std::string_view source) {
+  const auto compile_error_of = [](std::string_view source) {
     const auto checked = check_function(source);
     return checked ? "" : checked.error().reason;
   };
-  CHECK(reason_of("function(doc) { emit(1) }").empty());
-  CHECK(reason_of("function(doc) {\n emit(1 }") ==
+  CHECK(compile_error_of("function(doc) { emit(1) }").empty());
+  CHECK(compile_error_of("function(doc) {\n emit(1 }") ==
         "SyntaxError: missing ) after argument list (line 2) (function(doc) {\n emit(1 })");
-  CHECK(reason_of("17") == "Error: Expression does not eval to a function. (17)");
-  CHECK(reason_of("nonsense") == "ReferenceError: nonsense is not defined (line 1) (nonsense)");
+  CHECK(compile_error_of("17") == "Error: Expression does not eval to a function. (17)");
+  CHECK(compile_error_of("nonsense") == "ReferenceError: nonsense is not defined (line 1) (nonsense)");
   CHECK(check_function("{").error().word == "compilation_error");
   CHECK_FALSE(check_function("function(doc) { for ( ; }"));
   CHECK_FALSE(check_function("function(doc) { }; more"));
@@ -112,7 +112,7 @@ TEST_CASE("the helpers of CouchDB are there") {
     emit('JSON', JSON.parse('{"a":1}').a);
     log('is heard'); log({an: 'object'}); log();
   })");
-  CHECK(rows_of(program, "{}") == Rows{"0: \"sum\" → 6.5", "0: \"isArray\" → [true,false,false]",
+  CHECK(emitted_by(program, "{}") == EmittedRows{"0: \"sum\" → 6.5", "0: \"isArray\" → [true,false,false]",
                                        R"(0: "toJSON" → "{\"a\":[1]}")", "0: \"JSON\" → 1"});
 }
 
@@ -126,8 +126,8 @@ TEST_CASE("modules are found by their path, loaded once, and may need each other
                                    "function(doc) { var a = require('views/lib/a'); emit(a.name, a.other); }",
                                    "function(doc) { emit(require('views/lib/deep/side').x); }"},
                                   modules);
-  CHECK(rows_of(program, "{}") == Rows{"0: 2 → null", "1: \"a\" → \"b\"", "2: 2 → null"});
-  CHECK(rows_of(program, "{}") == Rows{"0: 4 → null", "1: \"a\" → \"b\"", "2: 2 → null"});
+  CHECK(emitted_by(program, "{}") == EmittedRows{"0: 2 → null", "1: \"a\" → \"b\"", "2: 2 → null"});
+  CHECK(emitted_by(program, "{}") == EmittedRows{"0: 4 → null", "1: \"a\" → \"b\"", "2: 2 → null"});
 }
 
 TEST_CASE("a module that is not there, or fails, fails only the function that needs it") {
@@ -135,7 +135,7 @@ TEST_CASE("a module that is not there, or fails, fails only the function that ne
   const auto thrown_by = [&](std::string_view path) {
     const auto program = program_of(
         {"function() { try { require('" + std::string(path) + "'); } catch (e) { emit(e[1], e[2]); } }"}, modules);
-    return rows_of(program, "{}").at(0);
+    return emitted_by(program, "{}").at(0);
   };
   CHECK(thrown_by("lib/none") ==
         R"js(0: "invalid_require_path" → "Object has no property \"none\". {\"bad\":\"throw new Error('no')\",)js"
@@ -156,14 +156,14 @@ TEST_CASE("worlds of different databases and programs share nothing") {
   const auto one = std::make_shared<const Program>("db1", std::vector<Program::Function>{{"f", source}}, "");
   const auto two = std::make_shared<const Program>("db2", std::vector<Program::Function>{{"f", source}}, "");
   CHECK(one->identity() != two->identity());
-  CHECK(rows_of(one, "{}") == Rows{"0: 1 → null"});
-  CHECK(rows_of(one, "{}") == Rows{"0: 2 → true"});
-  CHECK(rows_of(two, "{}") == Rows{"0: 1 → null"});
-  std::thread([&] { CHECK(rows_of(one, "{}") == Rows{"0: 1 → null"}); }).join();
+  CHECK(emitted_by(one, "{}") == EmittedRows{"0: 1 → null"});
+  CHECK(emitted_by(one, "{}") == EmittedRows{"0: 2 → true"});
+  CHECK(emitted_by(two, "{}") == EmittedRows{"0: 1 → null"});
+  std::thread([&] { CHECK(emitted_by(one, "{}") == EmittedRows{"0: 1 → null"}); }).join();
 }
 
 TEST_CASE("no file, network, timer or code from text is within reach") {
-  CHECK(rows_of(program_of(R"js(function(doc) {
+  CHECK(emitted_by(program_of(R"js(function(doc) {
     var names = ['load', 'read', 'print', 'quit', 'fetch', 'XMLHttpRequest', 'setTimeout', 'WebAssembly',
                  'SharedArrayBuffer', 'Worker', 'process', 'require', 'evalcx', 'readline'];
     names.forEach(function(name) { if (typeof globalThis[name] !== 'undefined') emit(name); });
@@ -174,14 +174,14 @@ TEST_CASE("no file, network, timer or code from text is within reach") {
     (async function() { await 1; emit('awaited'); })();
     emit('done');
   })js"),
-                "{}") == Rows{"0: \"done\" → null"});
+                "{}") == EmittedRows{"0: \"done\" → null"});
 }
 
 TEST_CASE("many programs take turns in one thread") {
   std::vector<ProgramPtr> programs;
   for (int i = 0; i < 100; ++i) programs.push_back(program_of("function(doc) { emit(" + std::to_string(i) + "); }"));
   for (int round = 0; round < 2; ++round) {
-    for (int i = 0; i < 100; ++i) CHECK(rows_of(programs[i], "{}") == Rows{"0: " + std::to_string(i) + " → null"});
+    for (int i = 0; i < 100; ++i) CHECK(emitted_by(programs[i], "{}") == EmittedRows{"0: " + std::to_string(i) + " → null"});
   }
 }
 
