@@ -208,7 +208,7 @@ Expected<std::vector<bool>> filter(const ProgramPtr& program, std::size_t functi
   OCTAVO_TRY_VOID(Runtime::run(program, call_of(function), [&](JSContext* context, Runtime& runtime, World& world) {
     JS::RootedValueArray<2> arguments(context);
     JS::RootedValue result(context);
-    if (!parse_json(context, request, arguments[1])) return false;
+    if (!world.request(context, request, arguments[1])) return false;
     for (const auto document : documents) {
       runtime.begin_next();
       if (!parse_json(context, document, arguments[0]) ||

@@ -133,7 +133,7 @@ JSObject* new_global(JSContext* context) {
 }  // namespace
 
 World::World(JSContext* context, ProgramPtr program, JSObject* global)
-    : program_(std::move(program)), global_(context, global), modules_(context) {
+    : program_(std::move(program)), global_(context, global), modules_(context), request_(context) {
   const std::size_t count = program_ ? program_->functions().size() : 0;
   for (std::size_t i = 0; i < count; ++i) functions_.emplace_back(context);
 }
@@ -166,6 +166,18 @@ bool World::modules(JSContext* context, JS::MutableHandleObject modules) {
     if (value.isObject()) modules_ = &value.toObject();
   }
   modules.set(modules_);
+  return true;
+}
+
+bool World::request(JSContext* context, std::string_view text, JS::MutableHandleValue value) {
+  if (request_text_ != text) {
+    request_text_.clear();
+    JS::RootedValue parsed(context);
+    if (!parse_json(context, text, &parsed)) return false;
+    request_ = parsed;
+    request_text_ = text;
+  }
+  value.set(request_);
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <js/RootingAPI.h>
 #include <jsapi.h>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "query/javascript/program.h"
@@ -27,6 +28,9 @@ class World {
   bool function(JSContext* context, std::size_t index, JS::MutableHandleValue function);
   /// The object that the program's modules are in: parsed at its first use.
   bool modules(JSContext* context, JS::MutableHandleObject modules);
+  /// The value of a JSON text, remembered until another one is asked for: a feed's filter is given the same request for
+  /// every document.
+  bool request(JSContext* context, std::string_view text, JS::MutableHandleValue value);
 
  private:
   World(JSContext* context, ProgramPtr program, JSObject* global);
@@ -35,6 +39,8 @@ class World {
   JS::PersistentRootedObject global_;
   JS::PersistentRootedObject modules_;
   std::deque<JS::PersistentRootedObject> functions_;
+  std::string request_text_;
+  JS::PersistentRootedValue request_;
 };
 
 /// The function that `source` is an expression of, in the current realm: `function(doc) {…}`, with or without a name,
