@@ -22,7 +22,7 @@ using TextPairs = std::vector<std::pair<std::string, std::string>>;
 
 constexpr std::string_view kSessionCookie = "AuthSession";
 
-void append_text(std::string& out, std::string_view text) {
+void append_shown(std::string& out, std::string_view text) {
   if (simdjson::validate_utf8(text.data(), text.size())) return query::append_json_string(out, text);
   std::string ascii(text);
   std::ranges::replace_if(ascii, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
@@ -31,7 +31,7 @@ void append_text(std::string& out, std::string_view text) {
 
 void append_member(std::string& out, std::string_view name, std::string_view text) {
   query::append_json_key(out, name);
-  append_text(out, text);
+  append_shown(out, text);
 }
 
 void append_pairs(std::string& out, std::string_view name, const TextPairs& pairs) {
@@ -40,9 +40,9 @@ void append_pairs(std::string& out, std::string_view name, const TextPairs& pair
   bool first = true;
   for (const auto& [key, value] : pairs) {
     if (!std::exchange(first, false)) out += ',';
-    append_text(out, key);
+    append_shown(out, key);
     out += ':';
-    append_text(out, value);
+    append_shown(out, value);
   }
   out += '}';
 }
@@ -113,12 +113,12 @@ void append_query(std::string& out, const Request& request) {
   bool first = true;
   for (const auto& [name, value] : request.query) {
     if (!std::exchange(first, false)) out += ',';
-    append_text(out, name);
+    append_shown(out, name);
     out += ':';
     const auto begin = out.size();
     if (std::ranges::find(kJson, name) != kJson.end() && query::normalize_value(value, out)) continue;
     out.resize(begin);
-    append_text(out, value);
+    append_shown(out, value);
   }
   out += '}';
 }
@@ -128,7 +128,7 @@ void append_segments(std::string& out, std::string_view name, const std::vector<
   out += '[';
   for (const auto& segment : segments) {
     if (&segment != segments.data()) out += ',';
-    append_text(out, segment);
+    append_shown(out, segment);
   }
   out += ']';
 }
@@ -142,7 +142,7 @@ std::string user_context_json(const Call& call) {
   if (call.user.name.empty()) {
     out += "null";
   } else {
-    append_text(out, call.user.name);
+    append_shown(out, call.user.name);
   }
   append_segments(out, "roles", call.user.roles);
   out += '}';

@@ -107,7 +107,7 @@ Expected<Reply> reply_of(std::string_view response, int default_code) {
 }
 
 // The document that the URL names, as functions see it.
-Expected<std::optional<std::string>> stored_document(const Call& call, std::string_view id) {
+Expected<std::optional<std::string>> document_for_function(const Call& call, std::string_view id) {
   if (is_users_database(*call.database) && !is_local_id(id)) OCTAVO_TRY_VOID(check_user_document_read(call, id));
   OCTAVO_TRY(const auto snapshot, call.database->snapshot_for_document(id));
   std::string json;
@@ -158,7 +158,7 @@ Task<Expected<Reply>> run_update(Call& call, std::optional<std::string> id) {
   if (id) {
     if (auto checked = check_id(*id, *call.database); !checked) co_return std::unexpected(std::move(checked).error());
   }
-  auto document = id ? stored_document(call, *id) : Expected<std::optional<std::string>>(std::nullopt);
+  auto document = id ? document_for_function(call, *id) : Expected<std::optional<std::string>>(std::nullopt);
   if (!document) co_return std::unexpected(std::move(document).error());
   auto request = request_json(call, id);
   if (!request) co_return std::unexpected(std::move(request).error());
@@ -189,19 +189,19 @@ Task<Expected<Reply>> update_document(Call& call) {
   return run_update(call, call.path("docid"));
 }
 
-Task<Expected<Reply>> gone(std::string_view reason) {
+Task<Expected<Reply>> answer_gone(std::string_view reason) {
   constexpr int kGone = 410;
   co_return error_reply(kGone, "gone", reason);
 }
 
 Task<Expected<Reply>> show_is_gone(Call&) {
-  return gone("Show functions are not available: read the document and render it in the client or a service.");
+  return answer_gone("Show functions are not available: read the document and render it in the client or a service.");
 }
 Task<Expected<Reply>> list_is_gone(Call&) {
-  return gone("List functions are not available: query the view and transform its rows in the client or a service.");
+  return answer_gone("List functions are not available: query the view and transform its rows in the client or a service.");
 }
 Task<Expected<Reply>> rewrite_is_gone(Call&) {
-  return gone("Rewrites are not available: rewrite URLs in a reverse proxy.");
+  return answer_gone("Rewrites are not available: rewrite URLs in a reverse proxy.");
 }
 
 }  // namespace

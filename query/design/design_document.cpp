@@ -35,36 +35,36 @@ constexpr FieldType kObject{kObjectTypes, "object"};
 constexpr FieldType kStringOrObject{kStringOrObjectTypes, "object or string"};
 constexpr FieldType kStringOrArray{kStringOrArrayTypes, "string or array"};
 
-std::unexpected<Error> invalid(std::string reason) {
+std::unexpected<Error> invalid_design(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), "invalid_design_doc");
 }
 
 Expected<void> check_type(std::string_view path, std::string_view raw, const FieldType& type) {
   if (raw.empty() || std::ranges::find(type.types, type_of(raw)) != type.types.end()) return {};
-  return invalid("`" + std::string(path) + "` field must have " + std::string(type.words) + " type");
+  return invalid_design("`" + std::string(path) + "` field must have " + std::string(type.words) + " type");
 }
 
-using Members = std::vector<JsonMember>;
+using MemberList = std::vector<JsonMember>;
 
 std::string join(std::string_view path, std::string_view name) {
   return std::string(path) + "." + std::string(name);
 }
 
 // The members of the object `name`, none when it is absent.
-Expected<Members> read_object(const Members& document, std::string_view name) {
+Expected<MemberList> read_object(const MemberList& document, std::string_view name) {
   const auto raw = member_value(document, name);
-  if (raw.empty()) return Members{};
+  if (raw.empty()) return MemberList{};
   OCTAVO_TRY_VOID(check_type(name, raw, kObject));
   return split_object(raw);
 }
 
-Expected<void> check_values(const Members& members, std::string_view path, const FieldType& type) {
+Expected<void> check_values(const MemberList& members, std::string_view path, const FieldType& type) {
   for (const auto& member : members) OCTAVO_TRY_VOID(check_type(join(path, member.name), member.raw, type));
   return {};
 }
 
-Expected<std::vector<NamedFunction>> read_functions(const Members& document, std::string_view name) {
-  OCTAVO_TRY(const Members members, read_object(document, name));
+Expected<std::vector<NamedFunction>> read_functions(const MemberList& document, std::string_view name) {
+  OCTAVO_TRY(const MemberList members, read_object(document, name));
   OCTAVO_TRY_VOID(check_values(members, name, kStringOrObject));
   std::vector<NamedFunction> functions;
   for (const auto& member : members) {
@@ -75,8 +75,8 @@ Expected<std::vector<NamedFunction>> read_functions(const Members& document, std
   return functions;
 }
 
-Expected<void> read_views(const Members& document, const FieldType& map_type, DesignDocument& design) {
-  OCTAVO_TRY(const Members views, read_object(document, "views"));
+Expected<void> read_views(const MemberList& document, const FieldType& map_type, DesignDocument& design) {
+  OCTAVO_TRY(const MemberList views, read_object(document, "views"));
   for (const auto& member : views) {
     const auto path = join("views", member.name);
     OCTAVO_TRY_VOID(check_type(path, member.raw, kObject));
@@ -84,12 +84,12 @@ Expected<void> read_views(const Members& document, const FieldType& map_type, De
       design.views_library = member.raw;
       continue;
     }
-    OCTAVO_TRY(const Members parts, split_object(member.raw));
+    OCTAVO_TRY(const MemberList parts, split_object(member.raw));
     const auto map = member_value(parts, "map");
     const auto reduce = member_value(parts, "reduce");
     OCTAVO_TRY_VOID(check_type(join(path, "map"), map, map_type));
     OCTAVO_TRY_VOID(check_type(join(path, "reduce"), reduce, kString));
-    if (map.empty()) return invalid("View `" + member.name + "` must contain map function");
+    if (map.empty()) return invalid_design("View `" + member.name + "` must contain map function");
     if (type_of(map) != JsonType::string) continue;
     ViewSource view{.name = member.name, .map = {}, .reduce = {}};
     OCTAVO_TRY(view.map, decode_json_string(map));
@@ -101,14 +101,14 @@ Expected<void> read_views(const Members& document, const FieldType& map_type, De
   return {};
 }
 
-Expected<void> read_indexes(const Members& document, DesignDocument& design) {
-  OCTAVO_TRY(const Members indexes, read_object(document, "indexes"));
+Expected<void> read_indexes(const MemberList& document, DesignDocument& design) {
+  OCTAVO_TRY(const MemberList indexes, read_object(document, "indexes"));
   for (const auto& member : indexes) {
     const auto path = join("indexes", member.name);
     OCTAVO_TRY_VOID(check_type(path, member.raw, kObject));
-    OCTAVO_TRY(const Members parts, split_object(member.raw));
+    OCTAVO_TRY(const MemberList parts, split_object(member.raw));
     const auto index = member_value(parts, "index");
-    if (index.empty()) return invalid("Index `" + member.name + "` must contain index function");
+    if (index.empty()) return invalid_design("Index `" + member.name + "` must contain index function");
     OCTAVO_TRY_VOID(check_type(join(path, "index"), index, kString));
     SearchSource source{.name = member.name, .index = {}, .analyzer = {}};
     OCTAVO_TRY(source.index, decode_json_string(index));
@@ -120,13 +120,13 @@ Expected<void> read_indexes(const Members& document, DesignDocument& design) {
   return {};
 }
 
-Expected<DesignOptions> read_options(const Members& document) {
-  OCTAVO_TRY(const Members members, read_object(document, "options"));
+Expected<DesignOptions> read_design_options(const MemberList& document) {
+  OCTAVO_TRY(const MemberList members, read_object(document, "options"));
   const auto read_bool = [&](std::string_view name) -> Expected<std::optional<bool>> {
     const auto raw = member_value(members, name);
     if (raw.empty()) return std::nullopt;
     if (raw == "true" || raw == "false") return raw == "true";
-    return invalid("`" + join("options", name) + "` field must have boolean type");
+    return invalid_design("`" + join("options", name) + "` field must have boolean type");
   };
   DesignOptions options;
   OCTAVO_TRY(options.partitioned, read_bool("partitioned"));
@@ -138,7 +138,7 @@ Expected<DesignOptions> read_options(const Members& document) {
   return options;
 }
 
-std::string whole_document(std::string_view id, std::string_view revision, std::string_view body) {
+std::string with_id_and_revision(std::string_view id, std::string_view revision, std::string_view body) {
   std::string whole = "{\"_id\":";
   append_json_string(whole, id);
   whole += ",\"_rev\":";
@@ -179,7 +179,7 @@ std::string DesignDocument::view_modules() const {
 
 Expected<DesignDocumentPtr> read_design_document(std::string_view id, std::string_view revision,
                                                  std::string_view body) {
-  OCTAVO_TRY(const Members document, split_object(body));
+  OCTAVO_TRY(const MemberList document, split_object(body));
   auto design = std::make_shared<DesignDocument>();
   OCTAVO_TRY(design->filters, read_functions(document, "filters"));
   const auto language = member_value(document, "language");
@@ -187,7 +187,7 @@ Expected<DesignDocumentPtr> read_design_document(std::string_view id, std::strin
   for (const auto* name : {"lists", "shows"}) {
     OCTAVO_TRY(const auto unused, read_functions(document, name));
   }
-  OCTAVO_TRY(design->options, read_options(document));
+  OCTAVO_TRY(design->options, read_design_options(document));
   OCTAVO_TRY_VOID(check_type("rewrites", member_value(document, "rewrites"), kStringOrArray));
   OCTAVO_TRY(design->updates, read_functions(document, "updates"));
   const auto validate = member_value(document, "validate_doc_update");
@@ -200,7 +200,7 @@ Expected<DesignDocumentPtr> read_design_document(std::string_view id, std::strin
   }
   design->id = id;
   design->revision = revision;
-  design->body = whole_document(id, revision, body);
+  design->body = with_id_and_revision(id, revision, body);
   return design;
 }
 
