@@ -70,12 +70,30 @@ Expected<FunctionName> split_name(std::string_view name, std::string_view malfor
   return FunctionName{name.substr(0, slash), name.substr(slash + 1)};
 }
 
+// Whether the design document has a member of that name, as CouchDB looks it up before anything is run.
+Expected<void> check_member(const Call& call, const FunctionName& name, std::string_view member) {
+  const auto ddoc = std::string(kDesignPrefix) + std::string(name.design);
+  OCTAVO_TRY(const auto snapshot, call.database->snapshot_for_document(ddoc));
+  OCTAVO_TRY(const auto document, snapshot.find(ddoc));
+  if (!document) return fail(ErrorCode::not_found, "");
+  if (document->deleted) return fail(ErrorCode::deleted, "");
+  OCTAVO_TRY(const auto body, query::parse_json(document->body));
+  const auto* functions = body.get_object().if_contains(member);
+  if (!functions || !functions->is_object()) {
+    return fail(ErrorCode::not_found, "missing json key: " + std::string(member));
+  }
+  if (!functions->get_object().contains(name.function)) {
+    return fail(ErrorCode::not_found, "missing json key: " + std::string(name.function));
+  }
+  return {};
+}
+
 template <class Functions>
-Expected<std::size_t> index_of(const Functions& functions, std::string_view member, std::string_view name) {
+Expected<std::size_t> index_of_function(const Functions& functions, std::string_view name) {
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (functions[i].name == name) return i;
   }
-  return fail(ErrorCode::not_found, "missing json key: " + std::string(functions.empty() ? member : name));
+  return fail(ErrorCode::not_found, "missing json key: " + std::string(name));
 }
 
 }  // namespace
@@ -84,6 +102,7 @@ Expected<std::unique_ptr<ChangesFilter::Function>> ChangesFilter::find_function(
                                                                                 bool is_view) {
   OCTAVO_TRY(const auto parts, split_name(name, is_view ? "`view` must be of the form `designname/viewname`"
                                                         : "`filter` must be of the form `designname/filtername`"));
+  OCTAVO_TRY_VOID(check_member(call, parts, is_view ? "views" : "filters"));
   auto* manager = query::IndexManager::of(*call.database);
   if (manager == nullptr) return fail(ErrorCode::unsupported, "Design functions are not available here.");
   OCTAVO_TRY(const auto programs, manager->design_functions().find(parts.design));
@@ -92,10 +111,10 @@ Expected<std::unique_ptr<ChangesFilter::Function>> ChangesFilter::find_function(
   const auto& design = *programs->document;
   if (is_view) {
     function->program = programs->views;
-    OCTAVO_TRY(function->index, index_of(design.views, "views", parts.function));
+    OCTAVO_TRY(function->index, index_of_function(design.views, parts.function));
   } else {
     function->program = programs->filters;
-    OCTAVO_TRY(function->index, index_of(design.filters, "filters", parts.function));
+    OCTAVO_TRY(function->index, index_of_function(design.filters, parts.function));
     OCTAVO_TRY(function->request, request_json(call, std::nullopt));
   }
   return function;

@@ -214,7 +214,7 @@ describe('update functions', () => {
       assert.equal(reply.headers['set-cookie'], undefined);
     }
     // Nor is anything stored for a reply that cannot be sent.
-    expectError(await server.get(`/${db}/injected`), 404);
+    expectError(await server.get(`/${db}/injected`), 404, 'not_found');
     const framed = await update('framing');
     assert.equal(framed.text, 'longer');
   });
@@ -223,7 +223,7 @@ describe('update functions', () => {
     expectError(await update('nothing'), 500, 'render_error', 'undefined response from update function');
     expectError(await update('throws'), 500, 'Error');
     expectError(await update('odd'), 500, 'external_response_error');
-    expectError(await server.get(`/${db}/odd`), 404);
+    expectError(await server.get(`/${db}/odd`), 404, 'not_found');
     expectError(await update('idless'), 400, 'illegal_docid');
     expectError(await update('none'), 404, 'not_found', 'missing updates function none on design doc _design/u');
     expectError(await server.post(`/${db}/_design/none/_update/x`), 404, 'not_found', 'missing');

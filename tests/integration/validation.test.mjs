@@ -42,7 +42,7 @@ describe('validate_doc_update', () => {
     db = await ruled();
     expectError(await server.put(`/${db}/a`, {}), 403, 'forbidden', 'Document must have a type.');
     expectError(await server.post(`/${db}`, {}), 403, 'forbidden', 'Document must have a type.');
-    expectError(await server.get(`/${db}/a`), 404);
+    expectError(await server.get(`/${db}/a`), 404, 'not_found');
     const { rev } = expectStatus(await server.put(`/${db}/a`, { type: 'x' }), 201);
     expectError(await server.put(`/${db}/a`, { type: 'y', _rev: rev }), 403, 'forbidden', 'type is fixed: x');
     expectError(await server.delete(`/${db}/a?rev=${rev}`, anonymous), 403, 'forbidden', 'only admins delete');
@@ -110,12 +110,12 @@ describe('validate_doc_update', () => {
     db = await ruled(RULE, 'partitioned=true');
     const docs = [{ _id: 'p:a', type: 'x' }, { _id: 'p:b' }];
     expectError(await server.post(`/${db}/_partition/p/_batch`, { docs }), 403, 'forbidden', 'Document must have a type.');
-    expectError(await server.get(`/${db}/p:a`), 404);
+    expectError(await server.get(`/${db}/p:a`), 404, 'not_found');
     docs[1].type = 'x';
     expectStatus(await server.post(`/${db}/_partition/p/_batch`, { docs }), 201);
     const stale = [{ _id: 'p:a', type: 'x' }, { _id: 'p:c', type: 'x' }];
     expectError(await server.post(`/${db}/_partition/p/_batch`, { docs: stale }), 409, 'conflict');
-    expectError(await server.get(`/${db}/p:c`), 404);
+    expectError(await server.get(`/${db}/p:c`), 404, 'not_found');
   });
 
   test('batch=ok is validated before it is acknowledged', async () => {
@@ -205,7 +205,7 @@ describe('design documents are checked when they are written', () => {
     const reply = await server.put(`/${db}/_design/bad`, { views: { v: { map: 'function(doc) { emit( }' } } });
     expectError(reply, 400, 'compilation_error');
     assert.match(reply.body.reason, /^Compilation of the map function in the 'v' view failed: SyntaxError: /);
-    expectError(await server.get(`/${db}/_design/bad`), 404);
+    expectError(await server.get(`/${db}/_design/bad`), 404, 'not_found');
     const rule = await server.put(`/${db}/_design/bad`, { validate_doc_update: 'no function' });
     expectError(rule, 400, 'compilation_error');
   });

@@ -14,9 +14,9 @@ using octavo::tests::EngineFixture;
 
 namespace {
 
-class Shop {
+class DesignShop {
  public:
-  Shop() : fixture(IndexManager::factory(nullptr)), database(fixture.create("shop", {.partitioned = false, .q = 3})) {}
+  DesignShop() : fixture(IndexManager::factory(nullptr)), database(fixture.create("shop", {.partitioned = false, .q = 3})) {}
 
   DesignFunctions& functions() { return IndexManager::of(*database)->design_functions(); }
   std::size_t validation_count() {
@@ -38,7 +38,7 @@ const std::string kRule = R"({"validate_doc_update":"function() { throw {forbidd
 }  // namespace
 
 TEST_CASE("a database without validate functions validates nothing") {
-  Shop shop;
+  DesignShop shop;
   CHECK(shop.validation_count() == 0);
   shop.put("_design/views", R"({"views":{"a":{"map":"function(doc) {}"}}})");
   shop.put("_design/mango", R"({"language":"query","validate_doc_update":"x"})");
@@ -47,7 +47,7 @@ TEST_CASE("a database without validate functions validates nothing") {
 }
 
 TEST_CASE("validate functions come and go with their design documents") {
-  Shop shop;
+  DesignShop shop;
   CHECK(shop.validation_count() == 0);
   const auto first = shop.put("_design/a", kRule);
   CHECK(shop.validation_count() == 1);
@@ -63,7 +63,7 @@ TEST_CASE("validate functions come and go with their design documents") {
 }
 
 TEST_CASE("a database that is opened again validates as before") {
-  Shop shop;
+  DesignShop shop;
   shop.put("_design/a", kRule);
   shop.database.reset();
   shop.fixture.stop();
@@ -73,7 +73,7 @@ TEST_CASE("a database that is opened again validates as before") {
 }
 
 TEST_CASE("functions of a design document are found as they are stored now") {
-  Shop shop;
+  DesignShop shop;
   CHECK(shop.functions().find("none").error().code == ErrorCode::not_found);
   const auto revision = shop.put("_design/d", R"({"filters":{"f":"one","g":"two"},"updates":{"u":"three"},
                                                 "views":{"v":{"map":"four"}}})");
@@ -93,29 +93,29 @@ TEST_CASE("functions of a design document are found as they are stored now") {
 }
 
 TEST_CASE("functions of another language are not run") {
-  Shop shop;
+  DesignShop shop;
   shop.put("_design/e", R"({"language":"erlang","filters":{"f":"fun"}})");
   CHECK(shop.functions().find("e").error().word == "unknown_query_language");
 }
 
 TEST_CASE("a design document is refused for what does not compile") {
-  const auto reason_of = [](std::string_view body, bool views_only = false) -> std::string {
+  const auto function_error_of = [](std::string_view body, bool views_only = false) -> std::string {
     const auto document = read_design_document("_design/d", "", body);
     REQUIRE(document);
     const auto checked = check_functions(**document, views_only);
     return checked ? "" : std::string(checked.error().word) + ": " + checked.error().reason;
   };
-  CHECK(reason_of(R"({"views":{"v":{"map":"function(doc) { emit(1); }","reduce":"_stats"}}})").empty());
-  CHECK(reason_of(R"({"views":{"v":{"map":"function(doc) {"}}})") ==
+  CHECK(function_error_of(R"({"views":{"v":{"map":"function(doc) { emit(1); }","reduce":"_stats"}}})").empty());
+  CHECK(function_error_of(R"({"views":{"v":{"map":"function(doc) {"}}})") ==
         "compilation_error: Compilation of the map function in the 'v' view failed: "
         "SyntaxError: expected expression, got end of script (line 2) (function(doc) {)");
-  CHECK(reason_of(R"({"views":{"v":{"map":"function(doc) {}","reduce":"7"}}})") ==
+  CHECK(function_error_of(R"({"views":{"v":{"map":"function(doc) {}","reduce":"7"}}})") ==
         "compilation_error: Compilation of the reduce function in the 'v' view failed: "
         "Error: Expression does not eval to a function. (7)");
-  CHECK(reason_of(R"({"views":{"v":{"map":"function(doc) {}","reduce":"_nonsense"}}})") ==
+  CHECK(function_error_of(R"({"views":{"v":{"map":"function(doc) {}","reduce":"_nonsense"}}})") ==
         "invalid_design_doc: `_nonsense` is not a supported reduce function.");
   const std::string others = R"({"filters":{"f":"("},"updates":{"u":"("},"validate_doc_update":"("})";
   CHECK(
-      reason_of(others).starts_with("compilation_error: Compilation of the filter function in the 'f' filter failed:"));
-  CHECK(reason_of(others, true).empty());
+      function_error_of(others).starts_with("compilation_error: Compilation of the filter function in the 'f' filter failed:"));
+  CHECK(function_error_of(others, true).empty());
 }
