@@ -108,7 +108,7 @@ TEST_CASE("a design document is refused for what does not compile") {
   CHECK(function_error_of(R"({"views":{"v":{"map":"function(doc) { emit(1); }","reduce":"_stats"}}})").empty());
   CHECK(function_error_of(R"({"views":{"v":{"map":"function(doc) {"}}})") ==
         "compilation_error: Compilation of the map function in the 'v' view failed: "
-        "SyntaxError: expected expression, got end of script (line 2) (function(doc) {)");
+        "SyntaxError: expected expression, got ')' (line 2) (function(doc) {)");
   CHECK(function_error_of(R"({"views":{"v":{"map":"function(doc) {}","reduce":"7"}}})") ==
         "compilation_error: Compilation of the reduce function in the 'v' view failed: "
         "Error: Expression does not eval to a function. (7)");
