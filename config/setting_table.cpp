@@ -187,6 +187,17 @@ std::vector<Setting> make_table() {
       size("query", "sort_bytes_max", &Draft::sort_bytes_max, {64 * KiB, 64 * GiB},
            "Memory for a sort that no index serves; beyond: `no_usable_index`"),
 
+      duration("javascript", "call_time", &Draft::javascript_call_time_ms, between(10ms, 1h),
+               "How long one call of a design function may take; beyond: `resource_limit`"),
+      size("javascript", "heap_bytes_max", &Draft::javascript_heap_bytes_max, {16 * MiB, 2 * GiB},
+           "Memory for design functions, in each thread that runs them"),
+      size("javascript", "stack_bytes_max", &Draft::javascript_stack_bytes_max, {128 * KiB, 64 * MiB},
+           "Stack for a design function; never more than its thread has"),
+      size("javascript", "output_bytes_max", &Draft::javascript_output_bytes_max, {1 * KiB, 1 * GiB},
+           "What one call of a design function may emit or return"),
+      size("javascript", "log_bytes_max", &Draft::javascript_log_bytes_max, {0, 1 * MiB},
+           "What one call of a design function may log"),
+
       choice("log", "level", &Draft::log_level, {"trace", "debug", "info", "warn", "error", "critical", "off"},
              "Least severe event that is logged"),
       choice("log", "format", &Draft::log_format, {"text", "json"}, "One line of text, or one JSON object, per event"),
@@ -225,6 +236,7 @@ std::string_view section_description(std::string_view section) {
   if (section == "database") return "Limits and defaults of databases";
   if (section == "storage") return "Durability and open files";
   if (section == "query") return "Limits and defaults of queries";
+  if (section == "javascript") return "Limits of the functions of design documents";
   if (section == "log") return "What is logged, and how";
   return "";
 }

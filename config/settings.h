@@ -84,6 +84,13 @@ struct Settings {
   std::uint32_t find_limit_default = 25;
   std::size_t sort_bytes_max = 64ULL << 20;  ///< memory for a sort without an index
 
+  // [javascript]
+  std::chrono::milliseconds javascript_call_time_ms{5'000};  ///< of one call of a design function
+  std::size_t javascript_heap_bytes_max = 128ULL << 20;      ///< of all functions that one thread keeps
+  std::size_t javascript_stack_bytes_max = 1ULL << 20;
+  std::size_t javascript_output_bytes_max = 64ULL << 20;  ///< of one call
+  std::size_t javascript_log_bytes_max = 4ULL << 10;      ///< of one call
+
   // [log]
   std::string log_level = "info";
   LogFormat log_format = LogFormat::text;

@@ -32,4 +32,10 @@ std::optional<std::string_view> HeaderFields::find(std::string_view name) const 
   return std::nullopt;
 }
 
+void HeaderFields::for_each(FunctionRef<void(std::string_view name, std::string_view value)> visit) const {
+  for (const auto& field : fields_) {
+    visit({base_ + field.name_offset, field.name_size}, {base_ + field.value_offset, field.value_size});
+  }
+}
+
 }  // namespace octavo::server

@@ -25,6 +25,7 @@ class HeaderFields final : public api::HeaderSource {
 
   /// The first field called `name`, in any case.
   std::optional<std::string_view> find(std::string_view name) const override;
+  void for_each(FunctionRef<void(std::string_view name, std::string_view value)> visit) const override;
 
  private:
   struct Field {

@@ -14,6 +14,7 @@
 #include "partitioning/engine.h"
 #include "query/index/active_tasks.h"
 #include "query/index/index_manager.h"
+#include "query/javascript/limits.h"
 #include "server/access_log.h"
 #include "server/descriptor_budget.h"
 #include "server/http_server.h"
@@ -53,6 +54,12 @@ int run_serve(const config::Settings& wanted) {
   umask(077);  // what is stored, password hashes and secrets included, is the server's alone
   set_up_logging(wanted);
   const config::Settings settings = fitted_to_system(wanted);
+
+  query::javascript::set_limits({.call_time = settings.javascript_call_time_ms,
+                                 .heap_bytes = settings.javascript_heap_bytes_max,
+                                 .stack_bytes = settings.javascript_stack_bytes_max,
+                                 .output_bytes = settings.javascript_output_bytes_max,
+                                 .log_bytes = settings.javascript_log_bytes_max});
 
   // Declared in the order of need: each is used by those below it, and ends after them.
   query::ActiveTasks active_tasks;

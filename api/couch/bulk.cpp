@@ -9,6 +9,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/server.h"
 #include "api/couch/users_database.h"
+#include "api/couch/validation.h"
 #include "query/json/writer.h"
 
 namespace octavo::api::couch {
@@ -102,6 +103,25 @@ Expected<Reply> refused_batch(const std::vector<BulkResult>& results) {
   return reply;
 }
 
+// False: one of the edits at least is refused, and `results` say why; then none may be written.
+Task<Expected<bool>> validate_all(Call& call, const std::vector<storage::DocumentWrite>& writes,
+                                  std::vector<BulkResult>& results) {
+  auto validation = validation_of(call);
+  if (!validation) co_return std::unexpected(std::move(validation).error());
+  if (*validation == nullptr) co_return true;
+  auto valid = co_await validate(call, *std::move(validation), writes);
+  bool all = true;
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    if (valid[i]) {
+      results[i].outcome = Error{ErrorCode::precondition_failed, "", {}};
+      continue;
+    }
+    all = false;
+    results[i].outcome = std::move(valid[i]).error();
+  }
+  co_return all;
+}
+
 Task<Expected<Reply>> batch(Call& call) {
   if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
   if (auto partition = check_partition_parameter(call); !partition) {
@@ -114,6 +134,9 @@ Task<Expected<Reply>> batch(Call& call) {
 
   std::vector<BulkResult> results(writes->size());
   for (std::size_t i = 0; i < writes->size(); ++i) results[i].id = (*writes)[i].id;
+  auto valid = co_await validate_all(call, *writes, results);
+  if (!valid) co_return std::unexpected(std::move(valid).error());
+  if (!*valid) co_return refused_batch(results);
   auto written = co_await call.database->write(std::move(*writes), storage::WriteOptions{.atomic = true});
   bool all = true;
   for (std::size_t i = 0; i < written.size(); ++i) {

@@ -5,6 +5,7 @@
 #include "api/couch/json_request.h"
 #include "api/couch/server.h"
 #include "api/couch/users_database.h"
+#include "api/couch/validation.h"
 #include "query/json/split.h"
 #include "query/json/writer.h"
 
@@ -95,6 +96,25 @@ void note_outcomes(BulkWork& work, storage::PhysicalPartition::DocumentResults w
   }
 }
 
+// Takes the writes out that the database's functions refuse, or that would conflict.
+Task<Expected<void>> drop_invalid(Call& call, BulkWork& work) {
+  auto validation = validation_of(call);
+  if (!validation) co_return std::unexpected(std::move(validation).error());
+  if (*validation == nullptr) co_return Expected<void>{};
+  auto valid = co_await validate(call, *std::move(validation), work.writes);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    if (!valid[i]) {
+      work.results[work.positions[i]].outcome = std::move(valid[i]).error();
+      continue;
+    }
+    if (kept != i) work.writes[kept] = std::move(work.writes[i]);
+    work.positions[kept++] = work.positions[i];
+  }
+  work.writes.resize(kept);
+  co_return Expected<void>{};
+}
+
 }  // namespace
 
 Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest request) {
@@ -124,6 +144,8 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
     work.positions[kept++] = work.positions[i];
   }
   work.writes.resize(kept);
+  auto valid = co_await drop_invalid(call, work);
+  if (!valid) co_return std::unexpected(std::move(valid).error());
 
   auto written = co_await call.database->write(std::move(work.writes));
   if (users) {

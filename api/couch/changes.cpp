@@ -32,7 +32,7 @@ class FollowedChanges final : public FollowedFeed {
     constexpr std::size_t kDocumentsTested = 32;
     auto budget = ScanBudget::inline_slice();
     if (feed_.tests_documents()) budget.rows_max = kDocumentsTested;
-    if (!on_worker) co_return to_step(feed_.advance(out, budget));
+    if (!on_worker && !feed_.runs_functions()) co_return to_step(feed_.advance(out, budget));
     auto work = [this, &out] { return feed_.advance(out, ScanBudget::worker_slice()); };
     auto result = co_await feed_.database().engine().run_patiently(std::move(work));
     co_return to_step(std::move(result));

@@ -45,6 +45,8 @@ class ChangesFeed {
   const ChangesQuery& query() const { return query_; }
   /// Rows are tested by their documents: a slice costs more than its rows.
   bool tests_documents() const { return filter_.needs_documents(); }
+  /// Every slice is for a worker.
+  bool runs_functions() const { return filter_.runs_functions(); }
   partitioning::Database& database() const { return *database_; }
 
  private:

@@ -1,9 +1,16 @@
 #include "api/couch/changes_filter.h"
 
+#include <optional>
+#include <span>
+
 #include <boost/json.hpp>
 
+#include "api/couch/document_renderer.h"
 #include "api/couch/edit.h"
+#include "api/couch/function_request.h"
 #include "api/couch/query_parameters.h"
+#include "query/index/index_manager.h"
+#include "query/javascript/functions.h"
 
 namespace octavo::api::couch {
 
@@ -49,16 +56,23 @@ Expected<query::Selector> selector_of(const Call& call) {
   return parsed;
 }
 
-// A function of a design document: checks that it exists, as CouchDB does, and says that it cannot be run.
-Expected<void> check_function(const Call& call, std::string_view name, std::string_view member,
-                              std::string_view malformed) {
+struct FunctionName {
+  std::string_view design;
+  std::string_view function;
+};
+
+Expected<FunctionName> split_name(std::string_view name, std::string_view malformed) {
   const auto slash = name.find('/');
   if (slash == std::string_view::npos || slash == 0 || slash + 1 == name.size() ||
       name.find('/', slash + 1) != std::string_view::npos) {
     return fail(ErrorCode::bad_request, std::string(malformed));
   }
-  const auto ddoc = std::string(kDesignPrefix) + std::string(name.substr(0, slash));
-  const auto function = name.substr(slash + 1);
+  return FunctionName{name.substr(0, slash), name.substr(slash + 1)};
+}
+
+// Whether the design document has a member of that name, as CouchDB looks it up before anything is run.
+Expected<void> check_member(const Call& call, const FunctionName& name, std::string_view member) {
+  const auto ddoc = std::string(kDesignPrefix) + std::string(name.design);
   OCTAVO_TRY(const auto snapshot, call.database->snapshot_for_document(ddoc));
   OCTAVO_TRY(const auto document, snapshot.find(ddoc));
   if (!document) return fail(ErrorCode::not_found, "");
@@ -68,13 +82,43 @@ Expected<void> check_function(const Call& call, std::string_view name, std::stri
   if (!functions || !functions->is_object()) {
     return fail(ErrorCode::not_found, "missing json key: " + std::string(member));
   }
-  if (!functions->get_object().contains(function)) {
-    return fail(ErrorCode::not_found, "missing json key: " + std::string(function));
+  if (!functions->get_object().contains(name.function)) {
+    return fail(ErrorCode::not_found, "missing json key: " + std::string(name.function));
   }
-  return fail(ErrorCode::unsupported, "Filters written in JavaScript are not supported yet: use `_selector`.");
+  return {};
+}
+
+template <class Functions>
+Expected<std::size_t> index_of_function(const Functions& functions, std::string_view name) {
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    if (functions[i].name == name) return i;
+  }
+  return fail(ErrorCode::not_found, "missing json key: " + std::string(name));
 }
 
 }  // namespace
+
+Expected<std::unique_ptr<ChangesFilter::Function>> ChangesFilter::find_function(const Call& call, std::string_view name,
+                                                                                bool is_view) {
+  OCTAVO_TRY(const auto parts, split_name(name, is_view ? "`view` must be of the form `designname/viewname`"
+                                                        : "`filter` must be of the form `designname/filtername`"));
+  OCTAVO_TRY_VOID(check_member(call, parts, is_view ? "views" : "filters"));
+  auto* manager = query::IndexManager::of(*call.database);
+  if (manager == nullptr) return fail(ErrorCode::unsupported, "Design functions are not available here.");
+  OCTAVO_TRY(const auto programs, manager->design_functions().find(parts.design));
+  auto function = std::make_unique<Function>();
+  function->is_view = is_view;
+  const auto& design = *programs->document;
+  if (is_view) {
+    function->program = programs->views;
+    OCTAVO_TRY(function->index, index_of_function(design.views, parts.function));
+  } else {
+    function->program = programs->filters;
+    OCTAVO_TRY(function->index, index_of_function(design.filters, parts.function));
+    OCTAVO_TRY(function->request, request_json(call, std::nullopt));
+  }
+  return function;
+}
 
 Expected<ChangesFilter> ChangesFilter::create(const Call& call, const ChangesQuery& query) {
   ChangesFilter filter;
@@ -92,11 +136,11 @@ Expected<ChangesFilter> ChangesFilter::create(const Call& call, const ChangesQue
   } else if (name == "_view") {
     const auto view = call.request.parameter("view").value_or("");
     if (view.empty()) return fail(ErrorCode::bad_request, "`view` filter parameter is not provided.");
-    OCTAVO_TRY_VOID(check_function(call, view, "views", "`view` must be of the form `designname/viewname`"));
+    OCTAVO_TRY(filter.function_, find_function(call, view, true));
   } else if (name.starts_with('_')) {
     return fail(ErrorCode::bad_request, "unknown builtin filter name");
   } else {
-    OCTAVO_TRY_VOID(check_function(call, name, "filters", "`filter` must be of the form `designname/filtername`"));
+    OCTAVO_TRY(filter.function_, find_function(call, name, false));
   }
   return filter;
 }
@@ -109,6 +153,18 @@ bool ChangesFilter::may_pass(std::string_view id) const {
 
 Expected<bool> ChangesFilter::passes(std::string_view id, const storage::Revision& revision, bool deleted,
                                      std::string_view body) {
+  if (function_) {
+    auto& document = function_->document;
+    document.clear();
+    append_document(document, id, revision, deleted, body);
+    const std::string_view view = document;
+    const std::span documents(&view, 1);
+    OCTAVO_TRY(const auto passed,
+               function_->is_view
+                   ? query::javascript::emits(function_->program, function_->index, documents)
+                   : query::javascript::filter(function_->program, function_->index, documents, function_->request));
+    return passed.front();
+  }
   OCTAVO_TRY(const auto parsed, parser_->parse(body));
   revision_text_.clear();
   revision.append_to(revision_text_);

@@ -8,6 +8,7 @@
 
 #include "api/couch/call.h"
 #include "api/couch/changes_query.h"
+#include "query/javascript/program.h"
 #include "query/json/parsed_document.h"
 #include "query/selector/selector.h"
 #include "storage/physical_partition.h"
@@ -17,14 +18,17 @@ namespace octavo::api::couch {
 /// Which rows of a change feed a client wants to see. One thread at a time.
 class ChangesFilter {
  public:
-  /// The filter a request names: none, `_doc_ids`, `_selector`, `_design`, `_view`, or `ddoc/name`.
-  /// Errors: bad_request and not_found with CouchDB's texts; unsupported for JavaScript.
+  /// The filter a request names: none, `_doc_ids`, `_selector`, `_design`, `_view`, or `ddoc/name`. The functions of a
+  /// design document are those of its revision now, as long as the feed lives.
+  /// Errors: bad_request and not_found with CouchDB's texts.
   static Expected<ChangesFilter> create(const Call& call, const ChangesQuery& query);
 
   /// May a row with this id pass? Decides without the document where that is possible.
   bool may_pass(std::string_view id) const;
-  bool needs_documents() const { return selector_ != nullptr; }
-  /// Whether a revision of the document passes; only for needs_documents().
+  bool needs_documents() const { return selector_ != nullptr || function_ != nullptr; }
+  /// Runs a function of a design document for each row: for workers only.
+  bool runs_functions() const { return function_ != nullptr; }
+  /// Whether a revision of the document passes; only for needs_documents(). Errors: function_failed.
   Expected<bool> passes(std::string_view id, const storage::Revision& revision, bool deleted, std::string_view body);
 
   /// The ids of `_doc_ids`, when that is the filter.
@@ -36,6 +40,17 @@ class ChangesFilter {
   std::unique_ptr<query::Selector> selector_;
   std::unique_ptr<query::DocumentParser> parser_;
   std::string revision_text_;
+
+  /// A filter function, or a view's map function.
+  struct Function {
+    query::javascript::ProgramPtr program;
+    std::size_t index = 0;
+    bool is_view = false;
+    std::string request;   ///< JSON text, for filters
+    std::string document;  ///< of the row at hand; kept for its memory
+  };
+  static Expected<std::unique_ptr<Function>> find_function(const Call& call, std::string_view name, bool is_view);
+  std::unique_ptr<Function> function_;
 };
 
 }  // namespace octavo::api::couch

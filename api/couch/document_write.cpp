@@ -4,6 +4,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/server.h"
 #include "api/couch/users_database.h"
+#include "api/couch/validation.h"
 #include "query/json/writer.h"
 
 namespace octavo::api::couch {
@@ -36,6 +37,8 @@ Task<Expected<Reply>> write_unacknowledged(Call& call, storage::DocumentWrite wr
     auto prepared = co_await prepare_write(call, write);
     if (!prepared) co_return std::unexpected(std::move(prepared).error());
   }
+  auto valid = co_await validate_one(call, write);
+  if (!valid) co_return std::unexpected(std::move(valid).error());
   Reply reply;
   reply.status = 202;
   reply.body = "{\"ok\":true,\"id\":";

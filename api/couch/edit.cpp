@@ -12,6 +12,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/security.h"
 #include "api/couch/users_database.h"
+#include "api/couch/validation.h"
 #include "query/json/normalize.h"
 #include "query/json/parsed_document.h"
 #include "query/json/split.h"
@@ -194,6 +195,10 @@ Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write) {
     if (call.user.name.empty()) co_return fail(ErrorCode::unauthorized, "You are not a db or server admin.");
     co_return fail(ErrorCode::forbidden, "You are not a db or server admin.");
   }
+  if (is_design_id(write.id)) {
+    auto checked = co_await check_design_document(call, write);
+    if (!checked) co_return std::unexpected(std::move(checked).error());
+  }
   if (is_users_database(*call.database)) {
     auto body = co_await prepare_user_document(call, write.id, write.deleted, std::move(write.body));
     if (!body) co_return std::unexpected(std::move(body).error());
@@ -217,6 +222,14 @@ Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
   if (needs_preparation(call, write.id)) {
     auto prepared = co_await prepare_write(call, write);
     if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  }
+  if (!is_design_id(write.id)) {
+    auto validation = validation_of(call);
+    if (!validation) co_return std::unexpected(std::move(validation).error());
+    if (*validation) {
+      auto valid = co_await validate_one(call, write);
+      if (!valid) co_return std::unexpected(std::move(valid).error());
+    }
   }
   const auto id = write.id;
   const auto replicated = write.replicated ? std::optional(write.history.front()) : std::nullopt;

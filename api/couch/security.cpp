@@ -76,7 +76,7 @@ Task<Expected<Reply>> get_security(Call& call) {
   if (const auto text = call.database->security()) {
     reply.body = *text;
   } else {
-    reply.body = call.services.authenticator.has_admins() ? admins_only_json : "{}";
+    reply.body = default_security_json(call.services.authenticator.has_admins());
   }
   reply.body += '\n';
   co_return reply;
@@ -128,6 +128,10 @@ std::shared_ptr<const SecurityObject> effective_security(const partitioning::Dat
   static const auto admins_only =
       std::make_shared<const SecurityObject>(SecurityObject{{{}, {"_admin"}}, {{}, {"_admin"}}});
   return server_has_admins ? admins_only : everyone;
+}
+
+std::string_view default_security_json(bool server_has_admins) {
+  return server_has_admins ? std::string_view(admins_only_json) : std::string_view("{}");
 }
 
 bool is_database_admin(const UserContext& user, const partitioning::Database& database, bool server_has_admins) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <string_view>
 #include <vector>
 
 #include "api/couch/call.h"
@@ -32,6 +33,9 @@ Expected<SecurityObject> parse_security(std::string_view json);
 /// The security object in force for `database`, parsed once per change. Thread-safe; a hit costs no lock.
 std::shared_ptr<const SecurityObject> effective_security(const partitioning::Database& database,
                                                          bool server_has_admins);
+
+/// The security object of a database that was never given one.
+std::string_view default_security_json(bool server_has_admins);
 
 /// True for server admins and for admins by the database's security object.
 bool is_database_admin(const UserContext& user, const partitioning::Database& database, bool server_has_admins);

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "storage/function_ref.h"
+
 namespace octavo::api {
 
 enum class Method : std::uint8_t { get, head, post, put, del, copy, options, patch, other };
@@ -19,6 +21,8 @@ class HeaderSource {
  public:
   virtual ~HeaderSource() = default;
   virtual std::optional<std::string_view> find(std::string_view name) const = 0;
+  /// All fields, as they were sent and in that order.
+  virtual void for_each(FunctionRef<void(std::string_view name, std::string_view value)> visit) const = 0;
 };
 
 /// One decoded `name=value` of the query string, in the order sent.

@@ -58,6 +58,10 @@ struct DesignDocument {
   }
   const ViewSource* view(std::string_view name) const;
   const SearchSource* index(std::string_view name) const;
+  const NamedFunction* filter(std::string_view name) const;
+  const NamedFunction* update(std::string_view name) const;
+  /// What `require` of views sees, for javascript::Program: `{"views":{"lib":…}}`; empty: nothing.
+  std::string view_modules() const;
 };
 
 using DesignDocumentPtr = std::shared_ptr<const DesignDocument>;

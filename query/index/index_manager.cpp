@@ -29,7 +29,7 @@ const IndexView* IndexCatalog::find(std::string_view identity) const {
 }
 
 IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
-    : database_(database), tasks_(tasks), opened_at_(database.watermark()), feed_indexes_(database, tasks), jobs_(database.engine().workers()) {
+    : database_(database), design_functions_(database), tasks_(tasks), opened_at_(database.watermark()), feed_indexes_(database, tasks), jobs_(database.engine().workers()) {
   // Entries of local indexes are kept from the first write on, whether or not anybody asks for the definitions.
   if (!database.partitioned()) return;
   for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
@@ -54,6 +54,7 @@ IndexManager* IndexManager::of(partitioning::Database& database) {
 }
 
 void IndexManager::design_documents_changed() {
+  design_functions_.design_documents_changed();
   feed_indexes_.design_documents_changed();
   changes_.fetch_add(1, std::memory_order_acq_rel);
   // A definition is put to work also when nobody queries.

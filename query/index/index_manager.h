@@ -12,6 +12,7 @@
 
 #include "partitioning/change_notifier.h"
 #include "partitioning/engine.h"
+#include "query/design/design_functions.h"
 #include "query/index/active_tasks.h"
 #include "query/index/background_jobs.h"
 #include "query/index/feed_indexes.h"
@@ -55,7 +56,7 @@ struct IndexCatalog {
 /// checkpoint. While nobody waits the job is delayed a little, so that many small commits make one batch.
 ///
 /// Thread-safe. Definitions are read at the first use, so an idle database costs nothing.
-class IndexManager : public partitioning::DatabaseExtension {
+class IndexManager final : public partitioning::DatabaseExtension {
  public:
   IndexManager(partitioning::Database& database, ActiveTasks* tasks);
   ~IndexManager() override;
@@ -71,6 +72,9 @@ class IndexManager : public partitioning::DatabaseExtension {
   std::size_t open_environment_count() const override;
   std::uint64_t last_used_ms() const override;
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
+
+  /// The functions of the database's design documents.
+  DesignFunctions& design_functions() { return design_functions_; }
 
   /// The indexes now. Reads the design documents when they changed since the last call (some microseconds each),
   /// otherwise takes no lock that threads share. A design document whose write was acknowledged is in it.
@@ -109,6 +113,7 @@ class IndexManager : public partitioning::DatabaseExtension {
   void fail_waiters(const Error& error);
 
   partitioning::Database& database_;
+  DesignFunctions design_functions_;
   ActiveTasks* const tasks_;
   const storage::Sequence opened_at_;  ///< last sequence of the database when it was opened
   std::vector<std::shared_ptr<LocalIndexes>> locals_;

@@ -11,11 +11,11 @@
 
 #include "query/javascript/program.h"
 
-/// Calls of design functions. All run on the calling thread, which must be one that may take long (a worker): each thread
-/// has a JavaScript runtime of its own, made at the first call (about 20 ms).
+/// Calls of design functions. All run on the calling thread, which must be one that may take long (a worker): each
+/// thread has a JavaScript runtime of its own, made at the first call (about 20 ms).
 ///
-/// Every call is bounded in time, heap, stack and output (settings `javascript_…`). Errors of all: function_failed, with
-/// the word and reason the dialect has for it: what the function threw, or which limit it exceeded
+/// Every call is bounded in time, heap, stack and output (settings `javascript_…`). Errors of all: function_failed,
+/// with the word and reason the dialect has for it: what the function threw, or which limit it exceeded
 /// (`resource_limit`); then the function's world is made anew for the next call. Documents are JSON texts with `_id`
 /// and `_rev`.
 namespace octavo::query::javascript {
@@ -61,22 +61,26 @@ struct IndexedField {
 Expected<void> index(const ProgramPtr& program, std::size_t function, std::string_view document,
                      std::vector<IndexedField>& fields);
 
-/// `validate_doc_update(newDoc, oldDoc, userCtx, secObj)`. Errors: forbidden and unauthorized with the reason thrown.
+/// `validate_doc_update(newDoc, oldDoc, userCtx, secObj)`. Errors: forbidden and unauthorized with the reason thrown;
+/// anything else thrown is function_failed (`unknown_error`, or the word for JavaScript's own errors).
 Expected<void> validate(const ProgramPtr& program, std::size_t function, std::string_view new_document,
                         std::optional<std::string_view> old_document, std::string_view user_context,
                         std::string_view security);
 
-/// A filter of a change feed: one answer per document.
+/// A filter of a change feed: one answer per document. Each document has the time of a call.
 Expected<std::vector<bool>> filter(const ProgramPtr& program, std::size_t function,
                                    std::span<const std::string_view> documents, std::string_view request);
-/// A map function as a filter: whether it emits anything.
-Expected<bool> emits(const ProgramPtr& program, std::size_t function, std::string_view document);
+/// A map function as a filter: whether it emits anything for each document.
+Expected<std::vector<bool>> emits(const ProgramPtr& program, std::size_t function,
+                                  std::span<const std::string_view> documents);
 
+/// An update function: what it makes of a document (nullopt: there is none) and a request. Errors: also function_failed
+/// `render_error` for a result without a response.
 struct UpdateResult {
   std::optional<std::string> document;  ///< JSON text to be stored; nullopt: nothing
-  std::string response;                 ///< JSON text: a string, or an object with code, headers, body, json, base64
+  std::string response;                 ///< JSON text: an object with code, headers, body, json, base64; or a string
 };
-Expected<UpdateResult> update(const ProgramPtr& program, std::size_t function,
-                              std::optional<std::string_view> document, std::string_view request);
+Expected<UpdateResult> update(const ProgramPtr& program, std::size_t function, std::optional<std::string_view> document,
+                              std::string_view request);
 
 }  // namespace octavo::query::javascript

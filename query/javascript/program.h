@@ -21,7 +21,8 @@ class Program {
   };
 
   /// `database`: tag of the database's incarnation; two databases never share a world, however equal their functions.
-  /// `modules`: JSON text of the object in which `require` looks; empty: no `require`.
+  /// `modules`: JSON text of the object in which `require` looks; empty: no `require`. Functions of whole design
+  /// documents (validate, filter, update) have it as `this`.
   Program(std::string database, std::vector<Function> functions, std::string modules);
 
   const std::vector<Function>& functions() const { return functions_; }
@@ -37,8 +38,8 @@ class Program {
 
 using ProgramPtr = std::shared_ptr<const Program>;
 
-/// Compiles on this thread, to say what is wrong before anybody runs it. Errors: bad_request with the word
-/// compilation_error: which function, line and message.
-Expected<void> check(const ProgramPtr& program);
+/// Compiles one function on this thread, to say what is wrong before anybody runs it. Errors: bad_request with the word
+/// compilation_error; the reason is JavaScript's message and the line, followed by the source in parentheses.
+Expected<void> check_function(std::string_view source);
 
 }  // namespace octavo::query::javascript

@@ -21,6 +21,7 @@ constexpr std::string_view kSecret = "a secret of the server";
 
 struct OneHeader final : HeaderSource {
   std::optional<std::string_view> find(std::string_view) const override { return value; }
+  void for_each(octavo::FunctionRef<void(std::string_view, std::string_view)> visit) const override { visit("X", value); }
   std::string_view value;
 };
 

@@ -82,6 +82,7 @@ bool expected_target(std::string_view target, std::vector<std::string>& segments
 
 struct OneHeader final : HeaderSource {
   std::optional<std::string_view> find(std::string_view) const override { return value; }
+  void for_each(FunctionRef<void(std::string_view, std::string_view)> visit) const override { visit("X", value); }
   std::string_view value;
 };
 

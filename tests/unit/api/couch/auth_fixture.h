@@ -49,6 +49,9 @@ class TestRequest : public api::HeaderSource {
     if (found == headers_.end()) return std::nullopt;
     return found->second;
   }
+  void for_each(FunctionRef<void(std::string_view name, std::string_view value)> visit) const override {
+    for (const auto& [name, value] : headers_) visit(name, value);
+  }
 
  private:
   static std::string lower(std::string text) {

@@ -145,6 +145,9 @@ class CouchDoor {
       if (found == values.end()) return std::nullopt;
       return std::string_view(found->second);
     }
+    void for_each(FunctionRef<void(std::string_view name, std::string_view value)> visit) const override {
+      for (const auto& [name, value] : values) visit(name, value);
+    }
     Headers values;
   };
   struct Exchange {

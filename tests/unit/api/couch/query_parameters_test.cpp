@@ -21,6 +21,7 @@ struct OneHeader final : HeaderSource {
     if (wanted != name) return std::nullopt;
     return std::string_view(value);
   }
+  void for_each(FunctionRef<void(std::string_view, std::string_view)> visit) const override { visit(name, value); }
   std::string name;
   std::string value;
 };

@@ -1,0 +1,203 @@
+#include "api/couch/validation.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "api/couch/document_renderer.h"
+#include "api/couch/edit.h"
+#include "api/couch/function_request.h"
+#include "query/index/index_manager.h"
+#include "query/javascript/functions.h"
+#include "query/json/writer.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+using storage::DocumentView;
+using storage::DocumentWrite;
+using storage::Revision;
+using storage::Snapshot;
+
+// A worker is given back to others after this.
+constexpr std::chrono::milliseconds kSliceTime{20};
+
+struct StoredRevision {
+  Revision revision;
+  bool deleted = false;
+  std::string_view body;  ///< lives as long as the snapshot
+};
+
+// What a write is compared with.
+struct Basis {
+  bool needs_validation = true;       ///< false: the revision is known already, nothing will be written
+  std::optional<StoredRevision> old;  ///< the document before the write
+};
+
+std::unexpected<Error> conflict() {
+  return fail(ErrorCode::conflict, "");
+}
+
+Expected<std::optional<StoredRevision>> leaf_of(const Snapshot& snapshot, const DocumentView& document,
+                                                const storage::RevisionTree& tree, const Revision& revision) {
+  const auto* node = tree.find(revision);
+  if (node == nullptr || !node->leaf) return std::nullopt;
+  OCTAVO_TRY(const auto body, snapshot.leaf_body(document, revision));
+  if (!body) return std::nullopt;
+  return StoredRevision{revision, node->deleted, *body};
+}
+
+Expected<Basis> basis_of(const Snapshot& snapshot, const DocumentWrite& write) {
+  OCTAVO_TRY(const auto document, snapshot.find(write.id));
+  if (!write.replicated) {
+    if (!document) {
+      if (write.parent) return conflict();
+      return Basis{};
+    }
+    if (!write.parent) {
+      if (!document->deleted) return conflict();
+      return Basis{};
+    }
+    if (*write.parent == document->revision) {
+      return Basis{.old = StoredRevision{document->revision, document->deleted, document->body}};
+    }
+    OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
+    OCTAVO_TRY(const auto leaf, leaf_of(snapshot, *document, tree, *write.parent));
+    if (!leaf) return conflict();
+    return Basis{.old = leaf};
+  }
+  if (!document) return Basis{};
+  OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
+  if (tree.find(write.history.front()) != nullptr) return Basis{.needs_validation = false, .old = {}};
+  // The nearest ancestor that has a body.
+  for (const auto& ancestor : write.history) {
+    OCTAVO_TRY(const auto leaf, leaf_of(snapshot, *document, tree, ancestor));
+    if (leaf) return Basis{.old = leaf};
+  }
+  return Basis{};
+}
+
+// The edit as functions see it: with the revision it is based on, or that it brings.
+std::string new_document_json(const DocumentWrite& write) {
+  std::string out = "{\"_id\":";
+  query::append_json_string(out, write.id);
+  std::vector<Revision> history = write.history;
+  if (!write.replicated && write.parent) history = {*write.parent};
+  if (!history.empty()) {
+    out += ",\"_rev\":";
+    append_revision(out, history.front());
+  }
+  if (write.deleted) out += ",\"_deleted\":true";
+  out += ",\"_revisions\":{\"start\":";
+  query::append_json_number(out, history.empty() ? std::uint64_t{0} : history.front().generation);
+  out += ",\"ids\":[";
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    if (i > 0) out += ',';
+    const auto text = history[i].to_string();
+    query::append_json_string(out, std::string_view(text).substr(text.find('-') + 1));
+  }
+  out += "]}";
+  if (write.body.size() > 2) {
+    out += ',';
+    out.append(write.body, 1);
+  } else {
+    out += '}';
+  }
+  return out;
+}
+
+// One request's writes on their way through the functions.
+class Validator {
+ public:
+  Validator(Call& call, std::shared_ptr<const query::Validation> validation, std::span<const DocumentWrite> writes)
+      : database_(*call.database),
+        validation_(std::move(validation)),
+        writes_(writes),
+        user_context_(user_context_json(call)),
+        security_(security_json(call)) {
+    results_.reserve(writes.size());
+  }
+
+  bool done() const { return results_.size() == writes_.size(); }
+  std::vector<Expected<void>> take_results() { return std::move(results_); }
+
+  // At least one write, then as many as fit into the time.
+  void run_slice() {
+    const auto until = std::chrono::steady_clock::now() + kSliceTime;
+    do {
+      results_.push_back(validate_next(writes_[results_.size()]));
+    } while (!done() && std::chrono::steady_clock::now() < until);
+  }
+
+ private:
+  Expected<void> validate_next(const DocumentWrite& write) {
+    if (is_design_id(write.id)) return {};
+    // A function that met a limit would most likely meet it again, and a request may have many documents.
+    if (exhausted_) return std::unexpected(*exhausted_);
+    std::optional<std::string> old;
+    {
+      OCTAVO_TRY(const auto snapshot, database_.snapshot_for_document(write.id));
+      OCTAVO_TRY(const auto basis, basis_of(snapshot, write));
+      if (!basis.needs_validation) return {};
+      if (basis.old) {
+        append_document(old.emplace(), write.id, basis.old->revision, basis.old->deleted, basis.old->body);
+      }
+    }
+    const auto document = new_document_json(write);
+    for (const auto& program : validation_->programs) {
+      auto valid = query::javascript::validate(program, 0, document, old, user_context_, security_);
+      if (valid) continue;
+      if (valid.error().word == "resource_limit") exhausted_ = valid.error();
+      return valid;
+    }
+    return {};
+  }
+
+  partitioning::Database& database_;
+  const std::shared_ptr<const query::Validation> validation_;
+  const std::span<const DocumentWrite> writes_;
+  const std::string user_context_;
+  const std::string security_;
+  std::vector<Expected<void>> results_;
+  std::optional<Error> exhausted_;
+};
+
+}  // namespace
+
+Expected<std::shared_ptr<const query::Validation>> validation_of(const Call& call) {
+  auto* manager = query::IndexManager::of(*call.database);
+  if (manager == nullptr) return nullptr;
+  return manager->design_functions().validation();
+}
+
+Task<std::vector<Expected<void>>> validate(Call& call, std::shared_ptr<const query::Validation> validation,
+                                           std::span<const storage::DocumentWrite> writes) {
+  auto& engine = call.services.engine;
+  Validator validator(call, std::move(validation), writes);
+  if (!validator.done()) co_await engine.run_blocking([&validator] { validator.run_slice(); });
+  while (!validator.done()) co_await engine.run_patiently([&validator] { validator.run_slice(); });
+  co_return validator.take_results();
+}
+
+Task<Expected<void>> validate_one(Call& call, const storage::DocumentWrite& write) {
+  if (is_design_id(write.id)) co_return Expected<void>{};
+  auto validation = validation_of(call);
+  if (!validation) co_return std::unexpected(std::move(validation).error());
+  if (*validation == nullptr) co_return Expected<void>{};
+  auto results = co_await validate(call, *std::move(validation), std::span(&write, 1));
+  co_return std::move(results.front());
+}
+
+Task<Expected<void>> check_design_document(Call& call, const storage::DocumentWrite& write) {
+  if (write.deleted) co_return Expected<void>{};
+  auto check = [&write]() -> Expected<void> {
+    OCTAVO_TRY(const auto document, query::read_design_document(write.id, "", write.body));
+    if (!document) return {};
+    return query::check_functions(*document, write.replicated);
+  };
+  co_return co_await call.services.engine.run_blocking(std::move(check));
+}
+
+}  // namespace octavo::api::couch

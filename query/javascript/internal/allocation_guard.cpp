@@ -1,0 +1,169 @@
+#include "query/javascript/internal/allocation_guard.h"
+
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+
+namespace octavo::query::javascript {
+
+namespace {
+
+struct ThreadLimit {
+  std::size_t bytes_max = std::numeric_limits<std::size_t>::max();
+  std::size_t growth_bytes = std::numeric_limits<std::size_t>::max();
+  std::size_t grown = 0;
+  void (*on_growth)(void*) = nullptr;
+  void* argument = nullptr;
+};
+constinit thread_local ThreadLimit thread_limit;
+
+constexpr std::size_t kLargeBytes = 64ULL << 10;
+
+bool allows(std::size_t bytes) {
+  if (bytes < kLargeBytes) [[likely]] return true;
+  auto& limit = thread_limit;
+  if (bytes > limit.bytes_max) {
+    errno = ENOMEM;
+    return false;
+  }
+  limit.grown += bytes;
+  if (limit.grown > limit.growth_bytes) {
+    limit.grown = 0;
+    limit.on_growth(limit.argument);
+  }
+  return true;
+}
+
+void* guarded_malloc(std::size_t bytes) {
+  return allows(bytes) ? std::malloc(bytes) : nullptr;
+}
+
+void* guarded_calloc(std::size_t count, std::size_t bytes) {
+  std::size_t all = 0;
+  if (__builtin_mul_overflow(count, bytes, &all) || !allows(all)) return nullptr;
+  return std::calloc(count, bytes);
+}
+
+void* guarded_realloc(void* block, std::size_t bytes) {
+  return allows(bytes) ? std::realloc(block, bytes) : nullptr;
+}
+
+struct Replacement {
+  std::string_view name;
+  void* function;
+};
+const std::array kReplacements{Replacement{"malloc", reinterpret_cast<void*>(guarded_malloc)},
+                               Replacement{"calloc", reinterpret_cast<void*>(guarded_calloc)},
+                               Replacement{"realloc", reinterpret_cast<void*>(guarded_realloc)}};
+
+#if defined(__x86_64__)
+constexpr bool is_import(std::uint32_t type) {
+  return type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT;
+}
+#elif defined(__aarch64__)
+constexpr bool is_import(std::uint32_t type) {
+  return type == R_AARCH64_GLOB_DAT || type == R_AARCH64_JUMP_SLOT;
+}
+#else
+constexpr bool is_import(std::uint32_t) {
+  return false;
+}
+#endif
+
+// The parts of a loaded library that say which functions of others it calls, and where their addresses stand.
+struct Imports {
+  const char* names = nullptr;
+  const ElfW(Sym) * symbols = nullptr;
+  std::array<std::pair<const ElfW(Rela) *, std::size_t>, 2> tables{};  ///< with their sizes in bytes
+};
+
+Imports read_imports(const ElfW(Dyn) * entry) {
+  Imports imports;
+  for (; entry->d_tag != DT_NULL; ++entry) {
+    const auto address = entry->d_un.d_ptr;  // glibc has added the load address to these
+    switch (entry->d_tag) {
+      case DT_STRTAB:
+        imports.names = reinterpret_cast<const char*>(address);
+        break;
+      case DT_SYMTAB:
+        imports.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
+        break;
+      case DT_RELA:
+        imports.tables[0].first = reinterpret_cast<const ElfW(Rela)*>(address);
+        break;
+      case DT_RELASZ:
+        imports.tables[0].second = entry->d_un.d_val;
+        break;
+      case DT_JMPREL:
+        imports.tables[1].first = reinterpret_cast<const ElfW(Rela)*>(address);
+        break;
+      case DT_PLTRELSZ:
+        imports.tables[1].second = entry->d_un.d_val;
+        break;
+      default:
+        break;
+    }
+  }
+  return imports;
+}
+
+// The loader has made the table read-only.
+bool write_slot(void** slot, void* function) {
+  const auto page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  void* page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(slot) & ~(page_bytes - 1));
+  if (mprotect(page, page_bytes, PROT_READ | PROT_WRITE) != 0) return false;
+  *slot = function;
+  mprotect(page, page_bytes, PROT_READ);
+  return true;
+}
+
+int redirect(dl_phdr_info* library, std::size_t, void* replaced) {
+  if (std::string_view(library->dlpi_name).find("libmozjs-") == std::string_view::npos) return 0;
+  Imports imports;
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const auto& header = library->dlpi_phdr[i];
+    if (header.p_type == PT_DYNAMIC) {
+      imports = read_imports(reinterpret_cast<const ElfW(Dyn)*>(library->dlpi_addr + header.p_vaddr));
+    }
+  }
+  if (imports.names == nullptr || imports.symbols == nullptr) return 1;
+  for (const auto& [table, bytes] : imports.tables) {
+    for (std::size_t i = 0; table != nullptr && i < bytes / sizeof *table; ++i) {
+      const auto& entry = table[i];
+      if (!is_import(static_cast<std::uint32_t>(ELF64_R_TYPE(entry.r_info)))) continue;
+      const std::string_view name = imports.names + imports.symbols[ELF64_R_SYM(entry.r_info)].st_name;
+      for (const auto& replacement : kReplacements) {
+        if (name != replacement.name) continue;
+        auto* slot = reinterpret_cast<void**>(library->dlpi_addr + entry.r_offset);
+        if (write_slot(slot, replacement.function)) ++*static_cast<std::size_t*>(replaced);
+      }
+    }
+  }
+  return 1;
+}
+
+}  // namespace
+
+bool AllocationGuard::install() {
+  std::size_t replaced = 0;
+  dl_iterate_phdr(redirect, &replaced);
+  return replaced >= kReplacements.size();
+}
+
+void AllocationGuard::set(std::size_t bytes_max, std::size_t growth_bytes, void (*on_growth)(void*), void* argument) {
+  thread_limit = {bytes_max, growth_bytes, 0, on_growth, argument};
+}
+
+void AllocationGuard::clear() {
+  thread_limit = {};
+}
+
+}  // namespace octavo::query::javascript

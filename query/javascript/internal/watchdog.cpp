@@ -1,0 +1,83 @@
+#include "query/javascript/internal/watchdog.h"
+
+#include <algorithm>
+#include <js/Interrupt.h>
+#include <jsapi.h>
+
+#include "query/javascript/limits.h"
+
+namespace octavo::query::javascript {
+
+Watchdog::Watched::Watched(JSContext* context) : context_(context) {
+  instance().add(this);
+}
+
+Watchdog::Watched::~Watched() {
+  instance().remove(this);
+}
+
+Watchdog& Watchdog::instance() {
+  static Watchdog watchdog;
+  return watchdog;
+}
+
+Watchdog::~Watchdog() {
+  thread_.request_stop();
+  changed_.notify_all();
+}
+
+void Watchdog::add(Watched* watched) {
+  const std::lock_guard lock(mutex_);
+  watched_.push_back(watched);
+  if (!thread_.joinable()) thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+void Watchdog::remove(Watched* watched) {
+  const std::lock_guard lock(mutex_);
+  std::erase(watched_, watched);
+}
+
+void Watchdog::wake() {
+  const std::lock_guard lock(mutex_);
+  asleep_.store(false, std::memory_order_seq_cst);
+  changed_.notify_all();
+}
+
+// Whether anything runs.
+bool Watchdog::look(std::chrono::steady_clock::time_point now) {
+  const auto time_max = limits().call_time;
+  bool any = false;
+  for (auto* watched : watched_) {
+    const auto activity = watched->activity_.load(std::memory_order_seq_cst);
+    if ((activity & 1U) == 0) continue;
+    any = true;
+    if (activity != watched->seen_) {
+      watched->seen_ = activity;
+      watched->since_ = now;
+      continue;
+    }
+    if (now - watched->since_ >= time_max) watched->expired_.store(activity, std::memory_order_relaxed);
+    JS_RequestInterruptCallback(watched->context_);
+  }
+  return any;
+}
+
+void Watchdog::run(const std::stop_token& stop) {
+  constexpr int kIdleTicksMax = 100;
+  int idle_ticks = 0;
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    if (idle_ticks >= kIdleTicksMax) {
+      asleep_.store(true, std::memory_order_seq_cst);
+      // Whoever began before it saw that has to be seen here.
+      if (!look(std::chrono::steady_clock::now())) changed_.wait(lock, stop, [this] { return !asleep_.load(); });
+      asleep_.store(false, std::memory_order_seq_cst);
+      idle_ticks = 0;
+      continue;
+    }
+    changed_.wait_for(lock, stop, kTick, [] { return false; });
+    idle_ticks = look(std::chrono::steady_clock::now()) ? 0 : idle_ticks + 1;
+  }
+}
+
+}  // namespace octavo::query::javascript

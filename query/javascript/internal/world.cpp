@@ -1,0 +1,216 @@
+#include "query/javascript/internal/world.h"
+
+#include <js/CallAndConstruct.h>
+#include <js/CompilationAndEvaluation.h>
+#include <js/CompileOptions.h>
+#include <js/GlobalObject.h>
+#include <js/Object.h>
+#include <js/Realm.h>
+#include <js/SourceText.h>
+#include <jsfriendapi.h>
+#include <optional>
+#include <string>
+
+#include "query/javascript/internal/json_text.h"
+#include "query/javascript/internal/messages.h"
+#include "query/javascript/internal/natives.h"
+#include "query/javascript/internal/prelude.h"
+
+namespace octavo::query::javascript {
+
+namespace {
+
+constexpr std::uint32_t kWorldSlot = 0;  // of the global, which has some for its embedder: its World
+
+const JSClass kGlobalClass = {"global", JSCLASS_GLOBAL_FLAGS, &JS::DefaultGlobalClassOps, nullptr, nullptr, nullptr};
+
+World& world_of(JSContext* context) {
+  return *static_cast<World*>(JS::GetReservedSlot(JS::CurrentGlobalOrNull(context), kWorldSlot).toPrivate());
+}
+
+bool evaluate(JSContext* context, const char* name, std::string_view source, JS::MutableHandleValue value) {
+  JS::CompileOptions options(context);
+  options.setFileAndLine(name, 1);
+  JS::SourceText<mozilla::Utf8Unit> text;
+  return text.init(context, source.data(), source.size(), JS::SourceOwnership::Borrowed) &&
+         JS::Evaluate(context, options, text, value);
+}
+
+bool is_function(JS::HandleValue value) {
+  return value.isObject() && JS::IsCallable(&value.toObject());
+}
+
+// Semicolons, white space and comments only.
+bool says_nothing(std::string_view source) {
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    const auto c = source[i];
+    if (c == ';' || c == ' ' || (c >= '\t' && c <= '\r')) continue;
+    if (source.substr(i).starts_with("//")) {
+      i = source.find_first_of("\r\n", i);
+    } else if (source.substr(i).starts_with("/*")) {
+      i = source.find("*/", i + 2);
+      if (i != std::string_view::npos) ++i;
+    } else {
+      return false;
+    }
+    if (i == std::string_view::npos) return true;
+  }
+  return true;
+}
+
+// Where in `source` a message points: lines from 1, columns in characters from 0.
+std::size_t offset_of(std::string_view source, unsigned line, unsigned column) {
+  std::size_t at = 0;
+  for (unsigned i = 1; i < line; ++i) {
+    at = source.find('\n', at);
+    if (at == std::string_view::npos) return source.size();
+    ++at;
+  }
+  const auto is_continuation = [&](std::size_t i) { return (static_cast<unsigned char>(source[i]) & 0xC0U) == 0x80; };
+  for (; column > 0 && at < source.size(); --column) {
+    ++at;
+    while (at < source.size() && is_continuation(at)) ++at;
+  }
+  return at;
+}
+
+bool evaluate_in_parentheses(JSContext* context, std::string_view source, JS::MutableHandleValue value) {
+  std::string expression;
+  expression.reserve(source.size() + 3);
+  expression.append("(").append(source).append("\n)");  // a comment may end the source
+  return evaluate(context, "function", expression, value);
+}
+
+bool modules_of_program(JSContext* context, unsigned count, JS::Value* values) {
+  const auto arguments = JS::CallArgsFromVp(count, values);
+  JS::RootedObject modules(context);
+  if (!world_of(context).modules(context, &modules)) return false;
+  arguments.rval().setObjectOrNull(modules);
+  return true;
+}
+
+// compile_module(source, name): the module as a function (module, exports, require).
+bool compile_module(JSContext* context, unsigned count, JS::Value* values) {
+  const auto arguments = JS::CallArgsFromVp(count, values);
+  const JS::RootedString source(context, arguments.get(0).toString());
+  const JS::RootedString name(context, arguments.get(1).toString());
+  std::string text, name_text;
+  if (!append_characters(context, source, text) || !append_characters(context, name, name_text)) return false;
+  JS::CompileOptions options(context);
+  options.setFileAndLine(name_text.c_str(), 1);
+  JS::SourceText<mozilla::Utf8Unit> body;
+  if (!body.init(context, text.data(), text.size(), JS::SourceOwnership::Borrowed)) return false;
+  constexpr const char* kParameters[] = {"module", "exports", "require"};
+  const JS::RootedObjectVector scopes(context);
+  JSFunction* function = JS::CompileFunction(context, scopes, options, "module", 3, kParameters, body);
+  if (function == nullptr) return false;
+  arguments.rval().setObject(*JS_GetFunctionObject(function));
+  return true;
+}
+
+bool run_prelude(JSContext* context, bool has_modules) {
+  JS::RootedValue prelude(context), ignored(context);
+  if (!evaluate(context, "prelude", kPrelude, &prelude)) return false;
+  JS::RootedValueArray<2> arguments(context);
+  if (has_modules) {
+    JSFunction* modules = JS_NewFunction(context, modules_of_program, 0, 0, "modules_of_program");
+    if (modules == nullptr) return false;
+    arguments[0].setObject(*JS_GetFunctionObject(modules));
+    JSFunction* compile = JS_NewFunction(context, compile_module, 2, 0, "compile_module");
+    if (compile == nullptr) return false;
+    arguments[1].setObject(*JS_GetFunctionObject(compile));
+  }
+  return JS::Call(context, JS::UndefinedHandleValue, prelude, arguments, &ignored);
+}
+
+JSObject* new_global(JSContext* context) {
+  JS::RealmOptions options;
+  // A zone of its own is collected on its own, and goes as a whole.
+  options.creationOptions().setNewCompartmentAndZone().setToSourceEnabled(true).setPreserveJitCode(true);
+  return JS_NewGlobalObject(context, &kGlobalClass, nullptr, JS::FireOnNewGlobalHook, options);
+}
+
+}  // namespace
+
+World::World(JSContext* context, ProgramPtr program, JSObject* global)
+    : program_(std::move(program)), global_(context, global), modules_(context), request_(context) {
+  const std::size_t count = program_ ? program_->functions().size() : 0;
+  for (std::size_t i = 0; i < count; ++i) functions_.emplace_back(context);
+}
+
+std::unique_ptr<World> World::create(JSContext* context, ProgramPtr program) {
+  const JS::RootedObject global(context, new_global(context));
+  if (!global) return nullptr;
+  const bool has_modules = program && !program->modules().empty();
+  std::unique_ptr<World> world(new World(context, std::move(program), global));
+  const JSAutoRealm realm(context, global);
+  JS::SetReservedSlot(global, kWorldSlot, JS::PrivateValue(world.get()));
+  if (!define_natives(context, global) || !run_prelude(context, has_modules)) return nullptr;
+  return world;
+}
+
+bool World::function(JSContext* context, std::size_t index, JS::MutableHandleValue function) {
+  auto& compiled = functions_[index];
+  if (!compiled) {
+    if (!compile_function(context, program_->functions()[index].source, function)) return false;
+    compiled = &function.toObject();
+  }
+  function.setObject(*compiled);
+  return true;
+}
+
+bool World::modules(JSContext* context, JS::MutableHandleObject modules) {
+  if (!modules_ && !program_->modules().empty()) {
+    JS::RootedValue value(context);
+    if (!parse_json(context, program_->modules(), &value)) return false;
+    if (value.isObject()) modules_ = &value.toObject();
+  }
+  modules.set(modules_);
+  return true;
+}
+
+bool World::request(JSContext* context, std::string_view text, JS::MutableHandleValue value) {
+  if (request_text_ != text) {
+    request_text_.clear();
+    JS::RootedValue parsed(context);
+    if (!parse_json(context, text, &parsed)) return false;
+    request_ = parsed;
+    request_text_ = text;
+  }
+  value.set(request_);
+  return true;
+}
+
+bool compile_function(JSContext* context, std::string_view source, JS::MutableHandleValue function) {
+  if (evaluate_in_parentheses(context, source, function)) {
+    if (is_function(function)) return true;
+    JS_ReportErrorASCII(context, "Expression does not eval to a function.");
+    return false;
+  }
+  // Without an exception the call has been stopped; one of another kind is the source's own.
+  if (!JS_IsExceptionPending(context)) return false;
+  JS::RootedValue error(context);
+  const auto thrown = take_exception(context, &error);
+  if (thrown.kind != "SyntaxError") {
+    JS_SetPendingException(context, error);
+    return false;
+  }
+
+  // `function(doc) {…};` is no expression: what stands before the first thing that does not belong may be.
+  const auto end = offset_of(source, thrown.line, thrown.column - (thrown.line == 1 && thrown.column > 0 ? 1 : 0));
+  if (end < source.size() && source[end] == ';' && says_nothing(source.substr(end))) {
+    if (evaluate_in_parentheses(context, source.substr(0, end), function) && is_function(function)) return true;
+    if (!JS_IsExceptionPending(context)) return false;
+    JS_ClearPendingException(context);
+  }
+  if (evaluate(context, "function", source, function)) {
+    if (is_function(function)) return true;
+  } else {
+    if (!JS_IsExceptionPending(context)) return false;
+    JS_ClearPendingException(context);
+  }
+  JS_SetPendingException(context, error);
+  return false;
+}
+
+}  // namespace octavo::query::javascript

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace octavo::query::javascript {
+
+/// What one call of a design function may use. Exceeding one ends the call with function_failed, word resource_limit.
+struct Limits {
+  std::chrono::milliseconds call_time{5'000};  ///< measured in steps of a few milliseconds
+  /// JavaScript's memory in one thread, of all functions that it keeps.
+  std::size_t heap_bytes = 128ULL << 20;
+  std::size_t stack_bytes = 1ULL << 20;    ///< less where a thread's own stack is smaller
+  std::size_t output_bytes = 64ULL << 20;  ///< all that one call emits or returns, as JSON text
+  std::size_t log_bytes = 4ULL << 10;      ///< of `log()` in one call; the rest is cut off
+
+  bool operator==(const Limits&) const = default;
+};
+
+/// For the whole process. Called once at the start; threads that run functions already keep their heap and stack.
+void set_limits(const Limits& limits);
+Limits limits();
+
+}  // namespace octavo::query::javascript

@@ -1,0 +1,121 @@
+#include "query/design/design_functions.h"
+
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "query/index/index_manager.h"
+#include "query/javascript/functions.h"
+#include "support/engine_fixture.h"
+
+using namespace octavo;
+using namespace octavo::query;
+using octavo::tests::EngineFixture;
+
+namespace {
+
+class DesignShop {
+ public:
+  DesignShop() : fixture(IndexManager::factory(nullptr)), database(fixture.create("shop", {.partitioned = false, .q = 3})) {}
+
+  DesignFunctions& functions() { return IndexManager::of(*database)->design_functions(); }
+  std::size_t validation_count() {
+    const auto validation = functions().validation();
+    REQUIRE(validation);
+    return *validation ? (*validation)->programs.size() : 0;
+  }
+  storage::Revision put(std::string id, std::string body, std::optional<storage::Revision> parent = {},
+                        bool deleted = false) {
+    return EngineFixture::put(*database, std::move(id), std::move(body), parent, deleted).revision;
+  }
+
+  EngineFixture fixture;
+  std::shared_ptr<partitioning::Database> database;
+};
+
+const std::string kRule = R"({"validate_doc_update":"function() { throw {forbidden: 'no'}; }"})";
+
+}  // namespace
+
+TEST_CASE("a database without validate functions validates nothing") {
+  DesignShop shop;
+  CHECK(shop.validation_count() == 0);
+  shop.put("_design/views", R"({"views":{"a":{"map":"function(doc) {}"}}})");
+  shop.put("_design/mango", R"({"language":"query","validate_doc_update":"x"})");
+  shop.put("a", kRule);
+  CHECK(shop.validation_count() == 0);
+}
+
+TEST_CASE("validate functions come and go with their design documents") {
+  DesignShop shop;
+  CHECK(shop.validation_count() == 0);
+  const auto first = shop.put("_design/a", kRule);
+  CHECK(shop.validation_count() == 1);
+  shop.put("_design/b", kRule);
+  CHECK(shop.validation_count() == 2);
+  shop.put("_design/a", "{}", first, true);
+  REQUIRE(shop.validation_count() == 1);
+  const auto validation = *shop.functions().validation();
+  CHECK(validation->programs[0]->functions()[0].name == "_design/b validate_doc_update");
+  const auto valid = javascript::validate(validation->programs[0], 0, "{}", std::nullopt, "{}", "{}");
+  REQUIRE_FALSE(valid);
+  CHECK(valid.error().reason == "no");
+}
+
+TEST_CASE("a database that is opened again validates as before") {
+  DesignShop shop;
+  shop.put("_design/a", kRule);
+  shop.database.reset();
+  shop.fixture.stop();
+  shop.fixture.start();
+  shop.database = *shop.fixture.engine().open_database("shop");
+  CHECK(shop.validation_count() == 1);
+}
+
+TEST_CASE("functions of a design document are found as they are stored now") {
+  DesignShop shop;
+  CHECK(shop.functions().find("none").error().code == ErrorCode::not_found);
+  const auto revision = shop.put("_design/d", R"({"filters":{"f":"one","g":"two"},"updates":{"u":"three"},
+                                                "views":{"v":{"map":"four"}}})");
+  const auto found = shop.functions().find("d");
+  REQUIRE(found);
+  CHECK((*found)->document->filters.size() == 2);
+  CHECK((*found)->filters->functions()[1].source == "two");
+  CHECK((*found)->filters->functions()[1].name == "_design/d filter g");
+  CHECK((*found)->updates->functions()[0].source == "three");
+  CHECK((*found)->views->functions()[0].source == "four");
+  CHECK(*shop.functions().find("d") == *found);
+
+  const auto second = shop.put("_design/d", R"({"filters":{"f":"other"}})", revision);
+  CHECK((*shop.functions().find("d"))->filters->functions()[0].source == "other");
+  shop.put("_design/d", "{}", second, true);
+  CHECK(shop.functions().find("d").error().code == ErrorCode::deleted);
+}
+
+TEST_CASE("functions of another language are not run") {
+  DesignShop shop;
+  shop.put("_design/e", R"({"language":"erlang","filters":{"f":"fun"}})");
+  CHECK(shop.functions().find("e").error().word == "unknown_query_language");
+}
+
+TEST_CASE("a design document is refused for what does not compile") {
+  const auto function_error_of = [](std::string_view body, bool views_only = false) -> std::string {
+    const auto document = read_design_document("_design/d", "", body);
+    REQUIRE(document);
+    const auto checked = check_functions(**document, views_only);
+    return checked ? "" : std::string(checked.error().word) + ": " + checked.error().reason;
+  };
+  CHECK(function_error_of(R"({"views":{"v":{"map":"function(doc) { emit(1); }","reduce":"_stats"}}})").empty());
+  CHECK(function_error_of(R"({"views":{"v":{"map":"function(doc) {"}}})") ==
+        "compilation_error: Compilation of the map function in the 'v' view failed: "
+        "SyntaxError: expected expression, got ')' (line 2) (function(doc) {)");
+  CHECK(function_error_of(R"({"views":{"v":{"map":"function(doc) {}","reduce":"7"}}})") ==
+        "compilation_error: Compilation of the reduce function in the 'v' view failed: "
+        "Error: Expression does not eval to a function. (7)");
+  CHECK(function_error_of(R"({"views":{"v":{"map":"function(doc) {}","reduce":"_nonsense"}}})") ==
+        "invalid_design_doc: `_nonsense` is not a supported reduce function.");
+  const std::string others = R"({"filters":{"f":"("},"updates":{"u":"("},"validate_doc_update":"("})";
+  CHECK(
+      function_error_of(others).starts_with("compilation_error: Compilation of the filter function in the 'f' filter failed:"));
+  CHECK(function_error_of(others, true).empty());
+}

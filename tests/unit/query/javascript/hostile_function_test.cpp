@@ -1,0 +1,267 @@
+// Functions that loop, allocate, recurse, throw or lie: each ends with an
+// error, and the next call is as if nothing had been.
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "query/javascript/functions.h"
+#include "query/javascript/limits.h"
+#include "unit/query/javascript/programs.h"
+
+using namespace octavo;
+using namespace octavo::query::javascript;
+using namespace std::chrono_literals;
+
+namespace {
+
+class NarrowLimits {
+ public:
+  NarrowLimits() {
+    set_limits({.call_time = 200ms, .heap_bytes = 32U << 20, .stack_bytes = 256U << 10, .output_bytes = 1U << 20});
+  }
+  ~NarrowLimits() { set_limits(before_); }
+
+ private:
+  const Limits before_ = limits();
+};
+
+struct CallOutcome {
+  std::string word;
+  std::string reason;
+  std::chrono::milliseconds took{};
+};
+
+// Runs on a thread of its own, which takes its limits when it begins, and has
+// an honest function run there afterwards.
+CallOutcome outcome_of(std::string_view source) {
+  CallOutcome outcome;
+  std::thread([&] {
+    const auto honest = program_of(
+        "function(doc) { emit(doc._id, [1].map(function(x) { return "
+        "x + 1; })); }");
+    MapOutput output;
+    REQUIRE(map(honest, R"({"_id":"a"})", output));
+    const auto began = std::chrono::steady_clock::now();
+    const auto program = program_of(source);
+    const auto result = map(program, R"({"_id":"b"})", output);
+    outcome.took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+    if (!result) {
+      outcome.word = result.error().word;
+      outcome.reason = result.error().reason;
+      CHECK(result.error().code == ErrorCode::function_failed);
+      CHECK(output.rows.empty());
+    }
+    REQUIRE(map(honest, R"({"_id":"a"})", output));
+    REQUIRE(output.rows.size() == 1);
+    CHECK(output.value(output.rows[0]) == "[2]");
+  }).join();
+  return outcome;
+}
+
+const std::string kTooLong = "function 0: the function took too long (javascript.call_time)";
+const std::string kTooMuchMemory = "function 0: the function used too much memory (javascript.heap_bytes_max)";
+const std::string kTooMuchOutput =
+    "function 0: the function's output is too "
+    "large (javascript.output_bytes_max)";
+
+}  // namespace
+
+TEST_CASE("an endless loop ends at the time limit") {
+  const NarrowLimits limits;
+  const auto outcome = outcome_of("function() { while (true) {} }");
+  CHECK(outcome.word == "resource_limit");
+  CHECK(outcome.reason == kTooLong);
+  CHECK(outcome.took >= 190ms);
+  CHECK(outcome.took < 3s);
+}
+
+TEST_CASE("the time limit cannot be caught") {
+  const NarrowLimits limits;
+  CHECK(outcome_of("function() { while (true) { try { while (true) {} } catch "
+                   "(e) {} finally { continue; } } }")
+            .reason == kTooLong);
+  CHECK(outcome_of("function() { for (;;) try { null.x; } catch (e) { emit(1); "
+                   "} finally {} }")
+            .word == "resource_limit");
+}
+
+TEST_CASE("work inside the engine ends at the time limit") {
+  const NarrowLimits limits;
+  // Ended by SpiderMonkey itself, which throws.
+  CHECK(outcome_of("function() { "
+                   "/^(a+)+$/"
+                   ".test('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab'); }")
+            .took < 3s);
+  CHECK(outcome_of("function() { while (true) { try { "
+                   "/(x+x+)+y/.test('xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'); } "
+                   "catch (e) {} } }")
+            .reason == kTooLong);
+  CHECK(outcome_of("function() { var a = []; for (var i = 0; i < 20000; ++i) a.push(i); "
+                   "a.sort(function(x, y) { for (var i = 0; i < 100000; ++i); return y "
+                   "- x; }); }")
+            .reason == kTooLong);
+  CHECK(outcome_of("function() { function* g() { while (true) yield 1; } for "
+                   "(var x of g()); }")
+            .reason == kTooLong);
+  CHECK(outcome_of("function() { emit({toJSON: function() { while (true); }}); }").reason == kTooLong);
+  CHECK(outcome_of("function() { emit(new Proxy({}, {ownKeys: function() { "
+                   "while (true); }})); }")
+            .reason == kTooLong);
+  CHECK(outcome_of("function() { throw {get reason() { while (true); }}; }").reason == kTooLong);
+}
+
+TEST_CASE("a source that loops while it is read ends at the time limit") {
+  const NarrowLimits limits;
+  CHECK(outcome_of("(function() { while (true); })()").word == "resource_limit");
+}
+
+TEST_CASE("endless allocation ends at the memory limit") {
+  const NarrowLimits limits;
+  for (const auto* source : {
+           "function() { var a = []; while (true) a.push({x: [1, 2, 3]}); }",
+           "function() { var s = 'x'; var kept = []; while (true) { s = s + "
+           "s.slice(0, 100000); kept.push(s.split('').join('')); } }",
+           "function() { var kept = []; while (true) kept.push(new "
+           "Array(100000).fill(1.5)); }",
+           "function() { var kept = []; while (true) kept.push(new "
+           "Uint8Array(1000000).fill(7)); }",
+           "function() { var m = new Map(); for (var i = 0; ; ++i) m.set(i, "
+           "i); }",
+           "function() { var o = {}; for (var i = 0; ; ++i) o['a' + i] = i; }",
+           "function() { var a = []; while (true) { try { a.push(new "
+           "Array(100000).fill({})); } catch (e) {} } }",
+       }) {
+    INFO(source);
+    const auto outcome = outcome_of(source);
+    CHECK(outcome.word == "resource_limit");
+    CHECK((outcome.reason == kTooMuchMemory || outcome.reason == kTooLong));
+    CHECK(outcome.took < 10s);
+  }
+}
+
+TEST_CASE("one huge allocation is refused") {
+  const NarrowLimits limits;
+  for (const auto* source : {
+           "function() { new ArrayBuffer(2000000000); emit(1); }",
+           "function() { new Uint8Array(1900000000).fill(1); emit(1); }",
+           "function() { var s = 'x'.repeat(1000000000); "
+           "emit(s.charCodeAt(5)); }",
+           "function() { var s = 'x'.repeat(500000000); "
+           "emit(JSON.stringify([s, s]).length); }",
+           "function() { new Array(200000000).fill(0); emit(1); }",
+           "function() { emit('é€'.repeat(400000000).normalize('NFD').length); "
+           "}",
+           "function() { emit(new Array(30000000).join('ab').length); }",
+       }) {
+    INFO(source);
+    const auto outcome = outcome_of(source);
+    CHECK(outcome.word == "resource_limit");
+    CHECK(outcome.took < 3s);
+  }
+}
+
+TEST_CASE("deep recursion ends with an error of the function") {
+  const NarrowLimits limits;
+  CHECK(outcome_of("function f(doc) { return f(doc) + 1; }").word.empty());  // thrown, logged, nothing emitted
+  CHECK(outcome_of("function() { var a = []; for (var i = 0; i < 20000; ++i) a "
+                   "= [a]; emit(a); }")
+            .word.empty());
+  CHECK(outcome_of("function() { function f() { try { f(); } finally { f(); } } f(); }").word == "resource_limit");
+  CHECK(outcome_of("function() { new RegExp('('.repeat(100000) + "
+                   "')'.repeat(100000)).test('a'); }")
+            .word.empty());
+  CHECK(outcome_of("function() { JSON.parse('['.repeat(1000000)); }").word.empty());
+}
+
+TEST_CASE("output is bounded") {
+  const NarrowLimits limits;
+  CHECK(outcome_of("function() { while (true) emit('0123456789', null); }").reason == kTooMuchOutput);
+  CHECK(outcome_of("function() { emit('x'.repeat(2000000)); }").reason == kTooMuchOutput);
+  CHECK(outcome_of("function() { for (;;) index('a', 'b'); }").reason == kTooLong);  // nobody listens
+  std::vector<IndexedField> fields;
+  std::thread([&] {
+    const auto indexed = index(program_of("function() { for (;;) index('a', 'b'); }"), 0, "{}", fields);
+    REQUIRE_FALSE(indexed);
+    CHECK(indexed.error().reason == kTooMuchOutput);
+    const auto reduced = reduce(program_of("function() { return 'x'.repeat(2000000); }"), 0, "null", "[]", true);
+    REQUIRE_FALSE(reduced);
+    CHECK(reduced.error().reason == kTooMuchOutput);
+  }).join();
+}
+
+TEST_CASE("logging is bounded") {
+  const NarrowLimits limits;
+  CHECK(outcome_of("function() { for (var i = 0; i < 1000; ++i) log(new "
+                   "Array(1000).join('log\\n')); emit(1); }")
+            .word.empty());
+}
+
+TEST_CASE("values that run functions when they are written do so safely") {
+  const NarrowLimits limits;
+  CHECK(outcome_of("function() { emit({get a() { throw 'no'; }}); }").word.empty());
+  CHECK(outcome_of("function() { emit({toJSON: function() { return emit(this); }}); }").word.empty());
+  CHECK(outcome_of("function() { var o = {}; o.o = o; emit(o); }").word.empty());
+  CHECK(outcome_of("function() { emit(10n); }").word.empty());
+  CHECK(outcome_of("function() { var e = new Error('x'); Object.defineProperty(e, "
+                   "'message', {get: function() { while (true); }}); throw e; }")
+            .word.empty());
+  CHECK(outcome_of("function() { throw new Proxy({}, {get: function() { throw 1; }}); }").word.empty());
+  CHECK(outcome_of("function() { throw undefined; }").word.empty());
+  CHECK(outcome_of("function() { throw Symbol('x'); }").word.empty());
+  CHECK(outcome_of("function(doc) { doc._id = {}; throw doc; }").word.empty());
+}
+
+TEST_CASE("what a function does to its globals stays in its world") {
+  const NarrowLimits limits;
+  CHECK(outcome_of("function() { JSON.parse = JSON.stringify = null; JSON = 1; "
+                   "Array.prototype.map = null; "
+                   "Array.prototype.toJSON = Object.prototype.toJSON = "
+                   "function() { return 'mine'; }; "
+                   "Object.defineProperty(Object.prototype, '0', {get: "
+                   "function() { throw 1; }}); "
+                   "emit = log = sum = null; for (var n of "
+                   "Object.getOwnPropertyNames(globalThis)) "
+                   "{ try { delete globalThis[n]; } catch (e) {} } }")
+            .word.empty());
+}
+
+TEST_CASE("globals that keep memory are let go before they hinder others") {
+  const NarrowLimits limits;
+  std::thread([] {
+    MapOutput output;
+    const auto hoarder = program_of(
+        "function() { this.kept = this.kept || []; this.kept.push(new "
+        "Array(200000).join('x').split('x')); emit(1); }");
+    for (int i = 0; i < 100; ++i) {
+      const auto mapped = map(hoarder, "{}", output);
+      if (!mapped) CHECK(mapped.error().word == "resource_limit");
+    }
+    const auto honest = program_of(
+        "function(doc) { emit(new "
+        "Array(100000).join('x').split('x').length); }");
+    REQUIRE(map(honest, "{}", output));
+    CHECK(output.rows.size() == 1);
+  }).join();
+}
+
+TEST_CASE("threads that run hostile functions do not hold up the others") {
+  const NarrowLimits limits;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([i] {
+      MapOutput output;
+      const auto program = program_of(i % 2 == 0 ? "function() { while (true); }" : "function(doc) { emit(doc._id); }");
+      for (int round = 0; round < 5; ++round) {
+        const auto mapped = map(program, R"({"_id":"a"})", output);
+        if (i % 2 == 0) {
+          CHECK_FALSE(mapped);
+        } else {
+          CHECK(mapped);
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
