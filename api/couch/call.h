@@ -79,5 +79,6 @@ void add_all_docs_routes(RouteList& routes);       // all_docs.cpp
 void add_changes_routes(RouteList& routes);        // changes.cpp: _changes, _partition/{p}/_changes, /_db_updates
 void add_find_routes(RouteList& routes);           // find.cpp: _find, _explain
 void add_index_routes(RouteList& routes);          // index.cpp: _index
+void add_view_routes(RouteList& routes);           // view.cpp: _design/{ddoc}/_view, _info, _view_cleanup
 
 }  // namespace octavo::api::couch

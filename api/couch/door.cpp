@@ -45,6 +45,7 @@ RouteList all_routes() {
   add_changes_routes(routes);
   add_find_routes(routes);
   add_index_routes(routes);
+  add_view_routes(routes);
   return routes;
 }
 

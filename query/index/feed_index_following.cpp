@@ -33,6 +33,12 @@ constexpr std::chrono::milliseconds kRetryMax{10'000};
 constexpr std::chrono::milliseconds kFunctionRetryMin{2'000};
 constexpr std::chrono::milliseconds kFunctionRetryMax{300'000};
 
+/// A disk may be well again in a moment, and then whoever asks should see it; a function fails until somebody mends it.
+bool may_pass(const Error& error) {
+  return error.code == ErrorCode::disk_full || error.code == ErrorCode::io_failure ||
+         error.code == ErrorCode::overloaded;
+}
+
 void append_leaves(std::string& json, std::string_view name, const storage::RevisionTree& tree,
                    const storage::Revision& winner, bool deleted) {
   bool first = true;
@@ -145,7 +151,7 @@ void FeedIndexes::wake(const FollowerPtr& follower) {
   {
     const std::lock_guard lock(mutex_);
     // Who waits for the disk has it tried now; a function would only fail again.
-    const bool patient = !follower->failure || follower->failure->code == ErrorCode::function_failed ||
+    const bool patient = !follower->failure || !may_pass(*follower->failure) ||
                          follower->waiters.load(std::memory_order_relaxed) == 0;
     if (patient && Clock::now() < follower->not_before) return;
   }
@@ -181,7 +187,7 @@ void FeedIndexes::follow(const FollowerPtr& follower) {
 
 void FeedIndexes::failed(const FollowerPtr& follower, const Error& error) {
   if (follower->stopping->load()) return;
-  const bool function = error.code == ErrorCode::function_failed;
+  const bool function = !may_pass(error);
   follower->retry_delay = std::clamp(2 * follower->retry_delay, function ? kFunctionRetryMin : kRetryMin,
                                      function ? kFunctionRetryMax : kRetryMax);
   {
@@ -353,7 +359,7 @@ Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> 
     const std::lock_guard lock(mutex_);
     failures_before = follower->failures;
     // A function that fails is not tried again for each query.
-    if (follower->failure && follower->failure->code == ErrorCode::function_failed) {
+    if (follower->failure && !may_pass(*follower->failure)) {
       co_return std::unexpected(*follower->failure);
     }
   }

@@ -1,10 +1,11 @@
 #include "query/index/feed_index_kind.h"
+#include "query/view/view_group.h"
 
 namespace octavo::query {
 
 const std::vector<FeedIndexKind>& feed_index_kinds() {
-  static const std::vector<FeedIndexKind> kinds;
-  return kinds;
+  static const std::vector<FeedIndexKind> kinds{view::view_kind()};
+  return kinds{view::view_kind()};
 }
 
 }  // namespace octavo::query
