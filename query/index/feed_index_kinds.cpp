@@ -5,7 +5,7 @@ namespace octavo::query {
 
 const std::vector<FeedIndexKind>& feed_index_kinds() {
   static const std::vector<FeedIndexKind> kinds{view::view_kind()};
-  return kinds{view::view_kind()};
+  return kinds;
 }
 
 }  // namespace octavo::query

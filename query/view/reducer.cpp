@@ -118,7 +118,7 @@ class RankReducer final : public Reducer {
     thread_local DocumentParser parser;  // NOLINT(misc-use-internal-linkage): local to the function
     OCTAVO_TRY(const auto root, parser.parse(values));
     std::vector<simdjson::dom::element> elements;
-    for (const auto element : root.get_array().value_unsafe()) elements.push_back(element);
+    for (const auto element : array_of(root)) elements.push_back(element);
     std::ranges::stable_sort(elements, [this](const auto& a, const auto& b) {
       const int order = compare(a, b);
       return top_ ? order > 0 : order < 0;

@@ -81,12 +81,12 @@ Sum take(const element& value) {
   if (is_number(value)) return {ReducedNumber::of(value)};
   if (value.type() == element_type::ARRAY) {
     SumArray array;
-    for (const auto part : value.get_array().value_unsafe()) array.push_back(take(part));
+    for (const auto part : array_of(value)) array.push_back(take(part));
     return {std::move(array)};
   }
   if (value.type() == element_type::OBJECT) {
     std::map<std::string, Sum> members;
-    for (const auto member : value.get_object().value_unsafe()) {
+    for (const auto member : object_of(value)) {
       members.insert_or_assign(std::string(member.key), take(member.value));
     }
     SumObject object;
@@ -108,7 +108,7 @@ SumResult add(Sum sum, const element& value);
 
 SumResult add_array(SumArray sum, const element& value) {
   std::size_t place = 0;
-  for (const auto part : value.get_array().value_unsafe()) {
+  for (const auto part : array_of(value)) {
     if (place == sum.size()) {
       sum.push_back(take(part));
     } else {
@@ -122,7 +122,7 @@ SumResult add_array(SumArray sum, const element& value) {
 }
 
 SumResult add_object(SumObject sum, const element& value) {
-  for (const auto member : value.get_object().value_unsafe()) {
+  for (const auto member : object_of(value)) {
     const auto place =
         std::ranges::lower_bound(sum, member.key, {}, [](const auto& one) -> std::string_view { return one.first; });
     if (place == sum.end() || place->first != member.key) {
@@ -281,7 +281,7 @@ StatisticsResult statistics_of(const element& value) {
   }
   if (value.type() == element_type::ARRAY) {
     state.is_array = true;
-    for (const auto part : value.get_array().value_unsafe()) {
+    for (const auto part : array_of(value)) {
       auto read = statistics_of(part);
       if (!read) return read;
       state.parts.push_back(*std::move(read));

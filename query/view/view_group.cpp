@@ -221,10 +221,11 @@ Expected<void> ViewGroup::write(std::vector<Change>& changes, storage::Sequence 
   for (const auto& change : changes) {
     for (const auto& row : change.rows) bytes += 2 * row.key.size() + row.value.size() + 64;
   }
-  OCTAVO_TRY_VOID(environment_.write(2 * bytes, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+  const auto body = [&](storage::WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(put_changes(transaction, changes));
     return put_state(transaction, checkpoint, purge_count);
-  }));
+  };
+  OCTAVO_TRY_VOID(environment_.write(2 * bytes, body));
   stored_checkpoint_ = checkpoint;
   return {};
 }

@@ -42,11 +42,11 @@ void append_raw_sort_key(std::string& out, const simdjson::dom::element& key) {
       return append_raw_string(out, key.get_string().value_unsafe());
     case simdjson::dom::element_type::ARRAY:
       push(out, raw_array);
-      for (const auto element : key.get_array().value_unsafe()) append_raw_sort_key(out, element);
+      for (const auto element : array_of(key)) append_raw_sort_key(out, element);
       return push(out, raw_end);
     case simdjson::dom::element_type::OBJECT:
       push(out, raw_object);
-      for (const auto member : key.get_object().value_unsafe()) {
+      for (const auto member : object_of(key)) {
         append_raw_string(out, member.key);
         append_raw_sort_key(out, member.value);
       }

@@ -25,6 +25,14 @@ namespace octavo::query::view {
 
 inline constexpr std::size_t kOrdinalBytes = 4;
 
+/// Of an element known to be one.
+inline simdjson::dom::array array_of(const simdjson::dom::element& element) {
+  return simdjson::dom::array(element);
+}
+inline simdjson::dom::object object_of(const simdjson::dom::element& element) {
+  return simdjson::dom::object(element);
+}
+
 void append_view_sort_key(std::string& out, const simdjson::dom::element& key, bool raw);
 /// Appends `text` as above.
 void append_key_text(std::string& out, std::string_view text);
