@@ -92,18 +92,18 @@ class MapReply final : public SliceProducer {
       OCTAVO_TRY(const auto range,
                  query::view::row_range(*target_.group, target_.view, query_.partition.value_or(std::string()), all));
       OCTAVO_TRY(counts, query::view::count_rows(*target_.group, target_.view, range));
-      counts.offset.reset();
+      counts.offset = 0;
     }
     // CouchDB's offset is that of the first row that is found, and what is skipped.
     for (const auto& range : ranges_) {
       OCTAVO_TRY(counts, query::view::count_rows(*target_.group, target_.view, range));
-      if (counts.offset) break;
+      if (!counts.empty) break;
     }
     const std::uint64_t skipped = std::min(query_.skip, counts.total);
     out += "{\"total_rows\":";
     query::append_json_number(out, counts.total);
     out += ",\"offset\":";
-    query::append_json_number(out, std::min(counts.total, counts.offset.value_or(0) + skipped));
+    query::append_json_number(out, std::min(counts.total, counts.offset + skipped));
     out += ',';
     if (query_.update_sequence) append_update_sequence(out, target_);
     out += "\"rows\":[\r\n";

@@ -103,7 +103,8 @@ Expected<RowCounts> count_rows(ViewGroup& group, std::size_t view, const RowRang
   const std::uint64_t high = std::max(low, summaries.rank(range.high));
   RowCounts counts;
   counts.total = end - begin;
-  if (low < high) counts.offset = range.descending ? end - high : low - begin;
+  counts.empty = low == high;
+  if (!counts.empty) counts.offset = range.descending ? end - high : low - begin;
   return counts;
 }
 

@@ -40,8 +40,9 @@ Expected<RowRange> row_range(const ViewGroup& group, std::size_t view, std::stri
 
 /// Numbers of a listing's head.
 struct RowCounts {
-  std::uint64_t total = 0;              ///< rows in the scope
-  std::optional<std::uint64_t> offset;  ///< rows before the first of the range, in its direction; nullopt: it is empty
+  std::uint64_t total = 0;   ///< rows in the scope
+  std::uint64_t offset = 0;  ///< rows before the first of the range, in its direction; 0 when it is empty
+  bool empty = true;         ///< no row is in the range
 };
 /// Some hundred entries of the summaries.
 Expected<RowCounts> count_rows(ViewGroup& group, std::size_t view, const RowRange& range);

@@ -84,11 +84,11 @@ TEST_CASE("keys may be long, and documents may have many rows") {
   CHECK(fixture.rows("long").size() == 300);
 }
 
-TEST_CASE("what cannot be parsed again makes no row, and does not stop the others") {
+TEST_CASE("halves of surrogate pairs do not keep an index from being built") {
   GroupFixture fixture(definition_of(
       {{"odd", "function(doc) { emit('\\ud800', 1); emit(doc._id, '\\udfff'); emit(doc._id, 2); }", "_sum"}}));
   fixture.put("a", "{}");
-  CHECK(fixture.rows("odd").back() == R"(a "a" 2)");
+  CHECK(fixture.rows("odd").size() == 3);
   CHECK(!fixture.problem());
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("rows are counted from either end") {
   CHECK(counts({}).offset == 0);
   CHECK(counts(range("123", std::nullopt)).offset == 123);
   CHECK(counts(range("123", std::nullopt, true)).offset == 376);
-  CHECK(!counts(range("600", std::nullopt)).offset);
+  CHECK(counts(range("600", std::nullopt)).empty);
 }
 
 TEST_CASE("groups are reduced by equal keys, by first elements, and within ranges") {
