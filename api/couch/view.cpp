@@ -23,7 +23,7 @@ namespace octavo::api::couch {
 
 namespace {
 
-using query::view::ViewGroup;
+using query::views::ViewGroup;
 using Clock = std::chrono::steady_clock;
 
 // A client that waits longer for an index that is being built has gone, most likely; CouchDB waits for ever.

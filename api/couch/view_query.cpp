@@ -117,7 +117,7 @@ Expected<void> read_view_parameter(const Parameter& parameter, ViewQuery& query)
 
 std::uint64_t ViewQuery::level() const {
   if (group_level) return *group_level;
-  return group.value_or(false) ? query::view::ReduceScan::exact : 0;
+  return group.value_or(false) ? query::views::ReduceScan::exact : 0;
 }
 
 Expected<ViewQuery> parse_view_query(const boost::json::object& members, ViewQuery base) {
@@ -140,7 +140,7 @@ Expected<void> check_view_query(ViewQuery& query, bool view_has_reduce, bool vie
   }
   if (!view_has_reduce && query.reduce == true) return query_error("Reduce is invalid for map-only views.");
   const bool reduce = view_has_reduce && query.reduce.value_or(true);
-  if (reduce && query.keys && query.level() != query::view::ReduceScan::exact) {
+  if (reduce && query.keys && query.level() != query::views::ReduceScan::exact) {
     return query_error("Multi-key fetchs for reduce views must use `group=true`");
   }
   if (query.keys && !query.keys->empty() && (query.range.start || query.range.end)) {

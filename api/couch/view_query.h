@@ -17,7 +17,7 @@ namespace octavo::api::couch {
 struct ViewQuery {
   enum class Update : std::uint8_t { yes, no, lazy };
 
-  query::view::KeyRange range;
+  query::views::KeyRange range;
   std::optional<boost::json::array> keys;
   std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t skip = 0;

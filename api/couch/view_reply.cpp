@@ -15,25 +15,25 @@ namespace {
 using partitioning::ScanBudget;
 using partitioning::ScanState;
 using partitioning::Visit;
-using query::view::KeyRange;
-using query::view::ReduceScan;
-using query::view::RowRange;
-using query::view::RowScan;
-using query::view::ViewRow;
+using query::views::KeyRange;
+using query::views::ReduceScan;
+using query::views::RowRange;
+using query::views::RowScan;
+using query::views::ViewRow;
 
 /// The ranges of a query: one, or one for each of `keys`.
 Expected<std::vector<RowRange>> ranges_of(const ViewTarget& target, const ViewQuery& query) {
   const std::string partition = query.partition.value_or(std::string());
   std::vector<RowRange> ranges;
   if (!query.keys) {
-    OCTAVO_TRY(auto range, query::view::row_range(*target.group, target.view, partition, query.range));
+    OCTAVO_TRY(auto range, query::views::row_range(*target.group, target.view, partition, query.range));
     ranges.push_back(std::move(range));
     return ranges;
   }
   for (const auto& key : *query.keys) {
     KeyRange one = query.range;
     one.start = one.end = key;
-    OCTAVO_TRY(auto range, query::view::row_range(*target.group, target.view, partition, one));
+    OCTAVO_TRY(auto range, query::views::row_range(*target.group, target.view, partition, one));
     ranges.push_back(std::move(range));
   }
   if (query.range.descending) std::ranges::reverse(ranges);
@@ -86,17 +86,17 @@ class MapReply final : public SliceProducer {
       out += "\"rows\":[\r\n";
       return {};
     }
-    query::view::RowCounts counts;
+    query::views::RowCounts counts;
     if (ranges_.empty()) {
       KeyRange all;
       OCTAVO_TRY(const auto range,
-                 query::view::row_range(*target_.group, target_.view, query_.partition.value_or(std::string()), all));
-      OCTAVO_TRY(counts, query::view::count_rows(*target_.group, target_.view, range));
+                 query::views::row_range(*target_.group, target_.view, query_.partition.value_or(std::string()), all));
+      OCTAVO_TRY(counts, query::views::count_rows(*target_.group, target_.view, range));
       counts.offset = 0;
     }
     // CouchDB's offset is that of the first row that is found, and what is skipped.
     for (const auto& range : ranges_) {
-      OCTAVO_TRY(counts, query::view::count_rows(*target_.group, target_.view, range));
+      OCTAVO_TRY(counts, query::views::count_rows(*target_.group, target_.view, range));
       if (!counts.empty) break;
     }
     const std::uint64_t skipped = std::min(query_.skip, counts.total);
@@ -230,7 +230,7 @@ class ReduceReply final : public SliceProducer {
 
   void append_group(std::string& out, const ReduceScan::Group& group) {
     if (emitted_++ > 0) out += ",\r\n";
-    if (const auto reason = query::view::overflow_reason(group.value)) {
+    if (const auto reason = query::views::overflow_reason(group.value)) {
       out += "{\"key\":null,\"error\":\"reduce_overflow_error\",\"reason\":";
       query::append_json_string(out, *reason);
       out += '}';

@@ -14,7 +14,7 @@ namespace octavo::api::couch {
 /// A view as it is asked: of one group, whose index is as current as the query wants it.
 struct ViewTarget {
   std::shared_ptr<partitioning::Database> database;
-  std::shared_ptr<query::view::ViewGroup> group;
+  std::shared_ptr<query::views::ViewGroup> group;
   std::size_t view = 0;
 };
 

@@ -4,7 +4,7 @@
 namespace octavo::query {
 
 const std::vector<FeedIndexKind>& feed_index_kinds() {
-  static const std::vector<FeedIndexKind> kinds{view::view_kind()};
+  static const std::vector<FeedIndexKind> kinds{views::view_kind()};
   return kinds;
 }
 

@@ -6,7 +6,7 @@
 
 #include "partitioning/hash.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 namespace {
 
@@ -94,4 +94,4 @@ DistinctEstimate DistinctEstimate::from(std::string_view state) {
   return estimate;
 }
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 /// Estimates how many different keys were added, in bounded space: HyperLogLog with 2^11 registers, as CouchDB's, so
 /// the standard error is 2.3 %; small numbers are nearly exact. The estimator is Ertl's, which needs no tables and has
@@ -31,4 +31,4 @@ class DistinctEstimate {
   std::array<std::uint8_t, kRegisters> ranks_{};
 };
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

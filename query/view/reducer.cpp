@@ -15,7 +15,7 @@
 #include "query/view/sum_reducer.h"
 #include "storage/byte_codec.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 namespace {
 
@@ -251,4 +251,4 @@ Expected<void> check_reduce(std::string_view source) {
   return {};
 }
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

@@ -10,7 +10,7 @@
 #include "query/view/view_key.h"
 #include "storage/error.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 /// The reduce function of a view: CouchDB's built-in ones, or JavaScript.
 ///
@@ -49,4 +49,4 @@ Expected<void> check_reduce(std::string_view source);
 /// A reduction of JavaScript that did not shrink is this object, as in CouchDB; nullopt: it did.
 std::optional<std::string> overflow_reason(std::string_view value);
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

@@ -13,7 +13,7 @@
 #include "query/json/writer.h"
 #include "query/view/sum_value.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 namespace {
 
@@ -392,4 +392,4 @@ std::unique_ptr<Reducer> make_stats_reducer() {
   return std::make_unique<StatsReducer>();
 }
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

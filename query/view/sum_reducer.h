@@ -4,7 +4,7 @@
 
 #include "query/view/reducer.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 /// `_sum`: numbers, arrays of numbers place by place, objects member by member; by CouchDB's rules. The state is the
 /// sum as JSON text.
@@ -14,4 +14,4 @@ std::unique_ptr<Reducer> make_sum_reducer();
 /// taken for statistics made before. The state is JSON text.
 std::unique_ptr<Reducer> make_stats_reducer();
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

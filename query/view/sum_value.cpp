@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string_view>
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 ReducedNumber ReducedNumber::whole(std::int64_t value) {
   ReducedNumber number;
@@ -79,4 +79,4 @@ void append_json_double(std::string& json, double value) {
   json += text.substr(exponent);
 }
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

@@ -5,7 +5,7 @@
 
 #include <simdjson.h>
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 /// A number as CouchDB's reduces calculate with it: whole numbers stay whole and exact (up to 128 bits), a fraction
 /// makes all that it is added to a fraction.
@@ -36,4 +36,4 @@ class ReducedNumber {
 /// Appends a double as CouchDB writes it.
 void append_json_double(std::string& json, double value);
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

@@ -8,7 +8,7 @@
 
 #include "storage/byte_codec.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 namespace {
 
@@ -484,4 +484,4 @@ Expected<std::optional<std::string>> check_summaries(const storage::Transaction&
   return std::nullopt;
 }
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

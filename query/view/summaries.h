@@ -27,7 +27,7 @@
 ///
 /// Counting the rows before a key, finding the row at a place, and reducing a range therefore read some 64 entries at
 /// each level, however many rows there are.
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 inline constexpr std::uint8_t kLevels = 4;  // 64^4 rows in a block of the highest: beyond, there are several of them
 
@@ -89,4 +89,4 @@ class RowBatch {
   std::vector<std::unique_ptr<std::string>> long_keys_;
 };
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

@@ -9,7 +9,7 @@
 #include "query/index/feed_document.h"
 #include "storage/byte_codec.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 namespace {
 
@@ -73,4 +73,4 @@ Expected<void> check_view_group(partitioning::Database& database, ViewGroup& gro
   return {};
 }
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

@@ -10,7 +10,7 @@
 #include "query/collation/collation.h"
 #include "query/json/parsed_document.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 namespace {
 
@@ -99,4 +99,4 @@ std::string identity_of_content(std::string_view content) {
   return text;
 }
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

@@ -9,7 +9,7 @@
 #include "query/design/design_document.h"
 #include "storage/error.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 /// Everything that decides what the index of a design document's views holds, and nothing else: views of an equal
 /// definition share an index, and one that stays equal is not built again. Immutable.
@@ -34,4 +34,4 @@ std::optional<ViewGroupDefinition> view_group_of(const DesignDocument& design, b
 /// Hexadecimal hash of content().
 std::string identity_of_content(std::string_view content);
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

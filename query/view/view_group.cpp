@@ -12,7 +12,7 @@
 #include "query/json/writer.h"
 #include "storage/byte_codec.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 namespace {
 
@@ -341,4 +341,4 @@ FeedIndexKind view_kind() {
   return kind;
 }
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

@@ -19,7 +19,7 @@
 #include "query/view/view_definition.h"
 #include "storage/environment.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 /// The index of all views of a design document, in an LMDB environment of its own. A document is parsed and mapped once
 /// for all of them.
@@ -95,4 +95,4 @@ class ViewGroup final : public FeedIndex {
 /// For feed_index_kinds(): indexes of this kind have no name, as one serves all views of a design document.
 FeedIndexKind view_kind();
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

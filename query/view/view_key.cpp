@@ -6,7 +6,7 @@
 #include "query/collation/sort_key.h"
 #include "storage/byte_codec.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 namespace {
 
@@ -169,4 +169,4 @@ void append_row_value(std::string& out, std::size_t escaped_id_bytes, std::strin
   writer.bytes(value);
 }
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

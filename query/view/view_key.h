@@ -21,7 +21,7 @@
 /// Rows of one view are thus in the order of their keys, then of the documents' ids by their bytes, then of emission.
 /// `sort_key` is query/collation/sort_key.h or, with `"collation": "raw"`, Erlang's order of terms as CouchDB has it:
 /// numbers < false < null < true < objects < arrays < strings, strings by their bytes.
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 inline constexpr std::size_t kOrdinalBytes = 4;
 
@@ -62,4 +62,4 @@ struct ViewRow {
 std::optional<ViewRow> read_row(std::string_view row_key, std::string_view row_value);
 void append_row_value(std::string& out, std::size_t escaped_id_bytes, std::string_view key, std::string_view value);
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

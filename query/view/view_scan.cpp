@@ -6,7 +6,7 @@
 #include "query/json/parsed_document.h"
 #include "query/json/split.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 namespace {
 
@@ -247,4 +247,4 @@ Expected<std::string> ReduceScan::reduce(const storage::ReadTransaction& transac
   return reducer.finish(*state);
 }
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

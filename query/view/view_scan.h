@@ -12,7 +12,7 @@
 #include "partitioning/scan.h"
 #include "query/view/view_group.h"
 
-namespace octavo::query::view {
+namespace octavo::query::views {
 
 /// What a query asks of a view's rows, as the client has it: `start` is met first also when descending.
 struct KeyRange {
@@ -94,4 +94,4 @@ class ReduceScan {
   std::uint64_t level_;
 };
 
-}  // namespace octavo::query::view
+}  // namespace octavo::query::views

@@ -21,7 +21,7 @@ namespace octavo::tests {
 /// A group of views on its own: documents are given to it as the feed would.
 class GroupFixture {
  public:
-  explicit GroupFixture(query::view::ViewGroupDefinition definition, storage::FaultInjector* faults = nullptr)
+  explicit GroupFixture(query::views::ViewGroupDefinition definition, storage::FaultInjector* faults = nullptr)
       : definition_(std::move(definition)), faults_(faults) {
     start(0);
   }
@@ -37,10 +37,10 @@ class GroupFixture {
     options.pool = &pool_;
     options.stopping = stopping;
     const auto content = definition_.content();
-    auto made = query::view::ViewGroup::make({query::view::identity_of_content(content), "_design/d", {}, content},
+    auto made = query::views::ViewGroup::make({query::views::identity_of_content(content), "_design/d", {}, content},
                                              std::move(options));
     if (!made) throw std::runtime_error(made.error().reason);
-    group = std::shared_ptr<query::view::ViewGroup>(dynamic_cast<query::view::ViewGroup*>(made->release()));
+    group = std::shared_ptr<query::views::ViewGroup>(dynamic_cast<query::views::ViewGroup*>(made->release()));
     const auto opened = group->open(last_sequence);
     if (!opened) throw std::runtime_error(opened.error().reason);
   }
@@ -67,15 +67,15 @@ class GroupFixture {
   }
 
   /// `id key value` of each row of a range.
-  std::vector<std::string> rows(std::string_view view, const query::view::KeyRange& keys = {},
+  std::vector<std::string> rows(std::string_view view, const query::views::KeyRange& keys = {},
                                 std::string_view partition = {}, std::uint64_t skip = 0, std::size_t slice = 7) {
     const auto number = group->definition().find(view).value();
-    auto range = query::view::row_range(*group, number, partition, keys);
+    auto range = query::views::row_range(*group, number, partition, keys);
     if (!range) return {range.error().reason};
-    query::view::RowScan scan(group, number, *std::move(range), skip);
+    query::views::RowScan scan(group, number, *std::move(range), skip);
     std::vector<std::string> rows;
     while (true) {
-      const auto state = scan.run({slice}, [&](const query::view::ViewRow& row) {
+      const auto state = scan.run({slice}, [&](const query::views::ViewRow& row) {
         rows.push_back(row.id() + " " + std::string(row.key) + " " + std::string(row.value));
         return partitioning::Visit::next;
       });
@@ -84,12 +84,12 @@ class GroupFixture {
     }
   }
   /// `key value` of each group.
-  std::vector<std::string> reduced(std::string_view view, std::uint64_t level, const query::view::KeyRange& keys = {},
+  std::vector<std::string> reduced(std::string_view view, std::uint64_t level, const query::views::KeyRange& keys = {},
                                    std::string_view partition = {}) {
     const auto number = group->definition().find(view).value();
-    auto range = query::view::row_range(*group, number, partition, keys);
+    auto range = query::views::row_range(*group, number, partition, keys);
     if (!range) return {range.error().reason};
-    query::view::ReduceScan scan(group, number, *std::move(range), level);
+    query::views::ReduceScan scan(group, number, *std::move(range), level);
     std::vector<std::string> rows;
     while (true) {
       const auto next = scan.next(false);
@@ -102,20 +102,20 @@ class GroupFixture {
   std::optional<std::string> problem() {
     const auto transaction = *group->read();
     for (std::size_t i = 0; i < group->definition().views.size(); ++i) {
-      auto found = query::view::check_summaries(transaction, group->trees(), i, group->reducer(i));
+      auto found = query::views::check_summaries(transaction, group->trees(), i, group->reducer(i));
       if (!found) return found.error().reason;
       if (*found) return *found;
     }
     return std::nullopt;
   }
 
-  std::shared_ptr<query::view::ViewGroup> group;
+  std::shared_ptr<query::views::ViewGroup> group;
   std::shared_ptr<std::atomic<bool>> stopping = std::make_shared<std::atomic<bool>>(false);
   storage::Sequence sequence = 0;
 
  private:
   TemporaryFolder folder_;
-  query::view::ViewGroupDefinition definition_;
+  query::views::ViewGroupDefinition definition_;
   storage::FaultInjector* faults_;
   boost::asio::thread_pool pool_{2};
 };

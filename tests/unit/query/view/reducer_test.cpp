@@ -8,7 +8,7 @@
 #include "query/view/distinct_estimate.h"
 
 using namespace octavo;
-using namespace octavo::query::view;
+using namespace octavo::query::views;
 
 namespace {
 

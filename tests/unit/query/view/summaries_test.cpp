@@ -11,7 +11,7 @@
 
 using namespace octavo;
 using namespace octavo::query;
-using namespace octavo::query::view;
+using namespace octavo::query::views;
 
 namespace {
 

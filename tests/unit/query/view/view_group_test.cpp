@@ -7,7 +7,7 @@
 #include "support/fault_plan.h"
 
 using namespace octavo;
-using namespace octavo::query::view;
+using namespace octavo::query::views;
 using octavo::tests::FaultPlan;
 using octavo::tests::GroupFixture;
 using octavo::tests::json_of;
