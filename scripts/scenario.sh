@@ -239,6 +239,30 @@ call find-orders-by-date-sorted 200 POST /orders/_find '{
 }'
 call list-order-indexes 200 GET /orders/_index
 
+title "Sales report: orders by year, month and day"
+call bulk-more-orders '201|202' POST /orders/_bulk_docs '{"docs": [
+  {"_id": "order556:order", "type": "order", "date": "2019-01-29T09:00:00.000Z", "total": "20.00"},
+  {"_id": "order557:order", "type": "order", "date": "2019-02-14T12:30:00.000Z", "total": "99.99"},
+  {"_id": "order558:order", "type": "order", "date": "2020-02-01T18:15:00.000Z", "total": "5.50"}
+]}'
+# Orders keep their totals as text, and only numbers can be summed up.
+call put-sales-report '201|202' PUT /orders/_design/report '{
+  "options": {"partitioned": false},
+  "views": {
+    "sales": {
+      "map": "function(doc) {\n  if (doc.type == \"order\") {\n    // turn the date string into a Date object\n    var date = new Date(doc.date);\n    // extract the date parts\n    var year = date.getFullYear();\n    var month = date.getMonth() + 1; // months go 0-11\n    var day = date.getDate();\n    // emit the key and value\n    emit([year,month,day], parseFloat(doc.total));\n  }\n}",
+      "reduce": "_sum"
+    }
+  }
+}'
+sales=/orders/_design/report/_view/sales
+call sales-total 200 GET "$sales"
+call sales-by-year 200 GET "$sales?group_level=1"
+call sales-by-month 200 GET "$sales?group_level=2"
+call sales-by-day 200 GET "$sales?group_level=3"
+call sales-of-january 200 GET "$sales?startkey=%5B2019,1%5D&endkey=%5B2019,1,%7B%7D%5D"
+call sales-of-january-in-full 200 GET "$sales?startkey=%5B2019,1%5D&endkey=%5B2019,1,%7B%7D%5D&reduce=false"
+
 title "Global index: users by e-mail address"
 call index-users-by-email 200 POST /users/_index '{
   "index": {

@@ -35,8 +35,10 @@ storage::CheckReport check_files(const std::filesystem::path& folder) {
   std::error_code error;
   std::vector<std::filesystem::path> environments;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("search-")) continue;  // no LMDB environment
     // An index whose making or removal a crash cut short: the next server makes it, or removes the rest.
-    const bool index = entry.path().filename().string().starts_with("index-");
+    const bool index = name.starts_with("index-") || name.starts_with("view-");
     if (index && (entry.path().extension() == ".new" || !std::filesystem::exists(entry.path() / "data.mdb"))) continue;
     environments.push_back(entry.path());
   }

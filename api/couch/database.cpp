@@ -230,7 +230,6 @@ void add_database_routes(RouteList& routes) {
   routes.push_back({Method::put, "/{db}/_purged_infos_limit", kAdmin, put_purged_infos_limit});
   routes.push_back({Method::post, "/{db}/_compact", kAdmin, compact});
   routes.push_back({Method::post, "/{db}/_compact/{ddoc}", kAdmin, compact_design_document});
-  routes.push_back({Method::post, "/{db}/_view_cleanup", kAdmin, accepted});
   routes.push_back({Method::post, "/{db}/_ensure_full_commit", kMember, ensure_full_commit});
   routes.push_back({Method::get, "/{db}/_shards", kMember, get_shards});
   routes.push_back({Method::get, "/{db}/_shards/{docid*}", kMember, get_shard_of_document});

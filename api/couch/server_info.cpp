@@ -138,6 +138,7 @@ void append_task(std::string& out, const query::ActiveTask& task) {
   append_count(out, "changes_done", task.changes_done);
   append_count(out, "total_changes", task.total_changes);
   append_count(out, "progress", task.progress_percent());
+  if (const auto remaining = task.remaining_s(); remaining >= 0) append_count(out, "remaining_s", remaining);
   append_count(out, "started_on", task.started_on);
   append_count(out, "updated_on", task.updated_on);
   out += '}';

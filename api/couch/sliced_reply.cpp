@@ -67,7 +67,8 @@ Task<void> send_rest(std::shared_ptr<Database> database, std::unique_ptr<SlicePr
 
 Task<Expected<Reply>> sliced_reply(std::shared_ptr<Database> database, std::unique_ptr<SliceProducer> producer) {
   Reply reply;
-  auto complete = producer->produce(reply.body, ScanBudget::inline_slice());
+  Expected<bool> complete = false;
+  if (!producer->may_take_long()) complete = producer->produce(reply.body, ScanBudget::inline_slice());
   if (complete && !*complete && reply.body.size() < slice_bytes) {
     WorkerSlices slices(*database, *producer);
     complete = co_await slices.fill(reply.body);

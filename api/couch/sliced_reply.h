@@ -21,6 +21,8 @@ class SliceProducer {
   /// Appends the next piece to `out`: until `budget` rows were looked at or `out` holds `slice_bytes`. True when the
   /// reply is complete.
   virtual Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) = 0;
+  /// True when it runs functions: then the first piece, too, is made on a worker.
+  virtual bool may_take_long() const { return false; }
 };
 
 /// A JSON reply made by `producer`. The first slice runs on the caller's I/O thread, later ones on workers. What fits

@@ -5,10 +5,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include "partitioning/partition_key.h"
 #include "partitioning/scan.h"
+#include "query/index/feed_document.h"
 #include "query/index/feed_follower.h"
-#include "query/json/writer.h"
 #include "storage/memory_retry.h"
 
 /// The part of FeedIndexes that keeps each index in step with the feed, and lets queries wait for it.
@@ -33,46 +32,10 @@ constexpr std::chrono::milliseconds kRetryMax{10'000};
 constexpr std::chrono::milliseconds kFunctionRetryMin{2'000};
 constexpr std::chrono::milliseconds kFunctionRetryMax{300'000};
 
-void append_leaves(std::string& json, std::string_view name, const storage::RevisionTree& tree,
-                   const storage::Revision& winner, bool deleted) {
-  bool first = true;
-  for (const auto* leaf : tree.leaves()) {
-    if (leaf->deleted != deleted || leaf->revision == winner) continue;
-    if (first) append_json_key(json, name);
-    json += first ? '[' : ',';
-    append_json_string(json, leaf->revision.to_string());
-    first = false;
-  }
-  if (!first) json += ']';
-}
-
-/// The document as functions see it: CouchDB gives them the conflicts, too.
-Expected<FeedDocument> read_document(const storage::DocumentView& found, const storage::Snapshot& snapshot,
-                                     bool partitioned) {
-  FeedDocument document;
-  document.sequence = found.sequence;
-  document.id = found.id;
-  document.partition_key = partitioning::partition_key_of(found.id, partitioned);
-  document.revision = found.revision;
-  document.present = !found.deleted;
-  if (found.deleted) return document;
-  std::string& json = document.json;
-  json.reserve(found.body.size() + found.id.size() + 80);
-  json += "{\"_id\":";
-  append_json_string(json, found.id);
-  json += ",\"_rev\":";
-  append_json_string(json, found.revision.to_string());
-  if (found.body.size() > 2) {
-    json += ',';
-    json.append(found.body, 1, found.body.size() - 2);
-  }
-  if (found.has_conflicts) {
-    OCTAVO_TRY(const auto tree, snapshot.revision_tree(found));
-    append_leaves(json, "_conflicts", tree, found.revision, false);
-    append_leaves(json, "_deleted_conflicts", tree, found.revision, true);
-  }
-  json += '}';
-  return document;
+/// A disk may be well again in a moment, and then whoever asks should see it; a function fails until somebody mends it.
+bool may_pass(const Error& error) {
+  return error.code == ErrorCode::disk_full || error.code == ErrorCode::io_failure ||
+         error.code == ErrorCode::overloaded;
 }
 
 /// A step of a background job, whose state must be put in order whatever ends it.
@@ -145,7 +108,7 @@ void FeedIndexes::wake(const FollowerPtr& follower) {
   {
     const std::lock_guard lock(mutex_);
     // Who waits for the disk has it tried now; a function would only fail again.
-    const bool patient = !follower->failure || follower->failure->code == ErrorCode::function_failed ||
+    const bool patient = !follower->failure || !may_pass(*follower->failure) ||
                          follower->waiters.load(std::memory_order_relaxed) == 0;
     if (patient && Clock::now() < follower->not_before) return;
   }
@@ -181,7 +144,7 @@ void FeedIndexes::follow(const FollowerPtr& follower) {
 
 void FeedIndexes::failed(const FollowerPtr& follower, const Error& error) {
   if (follower->stopping->load()) return;
-  const bool function = error.code == ErrorCode::function_failed;
+  const bool function = !may_pass(error);
   follower->retry_delay = std::clamp(2 * follower->retry_delay, function ? kFunctionRetryMin : kRetryMin,
                                      function ? kFunctionRetryMax : kRetryMax);
   {
@@ -224,7 +187,7 @@ Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
   const auto take = [&](std::string_view id, const storage::Snapshot& snapshot) -> Expected<void> {
     OCTAVO_TRY(const auto found, snapshot.find(id));
     if (!found || found->sequence <= checkpoint) return {};
-    OCTAVO_TRY(auto document, read_document(*found, snapshot, database_.partitioned()));
+    OCTAVO_TRY(auto document, read_feed_document(*found, snapshot, database_.partitioned()));
     bytes += document.id.size() + document.json.size();
     documents.push_back(std::move(document));
     return {};
@@ -353,7 +316,7 @@ Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> 
     const std::lock_guard lock(mutex_);
     failures_before = follower->failures;
     // A function that fails is not tried again for each query.
-    if (follower->failure && follower->failure->code == ErrorCode::function_failed) {
+    if (follower->failure && !may_pass(*follower->failure)) {
       co_return std::unexpected(*follower->failure);
     }
   }

@@ -1,9 +1,10 @@
 #include "query/index/feed_index_kind.h"
+#include "query/view/view_group.h"
 
 namespace octavo::query {
 
 const std::vector<FeedIndexKind>& feed_index_kinds() {
-  static const std::vector<FeedIndexKind> kinds;
+  static const std::vector<FeedIndexKind> kinds{views::view_kind()};
   return kinds;
 }
 

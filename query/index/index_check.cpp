@@ -5,6 +5,7 @@
 #include "partitioning/partition_key.h"
 #include "partitioning/scan.h"
 #include "query/index/index_entry.h"
+#include "query/view/view_check.h"
 #include "storage/byte_codec.h"
 
 namespace octavo::query {
@@ -123,6 +124,20 @@ Task<Expected<void>> check_indexes(partitioning::Database& database, storage::Ch
       if (!current) co_return current;
       checked = check_global(database, index, report);
     }
+    if (!checked) co_return checked;
+  }
+  FeedIndexes& followers = manager->feed_indexes();
+  auto followed = followers.catalog();
+  if (!followed) co_return std::unexpected(followed.error());
+  for (const FeedIndexView& followed_index : (*followed)->indexes) {
+    const auto group = std::dynamic_pointer_cast<views::ViewGroup>(followed_index.index);
+    if (!group) continue;
+    auto current = co_await followers.wait_until_current(group, database.watermark(), deadline);
+    // A function that cannot be run says nothing about the files.
+    if (!current && current.error().code == ErrorCode::function_failed) continue;
+    if (!current) co_return current;
+    const std::string label = fmt::format("views of {}", followed_index.definition.design_document);
+    auto checked = views::check_view_group(database, *group, label, report);
     if (!checked) co_return checked;
   }
   co_return Expected<void>{};

@@ -14,6 +14,7 @@
 #include "bench/http_client.h"
 #include "bench/lmdb_limit.h"
 #include "bench/load.h"
+#include "bench/view_cases.h"
 
 namespace octavo::bench {
 
@@ -391,6 +392,9 @@ const std::vector<Case>& all_cases() {
       {"bulk", "_bulk_docs of 100 and 1000", bulk},
       {"partition-find", "build of a local index, and queries by it", partition_find},
       {"global-find", "build of a global index, and queries by it", global_find},
+      {"view", "build of a view, groups and ranges of it", view_queries},
+      {"large-view", "the same with a hundred rows for each document", large_view},
+      {"view-writes", "durable writes with 0, 1 and 5 views", view_writes},
       {"feed", "wake-up of continuous and long-poll followers", feed},
       {"stream", "all documents in one reply", stream},
       {"memory", "resident memory after these", memory},

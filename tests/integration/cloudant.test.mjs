@@ -197,4 +197,30 @@ describe('@ibm-cloud/cloudant', () => {
     assert.equal((await compressing.postDocument({ db: 'compressed', document })).status, 201);
     assert.equal((await compressing.getDocument({ db: 'compressed', docId: 'big' })).result.text.length, 100_000);
   });
+
+  test('design documents, views, partition views and their information', async () => {
+    await cloudant.putDatabase({ db: 'report', partitioned: true });
+    await cloudant.postBulkDocs({ db: 'report', bulkDocs: { docs: [
+      { _id: 'o1:order', date: [2019, 1], total: 10 }, { _id: 'o2:order', date: [2019, 2], total: 20 },
+      { _id: 'o3:order', date: [2020, 1], total: 40 }] } });
+    const map = 'function(doc) { emit(doc.date, doc.total); }';
+    await cloudant.putDesignDocument({ db: 'report', ddoc: 'all', designDocument: {
+      options: { partitioned: false }, views: { sales: { map, reduce: '_sum' } } } });
+    await cloudant.putDesignDocument({ db: 'report', ddoc: 'own', designDocument: { views: { sales: { map, reduce: '_stats' } } } });
+    const years = await cloudant.postView({ db: 'report', ddoc: 'all', view: 'sales', groupLevel: 1 });
+    assert.deepEqual(years.result.rows, [{ key: [2019], value: 30 }, { key: [2020], value: 40 }]);
+    const listed = await cloudant.postView({ db: 'report', ddoc: 'all', view: 'sales', reduce: false, includeDocs: true,
+      startKey: [2019, 2] });
+    assert.deepEqual(ids(listed.result.rows), ['o2:order', 'o3:order']);
+    const several = await cloudant.postViewQueries({ db: 'report', ddoc: 'all', view: 'sales',
+      queries: [{ reduce: false, limit: 1 }, { group: true }] });
+    assert.deepEqual(several.result.results.map((result) => result.rows.length), [1, 3]);
+    const own = await cloudant.postPartitionView({ db: 'report', partitionKey: 'o3', ddoc: 'own', view: 'sales' });
+    assert.deepEqual(own.result.rows, [{ key: null, value: { sum: 40, count: 1, min: 40, max: 40, sumsqr: 1600 } }]);
+    const info = await cloudant.getDesignDocumentInformation({ db: 'report', ddoc: 'all' });
+    assert.equal(info.result.name, 'all');
+    assert.equal(info.result.view_index.language, 'javascript');
+    const refused = await failure(cloudant.postView({ db: 'report', ddoc: 'own', view: 'sales' }));
+    assert.equal(refused.status, 400);
+  });
 });

@@ -180,4 +180,34 @@ describe('nano', () => {
     for await (const chunk of stream) text += chunk;
     assert.ok(JSON.parse(text).rows.length > 0);
   });
+
+  test('views: rows, keys, reduces, streams', async () => {
+    const sales = couch.use((await couch.db.create('sales'), 'sales'));
+    await sales.bulk({ docs: [{ _id: 'a', city: 'Rome', sum: 1 }, { _id: 'b', city: 'Oslo', sum: 2 }, { _id: 'c', city: 'Rome', sum: 4 }] });
+    await sales.insert({ views: { by_city: { map: 'function(doc) { emit(doc.city, doc.sum); }', reduce: '_sum' } } }, '_design/shop');
+    const listed = await sales.view('shop', 'by_city', { reduce: false, include_docs: true });
+    assert.deepEqual(ids(listed.rows), ['b', 'a', 'c']);
+    assert.equal(listed.total_rows, 3);
+    assert.equal(listed.rows[0].doc.city, 'Oslo');
+    const grouped = await sales.view('shop', 'by_city', { group: true });
+    assert.deepEqual(grouped.rows, [{ key: 'Oslo', value: 2 }, { key: 'Rome', value: 5 }]);
+    assert.deepEqual(ids((await sales.view('shop', 'by_city', { reduce: false, keys: ['Rome'] })).rows), ['a', 'c']);
+    const several = await sales.view('shop', 'by_city', { queries: [{ group: true }, { reduce: false, key: 'Oslo' }] });
+    assert.deepEqual(several.results.map((result) => result.rows.length), [2, 1]);
+    const missing = await failure(sales.view('shop', 'nothing'));
+    assert.equal(missing.statusCode, 404);
+    assert.equal(missing.reason, 'missing_named_view');
+    let text = '';
+    for await (const chunk of sales.viewAsStream('shop', 'by_city', { reduce: false })) text += chunk;
+    assert.equal(JSON.parse(text).rows.length, 3);
+  });
+
+  test('views of one partition', async () => {
+    await couch.db.create('devices', { partitioned: true });
+    const devices = couch.use('devices');
+    await devices.bulk({ docs: Array.from({ length: 12 }, (_, n) => ({ _id: `d${n % 2}:${n}`, n })) });
+    await devices.insert({ views: { v: { map: 'function(doc) { emit(doc.n, 1); }' } } }, '_design/own');
+    const { rows } = await devices.partitionedView('d1', 'own', 'v', { startkey: 5 });
+    assert.deepEqual(rows.map((row) => row.key), [5, 7, 9, 11]);
+  });
 });

@@ -176,4 +176,15 @@ describe('the e-commerce scenario', () => {
     assert.equal(dated.body.docs.length, 10);
     assert.equal(dated.body.execution_stats.total_docs_examined, 10);
   });
+
+  test('the sales report sums up by year, month and day', () => {
+    const report = (name) => reply(name).rows.map((row) => [row.key, Math.round(100 * row.value)]);
+    assert.deepEqual(report('sales-total'), [[null, 34047]]);
+    assert.deepEqual(report('sales-by-year'), [[[2019], 33497], [[2020], 550]]);
+    assert.deepEqual(report('sales-by-month'), [[[2019, 1], 23498], [[2019, 2], 9999], [[2020, 2], 550]]);
+    assert.deepEqual(report('sales-by-day'),
+      [[[2019, 1, 28], 21498], [[2019, 1, 29], 2000], [[2019, 2, 14], 9999], [[2020, 2, 1], 550]]);
+    assert.deepEqual(report('sales-of-january'), [[null, 23498]]);
+    assert.deepEqual(ids(reply('sales-of-january-in-full').rows), ['order555:order', 'order556:order']);
+  });
 });

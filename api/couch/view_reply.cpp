@@ -1,0 +1,316 @@
+#include "api/couch/view_reply.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "api/couch/document_renderer.h"
+#include "query/json/parsed_document.h"
+#include "query/json/writer.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+using partitioning::ScanBudget;
+using partitioning::ScanState;
+using partitioning::Visit;
+using query::views::KeyRange;
+using query::views::ReduceScan;
+using query::views::RowRange;
+using query::views::RowScan;
+using query::views::ViewRow;
+
+/// The ranges of a query: one, or one for each of `keys`.
+Expected<std::vector<RowRange>> ranges_of(const ViewTarget& target, const ViewQuery& query) {
+  const std::string partition = query.partition.value_or(std::string());
+  std::vector<RowRange> ranges;
+  if (!query.keys) {
+    OCTAVO_TRY(auto range, query::views::row_range(*target.group, target.view, partition, query.range));
+    ranges.push_back(std::move(range));
+    return ranges;
+  }
+  for (const auto& key : *query.keys) {
+    KeyRange one = query.range;
+    one.start = one.end = key;
+    OCTAVO_TRY(auto range, query::views::row_range(*target.group, target.view, partition, one));
+    ranges.push_back(std::move(range));
+  }
+  if (query.range.descending) std::ranges::reverse(ranges);
+  return ranges;
+}
+
+void append_update_sequence(std::string& out, const ViewTarget& target) {
+  out += "\"update_seq\":";
+  query::append_json_string(out, target.database->format_sequence(target.group->checkpoint()));
+  out += ',';
+}
+
+/// `{"total_rows":…,"offset":…,"rows":[…]}`
+class MapReply final : public SliceProducer {
+ public:
+  MapReply(ViewTarget target, ViewQuery query, std::vector<RowRange> ranges)
+      : target_(std::move(target)), query_(std::move(query)), ranges_(std::move(ranges)), skip_(query_.skip) {}
+
+  Expected<bool> produce(std::string& out, ScanBudget budget) override {
+    if (!std::exchange(begun_, true)) OCTAVO_TRY_VOID(append_head(out));
+    while (emitted_ < query_.limit) {
+      if (!scan_) {
+        if (next_ == ranges_.size()) break;
+        scan_.emplace(target_.group, target_.view, std::move(ranges_[next_++]), skip_);
+      }
+      Expected<void> rendered;
+      OCTAVO_TRY(const auto state, scan_->run(budget, [&](const ViewRow& row) {
+        rendered = append_row(out, row);
+        if (!rendered || emitted_ == query_.limit) return Visit::stop;
+        return out.size() >= slice_bytes ? Visit::pause : Visit::next;
+      }));
+      OCTAVO_TRY_VOID(rendered);
+      if (state == ScanState::more) return false;
+      skip_ = scan_->skip_left();
+      scan_.reset();
+      // Many keys of few rows each.
+      if (out.size() >= slice_bytes || budget.is_over_after(8) || ++ranges_done_ % budget.rows_max == 0) {
+        if (next_ < ranges_.size() && emitted_ < query_.limit) return false;
+      }
+    }
+    out += "\r\n]}";
+    return true;
+  }
+
+ private:
+  Expected<void> append_head(std::string& out) {
+    if (!query_.sorted) {
+      out += '{';
+      if (query_.update_sequence) append_update_sequence(out, target_);
+      out += "\"rows\":[\r\n";
+      return {};
+    }
+    query::views::RowCounts counts;
+    if (ranges_.empty()) {
+      KeyRange all;
+      OCTAVO_TRY(const auto range,
+                 query::views::row_range(*target_.group, target_.view, query_.partition.value_or(std::string()), all));
+      OCTAVO_TRY(counts, query::views::count_rows(*target_.group, target_.view, range));
+      counts.offset = 0;
+    }
+    // CouchDB's offset is that of the first row that is found, and what is skipped.
+    for (const auto& range : ranges_) {
+      OCTAVO_TRY(counts, query::views::count_rows(*target_.group, target_.view, range));
+      if (!counts.empty) break;
+    }
+    const std::uint64_t skipped = std::min(query_.skip, counts.total);
+    out += "{\"total_rows\":";
+    query::append_json_number(out, counts.total);
+    out += ",\"offset\":";
+    query::append_json_number(out, std::min(counts.total, counts.offset + skipped));
+    out += ',';
+    if (query_.update_sequence) append_update_sequence(out, target_);
+    out += "\"rows\":[\r\n";
+    return {};
+  }
+
+  Expected<void> append_row(std::string& out, const ViewRow& row) {
+    if (emitted_++ > 0) out += ",\r\n";
+    out += "{\"id\":";
+    const std::string id = row.id();
+    query::append_json_string(out, id);
+    out += ",\"key\":";
+    out += row.key;
+    out += ",\"value\":";
+    out += row.value;
+    if (query_.include_docs) {
+      out += ",\"doc\":";
+      OCTAVO_TRY_VOID(append_document_of(out, id, row.value));
+    }
+    out += '}';
+    return {};
+  }
+
+  // The document of the row, or the one that its value names.
+  Expected<void> append_document_of(std::string& out, std::string_view id, std::string_view value) {
+    std::string linked;
+    std::optional<storage::Revision> revision;
+    if (value.starts_with('{')) {
+      OCTAVO_TRY(const auto object, parser_.parse(value));
+      const auto link = object["_id"];
+      if (link.error() == simdjson::SUCCESS) {
+        if (!link.value_unsafe().is_string()) {
+          out += "null";
+          return {};
+        }
+        linked = link.get_string().value_unsafe();
+        id = linked;
+        const auto text = object["_rev"].get_string();
+        if (text.error() == simdjson::SUCCESS) {
+          const auto parsed = storage::Revision::parse(text.value_unsafe());
+          if (!parsed) {
+            out += "null";
+            return {};
+          }
+          revision = *parsed;
+        }
+      }
+    }
+    if (id.empty()) {
+      out += "null";
+      return {};
+    }
+    OCTAVO_TRY(const auto snapshot, target_.database->snapshot_for_document(id));
+    OCTAVO_TRY(const auto document, snapshot.find(id));
+    if (document && revision && document->revision != *revision) {
+      OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
+      const auto* leaf = tree.find(*revision);
+      if (leaf && leaf->leaf) {
+        OCTAVO_TRY_VOID(append_leaf(out, *document, snapshot, tree, *leaf, {}));
+        return {};
+      }
+    } else if (document && (!document->deleted || revision)) {
+      OCTAVO_TRY_VOID(
+          append_document(out, *document, snapshot, RenderOptions{.conflicts = query_.conflicts.value_or(false)}));
+      return {};
+    }
+    out += "null";
+    return {};
+  }
+
+  ViewTarget target_;
+  ViewQuery query_;
+  std::vector<RowRange> ranges_;
+  std::uint64_t skip_;
+  std::uint64_t emitted_ = 0;
+  std::size_t next_ = 0;
+  std::size_t ranges_done_ = 0;
+  std::optional<RowScan> scan_;
+  query::DocumentParser parser_;
+  bool begun_ = false;
+};
+
+/// `{"rows":[{"key":…,"value":…}, …]}`
+class ReduceReply final : public SliceProducer {
+ public:
+  ReduceReply(ViewTarget target, ViewQuery query, std::vector<RowRange> ranges)
+      : target_(std::move(target)), query_(std::move(query)), ranges_(std::move(ranges)), skip_(query_.skip) {}
+
+  bool may_take_long() const override { return target_.group->reducer(target_.view)->runs_functions(); }
+
+  Expected<bool> produce(std::string& out, ScanBudget budget) override {
+    for (std::size_t groups = 1; emitted_ < query_.limit; ++groups) {
+      if (!scan_) {
+        if (next_ == ranges_.size()) break;
+        scan_.emplace(target_.group, target_.view, std::move(ranges_[next_++]), query_.level());
+      }
+      OCTAVO_TRY(const auto group, scan_->next(skip_ > 0));
+      if (!group) {
+        scan_.reset();
+      } else if (skip_ > 0) {
+        --skip_;
+      } else {
+        append_head(out);
+        append_group(out, *group);
+      }
+      // A group costs as much as some hundred rows.
+      const bool over =
+          budget.until != ScanBudget::Clock::time_point::max() && ScanBudget::Clock::now() >= budget.until;
+      if (over || groups == budget.rows_max || out.size() >= slice_bytes) return false;
+    }
+    append_head(out);
+    out += "\r\n]}";
+    return true;
+  }
+
+ private:
+  // With the first row: an error before it is a reply of its own.
+  void append_head(std::string& out) {
+    if (std::exchange(begun_, true)) return;
+    out += '{';
+    if (query_.update_sequence) append_update_sequence(out, target_);
+    out += "\"rows\":[\r\n";
+  }
+
+  void append_group(std::string& out, const ReduceScan::Group& group) {
+    if (emitted_++ > 0) out += ",\r\n";
+    if (const auto reason = query::views::overflow_reason(group.value)) {
+      out += "{\"key\":null,\"error\":\"reduce_overflow_error\",\"reason\":";
+      query::append_json_string(out, *reason);
+      out += '}';
+      return;
+    }
+    out += "{\"key\":";
+    out += group.key;
+    out += ",\"value\":";
+    out += group.value;
+    out += '}';
+  }
+
+  ViewTarget target_;
+  ViewQuery query_;
+  std::vector<RowRange> ranges_;
+  std::uint64_t skip_;
+  std::uint64_t emitted_ = 0;
+  std::size_t next_ = 0;
+  std::optional<ReduceScan> scan_;
+  bool begun_ = false;
+};
+
+class SingleViewReply final : public SliceProducer {
+ public:
+  explicit SingleViewReply(std::unique_ptr<SliceProducer> answer) : answer_(std::move(answer)) {}
+  bool may_take_long() const override { return answer_->may_take_long(); }
+  Expected<bool> produce(std::string& out, ScanBudget budget) override {
+    OCTAVO_TRY(const bool complete, answer_->produce(out, budget));
+    if (complete) out += '\n';
+    return complete;
+  }
+
+ private:
+  std::unique_ptr<SliceProducer> answer_;
+};
+
+class SeveralViewReplies final : public SliceProducer {
+ public:
+  explicit SeveralViewReplies(std::vector<std::unique_ptr<SliceProducer>> answers) : answers_(std::move(answers)) {}
+
+  bool may_take_long() const override {
+    return std::ranges::any_of(answers_, [](const auto& answer) { return answer->may_take_long(); });
+  }
+
+  Expected<bool> produce(std::string& out, ScanBudget budget) override {
+    while (next_ < answers_.size()) {
+      if (!std::exchange(within_, true)) out += next_ == 0 ? "{\"results\":[\r\n" : ",\r\n";
+      OCTAVO_TRY(const bool complete, answers_[next_]->produce(out, budget));
+      if (!complete) return false;
+      answers_[next_++].reset();
+      within_ = false;
+      if (next_ < answers_.size() && out.size() >= slice_bytes) return false;
+    }
+    if (answers_.empty()) out += "{\"results\":[";
+    out += "\r\n]}\n";
+    return true;
+  }
+
+ private:
+  std::vector<std::unique_ptr<SliceProducer>> answers_;
+  std::size_t next_ = 0;
+  bool within_ = false;
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<SliceProducer>> make_view_reply(const ViewTarget& target, ViewQuery query) {
+  OCTAVO_TRY(auto ranges, ranges_of(target, query));
+  if (query.reduce.value_or(false)) {
+    return std::make_unique<ReduceReply>(target, std::move(query), std::move(ranges));
+  }
+  return std::make_unique<MapReply>(target, std::move(query), std::move(ranges));
+}
+
+std::unique_ptr<SliceProducer> single_view_reply(std::unique_ptr<SliceProducer> answer) {
+  return std::make_unique<SingleViewReply>(std::move(answer));
+}
+
+std::unique_ptr<SliceProducer> several_view_replies(std::vector<std::unique_ptr<SliceProducer>> answers) {
+  return std::make_unique<SeveralViewReplies>(std::move(answers));
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/couch/sliced_reply.h"
+#include "api/couch/view_query.h"
+#include "partitioning/database.h"
+#include "query/view/view_group.h"
+
+namespace octavo::api::couch {
+
+/// A view as it is asked: of one group, whose index is as current as the query wants it.
+struct ViewTarget {
+  std::shared_ptr<partitioning::Database> database;
+  std::shared_ptr<query::views::ViewGroup> group;
+  std::size_t view = 0;
+};
+
+/// The answer to one checked query, without its final newline.
+/// Errors: query_parse_error "No rows can match your key range, …".
+Expected<std::unique_ptr<SliceProducer>> make_view_reply(const ViewTarget& target, ViewQuery query);
+
+/// One answer, with its newline.
+std::unique_ptr<SliceProducer> single_view_reply(std::unique_ptr<SliceProducer> answer);
+/// `{"results":[answer, …]}`.
+std::unique_ptr<SliceProducer> several_view_replies(std::vector<std::unique_ptr<SliceProducer>> answers);
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,76 @@
+#include "query/view/view_check.h"
+
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "partitioning/scan.h"
+#include "query/index/feed_document.h"
+#include "storage/byte_codec.h"
+
+namespace octavo::query::views {
+
+namespace {
+
+/// The rows of one document: as many as its functions emit, each with its value, and noted at the document.
+Expected<std::size_t> check_document(const ViewGroup& group, const storage::ReadTransaction& transaction,
+                                     const FeedDocument& document, std::string_view label,
+                                     storage::CheckReport& report) {
+  OCTAVO_TRY(const auto expected, group.rows_of(document));
+  std::string noted;
+  storage::ByteWriter writer(noted);
+  for (const auto& row : expected) {
+    writer.sized_bytes(row.key);
+    OCTAVO_TRY(const auto stored, storage::long_key::get(transaction, group.trees().rows, row.key));
+    if (!stored || *stored != row.value) report.add(fmt::format("{}: no row of document '{}'", label, document.id));
+  }
+  OCTAVO_TRY(const auto stored, storage::long_key::get(transaction, group.by_document(), document.id));
+  if (stored.value_or(std::string_view()) != noted) {
+    report.add(fmt::format("{}: other rows are noted at document '{}' than it has", label, document.id));
+  }
+  return expected.size();
+}
+
+}  // namespace
+
+Expected<void> check_view_group(partitioning::Database& database, ViewGroup& group, std::string_view label,
+                                storage::CheckReport& report) {
+  OCTAVO_TRY(const storage::ReadTransaction transaction, group.read());
+  std::uint64_t rows = 0;
+  std::uint64_t documents = 0;
+  std::optional<Error> failure;
+  partitioning::DocumentScan scan(database, {});
+  auto state = partitioning::ScanState::more;
+  while (state == partitioning::ScanState::more && !failure) {
+    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(),
+                               [&](const storage::DocumentView& found, const storage::Snapshot& snapshot) {
+                                 if (found.deleted) return partitioning::Visit::next;
+                                 const auto document = read_feed_document(found, snapshot, database.partitioned());
+                                 auto count = document ? check_document(group, transaction, *document, label, report)
+                                                       : Expected<std::size_t>(std::unexpected(document.error()));
+                                 if (!count) {
+                                   failure = std::move(count).error();
+                                   return partitioning::Visit::stop;
+                                 }
+                                 rows += *count;
+                                 documents += *count > 0 ? 1 : 0;
+                                 return partitioning::Visit::next;
+                               }));
+  }
+  if (failure) return std::unexpected(*std::move(failure));
+  if (transaction.size(group.trees().rows) != rows) {
+    report.add(fmt::format("{}: {} rows of {}", label, transaction.size(group.trees().rows), rows));
+  }
+  if (transaction.size(group.by_document()) != documents) {
+    report.add(fmt::format("{}: rows of {} documents, and {} have some", label, transaction.size(group.by_document()),
+                           documents));
+  }
+  for (std::size_t view = 0; view < group.definition().views.size(); ++view) {
+    OCTAVO_TRY(const auto problem, check_summaries(transaction, group.trees(), view, group.reducer(view)));
+    if (problem) report.add(fmt::format("{}: view '{}': {}", label, group.definition().views[view].name, *problem));
+  }
+  return {};
+}
+
+}  // namespace octavo::query::views

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "query/design/design_document.h"
+#include "storage/error.h"
+
+namespace octavo::query::views {
+
+/// Everything that decides what the index of a design document's views holds, and nothing else: views of an equal
+/// definition share an index, and one that stays equal is not built again. Immutable.
+struct ViewGroupDefinition {
+  std::vector<ViewSource> views;  ///< by name
+  std::string library;            ///< JSON text of `views.lib`; empty: none
+  DesignOptions options;
+  bool partitioned = false;  ///< rows lie together by partition, and are asked for by partition
+
+  /// Number of the view called `name`: what its rows' keys begin with.
+  std::optional<std::size_t> find(std::string_view name) const;
+
+  /// JSON text of the definition together with the versions of formats and collation that the rows depend on.
+  std::string content() const;
+  /// Reads it back. Errors: bad_request.
+  static Expected<ViewGroupDefinition> from_content(std::string_view content);
+};
+
+/// The views of `design`; nullopt when it has none.
+std::optional<ViewGroupDefinition> view_group_of(const DesignDocument& design, bool database_is_partitioned);
+
+/// Hexadecimal hash of content().
+std::string identity_of_content(std::string_view content);
+
+}  // namespace octavo::query::views

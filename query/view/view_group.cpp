@@ -1,0 +1,344 @@
+#include "query/view/view_group.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "query/index/parallel_work.h"
+#include "query/javascript/functions.h"
+#include "query/json/parsed_document.h"
+#include "query/json/writer.h"
+#include "storage/byte_codec.h"
+
+namespace octavo::query::views {
+
+namespace {
+
+constexpr std::uint8_t kGroupStateVersion = 1;
+constexpr std::string_view kGroupStateKey = "state";
+constexpr std::size_t kMetaTree = 3;
+// A checkpoint that moves without any row changing is only written now and then: after a crash those changes are looked
+// at again, to no effect.
+constexpr storage::Sequence kUnstoredChanges = 50'000;
+
+storage::Environment::Options environment_options_of(const FeedIndexOptions& options) {
+  storage::Environment::Options environment;
+  environment.folder = options.folder;
+  environment.trees = {"rows", "by_document", "summaries", "meta"};
+  environment.durability =
+      options.durability == config::Durability::ephemeral ? config::Durability::ephemeral : config::Durability::relaxed;
+  environment.map_bytes_initial = 1ULL << 20;
+  environment.faults = options.faults;
+  return environment;
+}
+
+/// The keys that a row of by_document holds.
+std::vector<std::string_view> split_keys(std::string_view stored) {
+  std::vector<std::string_view> keys;
+  storage::ByteReader reader(stored);
+  while (reader.ok() && !reader.rest().empty()) keys.push_back(reader.sized_bytes());
+  return keys;
+}
+
+/// True when what JSON.stringify made is surely read by every parser.
+bool is_plain(std::string_view json) {
+  constexpr std::ptrdiff_t kPlainDepthMax = 100;
+  const auto opens = [](char c) { return c == '[' || c == '{'; };
+  return json.find("\\ud") == std::string_view::npos && std::ranges::count_if(json, opens) <= kPlainDepthMax;
+}
+
+}  // namespace
+
+struct ViewGroup::Change {
+  std::string id;
+  std::vector<Row> rows;  ///< sorted
+};
+
+ViewGroup::ViewGroup(std::string identity, ViewGroupDefinition definition, FeedIndexOptions options)
+    : identity_(std::move(identity)),
+      definition_(std::move(definition)),
+      options_(std::move(options)),
+      environment_(environment_options_of(options_)) {}
+
+ViewGroup::~ViewGroup() = default;
+
+Expected<std::unique_ptr<FeedIndex>> ViewGroup::make(const FeedIndexDefinition& definition, FeedIndexOptions options) {
+  OCTAVO_TRY(auto views, ViewGroupDefinition::from_content(definition.content));
+  std::unique_ptr<ViewGroup> group(new ViewGroup(definition.identity, std::move(views), std::move(options)));
+  OCTAVO_TRY_VOID(group->prepare());
+  return std::unique_ptr<FeedIndex>(std::move(group));
+}
+
+Expected<void> ViewGroup::prepare() {
+  std::vector<javascript::Program::Function> maps;
+  std::vector<javascript::Program::Function> reduces;
+  std::vector<std::size_t> places;
+  for (const auto& view : definition_.views) {
+    maps.push_back({"view " + view.name + " map", view.map});
+    places.push_back(reduces.size());
+    if (view.reduce && !is_built_in(*view.reduce)) reduces.push_back({"view " + view.name + " reduce", *view.reduce});
+  }
+  maps_ = std::make_shared<javascript::Program>(options_.database_tag, std::move(maps), definition_.library);
+  const auto program =
+      std::make_shared<javascript::Program>(options_.database_tag, std::move(reduces), definition_.library);
+  for (std::size_t i = 0; i < definition_.views.size(); ++i) {
+    reducers_.emplace_back();
+    if (!definition_.views[i].reduce) continue;
+    OCTAVO_TRY(reducers_.back(), make_reducer(*definition_.views[i].reduce, program, places[i]));
+  }
+  return {};
+}
+
+Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
+  const bool exists = std::filesystem::exists(options_.folder / "data.mdb");
+  if (!exists) remove_files();  // what a removal left that did not come to its end
+  auto opened = exists ? environment_.open() : environment_.create_whole();
+  if (!opened && opened.error().code == ErrorCode::corrupted) {
+    // All that an index holds is in the documents.
+    spdlog::error("{}: the views are built anew", opened.error().reason);
+    remove_files();
+    opened = environment_.create_whole();
+  }
+  OCTAVO_TRY_VOID(opened);
+  std::optional<std::string> state;
+  {
+    OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+    OCTAVO_TRY(const auto stored, transaction.get(environment_.tree(kMetaTree), kGroupStateKey));
+    if (stored) state = *stored;
+  }
+  if (!state) return {};
+  storage::ByteReader reader(*state);
+  const std::uint8_t version = reader.u8();
+  const storage::Sequence checkpoint = reader.u64();
+  const std::uint64_t purge_count = reader.u64();
+  if (!reader.ok() || version != kGroupStateVersion || checkpoint > last_sequence) {
+    spdlog::warn("the views in {} know changes that the database has lost: they are built anew",
+                 options_.folder.string());
+    return environment_.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+      for (std::size_t tree = 0; tree <= kMetaTree; ++tree) {
+        OCTAVO_TRY_VOID(transaction.clear(environment_.tree(tree)));
+      }
+      return {};
+    });
+  }
+  checkpoint_.store(checkpoint, std::memory_order_release);
+  // Else it may have been catching up.
+  if (checkpoint == last_sequence) complete_through_.store(checkpoint, std::memory_order_release);
+  stored_checkpoint_ = checkpoint;
+  purge_count_.store(purge_count, std::memory_order_release);
+  return {};
+}
+
+std::size_t ViewGroup::close_idle(std::uint64_t last_used_before_ms) {
+  if (!environment_.is_open() || environment_.last_used_ms() > last_used_before_ms) return 0;
+  return environment_.close_if_idle() ? 1 : 0;
+}
+
+void ViewGroup::remove_files() {
+  environment_.close_if_idle();
+  std::error_code error;
+  std::filesystem::remove_all(options_.folder, error);
+  if (error) spdlog::warn("cannot remove the views in {}: {}", options_.folder.string(), error.message());
+}
+
+// --- rows ---
+
+Expected<std::vector<ViewGroup::Row>> ViewGroup::rows_of(const FeedDocument& document) const {
+  std::vector<Row> rows;
+  if (!document.present) return rows;
+  if (storage::is_design_id(document.id) && (!definition_.options.include_design || definition_.partitioned)) {
+    return rows;
+  }
+  thread_local javascript::MapOutput output;  // NOLINT(misc-use-internal-linkage): local to the function
+  thread_local DocumentParser parser;         // NOLINT(misc-use-internal-linkage)
+  std::string with_sequence;
+  std::string_view json = document.json;
+  if (definition_.options.local_sequence) {
+    with_sequence = json.substr(0, json.size() - 1);
+    append_json_key(with_sequence, "_local_seq");
+    append_json_number(with_sequence, document.sequence);
+    with_sequence += '}';
+    json = with_sequence;
+  }
+  OCTAVO_TRY_VOID(javascript::map(maps_, json, output));
+  rows.reserve(output.rows.size());
+  std::string escaped_id;
+  append_key_text(escaped_id, document.id);
+  std::uint32_t ordinal = 0;
+  for (const auto& emitted : output.rows) {
+    // Half a surrogate pair, or deeper than any document: such a row would keep the index from being built for ever.
+    if (!is_plain(output.value(emitted)) && !parser.parse(output.value(emitted))) continue;
+    const auto key = parser.parse(output.key(emitted));
+    if (!key) continue;
+    Row row;
+    row.key =
+        definition_.partitioned ? view_prefix(emitted.function, document.partition_key) : view_prefix(emitted.function);
+    append_view_sort_key(row.key, *key, definition_.options.raw_collation);
+    row.key += escaped_id;
+    for (int shift = 24; shift >= 0; shift -= 8) row.key += static_cast<char>(ordinal >> shift);
+    ++ordinal;
+    append_row_value(row.value, escaped_id.size(), output.key(emitted), output.value(emitted));
+    rows.push_back(std::move(row));
+  }
+  std::ranges::sort(rows, {}, &Row::key);
+  return rows;
+}
+
+Expected<void> ViewGroup::apply(std::span<const FeedDocument> documents, storage::Sequence checkpoint, bool complete) {
+  checkpoint = std::max(checkpoint, checkpoint_.load(std::memory_order_acquire));
+  std::vector<Change> changes(documents.size());
+  OCTAVO_TRY_VOID(
+      work_in_parallel(*options_.pool, documents.size(), *options_.stopping, [&](std::size_t i) -> Expected<void> {
+        OCTAVO_TRY(changes[i].rows, rows_of(documents[i]));
+        changes[i].id = documents[i].id;
+        return {};
+      }));
+  OCTAVO_TRY(const bool effective, has_effect(changes));
+  if (effective || checkpoint - stored_checkpoint_ > kUnstoredChanges) {
+    OCTAVO_TRY_VOID(write(changes, checkpoint, purge_count_.load(std::memory_order_acquire)));
+  }
+  checkpoint_.store(checkpoint, std::memory_order_release);
+  if (complete) complete_through_.store(checkpoint, std::memory_order_release);
+  return {};
+}
+
+Expected<bool> ViewGroup::has_effect(const std::vector<Change>& changes) {
+  OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+  for (const auto& change : changes) {
+    if (!change.rows.empty()) return true;
+    OCTAVO_TRY(const auto old, storage::long_key::get(transaction, by_document(), change.id));
+    if (old) return true;
+  }
+  return false;
+}
+
+Expected<void> ViewGroup::write(std::vector<Change>& changes, storage::Sequence checkpoint, std::uint64_t purge_count) {
+  // In the order of the tree: neighbours share pages.
+  std::ranges::sort(changes, {}, &Change::id);
+  std::size_t bytes = 0;
+  for (const auto& change : changes) {
+    for (const auto& row : change.rows) bytes += 2 * row.key.size() + row.value.size() + 64;
+  }
+  const auto body = [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY_VOID(put_changes(transaction, changes));
+    return put_state(transaction, checkpoint, purge_count);
+  };
+  OCTAVO_TRY_VOID(environment_.write(2 * bytes, body));
+  stored_checkpoint_ = checkpoint;
+  return {};
+}
+
+Expected<void> ViewGroup::put_changes(storage::WriteTransaction& transaction,
+                                      const std::vector<Change>& changes) const {
+  // What has to be done to the rows: a value to be put, or none to be erased.
+  std::vector<std::pair<std::string, const std::string*>> edits;
+  for (const auto& change : changes) {
+    OCTAVO_TRY(const auto stored, storage::long_key::get(transaction, by_document(), change.id));
+    const auto old = stored ? split_keys(*stored) : std::vector<std::string_view>{};
+    for (const auto& key : old) {
+      if (!std::ranges::binary_search(change.rows, key, {},
+                                      [](const Row& row) -> std::string_view { return row.key; })) {
+        edits.emplace_back(key, nullptr);
+      }
+    }
+    const bool same_keys = old.size() == change.rows.size() && std::ranges::equal(old, change.rows, {}, {}, &Row::key);
+    for (const auto& row : change.rows) edits.emplace_back(row.key, &row.value);
+    if (same_keys) continue;
+    if (change.rows.empty()) {
+      OCTAVO_TRY_VOID(storage::long_key::erase(transaction, by_document(), change.id));
+      continue;
+    }
+    std::string keys;
+    storage::ByteWriter writer(keys);
+    for (const auto& row : change.rows) writer.sized_bytes(row.key);
+    OCTAVO_TRY_VOID(storage::long_key::put(transaction, by_document(), change.id, keys));
+  }
+  std::ranges::sort(edits, {}, [](const auto& edit) -> std::string_view { return edit.first; });
+
+  std::vector<std::string> touched;
+  touched.reserve(edits.size());
+  const SummaryTrees views = trees();
+  for (auto& [key, value] : edits) {
+    if (value == nullptr) {
+      OCTAVO_TRY_VOID(storage::long_key::erase(transaction, views.rows, key));
+    } else {
+      OCTAVO_TRY(const auto old, storage::long_key::get(transaction, views.rows, key));
+      if (old && *old == *value) continue;
+      OCTAVO_TRY_VOID(storage::long_key::put(transaction, views.rows, key, *value));
+    }
+    touched.push_back(std::move(key));
+  }
+  for (auto first = touched.begin(); first != touched.end();) {
+    const std::string prefix = first->substr(0, view_prefix(0).size());
+    const auto last = std::find_if(first, touched.end(), [&](const auto& key) { return !key.starts_with(prefix); });
+    const std::size_t view =
+        std::size_t{static_cast<unsigned char>(prefix[0])} << 8 | static_cast<unsigned char>(prefix[1]);
+    if (view >= reducers_.size()) return fail(ErrorCode::corrupted, "A row belongs to no view.");
+    OCTAVO_TRY_VOID(update_summaries(transaction, views, view, reducers_[view].get(), std::span(first, last)));
+    first = last;
+  }
+  return {};
+}
+
+Expected<void> ViewGroup::put_state(storage::WriteTransaction& transaction, storage::Sequence checkpoint,
+                                    std::uint64_t purge_count) const {
+  std::string state;
+  storage::ByteWriter writer(state);
+  writer.u8(kGroupStateVersion);
+  writer.u64(checkpoint);
+  writer.u64(purge_count);
+  return transaction.put(environment_.tree(kMetaTree), kGroupStateKey, state);
+}
+
+Expected<bool> ViewGroup::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
+                                        FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
+  if (!purge_scan_) purge_scan_.emplace(purge_count, std::string());
+  auto& [count_at_start, last] = *purge_scan_;
+  std::vector<Change> gone;
+  std::string next_last = last;
+  bool end = false;
+  {
+    OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+    storage::LongKeyCursor cursor(transaction, by_document());
+    auto row = cursor.seek(last);
+    if (row && !last.empty() && row->key == last) row = cursor.next();
+    for (std::size_t seen = 0; row && seen < documents_max; ++seen, row = cursor.next()) {
+      next_last = row->key;
+      OCTAVO_TRY(const bool is_gone_now, is_gone(row->key));
+      if (is_gone_now) gone.push_back({std::string(row->key), {}});
+    }
+    end = !row;
+  }
+  if (!gone.empty() || end) {
+    const std::uint64_t count = end ? count_at_start : purge_count_.load(std::memory_order_acquire);
+    OCTAVO_TRY_VOID(write(gone, checkpoint_.load(std::memory_order_acquire), count));
+  }
+  last = std::move(next_last);
+  if (!end) return false;
+  purge_count_.store(count_at_start, std::memory_order_release);
+  purge_scan_.reset();
+  return true;
+}
+
+FeedIndexKind view_kind() {
+  FeedIndexKind kind;
+  kind.name = "view";
+  kind.task_type = "indexer";
+  kind.read = [](std::string_view id, std::string_view revision, std::string_view body, bool partitioned) {
+    std::vector<FeedIndexDefinition> definitions;
+    const auto design = read_design_document(id, revision, body);
+    if (!design || !*design) return definitions;
+    const auto views = view_group_of(**design, partitioned);
+    if (!views) return definitions;
+    std::string content = views->content();
+    std::string identity = identity_of_content(content);
+    definitions.push_back({std::move(identity), std::string(id), {}, std::move(content)});
+    return definitions;
+  };
+  kind.make = &ViewGroup::make;
+  return kind;
+}
+
+}  // namespace octavo::query::views

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "query/index/feed_index.h"
+#include "query/index/feed_index_kind.h"
+#include "query/javascript/program.h"
+#include "query/view/reducer.h"
+#include "query/view/summaries.h"
+#include "query/view/view_definition.h"
+#include "storage/environment.h"
+
+namespace octavo::query::views {
+
+/// The index of all views of a design document, in an LMDB environment of its own. A document is parsed and mapped once
+/// for all of them.
+///
+/// Trees:
+///   rows         row key          → row value                                  (view_key.h)
+///   by_document  document id      → (size:varint row key)*    of all its rows
+///   summaries    level, start     → counts and reductions                      (summaries.h)
+///   meta         "state"          → version:u8 checkpoint:u64 purge_count:u64
+///
+/// Partitioned views follow the feed as well: inside the documents' transactions a slow function would hold up all who
+/// write. A query waits until the index has what was acknowledged before it, so nobody can tell.
+///
+/// Durability is `relaxed` at most, for the reasons that GlobalIndex gives.
+class ViewGroup final : public FeedIndex {
+ public:
+  /// Errors: bad_request, when `definition.content` makes no sense.
+  static Expected<std::unique_ptr<FeedIndex>> make(const FeedIndexDefinition& definition, FeedIndexOptions options);
+  ~ViewGroup() override;
+
+  const std::string& identity() const override { return identity_; }
+  Expected<void> open(storage::Sequence last_sequence) override;
+  storage::Sequence checkpoint() const override { return checkpoint_.load(std::memory_order_acquire); }
+  storage::Sequence complete_through() const override { return complete_through_.load(std::memory_order_acquire); }
+  std::uint64_t purge_count() const override { return purge_count_.load(std::memory_order_acquire); }
+  Expected<void> apply(std::span<const FeedDocument> documents, storage::Sequence checkpoint, bool complete) override;
+  Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
+                               FunctionRef<Expected<bool>(std::string_view id)> is_gone) override;
+  std::size_t open_environment_count() const override { return environment_.is_open() ? 1 : 0; }
+  std::uint64_t last_used_ms() const override { return environment_.last_used_ms(); }
+  std::size_t close_idle(std::uint64_t last_used_before_ms) override;
+  void remove_files() override;
+
+  const ViewGroupDefinition& definition() const { return definition_; }
+  Expected<storage::ReadTransaction> read() { return environment_.read(); }
+  Expected<storage::Environment::Sizes> sizes() { return environment_.sizes(); }
+  SummaryTrees trees() const { return {environment_.tree(0), environment_.tree(2)}; }
+  storage::Tree by_document() const { return environment_.tree(1); }
+  /// nullptr for a view without a reduce function.
+  const Reducer* reducer(std::size_t view) const { return reducers_[view].get(); }
+
+  /// The rows that a document should have, sorted by their keys. Runs the map functions, so on a thread that may take
+  /// long. For apply() and for checking.
+  struct Row {
+    std::string key;
+    std::string value;
+  };
+  Expected<std::vector<Row>> rows_of(const FeedDocument& document) const;
+
+ private:
+  ViewGroup(std::string identity, ViewGroupDefinition definition, FeedIndexOptions options);
+  Expected<void> prepare();
+  struct Change;
+  Expected<void> write(std::vector<Change>& changes, storage::Sequence checkpoint, std::uint64_t purge_count);
+  Expected<void> put_changes(storage::WriteTransaction& transaction, const std::vector<Change>& changes) const;
+  Expected<void> put_state(storage::WriteTransaction& transaction, storage::Sequence checkpoint,
+                           std::uint64_t purge_count) const;
+  Expected<bool> has_effect(const std::vector<Change>& changes);
+
+  const std::string identity_;
+  const ViewGroupDefinition definition_;
+  const FeedIndexOptions options_;
+  storage::Environment environment_;
+  javascript::ProgramPtr maps_;
+  std::vector<std::unique_ptr<Reducer>> reducers_;  ///< by view
+  std::atomic<storage::Sequence> checkpoint_{0};
+  std::atomic<storage::Sequence> complete_through_{0};
+  std::atomic<std::uint64_t> purge_count_{0};
+  storage::Sequence stored_checkpoint_ = 0;  ///< on disk; the one above may be ahead when there was nothing to write
+  std::optional<std::pair<std::uint64_t, std::string>> purge_scan_;  ///< count seen at its start; last id looked at
+};
+
+/// For feed_index_kinds(): indexes of this kind have no name, as one serves all views of a design document.
+FeedIndexKind view_kind();
+
+}  // namespace octavo::query::views

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <simdjson.h>
+
+#include "query/view/view_definition.h"
+
+/// Keys and values of the rows of a group of views.
+///
+///   row key   := view:u16be partition? sort_key document ordinal:u32be
+///   partition := the partition key as text, only in partitioned groups
+///   document  := the document's id as text
+///   text      := bytes with 00 written as 00 FF, then 00 00
+///   row value := document_size:varint key_size:varint key value      document_size: of `document` above; JSON texts
+///
+/// Rows of one view are thus in the order of their keys, then of the documents' ids by their bytes, then of emission.
+/// `sort_key` is query/collation/sort_key.h or, with `"collation": "raw"`, Erlang's order of terms as CouchDB has it:
+/// numbers < false < null < true < objects < arrays < strings, strings by their bytes.
+namespace octavo::query::views {
+
+inline constexpr std::size_t kOrdinalBytes = 4;
+
+/// Of an element known to be one.
+inline simdjson::dom::array array_of(const simdjson::dom::element& element) {
+  return simdjson::dom::array(element);
+}
+inline simdjson::dom::object object_of(const simdjson::dom::element& element) {
+  return simdjson::dom::object(element);
+}
+
+void append_view_sort_key(std::string& out, const simdjson::dom::element& key, bool raw);
+/// Appends `text` as above.
+void append_key_text(std::string& out, std::string_view text);
+
+/// What the keys of all rows of a view, or of one partition of it, begin with.
+std::string view_prefix(std::size_t view);
+std::string view_prefix(std::size_t view, std::string_view partition);
+/// The least string above all that begin with `prefix`, which does not consist of FF only.
+std::string after_prefix(std::string prefix);
+
+/// The sort key of the first `level` elements of an array, such that all keys with these elements begin with it. An
+/// empty view when the key is no array or has fewer elements: then it is a group of its own. `sort_keys` begins with
+/// the key.
+std::string_view group_prefix(std::string_view sort_keys, std::size_t level, bool raw);
+/// Length of the sort key that `sort_keys` begins with; 0 when it makes no sense.
+std::size_t view_sort_key_length(std::string_view sort_keys, bool raw);
+
+/// A row as it stands. Views into the row.
+struct ViewRow {
+  std::string_view row_key;
+  std::string_view escaped_id;
+  std::string_view key;    ///< JSON text
+  std::string_view value;  ///< JSON text
+  std::string id() const;
+};
+/// nullopt when the bytes make no sense.
+std::optional<ViewRow> read_row(std::string_view row_key, std::string_view row_value);
+void append_row_value(std::string& out, std::size_t escaped_id_bytes, std::string_view key, std::string_view value);
+
+}  // namespace octavo::query::views

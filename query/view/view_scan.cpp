@@ -1,0 +1,250 @@
+#include "query/view/view_scan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "query/json/parsed_document.h"
+#include "query/json/split.h"
+
+namespace octavo::query::views {
+
+namespace {
+
+// Groups of up to so many rows are reduced as they are.
+constexpr std::size_t kDirectRowsMax = 256;
+
+std::unexpected<Error> damaged_row() {
+  return fail(ErrorCode::corrupted, "A row of a view is damaged.");
+}
+
+Expected<std::string> sort_key_of(const boost::json::value& key, bool raw) {
+  DocumentParser parser;
+  OCTAVO_TRY(const auto element, parser.parse(boost::json::serialize(key)));
+  std::string sort_key;
+  append_view_sort_key(sort_key, element, raw);
+  return sort_key;
+}
+
+/// The first elements of a JSON array.
+Expected<std::string> first_elements(std::string_view array, std::uint64_t count) {
+  OCTAVO_TRY(const auto elements, split_array(array));
+  std::string cut = "[";
+  for (std::size_t i = 0; i < std::min<std::uint64_t>(count, elements.size()); ++i) {
+    if (i > 0) cut += ',';
+    cut += elements[i];
+  }
+  cut += ']';
+  return cut;
+}
+
+SummaryReader summaries_of(const ViewGroup& group, std::size_t view, const storage::ReadTransaction& transaction) {
+  return {transaction, group.trees(), view, group.reducer(view)};
+}
+
+}  // namespace
+
+Expected<RowRange> row_range(const ViewGroup& group, std::size_t view, std::string_view partition,
+                             const KeyRange& keys) {
+  const bool raw = group.definition().options.raw_collation;
+  RowRange range;
+  range.scope = group.definition().partitioned ? view_prefix(view, partition) : view_prefix(view);
+  range.descending = keys.descending;
+  range.low = range.scope;
+  range.high = after_prefix(range.scope);
+  std::string start;
+  std::string end;
+  if (keys.start) {
+    OCTAVO_TRY(start, sort_key_of(*keys.start, raw));
+  }
+  if (keys.end) {
+    OCTAVO_TRY(end, sort_key_of(*keys.end, raw));
+  }
+  if (keys.start && keys.end && start != end) {
+    const bool less = start < end;
+    if (less == keys.descending) {
+      return fail(ErrorCode::bad_request,
+                  std::string("No rows can match your key range, reverse your start_key and end_key or set "
+                              "descending=") +
+                      (keys.descending ? "false" : "true"),
+                  "query_parse_error");
+    }
+  }
+  const auto place = [&](const std::string& sort_key, const std::optional<std::string>& document) {
+    std::string bound = range.scope + sort_key;
+    if (document) append_key_text(bound, *document);
+    return bound;
+  };
+  if (keys.start) {
+    auto bound = place(start, keys.start_document);
+    if (keys.descending) {
+      range.high = after_prefix(std::move(bound));
+    } else {
+      range.low = std::move(bound);
+    }
+  }
+  if (keys.end) {
+    auto bound = place(end, keys.end_document);
+    // The rows at the bound itself belong to the range when it is inclusive.
+    if (keys.descending) {
+      range.low = keys.inclusive_end ? std::move(bound) : after_prefix(std::move(bound));
+    } else {
+      range.high = keys.inclusive_end ? after_prefix(std::move(bound)) : std::move(bound);
+    }
+  }
+  return range;
+}
+
+Expected<RowCounts> count_rows(ViewGroup& group, std::size_t view, const RowRange& range) {
+  OCTAVO_TRY(const auto transaction, group.read());
+  const auto summaries = summaries_of(group, view, transaction);
+  const std::uint64_t begin = summaries.rank(range.scope);
+  const std::uint64_t end = summaries.rank(after_prefix(range.scope));
+  const std::uint64_t low = summaries.rank(range.low);
+  const std::uint64_t high = std::max(low, summaries.rank(range.high));
+  RowCounts counts;
+  counts.total = end - begin;
+  counts.empty = low == high;
+  if (!counts.empty) counts.offset = range.descending ? end - high : low - begin;
+  return counts;
+}
+
+RowScan::RowScan(std::shared_ptr<ViewGroup> group, std::size_t view, RowRange range, std::uint64_t skip)
+    : group_(std::move(group)), view_(view), range_(std::move(range)), skip_(skip) {}
+
+Expected<void> RowScan::skip_rows(const storage::ReadTransaction& transaction) {
+  const auto summaries = summaries_of(*group_, view_, transaction);
+  const std::uint64_t low = summaries.rank(range_.low);
+  const std::uint64_t high = std::max(low, summaries.rank(range_.high));
+  const std::uint64_t skipped = std::min(skip_, high - low);
+  skip_ -= skipped;
+  if (skipped == high - low) {
+    range_.low = range_.high;
+  } else if (range_.descending) {
+    const auto last = summaries.at(high - 1 - skipped);
+    if (!last) return damaged_row();
+    range_.high = *last + std::string(1, '\0');
+  } else {
+    const auto first = summaries.at(low + skipped);
+    if (!first) return damaged_row();
+    range_.low = *first;
+  }
+  return {};
+}
+
+Expected<partitioning::ScanState> RowScan::run(partitioning::ScanBudget budget,
+                                               FunctionRef<partitioning::Visit(const ViewRow&)> visit) {
+  using partitioning::ScanState;
+  using partitioning::Visit;
+  OCTAVO_TRY(const auto transaction, group_->read());
+  if (skip_ > 0) OCTAVO_TRY_VOID(skip_rows(transaction));
+  if (range_.low >= range_.high) return ScanState::done;
+  storage::LongKeyCursor cursor(transaction, group_->trees().rows);
+  std::optional<storage::KeyValue> entry;
+  if (range_.descending) {
+    entry = cursor.seek_back(range_.high);
+    if (entry && entry->key == range_.high) entry = cursor.previous();
+  } else {
+    entry = cursor.seek(range_.low);
+  }
+  for (std::size_t seen = 0; seen < budget.rows_max; ++seen) {
+    const bool inside = entry && (range_.descending ? entry->key >= range_.low : entry->key < range_.high);
+    if (!inside) {
+      range_.low = range_.high;
+      return ScanState::done;
+    }
+    const auto row = read_row(entry->key, entry->value);
+    if (!row) return damaged_row();
+    const auto verdict = visit(*row);
+    if (verdict == Visit::stop) {
+      range_.low = range_.high;
+      return ScanState::done;
+    }
+    if (verdict == Visit::pause || seen + 1 == budget.rows_max || budget.is_over_after(seen + 1)) {
+      // A row's key ends with its ordinal: none begins with another.
+      if (range_.descending) {
+        range_.high = entry->key;
+      } else {
+        range_.low = std::string(entry->key) + std::string(1, '\0');
+      }
+      return ScanState::more;
+    }
+    entry = range_.descending ? cursor.previous() : cursor.next();
+  }
+  return ScanState::more;
+}
+
+ReduceScan::ReduceScan(std::shared_ptr<ViewGroup> group, std::size_t view, RowRange range, std::uint64_t level)
+    : group_(std::move(group)), view_(view), range_(std::move(range)), level_(level) {}
+
+Expected<std::optional<ReduceScan::Group>> ReduceScan::next(bool skip) {
+  if (range_.low >= range_.high) return std::nullopt;
+  const bool raw = group_->definition().options.raw_collation;
+  OCTAVO_TRY(const auto transaction, group_->read());
+  std::string low = range_.low;
+  std::string high = range_.high;
+  Group found{"null", {}};
+  {
+    storage::LongKeyCursor cursor(transaction, group_->trees().rows);
+    std::optional<storage::KeyValue> entry;
+    if (range_.descending) {
+      entry = cursor.seek_back(high);
+      if (entry && entry->key == high) entry = cursor.previous();
+    } else {
+      entry = cursor.seek(low);
+    }
+    const bool inside = entry && entry->key >= low && entry->key < high;
+    if (!inside) {
+      range_.low = range_.high;
+      return std::nullopt;
+    }
+    const auto row = read_row(entry->key, entry->value);
+    if (!row) return damaged_row();
+    if (level_ != 0) {
+      const auto sort_keys = entry->key.substr(range_.scope.size());
+      auto group = level_ == exact ? std::string_view() : group_prefix(sort_keys, level_, raw);
+      const bool cut = !group.empty();
+      if (!cut) group = sort_keys.substr(0, view_sort_key_length(sort_keys, raw));
+      if (group.empty()) return damaged_row();
+      const std::string begin = range_.scope + std::string(group);
+      low = std::max(low, begin);
+      high = std::min(high, after_prefix(begin));
+      found.key = row->key;
+      if (cut) {
+        OCTAVO_TRY(found.key, first_elements(row->key, level_));
+      }
+    }
+  }
+  if (!skip) {
+    OCTAVO_TRY(found.value, reduce(transaction, low, high));
+  }
+  if (range_.descending) {
+    range_.high = std::move(low);
+  } else {
+    range_.low = std::move(high);
+  }
+  return found;
+}
+
+Expected<std::string> ReduceScan::reduce(const storage::ReadTransaction& transaction, std::string_view low,
+                                         std::string_view high) const {
+  const Reducer& reducer = *group_->reducer(view_);
+  RowBatch batch;
+  {
+    storage::LongKeyCursor cursor(transaction, group_->trees().rows);
+    auto entry = cursor.seek(low);
+    for (; entry && entry->key < high && batch.size() <= kDirectRowsMax; entry = cursor.next()) {
+      const auto row = read_row(entry->key, entry->value);
+      if (!row) return damaged_row();
+      batch.add(*row);
+    }
+  }
+  if (batch.size() <= kDirectRowsMax) {
+    OCTAVO_TRY(const auto state, reducer.reduce(batch.rows()));
+    return reducer.finish(state);
+  }
+  OCTAVO_TRY(const auto state, summaries_of(*group_, view_, transaction).reduce(low, high));
+  if (!state) return fail(ErrorCode::corrupted, "The summaries of a view are damaged.");
+  return reducer.finish(*state);
+}
+
+}  // namespace octavo::query::views
