@@ -96,6 +96,21 @@ void PhysicalPartition::purge(std::vector<PurgeRequest> requests, PurgeCompletio
   enqueue({PurgeJob{std::move(requests), std::move(done), {}}, bytes});
 }
 
+void PhysicalPartition::run_transaction(TransactionTask task, std::size_t bytes,
+                                        std::move_only_function<void(Expected<void>)> done) {
+  enqueue({TransactionJob{std::move(task), std::move(done)}, bytes + kJobOverheadBytes});
+}
+
+Expected<std::optional<DocumentView>> PartitionTransaction::find(std::string_view id) const {
+  return writer_.find(id);
+}
+Expected<Expected<WrittenDocument>> PartitionTransaction::apply(const DocumentWrite& write) {
+  return writer_.apply(write);
+}
+std::int64_t PartitionTransaction::now_s() const {
+  return writer_.now_s();
+}
+
 void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done) {
   enqueue({IndexJob{std::move(task), std::move(done)}, kJobOverheadBytes});
 }
@@ -203,6 +218,12 @@ Expected<void> PhysicalPartition::run_job(DocumentWriter& writer, Job& job) {
     OCTAVO_TRY(local->result, writer.apply_local(local->write));
     return {};
   }
+  if (auto* transaction = std::get_if<TransactionJob>(&job.work)) {
+    return writer.all_or_nothing([&]() -> Expected<bool> {
+      PartitionTransaction inside(writer);
+      return transaction->task(inside);
+    });
+  }
   auto& purge = std::get<PurgeJob>(job.work);
   purge.purged.clear();
   for (const PurgeRequest& request : purge.requests) {
@@ -244,7 +265,8 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
                                                        options_.ordinal,
                                                        revs_limit_.load(std::memory_order_relaxed),
                                                        options_.logical_partition_bytes_max,
-                                                       now_s()};
+                                                       now_s(),
+                                                       unique_keys_.get()};
 
   SequenceAllocator::Group sequences(*sequences_, options_.ordinal);
   Outcome outcome;
@@ -313,6 +335,8 @@ void PhysicalPartition::complete(Job& job, const Expected<void>& committed) noex
       until_memory_suffices([&] { error = committed.error(); });
       purge->done(std::unexpected(*std::move(error)));
     }
+  } else if (auto* transaction = std::get_if<TransactionJob>(&job.work)) {
+    transaction->done(committed);
   } else {
     std::get<IndexJob>(job.work).done(committed);
   }

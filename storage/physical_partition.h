@@ -47,6 +47,29 @@ class DocumentObserver {
                                           const DocumentChange& change) = 0;
 };
 
+/// Unique keys of a database's documents, within each logical partition: rows beside the documents name who has which
+/// values, so that a second one is refused (conflict, with the word `unique_key`).
+class UniqueKeys {
+ public:
+  virtual ~UniqueKeys() = default;
+  /// One digest of 16 bytes for each unique key: of which one it is, and of the body's values. Any thread.
+  virtual std::vector<std::string> digests(std::string_view body) const = 0;
+};
+
+/// What a transaction's task may do: reads and edits of one physical partition that all happen, or none of them.
+class PartitionTransaction {
+ public:
+  explicit PartitionTransaction(DocumentWriter& writer) : writer_(writer) {}
+  /// The winner, as left by the edits so far. Views live until the next edit.
+  Expected<std::optional<DocumentView>> find(std::string_view id) const;
+  /// The inner error is about this edit, which changed nothing; the outer one ends the transaction.
+  Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write);
+  std::int64_t now_s() const;  ///< the time that edits are stamped with
+
+ private:
+  DocumentWriter& writer_;
+};
+
 /// Read view of one physical partition. Must be used and destroyed on the thread that took it; never across a co_await.
 class Snapshot {
  public:
@@ -172,6 +195,14 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   using LocalCompletion = std::move_only_function<void(Expected<std::uint64_t>)>;
   void write_local(LocalDocumentWrite write, LocalCompletion done);
 
+  /// True: what it did is kept; false: it is undone, and that is no error.
+  using TransactionTask = std::move_only_function<Expected<bool>(PartitionTransaction&)>;
+  /// Runs `task` on the writer's thread, in the order of the writes; short, as everybody else waits. It may run again
+  /// (the map was full), so it must have no effects but its last results. `bytes`: about what it will write.
+  void run_transaction(TransactionTask task, std::size_t bytes, std::move_only_function<void(Expected<void>)> done);
+  /// Before the first write.
+  void set_unique_keys(std::shared_ptr<const UniqueKeys> keys) { unique_keys_ = std::move(keys); }
+
   using PurgeCompletion = std::move_only_function<void(Expected<std::vector<std::vector<Revision>>>)>;
   /// Removes leaf revisions without a tombstone; completes with what was purged, per request.
   void purge(std::vector<PurgeRequest> requests, PurgeCompletion done);
@@ -210,12 +241,16 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
     PurgeCompletion done;
     std::vector<std::vector<Revision>> purged;
   };
+  struct TransactionJob {
+    TransactionTask task;
+    std::move_only_function<void(Expected<void>)> done;
+  };
   struct IndexJob {
     IndexTask task;
     std::move_only_function<void(Expected<void>)> done;
   };
   struct Job {
-    std::variant<DocumentsJob, LocalJob, PurgeJob, IndexJob> work;
+    std::variant<DocumentsJob, LocalJob, PurgeJob, TransactionJob, IndexJob> work;
     std::size_t bytes = 0;
   };
 
@@ -243,6 +278,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   CommitListener on_commit_;
   std::atomic<std::uint32_t> revs_limit_{1000};
   std::atomic<bool> retired_{false};
+  std::shared_ptr<const UniqueKeys> unique_keys_;
 
   std::mutex queue_mutex_;  ///< guards the four below
   std::deque<Job> queue_;
