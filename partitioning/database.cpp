@@ -170,8 +170,13 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWri
 
 Task<Expected<void>> Database::run_transaction(std::string_view partition_key, PhysicalPartition::TransactionTask task,
                                                std::size_t bytes) {
+  co_return co_await run_transaction_in(locate_partition_key(partition_key), std::move(task), bytes);
+}
+
+Task<Expected<void>> Database::run_transaction_in(std::size_t physical_partition,
+                                                  PhysicalPartition::TransactionTask task, std::size_t bytes) {
   const auto keep_alive = shared_from_this();
-  PhysicalPartition& partition = *partitions_[locate_partition_key(partition_key)];
+  PhysicalPartition& partition = *partitions_[physical_partition];
   co_return co_await await_completion<Expected<void>>(
       [&](auto done) { partition.run_transaction(std::move(task), bytes, std::move(done)); });
 }

@@ -91,6 +91,9 @@ class Database : public std::enable_shared_from_this<Database> {
   /// keys of its edits itself. Resumes once durable. See PhysicalPartition::run_transaction.
   Task<Expected<void>> run_transaction(std::string_view partition_key,
                                        storage::PhysicalPartition::TransactionTask task, std::size_t bytes);
+  /// As above, by the index of the physical partition.
+  Task<Expected<void>> run_transaction_in(std::size_t physical_partition,
+                                          storage::PhysicalPartition::TransactionTask task, std::size_t bytes);
   /// Queues without waiting (`batch=ok`). Errors that show only at commit are lost, as the client asked.
   Expected<void> write_unacknowledged(std::vector<storage::DocumentWrite> writes);
   Task<Expected<std::uint64_t>> write_local(storage::LocalDocumentWrite write);

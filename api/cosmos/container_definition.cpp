@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 
+#include "api/cosmos/item_shape.h"
 #include "api/cosmos/resource_id.h"
 #include "query/json/parsed_document.h"
 
@@ -430,6 +431,7 @@ Expected<std::shared_ptr<const ContainerDefinition>> container_of(const partitio
   }
   if (definition->text.empty()) return fail(ErrorCode::not_found, "");
   OCTAVO_TRY(auto container, ContainerDefinition::from_stored(definition->text));
+  container.shape = std::make_shared<const ItemShape>(container);
   auto shared = std::make_shared<const ContainerDefinition>(std::move(container));
   definition->parsed.store(shared, std::memory_order_release);
   return shared;

@@ -16,6 +16,8 @@
 
 namespace octavo::api::cosmos {
 
+class ItemShape;
+
 /// Provisioned throughput of a database or container, in request units per second.
 struct Throughput {
   std::uint32_t manual = 0;         ///< 0: autoscale
@@ -42,6 +44,8 @@ struct ContainerDefinition {
   storage::KeyScheme key_scheme = storage::KeyScheme::hash_v2;
   std::optional<std::int64_t> default_ttl_s;     ///< -1: items live for ever unless they say otherwise
   std::vector<std::vector<query::FieldPath>> unique_keys;
+
+  std::shared_ptr<const ItemShape> shape;        ///< of the containers that container_of gives
 
   bool hierarchical() const { return key_scheme == storage::KeyScheme::multi_hash; }
   /// "dbs/<rid>/colls/<rid>/".

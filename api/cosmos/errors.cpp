@@ -24,6 +24,7 @@ constexpr std::array kWords{
     Word{word::kMethod, {405, 0, "MethodNotAllowed"}},
     Word{word::kRetryWith, {449, 0, "RetryWith"}},
     Word{word::kFailedDependency, {424, 0, "FailedDependency"}},
+    Word{word::kReplyTooLarge, {413, 3402, "RequestEntityTooLarge"}},
     Word{word::kThrottled, {429, 3200, "TooManyRequests"}},
 };
 
