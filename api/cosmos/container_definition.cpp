@@ -8,6 +8,7 @@
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/resource_id.h"
 #include "query/json/parsed_document.h"
+#include "query/json/property_path.h"
 
 namespace octavo::api::cosmos {
 
@@ -158,7 +159,7 @@ Expected<bool> check_index_paths(const json::object& policy, std::string_view na
       return invalid("The indexing path '" + std::string(text) +
                      "' could not be accepted: it must begin with '/' and end with '/?' or '/*'.");
     }
-    OCTAVO_TRY_VOID(split_path(text.substr(0, text.size() - 2)));
+    OCTAVO_TRY_VOID(query::split_property_path(text.substr(0, text.size() - 2)));
   }
   return root;
 }
@@ -174,7 +175,7 @@ Expected<void> check_composite_indexes(const json::object& policy) {
     for (const auto& entry : index.get_array()) {
       const auto* path = entry.is_object() ? entry.get_object().if_contains("path") : nullptr;
       if (path == nullptr || !path->is_string()) return invalid("Every entry of a composite index must have a path.");
-      OCTAVO_TRY_VOID(split_path(std::string_view(path->get_string())));
+      OCTAVO_TRY_VOID(query::split_property_path(std::string_view(path->get_string())));
       const auto* order = find(entry.get_object(), "order");
       if (order != nullptr && *order != "ascending" && *order != "descending") {
         return invalid("The order of a composite index path must be \"ascending\" or \"descending\".");
@@ -290,57 +291,14 @@ Expected<std::string> id_of(const json::object& body) {
   return std::string(id->get_string());
 }
 
-Expected<std::vector<std::string>> split_path(std::string_view text) {
-  const auto refuse = [&] {
-    return invalid("The path '" + std::string(text) + "' is not valid: expected one like /address/zip.");
-  };
-  std::vector<std::string> parts;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    if (text[at] != '/' || at + 1 == text.size()) return refuse();
-    ++at;
-    std::string part;
-    if (text[at] == '"' || text[at] == '\'') {
-      const char quote = text[at++];
-      while (at < text.size() && text[at] != quote) {
-        if (text[at] == '\\' && at + 1 < text.size()) ++at;
-        part.push_back(text[at++]);
-      }
-      if (at == text.size()) return refuse();
-      ++at;
-      if (at < text.size() && text[at] != '/') return refuse();
-    } else {
-      const std::size_t end = std::min(text.find('/', at), text.size());
-      part = text.substr(at, end - at);
-      at = end;
-    }
-    if (part.empty()) return refuse();
-    parts.push_back(std::move(part));
-  }
-  if (parts.empty()) return refuse();
-  return parts;
-}
-
-query::FieldPath field_path(const std::vector<std::string>& parts) {
-  std::string escaped;
-  for (const auto& part : parts) {
-    if (!escaped.empty()) escaped += '.';
-    for (const char c : part) {
-      if (c == '.' || c == '\\') escaped += '\\';
-      escaped += c;
-    }
-  }
-  return query::FieldPath::parse(escaped).value();
-}
-
 Expected<query::FieldPath> parse_path(std::string_view text) {
-  OCTAVO_TRY(const auto parts, split_path(text));
+  OCTAVO_TRY(const auto parts, query::split_property_path(text));
   for (const auto& part : parts) {
     if (part == "*" || part == "?" || part == "[]") {
       return invalid("The path '" + std::string(text) + "' is not valid: wildcards are not allowed here.");
     }
   }
-  return field_path(parts);
+  return query::property_field_path(parts);
 }
 
 std::string ContainerDefinition::self_link() const {

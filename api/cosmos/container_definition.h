@@ -70,10 +70,8 @@ Expected<std::shared_ptr<const ContainerDefinition>> container_of(const partitio
 Expected<void> check_resource_id(std::string_view id);
 /// `id` of a resource's body. Errors: bad_request.
 Expected<std::string> id_of(const boost::json::object& body);
-/// "/a/\"b c\"" → the path; for partition keys, unique keys and patches.
+/// Of a partition key or unique key: no wildcards. Errors: bad_request.
 Expected<query::FieldPath> parse_path(std::string_view text);
-Expected<std::vector<std::string>> split_path(std::string_view text);
-query::FieldPath field_path(const std::vector<std::string>& parts);
 
 /// Throughput asked for by the headers of a creation. Errors: bad_request.
 Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view> manual,

@@ -5,6 +5,7 @@
 #include "api/cosmos/errors.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
+#include "query/json/property_path.h"
 #include "query/json/split.h"
 #include "query/json/writer.h"
 
@@ -28,7 +29,7 @@ bool is_of_documents(std::string_view name) {
 }
 
 const query::FieldPath& id_member() {
-  static const query::FieldPath path = field_path({"id"});
+  static const query::FieldPath path = query::property_field_path({"id"});
   return path;
 }
 

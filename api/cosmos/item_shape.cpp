@@ -8,6 +8,7 @@
 #include "api/cosmos/item_key.h"
 #include "api/cosmos/resource_id.h"
 #include "query/index/raw_field.h"
+#include "query/json/property_path.h"
 #include "query/json/split.h"
 #include "query/json/writer.h"
 
@@ -18,7 +19,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kItemSystemProperties{"id", "_rid", "_self", "_etag", "_attachments", "_ts"};
 
 const query::FieldPath& id_path() {
-  static const query::FieldPath path = field_path({"id"});
+  static const query::FieldPath path = query::property_field_path({"id"});
   return path;
 }
 
@@ -62,7 +63,7 @@ ItemShape::ItemShape(const ContainerDefinition& container)
       container_rid_(show_rid(container.rid)),
       self_(container.self_link()),
       hierarchical_(container.hierarchical()) {
-  for (const auto& text : container.key_path_texts) key_paths_.push_back(split_path(text).value());
+  for (const auto& text : container.key_path_texts) key_paths_.push_back(query::split_property_path(text).value());
 }
 
 std::string ItemShape::rid_of(std::string_view document_id) const {
@@ -125,7 +126,7 @@ void ItemShape::append_row(const storage::DocumentView& document, std::string& o
 
 std::optional<query::FieldPath> ItemShape::field_path(std::span<const std::string> path) const {
   if (path.empty() || is_system_property(path.front())) return std::nullopt;
-  return cosmos::field_path({path.begin(), path.end()});
+  return query::property_field_path({path.begin(), path.end()});
 }
 
 query::sql::Narrowing ItemShape::narrow(std::span<const query::sql::FixedProperty> fixed) const {

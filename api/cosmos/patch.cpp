@@ -6,6 +6,7 @@
 
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
+#include "query/json/property_path.h"
 #include "query/json/split.h"
 #include "query/json/writer.h"
 
@@ -13,7 +14,7 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-using Kind = PatchOperation::Kind;
+using PatchKind = PatchOperation::Kind;
 
 constexpr std::size_t kPatchOperationsMax = 10;  // Azure Cosmos DB service limits
 constexpr std::size_t kPatchDepthMax = 128;
@@ -54,13 +55,13 @@ Expected<std::vector<std::string>> parse_pointer(std::string_view text) {
   return parts;
 }
 
-Expected<Kind> kind_of(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, Kind>, 6> kKinds{{{"add", Kind::add},
-                                                                     {"set", Kind::set},
-                                                                     {"replace", Kind::replace},
-                                                                     {"remove", Kind::remove},
-                                                                     {"incr", Kind::increment},
-                                                                     {"move", Kind::move}}};
+Expected<PatchKind> kind_of(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, PatchKind>, 6> kKinds{{{"add", PatchKind::add},
+                                                                     {"set", PatchKind::set},
+                                                                     {"replace", PatchKind::replace},
+                                                                     {"remove", PatchKind::remove},
+                                                                     {"incr", PatchKind::increment},
+                                                                     {"move", PatchKind::move}}};
   for (const auto& [known, kind] : kKinds) {
     if (known == name) return kind;
   }
@@ -86,8 +87,8 @@ Expected<PatchOperation> parse_operation(std::string_view json) {
   if (operation.path.front().starts_with('_')) {
     return refused("The property '" + operation.path.front() + "' cannot be patched.");
   }
-  if (operation.kind == Kind::remove) return operation;
-  if (operation.kind == Kind::move) {
+  if (operation.kind == PatchKind::remove) return operation;
+  if (operation.kind == PatchKind::move) {
     OCTAVO_TRY(const auto from, text_of_member("from"));
     OCTAVO_TRY(operation.from, parse_pointer(from));
     return operation;
@@ -95,7 +96,7 @@ Expected<PatchOperation> parse_operation(std::string_view json) {
   const auto raw = query::member_value(members, "value");
   if (raw.empty()) return refused("'value' is missing.");
   OCTAVO_TRY_VOID(query::normalize_value(raw, operation.value));
-  if (operation.kind == Kind::increment && !is_number(operation.value)) {
+  if (operation.kind == PatchKind::increment && !is_number(operation.value)) {
     return refused("The value of incr must be a number.");
   }
   return operation;
@@ -128,17 +129,17 @@ Expected<std::string> sum_of(std::string_view a, std::string_view b) {
 // The value for a property that may or may not have one.
 Expected<std::string> value_after(const PatchOperation& operation, std::string_view before) {
   switch (operation.kind) {
-    case Kind::add:
-    case Kind::set:
-    case Kind::move:
+    case PatchKind::add:
+    case PatchKind::set:
+    case PatchKind::move:
       return operation.value;
-    case Kind::replace:
+    case PatchKind::replace:
       if (before.empty()) return refused("there is nothing at the path to replace.");
       return operation.value;
-    case Kind::remove:
+    case PatchKind::remove:
       if (before.empty()) return refused("there is nothing at the path to remove.");
       return std::string();
-    case Kind::increment:
+    case PatchKind::increment:
       if (before.empty()) return operation.value;
       if (!is_number(before)) return refused("the value at the path is not a number.");
       return sum_of(before, operation.value);
@@ -181,9 +182,9 @@ Expected<std::string> changed_array(const PatchOperation& operation, std::string
   OCTAVO_TRY(const auto elements, query::split_array(json));
   const std::string& name = operation.path[depth];
   const bool last = depth + 1 == operation.path.size();
-  const bool inserts = last && (operation.kind == Kind::add || operation.kind == Kind::move);
+  const bool inserts = last && (operation.kind == PatchKind::add || operation.kind == PatchKind::move);
   const auto index = name == "-" && last ? std::optional(elements.size()) : array_index(name);
-  const bool appends = last && (inserts || operation.kind == Kind::set);
+  const bool appends = last && (inserts || operation.kind == PatchKind::set);
   if (!index || *index > elements.size() || (*index == elements.size() && !appends)) {
     return refused("'" + name + "' is no index of the array.");
   }
@@ -212,23 +213,9 @@ Expected<std::string> changed(const PatchOperation& operation, std::string_view 
   return refused("the path leads through a value that is no object or array.");
 }
 
-std::string_view value_at(std::string_view json, const std::vector<std::string>& path) {
-  // find_raw_field wants a parsed path; a pointer's parts are taken as they are.
-  std::string escaped;
-  for (const auto& part : path) {
-    if (!escaped.empty()) escaped += '.';
-    for (const char c : part) {
-      if (c == '.' || c == '\\') escaped += '\\';
-      escaped += c;
-    }
-  }
-  const auto parsed = query::FieldPath::parse(escaped);
-  return parsed ? query::find_raw_field(json, *parsed) : std::string_view();
-}
-
 Expected<std::string> applied(const PatchOperation& operation, std::string_view body) {
-  if (operation.kind != Kind::move) return changed(operation, body, 0);
-  const auto value = value_at(body, operation.from);
+  if (operation.kind != PatchKind::move) return changed(operation, body, 0);
+  const auto value = query::find_raw_field(body, query::property_field_path(operation.from));
   if (value.empty()) return refused("there is nothing at 'from' to move.");
   if (operation.path.size() > operation.from.size() &&
       std::equal(operation.from.begin(), operation.from.end(), operation.path.begin())) {
@@ -236,7 +223,7 @@ Expected<std::string> applied(const PatchOperation& operation, std::string_view 
   }
   PatchOperation put = operation;
   put.value = value;
-  OCTAVO_TRY(const auto without, changed({Kind::remove, operation.from, {}, {}}, body, 0));
+  OCTAVO_TRY(const auto without, changed({PatchKind::remove, operation.from, {}, {}}, body, 0));
   return changed(put, without, 0);
 }
 

@@ -8,18 +8,18 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-struct Kind {
+struct NamedResource {
   std::string_view segment;
   Resource resource;
 };
 constexpr std::array kBelowContainer{
-    Kind{"docs", Resource::item},
-    Kind{"pkranges", Resource::range},
-    Kind{"sprocs", Resource::stored_procedure},
-    Kind{"triggers", Resource::trigger},
-    Kind{"udfs", Resource::user_function},
-    Kind{"conflicts", Resource::conflict},
-    Kind{"operations", Resource::operation},
+    NamedResource{"docs", Resource::item},
+    NamedResource{"pkranges", Resource::range},
+    NamedResource{"sprocs", Resource::stored_procedure},
+    NamedResource{"triggers", Resource::trigger},
+    NamedResource{"udfs", Resource::user_function},
+    NamedResource{"conflicts", Resource::conflict},
+    NamedResource{"operations", Resource::operation},
 };
 
 std::unexpected<Error> no_such_path() {
@@ -35,8 +35,8 @@ std::string join(const std::vector<std::string>& segments, std::size_t count) {
   return joined;
 }
 
-const Kind* below_container(std::string_view segment) {
-  const auto* found = std::ranges::find(kBelowContainer, segment, &Kind::segment);
+const NamedResource* below_container(std::string_view segment) {
+  const auto* found = std::ranges::find(kBelowContainer, segment, &NamedResource::segment);
   return found == kBelowContainer.end() ? nullptr : found;
 }
 
@@ -80,7 +80,7 @@ Expected<ResourcePath> ResourcePath::parse(const std::vector<std::string>& segme
     path.signed_type = "colls";
     return path;
   }
-  const Kind* kind = below_container(segments[4]);
+  const NamedResource* kind = below_container(segments[4]);
   if (kind == nullptr || count > 6) return no_such_path();
   path.resource = kind->resource;
   path.signed_type = kind->segment;
