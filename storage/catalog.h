@@ -39,7 +39,7 @@ struct DatabaseRecord {
   std::uint32_t revs_limit = 1000;
   std::vector<PartitionMapEntry> partition_map;
   KeyScheme key_scheme = KeyScheme::text;
-  std::string definition;  ///< what else the door that made it must know (Cosmos: the container); empty: nothing
+  std::string definition = {};  ///< what else the door that made it must know (Cosmos: the container); empty: nothing
 };
 
 /// The list of databases and the server's own durable facts (security objects, admins, secrets), in an environment of

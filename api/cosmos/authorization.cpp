@@ -220,11 +220,12 @@ Expected<void> Authorization::check_token(const Request& request, const Resource
   const std::string link = member(grant, "link");
   const std::string& wanted = path.signed_link;
   // A container's permission covers what is in it; reading the container itself, for its key and ranges, too.
+  const bool account = reads && path.resource == Resource::account;  // where a client finds out where to go
   const bool covers = wanted == link || wanted.starts_with(link + "/");
   const bool owner = reads && link.starts_with(wanted + "/") &&
                      (path.resource == Resource::container || path.resource == Resource::range) && !wanted.empty() &&
                      std::string_view(wanted).find("/colls/") != std::string_view::npos;
-  if (!covers && !owner) return fail(ErrorCode::forbidden, "The resource token does not cover this resource.");
+  if (!covers && !owner && !account) return fail(ErrorCode::forbidden, "The resource token does not cover this resource.");
   const std::string key = member(grant, "key");
   if (!key.empty() && path.resource == Resource::item) {
     const auto sent = request.header("x-ms-documentdb-partitionkey");

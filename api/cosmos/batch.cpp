@@ -199,12 +199,10 @@ Handled serve_batch(Call& call) {
   }
   std::vector<OperationResult> results;
   const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
-  auto done = co_await opened->database->run_transaction_in(
-      batch->place,
-      [&](storage::PartitionTransaction& transaction) {
-        return run_batch(transaction, *batch, container, bytes_max, results);
-      },
-      call.request.body.size());
+  storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) {
+    return run_batch(transaction, *batch, container, bytes_max, results);
+  };
+  auto done = co_await opened->database->run_transaction_in(batch->place, std::move(task), call.request.body.size());
   if (!done) co_return std::unexpected(std::move(done).error());
 
   Reply reply;

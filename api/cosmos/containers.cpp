@@ -20,9 +20,8 @@ Handled create_container(Call& call) {
                                   call.request.header("x-ms-cosmos-offer-autopilot-settings"));
   if (!throughput) co_return std::unexpected(std::move(throughput).error());
   definition->throughput = *throughput;
-  auto created = co_await call.services.engine.run_blocking([&, wanted = std::move(*definition)] {
-    return call.services.schema.create_container(call.path.database, wanted);
-  });
+  auto created = co_await call.services.engine.run_blocking(
+      [&] { return call.services.schema.create_container(call.path.database, *definition); });
   if (!created) co_return std::unexpected(std::move(created).error());
   co_return resource_reply(201, created->to_json(), created->etag);
 }

@@ -17,7 +17,7 @@ Handled create_database(Call& call) {
                                   call.request.header("x-ms-cosmos-offer-autopilot-settings"));
   if (!throughput) co_return std::unexpected(std::move(throughput).error());
   auto created = co_await call.services.engine.run_blocking(
-      [&, id = std::move(*id)] { return call.services.schema.create_database(id, *throughput); });
+      [&] { return call.services.schema.create_database(*id, *throughput); });
   if (!created) co_return std::unexpected(std::move(created).error());
   co_return resource_reply(201, created->to_json(), created->etag);
 }

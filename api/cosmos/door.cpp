@@ -37,8 +37,16 @@ bool only_reads(const Request& request) {
                                             is_true(request.header("x-ms-cosmos-is-query-plan-request")));
 }
 
-Handled no_such_feature(std::string what) {
-  co_return fail(ErrorCode::unsupported, std::move(what) + " are not available in this version.");
+Handled no_such_feature(std::string_view what) {
+  co_return fail(ErrorCode::unsupported, std::string(what) + " are not available in this version.");
+}
+
+// The container's link as the client wrote it, by which it knows the container again.
+std::string container_part(std::string_view path) {
+  while (path.starts_with('/')) path.remove_prefix(1);
+  std::size_t end = 0;
+  for (int segment = 0; segment < 4 && end != std::string_view::npos; ++segment) end = path.find('/', end + 1);
+  return std::string(path.substr(0, end));
 }
 
 void add_common_headers(const Call& call, Reply& reply) {
@@ -52,7 +60,7 @@ void add_common_headers(const Call& call, Reply& reply) {
   headers.emplace_back("Cache-Control", "no-store, no-cache");
   if (account.container) {
     headers.emplace_back("x-ms-content-path", account.container->shape->container_rid());
-    headers.emplace_back("x-ms-alt-content-path", call.path.container_link());
+    headers.emplace_back("x-ms-alt-content-path", container_part(call.request.raw_path));
   }
   if (!account.session_token.empty()) headers.emplace_back("x-ms-session-token", account.session_token);
   if (account.sequence != 0) headers.emplace_back("lsn", std::to_string(account.sequence));

@@ -112,8 +112,8 @@ Handled create_item(Call& call, const OpenContainer& opened) {
   if (!item) co_return std::unexpected(std::move(item).error());
   std::string id = document_id(item->key, item->id);
   if (!call.flag("x-ms-documentdb-is-upsert")) {
-    co_return co_await write_item(call, opened, creating_write(std::move(id), std::move(item->body)), false,
-                                  !wants_no_body(call));
+    auto creation = creating_write(std::move(id), std::move(item->body));
+    co_return co_await write_item(call, opened, std::move(creation), false, !wants_no_body(call));
   }
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
   auto write = replacing_write(std::move(id), std::move(item->body), false, match);
@@ -165,13 +165,12 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
   const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
   const std::size_t bytes = call.request.body.size() + 4096;
   const std::string partition_key = key->encode();
-  auto done = co_await opened.database->run_transaction(
-      partition_key,
+  storage::PhysicalPartition::TransactionTask task =
       [&](storage::PartitionTransaction& transaction) -> Expected<bool> {
-        OCTAVO_TRY(result, operation.run(transaction, container, bytes_max));
-        return !result.error;
-      },
-      bytes);
+    OCTAVO_TRY(result, operation.run(transaction, container, bytes_max));
+    return !result.error;
+  };
+  auto done = co_await opened.database->run_transaction(partition_key, std::move(task), bytes);
   if (!done) co_return std::unexpected(std::move(done).error());
   call.account.request_charge = result.charge;
   if (result.error) co_return std::unexpected(*std::move(result.error));

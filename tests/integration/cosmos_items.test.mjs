@@ -62,12 +62,12 @@ describe('items of the Cosmos door', () => {
     const { resource: second } = await container.item('e', 'x').replace({ ...first, n: 2 }, condition);
     assert.notEqual(second._etag, first._etag);
     for (const call of [
-      container.item('e', 'x').replace({ ...first, n: 3 }, condition),
-      container.items.upsert({ ...first, n: 3 }, condition),
-      container.item('e', 'x').patch([{ op: 'set', path: '/n', value: 3 }], condition),
-      container.item('e', 'x').delete(condition),
+      () => container.item('e', 'x').replace({ ...first, n: 3 }, condition),
+      () => container.items.upsert({ ...first, n: 3 }, condition),
+      () => container.item('e', 'x').patch([{ op: 'set', path: '/n', value: 3 }], condition),
+      () => container.item('e', 'x').delete(condition),
     ]) {
-      const error = await errorOf(call);
+      const error = await errorOf(call());
       assert.equal(error.code, 412);
       assert.equal(error.body.code, 'PreconditionFailed');
     }
