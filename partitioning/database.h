@@ -31,6 +31,8 @@ class DatabaseExtension {
   virtual void design_documents_changed() = 0;
   /// A group was committed: the feed grew. Writer thread; must not block.
   virtual void committed() = 0;
+  /// Database::definition() is another one. Must not block.
+  virtual void definition_changed() {}
   /// The database is being deleted or the server stops: end background work, wait for it, close files. Idempotent.
   virtual void shut_down() = 0;
 

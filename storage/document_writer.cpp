@@ -33,6 +33,7 @@ Expected<DocumentWriter::Before> DocumentWriter::load(std::string_view id) {
   if (!record) return before;
   OCTAVO_TRY(before.document, decode_document(id, *record));
   before.exists = true;
+  before.live = !before.document.deleted && !environment_.expiry.applies_to(before.document);
   if (before.document.has_history) {
     OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(PartitionTree::revisions), id));
     if (!stored) return fail(ErrorCode::corrupted, "The revision tree of " + std::string(id) + " is missing.");
@@ -48,9 +49,8 @@ Expected<DocumentWriter::Before> DocumentWriter::load(std::string_view id) {
 Expected<std::optional<Revision>> DocumentWriter::resolve_parent(const DocumentWrite& write,
                                                                  const Before& before) const {
   if (write.base != WriteBase::parent) {
-    const bool live = before.exists && !before.document.deleted;
-    if (write.base == WriteBase::live_winner && !live) return fail(ErrorCode::not_found, "");
-    if (write.parent && (!live || *write.parent != before.document.revision)) return conflict();
+    if (write.base == WriteBase::live_winner && !before.live) return fail(ErrorCode::not_found, "");
+    if (write.parent && (!before.live || *write.parent != before.document.revision)) return conflict();
     return before.exists ? std::optional(before.document.revision) : std::nullopt;
   }
   if (write.parent) {
@@ -58,8 +58,8 @@ Expected<std::optional<Revision>> DocumentWriter::resolve_parent(const DocumentW
     return write.parent;
   }
   if (!before.exists) return std::nullopt;
-  if (!before.document.deleted) return conflict();
-  // A document that was deleted is written again on top of its tombstone.
+  if (before.live) return conflict();
+  // A document that was deleted, or came to its end, is written again on top of what is left of it.
   return before.document.revision;
 }
 
@@ -129,7 +129,7 @@ Expected<Expected<WrittenDocument>> DocumentWriter::apply(const DocumentWrite& w
     OCTAVO_TRY(auto unique, check_unique(write));
     if (!unique) return Result(std::unexpected(unique.error()));
   }
-  const bool created = !before.exists || before.document.deleted;
+  const bool created = !before.live;
   OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, revision, write.body));
   return Result(WrittenDocument{revision, sequence, created, environment_.now_s});
 }
@@ -137,7 +137,8 @@ Expected<Expected<WrittenDocument>> DocumentWriter::apply(const DocumentWrite& w
 Expected<std::optional<DocumentView>> DocumentWriter::find(std::string_view id) const {
   OCTAVO_TRY(const auto record, long_key::get(transaction_, tree(PartitionTree::documents), id));
   if (!record) return std::nullopt;
-  return decode_document(id, *record);
+  OCTAVO_TRY(const DocumentView document, decode_document(id, *record));
+  return environment_.expiry.seen(document);
 }
 
 Expected<void> DocumentWriter::all_or_nothing(FunctionRef<Expected<bool>()> body) {
@@ -165,7 +166,10 @@ Expected<Expected<void>> DocumentWriter::check_unique(const DocumentWrite& write
   for (const std::string& digest : environment_.unique_keys->digests(write.body)) {
     OCTAVO_TRY(const auto owner, transaction_.get(tree(PartitionTree::partitions),
                                                   partition_unique_key(write.partition_key, digest)));
-    if (owner && *owner != write.id && in_logical_partition(*owner, write.partition_key)) {
+    if (!owner || *owner == write.id || !in_logical_partition(*owner, write.partition_key)) continue;
+    const std::string owner_id(*owner);
+    OCTAVO_TRY(const auto document, find(owner_id));
+    if (document && !document->deleted) {
       return Expected<void>(fail(ErrorCode::conflict, "Unique index constraint violation.", "unique_key"));
     }
   }

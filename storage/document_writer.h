@@ -26,6 +26,7 @@ class DocumentWriter {
     std::uint64_t logical_partition_bytes_max;
     std::int64_t now_s;
     const UniqueKeys* unique_keys = nullptr;
+    Expiry expiry = {};
   };
 
   DocumentWriter(WriteTransaction& transaction, Environment environment)
@@ -52,6 +53,7 @@ class DocumentWriter {
   /// What stood there before the edit, copied out of the map.
   struct Before {
     bool exists = false;
+    bool live = false;  ///< neither deleted nor at its end
     DocumentView document;  ///< `id` and `body` are not views into the map: the caller's id, and old_body_
     RevisionTree tree;
   };

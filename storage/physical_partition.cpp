@@ -77,7 +77,18 @@ void PhysicalPartition::set_observer(std::shared_ptr<DocumentObserver> observer)
 
 Expected<Snapshot> PhysicalPartition::snapshot() const {
   OCTAVO_TRY(ReadTransaction transaction, environment_->read());
-  return Snapshot(*this, std::move(transaction));
+  return Snapshot(*this, std::move(transaction), expiry());
+}
+
+void PhysicalPartition::set_time_to_live(std::shared_ptr<const TimeToLive> rule) {
+  const bool some = rule != nullptr;
+  time_to_live_.store(std::move(rule), std::memory_order_release);
+  has_time_to_live_.store(some, std::memory_order_release);
+}
+
+Expiry PhysicalPartition::expiry() const {
+  if (!has_time_to_live_.load(std::memory_order_acquire)) return {};
+  return {time_to_live_.load(std::memory_order_acquire), now_s()};
 }
 
 void PhysicalPartition::write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done) {
@@ -266,7 +277,8 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
                                                        revs_limit_.load(std::memory_order_relaxed),
                                                        options_.logical_partition_bytes_max,
                                                        now_s(),
-                                                       unique_keys_.get()};
+                                                       unique_keys_.get(),
+                                                       expiry()};
 
   SequenceAllocator::Group sequences(*sequences_, options_.ordinal);
   Outcome outcome;

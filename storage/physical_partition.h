@@ -56,6 +56,39 @@ class UniqueKeys {
   virtual std::vector<std::string> digests(std::string_view body) const = 0;
 };
 
+/// When documents of a database end by themselves. From that moment on they are deleted to every reader and writer of
+/// the partition; their rows stay until somebody deletes them in earnest.
+class TimeToLive {
+ public:
+  virtual ~TimeToLive() = default;
+  /// Unix time; nullopt: never. Only of live documents. Any thread.
+  virtual std::optional<std::int64_t> expires_s(const DocumentView& document) const = 0;
+};
+
+/// A time to live and the time it is applied at, for as long as a snapshot or a transaction. Cheap where there is none.
+class Expiry {
+ public:
+  Expiry() = default;
+  Expiry(std::shared_ptr<const TimeToLive> rule, std::int64_t now_s) : rule_(std::move(rule)), now_s_(now_s) {}
+  bool applies_to(const DocumentView& document) const {
+    if (rule_ == nullptr || document.deleted) return false;
+    const auto end = rule_->expires_s(document);
+    return end && *end <= now_s_;
+  }
+  /// The document as readers see it.
+  DocumentView seen(DocumentView document) const {
+    if (applies_to(document)) {
+      document.deleted = true;
+      document.body = "{}";
+    }
+    return document;
+  }
+
+ private:
+  std::shared_ptr<const TimeToLive> rule_;
+  std::int64_t now_s_ = 0;
+};
+
 /// What a transaction's task may do: reads and edits of one physical partition that all happen, or none of them.
 class PartitionTransaction {
  public:
@@ -96,10 +129,20 @@ class Snapshot {
 
    private:
     friend class Snapshot;
-    explicit DocumentCursor(LongKeyCursor cursor) : cursor_(std::move(cursor)) {}
+    DocumentCursor(LongKeyCursor cursor, Expiry expiry) : cursor_(std::move(cursor)), expiry_(std::move(expiry)) {}
+    std::optional<DocumentView> seen(const std::optional<KeyValue>& row) const;
     LongKeyCursor cursor_;
+    Expiry expiry_;
   };
   DocumentCursor documents() const;
+  /// Live documents that have come to their end, in byte order from `start` on: at most `rows_max` rows are looked at.
+  /// `next`: where to go on; nullopt: that was all.
+  struct Expired {
+    std::string id;
+    Revision revision;
+  };
+  std::vector<Expired> expired_documents(std::string_view start, std::size_t rows_max,
+                                         std::optional<std::string>& next) const;
 
   class LocalDocumentCursor {
    public:
@@ -148,10 +191,11 @@ class Snapshot {
 
  private:
   friend class PhysicalPartition;
-  Snapshot(const PhysicalPartition& partition, ReadTransaction transaction)
-      : partition_(&partition), transaction_(std::move(transaction)) {}
+  Snapshot(const PhysicalPartition& partition, ReadTransaction transaction, Expiry expiry)
+      : partition_(&partition), transaction_(std::move(transaction)), expiry_(std::move(expiry)) {}
   const PhysicalPartition* partition_;
   ReadTransaction transaction_;
+  Expiry expiry_;
 };
 
 /// One physical partition: a contiguous hash range of a database, stored in one LMDB environment.
@@ -200,6 +244,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   /// Runs `task` on the writer's thread, in the order of the writes; short, as everybody else waits. It may run again
   /// (the map was full), so it must have no effects but its last results. `bytes`: about what it will write.
   void run_transaction(TransactionTask task, std::size_t bytes, std::move_only_function<void(Expected<void>)> done);
+  /// Null: documents live until they are deleted. Snapshots taken from now on follow it.
+  void set_time_to_live(std::shared_ptr<const TimeToLive> rule);
   /// Before the first write.
   void set_unique_keys(std::shared_ptr<const UniqueKeys> keys) { unique_keys_ = std::move(keys); }
 
@@ -261,6 +307,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
     bool design_documents_changed = false;
   };
 
+  Expiry expiry() const;
   void enqueue(Job job);
   std::vector<Job> take_group();
   Outcome commit_group(std::span<Job> group) noexcept;
@@ -279,6 +326,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   std::atomic<std::uint32_t> revs_limit_{1000};
   std::atomic<bool> retired_{false};
   std::shared_ptr<const UniqueKeys> unique_keys_;
+  std::atomic<bool> has_time_to_live_{false};  ///< spares readers the pointer, which is shared, where there is none
+  std::atomic<std::shared_ptr<const TimeToLive>> time_to_live_;
 
   std::mutex queue_mutex_;  ///< guards the four below
   std::deque<Job> queue_;

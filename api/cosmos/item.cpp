@@ -1,6 +1,8 @@
 #include "api/cosmos/item.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "api/cosmos/errors.h"
 #include "query/index/raw_field.h"
@@ -45,6 +47,21 @@ Expected<std::string> item_id(std::string_view body) {
   return id;
 }
 
+// Where a container knows times to live, an item's own must be one.
+Expected<void> check_time_to_live(std::string_view body, const ContainerDefinition& container) {
+  if (!container.default_ttl_s) return {};
+  static const query::FieldPath path = query::property_field_path({"ttl"});
+  const std::string_view raw = query::find_raw_field(body, path);
+  if (raw.empty() || raw == "null" || raw == "-1") return {};
+  std::int32_t seconds = 0;
+  const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), seconds);
+  if (error != std::errc{} || end != raw.data() + raw.size() || seconds < 1) {
+    return fail(ErrorCode::bad_request, "The input ttl '" + std::string(raw.substr(0, 32)) +
+                                            "' is invalid. Ensure to provide a nonzero positive integer or -1.");
+  }
+  return {};
+}
+
 std::unexpected<Error> never_matches() {
   return fail(ErrorCode::precondition_failed, "", word::kEtag);
 }
@@ -75,6 +92,7 @@ Expected<Item> parse_item(std::string_view json, const ContainerDefinition& cont
     item.body += '}';
   }
   OCTAVO_TRY(item.id, item_id(item.body));
+  OCTAVO_TRY_VOID(check_time_to_live(item.body, container));
   OCTAVO_TRY(item.key, key_of_item(item.body, container));
   if (named) {
     if (!is_complete(*named, container)) return incomplete_key();
@@ -90,6 +108,7 @@ Expected<Item> parse_item(std::string_view json, const ContainerDefinition& cont
 Expected<void> check_same_item(std::string_view before, std::string_view after, const ContainerDefinition& container,
                                std::size_t bytes_max) {
   if (after.size() > bytes_max) return item_too_large();
+  OCTAVO_TRY_VOID(check_time_to_live(after, container));
   // What came in by the Couch door need not say its id.
   if (query::find_raw_field(before, id_member()) != query::find_raw_field(after, id_member())) {
     return fail(ErrorCode::bad_request, "The property 'id' of an item cannot be changed.");

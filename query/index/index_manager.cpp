@@ -40,6 +40,7 @@ IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
     partition.set_observer(locals_.back());
     partition.set_unique_keys(unique_keys);
   }
+  if (!database.definition()->text.empty()) expiration_ = std::make_unique<Expiration>(database);
 }
 
 IndexManager::~IndexManager() {
@@ -85,7 +86,12 @@ void IndexManager::committed() {
   for (const auto& local : locals_) local->resume();
 }
 
+void IndexManager::definition_changed() {
+  if (expiration_) expiration_->definition_changed();
+}
+
 void IndexManager::shut_down() {
+  if (expiration_) expiration_->stop();
   feed_indexes_.shut_down();
   {
     const std::lock_guard lock(mutex_);

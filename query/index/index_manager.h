@@ -14,6 +14,7 @@
 #include "partitioning/engine.h"
 #include "query/index/active_tasks.h"
 #include "query/index/background_jobs.h"
+#include "query/index/expiry.h"
 #include "query/index/feed_indexes.h"
 #include "query/index/global_index.h"
 #include "query/index/global_index_builder.h"
@@ -67,6 +68,7 @@ class IndexManager : public partitioning::DatabaseExtension {
 
   void design_documents_changed() override;
   void committed() override;
+  void definition_changed() override;
   void shut_down() override;
   std::size_t open_environment_count() const override;
   std::uint64_t last_used_ms() const override;
@@ -143,6 +145,7 @@ class IndexManager : public partitioning::DatabaseExtension {
   partitioning::ChangeNotifier progress_;
   QueryCache cache_;
   FeedIndexes feed_indexes_;
+  std::unique_ptr<Expiration> expiration_;  ///< of a database with a definition
   BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
 };
 
