@@ -42,7 +42,7 @@ ENV OCTAVO_BIND=0.0.0.0 \
     OCTAVO_DATA_DIR=/data
 USER octavo
 VOLUME /data
-EXPOSE 5984
+EXPOSE 5984 8081
 HEALTHCHECK --interval=10s --timeout=6s --start-period=10s CMD ["/usr/bin/octavo", "health"]
 ENTRYPOINT ["/usr/bin/octavo"]
 CMD ["serve"]

@@ -136,6 +136,19 @@ std::vector<Setting> make_table() {
       table("jwt_keys", &Draft::jwt_keys,
             "`\"hs256:kid\"` = base64 secret; `\"rs256:kid\"`, `\"es256:kid\"` = PEM public key"),
 
+      boolean("cosmos", "enabled", &Draft::cosmos_enabled, "Serve the Azure Cosmos DB API on a port of its own"),
+      text("cosmos", "bind", &Draft::cosmos_bind, "IP address to listen on; none = that of `server.bind`"),
+      number("cosmos", "port", &Draft::cosmos_port, {0, 65'535},
+             "TCP port to listen on; 0 = any free one, see the READY line"),
+      secret(text("cosmos", "key", &Draft::cosmos_key,
+                  "Account key, in base64; none = the emulator's well-known key, from this machine only, and only "
+                  "while there is no admin")),
+      secret(text("cosmos", "secondary_key", &Draft::cosmos_secondary_key,
+                  "Second account key, so that keys can be changed one after the other")),
+      secret(text("cosmos", "read_only_key", &Draft::cosmos_read_only_key, "Account key that may only read")),
+      size("cosmos", "item_bytes_max", &Draft::cosmos_item_bytes_max, {1 * KiB, 64 * MiB},
+           "Longest item; beyond: 413"),
+
       size("http", "request_head_bytes_max", &Draft::request_head_bytes_max, {1 * KiB, 16 * MiB},
            "Longest request line and headers; beyond: 431"),
       size("http", "request_body_bytes_max", &Draft::request_body_bytes_max, {1 * KiB, 4 * GiB},
@@ -231,6 +244,7 @@ std::string_view section_description(std::string_view section) {
   if (section == "auth") return "Who may do what";
   if (section == "admins") return "Users who may do everything";
   if (section == "jwt_keys") return "Keys that JSON Web Tokens are checked with";
+  if (section == "cosmos") return "The Azure Cosmos DB API";
   if (section == "http") return "Limits and timeouts of connections and requests";
   if (section == "cors") return "Browsers on other origins";
   if (section == "database") return "Limits and defaults of databases";

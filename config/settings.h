@@ -48,6 +48,15 @@ struct Settings {
       jwt_keys;  ///< "hs256:kid" → base64 secret; "rs256:kid", "es256:kid" → PEM public key
   std::uint32_t pbkdf2_iterations = 50'000;
 
+  // [cosmos]
+  bool cosmos_enabled = true;
+  std::string cosmos_bind;            ///< empty = as `bind`
+  std::uint16_t cosmos_port = 8081;   ///< Cosmos door; 0 = any free port, printed in the READY line
+  std::string cosmos_key;             ///< base64; empty = the emulator's well-known key, on loopback only
+  std::string cosmos_secondary_key;   ///< base64; as good as the first: for changing keys
+  std::string cosmos_read_only_key;   ///< base64; may read everything
+  std::uint64_t cosmos_item_bytes_max = 2ULL << 20;
+
   // [http]
   std::size_t request_head_bytes_max = 64ULL << 10;
   std::size_t request_body_bytes_max = 64ULL << 20;

@@ -108,6 +108,26 @@ Checked check_jwt_keys(const Settings& settings) {
   return {};
 }
 
+Checked check_cosmos(const Settings& settings) {
+  if (!settings.cosmos_enabled) return {};
+  if (!settings.cosmos_bind.empty() && !parse_address(settings.cosmos_bind)) {
+    return Failure(fmt::format("cosmos.bind: {} is not an IP address", quote(settings.cosmos_bind)));
+  }
+  if (settings.cosmos_port != 0 && settings.cosmos_port == settings.port) {
+    return Failure(fmt::format("cosmos.port: {} is server.port too; the two APIs need a port each", settings.port));
+  }
+  const auto check_key = [](std::string_view name, std::string_view key) -> Checked {
+    constexpr std::size_t kKeyTextBytesMin = 22;  // 16 bytes
+    if (key.empty() || (looks_like_base64(key) && key.size() >= kKeyTextBytesMin)) return {};
+    return Failure(fmt::format("{}: expected at least 16 random bytes in base64, such as `openssl rand -base64 64` "
+                               "prints",
+                               name));
+  };
+  if (auto checked = check_key("cosmos.key", settings.cosmos_key); !checked) return checked;
+  if (auto checked = check_key("cosmos.secondary_key", settings.cosmos_secondary_key); !checked) return checked;
+  return check_key("cosmos.read_only_key", settings.cosmos_read_only_key);
+}
+
 Checked check_cors(const Settings& settings) {
   if (settings.cors_enabled && settings.cors_origins.empty()) {
     return Failure(
@@ -153,7 +173,7 @@ bool is_loopback(const std::string& address) {
 }
 
 Checked validate(const Settings& settings) {
-  for (const auto check : {check_bind, check_tls, check_admins, check_jwt_keys, check_cors, check_limits}) {
+  for (const auto check : {check_bind, check_tls, check_admins, check_jwt_keys, check_cosmos, check_cors, check_limits}) {
     if (auto checked = check(settings); !checked) return checked;
   }
   return {};

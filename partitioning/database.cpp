@@ -19,6 +19,7 @@ Database::Database(Engine& engine, storage::DatabaseRecord record)
       folder_(engine.database_folder(record_.instance_tag)),
       map_(record_.partition_map),
       revs_limit_(record_.revs_limit) {
+  definition_.store(std::make_shared<const DatabaseDefinition>(record_.definition));
   const config::Settings& settings = engine.settings();
   for (std::size_t i = 0; i < record_.partition_map.size(); ++i) {
     PhysicalPartition::Options options;
@@ -79,11 +80,11 @@ void Database::shut_down() {
 }
 
 std::size_t Database::locate_document(std::string_view document_id) const {
-  return partitions_.size() == 1 ? 0 : map_.locate(hash_position(document_id, record_.partitioned));
+  return partitions_.size() == 1 ? 0 : map_.locate(hash_position(document_id, record_.partitioned, record_.key_scheme));
 }
 
 std::size_t Database::locate_partition_key(std::string_view partition_key) const {
-  return partitions_.size() == 1 ? 0 : map_.locate(hash_position_of_key(partition_key));
+  return partitions_.size() == 1 ? 0 : map_.locate(hash_position_of_key(partition_key, record_.key_scheme));
 }
 
 Expected<storage::Snapshot> Database::snapshot(std::size_t physical_partition) const {
@@ -165,6 +166,19 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWri
       if (gatherers[p]) partitions_[p]->write(std::move(parts[p]), options, std::move(gatherers[p]));
     }
   });
+}
+
+Task<Expected<void>> Database::run_transaction(std::string_view partition_key, PhysicalPartition::TransactionTask task,
+                                               std::size_t bytes) {
+  co_return co_await run_transaction_in(locate_partition_key(partition_key), std::move(task), bytes);
+}
+
+Task<Expected<void>> Database::run_transaction_in(std::size_t physical_partition,
+                                                  PhysicalPartition::TransactionTask task, std::size_t bytes) {
+  const auto keep_alive = shared_from_this();
+  PhysicalPartition& partition = *partitions_[physical_partition];
+  co_return co_await await_completion<Expected<void>>(
+      [&](auto done) { partition.run_transaction(std::move(task), bytes, std::move(done)); });
 }
 
 Expected<void> Database::write_unacknowledged(std::vector<DocumentWrite> writes) {
@@ -285,6 +299,25 @@ Expected<void> Database::set_revs_limit(std::uint32_t limit) {
   record_.revs_limit = limit;
   revs_limit_.store(limit, std::memory_order_relaxed);
   for (const auto& partition : partitions_) partition->set_revs_limit(limit);
+  return replaced;
+}
+
+Expected<void> Database::set_definition(std::string text) {
+  std::lock_guard<std::mutex> lock(facts_mutex_);
+  if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
+  storage::DatabaseRecord changed = record_;
+  changed.definition = std::move(text);
+  const auto replaced = engine_.catalog().replace(changed);
+  if (!replaced) {
+    // As above: what a restart would find.
+    auto stored = engine_.catalog().find(record_.name);
+    if (!stored || !*stored) return replaced;
+    changed.definition = std::move((*stored)->definition);
+  }
+  earlier_definitions_.push_back(definition_.load());
+  record_.definition = std::move(changed.definition);
+  definition_.store(std::make_shared<const DatabaseDefinition>(record_.definition), std::memory_order_release);
+  if (extension_) extension_->definition_changed();
   return replaced;
 }
 

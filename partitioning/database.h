@@ -31,6 +31,8 @@ class DatabaseExtension {
   virtual void design_documents_changed() = 0;
   /// A group was committed: the feed grew. Writer thread; must not block.
   virtual void committed() = 0;
+  /// Database::definition() is another one. Must not block.
+  virtual void definition_changed() {}
   /// The database is being deleted or the server stops: end background work, wait for it, close files. Idempotent.
   virtual void shut_down() = 0;
 
@@ -38,6 +40,14 @@ class DatabaseExtension {
   virtual std::size_t open_environment_count() const { return 0; }
   virtual std::uint64_t last_used_ms() const { return 0; }
   virtual std::size_t close_idle(std::uint64_t /*last_used_before_ms*/) { return 0; }
+};
+
+/// What the door that made a database keeps with it (storage::DatabaseRecord::definition), and what that door has read
+/// from it, once.
+struct DatabaseDefinition {
+  explicit DatabaseDefinition(std::string json) : text(std::move(json)) {}
+  const std::string text;
+  mutable std::atomic<std::shared_ptr<const void>> parsed;
 };
 
 /// An open database: a partition map over physical partitions, one sequence for all. The one way in for both doors.
@@ -53,6 +63,13 @@ class Database : public std::enable_shared_from_this<Database> {
   /// Hexadecimal tag of this incarnation: a re-created database has another.
   const std::string& instance_tag() const { return record_.instance_tag; }
   bool partitioned() const { return record_.partitioned; }
+  storage::KeyScheme key_scheme() const { return record_.key_scheme; }
+  /// Never null; the text is empty in databases of the Couch door.
+  std::shared_ptr<const DatabaseDefinition> definition() const { return definition_.load(std::memory_order_acquire); }
+  /// Durable on return. Errors: not_found, those of the disk.
+  Expected<void> set_definition(std::string text);
+  /// Hash ranges of the physical partitions, in order.
+  const std::vector<storage::PartitionMapEntry>& partition_ranges() const { return record_.partition_map; }
   std::int64_t created_s() const { return record_.created_s; }
   std::size_t physical_partition_count() const { return partitions_.size(); }
   const std::filesystem::path& folder() const { return folder_; }
@@ -72,6 +89,13 @@ class Database : public std::enable_shared_from_this<Database> {
   /// one partition key (bad_request in every result otherwise).
   Task<storage::PhysicalPartition::DocumentResults> write(std::vector<storage::DocumentWrite> writes,
                                                           storage::WriteOptions options = {});
+  /// Runs `task` as one transaction of the physical partition in which `partition_key` lives; it sets the partition
+  /// keys of its edits itself. Resumes once durable. See PhysicalPartition::run_transaction.
+  Task<Expected<void>> run_transaction(std::string_view partition_key,
+                                       storage::PhysicalPartition::TransactionTask task, std::size_t bytes);
+  /// As above, by the index of the physical partition.
+  Task<Expected<void>> run_transaction_in(std::size_t physical_partition,
+                                          storage::PhysicalPartition::TransactionTask task, std::size_t bytes);
   /// Queues without waiting (`batch=ok`). Errors that show only at commit are lost, as the client asked.
   Expected<void> write_unacknowledged(std::vector<storage::DocumentWrite> writes);
   Task<Expected<std::uint64_t>> write_local(storage::LocalDocumentWrite write);
@@ -135,6 +159,9 @@ class Database : public std::enable_shared_from_this<Database> {
   std::atomic<std::uint32_t> revs_limit_;
   mutable std::mutex facts_mutex_;  ///< guards security_ and changes of record_.revs_limit
   std::atomic<std::shared_ptr<const std::string>> security_;
+  std::atomic<std::shared_ptr<const DatabaseDefinition>> definition_;
+  /// Cached plans may refer to what was read from them.
+  std::vector<std::shared_ptr<const DatabaseDefinition>> earlier_definitions_;
 };
 
 }  // namespace octavo::partitioning

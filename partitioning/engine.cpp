@@ -295,7 +295,11 @@ void Engine::add_to_registry(const std::shared_ptr<Database>& database) {
 }
 
 Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view name, CreateDatabaseOptions options) {
-  OCTAVO_TRY_VOID(check_database_name(name));
+  if (options.definition.empty()) {
+    OCTAVO_TRY_VOID(check_database_name(name));
+  } else if (name.empty() || name.size() > defined_name_bytes_max) {
+    return fail(ErrorCode::bad_request, fmt::format("A name may have at most {} bytes.", defined_name_bytes_max));
+  }
   const std::uint32_t q = options.q == 0 ? settings_.default_q : options.q;
   if (q > settings_.q_max) {
     return fail(ErrorCode::bad_request, fmt::format("q must be between 1 and {}.", settings_.q_max));
@@ -316,6 +320,8 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   record.partitioned = options.partitioned;
   record.revs_limit = settings_.revs_limit;
   record.partition_map = PartitionMap::even(q);
+  record.key_scheme = options.key_scheme;
+  record.definition = std::move(options.definition);
 
   // Files first, the catalog's row last: it is the row that makes the database exist.
   FolderRemover folder(database_folder(record.instance_tag));

@@ -33,7 +33,12 @@ namespace octavo::partitioning {
 struct CreateDatabaseOptions {
   bool partitioned = false;
   std::uint32_t q = 0;  ///< 0 = the configured default
+  storage::KeyScheme key_scheme = storage::KeyScheme::text;
+  /// See storage::DatabaseRecord. With one, the name is the other door's business: any UTF-8 text of at most
+  /// defined_name_bytes_max.
+  std::string definition = {};
 };
+inline constexpr std::size_t defined_name_bytes_max = 500;  // the catalog's keys
 
 using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Database&)>;
 

@@ -52,4 +52,18 @@ Hash128 murmur3_x64_128(std::string_view bytes) {
   return {h1, h2};
 }
 
+std::uint32_t murmur3_x86_32(std::string_view bytes) {
+  const auto mix = [](std::uint32_t k) { return std::rotl(k * 0xcc9e2d51U, 15) * 0x1b873593U; };
+  std::uint32_t h = 0;
+  std::string_view rest = bytes;
+  for (; rest.size() >= 4; rest.remove_prefix(4)) {
+    h = std::rotl(h ^ mix(static_cast<std::uint32_t>(load(rest.substr(0, 4)))), 13) * 5 + 0xe6546b64U;
+  }
+  if (!rest.empty()) h ^= mix(static_cast<std::uint32_t>(load(rest)));
+  h ^= static_cast<std::uint32_t>(bytes.size());
+  h = (h ^ (h >> 16)) * 0x85ebca6bU;
+  h = (h ^ (h >> 13)) * 0xc2b2ae35U;
+  return h ^ (h >> 16);
+}
+
 }  // namespace octavo::partitioning

@@ -1,6 +1,7 @@
 #include "partitioning/partition_key.h"
 
 #include "partitioning/hash.h"
+#include "partitioning/typed_key.h"
 
 namespace octavo::partitioning {
 namespace {
@@ -73,13 +74,20 @@ std::string effective_partition_key(std::string_view string_component) {
   return key;
 }
 
-HashPosition hash_position_of_key(std::string_view partition_key) {
-  return position_of(partition_key);
+HashPosition hash_position_of_key(std::string_view partition_key, storage::KeyScheme scheme) {
+  // The text of a string that needed no escapes is the string: the common case, without decoding.
+  const bool plain = scheme == storage::KeyScheme::text ||
+                     (scheme == storage::KeyScheme::hash_v2 && !partition_key.starts_with('!') &&
+                      partition_key.find('%') == std::string_view::npos);
+  if (plain) return position_of(partition_key);
+  // Ids that the Cosmos door would not have made have their place too: that of their text.
+  const auto key = TypedKey::decode(partition_key, scheme == storage::KeyScheme::multi_hash);
+  return key ? key->position(scheme) : position_of(partition_key);
 }
 
-HashPosition hash_position(std::string_view document_id, bool partitioned) {
+HashPosition hash_position(std::string_view document_id, bool partitioned, storage::KeyScheme scheme) {
   const std::string_view key = partition_key_of(document_id, partitioned);
-  return position_of(key.empty() ? document_id : key);
+  return key.empty() ? position_of(document_id) : hash_position_of_key(key, scheme);
 }
 
 }  // namespace octavo::partitioning

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "storage/catalog.h"
 #include "storage/error.h"
 
 namespace octavo::partitioning {
@@ -30,7 +31,9 @@ std::string effective_partition_key(std::string_view string_component);
 
 /// Where a document lives: by its partition key in a partitioned database (design documents by their id), else by its
 /// id.
-HashPosition hash_position(std::string_view document_id, bool partitioned);
-HashPosition hash_position_of_key(std::string_view partition_key);
+HashPosition hash_position(std::string_view document_id, bool partitioned,
+                           storage::KeyScheme scheme = storage::KeyScheme::text);
+HashPosition hash_position_of_key(std::string_view partition_key,
+                                  storage::KeyScheme scheme = storage::KeyScheme::text);
 
 }  // namespace octavo::partitioning

@@ -10,7 +10,9 @@
 #include "api/couch/authenticator.h"
 #include "api/couch/door.h"
 #include "api/couch/users_database.h"
+#include "api/cosmos/door.h"
 #include "api/http/metrics.h"
+#include "config/validate.h"
 #include "partitioning/engine.h"
 #include "query/index/active_tasks.h"
 #include "query/index/index_manager.h"
@@ -75,6 +77,7 @@ int run_serve(const config::Settings& wanted) {
                                .metrics = metrics,
                                .settings = settings,
                                .active_tasks = &active_tasks});
+  api::cosmos::Door cosmos_door(engine, settings, [&] { return (*authenticator)->has_admins(); });
   std::unique_ptr<AccessLog> access_log;
   if (settings.access_log) access_log = std::make_unique<AccessLog>(settings.log_format, write_log_lines);
   HttpServer server(settings, metrics, access_log.get());
@@ -84,12 +87,28 @@ int run_serve(const config::Settings& wanted) {
                             .tls_certificate = settings.tls_certificate,
                             .tls_key = settings.tls_key};
   if (auto listening = server.listen(couch); !listening) return refuse(listening.error());
+  if (settings.cosmos_enabled) {
+    const ListenOptions cosmos{.address = settings.cosmos_bind.empty() ? settings.bind : settings.cosmos_bind,
+                               .port = settings.cosmos_port,
+                               .handler = &cosmos_door,
+                               .tls_certificate = settings.tls_certificate,
+                               .tls_key = settings.tls_key};
+    if (auto listening = server.listen(cosmos); !listening) {
+      listening.error().reason += " (cosmos.port is the port of the Azure Cosmos DB API; --cosmos-enabled=false does "
+                                  "without it.)";
+      return refuse(listening.error());
+    }
+    if (settings.cosmos_key.empty() && !config::is_loopback(cosmos.address)) {
+      spdlog::warn("the Azure Cosmos DB API answers 401 to everything: other machines need a key. Set cosmos.key "
+                   "(OCTAVO_COSMOS_KEY).");
+    }
+  }
   server.start();
 
   const auto ready_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started).count();
-  spdlog::info("READY port={} in={}ms databases={} data={}", server.port(), ready_ms, engine.database_count(),
-               settings.data_dir.string());
+  spdlog::info("READY port={} in={}ms cosmos_port={} databases={} data={}", server.port(), ready_ms,
+               settings.cosmos_enabled ? server.port(1) : 0, engine.database_count(), settings.data_dir.string());
 
   const MemoryTrimmer memory_trimmer;
   const int signal = shutdown_signal.wait();

@@ -1,5 +1,7 @@
 // database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned) revs_limit:varint
 //                    entry_count:varint (first:u64 last:u64 folder:sized)*
+//                    [version 2: key_scheme:u8 definition:sized]
+// Version 1 is written whenever it says all there is to say: older programs read it.
 #include "storage/catalog.h"
 
 #include "storage/byte_codec.h"
@@ -8,14 +10,16 @@ namespace octavo::storage {
 namespace {
 
 enum CatalogTree : std::size_t { databases, garbage_folders, facts_tree };
-constexpr std::uint8_t kRowVersion = 1;
+constexpr std::uint8_t kPlainRow = 1;
+constexpr std::uint8_t kDefinedRow = 2;
 constexpr std::size_t kExpectedBytes = 1 << 16;
 constexpr std::size_t kEntriesMax = 1 << 16;
 
 std::string encode(const DatabaseRecord& record) {
   std::string out;
   ByteWriter writer(out);
-  writer.u8(kRowVersion);
+  const bool defined = record.key_scheme != KeyScheme::text || !record.definition.empty();
+  writer.u8(defined ? kDefinedRow : kPlainRow);
   writer.sized_bytes(record.instance_tag);
   writer.u48(static_cast<std::uint64_t>(record.created_s));
   writer.u8(record.partitioned ? 1 : 0);
@@ -26,6 +30,10 @@ std::string encode(const DatabaseRecord& record) {
     writer.u64(entry.last);
     writer.sized_bytes(entry.folder);
   }
+  if (defined) {
+    writer.u8(static_cast<std::uint8_t>(record.key_scheme));
+    writer.sized_bytes(record.definition);
+  }
   return out;
 }
 
@@ -33,7 +41,8 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
   ByteReader reader(bytes);
   DatabaseRecord record;
   record.name = name;
-  const bool known_version = reader.u8() == kRowVersion;
+  const std::uint8_t version = reader.u8();
+  bool known = version == kPlainRow || version == kDefinedRow;
   record.instance_tag = reader.sized_bytes();
   record.created_s = static_cast<std::int64_t>(reader.u48());
   record.partitioned = reader.u8() & 1;
@@ -46,7 +55,13 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
     entry.folder = reader.sized_bytes();
     record.partition_map.push_back(std::move(entry));
   }
-  if (!known_version || !reader.ok() || record.partition_map.empty()) {
+  if (version == kDefinedRow) {
+    const std::uint8_t scheme = reader.u8();
+    known = known && scheme <= static_cast<std::uint8_t>(KeyScheme::multi_hash);
+    record.key_scheme = static_cast<KeyScheme>(scheme);
+    record.definition = reader.sized_bytes();
+  }
+  if (!known || !reader.ok() || record.partition_map.empty()) {
     return fail(ErrorCode::corrupted, "The catalog's record of database '" + std::string(name) + "' is damaged.");
   }
   return record;

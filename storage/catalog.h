@@ -21,6 +21,15 @@ struct PartitionMapEntry {
   std::string folder;
 };
 
+/// How the partition key in front of a document id's first `:` becomes a position in the hash space. See
+/// partitioning/typed_key.h; stored, so the numbers stay.
+enum class KeyScheme : std::uint8_t {
+  text = 0,        ///< the text as it stands (Couch door)
+  hash_v2 = 1,     ///< one typed value, Azure Cosmos DB's version-2 hash
+  hash_v1 = 2,     ///< one typed value, its version-1 hash
+  multi_hash = 3,  ///< several typed values; the first one decides
+};
+
 /// What the catalog knows of a database.
 struct DatabaseRecord {
   std::string name;
@@ -29,6 +38,8 @@ struct DatabaseRecord {
   bool partitioned = false;
   std::uint32_t revs_limit = 1000;
   std::vector<PartitionMapEntry> partition_map;
+  KeyScheme key_scheme = KeyScheme::text;
+  std::string definition = {};  ///< what else the door that made it must know (Cosmos: the container); empty: nothing
 };
 
 /// The list of databases and the server's own durable facts (security objects, admins, secrets), in an environment of

@@ -46,6 +46,13 @@ struct LocalDocumentView {
   std::string_view body;
 };
 
+/// What an edit is made on top of.
+enum class WriteBase : std::uint8_t {
+  parent,       ///< DocumentWrite::parent, any leaf; without one the document must not exist, or be deleted
+  live_winner,  ///< the winner, which must be live (not_found), and `parent` where that is given (conflict)
+  any_winner,   ///< the winner if there is one, live or not; where `parent` is given it must be that, and live
+};
+
 /// One edit. For `replicated` edits (`new_edits=false`) `history` is the revision and its ancestors, newest first,
 /// merged into the tree whatever its leaves are. Otherwise `parent` is the precondition: absent = the document must not
 /// exist (or be deleted).
@@ -54,6 +61,7 @@ struct DocumentWrite {
   std::string_view partition_key;  ///< view into `id`; empty in databases without partitions and for design documents
   bool deleted = false;
   bool replicated = false;
+  WriteBase base = WriteBase::parent;
   std::optional<Revision> parent;
   std::vector<Revision> history;
   std::string body;  ///< as DocumentView::body
@@ -75,6 +83,8 @@ struct PurgeRequest {
 struct WrittenDocument {
   Revision revision;
   Sequence sequence = 0;  ///< 0 when a replicated revision was known already
+  bool created = false;   ///< there was no live document before
+  std::int64_t modified_s = 0;
 };
 
 struct WriteOptions {

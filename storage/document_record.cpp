@@ -12,6 +12,7 @@ constexpr std::uint8_t kHasConflicts = 4;
 constexpr std::uint8_t kTextHash = 8;
 constexpr char kStatisticsRow = '\0';
 constexpr char kFeedRow = '\1';
+constexpr char kUniqueRow = '\2';
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo): only spreads partitions over prefixes, never decides where a document lives.
 std::string partition_prefix(std::string_view partition_key) {
@@ -153,6 +154,17 @@ std::string partition_feed_prefix(std::string_view partition_key) {
   std::string prefix = partition_prefix(partition_key);
   prefix.push_back(kFeedRow);
   return prefix;
+}
+
+std::string partition_unique_key(std::string_view partition_key, std::string_view digest) {
+  std::string key = partition_prefix(partition_key);
+  key.push_back(kUniqueRow);
+  key.append(digest);
+  return key;
+}
+
+bool is_unique_key_row(std::string_view key) {
+  return key.size() > sizeof(std::uint64_t) && key[sizeof(std::uint64_t)] == kUniqueRow;
 }
 
 bool in_logical_partition(std::string_view document_id, std::string_view partition_key) {

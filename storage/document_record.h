@@ -14,7 +14,8 @@ enum class PartitionTree : std::size_t {
   documents,   ///< document id → document record
   feed,        ///< sequence:u64be → feed record
   partitions,  ///< of each logical partition, side by side, so that a write touches one page for both:
-               ///< hash:u64be 0 partition key → statistics record; hash:u64be 1 sequence:u64be → nothing (its feed)
+               ///< hash:u64be 0 partition key → statistics record; hash:u64be 1 sequence:u64be → nothing (its feed);
+               ///< hash:u64be 2 digest[16] → document id (see UniqueKeys)
   revisions,   ///< document id → revision tree (only of documents written more than once)
   leaves,      ///< document id NUL generation:u64be hash → body of a leaf that is not the winner
   local,       ///< local document id → edit:u64 body
@@ -51,6 +52,9 @@ inline constexpr std::string_view kCountersKey = "counters";
 std::string leaf_key(std::string_view document_id, const Revision& revision);
 /// Key of a partition's statistics in the partitions tree.
 std::string partition_statistics_key(std::string_view partition_key);
+/// Key of the row that names the document which has a partition's unique values; `digest` has 16 bytes.
+std::string partition_unique_key(std::string_view partition_key, std::string_view digest);
+bool is_unique_key_row(std::string_view key);
 /// What the keys of a partition's feed begin with, the sequence follows. Two partitions may share it: the rows name no
 /// partition, so readers compare the id of the feed row.
 std::string partition_feed_prefix(std::string_view partition_key);

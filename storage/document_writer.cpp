@@ -33,6 +33,7 @@ Expected<DocumentWriter::Before> DocumentWriter::load(std::string_view id) {
   if (!record) return before;
   OCTAVO_TRY(before.document, decode_document(id, *record));
   before.exists = true;
+  before.live = !before.document.deleted && !environment_.expiry.applies_to(before.document);
   if (before.document.has_history) {
     OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(PartitionTree::revisions), id));
     if (!stored) return fail(ErrorCode::corrupted, "The revision tree of " + std::string(id) + " is missing.");
@@ -47,13 +48,18 @@ Expected<DocumentWriter::Before> DocumentWriter::load(std::string_view id) {
 
 Expected<std::optional<Revision>> DocumentWriter::resolve_parent(const DocumentWrite& write,
                                                                  const Before& before) const {
+  if (write.base != WriteBase::parent) {
+    if (write.base == WriteBase::live_winner && !before.live) return fail(ErrorCode::not_found, "");
+    if (write.parent && (!before.live || *write.parent != before.document.revision)) return conflict();
+    return before.exists ? std::optional(before.document.revision) : std::nullopt;
+  }
   if (write.parent) {
     if (!is_leaf(before.tree, *write.parent)) return conflict();
     return write.parent;
   }
   if (!before.exists) return std::nullopt;
-  if (!before.document.deleted) return conflict();
-  // A document that was deleted is written again on top of its tombstone.
+  if (before.live) return conflict();
+  // A document that was deleted, or came to its end, is written again on top of what is left of it.
   return before.document.revision;
 }
 
@@ -87,6 +93,8 @@ Expected<Expected<void>> DocumentWriter::check(const DocumentWrite& write) {
   if (!write.replicated) {
     if (auto parent = resolve_parent(write, before); !parent) return Expected<void>(std::unexpected(parent.error()));
   }
+  OCTAVO_TRY(auto unique, check_unique(write));
+  if (!unique) return unique;
   return check_quota(write, before);
 }
 
@@ -117,8 +125,76 @@ Expected<Expected<WrittenDocument>> DocumentWriter::apply(const DocumentWrite& w
     after.extend(*parent, revision, write.deleted);
   }
   after.prune(environment_.revs_limit);
+  if (environment_.unique_keys != nullptr && after.winner()->revision == revision) {
+    OCTAVO_TRY(auto unique, check_unique(write));
+    if (!unique) return Result(std::unexpected(unique.error()));
+  }
+  const bool created = !before.live;
   OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, revision, write.body));
-  return Result(WrittenDocument{revision, sequence});
+  return Result(WrittenDocument{revision, sequence, created, environment_.now_s});
+}
+
+Expected<std::optional<DocumentView>> DocumentWriter::find(std::string_view id) const {
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree(PartitionTree::documents), id));
+  if (!record) return std::nullopt;
+  OCTAVO_TRY(const DocumentView document, decode_document(id, *record));
+  return environment_.expiry.seen(document);
+}
+
+Expected<void> DocumentWriter::all_or_nothing(FunctionRef<Expected<bool>()> body) {
+  const PartitionCounters counters = counters_;
+  const auto partitions = partitions_;
+  const bool design_documents_changed = design_documents_changed_;
+  bool kept = false;
+  OCTAVO_TRY_VOID(transaction_.nested([&]() -> Expected<bool> {
+    OCTAVO_TRY(kept, body());
+    return kept;
+  }));
+  if (kept) return {};
+  // Sequences that were handed out are gone, also for the next start.
+  const Sequence last = counters_.last_sequence;
+  counters_ = counters;
+  counters_.last_sequence = last;
+  partitions_ = partitions;
+  design_documents_changed_ = design_documents_changed;
+  return {};
+}
+
+// Another document of the logical partition may have none of the values.
+Expected<Expected<void>> DocumentWriter::check_unique(const DocumentWrite& write) {
+  if (environment_.unique_keys == nullptr || write.deleted || write.partition_key.empty()) return Expected<void>{};
+  for (const std::string& digest : environment_.unique_keys->digests(write.body)) {
+    OCTAVO_TRY(const auto owner, transaction_.get(tree(PartitionTree::partitions),
+                                                  partition_unique_key(write.partition_key, digest)));
+    if (!owner || *owner == write.id || !in_logical_partition(*owner, write.partition_key)) continue;
+    const std::string owner_id(*owner);
+    OCTAVO_TRY(const auto document, find(owner_id));
+    if (document && !document->deleted) {
+      return Expected<void>(fail(ErrorCode::conflict, "Unique index constraint violation.", "unique_key"));
+    }
+  }
+  return Expected<void>{};
+}
+
+Expected<void> DocumentWriter::move_unique(const DocumentChange& change) {
+  if (environment_.unique_keys == nullptr || change.partition_key.empty()) return {};
+  const Tree partitions = tree(PartitionTree::partitions);
+  std::vector<std::string> before;
+  std::vector<std::string> after;
+  if (change.before) before = environment_.unique_keys->digests(*change.before);
+  if (change.after) after = environment_.unique_keys->digests(*change.after);
+  for (const std::string& digest : before) {
+    if (std::ranges::find(after, digest) != after.end()) continue;
+    const std::string key = partition_unique_key(change.partition_key, digest);
+    OCTAVO_TRY(const auto owner, transaction_.get(partitions, key));
+    if (owner && *owner == change.id) OCTAVO_TRY_VOID(transaction_.erase(partitions, key));
+  }
+  for (const std::string& digest : after) {
+    if (std::ranges::find(before, digest) != before.end()) continue;
+    const std::string key = partition_unique_key(change.partition_key, digest);
+    OCTAVO_TRY_VOID(transaction_.put(partitions, key, change.id));
+  }
+  return {};
 }
 
 Expected<std::string_view> DocumentWriter::place_leaf_bodies(std::string_view id, const Before& before,
@@ -260,6 +336,7 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
       change.after_revision = document.revision;
     }
   }
+  OCTAVO_TRY_VOID(move_unique(change));
   if (environment_.observer != nullptr && (change.before || change.after)) {
     OCTAVO_TRY_VOID(environment_.observer->document_changed(transaction_, tree(PartitionTree::index), change));
   }

@@ -25,6 +25,8 @@ class DocumentWriter {
     std::uint32_t revs_limit;
     std::uint64_t logical_partition_bytes_max;
     std::int64_t now_s;
+    const UniqueKeys* unique_keys = nullptr;
+    Expiry expiry = {};
   };
 
   DocumentWriter(WriteTransaction& transaction, Environment environment)
@@ -35,6 +37,11 @@ class DocumentWriter {
   /// Would `write` be accepted? Changes nothing.
   Expected<Expected<void>> check(const DocumentWrite& write);
   Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write);
+  /// The winner as this transaction sees it, its own edits included; views live until the next edit.
+  Expected<std::optional<DocumentView>> find(std::string_view id) const;
+  std::int64_t now_s() const { return environment_.now_s; }
+  /// Runs `body`; unless it says true, all its edits are undone, and the writer is as it was before.
+  Expected<void> all_or_nothing(FunctionRef<Expected<bool>()> body);
   Expected<Expected<std::uint64_t>> apply_local(const LocalDocumentWrite& write);
   Expected<std::vector<Revision>> purge(const PurgeRequest& request);
   /// Writes counters and statistics; last call before the commit.
@@ -46,6 +53,7 @@ class DocumentWriter {
   /// What stood there before the edit, copied out of the map.
   struct Before {
     bool exists = false;
+    bool live = false;  ///< neither deleted nor at its end
     DocumentView document;  ///< `id` and `body` are not views into the map: the caller's id, and old_body_
     RevisionTree tree;
   };
@@ -55,6 +63,8 @@ class DocumentWriter {
   /// The parent of an interactive edit, or the reason why there can be none.
   Expected<std::optional<Revision>> resolve_parent(const DocumentWrite& write, const Before& before) const;
   Expected<Expected<void>> check_quota(const DocumentWrite& write, const Before& before);
+  Expected<Expected<void>> check_unique(const DocumentWrite& write);
+  Expected<void> move_unique(const DocumentChange& change);
   Expected<DocumentStatistics*> statistics_of(std::string_view partition_key);
   Expected<Sequence> store(std::string_view id, std::string_view partition_key, const Before& before,
                            const RevisionTree& after, const std::optional<Revision>& new_revision,

@@ -194,6 +194,25 @@ Expected<void> WriteTransaction::clear(Tree tree) {
   return note(fault != 0 ? fault : mdb_drop(handle_, tree.handle, 0), "clearing");
 }
 
+Expected<void> WriteTransaction::nested(FunctionRef<Expected<bool>()> body) {
+  MDB_txn* const outer = handle_;
+  MDB_txn* inner = nullptr;
+  OCTAVO_TRY_VOID(note(mdb_txn_begin(mdb_txn_env(outer), outer, 0, &inner), "beginning"));
+  /// However `body` ends, this transaction is itself again.
+  struct Inner {
+    WriteTransaction& transaction;
+    MDB_txn* outer;
+    ~Inner() {
+      if (transaction.handle_ != outer) mdb_txn_abort(std::exchange(transaction.handle_, outer));
+    }
+  };
+  Inner guard{*this, outer};
+  handle_ = inner;
+  OCTAVO_TRY(const bool keep, body());
+  if (!keep) return {};
+  return note(mdb_txn_commit(std::exchange(handle_, outer)), "committing");
+}
+
 // --- cursor
 // -----------------------------------------------------------------------------------------------------------
 

@@ -87,6 +87,9 @@ class WriteTransaction : public Transaction {
   Expected<bool> erase(Tree tree, std::string_view key);
   Expected<void> clear(Tree tree);
   bool map_full() const { return map_full_; }
+  /// Runs `body` as a transaction inside this one: unless it says true, what it wrote is undone. No cursor may be open
+  /// meanwhile that was opened before. Errors as of put, and those of `body`.
+  Expected<void> nested(FunctionRef<Expected<bool>()> body);
 
  private:
   friend class Environment;

@@ -131,8 +131,23 @@ class PartitionChecker {
                                 statistics.document_count + statistics.deleted_count));
       }
     }
+    expected += check_unique_keys();
     const std::uint64_t rows = transaction_.size(tree(PartitionTree::partitions));
     if (rows != expected) report_.add(fmt::format("partitions: {} rows, there should be {}", rows, expected));
+  }
+
+  std::uint64_t check_unique_keys() {
+    std::uint64_t rows = 0;
+    Cursor cursor(transaction_, tree(PartitionTree::partitions));
+    for (auto row = cursor.first(); row; row = cursor.next()) {
+      if (!is_unique_key_row(row->key)) continue;
+      ++rows;
+      const auto owner = snapshot_.find(row->value);
+      if (!owner || !*owner || (*owner)->deleted) {
+        report_.add(fmt::format("partitions: a unique key belongs to '{}', which does not exist", row->value));
+      }
+    }
+    return rows;
   }
 
   void check_strays(PartitionTree name, std::string_view label, std::uint64_t expected) {

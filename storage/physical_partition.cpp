@@ -77,7 +77,18 @@ void PhysicalPartition::set_observer(std::shared_ptr<DocumentObserver> observer)
 
 Expected<Snapshot> PhysicalPartition::snapshot() const {
   OCTAVO_TRY(ReadTransaction transaction, environment_->read());
-  return Snapshot(*this, std::move(transaction));
+  return Snapshot(*this, std::move(transaction), expiry());
+}
+
+void PhysicalPartition::set_time_to_live(std::shared_ptr<const TimeToLive> rule) {
+  const bool some = rule != nullptr;
+  time_to_live_.store(std::move(rule), std::memory_order_release);
+  has_time_to_live_.store(some, std::memory_order_release);
+}
+
+Expiry PhysicalPartition::expiry() const {
+  if (!has_time_to_live_.load(std::memory_order_acquire)) return {};
+  return {time_to_live_.load(std::memory_order_acquire), now_s()};
 }
 
 void PhysicalPartition::write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done) {
@@ -94,6 +105,21 @@ void PhysicalPartition::write_local(LocalDocumentWrite write, LocalCompletion do
 void PhysicalPartition::purge(std::vector<PurgeRequest> requests, PurgeCompletion done) {
   const std::size_t bytes = requests.size() * kJobOverheadBytes;
   enqueue({PurgeJob{std::move(requests), std::move(done), {}}, bytes});
+}
+
+void PhysicalPartition::run_transaction(TransactionTask task, std::size_t bytes,
+                                        std::move_only_function<void(Expected<void>)> done) {
+  enqueue({TransactionJob{std::move(task), std::move(done)}, bytes + kJobOverheadBytes});
+}
+
+Expected<std::optional<DocumentView>> PartitionTransaction::find(std::string_view id) const {
+  return writer_.find(id);
+}
+Expected<Expected<WrittenDocument>> PartitionTransaction::apply(const DocumentWrite& write) {
+  return writer_.apply(write);
+}
+std::int64_t PartitionTransaction::now_s() const {
+  return writer_.now_s();
 }
 
 void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done) {
@@ -203,6 +229,12 @@ Expected<void> PhysicalPartition::run_job(DocumentWriter& writer, Job& job) {
     OCTAVO_TRY(local->result, writer.apply_local(local->write));
     return {};
   }
+  if (auto* transaction = std::get_if<TransactionJob>(&job.work)) {
+    return writer.all_or_nothing([&]() -> Expected<bool> {
+      PartitionTransaction inside(writer);
+      return transaction->task(inside);
+    });
+  }
   auto& purge = std::get<PurgeJob>(job.work);
   purge.purged.clear();
   for (const PurgeRequest& request : purge.requests) {
@@ -244,7 +276,9 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
                                                        options_.ordinal,
                                                        revs_limit_.load(std::memory_order_relaxed),
                                                        options_.logical_partition_bytes_max,
-                                                       now_s()};
+                                                       now_s(),
+                                                       unique_keys_.get(),
+                                                       expiry()};
 
   SequenceAllocator::Group sequences(*sequences_, options_.ordinal);
   Outcome outcome;
@@ -313,6 +347,8 @@ void PhysicalPartition::complete(Job& job, const Expected<void>& committed) noex
       until_memory_suffices([&] { error = committed.error(); });
       purge->done(std::unexpected(*std::move(error)));
     }
+  } else if (auto* transaction = std::get_if<TransactionJob>(&job.work)) {
+    transaction->done(committed);
   } else {
     std::get<IndexJob>(job.work).done(committed);
   }

@@ -47,6 +47,62 @@ class DocumentObserver {
                                           const DocumentChange& change) = 0;
 };
 
+/// Unique keys of a database's documents, within each logical partition: rows beside the documents name who has which
+/// values, so that a second one is refused (conflict, with the word `unique_key`).
+class UniqueKeys {
+ public:
+  virtual ~UniqueKeys() = default;
+  /// One digest of 16 bytes for each unique key: of which one it is, and of the body's values. Any thread.
+  virtual std::vector<std::string> digests(std::string_view body) const = 0;
+};
+
+/// When documents of a database end by themselves. From that moment on they are deleted to every reader and writer of
+/// the partition; their rows stay until somebody deletes them in earnest.
+class TimeToLive {
+ public:
+  virtual ~TimeToLive() = default;
+  /// Unix time; nullopt: never. Only of live documents. Any thread.
+  virtual std::optional<std::int64_t> expires_s(const DocumentView& document) const = 0;
+};
+
+/// A time to live and the time it is applied at, for as long as a snapshot or a transaction. Cheap where there is none.
+class Expiry {
+ public:
+  Expiry() = default;
+  Expiry(std::shared_ptr<const TimeToLive> rule, std::int64_t now_s) : rule_(std::move(rule)), now_s_(now_s) {}
+  bool applies_to(const DocumentView& document) const {
+    if (rule_ == nullptr || document.deleted) return false;
+    const auto end = rule_->expires_s(document);
+    return end && *end <= now_s_;
+  }
+  /// The document as readers see it.
+  DocumentView seen(DocumentView document) const {
+    if (applies_to(document)) {
+      document.deleted = true;
+      document.body = "{}";
+    }
+    return document;
+  }
+
+ private:
+  std::shared_ptr<const TimeToLive> rule_;
+  std::int64_t now_s_ = 0;
+};
+
+/// What a transaction's task may do: reads and edits of one physical partition that all happen, or none of them.
+class PartitionTransaction {
+ public:
+  explicit PartitionTransaction(DocumentWriter& writer) : writer_(writer) {}
+  /// The winner, as left by the edits so far. Views live until the next edit.
+  Expected<std::optional<DocumentView>> find(std::string_view id) const;
+  /// The inner error is about this edit, which changed nothing; the outer one ends the transaction.
+  Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write);
+  std::int64_t now_s() const;  ///< the time that edits are stamped with
+
+ private:
+  DocumentWriter& writer_;
+};
+
 /// Read view of one physical partition. Must be used and destroyed on the thread that took it; never across a co_await.
 class Snapshot {
  public:
@@ -73,10 +129,20 @@ class Snapshot {
 
    private:
     friend class Snapshot;
-    explicit DocumentCursor(LongKeyCursor cursor) : cursor_(std::move(cursor)) {}
+    DocumentCursor(LongKeyCursor cursor, Expiry expiry) : cursor_(std::move(cursor)), expiry_(std::move(expiry)) {}
+    std::optional<DocumentView> seen(const std::optional<KeyValue>& row) const;
     LongKeyCursor cursor_;
+    Expiry expiry_;
   };
   DocumentCursor documents() const;
+  /// Live documents that have come to their end, in byte order from `start` on: at most `rows_max` rows are looked at.
+  /// `next`: where to go on; nullopt: that was all.
+  struct Expired {
+    std::string id;
+    Revision revision;
+  };
+  std::vector<Expired> expired_documents(std::string_view start, std::size_t rows_max,
+                                         std::optional<std::string>& next) const;
 
   class LocalDocumentCursor {
    public:
@@ -125,10 +191,11 @@ class Snapshot {
 
  private:
   friend class PhysicalPartition;
-  Snapshot(const PhysicalPartition& partition, ReadTransaction transaction)
-      : partition_(&partition), transaction_(std::move(transaction)) {}
+  Snapshot(const PhysicalPartition& partition, ReadTransaction transaction, Expiry expiry)
+      : partition_(&partition), transaction_(std::move(transaction)), expiry_(std::move(expiry)) {}
   const PhysicalPartition* partition_;
   ReadTransaction transaction_;
+  Expiry expiry_;
 };
 
 /// One physical partition: a contiguous hash range of a database, stored in one LMDB environment.
@@ -172,6 +239,16 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   using LocalCompletion = std::move_only_function<void(Expected<std::uint64_t>)>;
   void write_local(LocalDocumentWrite write, LocalCompletion done);
 
+  /// True: what it did is kept; false: it is undone, and that is no error.
+  using TransactionTask = std::move_only_function<Expected<bool>(PartitionTransaction&)>;
+  /// Runs `task` on the writer's thread, in the order of the writes; short, as everybody else waits. It may run again
+  /// (the map was full), so it must have no effects but its last results. `bytes`: about what it will write.
+  void run_transaction(TransactionTask task, std::size_t bytes, std::move_only_function<void(Expected<void>)> done);
+  /// Null: documents live until they are deleted. Snapshots taken from now on follow it.
+  void set_time_to_live(std::shared_ptr<const TimeToLive> rule);
+  /// Before the first write.
+  void set_unique_keys(std::shared_ptr<const UniqueKeys> keys) { unique_keys_ = std::move(keys); }
+
   using PurgeCompletion = std::move_only_function<void(Expected<std::vector<std::vector<Revision>>>)>;
   /// Removes leaf revisions without a tombstone; completes with what was purged, per request.
   void purge(std::vector<PurgeRequest> requests, PurgeCompletion done);
@@ -210,12 +287,16 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
     PurgeCompletion done;
     std::vector<std::vector<Revision>> purged;
   };
+  struct TransactionJob {
+    TransactionTask task;
+    std::move_only_function<void(Expected<void>)> done;
+  };
   struct IndexJob {
     IndexTask task;
     std::move_only_function<void(Expected<void>)> done;
   };
   struct Job {
-    std::variant<DocumentsJob, LocalJob, PurgeJob, IndexJob> work;
+    std::variant<DocumentsJob, LocalJob, PurgeJob, TransactionJob, IndexJob> work;
     std::size_t bytes = 0;
   };
 
@@ -226,6 +307,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
     bool design_documents_changed = false;
   };
 
+  Expiry expiry() const;
   void enqueue(Job job);
   std::vector<Job> take_group();
   Outcome commit_group(std::span<Job> group) noexcept;
@@ -243,6 +325,9 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   CommitListener on_commit_;
   std::atomic<std::uint32_t> revs_limit_{1000};
   std::atomic<bool> retired_{false};
+  std::shared_ptr<const UniqueKeys> unique_keys_;
+  std::atomic<bool> has_time_to_live_{false};  ///< spares readers the pointer, which is shared, where there is none
+  std::atomic<std::shared_ptr<const TimeToLive>> time_to_live_;
 
   std::mutex queue_mutex_;  ///< guards the four below
   std::deque<Job> queue_;

@@ -29,7 +29,8 @@ std::optional<LocalDocumentView> to_local(const std::optional<KeyValue>& row) {
 Expected<std::optional<DocumentView>> Snapshot::find(std::string_view id) const {
   OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::documents), id));
   if (!record) return std::nullopt;
-  return decode_document(id, *record);
+  OCTAVO_TRY(const DocumentView document, decode_document(id, *record));
+  return expiry_.seen(document);
 }
 
 Expected<RevisionTree> Snapshot::revision_tree(const DocumentView& document) const {
@@ -54,27 +55,47 @@ Expected<std::optional<LocalDocumentView>> Snapshot::find_local(std::string_view
 }
 
 Snapshot::DocumentCursor Snapshot::documents() const {
-  return DocumentCursor(LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::documents)));
+  return {LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::documents)), expiry_};
+}
+
+std::vector<Snapshot::Expired> Snapshot::expired_documents(std::string_view start, std::size_t rows_max,
+                                                           std::optional<std::string>& next) const {
+  std::vector<Expired> expired;
+  LongKeyCursor cursor(transaction_, tree_of(*partition_, PartitionTree::documents));
+  auto row = cursor.seek(start);
+  for (std::size_t rows = 0; row && rows < rows_max; row = cursor.next(), ++rows) {
+    const auto document = decode_document(row->key, row->value);
+    if (document && expiry_.applies_to(*document)) expired.push_back({std::string(row->key), document->revision});
+  }
+  next = row ? std::optional(std::string(row->key)) : std::nullopt;
+  return expired;
+}
+
+std::optional<DocumentView> Snapshot::DocumentCursor::seen(const std::optional<KeyValue>& row) const {
+  auto document = to_document(row);
+  if (document) *document = expiry_.seen(*document);
+  return document;
 }
 Expected<std::optional<DocumentView>> Snapshot::DocumentCursor::find(std::string_view id) {
   const auto row = cursor_.seek(id);
   if (!row || row->key != id) return std::nullopt;
-  return decode_document(row->key, row->value);
+  OCTAVO_TRY(const DocumentView document, decode_document(row->key, row->value));
+  return expiry_.seen(document);
 }
 std::optional<DocumentView> Snapshot::DocumentCursor::seek(std::string_view id) {
-  return to_document(cursor_.seek(id));
+  return seen(cursor_.seek(id));
 }
 std::optional<DocumentView> Snapshot::DocumentCursor::seek_back(std::string_view id) {
-  return to_document(cursor_.seek_back(id));
+  return seen(cursor_.seek_back(id));
 }
 std::optional<DocumentView> Snapshot::DocumentCursor::last() {
-  return to_document(cursor_.last());
+  return seen(cursor_.last());
 }
 std::optional<DocumentView> Snapshot::DocumentCursor::next() {
-  return to_document(cursor_.next());
+  return seen(cursor_.next());
 }
 std::optional<DocumentView> Snapshot::DocumentCursor::previous() {
-  return to_document(cursor_.previous());
+  return seen(cursor_.previous());
 }
 
 Snapshot::LocalDocumentCursor Snapshot::local_documents() const {

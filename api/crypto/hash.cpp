@@ -146,15 +146,11 @@ KeyedHash::~KeyedHash() = default;
 KeyedHash::KeyedHash(KeyedHash&&) noexcept = default;
 KeyedHash& KeyedHash::operator=(KeyedHash&&) noexcept = default;
 
-KeyedHash::Value KeyedHash::operator()(std::initializer_list<std::string_view> parts) const {
+template <class Absorb>
+KeyedHash::Value KeyedHash::compute(Absorb absorb) const {
   const Context context(EVP_MD_CTX_new());
   require(context && EVP_MD_CTX_copy_ex(context.get(), contexts_->inner.get()) == 1);
-  for (const std::string_view part : parts) {
-    std::array<unsigned char, 8> size{};
-    for (std::size_t i = 0; i < size.size(); ++i) size[i] = static_cast<unsigned char>(part.size() >> (8 * i));
-    require(EVP_DigestUpdate(context.get(), size.data(), size.size()) == 1);
-    require(EVP_DigestUpdate(context.get(), part.data(), part.size()) == 1);
-  }
+  absorb([&](const void* bytes, std::size_t size) { require(EVP_DigestUpdate(context.get(), bytes, size) == 1); });
   Value value{};
   auto* out = reinterpret_cast<unsigned char*>(value.data());
   require(EVP_DigestFinal_ex(context.get(), out, nullptr) == 1);
@@ -162,6 +158,21 @@ KeyedHash::Value KeyedHash::operator()(std::initializer_list<std::string_view> p
   require(EVP_DigestUpdate(context.get(), out, value.size()) == 1);
   require(EVP_DigestFinal_ex(context.get(), out, nullptr) == 1);
   return value;
+}
+
+KeyedHash::Value KeyedHash::operator()(std::initializer_list<std::string_view> parts) const {
+  return compute([&](const auto& update) {
+    for (const std::string_view part : parts) {
+      std::array<unsigned char, 8> size{};
+      for (std::size_t i = 0; i < size.size(); ++i) size[i] = static_cast<unsigned char>(part.size() >> (8 * i));
+      update(size.data(), size.size());
+      update(part.data(), part.size());
+    }
+  });
+}
+
+KeyedHash::Value KeyedHash::of_message(std::string_view message) const {
+  return compute([&](const auto& update) { update(message.data(), message.size()); });
 }
 
 }  // namespace octavo::api::crypto

@@ -49,9 +49,13 @@ class KeyedHash {
 
   /// MAC of the parts, each preceded by its length, so that no two lists of parts look alike.
   Value operator()(std::initializer_list<std::string_view> parts) const;
+  /// MAC of the message as it stands (RFC 2104): what other programs get.
+  Value of_message(std::string_view message) const;
 
  private:
   struct Contexts;
+  template <class Absorb>
+  Value compute(Absorb absorb) const;
   std::unique_ptr<Contexts> contexts_;
 };
 

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "partitioning/scan.h"
+#include "query/index/unique_keys.h"
 #include "storage/memory_retry.h"
 
 namespace octavo::query {
@@ -32,11 +33,14 @@ IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
     : database_(database), design_functions_(database), tasks_(tasks), opened_at_(database.watermark()), feed_indexes_(database, tasks), jobs_(database.engine().workers()) {
   // Entries of local indexes are kept from the first write on, whether or not anybody asks for the definitions.
   if (!database.partitioned()) return;
+  const auto unique_keys = unique_keys_of(database.definition()->text);
   for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
     auto& partition = database.physical_partition(i);
     locals_.push_back(std::make_shared<LocalIndexes>(partition, tasks, database.name()));
     partition.set_observer(locals_.back());
+    partition.set_unique_keys(unique_keys);
   }
+  if (!database.definition()->text.empty()) expiration_ = std::make_unique<Expiration>(database);
 }
 
 IndexManager::~IndexManager() {
@@ -83,7 +87,12 @@ void IndexManager::committed() {
   for (const auto& local : locals_) local->resume();
 }
 
+void IndexManager::definition_changed() {
+  if (expiration_) expiration_->definition_changed();
+}
+
 void IndexManager::shut_down() {
+  if (expiration_) expiration_->stop();
   feed_indexes_.shut_down();
   {
     const std::lock_guard lock(mutex_);

@@ -15,6 +15,7 @@
 #include "query/design/design_functions.h"
 #include "query/index/active_tasks.h"
 #include "query/index/background_jobs.h"
+#include "query/index/expiry.h"
 #include "query/index/feed_indexes.h"
 #include "query/index/global_index.h"
 #include "query/index/global_index_builder.h"
@@ -68,6 +69,7 @@ class IndexManager final : public partitioning::DatabaseExtension {
 
   void design_documents_changed() override;
   void committed() override;
+  void definition_changed() override;
   void shut_down() override;
   std::size_t open_environment_count() const override;
   std::uint64_t last_used_ms() const override;
@@ -148,6 +150,7 @@ class IndexManager final : public partitioning::DatabaseExtension {
   partitioning::ChangeNotifier progress_;
   QueryCache cache_;
   FeedIndexes feed_indexes_;
+  std::unique_ptr<Expiration> expiration_;  ///< of a database with a definition
   BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
 };
 

@@ -22,7 +22,8 @@ constexpr std::chrono::seconds ready_timeout{120};
 ServerProcess::ServerProcess(std::filesystem::path binary, std::filesystem::path data_dir,
                              std::vector<std::string> arguments) {
   std::vector<std::string> all{binary.string(), "serve", "--data-dir", data_dir.string(),
-                               "--port",        "0",     "--bind",     "127.0.0.1"};
+                               "--port",        "0",     "--bind",     "127.0.0.1",
+                               "--cosmos-port", "0"};
   all.insert(all.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (auto& argument : all) pointers.push_back(argument.data());

@@ -16,7 +16,7 @@ async function count(binary, kind) {
   const profile = path.join(folder, 'callgrind.out');
   const server = spawn('valgrind', [
     '--tool=callgrind', `--callgrind-out-file=${profile}`, '--fair-sched=try', '--quiet',
-    binary, 'serve', '--data-dir', path.join(folder, 'data'), '--port', '0', '--log-access=false',
+    binary, 'serve', '--data-dir', path.join(folder, 'data'), '--port', '0', '--cosmos-port', '0', '--log-access=false',
     '--io-threads', '1', '--worker-threads', '1', '--storage-durability', 'ephemeral',
   ], { env: { PATH: process.env.PATH }, stdio: ['ignore', 'pipe', 'pipe'] });
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });

@@ -265,7 +265,7 @@ describe('a log that cannot be written', () => {
     test(`standard error ${what}: the server serves, and no line of it gets into the data`, async () => {
       const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-log-'));
       const port = await freePort();
-      const child = spawn('sh', ['-c', `exec "$0" "$@" ${redirection}`, binary, 'serve', '--data-dir', dataDir, '--port', String(port),
+      const child = spawn('sh', ['-c', `exec "$0" "$@" ${redirection}`, binary, 'serve', '--data-dir', dataDir, '--port', String(port), '--cosmos-port', '0',
         '--log-access', '--log-level', 'debug'], { stdio: 'inherit', env });
       const exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
       await until('it answers', () => ask(port, 'GET', '/').then(() => true, () => false));

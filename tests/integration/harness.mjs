@@ -63,7 +63,7 @@ export class Server {
   }
 
   async launch() {
-    const args = ['serve', '--data-dir', this.dataDir, '--port', '0', '--bind', '127.0.0.1', ...(this.options.args ?? [])];
+    const args = ['serve', '--data-dir', this.dataDir, '--port', '0', '--cosmos-port', '0', '--bind', '127.0.0.1', ...(this.options.args ?? [])];
     if (this.configFile) args.push('--config', this.configFile);
     const env = cleanEnvironment(this.options.env);
     if (this.options.admin) {
@@ -91,8 +91,8 @@ export class Server {
           for (const line of lines) {
             this.lines.push(line);
             if (this.lines.length > LOG_LINES_KEPT) this.lines.shift();
-            const match = line.match(/READY port=(\d+) in=(\d+)\s?ms/);
-            if (match) resolve({ port: Number(match[1]), readyMs: Number(match[2]) });
+            const match = line.match(/READY port=(\d+) in=(\d+)\s?ms cosmos_port=(\d+)/);
+            if (match) resolve({ port: Number(match[1]), readyMs: Number(match[2]), cosmosPort: Number(match[3]) });
           }
         });
       };
@@ -106,6 +106,7 @@ export class Server {
     }
     this.port = outcome.port;
     this.readyMs = outcome.readyMs;
+    this.cosmosPort = outcome.cosmosPort;
     this.url = `http://127.0.0.1:${this.port}`;
     this.urlWithCredentials =
       `http://${encodeURIComponent(credentials.name)}:${encodeURIComponent(credentials.password)}@127.0.0.1:${this.port}`;

@@ -56,3 +56,18 @@ TEST_CASE("facts are kept by area and name") {
   REQUIRE(catalog.erase_fact("admins", "bob"));
   CHECK_FALSE(*catalog.fact("admins", "bob"));
 }
+
+TEST_CASE("a record keeps the definition that came with its database") {
+  TemporaryFolder folder;
+  DatabaseRecord record{"shop/orders", "abc123", 1, true, 1000, {{0, 9, "partition-0"}}};
+  record.key_scheme = KeyScheme::multi_hash;
+  record.definition = R"({"resource":{}})";
+  Catalog catalog(folder.path() / "catalog", config::Durability::ephemeral);
+  REQUIRE(catalog.open());
+  REQUIRE(catalog.add(record));
+  const auto found = *catalog.find("shop/orders");
+  REQUIRE(found);
+  CHECK(found->key_scheme == KeyScheme::multi_hash);
+  CHECK(found->definition == R"({"resource":{}})");
+  CHECK(found->partition_map.size() == 1);
+}

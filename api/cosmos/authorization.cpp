@@ -1,0 +1,242 @@
+// authorization := percent-encoded "type=master&ver=1.0&sig=" base64(HMAC-SHA-256(key, text_to_sign))
+//                | percent-encoded "type=resource&ver=1.0&sig=" base64(MAC) ";" base64(grant) ";"
+// grant         := JSON {"permission": "db/user/permission", "rid", "mode", "link", "key", "until"}
+#include "api/cosmos/authorization.h"
+
+#include <chrono>
+#include <ctime>
+#include <optional>
+
+#include <boost/json.hpp>
+
+#include "api/cosmos/errors.h"
+#include "api/cosmos/resource_id.h"
+#include "api/crypto/base64.h"
+#include "api/crypto/hash.h"
+#include "config/validate.h"
+#include "query/json/parsed_document.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+constexpr std::chrono::minutes kClockSkewMax{15};
+constexpr std::size_t kTokenBytesMax = 8 * 1024;
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+void append_lower(std::string& out, std::string_view text) {
+  for (const char c : text) out.push_back(lower(c));
+}
+
+std::int64_t now_s() {
+  using namespace std::chrono;
+  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+}
+
+// RFC 1123: "Sun, 06 Nov 1994 08:49:37 GMT".
+std::optional<std::int64_t> parse_http_date(std::string_view text) {
+  std::tm time{};
+  const std::string copy(text);
+  const char* end = ::strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &time);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return static_cast<std::int64_t>(::timegm(&time));
+}
+
+std::unexpected<Error> unauthorized(std::string reason) {
+  return fail(ErrorCode::unauthorized, std::move(reason));
+}
+
+/// The value of `name=` in `type=…&ver=…&sig=…`.
+std::string_view field(std::string_view token, std::string_view name) {
+  while (!token.empty()) {
+    const bool last_field = token.starts_with("sig=");  // base64 may hold `=`, and a token ends with it
+    const std::size_t end = last_field ? std::string_view::npos : token.find('&');
+    const std::string_view part = token.substr(0, end);
+    if (part.starts_with(name) && part.size() > name.size() && part[name.size()] == '=') {
+      return part.substr(name.size() + 1);
+    }
+    if (end == std::string_view::npos) break;
+    token.remove_prefix(end + 1);
+  }
+  return {};
+}
+
+std::string member(const boost::json::object& object, std::string_view name) {
+  const auto* value = object.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+}  // namespace
+
+std::string text_to_sign(std::string_view verb, std::string_view type, std::string_view link, std::string_view ms_date,
+                         std::string_view date) {
+  std::string text;
+  text.reserve(verb.size() + type.size() + link.size() + ms_date.size() + date.size() + 5);
+  append_lower(text, verb);
+  text += '\n';
+  append_lower(text, type);
+  text += '\n';
+  text += link;
+  text += '\n';
+  append_lower(text, ms_date);
+  text += '\n';
+  if (ms_date.empty()) append_lower(text, date);
+  text += '\n';
+  return text;
+}
+
+struct Authorization::Key {
+  crypto::KeyedHash hash;
+  bool reads_only;
+  explicit Key(std::string_view base64, bool read_only = false)
+      : hash(crypto::base64_decode(base64).value_or("")), reads_only(read_only) {}
+};
+
+Authorization::Authorization(const config::Settings& settings, partitioning::Engine& engine,
+                             std::function<bool()> has_admins)
+    : settings_(settings), engine_(engine), has_admins_(std::move(has_admins)) {
+  if (!settings.cosmos_key.empty()) keys_.emplace_back(settings.cosmos_key);
+  if (!settings.cosmos_secondary_key.empty()) keys_.emplace_back(settings.cosmos_secondary_key);
+  if (!settings.cosmos_read_only_key.empty()) keys_.emplace_back(settings.cosmos_read_only_key, true);
+  well_known_ = std::make_unique<Key>(kWellKnownKey);
+  // Tokens live for hours at most: they need not outlive the process.
+  token_secret_ = crypto::random_bytes(32);
+}
+
+Authorization::~Authorization() = default;
+
+bool Authorization::well_known_key_counts(const Request& request) const {
+  const std::string& bind = settings_.cosmos_bind.empty() ? settings_.bind : settings_.cosmos_bind;
+  return settings_.cosmos_key.empty() && config::is_loopback(bind) && config::is_loopback(request.peer_address) &&
+         !has_admins_();
+}
+
+Expected<void> Authorization::check(const Request& request, const ResourcePath& path, bool reads) const {
+  const auto header = request.header("Authorization");
+  if (!header || header->empty()) {
+    return unauthorized("Required Header authorization is missing. Ensure a valid Authorization token is passed.");
+  }
+  const auto token = percent_decode(*header, false);
+  if (!token || token->size() > kTokenBytesMax) {
+    return unauthorized("The authorization token is malformed: it must be percent-encoded.");
+  }
+  const std::string_view type = field(*token, "type");
+  const std::string_view signature = field(*token, "sig");
+  if (field(*token, "ver") != "1.0" || signature.empty()) {
+    return unauthorized("The authorization token is malformed: expected type=master&ver=1.0&sig=… or "
+                        "type=resource&ver=1.0&sig=…");
+  }
+  if (type == "master") return check_signature(request, path, signature, reads);
+  if (type == "resource") return check_token(request, path, signature, reads);
+  return unauthorized("The authorization token has an unknown type; only master and resource tokens are accepted.");
+}
+
+Expected<void> Authorization::check_signature(const Request& request, const ResourcePath& path,
+                                              std::string_view signature, bool reads) const {
+  const auto ms_date = request.header("x-ms-date").value_or("");
+  const auto date = request.header("Date").value_or("");
+  const std::string text = text_to_sign(to_string(request.method), path.signed_type, path.signed_link, ms_date, date);
+  // A client that sends `+` unencoded means it: percent_decode left it alone.
+  const auto given = crypto::base64_decode(signature);
+  if (!given) return unauthorized("The signature of the authorization token is not base64.");
+  const auto signs = [&](const Key& key) {
+    const auto value = key.hash.of_message(text);
+    return crypto::constant_time_equal({value.data(), value.size()}, *given);
+  };
+  const Key* signer = nullptr;
+  for (const Key& key : keys_) {
+    if (signs(key)) signer = &key;
+  }
+  if (signer == nullptr && signs(*well_known_)) {
+    if (!well_known_key_counts(request)) {
+      return unauthorized("The emulator's well-known key is accepted from this machine only, on a loopback address, "
+                          "and only while the server has neither a key nor admins of its own. Set cosmos.key "
+                          "(OCTAVO_COSMOS_KEY) and use that key.");
+    }
+    signer = well_known_.get();
+  }
+  if (signer == nullptr) {
+    std::string shown = text;
+    for (std::size_t at = 0; (at = shown.find('\n', at)) != std::string::npos; at += 2) shown.replace(at, 1, "\\n");
+    return unauthorized("The input authorization token can't serve the request. Please check that the expected payload "
+                        "is built as per the protocol, and check the key being used. Server used the following payload "
+                        "to sign: '" + shown + "'");
+  }
+  const auto time = parse_http_date(ms_date.empty() ? date : ms_date);
+  if (!time) return unauthorized("The header x-ms-date is missing, or no date like: Sun, 06 Nov 1994 08:49:37 GMT");
+  const auto skew = std::chrono::seconds(std::abs(now_s() - *time));
+  if (skew > kClockSkewMax) {
+    return fail(ErrorCode::forbidden, "The authorization token is not valid at the current time: x-ms-date differs by " +
+                                          std::to_string(skew.count()) +
+                                          " s from the server's clock; at most 15 minutes are allowed.");
+  }
+  if (signer->reads_only && !reads) {
+    return fail(ErrorCode::forbidden, "The read-only key does not allow this request.");
+  }
+  return {};
+}
+
+std::string Authorization::resource_token(std::string_view permission_rid, std::string_view mode,
+                                          std::string_view link, std::string_view key,
+                                          std::int64_t valid_until_s) const {
+  boost::json::object grant;
+  grant["rid"] = permission_rid;
+  grant["mode"] = mode;
+  grant["link"] = link;
+  grant["key"] = key;
+  grant["until"] = valid_until_s;
+  const std::string text = boost::json::serialize(grant);
+  return "type=resource&ver=1.0&sig=" +
+         crypto::base64_encode(crypto::hmac(crypto::Digest::sha256, token_secret_, text)) + ";" +
+         crypto::base64_encode(text) + ";";
+}
+
+Expected<void> Authorization::check_token(const Request& request, const ResourcePath& path, std::string_view token,
+                                          bool reads) const {
+  const std::size_t first = token.find(';');
+  const std::size_t second = first == std::string_view::npos ? first : token.find(';', first + 1);
+  if (second == std::string_view::npos) return unauthorized("The resource token is malformed.");
+  const auto mac = crypto::base64_decode(token.substr(0, first));
+  const auto text = crypto::base64_decode(token.substr(first + 1, second - first - 1));
+  if (!mac || !text ||
+      !crypto::constant_time_equal(*mac, crypto::hmac(crypto::Digest::sha256, token_secret_, *text))) {
+    return unauthorized("The resource token is not of this server, or the server was started anew: read the "
+                        "permission again.");
+  }
+  OCTAVO_TRY(const auto parsed, query::parse_json(*text));
+  const auto& grant = parsed.get_object();
+  if (grant.at("until").to_number<std::int64_t>() < now_s()) {
+    return fail(ErrorCode::forbidden, "The authorization token is not valid at the current time: the resource token "
+                                      "has expired.");
+  }
+  OCTAVO_TRY(const auto permission, engine_.catalog().fact("cosmos_permissions_by_rid", member(grant, "rid")));
+  if (!permission) return fail(ErrorCode::forbidden, "The permission of this resource token was deleted.");
+  if (member(grant, "mode") != "All" && !reads) {
+    return fail(ErrorCode::forbidden, "The permission of this resource token allows reading only.");
+  }
+  const std::string link = member(grant, "link");
+  const std::string& wanted = path.signed_link;
+  // A container's permission covers what is in it; reading the container itself, for its key and ranges, too.
+  const bool account = reads && path.resource == Resource::account;  // where a client finds out where to go
+  const bool covers = wanted == link || wanted.starts_with(link + "/");
+  const bool owner = reads && link.starts_with(wanted + "/") &&
+                     (path.resource == Resource::container || path.resource == Resource::range) && !wanted.empty() &&
+                     std::string_view(wanted).find("/colls/") != std::string_view::npos;
+  if (!covers && !owner && !account) return fail(ErrorCode::forbidden, "The resource token does not cover this resource.");
+  const std::string key = member(grant, "key");
+  if (!key.empty() && path.resource == Resource::item) {
+    const auto sent = request.header("x-ms-documentdb-partitionkey");
+    OCTAVO_TRY(const auto granted_key, query::parse_json(key));
+    if (!sent) return fail(ErrorCode::forbidden, "The resource token covers one partition key; say which is meant.");
+    OCTAVO_TRY(const auto sent_key, query::parse_json(*sent));
+    if (sent_key != granted_key) {
+      return fail(ErrorCode::forbidden, "The resource token covers another partition key.");
+    }
+  }
+  return {};
+}
+
+}  // namespace octavo::api::cosmos

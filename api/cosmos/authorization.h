@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/cosmos/resource_path.h"
+#include "api/http/request.h"
+#include "config/settings.h"
+#include "partitioning/engine.h"
+
+namespace octavo::api::cosmos {
+
+/// The key that Microsoft's emulator has had from its first day, and every sample program carries. Accepted from this
+/// machine only, on a listener that only this machine reaches, while the server has neither a key nor admins of its own.
+inline constexpr std::string_view kWellKnownKey =
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DEQWDX8S3B1rPkgrSErtcVaN6t5R0Wm0EOd2ZiPwY4hTvg==";
+
+/// What the signature of a request covers.
+std::string text_to_sign(std::string_view verb, std::string_view type, std::string_view link, std::string_view ms_date,
+                         std::string_view date);
+
+/// Checks the `Authorization` header: a signature by a key of the account, or a resource token. Immutable after
+/// construction, so thread-safe; the engine outlives it.
+class Authorization {
+ public:
+  /// `has_admins`: whether the server has users who may do everything. Any thread.
+  Authorization(const config::Settings& settings, partitioning::Engine& engine, std::function<bool()> has_admins);
+  ~Authorization();
+
+  /// `reads`: the request changes nothing. Errors: unauthorized, forbidden, with what to do.
+  Expected<void> check(const Request& request, const ResourcePath& path, bool reads) const;
+
+  /// A token for the holder of a permission (users.cpp): what it may and until when is signed into it.
+  /// `mode`: "All" or "Read"; `link`: the resource, `dbs/{db}/colls/{coll}` or below; `key`: partition key as JSON or
+  /// empty.
+  std::string resource_token(std::string_view permission_rid, std::string_view mode, std::string_view link,
+                             std::string_view key, std::int64_t valid_until_s) const;
+
+ private:
+  struct Key;
+  Expected<void> check_signature(const Request& request, const ResourcePath& path, std::string_view signature,
+                                 bool reads) const;
+  Expected<void> check_token(const Request& request, const ResourcePath& path, std::string_view token,
+                             bool reads) const;
+  bool well_known_key_counts(const Request& request) const;
+
+  const config::Settings& settings_;
+  partitioning::Engine& engine_;
+  std::function<bool()> has_admins_;
+  std::vector<Key> keys_;
+  std::unique_ptr<Key> well_known_;
+  std::string token_secret_;
+};
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,234 @@
+// POST …/docs with x-ms-cosmos-is-batch-request: up to a hundred operations, of one partition key and all or nothing
+// (x-ms-cosmos-batch-atomic), or of one partition key range and each for itself.
+#include <fmt/format.h>
+
+#include "api/cosmos/call.h"
+#include "api/cosmos/container_definition.h"
+#include "api/cosmos/errors.h"
+#include "api/cosmos/feed_scope.h"
+#include "api/cosmos/item_operation.h"
+#include "api/cosmos/item_shape.h"
+#include "api/cosmos/patch_condition.h"
+#include "query/json/split.h"
+#include "query/json/writer.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+constexpr std::size_t kBatchOperationsMax = 100;        // Azure Cosmos DB service limits
+constexpr std::size_t kBatchBytesMax = 2ULL << 20;
+constexpr std::size_t kBatchReplyBytesMax = 4ULL << 20;
+
+struct Batch {
+  bool atomic = false;
+  bool continues_on_error = true;
+  bool shows_bodies = true;
+  std::optional<partitioning::TypedKey> key;  ///< of all operations, when atomic
+  std::size_t place = 0;                      ///< physical partition
+  std::vector<ItemOperation> operations;
+};
+
+Expected<std::string> string_member(const std::vector<query::JsonMember>& members, std::string_view name) {
+  const auto raw = query::member_value(members, name);
+  if (raw.empty() || raw == "null") return std::string();
+  if (raw.front() != '"') {
+    return fail(ErrorCode::bad_request, "'" + std::string(name) + "' of an operation must be a string.");
+  }
+  return query::decode_json_string(raw);
+}
+
+Expected<ItemOperation::Kind> operation_kind(std::string_view name) {
+  using Kind = ItemOperation::Kind;
+  constexpr std::array<std::pair<std::string_view, Kind>, 6> kKinds{{{"Create", Kind::create},
+                                                                     {"Upsert", Kind::upsert},
+                                                                     {"Read", Kind::read},
+                                                                     {"Replace", Kind::replace},
+                                                                     {"Delete", Kind::remove},
+                                                                     {"Patch", Kind::patch}}};
+  for (const auto& [known, kind] : kKinds) {
+    if (known == name) return kind;
+  }
+  return fail(ErrorCode::bad_request,
+              "operationType must be one of Create, Upsert, Read, Replace, Delete and Patch.");
+}
+
+// The parts of one operation. Errors are the operation's own.
+Expected<void> read_operation(std::string_view json, const ContainerDefinition& container, std::size_t bytes_max,
+                              const std::optional<partitioning::TypedKey>& batch_key, ItemOperation& operation) {
+  OCTAVO_TRY(const auto members, query::split_object(json));
+  OCTAVO_TRY(const auto type, string_member(members, "operationType"));
+  OCTAVO_TRY(operation.kind, operation_kind(type));
+  OCTAVO_TRY(const auto key_text, string_member(members, "partitionKey"));
+  std::optional<partitioning::TypedKey> key = batch_key;
+  if (!key_text.empty()) {
+    OCTAVO_TRY(auto own, parse_key(key_text, container));
+    if (batch_key && own != *batch_key) {
+      return fail(ErrorCode::bad_request, "All operations of a transactional batch must be of the batch's partition key.",
+                  word::kKeyMismatch);
+    }
+    key = std::move(own);
+  }
+  if (key && !is_complete(*key, container)) return incomplete_key();
+  OCTAVO_TRY(const auto match, string_member(members, "ifMatch"));
+  operation.match = MatchCondition::parse(match);
+  OCTAVO_TRY(operation.item_id, string_member(members, "id"));
+
+  const auto body = query::member_value(members, "resourceBody");
+  using Kind = ItemOperation::Kind;
+  if (operation.kind == Kind::create || operation.kind == Kind::upsert || operation.kind == Kind::replace) {
+    if (body.empty()) return fail(ErrorCode::bad_request, "The operation needs a 'resourceBody'.");
+    OCTAVO_TRY(auto item, parse_item(body, container, bytes_max, key));
+    if (operation.kind == Kind::replace && item.id != operation.item_id) {
+      return fail(ErrorCode::bad_request, "The id in the body of a Replace must be the operation's 'id'.");
+    }
+    operation.item_id = std::move(item.id);
+    operation.key = std::move(item.key);
+    operation.body = std::move(item.body);
+  } else {
+    if (!key) return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
+    OCTAVO_TRY_VOID(check_item_id(operation.item_id));
+    operation.key = std::move(*key);
+    if (operation.kind == Kind::patch) {
+      if (body.empty()) return fail(ErrorCode::bad_request, "The operation needs a 'resourceBody'.");
+      OCTAVO_TRY(operation.patch, Patch::parse(body));
+    }
+  }
+  operation.document_id = document_id(operation.key, operation.item_id);
+  return {};
+}
+
+Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
+  Batch batch;
+  const auto& request = call.request;
+  const auto& container = *opened.definition;
+  batch.atomic = call.flag("x-ms-cosmos-batch-atomic");
+  const auto continues = request.header("x-ms-cosmos-batch-continue-on-error");
+  batch.continues_on_error = !continues || call.flag("x-ms-cosmos-batch-continue-on-error");
+  const auto prefer = request.header("Prefer");
+  batch.shows_bodies = !prefer || prefer->find("return=minimal") == std::string_view::npos;
+  if (request.body.size() > kBatchBytesMax + (64ULL << 10)) {
+    return fail(ErrorCode::too_large, "Request size is too large: a batch may have 2 MB.");
+  }
+  if (batch.atomic) {
+    const auto header = request.header("x-ms-documentdb-partitionkey");
+    if (!header) return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
+    OCTAVO_TRY(batch.key, parse_key(*header, container));
+    if (!is_complete(*batch.key, container)) return incomplete_key();
+    batch.place = opened.database->locate_partition_key(batch.key->encode());
+  } else if (const auto range = request.header("x-ms-documentdb-partitionkeyrangeid")) {
+    OCTAVO_TRY(batch.place, parse_range_id(*range, *opened.database));
+  } else if (opened.database->physical_partition_count() > 1) {
+    return fail(ErrorCode::bad_request, "A batch that is not atomic needs the header "
+                                        "x-ms-documentdb-partitionkeyrangeid.");
+  }
+  OCTAVO_TRY(const auto operations, query::split_array(request.body));
+  if (operations.empty()) return fail(ErrorCode::bad_request, "A batch needs at least one operation.");
+  if (operations.size() > kBatchOperationsMax) {
+    return fail(ErrorCode::bad_request, "Batch request has more operations than what is supported: at most 100.");
+  }
+  for (const auto& json : operations) {
+    auto& operation = batch.operations.emplace_back();
+    auto read = read_operation(json, container, call.services.settings.cosmos_item_bytes_max, batch.key, operation);
+    if (read && !batch.atomic && opened.database->locate_document(operation.document_id) != batch.place) {
+      read = fail(ErrorCode::not_found, "The item is not of this partition key range.", word::kRangeGone);
+    }
+    if (!read) operation.refused = std::move(read).error();
+  }
+  return batch;
+}
+
+// Reads and writes them all; what a batch says of each of its operations.
+Expected<bool> run_batch(storage::PartitionTransaction& transaction, const Batch& batch,
+                         const ContainerDefinition& container, std::size_t item_bytes_max,
+                         std::vector<OperationResult>& results) {
+  const Error not_run{ErrorCode::precondition_failed, "Another operation of the batch failed.",
+                      word::kFailedDependency};
+  OperationResult skipped;
+  skipped.status = 424;
+  skipped.error = not_run;
+  results.assign(batch.operations.size(), skipped);
+  for (std::size_t i = 0; i < batch.operations.size(); ++i) {
+    OCTAVO_TRY(results[i], batch.operations[i].run(transaction, container, item_bytes_max));
+    if (!results[i].error) continue;
+    if (batch.atomic) {
+      // What succeeded before it is undone.
+      for (std::size_t k = 0; k < i; ++k) {
+        skipped.charge = results[k].charge;
+        results[k] = skipped;
+      }
+      return false;
+    }
+    if (!batch.continues_on_error) return true;
+  }
+  return true;
+}
+
+void append_result(std::string& out, const ItemOperation& operation, const OperationResult& result,
+                   const ContainerDefinition& container, bool shows_bodies) {
+  out += fmt::format("{{\"statusCode\":{},\"requestCharge\":{:.2f}", result.status, result.charge);
+  if (result.error) {
+    if (const int substatus = words_for(*result.error).substatus; substatus != 0) {
+      out += fmt::format(",\"subStatusCode\":{}", substatus);
+    }
+    query::append_json_key(out, "message");
+    query::append_json_string(out, error_message(*result.error));
+  } else if (result.status != 204) {
+    query::append_json_key(out, "eTag");
+    query::append_json_string(out, quoted_etag(result.revision));
+    if (shows_bodies) {
+      out += ",\"resourceBody\":";
+      container.shape->append_item(out, operation.document_id, result.revision, result.modified_s, result.body);
+    }
+  }
+  out += '}';
+}
+
+}  // namespace
+
+Handled serve_batch(Call& call) {
+  auto opened = co_await open_container(call);
+  if (!opened) co_return std::unexpected(std::move(opened).error());
+  const auto& container = *opened->definition;
+  auto batch = parse_batch(call, *opened);
+  if (!batch) co_return std::unexpected(std::move(batch).error());
+  for (auto& operation : batch->operations) {
+    if (operation.refused || !operation.patch.condition) continue;
+    auto condition = co_await check_patch_condition(opened->database, container, operation);
+    if (!condition) operation.refused = std::move(condition).error();
+  }
+  std::vector<OperationResult> results;
+  const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
+  storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) {
+    return run_batch(transaction, *batch, container, bytes_max, results);
+  };
+  auto done = co_await opened->database->run_transaction_in(batch->place, std::move(task), call.request.body.size());
+  if (!done) co_return std::unexpected(std::move(done).error());
+
+  Reply reply;
+  reply.body = "[";
+  call.account.request_charge = 0;
+  bool failed = false;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    auto& result = results[i];
+    if (i > 0) reply.body += ',';
+    // What does not fit was done all the same, unless it only was to be read.
+    const bool reads = batch->operations[i].kind == ItemOperation::Kind::read;
+    const bool too_much = reply.body.size() + result.body.size() > kBatchReplyBytesMax;
+    if (too_much && reads && !result.error) {
+      result.status = 413;
+      result.error = Error{ErrorCode::too_large, "The reply of the batch is too large.", word::kReplyTooLarge};
+    }
+    append_result(reply.body, batch->operations[i], result, container, batch->shows_bodies && !too_much);
+    call.account.request_charge += result.charge;
+    call.account.sequence = std::max(call.account.sequence, result.sequence);
+    failed = failed || result.error;
+  }
+  reply.body += ']';
+  reply.status = failed ? 207 : 200;
+  if (call.account.sequence == 0) call.account.sequence = opened->database->committed_sequence();
+  call.account.session_token = session_token(batch->place, call.account.sequence);
+  co_return reply;
+}
+
+}  // namespace octavo::api::cosmos

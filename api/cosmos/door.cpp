@@ -1,0 +1,181 @@
+#include "api/cosmos/door.h"
+
+#include <new>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "api/cosmos/container_definition.h"
+#include "api/cosmos/errors.h"
+#include "api/cosmos/item_shape.h"
+#include "query/json/parsed_document.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+constexpr std::string_view kServiceVersion = "version=2.14.0.0";
+
+// A random UUID. It need not be secret, only different.
+std::string new_activity_id() {
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  const std::uint64_t a = random();
+  const std::uint64_t b = random();
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, (a >> 16) & 0xFFFF, a & 0xFFF,
+                     0x8000 | ((b >> 48) & 0x3FFF), b & 0xFFFF'FFFF'FFFF);
+}
+
+bool is_true(std::optional<std::string_view> text) {
+  return text && text->size() == 4 && (text->front() == 't' || text->front() == 'T') &&
+         (text->substr(1) == "rue" || text->substr(1) == "RUE");
+}
+
+// Requests that change nothing: reading, and asking by POST.
+bool only_reads(const Request& request) {
+  if (request.method == Method::get || request.method == Method::head) return true;
+  return request.method == Method::post && (is_true(request.header("x-ms-documentdb-isquery")) ||
+                                            is_true(request.header("x-ms-cosmos-is-query-plan-request")));
+}
+
+Handled no_such_feature(std::string_view what) {
+  co_return fail(ErrorCode::unsupported, std::string(what) + " are not available in this version.");
+}
+
+// The container's link as the client wrote it, by which it knows the container again.
+std::string container_part(std::string_view path) {
+  while (path.starts_with('/')) path.remove_prefix(1);
+  std::size_t end = 0;
+  for (int segment = 0; segment < 4 && end != std::string_view::npos; ++segment) end = path.find('/', end + 1);
+  return std::string(path.substr(0, end));
+}
+
+void add_common_headers(const Call& call, Reply& reply) {
+  auto& headers = reply.headers;
+  const Accounting& account = call.account;
+  headers.reserve(headers.size() + 10);
+  headers.emplace_back("x-ms-activity-id", call.activity_id);
+  headers.emplace_back("x-ms-request-charge", fmt::format("{:.2f}", account.request_charge));
+  headers.emplace_back("x-ms-serviceversion", kServiceVersion);
+  headers.emplace_back("x-ms-gatewayversion", kServiceVersion);
+  headers.emplace_back("Cache-Control", "no-store, no-cache");
+  if (account.container) {
+    headers.emplace_back("x-ms-content-path", account.container->shape->container_rid());
+    headers.emplace_back("x-ms-alt-content-path", container_part(call.request.raw_path));
+  }
+  if (!account.session_token.empty()) headers.emplace_back("x-ms-session-token", account.session_token);
+  if (account.sequence != 0) headers.emplace_back("lsn", std::to_string(account.sequence));
+}
+
+}  // namespace
+
+bool Call::flag(std::string_view header) const {
+  return is_true(request.header(header));
+}
+
+std::unexpected<Error> method_not_allowed() {
+  return fail(ErrorCode::bad_request, "The requested verb is not supported on this resource.", word::kMethod);
+}
+
+Reply resource_reply(int status, std::string json, std::string_view etag) {
+  Reply reply;
+  reply.status = status;
+  reply.body = std::move(json);
+  if (!etag.empty()) reply.headers.emplace_back("ETag", fmt::format("\"{}\"", etag));
+  return reply;
+}
+
+Expected<boost::json::object> json_body(const Request& request) {
+  auto value = query::parse_json(request.body);
+  if (!value) return fail(ErrorCode::bad_request, "The request body is not JSON: " + value.error().reason);
+  if (!value->is_object()) return fail(ErrorCode::bad_request, "The request body must be a JSON object.");
+  return std::move(value->get_object());
+}
+
+Task<Expected<OpenContainer>> open_container(Call& call) {
+  const std::string name = call.path.database_name();
+  auto found = call.services.engine.database_if_open(name);
+  if (!found) found = co_await call.services.engine.open_in_background(name);
+  auto& opened = *found;
+  if (!opened && opened.error().code != ErrorCode::not_found) co_return std::unexpected(std::move(opened).error());
+  const auto no_container = [&] {
+    return fail(ErrorCode::not_found,
+                "Owner resource does not exist: there is no container '" + call.path.container + "' in database '" +
+                    call.path.database + "'.",
+                word::kOwnerMissing);
+  };
+  if (!opened) co_return no_container();
+  auto definition = container_of(**opened);
+  if (!definition && definition.error().code == ErrorCode::not_found) co_return no_container();
+  if (!definition) co_return std::unexpected(std::move(definition).error());
+  call.account.container = *definition;
+  co_return OpenContainer{std::move(*opened), std::move(*definition)};
+}
+
+Door::Door(partitioning::Engine& engine, const config::Settings& settings, std::function<bool()> has_admins)
+    : schema_(engine),
+      authorization_(settings, engine, std::move(has_admins)),
+      services_{.engine = engine, .settings = settings, .authorization = authorization_, .schema = schema_} {}
+
+Task<Reply> Door::handle(Request& request) {
+  Call call{.request = request, .services = services_, .path = {}, .account = {}, .activity_id = new_activity_id()};
+  Expected<Reply> result;
+  try {
+    result = co_await dispatch(call);
+  } catch (const std::bad_alloc&) {
+    // What this request had is free again.
+    result = fail(ErrorCode::overloaded, "The server is short of memory; try again later.");
+  }
+  auto reply = result ? std::move(*result) : error_reply(result.error());
+  add_common_headers(call, reply);
+  co_return reply;
+}
+
+Handled Door::dispatch(Call& call) {
+  auto path = ResourcePath::parse(call.request.segments);
+  if (!path) co_return std::unexpected(std::move(path).error());
+  call.path = std::move(*path);
+  auto allowed = authorization_.check(call.request, call.path, only_reads(call.request));
+  if (!allowed) co_return std::unexpected(std::move(allowed).error());
+  switch (call.path.resource) {
+    case Resource::account:
+      co_return co_await serve_account(call);
+    case Resource::database:
+      co_return co_await serve_databases(call);
+    case Resource::container:
+      co_return co_await serve_containers(call);
+    case Resource::item:
+      co_return co_await serve_items(call);
+    case Resource::range:
+      co_return co_await serve_ranges(call);
+    case Resource::offer:
+      co_return co_await serve_offers(call);
+    case Resource::user:
+    case Resource::permission:
+      co_return co_await serve_users(call);
+    case Resource::operation:
+      co_return co_await serve_operations(call);
+    case Resource::stored_procedure:
+      co_return co_await no_such_feature("Stored procedures");
+    case Resource::trigger:
+      co_return co_await no_such_feature("Triggers");
+    case Resource::user_function:
+      co_return co_await no_such_feature("User-defined functions");
+    case Resource::conflict:
+      co_return co_await no_such_feature("Conflict feeds");
+  }
+  co_return fail(ErrorCode::internal, "A resource without a handler.");
+}
+
+Reply Door::protocol_error(int status, std::string_view reason) const {
+  const std::string_view code = status == 413   ? "RequestEntityTooLarge"
+                                : status == 408 ? "RequestTimeout"
+                                : status == 503 ? "ServiceUnavailable"
+                                : status == 501 ? "NotImplemented"
+                                : status < 500  ? "BadRequest"
+                                                : "InternalServerError";
+  auto reply = error_reply(status, code, reason);
+  reply.headers.emplace_back("x-ms-activity-id", new_activity_id());
+  return reply;
+}
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/http/reply.h"
+#include "api/http/request.h"
+#include "storage/error.h"
+
+namespace octavo::api::cosmos {
+
+inline constexpr std::size_t page_items_default = 100;
+inline constexpr std::size_t page_items_max = 1000;
+
+/// `x-ms-max-item-count`: absent or -1 is the server's choice. Errors: bad_request.
+Expected<std::size_t> page_size_of(const Request& request);
+
+/// Where a page goes on: opaque to clients, our own text in base64. nullopt: from the beginning.
+/// Errors: bad_request for what is no continuation.
+Expected<std::optional<std::string>> continuation_of(const Request& request);
+std::string to_continuation(std::string_view text);
+
+/// `{"_rid":…,"<name>":[…],"_count":N}` of items in JSON, with its headers.
+Reply feed_reply(std::string_view rid, std::string_view name, const std::vector<std::string>& items,
+                 const std::optional<std::string>& continuation);
+/// The frame of it, for items written one after the other.
+void begin_feed(std::string& out, std::string_view rid, std::string_view name);
+void end_feed(Reply& reply, std::size_t count, const std::optional<std::string>& continuation);
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,275 @@
+// GET …/docs: the items of a container or a part of it, page by page; with `A-IM`, the changes of them.
+#include <charconv>
+#include <ctime>
+
+#include <fmt/format.h>
+
+#include "api/cosmos/call.h"
+#include "api/cosmos/container_definition.h"
+#include "api/cosmos/errors.h"
+#include "api/cosmos/feed_page.h"
+#include "api/cosmos/feed_scope.h"
+#include "api/cosmos/item_shape.h"
+#include "partitioning/request_charge.h"
+#include "partitioning/scan.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+using partitioning::ScanBudget;
+using storage::Sequence;
+
+constexpr std::size_t kListBytesMax = 4ULL << 20;  // Azure Cosmos DB service limits
+constexpr std::chrono::seconds kAcknowledgedWait{5};
+
+/// A page of items while it grows. Reads slice by slice, without a snapshot in between.
+class ItemPage {
+ public:
+  ItemPage(const OpenContainer& opened, FeedScope scope, std::size_t items_max)
+      : opened_(opened), scope_(std::move(scope)), items_max_(items_max) {}
+  virtual ~ItemPage() = default;
+  /// True when the page is complete.
+  virtual Expected<bool> run(ScanBudget budget) = 0;
+
+  std::size_t items() const { return items_; }
+  std::string& body() { return body_; }
+  double charge() const { return partitioning::charge_of_scan(keys_, items_, document_bytes_, body_.size()); }
+
+ protected:
+  bool is_full() const { return items_ >= items_max_ || body_.size() >= kListBytesMax; }
+  void add(const storage::DocumentView& document) {
+    if (items_++ > 0) body_ += ',';
+    opened_.definition->shape->append_row(document, body_);
+    document_bytes_ += document.body.size();
+  }
+
+  const OpenContainer& opened_;
+  const FeedScope scope_;
+  std::uint64_t keys_ = 0;
+
+ private:
+  const std::size_t items_max_;
+  std::string body_;
+  std::size_t items_ = 0;
+  std::uint64_t document_bytes_ = 0;
+};
+
+/// Items by physical partition and id. Position: "<place> <document id>" of the last one.
+class ListPage final : public ItemPage {
+ public:
+  ListPage(const OpenContainer& opened, FeedScope scope, std::size_t items_max, const std::optional<std::string>& after)
+      : ItemPage(opened, std::move(scope), items_max) {
+    const auto [first, last] = scope_.places(*opened.database, *opened.definition);
+    place_ = first;
+    last_place_ = last;
+    start_ = !scope_.partition_key.empty() ? scope_.partition_key + ':' : scope_.key_prefix;
+    if (after) {
+      const char* end = after->data() + after->size();
+      const auto [text, error] = std::from_chars(after->data(), end, place_);
+      if (error == std::errc{} && text != end) last_id_ = std::string(text + 1, end);
+    }
+  }
+
+  std::optional<std::string> continuation() const {
+    if (complete_) return std::nullopt;
+    return to_continuation(std::to_string(place_) + ' ' + last_id_.value_or(""));
+  }
+
+  Expected<bool> run(ScanBudget budget) override {
+    for (std::size_t rows = 0; place_ <= last_place_;) {
+      OCTAVO_TRY(const auto snapshot, opened_.database->snapshot(place_));
+      auto cursor = snapshot.documents();
+      auto document = cursor.seek(last_id_ ? *last_id_ : start_);
+      if (document && last_id_ && document->id == *last_id_) document = cursor.next();
+      for (; document; document = cursor.next()) {
+        if (!start_.empty() && !document->id.starts_with(start_)) break;
+        // One more row tells whether a full page is the last one.
+        const bool shown = !document->deleted && opened_.definition->shape->is_row(*document) &&
+                           scope_.holds(document->id, *opened_.definition);
+        if (shown && is_full()) return true;
+        ++rows;
+        ++keys_;
+        last_id_ = document->id;
+        if (shown) add(*document);
+        if (rows >= budget.rows_max || budget.is_over_after(rows)) return false;
+      }
+      ++place_;
+      last_id_.reset();
+    }
+    complete_ = true;
+    return true;
+  }
+
+ private:
+  std::size_t place_ = 0;
+  std::size_t last_place_ = 0;
+  std::string start_;                  // ids before it are not of the scope
+  std::optional<std::string> last_id_;
+  bool complete_ = false;
+};
+
+/// Changes in the order of their sequences: the newest state of each item that was written after `since`.
+class ChangePage final : public ItemPage {
+ public:
+  ChangePage(const OpenContainer& opened, FeedScope scope, std::size_t items_max, Sequence since,
+             std::int64_t modified_since_s)
+      : ItemPage(opened, std::move(scope), items_max), position_(since), modified_since_s_(modified_since_s) {
+    std::tie(place_, last_place_) = scope_.places(*opened.database, *opened.definition);
+  }
+
+  Sequence position() const { return position_; }
+
+  Expected<bool> run(ScanBudget budget) override {
+    const Sequence watermark = opened_.database->watermark();
+    std::size_t rows = 0;
+    const auto take = [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) -> Expected<bool> {
+      if (is_full()) return false;
+      ++rows;
+      ++keys_;
+      if (!row.deleted && scope_.holds(row.id, *opened_.definition)) {
+        OCTAVO_TRY(const auto document, snapshot.find(row.id));
+        const bool shown = document && !document->deleted && opened_.definition->shape->is_row(*document) &&
+                           document->modified_s >= modified_since_s_;
+        if (shown) add(*document);
+      }
+      position_ = row.sequence;
+      return rows < budget.rows_max && !budget.is_over_after(rows);
+    };
+    if (place_ != last_place_) return run_merged(budget, take, watermark);
+    OCTAVO_TRY(const auto snapshot, opened_.database->snapshot(place_));
+    auto cursor = scope_.partition_key.empty() ? snapshot.feed() : snapshot.feed_of(scope_.partition_key);
+    for (auto row = cursor.seek(position_ + 1); row && row->sequence <= watermark; row = cursor.next()) {
+      OCTAVO_TRY(const bool more, take(*row, snapshot));
+      if (!more) return is_full();
+    }
+    position_ = std::max(position_, watermark);
+    return true;
+  }
+
+ private:
+  template <class Take>
+  Expected<bool> run_merged(ScanBudget budget, Take& take, Sequence watermark) {
+    partitioning::FeedRange range;
+    range.since = position_;
+    partitioning::FeedScan scan(*opened_.database, std::move(range));
+    Expected<bool> more = true;
+    OCTAVO_TRY(const auto state, scan.run(budget, [&](const auto& row, const auto& snapshot) {
+      if (row.sequence > watermark) return partitioning::Visit::stop;
+      more = take(row, snapshot);
+      return more && *more ? partitioning::Visit::next : partitioning::Visit::stop;
+    }));
+    if (!more) return std::unexpected(more.error());
+    if (!*more) return is_full();
+    if (state == partitioning::ScanState::more) return false;
+    position_ = std::max(position_, std::min(scan.position(), watermark));
+    return true;
+  }
+
+  Sequence position_;
+  std::int64_t modified_since_s_;
+  std::size_t place_ = 0;
+  std::size_t last_place_ = 0;
+};
+
+// The first slice here, the others on workers.
+Task<Expected<void>> fill(Call& call, ItemPage& page) {
+  auto complete = page.run(ScanBudget::inline_slice());
+  while (complete && !*complete) {
+    complete = co_await call.services.engine.run_blocking([&] { return page.run(ScanBudget::worker_slice()); });
+  }
+  if (!complete) co_return std::unexpected(std::move(complete).error());
+  call.account.request_charge = page.charge();
+  co_return Expected<void>{};
+}
+
+// `"N"`: where a reader of changes has come to.
+Expected<Sequence> parse_change_tag(std::string_view text) {
+  while (text.starts_with('"')) text.remove_prefix(1);
+  while (text.ends_with('"')) text.remove_suffix(1);
+  Sequence sequence = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), sequence);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    return fail(ErrorCode::bad_request, "If-None-Match must be \"*\", or the ETag of an earlier page of changes.");
+  }
+  return sequence;
+}
+
+Expected<std::int64_t> parse_modified_since(std::string_view text) {
+  std::tm time{};
+  const std::string copy(text);
+  if (::strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &time) == nullptr) {
+    return fail(ErrorCode::bad_request, "If-Modified-Since must be a date like: Sun, 06 Nov 1994 08:49:37 GMT");
+  }
+  return static_cast<std::int64_t>(::timegm(&time));
+}
+
+Handled list_changes(Call& call, const OpenContainer& opened, FeedScope scope, std::size_t size) {
+  auto& database = *opened.database;
+  // A change that was acknowledged must be here, even while another partition still commits.
+  const Sequence committed = database.committed_sequence();
+  if (database.watermark() < committed) {
+    co_await database.wait_for_change(committed - 1, std::chrono::steady_clock::now() + kAcknowledgedWait);
+  }
+  Sequence since = 0;
+  if (const auto tag = call.request.header("If-None-Match"); tag && !tag->empty()) {
+    auto parsed = *tag == "*" ? Expected<Sequence>(database.watermark()) : parse_change_tag(*tag);
+    if (!parsed) co_return std::unexpected(std::move(parsed).error());
+    since = *parsed;
+  }
+  std::int64_t modified_since_s = 0;
+  if (const auto date = call.request.header("If-Modified-Since"); date && !date->empty()) {
+    auto parsed = parse_modified_since(*date);
+    if (!parsed) co_return std::unexpected(std::move(parsed).error());
+    modified_since_s = *parsed;
+  }
+  ChangePage page(opened, std::move(scope), size, since, modified_since_s);
+  if (auto filled = co_await fill(call, page); !filled) co_return std::unexpected(std::move(filled).error());
+  Reply reply;
+  reply.headers.emplace_back("ETag", fmt::format("\"{}\"", page.position()));
+  call.account.sequence = page.position();
+  if (page.items() == 0) {
+    reply.status = 304;
+    reply.content_type = {};
+    co_return reply;
+  }
+  begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
+  reply.body += page.body();
+  end_feed(reply, page.items(), std::nullopt);
+  co_return reply;
+}
+
+}  // namespace
+
+Handled serve_item_list(Call& call) {
+  auto opened = co_await open_container(call);
+  if (!opened) co_return std::unexpected(std::move(opened).error());
+  auto scope = FeedScope::parse(call.request, *opened->database, *opened->definition);
+  if (!scope) co_return std::unexpected(std::move(scope).error());
+  const auto size = page_size_of(call.request);
+  if (!size) co_return std::unexpected(size.error());
+  const auto places = scope->places(*opened->database, *opened->definition);
+  call.account.session_token = session_token(places.first, opened->database->committed_sequence());
+
+  if (const auto mode = call.request.header("A-IM"); mode && !mode->empty()) {
+    if (*mode == "Incremental Feed" || *mode == "Incremental feed") {
+      co_return co_await list_changes(call, *opened, std::move(*scope), *size);
+    }
+    if (*mode == "Full-Fidelity Feed") {
+      co_return fail(ErrorCode::unsupported, "The change feed mode \"all versions and deletes\" is not available in "
+                                             "this version; use the latest-version mode.");
+    }
+    co_return fail(ErrorCode::bad_request, "A-IM must be \"Incremental Feed\".");
+  }
+  const auto after = continuation_of(call.request);
+  if (!after) co_return std::unexpected(after.error());
+  ListPage page(*opened, std::move(*scope), *size, *after);
+  if (auto filled = co_await fill(call, page); !filled) co_return std::unexpected(std::move(filled).error());
+  Reply reply;
+  begin_feed(reply.body, opened->definition->shape->container_rid(), "Documents");
+  reply.body += page.body();
+  end_feed(reply, page.items(), page.continuation());
+  co_return reply;
+}
+
+}  // namespace octavo::api::cosmos

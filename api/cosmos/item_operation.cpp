@@ -1,0 +1,83 @@
+#include "api/cosmos/item_operation.h"
+
+#include "api/cosmos/errors.h"
+#include "partitioning/partition_key.h"
+#include "partitioning/request_charge.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+OperationResult failed(Error error) {
+  OperationResult result;
+  result.status = words_for(error).status;
+  result.error = std::move(error);
+  result.charge = partitioning::charge_of_miss();
+  return result;
+}
+
+Expected<OperationResult> write(storage::PartitionTransaction& transaction, storage::DocumentWrite edit,
+                                bool conditional, int status_replaced, int status_created) {
+  edit.partition_key = partitioning::partition_key_of(edit.id, true);
+  OCTAVO_TRY(const auto written, transaction.apply(edit));
+  if (!written) return failed(in_cosmos_words(written.error(), conditional));
+  OperationResult result;
+  result.status = written->created ? status_created : status_replaced;
+  result.revision = written->revision;
+  result.modified_s = written->modified_s;
+  result.sequence = written->sequence;
+  result.charge = partitioning::charge_of_write(
+      {.body_bytes = edit.body.size(),
+       .properties = partitioning::count_properties(edit.body.data(), edit.body.size()),
+       .replaces = !written->created && !edit.deleted});
+  result.body = std::move(edit.body);
+  return result;
+}
+
+}  // namespace
+
+Expected<OperationResult> ItemOperation::run(storage::PartitionTransaction& transaction,
+                                             const ContainerDefinition& container, std::size_t item_bytes_max) const {
+  if (refused) return failed(*refused);
+  switch (kind) {
+    case Kind::create:
+      return write(transaction, creating_write(document_id, body), false, 201, 201);
+    case Kind::upsert:
+    case Kind::replace: {
+      auto edit = replacing_write(document_id, body, kind == Kind::replace, match);
+      if (!edit) return failed(edit.error());
+      return write(transaction, std::move(*edit), true, 200, 201);
+    }
+    case Kind::remove: {
+      auto edit = deleting_write(document_id, match);
+      if (!edit) return failed(edit.error());
+      OCTAVO_TRY(auto result, write(transaction, std::move(*edit), true, 204, 204));
+      result.body.clear();
+      return result;
+    }
+    case Kind::read:
+    case Kind::patch:
+      break;
+  }
+  OCTAVO_TRY(const auto document, transaction.find(document_id));
+  if (!document || document->deleted) return failed({ErrorCode::not_found, "", {}});
+  if (kind == Kind::read) {
+    OperationResult result;
+    result.status = 200;
+    result.revision = document->revision;
+    result.modified_s = document->modified_s;
+    result.body = document->body;
+    result.charge = partitioning::charge_of_read(result.body.size());
+    return result;
+  }
+  auto patched = patch.apply(document->body);
+  if (!patched) return failed(patched.error());
+  if (auto same = check_same_item(document->body, *patched, container, item_bytes_max); !same) {
+    return failed(same.error());
+  }
+  auto edit = replacing_write(document_id, std::move(*patched), true, match);
+  if (!edit) return failed(edit.error());
+  return write(transaction, std::move(*edit), true, 200, 200);
+}
+
+}  // namespace octavo::api::cosmos

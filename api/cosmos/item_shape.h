@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "query/sql/row_shape.h"
+#include "storage/document.h"
+
+namespace octavo::api::cosmos {
+
+struct ContainerDefinition;
+
+/// How the documents of a container are shown as items: the stored body, `id` out of the document's id where the body
+/// has none, and the system properties `_rid _self _etag _attachments _ts`. Immutable; one per container.
+class ItemShape final : public query::sql::RowShape {
+ public:
+  explicit ItemShape(const ContainerDefinition& container);
+
+  /// Appends the item of a document with this id, revision, time and body.
+  void append_item(std::string& out, std::string_view document_id, const storage::Revision& revision,
+                   std::int64_t modified_s, std::string_view body) const;
+
+  const std::string& container_rid() const { return container_rid_; }  ///< shown
+  std::string rid_of(std::string_view document_id) const;              ///< shown
+
+  bool is_row(const storage::DocumentView& document) const override;
+  bool is_system_property(std::string_view name) const override;
+  void append_system_property(const storage::DocumentView& document, std::string_view name,
+                              std::string& out) const override;
+  void append_row(const storage::DocumentView& document, std::string& out) const override;
+  std::optional<query::FieldPath> field_path(std::span<const std::string> path) const override;
+  query::sql::Narrowing narrow(std::span<const query::sql::FixedProperty> fixed) const override;
+
+ private:
+  std::string rid_;            // 8 bytes
+  std::string container_rid_;  // shown
+  std::string self_;           // "dbs/…/colls/…/"
+  std::vector<std::vector<std::string>> key_paths_;
+  bool hierarchical_;
+};
+
+/// `"…"`: an entity tag as headers and `_etag` have it.
+std::string quoted_etag(const storage::Revision& revision);
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,220 @@
+// /dbs/{db}/colls/{coll}/docs and …/docs/{id}: single items.
+#include <fmt/format.h>
+
+#include "api/cosmos/call.h"
+#include "api/cosmos/container_definition.h"
+#include "api/cosmos/errors.h"
+#include "api/cosmos/feed_scope.h"
+#include "api/cosmos/item.h"
+#include "api/cosmos/item_operation.h"
+#include "api/cosmos/item_shape.h"
+#include "api/cosmos/patch_condition.h"
+#include "partitioning/request_charge.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+using partitioning::TypedKey;
+
+Expected<TypedKey> required_key(const Call& call, const ContainerDefinition& container) {
+  const auto header = call.request.header("x-ms-documentdb-partitionkey");
+  if (!header || header->empty()) {
+    return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
+  }
+  OCTAVO_TRY(auto key, parse_key(*header, container));
+  if (!is_complete(key, container)) return incomplete_key();
+  return key;
+}
+
+bool wants_no_body(const Call& call) {
+  const auto prefer = call.request.header("Prefer");
+  return prefer && prefer->find("return=minimal") != std::string_view::npos;
+}
+
+// The hot path: one snapshot, one lookup, one append.
+Expected<Reply> read_item(Call& call, const OpenContainer& opened) {
+  const auto& container = *opened.definition;
+  OCTAVO_TRY(const auto key, required_key(call, container));
+  const std::string id = document_id(key, call.path.id);
+  const std::size_t place = opened.database->locate_document(id);
+  call.account.sequence = opened.database->committed_sequence();
+  call.account.session_token = session_token(place, call.account.sequence);
+  OCTAVO_TRY(const auto snapshot, opened.database->snapshot(place));
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document || document->deleted) {
+    call.account.request_charge = partitioning::charge_of_miss();
+    return fail(ErrorCode::not_found, "Entity with the specified id does not exist in the system.");
+  }
+  Reply reply;
+  std::string etag = quoted_etag(document->revision);
+  const auto known = call.request.header("If-None-Match");
+  if (known && (*known == etag || *known == "*" || *known == std::string_view(etag).substr(1, etag.size() - 2))) {
+    call.account.request_charge = partitioning::charge_of_miss();
+    reply.status = 304;
+    reply.content_type = {};
+  } else {
+    call.account.request_charge = partitioning::charge_of_read(document->body.size());
+    container.shape->append_item(reply.body, id, document->revision, document->modified_s, document->body);
+  }
+  reply.headers.emplace_back("ETag", std::move(etag));
+  return reply;
+}
+
+// Writes one document and shows what became of it.
+Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWrite write, bool conditional,
+                   bool shows_body) {
+  const auto& container = *opened.definition;
+  const std::string id = write.id;
+  const std::size_t place = opened.database->locate_document(id);
+  const bool deletes = write.deleted;
+  const partitioning::WriteWork work{.body_bytes = write.body.size(),
+                                     .properties =
+                                         partitioning::count_properties(write.body.data(), write.body.size())};
+  std::string body;
+  if (shows_body) body = write.body;
+  std::vector<storage::DocumentWrite> writes;
+  writes.push_back(std::move(write));
+  auto results = co_await opened.database->write(std::move(writes));
+  auto& result = results.front();
+  if (!result) co_return std::unexpected(in_cosmos_words(std::move(result).error(), conditional));
+
+  call.account.sequence = result->sequence;
+  call.account.session_token = session_token(place, result->sequence);
+  call.account.request_charge =
+      deletes ? partitioning::charge_of_delete(work.body_bytes)
+              : partitioning::charge_of_write({work.body_bytes, work.properties, !result->created});
+  Reply reply;
+  if (deletes) {
+    reply.status = 204;
+    reply.content_type = {};
+    co_return reply;
+  }
+  reply.status = result->created ? 201 : 200;
+  if (shows_body) {
+    container.shape->append_item(reply.body, id, result->revision, result->modified_s, body);
+  } else {
+    reply.content_type = {};
+  }
+  reply.headers.emplace_back("ETag", quoted_etag(result->revision));
+  co_return reply;
+}
+
+Handled create_item(Call& call, const OpenContainer& opened) {
+  const auto& container = *opened.definition;
+  std::optional<TypedKey> named;
+  if (const auto header = call.request.header("x-ms-documentdb-partitionkey"); header && !header->empty()) {
+    auto key = parse_key(*header, container);
+    if (!key) co_return std::unexpected(std::move(key).error());
+    named = std::move(*key);
+  }
+  auto item = parse_item(call.request.body, container, call.services.settings.cosmos_item_bytes_max, named);
+  if (!item) co_return std::unexpected(std::move(item).error());
+  std::string id = document_id(item->key, item->id);
+  if (!call.flag("x-ms-documentdb-is-upsert")) {
+    auto creation = creating_write(std::move(id), std::move(item->body));
+    co_return co_await write_item(call, opened, std::move(creation), false, !wants_no_body(call));
+  }
+  const auto match = MatchCondition::parse(call.request.header("If-Match"));
+  auto write = replacing_write(std::move(id), std::move(item->body), false, match);
+  if (!write) co_return std::unexpected(std::move(write).error());
+  co_return co_await write_item(call, opened, std::move(*write), true, !wants_no_body(call));
+}
+
+Handled replace_item(Call& call, const OpenContainer& opened) {
+  const auto& container = *opened.definition;
+  auto key = required_key(call, container);
+  if (!key) co_return std::unexpected(std::move(key).error());
+  auto item = parse_item(call.request.body, container, call.services.settings.cosmos_item_bytes_max, *key);
+  if (!item) co_return std::unexpected(std::move(item).error());
+  if (item->id != call.path.id) {
+    co_return fail(ErrorCode::bad_request, "The id of the item in the body is not the one of the path: an item's id "
+                                           "cannot be changed.");
+  }
+  const auto match = MatchCondition::parse(call.request.header("If-Match"));
+  auto write = replacing_write(document_id(*key, item->id), std::move(item->body), true, match);
+  if (!write) co_return std::unexpected(std::move(write).error());
+  co_return co_await write_item(call, opened, std::move(*write), true, !wants_no_body(call));
+}
+
+Handled delete_item(Call& call, const OpenContainer& opened) {
+  auto key = required_key(call, *opened.definition);
+  if (!key) co_return std::unexpected(std::move(key).error());
+  const auto match = MatchCondition::parse(call.request.header("If-Match"));
+  auto write = deleting_write(document_id(*key, call.path.id), match);
+  if (!write) co_return std::unexpected(std::move(write).error());
+  co_return co_await write_item(call, opened, std::move(*write), true, false);
+}
+
+Handled patch_item(Call& call, const OpenContainer& opened) {
+  const auto& container = *opened.definition;
+  auto key = required_key(call, container);
+  if (!key) co_return std::unexpected(std::move(key).error());
+  ItemOperation operation;
+  operation.kind = ItemOperation::Kind::patch;
+  auto patch = Patch::parse(call.request.body);
+  if (!patch) co_return std::unexpected(std::move(patch).error());
+  operation.patch = std::move(*patch);
+  operation.document_id = document_id(*key, call.path.id);
+  operation.match = MatchCondition::parse(call.request.header("If-Match"));
+  if (operation.patch.condition) {
+    auto condition = co_await check_patch_condition(opened.database, *opened.definition, operation);
+    if (!condition) co_return std::unexpected(std::move(condition).error());
+  }
+  OperationResult result;
+  const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
+  const std::size_t bytes = call.request.body.size() + 4096;
+  const std::string partition_key = key->encode();
+  storage::PhysicalPartition::TransactionTask task =
+      [&](storage::PartitionTransaction& transaction) -> Expected<bool> {
+    OCTAVO_TRY(result, operation.run(transaction, container, bytes_max));
+    return !result.error;
+  };
+  auto done = co_await opened.database->run_transaction(partition_key, std::move(task), bytes);
+  if (!done) co_return std::unexpected(std::move(done).error());
+  call.account.request_charge = result.charge;
+  if (result.error) co_return std::unexpected(*std::move(result.error));
+  call.account.sequence = result.sequence;
+  call.account.session_token = session_token(opened.database->locate_partition_key(partition_key), result.sequence);
+  Reply reply;
+  if (wants_no_body(call)) {
+    reply.content_type = {};
+  } else {
+    container.shape->append_item(reply.body, operation.document_id, result.revision, result.modified_s, result.body);
+  }
+  reply.headers.emplace_back("ETag", quoted_etag(result.revision));
+  co_return reply;
+}
+
+}  // namespace
+
+Handled serve_items(Call& call) {
+  const Method method = call.request.method;
+  auto opened = co_await open_container(call);
+  if (!opened) co_return std::unexpected(std::move(opened).error());
+  if (call.path.feed) {
+    if (method == Method::get || method == Method::head) co_return co_await serve_item_list(call);
+    if (method != Method::post) co_return method_not_allowed();
+    if (call.flag("x-ms-documentdb-isquery") || call.flag("x-ms-cosmos-is-query-plan-request")) {
+      co_return co_await serve_query(call);
+    }
+    if (call.flag("x-ms-cosmos-is-batch-request")) co_return co_await serve_batch(call);
+    co_return co_await create_item(call, *opened);
+  }
+  if (auto checked = check_item_id(call.path.id); !checked) co_return std::unexpected(std::move(checked).error());
+  switch (method) {
+    case Method::get:
+    case Method::head:
+      co_return read_item(call, *opened);
+    case Method::put:
+      co_return co_await replace_item(call, *opened);
+    case Method::del:
+      co_return co_await delete_item(call, *opened);
+    case Method::patch:
+      co_return co_await patch_item(call, *opened);
+    default:
+      co_return method_not_allowed();
+  }
+}
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,61 @@
+// POST …/operations/partitionkeydelete: removes all items of a logical partition.
+#include "api/cosmos/call.h"
+#include "api/cosmos/container_definition.h"
+#include "api/cosmos/errors.h"
+#include "api/cosmos/item.h"
+#include "partitioning/request_charge.h"
+#include "partitioning/scan.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+constexpr std::size_t kDeletionsPerGroup = 500;
+
+}  // namespace
+
+Handled serve_operations(Call& call) {
+  if (call.path.id != "partitionkeydelete") {
+    co_return fail(ErrorCode::not_found, "There is no such operation; known is partitionkeydelete.");
+  }
+  if (call.request.method != Method::post) co_return method_not_allowed();
+  const auto opened = co_await open_container(call);
+  if (!opened) co_return std::unexpected(opened.error());
+  const auto header = call.request.header("x-ms-documentdb-partitionkey");
+  if (!header || header->empty()) {
+    co_return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
+  }
+  const auto key = parse_key(*header, *opened->definition);
+  if (!key) co_return std::unexpected(key.error());
+  if (!is_complete(*key, *opened->definition)) co_return incomplete_key();
+
+  partitioning::DocumentRange range;
+  range.partition_key = key->encode();
+  partitioning::DocumentScan scan(*opened->database, range);
+  call.account.request_charge = 0;
+  for (bool more = true; more;) {
+    std::vector<storage::DocumentWrite> deletions;
+    auto state = co_await call.services.engine.run_blocking([&]() -> Expected<partitioning::ScanState> {
+      return scan.run(partitioning::ScanBudget::worker_slice(), [&](const auto& document, const auto&) {
+        if (document.deleted) return partitioning::Visit::next;
+        auto deletion = deleting_write(std::string(document.id), {});
+        if (deletion) deletions.push_back(std::move(*deletion));
+        return deletions.size() < kDeletionsPerGroup ? partitioning::Visit::next : partitioning::Visit::pause;
+      });
+    });
+    if (!state) co_return std::unexpected(std::move(state).error());
+    more = *state == partitioning::ScanState::more;
+    if (deletions.empty()) continue;
+    const auto results = co_await opened->database->write(std::move(deletions));
+    for (const auto& result : results) {
+      call.account.request_charge += partitioning::charge_of_delete(0);
+      // What somebody else deleted meanwhile is gone, as it should be.
+      if (!result && result.error().code != ErrorCode::not_found) co_return std::unexpected(result.error());
+    }
+  }
+  Reply reply;
+  reply.content_type = {};
+  co_return reply;
+}
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,66 @@
+// /dbs/{db}/colls/{coll}/pkranges: the physical partitions, as clients that ask each for itself want to know them.
+#include <fmt/format.h>
+
+#include "api/cosmos/call.h"
+#include "api/cosmos/container_definition.h"
+#include "api/cosmos/errors.h"
+#include "api/cosmos/feed_page.h"
+#include "api/cosmos/resource_id.h"
+#include "api/crypto/base64.h"
+#include "partitioning/typed_key.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+std::string upper_hex(std::string_view bytes) {
+  std::string text = crypto::hex_encode(bytes);
+  for (char& c : text) {
+    if (c >= 'a') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return text;
+}
+
+std::string range_rid(const ContainerDefinition& container, std::size_t index) {
+  std::string bytes = container.rid;
+  for (int shift = 0; shift < 56; shift += 8) bytes.push_back(static_cast<char>((index + 2) >> shift));
+  bytes.push_back('\x50');  // the kind of what it names
+  return show_rid(bytes);
+}
+
+}  // namespace
+
+Handled serve_ranges(Call& call) {
+  const Method method = call.request.method;
+  if (!call.path.feed || (method != Method::get && method != Method::head)) co_return method_not_allowed();
+  const auto opened = co_await open_container(call);
+  if (!opened) co_return std::unexpected(opened.error());
+  const auto& container = *opened->definition;
+  const auto& ranges = opened->database->partition_ranges();
+
+  // Ranges never change under an id: a client that knows them all gets told so.
+  const std::string etag = fmt::format("\"{}\"", ranges.size());
+  if (const auto known = call.request.header("If-None-Match"); known && *known == etag) {
+    Reply reply;
+    reply.status = 304;
+    reply.content_type = {};
+    reply.headers.emplace_back("ETag", etag);
+    co_return reply;
+  }
+  std::vector<std::string> items;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const bool last = i + 1 == ranges.size();
+    const std::string rid = range_rid(container, i);
+    items.push_back(fmt::format(
+        R"({{"_rid":"{}","id":"{}","_etag":"\"{}\"","minInclusive":"{}","maxExclusive":"{}","ridPrefix":{},)"
+        R"("_self":"{}pkranges/{}/","throughputFraction":{:.6f},"status":"online","parents":[],"_ts":{}}})",
+        rid, i, container.etag, upper_hex(partitioning::effective_bound(ranges[i].first, container.key_scheme)),
+        last ? "FF" : upper_hex(partitioning::effective_bound(ranges[i + 1].first, container.key_scheme)), i,
+        container.self_link(), rid, 1.0 / static_cast<double>(ranges.size()), opened->database->created_s()));
+  }
+  auto reply = feed_reply(show_rid(container.rid), "PartitionKeyRanges", items, std::nullopt);
+  reply.headers.emplace_back("ETag", etag);
+  co_return reply;
+}
+
+}  // namespace octavo::api::cosmos

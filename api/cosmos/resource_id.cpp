@@ -1,0 +1,68 @@
+#include "api/cosmos/resource_id.h"
+
+#include <algorithm>
+
+#include "api/crypto/base64.h"
+#include "api/crypto/hash.h"
+#include "partitioning/hash.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+constexpr std::size_t kPartBytes = 4;
+
+// Never all zero: clients take that for "no id".
+std::string random_part() {
+  std::string bytes = crypto::random_bytes(kPartBytes);
+  bytes.back() = static_cast<char>(bytes.back() | 1);
+  return bytes;
+}
+
+}  // namespace
+
+std::string new_database_rid() {
+  return random_part();
+}
+
+std::string new_container_rid(std::string_view database_rid) {
+  std::string part = random_part();
+  part.front() = static_cast<char>(part.front() | 0x80);
+  return std::string(database_rid) + part;
+}
+
+std::string new_user_rid(std::string_view database_rid) {
+  std::string part = random_part();
+  part.front() = static_cast<char>(part.front() & 0x7F);
+  return std::string(database_rid) + part;
+}
+
+std::string new_permission_rid(std::string_view user_rid) {
+  return std::string(user_rid) + crypto::random_bytes(2 * kPartBytes);
+}
+
+std::string item_rid(std::string_view container_rid, std::string_view document_id) {
+  std::string bytes(container_rid);
+  const std::uint64_t hash = partitioning::murmur3_x64_128(document_id).low;
+  for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<char>(hash >> shift));
+  bytes.back() = static_cast<char>(bytes.back() & 0x0F);  // the kind of what it names: 0 is an item
+  return bytes;
+}
+
+std::string show_rid(std::string_view bytes) {
+  std::string shown = crypto::base64_encode(bytes);
+  std::ranges::replace(shown, '/', '-');
+  return shown;
+}
+
+std::optional<std::string> parse_rid(std::string_view shown) {
+  std::string text(shown);
+  std::ranges::replace(text, '-', '/');
+  auto bytes = crypto::base64_decode(text);
+  if (!bytes || bytes->empty() || bytes->size() % kPartBytes != 0 || bytes->size() > 5 * kPartBytes) {
+    return std::nullopt;
+  }
+  return bytes;
+}
+
+}  // namespace octavo::api::cosmos

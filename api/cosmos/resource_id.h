@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// System resource ids (`_rid`): 4 bytes of the database, 4 more of the container, 8 more of the item, shown in base64
+/// with `-` for `/`. Clients tell the kind by the length, and cut an item's id down to its container's.
+namespace octavo::api::cosmos {
+
+/// 4 random bytes. Containers have the top bit of their first byte set, as users of a database do not.
+std::string new_database_rid();
+std::string new_container_rid(std::string_view database_rid);
+std::string new_user_rid(std::string_view database_rid);
+std::string new_permission_rid(std::string_view user_rid);
+
+/// Of the item with this document id: always the same for the same id.
+std::string item_rid(std::string_view container_rid, std::string_view document_id);
+
+/// Bytes ↔ what is shown. nullopt: not a resource id.
+std::string show_rid(std::string_view bytes);
+std::optional<std::string> parse_rid(std::string_view shown);
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,222 @@
+// /dbs/{db}/users and …/users/{user}/permissions: who may have a resource token, and for what.
+//
+// Kept in the catalog: "cosmos_users" <db>/<user>, "cosmos_permissions" <db>/<user>/<permission>, and
+// "cosmos_permissions_by_rid" <rid> for the check of a token.
+#include <charconv>
+
+#include <boost/json.hpp>
+
+#include "api/cosmos/authorization.h"
+#include "api/cosmos/call.h"
+#include "api/cosmos/errors.h"
+#include "api/cosmos/feed_page.h"
+#include "api/cosmos/resource_id.h"
+#include "api/cosmos/schema.h"
+#include "query/json/parsed_document.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kUserArea = "cosmos_users";
+constexpr std::string_view kPermissionArea = "cosmos_permissions";
+constexpr std::string_view kPermissionRidArea = "cosmos_permissions_by_rid";
+constexpr std::int64_t kTokenLifetimeDefault_s = 3600;  // Azure Cosmos DB service limits
+constexpr std::int64_t kTokenLifetimeMax_s = 18'000;
+constexpr std::size_t kCatalogNameBytesMax = 480;
+
+bool is_permission(const Call& call) {
+  return call.path.resource == Resource::permission;
+}
+
+std::string_view area_of(const Call& call) {
+  return is_permission(call) ? kPermissionArea : kUserArea;
+}
+
+// Of the resources of a feed: what their names begin with.
+std::string name_prefix(const Call& call) {
+  return is_permission(call) ? call.path.database + '/' + call.path.owner + '/' : call.path.database + '/';
+}
+
+std::string string_of(const json::object& object, std::string_view name) {
+  const auto* value = object.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+Expected<std::int64_t> token_lifetime_s(const Request& request) {
+  const auto header = request.header("x-ms-documentdb-expiry-seconds");
+  if (!header || header->empty()) return kTokenLifetimeDefault_s;
+  std::int64_t seconds = 0;
+  const auto [end, error] = std::from_chars(header->data(), header->data() + header->size(), seconds);
+  if (error != std::errc{} || end != header->data() + header->size() || seconds < 10 ||
+      seconds > kTokenLifetimeMax_s) {
+    return fail(ErrorCode::bad_request, "x-ms-documentdb-expiry-seconds must be a number from 10 to 18000.");
+  }
+  return seconds;
+}
+
+// A resource as shown: what is stored and, for a permission, a fresh token.
+Expected<std::string> shown(const Call& call, std::string_view text) {
+  OCTAVO_TRY(const auto stored, query::parse_json(text));
+  json::object resource = stored.get_object();
+  if (is_permission(call)) {
+    OCTAVO_TRY(const auto lifetime, token_lifetime_s(call.request));
+    std::string key;
+    if (const auto* value = resource.if_contains("resourcePartitionKey")) key = json::serialize(*value);
+    resource["_token"] = call.services.authorization.resource_token(
+        string_of(resource, "_rid"), string_of(resource, "permissionMode"), string_of(resource, "resource"), key,
+        unix_time_s() + lifetime);
+  }
+  return json::serialize(resource);
+}
+
+Expected<json::object> checked_permission(const json::object& body) {
+  json::object permission;
+  const std::string mode = string_of(body, "permissionMode");
+  if (mode != "All" && mode != "Read" && mode != "all" && mode != "read") {
+    return fail(ErrorCode::bad_request, "permissionMode must be \"All\" or \"Read\".");
+  }
+  std::string resource = string_of(body, "resource");
+  while (resource.starts_with('/')) resource.erase(0, 1);
+  while (resource.ends_with('/')) resource.pop_back();
+  if (!resource.starts_with("dbs/") || resource.find("/colls/") == std::string::npos) {
+    return fail(ErrorCode::bad_request, "'resource' must be the link of a container or of something in it: "
+                                        "dbs/{db}/colls/{container}");
+  }
+  permission["permissionMode"] = mode.ends_with("ll") ? "All" : "Read";
+  permission["resource"] = resource;
+  if (const auto* key = body.if_contains("resourcePartitionKey"); key != nullptr && !key->is_null()) {
+    if (!key->is_array()) return fail(ErrorCode::bad_request, "resourcePartitionKey must be an array of values.");
+    permission["resourcePartitionKey"] = *key;
+  }
+  return permission;
+}
+
+struct Stored {
+  std::string text;
+  std::string etag;
+  bool created = true;
+};
+
+// On a worker. `replaces`: the id of the path; otherwise a creation, or an upsert.
+Expected<Stored> store(Call& call, const json::object& body, const std::optional<std::string>& replaces, bool upsert) {
+  auto& catalog = call.services.engine.catalog();
+  OCTAVO_TRY(const auto id, id_of(body));
+  OCTAVO_TRY(const auto owner, call.services.schema.database(call.path.database));
+  const auto no_owner = [] { return fail(ErrorCode::not_found, "Owner resource does not exist.", word::kOwnerMissing); };
+  if (!owner) return no_owner();
+  std::string owner_rid = owner->rid;
+  std::string owner_link = owner->self_link();
+  if (is_permission(call)) {
+    OCTAVO_TRY(const auto user, catalog.fact(kUserArea, call.path.database + '/' + call.path.owner));
+    if (!user) return no_owner();
+    OCTAVO_TRY(const auto value, query::parse_json(*user));
+    owner_rid = parse_rid(string_of(value.get_object(), "_rid")).value_or("");
+    owner_link = string_of(value.get_object(), "_self");
+  }
+  const std::string name = name_prefix(call) + (replaces ? *replaces : id);
+  if (name.size() > kCatalogNameBytesMax) return fail(ErrorCode::bad_request, "The input name is too long.");
+  OCTAVO_TRY(const auto before, catalog.fact(area_of(call), name));
+  if (replaces && !before) return fail(ErrorCode::not_found, "");
+  if (!replaces && before && !upsert) return fail(ErrorCode::conflict, "", word::kExists);
+  if (replaces && *replaces != id) return fail(ErrorCode::bad_request, "The id of this resource cannot be changed.");
+
+  json::object resource;
+  if (is_permission(call)) {
+    OCTAVO_TRY(resource, checked_permission(body));
+  }
+  std::string rid = show_rid(is_permission(call) ? new_permission_rid(owner_rid) : new_user_rid(owner_rid));
+  if (before) {
+    OCTAVO_TRY(const auto value, query::parse_json(*before));
+    rid = string_of(value.get_object(), "_rid");
+  }
+  const std::string etag = new_etag();
+  resource["id"] = id;
+  resource["_rid"] = rid;
+  resource["_self"] = owner_link + (is_permission(call) ? "permissions/" : "users/") + rid + "/";
+  resource["_etag"] = '"' + etag + '"';
+  resource["_ts"] = unix_time_s();
+  if (!is_permission(call)) resource["_permissions"] = "permissions/";
+  std::string text = json::serialize(resource);
+  if (is_permission(call)) OCTAVO_TRY_VOID(catalog.set_fact(kPermissionRidArea, rid, name));
+  OCTAVO_TRY_VOID(catalog.set_fact(area_of(call), name, text));
+  return Stored{std::move(text), etag, !before};
+}
+
+Expected<void> remove(Call& call) {
+  auto& catalog = call.services.engine.catalog();
+  const std::string name = name_prefix(call) + call.path.id;
+  OCTAVO_TRY(const auto before, catalog.fact(area_of(call), name));
+  if (!before) return fail(ErrorCode::not_found, "");
+  const auto forget = [&](std::string_view permission, std::string_view text) -> Expected<void> {
+    OCTAVO_TRY(const auto value, query::parse_json(text));
+    // The token first: it must not outlive its permission.
+    OCTAVO_TRY_VOID(catalog.erase_fact(kPermissionRidArea, string_of(value.get_object(), "_rid")));
+    return catalog.erase_fact(kPermissionArea, permission);
+  };
+  if (is_permission(call)) return forget(name, *before);
+  OCTAVO_TRY(const auto permissions, catalog.facts(kPermissionArea));
+  for (const auto& [permission, text] : permissions) {
+    if (permission.starts_with(name + '/')) OCTAVO_TRY_VOID(forget(permission, text));
+  }
+  return catalog.erase_fact(kUserArea, name);
+}
+
+Handled list(Call& call) {
+  const auto all = co_await call.services.engine.run_blocking(
+      [&] { return call.services.engine.catalog().facts(area_of(call)); });
+  if (!all) co_return std::unexpected(all.error());
+  const std::string prefix = name_prefix(call);
+  std::vector<std::string> items;
+  for (const auto& [name, text] : *all) {
+    if (!name.starts_with(prefix)) continue;
+    auto item = shown(call, text);
+    if (!item) co_return std::unexpected(std::move(item).error());
+    items.push_back(std::move(*item));
+  }
+  co_return feed_reply("", is_permission(call) ? "Permissions" : "Users", items, std::nullopt);
+}
+
+}  // namespace
+
+Handled serve_users(Call& call) {
+  const Method method = call.request.method;
+  auto& engine = call.services.engine;
+  const bool reads = method == Method::get || method == Method::head;
+  if (call.path.feed && reads) co_return co_await list(call);
+  const bool replaces = !call.path.feed && method == Method::put;
+  if (replaces || (call.path.feed && method == Method::post)) {
+    if (call.flag("x-ms-documentdb-isquery")) co_return co_await serve_query(call);
+    const auto body = json_body(call.request);
+    if (!body) co_return std::unexpected(body.error());
+    const auto stored = co_await engine.run_blocking([&] {
+      return store(call, *body, replaces ? std::optional(call.path.id) : std::nullopt,
+                   call.flag("x-ms-documentdb-is-upsert"));
+    });
+    if (!stored) co_return std::unexpected(stored.error());
+    auto text = shown(call, stored->text);
+    if (!text) co_return std::unexpected(std::move(text).error());
+    co_return resource_reply(stored->created ? 201 : 200, std::move(*text), stored->etag);
+  }
+  if (call.path.feed) co_return method_not_allowed();
+  if (method == Method::del) {
+    auto removed = co_await engine.run_blocking([&] { return remove(call); });
+    if (!removed) co_return std::unexpected(std::move(removed).error());
+    Reply reply;
+    reply.status = 204;
+    reply.content_type = {};
+    co_return reply;
+  }
+  if (!reads) co_return method_not_allowed();
+  const auto found = co_await engine.run_blocking(
+      [&] { return engine.catalog().fact(area_of(call), name_prefix(call) + call.path.id); });
+  if (!found) co_return std::unexpected(found.error());
+  if (!*found) co_return fail(ErrorCode::not_found, "");
+  auto text = shown(call, **found);
+  if (!text) co_return std::unexpected(std::move(text).error());
+  co_return resource_reply(200, std::move(*text), "");
+}
+
+}  // namespace octavo::api::cosmos

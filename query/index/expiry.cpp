@@ -1,0 +1,139 @@
+#include "query/index/expiry.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <boost/json.hpp>
+
+#include "partitioning/engine.h"
+#include "partitioning/partition_key.h"
+#include "query/index/raw_field.h"
+#include "query/json/parsed_document.h"
+
+namespace octavo::query {
+
+namespace {
+
+constexpr std::chrono::milliseconds kWalkInterval{5'000};
+constexpr std::chrono::milliseconds kBetweenSlices{2};
+constexpr int kRestFactor = 10;
+constexpr std::size_t kRowsPerSlice = 2'000;
+/// With this much waiting to be written, deleting waits too.
+constexpr std::size_t kBusyBytes = 16ULL << 20;
+
+class DefinedTimeToLive final : public storage::TimeToLive {
+ public:
+  explicit DefinedTimeToLive(std::int64_t default_s) : default_s_(default_s) {}
+
+  std::optional<std::int64_t> expires_s(const storage::DocumentView& document) const override {
+    if (storage::is_design_id(document.id)) return std::nullopt;
+    static const FieldPath path = FieldPath::parse("ttl").value();
+    std::int64_t seconds = default_s_;
+    if (const auto raw = find_raw_field(document.body, path); !raw.empty()) {
+      std::int64_t own = 0;
+      const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), own);
+      if (error == std::errc{} && end == raw.data() + raw.size() && own >= -1 && own != 0) seconds = own;
+    }
+    if (seconds < 0) return std::nullopt;
+    return document.modified_s + seconds;
+  }
+
+ private:
+  std::int64_t default_s_;
+};
+
+}  // namespace
+
+std::shared_ptr<const storage::TimeToLive> time_to_live_of(std::string_view definition) {
+  if (definition.find("defaultTtl") == std::string_view::npos) return nullptr;
+  const auto parsed = parse_json(definition);
+  if (!parsed || !parsed->is_object()) return nullptr;
+  const auto* resource = parsed->get_object().if_contains("resource");
+  if (resource == nullptr || !resource->is_object()) return nullptr;
+  const auto* seconds = resource->get_object().if_contains("defaultTtl");
+  if (seconds == nullptr || !seconds->is_int64()) return nullptr;
+  return std::make_shared<DefinedTimeToLive>(seconds->get_int64());
+}
+
+Expiration::Expiration(partitioning::Database& database)
+    : database_(database),
+      alarm_(std::make_shared<Alarm>(database.engine().workers())),
+      jobs_(database.engine().workers()) {
+  alarm_->owner = this;
+  definition_changed();
+}
+
+void Expiration::stop() {
+  {
+    const std::lock_guard lock(alarm_->mutex);
+    alarm_->owner = nullptr;
+    alarm_->timer.cancel();
+  }
+  jobs_.stop();
+}
+
+void Expiration::walk_after(std::chrono::milliseconds delay) {
+  const std::lock_guard lock(alarm_->mutex);
+  if (alarm_->owner == nullptr) return;
+  alarm_->timer.expires_after(delay);
+  alarm_->timer.async_wait([alarm = alarm_](const boost::system::error_code& cancelled) {
+    if (cancelled) return;
+    const std::lock_guard held(alarm->mutex);
+    if (Expiration* owner = alarm->owner) owner->jobs_.post([owner] { owner->walk(); });
+  });
+}
+
+void Expiration::definition_changed() {
+  const auto rule = time_to_live_of(database_.definition()->text);
+  for (std::size_t i = 0; i < database_.physical_partition_count(); ++i) {
+    database_.physical_partition(i).set_time_to_live(rule);
+  }
+  wanted_ = rule != nullptr;
+  if (rule != nullptr && !walking_.exchange(true)) {
+    walk_after(kWalkInterval);
+  }
+}
+
+void Expiration::walk() {
+  if (!wanted_) {
+    walking_ = false;
+    return;
+  }
+  if (place_ == 0 && !next_) begun_ = Clock::now();
+  delete_expired(place_);
+  if (!next_) ++place_;
+  if (place_ < database_.physical_partition_count()) {
+    walk_after(kBetweenSlices);
+    return;
+  }
+  place_ = 0;
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun_);
+  walk_after(std::max(kWalkInterval, took * kRestFactor));
+}
+
+void Expiration::delete_expired(std::size_t place) {
+  auto& partition = database_.physical_partition(place);
+  if (partition.queued_bytes() > kBusyBytes) return;
+  std::vector<storage::DocumentWrite> deletions;
+  {
+    const auto snapshot = database_.snapshot(place);
+    if (!snapshot) {
+      next_.reset();
+      return;
+    }
+    const std::string start = next_.value_or("");
+    for (auto& expired : snapshot->expired_documents(start, kRowsPerSlice, next_)) {
+      storage::DocumentWrite deletion;
+      deletion.id = std::move(expired.id);
+      deletion.deleted = true;
+      deletion.parent = expired.revision;  // what was written anew meanwhile stays
+      deletion.body = "{}";
+      deletions.push_back(std::move(deletion));
+    }
+  }
+  if (deletions.empty()) return;
+  for (auto& deletion : deletions) deletion.partition_key = partitioning::partition_key_of(deletion.id, true);
+  partition.write(std::move(deletions), {}, [](const auto&) {});
+}
+
+}  // namespace octavo::query

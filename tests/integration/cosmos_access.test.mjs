@@ -1,0 +1,126 @@
+// Who may ask the Cosmos door, and what it says to mistakes: plain HTTP.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { authorization, cosmosClient, cosmosRequest, errorOf } from './cosmos.mjs';
+import { Server } from './harness.mjs';
+
+describe('access to the Cosmos door', () => {
+  let server;
+  before(async () => {
+    server = await Server.start();
+  });
+  after(() => server?.stop());
+
+  const refused = async (status, message, options, method = 'GET', target = '/dbs') => {
+    const reply = await cosmosRequest(server, method, target, options);
+    assert.equal(reply.status, status, reply.text);
+    assert.match(reply.body.message, message);
+    assert.ok(reply.headers['x-ms-activity-id']);
+    return reply;
+  };
+
+  test('the well-known key opens a server of this machine that has no key and no admins', async () => {
+    assert.equal((await cosmosRequest(server, 'GET', '/')).status, 200);
+    assert.equal((await cosmosRequest(server, 'GET', '/dbs')).status, 200);
+  });
+
+  test('a missing, malformed or wrong signature is 401 and says what is wrong', async () => {
+    const missing = await refused(401, /authorization is missing/, { headers: { authorization: undefined } });
+    assert.equal(missing.body.code, 'Unauthorized');
+    await refused(401, /malformed/, { headers: { authorization: 'hello' } });
+    await refused(401, /malformed/, { headers: { authorization: '%zz' } });
+    await refused(401, /unknown type/, { headers: { authorization: encodeURIComponent('type=aad&ver=1.0&sig=x') } });
+    await refused(401, /not base64/, { headers: { authorization: encodeURIComponent('type=master&ver=1.0&sig=*') } });
+    await refused(401, /payload to sign: 'get\\ndbs\\n/, { key: randomBytes(64).toString('base64') });
+    await refused(401, /resource token/, { headers: { authorization: encodeURIComponent('type=resource&ver=1.0&sig=abc;def;') } });
+    // Signed for another method, or another resource.
+    const date = new Date().toUTCString();
+    await refused(401, /payload/, { headers: { authorization: authorization('POST', '/dbs', date), 'x-ms-date': date } });
+    await refused(401, /payload/, { headers: { authorization: authorization('GET', '/dbs/a', date), 'x-ms-date': date } }, 'GET', '/dbs/b');
+  });
+
+  test('a request of another hour is refused, so that it cannot be sent again', async () => {
+    const date = new Date(Date.now() - 3_600_000).toUTCString();
+    await refused(403, /15 minutes/, { headers: { authorization: authorization('GET', '/dbs', date), 'x-ms-date': date } });
+    await refused(401, /x-ms-date/, { headers: { authorization: authorization('GET', '/dbs', 'yesterday'), 'x-ms-date': 'yesterday' } });
+  });
+
+  test('keys of one\'s own take the place of the well-known one', async (t) => {
+    const keys = { key: randomBytes(64).toString('base64'), second: randomBytes(64).toString('base64'), reading: randomBytes(64).toString('base64') };
+    const own = await Server.startFor(t, {
+      env: { OCTAVO_COSMOS_KEY: keys.key, OCTAVO_COSMOS_SECONDARY_KEY: keys.second, OCTAVO_COSMOS_READ_ONLY_KEY: keys.reading },
+    });
+    for (const key of [keys.key, keys.second, keys.reading]) assert.equal((await cosmosRequest(own, 'GET', '/dbs', { key })).status, 200);
+    const denied = await cosmosRequest(own, 'GET', '/dbs');
+    assert.equal(denied.status, 401);
+    assert.match(denied.body.message, /well-known key/);
+    assert.equal((await cosmosRequest(own, 'POST', '/dbs', { key: keys.reading, body: { id: 'a' } })).status, 403);
+    assert.equal((await cosmosRequest(own, 'POST', '/dbs', { key: keys.second, body: { id: 'a' } })).status, 201);
+    const error = await errorOf(cosmosClient(own).databases.readAll().fetchAll());
+    assert.equal(error.code, 401);
+  });
+
+  test('a server with an admin does not take the well-known key', async (t) => {
+    const guarded = await Server.startFor(t, { admin: true });
+    const reply = await cosmosRequest(guarded, 'GET', '/dbs');
+    assert.equal(reply.status, 401);
+    assert.match(reply.body.message, /OCTAVO_COSMOS_KEY/);
+  });
+
+  test('a key that is none is refused at the start; the port can be closed', async (t) => {
+    await assert.rejects(Server.startFor(t, { env: { OCTAVO_COSMOS_KEY: 'short' } }));
+    const closed = await Server.startFor(t, { args: ['--cosmos-enabled=false'] });
+    assert.equal(closed.cosmosPort, 0);
+    assert.equal((await closed.get('/')).status, 200);
+  });
+
+  test('what is not there, and what cannot be done', async () => {
+    await refused(404, /no such resource/, {}, 'GET', '/nothing');
+    await refused(404, /no database/, {}, 'GET', '/dbs/none');
+    await refused(404, /no container/, {}, 'GET', '/dbs/none/colls/none');
+    const owner = await refused(404, /Owner resource/, { partition: ['x'] }, 'GET', '/dbs/none/colls/none/docs/a');
+    assert.equal(owner.headers['x-ms-substatus'], '1003');
+    await refused(404, /Owner resource/, { body: { id: 'c', partitionKey: { paths: ['/pk'] } } }, 'POST', '/dbs/none/colls');
+    await refused(405, /verb/, { body: {} }, 'PUT', '/dbs');
+    await refused(405, /verb/, {}, 'DELETE', '/');
+    await refused(501, /not available/, {}, 'GET', '/dbs/a/colls/b/sprocs');
+  });
+
+  test('bodies that are no resource are named as such', async () => {
+    await refused(400, /JSON/, { body: '{' }, 'POST', '/dbs');
+    await refused(400, /object/, { body: '[]' }, 'POST', '/dbs');
+    await refused(400, /'id; '/, { body: {} }, 'POST', '/dbs');
+    await refused(400, /string/, { body: { id: 1 } }, 'POST', '/dbs');
+    await refused(400, /'\/'/, { body: { id: 'a/b' } }, 'POST', '/dbs');
+    await refused(400, /255/, { body: { id: 'x'.repeat(256) } }, 'POST', '/dbs');
+    await refused(400, /space/, { body: { id: 'a ' } }, 'POST', '/dbs');
+  });
+
+  test('items need their key, and one that fits', async () => {
+    const client = cosmosClient(server);
+    const { database } = await client.databases.create({ id: 'keys' });
+    const { container } = await database.containers.create({ id: 'c', partitionKey: { paths: ['/pk'] } });
+    const docs = `/${container.url}/docs`;
+    await refused(400, /must be supplied/, {}, 'GET', `${docs}/a`);
+    await refused(400, /fewer components/, { partition: [] }, 'GET', `${docs}/a`);
+    await refused(400, /more components/, { partition: ['a', 'b'] }, 'GET', `${docs}/a`);
+    for (const header of ['a', '"a"', '{}', '[[]]', '[{"a":1}]', '["a"', '']) {
+      await refused(400, /[Pp]artition ?[Kk]ey|key/, { headers: { 'x-ms-documentdb-partitionkey': header } }, 'GET', `${docs}/a`);
+    }
+    await refused(400, /2048/, { partition: ['x'.repeat(2049)] }, 'GET', `${docs}/a`);
+    const mismatch = await refused(400, /doesn't match/, { partition: ['x'], body: { id: 'a', pk: 'y' } }, 'POST', docs);
+    assert.equal(mismatch.headers['x-ms-substatus'], '1001');
+    await refused(400, /must be a string, a number/, { body: { id: 'a', pk: ['list'] } }, 'POST', docs);
+    await refused(400, /JSON object/, { partition: ['x'], body: '{"id":"a","pk":"x"' }, 'POST', docs);
+    await refused(400, /JSON object/, { partition: ['x'], body: '[]' }, 'POST', docs);
+    await refused(400, /'id; '/, { partition: ['x'], body: { pk: 'x' } }, 'POST', docs);
+    await refused(400, /'id'.*string/, { partition: ['x'], body: { id: 5, pk: 'x' } }, 'POST', docs);
+    // Without the header the item says its key itself.
+    assert.equal((await cosmosRequest(server, 'POST', docs, { body: { id: 'a', pk: 'x' } })).status, 201);
+    const quiet = await cosmosRequest(server, 'POST', docs, { body: { id: 'b', pk: 'x' }, headers: { Prefer: 'return=minimal' } });
+    assert.equal(quiet.status, 201);
+    assert.equal(quiet.text, '');
+    assert.match(quiet.headers.etag, /^"1-/);
+  });
+});

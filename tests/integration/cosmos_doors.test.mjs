@@ -1,0 +1,109 @@
+// One set of documents behind two doors: what one writes the other reads, changes and follows.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { ChangeFeedStartFrom } from '@azure/cosmos';
+import { cosmosClient, errorOf, newContainer } from './cosmos.mjs';
+import { expectStatus, Server } from './harness.mjs';
+
+describe('two doors to one container', () => {
+  let server, client, container, database;
+  before(async () => {
+    server = await Server.start();
+    client = cosmosClient(server);
+    container = await newContainer(client, { throughput: 20_000 });
+    database = '/' + encodeURIComponent(`${container.database.id}/${container.id}`);
+  });
+  after(() => server?.stop());
+
+  test('a container is the database "database/container" of the Couch door', async () => {
+    const info = expectStatus(await server.get(database), 200);
+    assert.equal(info.props.partitioned, true);
+    assert.ok(expectStatus(await server.get('/_all_dbs'), 200).includes(`${container.database.id}/${container.id}`));
+  });
+
+  test('an item is the document key:id, its etag the revision', async () => {
+    const { resource } = await container.items.create({ id: 'a', pk: 'books', n: 1 });
+    const document = expectStatus(await server.get(`${database}/books:a`), 200);
+    assert.deepEqual(document, { _id: 'books:a', _rev: JSON.parse(resource._etag), id: 'a', pk: 'books', n: 1 });
+    for (const [pk, key] of [['a:b', 'a%253Ab'], [42, '!42'], [null, '!null'], [undefined, '!none'], ['', '!%22%22'], ['_x', '%255Fx']]) {
+      await container.items.create({ id: 'k', pk });
+      assert.equal(expectStatus(await server.get(`${database}/${key}:k`), 200).id, 'k');
+    }
+  });
+
+  test('a document written by the Couch door is an item', async () => {
+    const saved = expectStatus(await server.put(`${database}/music:m`, { pk: 'music', title: 'Kind of Blue' }), 201);
+    const { resource } = await container.item('m', 'music').read();
+    assert.equal(resource.id, 'm');
+    assert.equal(resource.title, 'Kind of Blue');
+    assert.equal(resource._etag, `"${saved.rev}"`);
+    await container.item('m', 'music').patch([{ op: 'set', path: '/year', value: 1959 }]);
+    const document = expectStatus(await server.get(`${database}/music:m`), 200);
+    assert.equal(document.year, 1959);
+    assert.ok(document._rev.startsWith('2-'));
+  });
+
+  test('each door\'s preconditions hold against the other', async () => {
+    const { resource } = await container.items.create({ id: 'c', pk: 'books' });
+    const rev = JSON.parse(resource._etag);
+    expectStatus(await server.put(`${database}/books:c`, { _rev: rev, pk: 'books', by: 'couch' }), 201);
+    const error = await errorOf(container.item('c', 'books').replace({ ...resource, by: 'cosmos' }, { accessCondition: { type: 'IfMatch', condition: resource._etag } }));
+    assert.equal(error.code, 412);
+    assert.equal((await container.item('c', 'books').replace({ ...resource, by: 'cosmos' })).resource.by, 'cosmos');
+    expectStatus(await server.put(`${database}/books:c`, { _rev: rev, pk: 'books' }), 409);
+  });
+
+  test('deleted here is deleted there, and can be made again', async () => {
+    await container.items.create({ id: 'd', pk: 'books' });
+    await container.item('d', 'books').delete();
+    expectStatus(await server.get(`${database}/books:d`), 404);
+    const saved = expectStatus(await server.put(`${database}/books:d`, { pk: 'books' }), 201);
+    expectStatus(await server.delete(`${database}/books:d?rev=${saved.rev}`), 200);
+    assert.equal((await container.item('d', 'books').read()).statusCode, 404);
+    assert.equal((await container.items.create({ id: 'd', pk: 'books' })).statusCode, 201);
+  });
+
+  test('both follow one feed', async () => {
+    const fresh = await newContainer(client, { throughput: 20_000 });
+    const path = '/' + encodeURIComponent(`${fresh.database.id}/${fresh.id}`);
+    await fresh.items.create({ id: 'cosmos', pk: 'x' });
+    expectStatus(await server.put(`${path}/y:couch`, { pk: 'y' }), 201);
+    const changes = expectStatus(await server.get(`${path}/_changes`), 200);
+    assert.deepEqual(changes.results.map((row) => row.id), ['x:cosmos', 'y:couch']);
+    const iterator = fresh.items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning() });
+    const seen = [];
+    for (let page = await iterator.readNext(); page.statusCode === 200; page = await iterator.readNext()) seen.push(...page.result.map((item) => item.id));
+    assert.deepEqual(seen.sort(), ['cosmos', 'couch']);
+  });
+
+  test('_find and _partition of the Couch door see the items', async () => {
+    for (let n = 0; n < 10; n++) await container.items.create({ id: `f${n}`, pk: 'find', n });
+    const found = expectStatus(await server.post(`${database}/_partition/find/_find`, { selector: { n: { $gte: 7 } }, fields: ['id'] }), 200);
+    assert.deepEqual(found.docs.map((doc) => doc.id).sort(), ['f7', 'f8', 'f9']);
+    const listed = expectStatus(await server.get(`${database}/_partition/find/_all_docs`), 200);
+    assert.equal(listed.rows.length, 10);
+  });
+
+  test('unique keys hold for the Couch door too', async () => {
+    const unique = await newContainer(client, { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/email'] }] } });
+    const path = '/' + encodeURIComponent(`${unique.database.id}/${unique.id}`);
+    await unique.items.create({ id: 'a', pk: 'x', email: 'a' });
+    assert.equal((await server.put(`${path}/x:b`, { pk: 'x', email: 'a' })).status, 409);
+    assert.equal((await server.put(`${path}/x:b`, { pk: 'x', email: 'b' })).status, 201);
+  });
+
+  test('a design document is no item', async () => {
+    expectStatus(await server.put(`${database}/_design/d`, { language: 'javascript' }), 201);
+    const iterator = container.items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning() });
+    for (let page = await iterator.readNext(); page.statusCode === 200; page = await iterator.readNext()) {
+      for (const item of page.result) assert.ok(!item.id.includes('design'), item.id);
+    }
+  });
+
+  test('deleting the container by the Couch door deletes it for both', async () => {
+    const doomed = await newContainer(client);
+    expectStatus(await server.delete('/' + encodeURIComponent(`${doomed.database.id}/${doomed.id}`)), 200);
+    assert.equal((await errorOf(doomed.read())).code, 404);
+    await doomed.database.delete();
+  });
+});

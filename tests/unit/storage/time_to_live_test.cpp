@@ -1,0 +1,72 @@
+#include <catch2/catch.hpp>
+#include <chrono>
+
+#include "storage/partition_check.h"
+#include "support/partition_fixture.h"
+
+using namespace octavo;
+using namespace octavo::storage;
+using octavo::tests::PartitionFixture;
+
+namespace {
+
+/// Documents whose body begins so have ended long ago.
+class Ended final : public TimeToLive {
+ public:
+  std::optional<std::int64_t> expires_s(const DocumentView& document) const override {
+    if (document.body.starts_with("{\"ended\"")) return 1;
+    return std::nullopt;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a document at its end is deleted to every reader") {
+  PartitionFixture fixture;
+  REQUIRE(fixture.put("p:a", R"({"ended":1})"));
+  REQUIRE(fixture.put("p:b", R"({"lives":1})"));
+  CHECK_FALSE(fixture.snapshot().find("p:a").value()->deleted);
+  fixture.partition().set_time_to_live(std::make_shared<Ended>());
+  const auto snapshot = fixture.snapshot();
+  CHECK(snapshot.find("p:a").value()->deleted);
+  CHECK(snapshot.find("p:a").value()->body == "{}");
+  CHECK_FALSE(snapshot.find("p:b").value()->deleted);
+  auto cursor = snapshot.documents();
+  CHECK(cursor.seek("p:a")->deleted);
+  CHECK_FALSE(cursor.next()->deleted);
+  CHECK(cursor.previous()->deleted);
+}
+
+TEST_CASE("a document at its end can be made anew, and not be changed") {
+  PartitionFixture fixture;
+  REQUIRE(fixture.put("p:a", R"({"ended":1})"));
+  fixture.partition().set_time_to_live(std::make_shared<Ended>());
+  auto replacement = PartitionFixture::make("p:a", "{}");
+  replacement.base = WriteBase::live_winner;
+  CHECK(fixture.write({replacement}).front().error().code == ErrorCode::not_found);
+  const auto again = fixture.put("p:a", R"({"lives":1})").value();
+  CHECK(again.created);
+  CHECK(again.revision.generation == 2);
+  CHECK(fixture.snapshot().statistics().value().document_count == 1);
+  fixture.partition().set_time_to_live(nullptr);
+  CHECK(check_partition(fixture.partition(), true).value().sound());
+}
+
+TEST_CASE("documents at their end are found slice by slice") {
+  PartitionFixture fixture;
+  for (int i = 0; i < 10; ++i) {
+    REQUIRE(fixture.put("p:" + std::to_string(i), i % 2 == 0 ? R"({"ended":1})" : "{}"));
+  }
+  fixture.partition().set_time_to_live(std::make_shared<Ended>());
+  const auto snapshot = fixture.snapshot();
+  std::vector<std::string> found;
+  std::optional<std::string> next = "";
+  int slices = 0;
+  while (next) {
+    const std::string start = *next;
+    for (const auto& expired : snapshot.expired_documents(start, 3, next)) found.push_back(expired.id);
+    ++slices;
+  }
+  CHECK(found == std::vector<std::string>{"p:0", "p:2", "p:4", "p:6", "p:8"});
+  CHECK(slices == 4);
+}
