@@ -2,7 +2,7 @@
 // what they asked for and what was acknowledged in a History.
 import { compareOwnRows, designDocuments, ownRows } from './functions.mjs';
 import { databaseKey, documentKey, indexKey, localKey } from './history.mjs';
-import { Random } from './random.mjs';
+import { Random } from '../support/random.mjs';
 
 /// The databases that live as long as the folder.
 export const lasting = [
