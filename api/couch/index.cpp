@@ -20,6 +20,9 @@
 /// "query"; these handlers edit those.
 namespace octavo::api::couch {
 
+using storage::is_design_id;
+using storage::kDesignPrefix;
+
 namespace {
 
 namespace json = boost::json;
