@@ -32,7 +32,7 @@ function generator(seed) {
 describe('a data folder with damaged files', () => {
   let server;
   let sound;
-  let partition, catalog, index;
+  let partition, catalog, index, view;
 
   const restore = () => {
     for (const [file, bytes] of sound) {
@@ -49,14 +49,18 @@ describe('a data folder with damaged files', () => {
     await server.fill('hurt', docs);
     expectStatus(await server.post('/hurt/_index', { index: { fields: ['n'] }, ddoc: 'n', name: 'n', partitioned: false }), 200);
     expectStatus(await server.post('/hurt/_find', { selector: { n: 7 } }), 200);
+    expectStatus(await server.put('/hurt/_design/v', { options: { partitioned: false },
+      views: { n: { map: 'function(doc) { emit(doc.n, 1); }', reduce: '_sum' } } }), 201);
+    expectStatus(await server.get('/hurt/_design/v/_view/n'), 200);
     await server.put('/well');
     await server.put('/well/a', { kept: true });
     await server.stop({ keepFolder: true });
     sound = new Map(dataFiles(server.dataDir).map((file) => [file, fs.readFileSync(file)]));
     catalog = path.join(server.dataDir, 'catalog', 'data.mdb');
     index = [...sound.keys()].find((file) => file.includes('index-'));
+    view = [...sound.keys()].find((file) => file.includes('view-'));
     partition = path.join(path.dirname(path.dirname(index)), 'partition-0', 'data.mdb');
-    assert.ok(sound.has(catalog) && sound.has(partition));
+    assert.ok(sound.has(catalog) && sound.has(partition) && sound.has(view));
   });
   after(() => server?.removeFolder());
 
@@ -122,11 +126,24 @@ describe('a data folder with damaged files', () => {
     restore();
   });
 
+  test('a damaged view is built anew', async () => {
+    fs.truncateSync(view, 2 * 4096);
+    const damaged = check(server.dataDir);
+    assert.equal(damaged.status, 1);
+    assert.match(damaged.text, /view-/);
+    await server.relaunch();
+    assert.deepEqual(expectStatus(await server.get('/hurt/_design/v/_view/n'), 200).rows, [{ key: null, value: 400 }]);
+    await server.stop({ keepFolder: true });
+    const found = check(server.dataDir);
+    assert.equal(found.status, 0, found.text);
+    restore();
+  });
+
   test('whatever bytes are changed, the check ends by itself and tells', () => {
     const random = generator(20);
-    const files = [partition, catalog, index];
+    const files = [partition, catalog, index, view];
     let told = 0;
-    for (let round = 0; round < 30; ++round) {
+    for (let round = 0; round < 32; ++round) {
       const file = files[round % files.length];
       const bytes = Buffer.from(sound.get(file));
       for (let n = random(4); n >= 0; --n) {
