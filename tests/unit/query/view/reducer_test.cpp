@@ -12,12 +12,12 @@ using namespace octavo::query::views;
 
 namespace {
 
-struct Sample {
+struct ViewSample {
   std::string_view value;
   std::string_view key = "null";
 };
 
-std::string state_of(const Reducer& reducer, std::span<const Sample> samples) {
+std::string state_of(const Reducer& reducer, std::span<const ViewSample> samples) {
   std::vector<ViewRow> rows;
   for (const auto& sample : samples) rows.push_back({{}, std::string_view("d\0\0", 3), sample.key, sample.value});
   const auto state = reducer.reduce(rows);
@@ -26,8 +26,8 @@ std::string state_of(const Reducer& reducer, std::span<const Sample> samples) {
 }
 
 /// The reduction of the values at once, and again of them in two parts: both must be the same.
-std::string reduced(std::string_view function, std::initializer_list<Sample> list) {
-  const std::vector<Sample> samples(list);
+std::string reduced(std::string_view function, std::initializer_list<ViewSample> list) {
+  const std::vector<ViewSample> samples(list);
   const auto reducer = make_reducer(function, nullptr, 0);
   REQUIRE(reducer);
   const auto whole = (*reducer)->finish(state_of(**reducer, samples));
@@ -84,7 +84,7 @@ TEST_CASE("_sum that does not shrink is refused") {
   std::string many = "{";
   for (int i = 0; i < 1000; ++i) many += (i > 0 ? ",\"k" : "\"k") + std::to_string(i) + "\":1";
   many += "}";
-  const std::vector<Sample> alone{{many}};
+  const std::vector<ViewSample> alone{{many}};
   const auto reducer = *make_reducer("_sum", nullptr, 0);
   const auto text = state_of(*reducer, alone);
   CHECK(text.starts_with(R"({"error":"builtin_reduce_error","reason":"Reduce output must shrink more rapidly: input )"));

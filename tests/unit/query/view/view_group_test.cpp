@@ -26,8 +26,8 @@ const octavo::query::ViewSource kByTags{
     "by_tags", "function(doc) { doc.tags.forEach(function(tag) { emit(tag, doc.n); }); }", "_sum"};
 const octavo::query::ViewSource kByDate{"by_date", "function(doc) { if (doc.date) emit(doc.date, doc.n); }", "_sum"};
 
-KeyRange range(std::optional<std::string> start, std::optional<std::string> end, bool descending = false) {
-  KeyRange keys;
+query::views::KeyRange range(std::optional<std::string> start, std::optional<std::string> end, bool descending = false) {
+  query::views::KeyRange keys;
   if (start) keys.start = json_of(*start);
   if (end) keys.end = json_of(*end);
   keys.descending = descending;
@@ -95,7 +95,7 @@ TEST_CASE("halves of surrogate pairs do not keep an index from being built") {
 TEST_CASE("bounds of ranges are CouchDB's") {
   GroupFixture fixture(definition_of({{"k", "function(doc) { emit(doc.k, null); }", {}}}));
   for (int i = 0; i < 30; ++i) fixture.put("d" + std::to_string(10 + i), R"({"k":)" + std::to_string(i / 3) + "}");
-  const auto ids = [&](const KeyRange& keys, std::uint64_t skip = 0) {
+  const auto ids = [&](const query::views::KeyRange& keys, std::uint64_t skip = 0) {
     Lines all;
     for (const auto& row : fixture.rows("k", keys, {}, skip)) all.push_back(row.substr(0, row.find(' ')));
     return all;
@@ -138,7 +138,7 @@ TEST_CASE("rows are counted from either end") {
     documents.push_back(fixture.document("d" + std::to_string(i), R"({"k":)" + std::to_string(i) + "}"));
   }
   REQUIRE(fixture.apply(documents));
-  const auto counts = [&](const KeyRange& keys) {
+  const auto counts = [&](const query::views::KeyRange& keys) {
     return *count_rows(*fixture.group, 0, *row_range(*fixture.group, 0, {}, keys));
   };
   CHECK(counts({}).total == 500);
