@@ -17,6 +17,9 @@ struct Fields final : HeaderSource {
     const auto found = values.find(std::string(name));
     return found == values.end() ? std::nullopt : std::optional<std::string_view>(found->second);
   }
+  void for_each(FunctionRef<void(std::string_view name, std::string_view value)> visit) const override {
+    for (const auto& [name, value] : values) visit(name, value);
+  }
 };
 
 std::string http_date(std::time_t time) {
