@@ -4,12 +4,14 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <js/Array.h>
 #include <js/Conversions.h>
 #include <js/JSON.h>
 #include <js/String.h>
 #include <span>
 
+#include "query/javascript/internal/runtime.h"
 #include "query/json/writer.h"
 
 namespace octavo::query::javascript {
@@ -166,9 +168,14 @@ void append_json_units(std::string& out, std::span<const char16_t> units) {
   }
 }
 
+// SpiderMonkey calls this, and knows nothing of exceptions.
 bool write_json(const char16_t* units, std::uint32_t size, void* out) {
-  append_json_units(*static_cast<std::string*>(out), std::span(units, size));
-  return true;
+  try {
+    append_json_units(*static_cast<std::string*>(out), std::span(units, size));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 void append_number(std::string& out, double number) {
@@ -213,7 +220,9 @@ bool append_json(JSContext* context, JS::HandleValue value, std::string& out) {
     return true;
   }
   JS::RootedValue copy(context, value);
-  return JS_Stringify(context, &copy, nullptr, JS::UndefinedHandleValue, write_json, &out);
+  if (JS_Stringify(context, &copy, nullptr, JS::UndefinedHandleValue, write_json, &out)) return true;
+  if (!JS_IsExceptionPending(context) && !Runtime::of(context).stopped()) JS_ReportOutOfMemory(context);
+  return false;
 }
 
 bool append_characters(JSContext* context, JS::HandleString string, std::string& out) {

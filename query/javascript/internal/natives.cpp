@@ -144,8 +144,8 @@ bool index(JSContext* context, unsigned count, JS::Value* values) {
 }  // namespace
 
 bool define_natives(JSContext* context, JS::HandleObject global) {
-  static const JSFunctionSpec kFunctions[] = {JS_FN("emit", emit, 2, 0), JS_FN("index", index, 3, 0),
-                                              JS_FN("log", log, 1, 0), JS_FS_END};
+  static const JSFunctionSpec kFunctions[] = {JS_FN("emit", native<emit>, 2, 0), JS_FN("index", native<index>, 3, 0),
+                                              JS_FN("log", native<log>, 1, 0), JS_FS_END};
   return JS_DefineFunctions(context, global, kFunctions);
 }
 

@@ -2,7 +2,20 @@
 
 #include <jsapi.h>
 
+#include <new>
+
 namespace octavo::query::javascript {
+
+/// A native function as SpiderMonkey calls it, which knows nothing of exceptions.
+template <bool (*Function)(JSContext*, unsigned, JS::Value*)>
+bool native(JSContext* context, unsigned count, JS::Value* values) {
+  try {
+    return Function(context, count, values);
+  } catch (const std::bad_alloc&) {
+    JS_ReportOutOfMemory(context);
+    return false;
+  }
+}
 
 /// Defines `emit`, `index` and `log` in the current realm. False: an exception is pending.
 bool define_natives(JSContext* context, JS::HandleObject global);

@@ -200,14 +200,23 @@ Expected<void> Runtime::run(const ProgramPtr& program, const CallState& call, Bo
   own->program_ = program.get();
   own->stop_ = Stop::none;
   own->watched_.begin();
-  auto result = own->run_in_world(program, body);
-  own->watched_.end();
-  if (own->stop_ == Stop::heap) {
-    own.reset();
-  } else {
-    own->keep_in_bounds(program);
+  // Also when memory fails and the way out is an exception.
+  const auto end = [&] {
+    own->watched_.end();
+    own->call_ = {};
     own->program_ = nullptr;
+  };
+  Expected<void> result;
+  try {
+    result = own->run_in_world(program, body);
+    end();
+    if (own->stop_ != Stop::heap) own->keep_in_bounds(program);
+  } catch (...) {
+    end();
+    own.reset();
+    throw;
   }
+  if (own->stop_ == Stop::heap) own.reset();
   return result;
 }
 

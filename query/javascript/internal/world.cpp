@@ -113,10 +113,10 @@ bool run_prelude(JSContext* context, bool has_modules) {
   if (!evaluate(context, "prelude", kPrelude, &prelude)) return false;
   JS::RootedValueArray<2> arguments(context);
   if (has_modules) {
-    JSFunction* modules = JS_NewFunction(context, modules_of_program, 0, 0, "modules_of_program");
+    JSFunction* modules = JS_NewFunction(context, native<modules_of_program>, 0, 0, "modules_of_program");
     if (modules == nullptr) return false;
     arguments[0].setObject(*JS_GetFunctionObject(modules));
-    JSFunction* compile = JS_NewFunction(context, compile_module, 2, 0, "compile_module");
+    JSFunction* compile = JS_NewFunction(context, native<compile_module>, 2, 0, "compile_module");
     if (compile == nullptr) return false;
     arguments[1].setObject(*JS_GetFunctionObject(compile));
   }
