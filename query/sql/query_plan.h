@@ -40,8 +40,8 @@ struct ContainerKey {
 /// Errors: compositions of aggregates and other expressions, which a client cannot merge.
 std::expected<boost::json::object, SqlError> query_plan(const SqlQuery& query, const ContainerKey& key);
 
-/// Whether a partition can be asked for `query` without a plan: no ORDER BY, aggregates, DISTINCT, GROUP BY, TOP or
-/// OFFSET, whose results would have to be merged with those of other partitions.
+/// Whether partitions cannot be asked for `query` without a plan: it has ORDER BY, aggregates, DISTINCT, GROUP BY, TOP or
+/// OFFSET, whose results must be merged with those of other partitions.
 bool needs_query_plan(const SqlQuery& query);
 
 }  // namespace octavo::query::sql

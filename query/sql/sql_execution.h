@@ -21,7 +21,6 @@ struct SqlOptions {
   std::uint64_t page_items_max = UINT64_MAX;
   std::size_t page_bytes_max = sql_page_bytes_max;  ///< of results as text; a page has at least one
   std::size_t memory_bytes_max = 64ULL << 20;       ///< for sorting, grouping, distinct
-  std::optional<std::string> continuation;          ///< of the page before
   UserFunctions* user_functions = nullptr;          ///< outlives the run; null: calls are refused
 };
 
@@ -44,9 +43,9 @@ struct SqlStatistics {
 /// distinct up to `memory_bytes_max`; sorting keeps only the rows that may be on the page.
 class SqlExecution {
  public:
-  /// Errors: bad_request word `invalid_continuation`.
-  static Expected<std::unique_ptr<SqlExecution>> start(std::shared_ptr<partitioning::Database> database,
-                                                       std::shared_ptr<const PreparedSql> prepared, SqlOptions options);
+  SqlExecution(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const PreparedSql> prepared,
+               SqlOptions options);
+  SqlExecution(SqlExecution&&) noexcept;
   ~SqlExecution();
 
   /// One slice: appends results to output(), separated by commas. Ends early when there is much output.
@@ -62,7 +61,6 @@ class SqlExecution {
 
  private:
   class Implementation;
-  explicit SqlExecution(std::unique_ptr<Implementation> implementation);
   std::unique_ptr<Implementation> implementation_;
 };
 
