@@ -167,7 +167,13 @@ Value ask(Evaluation& evaluation, Arguments arguments, Ask question) {
 }
 
 Value st_distance(Evaluation& evaluation, Arguments arguments) {
-  return ask(evaluation, arguments, [](const auto& a, const auto& b) { return Value::of(bg::distance(a, b)); });
+  return ask(evaluation, arguments, []<class A, class B>(const A& a, const B& b) {
+    if constexpr (std::is_same_v<A, GeoPoint> && std::is_same_v<B, GeoPoint>) {
+      return Value::of(bg::distance(a, b, bg::strategy::distance::vincenty<>()));
+    } else {
+      return Value::of(bg::distance(a, b));
+    }
+  });
 }
 
 Value st_intersects(Evaluation& evaluation, Arguments arguments) {
