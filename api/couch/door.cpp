@@ -46,6 +46,7 @@ RouteList all_routes() {
   add_find_routes(routes);
   add_index_routes(routes);
   add_update_routes(routes);
+  add_sql_routes(routes);
   return routes;
 }
 

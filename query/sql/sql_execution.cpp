@@ -87,6 +87,7 @@ class SqlExecution::Implementation {
   std::shared_ptr<partitioning::Database> database_;
   std::shared_ptr<const PreparedSql> prepared_;
   SqlOptions options_;
+  SqlScope scope_;
   SqlStatistics statistics_;
   Mode mode_ = Mode::streaming;
 
@@ -131,13 +132,15 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
                                              std::shared_ptr<const PreparedSql> prepared, SqlOptions options)
     : database_(std::move(database)),
       prepared_(std::move(prepared)),
-      options_(options),
+      options_(std::move(options)),
+      scope_(prepared_->scope),
       skip_left_(program().offset),
       limit_left_(program().limit),
       evaluation_(program().root_names, program().slots, prepared_->shape),
       from_(program().sources, true),
       collected_(0) {
   evaluation_.user_functions = options_.user_functions;
+  if (options_.partition_key) scope_.partition_key = *options_.partition_key;
   if (program().grouped) {
     mode_ = Mode::grouping;
     groups_ = std::make_unique<Groups>(program());
@@ -218,7 +221,7 @@ Expected<ScanState> SqlExecution::Implementation::run_index(std::size_t& rows_le
   const bool down = prepared_->plan.descending;
   const auto& ranges = branch().bounds.ranges;
   if (ranges.empty()) return ScanState::done;
-  OCTAVO_TRY(IndexReader reader, IndexReader::open(*database_, *branch().index, prepared_->scope.partition_key));
+  OCTAVO_TRY(IndexReader reader, IndexReader::open(*database_, *branch().index, scope_.partition_key));
   DocumentLookup documents(*database_, reader.documents());
   const partitioning::ScanBudget budget{rows_left, until_};
   std::size_t rows = 0;
@@ -289,7 +292,7 @@ Expected<ScanState> SqlExecution::Implementation::run_points(std::size_t& rows_l
   --rows_left;
   const bool is_inside = inside_ && id == *inside_;
   const bool behind = position_ && !is_inside && (down ? id >= *position_ : id <= *position_);
-  const std::string& key = prepared_->scope.partition_key;
+  const std::string& key = scope_.partition_key;
   const bool in_partition = key.empty() || (id.starts_with(key) && std::string_view(id).substr(key.size()).starts_with(':'));
   if (behind || !in_partition || !is_in_scope(id)) return ScanState::done;
   OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
@@ -311,8 +314,8 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
     if (position_ && (!bounds.start || (down ? *position_ < *bounds.start : *position_ > *bounds.start))) {
       bounds.start = position_;
     }
-    if (!prepared_->scope.partition_key.empty()) bounds.partition_key = prepared_->scope.partition_key;
-    bounds.physical_partition = prepared_->scope.physical_partition;
+    if (!scope_.partition_key.empty()) bounds.partition_key = scope_.partition_key;
+    bounds.physical_partition = scope_.physical_partition;
     scan_ = std::make_unique<partitioning::DocumentScan>(*database_, std::move(bounds));
   }
   if (rows_left == 0) return ScanState::more;
@@ -354,11 +357,10 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
 // --- documents ---
 
 bool SqlExecution::Implementation::is_in_scope(std::string_view id) const {
-  const SqlScope& scope = prepared_->scope;
-  if (scope.physical_partition && database_->locate_document(id) != *scope.physical_partition) return false;
-  if (!scope.hash_range) return true;
+  if (scope_.physical_partition && database_->locate_document(id) != *scope_.physical_partition) return false;
+  if (!scope_.hash_range) return true;
   const auto position = partitioning::hash_position(id, database_->partitioned());
-  return position >= scope.hash_range->first && position < scope.hash_range->second;
+  return position >= scope_.hash_range->first && position < scope_.hash_range->second;
 }
 
 // In a union: matches this branch's side of the condition, and none of those before, which have returned it already.
@@ -643,7 +645,7 @@ std::optional<std::string> SqlExecution::Implementation::continuation() const {
 
 SqlExecution::SqlExecution(std::shared_ptr<partitioning::Database> database,
                            std::shared_ptr<const PreparedSql> prepared, SqlOptions options)
-    : implementation_(std::make_unique<Implementation>(std::move(database), std::move(prepared), options)) {}
+    : implementation_(std::make_unique<Implementation>(std::move(database), std::move(prepared), std::move(options))) {}
 SqlExecution::SqlExecution(SqlExecution&&) noexcept = default;
 SqlExecution::~SqlExecution() = default;
 

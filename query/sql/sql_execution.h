@@ -22,6 +22,8 @@ struct SqlOptions {
   std::size_t page_bytes_max = sql_page_bytes_max;  ///< of results as text; a page has at least one
   std::size_t memory_bytes_max = 64ULL << 20;       ///< for sorting, grouping, distinct
   UserFunctions* user_functions = nullptr;          ///< outlives the run; null: calls are refused
+  /// Another logical partition than the one prepared with, in the same physical partition: plans are shared.
+  std::optional<std::string> partition_key;
 };
 
 /// What a query has read and found so far.
