@@ -137,8 +137,7 @@ Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::str
   // Equal queries of different partitions share a plan, per physical partition: an index may be built in one only.
   std::string key;
   if (!request.bookmark && !planning.ignore_global) {
-    key = partition.empty() ? "sql:all:"
-                            : fmt::format("sql:{}:", call.database->locate_partition_key(partition));
+    key = partition.empty() ? "sql:all:" : fmt::format("sql:{}:", call.database->locate_partition_key(partition));
     key.append(request.query).append(request.parameters);
     if (auto found = sql::find_prepared_sql(*call.database, key)) co_return found;
   }

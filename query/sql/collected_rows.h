@@ -62,7 +62,9 @@ class CollectedRows {
  private:
   static constexpr std::size_t kMapBytes = 64;
   static constexpr auto key_of = [](const CollectedRow& row) -> const std::string& { return row.key; };
-  static std::size_t size_of(const CollectedRow& row) { return row.key.size() + row.text.size() + sizeof(CollectedRow); }
+  static std::size_t size_of(const CollectedRow& row) {
+    return row.key.size() + row.text.size() + sizeof(CollectedRow);
+  }
 
   std::size_t rows_max_;
   std::vector<CollectedRow> rows_;  ///< a heap with the last row on top

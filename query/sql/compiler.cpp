@@ -29,10 +29,10 @@ struct AggregateFunction {
   std::string_view plan_name;
 };
 constexpr AggregateFunction kAggregates[] = {
-    {"AVG", AggregateKind::average, "Average"},     {"COUNT", AggregateKind::count, "Count"},
+    {"AVG", AggregateKind::average, "Average"},      {"COUNT", AggregateKind::count, "Count"},
     {"COUNTIF", AggregateKind::count_if, "CountIf"}, {"MAKELIST", AggregateKind::make_list, "MakeList"},
     {"MAKESET", AggregateKind::make_set, "MakeSet"}, {"MAX", AggregateKind::maximum, "Max"},
-    {"MIN", AggregateKind::minimum, "Min"},         {"SUM", AggregateKind::sum, "Sum"},
+    {"MIN", AggregateKind::minimum, "Min"},          {"SUM", AggregateKind::sum, "Sum"},
 };
 
 bool same_name(std::string_view name, std::string_view capitals) {
@@ -99,7 +99,8 @@ struct Grouping {
 
 class Compiler {
  public:
-  Compiler(std::span<const SqlParameter> parameters, Arena& constants) : parameters_(parameters), constants_(constants) {}
+  Compiler(std::span<const SqlParameter> parameters, Arena& constants)
+      : parameters_(parameters), constants_(constants) {}
 
   Compiled<std::unique_ptr<Program>> run(const Query& query) {
     OCTAVO_TRY(auto program, compile_program(query, nullptr, true));
@@ -260,8 +261,8 @@ Compiled<void> Compiler::compile_source(const FromSource& source, Scope& scope, 
 // A query over the results of another one, which is run item by item.
 Compiled<void> Compiler::compile_root_subquery(const FromSource& source, Scope&, Program& program) {
   const Query& inner = *source.subquery;
-  const bool aggregates = std::ranges::any_of(
-      inner.items, [](const SelectItem& item) { return contains_aggregate(*item.expression); });
+  const bool aggregates =
+      std::ranges::any_of(inner.items, [](const SelectItem& item) { return contains_aggregate(*item.expression); });
   if (aggregates || !inner.group_by.empty() || !inner.order_by.empty() || inner.distinct || inner.top || inner.offset) {
     return refuse(source.location, codes::unsupported,
                   "A subquery over all items in FROM must not have aggregates, GROUP BY, ORDER BY, DISTINCT, TOP or "
@@ -367,8 +368,7 @@ Value Compiler::constant_text(std::string_view text) {
 Compiled<NodePtr> Compiler::compile_parameter(const Expression& expression) {
   const auto found = std::ranges::find(parameters_, expression.text, &SqlParameter::name);
   if (found == parameters_.end()) {
-    return refuse(expression.location, codes::unresolved,
-                  fmt::format("Parameter '{}' has no value.", expression.text));
+    return refuse(expression.location, codes::unresolved, fmt::format("Parameter '{}' has no value.", expression.text));
   }
   return constant(Value::read(found->value, constants_));
 }
@@ -467,9 +467,9 @@ Compiled<NodePtr> Compiler::compile_call(const Expression& expression, const Sco
   if (is_aggregate_call(expression)) return compile_aggregate(expression, scope, grouping);
   if (expression.flag) {
     if (++udf_calls_ > sql_udf_calls_max) {
-      return refuse(expression.location, codes::limit_exceeded,
-                    fmt::format("The query exceeds the maximum of {} calls of user-defined functions.",
-                                sql_udf_calls_max));
+      return refuse(
+          expression.location, codes::limit_exceeded,
+          fmt::format("The query exceeds the maximum of {} calls of user-defined functions.", sql_udf_calls_max));
     }
     OCTAVO_TRY(auto arguments, compile_all(expression, 0, scope, grouping));
     return std::make_unique<UserFunctionCall>(expression.text, std::move(arguments));
@@ -666,9 +666,9 @@ std::expected<std::uint64_t, SqlError> resolve_count(const Count& count, std::sp
   }
   // Azure Cosmos DB's clients take 32-bit integers.
   if (!(number >= 0 && number <= 2147483647.0) || number != std::floor(number)) {
-    return refuse(count.location, code,
-                  fmt::format("The count value provided for a {} clause must be a non-negative integer of 32 bits.",
-                              clause));
+    return refuse(
+        count.location, code,
+        fmt::format("The count value provided for a {} clause must be a non-negative integer of 32 bits.", clause));
   }
   return static_cast<std::uint64_t>(number);
 }

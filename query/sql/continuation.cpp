@@ -34,7 +34,8 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
   if (!bytes || bytes->size() < kChecksumBytes) return std::nullopt;
   const std::string_view body = std::string_view(*bytes).substr(0, bytes->size() - kChecksumBytes);
   std::uint32_t sum = 0;
-  for (const char byte : std::string_view(*bytes).substr(body.size())) sum = sum << 8 | static_cast<unsigned char>(byte);
+  for (const char byte : std::string_view(*bytes).substr(body.size()))
+    sum = sum << 8 | static_cast<unsigned char>(byte);
   if (sum != checksum_of(body)) return std::nullopt;
   storage::ByteReader reader(body);
   if (reader.u8() != kContinuationVersion) return std::nullopt;

@@ -25,8 +25,8 @@ struct Continuation {
   };
   Kind kind = Kind::primary;
   std::uint64_t fingerprint = 0;
-  std::uint64_t skip = 0;            ///< of OFFSET, still to be skipped
-  std::uint64_t left = UINT64_MAX;   ///< of TOP or LIMIT, still to be given out
+  std::uint64_t skip = 0;           ///< of OFFSET, still to be skipped
+  std::uint64_t left = UINT64_MAX;  ///< of TOP or LIMIT, still to be given out
   std::uint64_t branch = 0;
   std::string identity;
   std::string key;

@@ -150,9 +150,8 @@ std::int64_t Evaluation::now_us() {
 }
 
 const CompiledRegex* Evaluation::regex(std::string_view pattern, std::string_view modifiers) {
-  const auto found = std::ranges::find_if(regexes_, [&](const CachedRegex& cached) {
-    return cached.pattern == pattern && cached.modifiers == modifiers;
-  });
+  const auto found = std::ranges::find_if(
+      regexes_, [&](const CachedRegex& cached) { return cached.pattern == pattern && cached.modifiers == modifiers; });
   if (found != regexes_.end()) return found->regex.get();
   std::string whole;
   if (!modifiers.empty()) whole.append("(?").append(modifiers).append(")");

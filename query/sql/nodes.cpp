@@ -242,7 +242,8 @@ Value FunctionCall::evaluate(Evaluation& evaluation) const {
 Value UserFunctionCall::evaluate(Evaluation& evaluation) const {
   if (evaluation.failed()) return {};
   if (!evaluation.user_functions) {
-    evaluation.fail({ErrorCode::bad_request, "User-defined functions cannot be called here: udf." + name_, "unknown_udf"});
+    evaluation.fail(
+        {ErrorCode::bad_request, "User-defined functions cannot be called here: udf." + name_, "unknown_udf"});
     return {};
   }
   std::vector<std::string> arguments;
@@ -292,8 +293,8 @@ Value Subquery::evaluate(Evaluation& evaluation) const {
         return all_true;
       case Use::scalar:
         if (count == 1) return true;
-        evaluation.fail({ErrorCode::bad_request, "The cardinality of a scalar subquery result set cannot be greater than one.",
-                         "invalid_sql"});
+        evaluation.fail({ErrorCode::bad_request,
+                         "The cardinality of a scalar subquery result set cannot be greater than one.", "invalid_sql"});
         return false;
       default:
         return true;

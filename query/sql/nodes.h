@@ -43,9 +43,7 @@ class SlotValue : public Node {
 class RootProperty : public Node {
  public:
   explicit RootProperty(std::size_t number) : number_(number) {}
-  Value evaluate(Evaluation& evaluation) const override {
-    return evaluation.row.property(number_, evaluation.arena);
-  }
+  Value evaluate(Evaluation& evaluation) const override { return evaluation.row.property(number_, evaluation.arena); }
 
  private:
   std::size_t number_;

@@ -473,8 +473,7 @@ Parsed<ExpressionPtr> Parser::parse_like(ExpressionPtr text, bool negated) {
     if (current().kind != TokenKind::string) return unexpected_token();
     const Token& escape = take();
     if (std::ranges::count_if(escape.text, [](char c) { return (c & 0xC0) != 0x80; }) != 1) {
-      return std::unexpected(
-          SqlError{escape.location, codes::syntax, "Syntax error, ESCAPE must be one character."});
+      return std::unexpected(SqlError{escape.location, codes::syntax, "Syntax error, ESCAPE must be one character."});
     }
     like->text = escape.text;
   }
@@ -732,9 +731,10 @@ Parsed<ExpressionPtr> Parser::parse_keyword() {
 
 std::expected<std::unique_ptr<Query>, SqlError> parse_query(std::string_view text) {
   if (text.size() > sql_text_bytes_max) {
-    return std::unexpected(SqlError{{0, 0},
-                                    codes::limit_exceeded,
-                                    fmt::format("The query exceeds the maximum length of {} bytes.", sql_text_bytes_max)});
+    return std::unexpected(
+        SqlError{{0, 0},
+                 codes::limit_exceeded,
+                 fmt::format("The query exceeds the maximum length of {} bytes.", sql_text_bytes_max)});
   }
   if (!simdjson::validate_utf8(text.data(), text.size())) {
     return std::unexpected(SqlError{{0, 0}, codes::invalid_token, "The query is not valid UTF-8."});

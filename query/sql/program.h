@@ -18,8 +18,8 @@ namespace octavo::query::sql {
 /// A source of FROM that is walked for each row of the sources before it.
 struct CompiledSource {
   NodePtr value;
-  bool iterates = false;   ///< binds each element of the array; otherwise the value itself, once, if defined
-  bool flattens = false;   ///< the elements are those of the arrays that `value` has as elements (IN over a subquery)
+  bool iterates = false;  ///< binds each element of the array; otherwise the value itself, once, if defined
+  bool flattens = false;  ///< the elements are those of the arrays that `value` has as elements (IN over a subquery)
   std::size_t slot = 0;
 };
 

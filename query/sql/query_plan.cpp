@@ -71,10 +71,8 @@ void PlanMaker::append_points(const std::vector<FixedProperty>& fixed, std::vect
                               json::array& ranges) {
   if (values.size() == fixed.size()) {
     const ContainerKey::Range range = key_.range_of(values);
-    ranges.push_back(json::object{{"min", range.min},
-                                  {"max", range.max},
-                                  {"isMinInclusive", true},
-                                  {"isMaxInclusive", range.max_inclusive}});
+    ranges.push_back(json::object{
+        {"min", range.min}, {"max", range.max}, {"isMinInclusive", true}, {"isMaxInclusive", range.max_inclusive}});
     return;
   }
   for (const json::value& value : fixed[values.size()].values) {
@@ -140,9 +138,7 @@ void PlanMaker::append_counts(std::string& out) const {
 // `{"item": COUNT(x)}` and the like: what two partitions' results can be put together from.
 void PlanMaker::append_aggregate(std::string& out, const Expression& call) {
   const std::string argument = text_of(*call.operands[0]);
-  const auto of = [&](std::string_view function) {
-    out.append(function).append("(").append(argument).append(")");
-  };
+  const auto of = [&](std::string_view function) { out.append(function).append("(").append(argument).append(")"); };
   const AggregateKind kind = *aggregate_kind(call.text);
   out += "{\"item\": ";
   switch (kind) {
@@ -348,8 +344,8 @@ json::object PlanMaker::make_query_info() {
     const std::vector<std::string> names = item_names(query_);
     for (std::size_t i = 0; i < query_.items.size(); ++i) {
       const Expression& value = *query_.items[i].expression;
-      const json::value type = is_aggregate(value) ? json::value(aggregate_name(*aggregate_kind(value.text)))
-                                                   : json::value(nullptr);
+      const json::value type =
+          is_aggregate(value) ? json::value(aggregate_name(*aggregate_kind(value.text))) : json::value(nullptr);
       if (query_.selection == Query::Selection::value) {
         if (!type.is_null()) aggregates.push_back(type);
       } else {

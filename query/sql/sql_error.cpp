@@ -7,8 +7,8 @@
 namespace octavo::query::sql {
 
 Error SqlError::to_error() const {
-  return Error{ErrorCode::bad_request,
-               fmt::format("{} ({} at {}..{})", message, code, location.start, location.end), "invalid_sql"};
+  return Error{ErrorCode::bad_request, fmt::format("{} ({} at {}..{})", message, code, location.start, location.end),
+               "invalid_sql"};
 }
 
 std::string SqlError::to_json() const {

@@ -156,7 +156,8 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   const std::uint64_t wanted =
       add_saturated(add_saturated(skip_left_, std::min(limit_left_, options_.page_items_max)), 1);
   collected_ = CollectedRows(static_cast<std::size_t>(wanted));
-  if (!program().distinct && program().selection != Query::Selection::value) groups_max_ = static_cast<std::size_t>(wanted);
+  if (!program().distinct && program().selection != Query::Selection::value)
+    groups_max_ = static_cast<std::size_t>(wanted);
 }
 
 void SqlExecution::Implementation::resume(const Continuation& continuation) {
@@ -293,7 +294,8 @@ Expected<ScanState> SqlExecution::Implementation::run_points(std::size_t& rows_l
   const bool is_inside = inside_ && id == *inside_;
   const bool behind = position_ && !is_inside && (down ? id >= *position_ : id <= *position_);
   const std::string& key = scope_.partition_key;
-  const bool in_partition = key.empty() || (id.starts_with(key) && std::string_view(id).substr(key.size()).starts_with(':'));
+  const bool in_partition =
+      key.empty() || (id.starts_with(key) && std::string_view(id).substr(key.size()).starts_with(':'));
   if (behind || !in_partition || !is_in_scope(id)) return ScanState::done;
   OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
   OCTAVO_TRY(const auto document, snapshot.find(id));
@@ -497,7 +499,8 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::count_result(st
   ++page_items_;
   page_bytes_ += bytes + 1;
   --limit_left_;
-  if (limit_left_ > 0 && page_items_ < options_.page_items_max && page_bytes_ < options_.page_bytes_max) return Flow::next;
+  if (limit_left_ > 0 && page_items_ < options_.page_items_max && page_bytes_ < options_.page_bytes_max)
+    return Flow::next;
   finished_ = true;
   return Flow::finished;
 }
@@ -506,11 +509,12 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::count_result(st
 
 void SqlExecution::Implementation::check_memory(std::size_t bytes) {
   if (bytes <= options_.memory_bytes_max) return;
-  evaluation_.fail({ErrorCode::too_large,
-                    fmt::format("The query has to keep more than {} bytes of results in memory to {} them. Ask for fewer "
-                                "with TOP, filter more, or create an index for the order.",
-                                options_.memory_bytes_max, mode_ == Mode::grouping ? "group" : "sort"),
-                    "resource_limit"});
+  evaluation_.fail(
+      {ErrorCode::too_large,
+       fmt::format("The query has to keep more than {} bytes of results in memory to {} them. Ask for fewer "
+                   "with TOP, filter more, or create an index for the order.",
+                   options_.memory_bytes_max, mode_ == Mode::grouping ? "group" : "sort"),
+       "resource_limit"});
 }
 
 // False: a single ORDER BY leaves out the items that do not have what it sorts by.
@@ -607,8 +611,8 @@ void SqlExecution::Implementation::prepare_results() {
       break;
   }
   if (has_resume_key_) {
-    written_ = static_cast<std::size_t>(std::ranges::upper_bound(rows_, resume_key_, {}, &CollectedRow::key) -
-                                        rows_.begin());
+    written_ =
+        static_cast<std::size_t>(std::ranges::upper_bound(rows_, resume_key_, {}, &CollectedRow::key) - rows_.begin());
   }
   const auto skipped = std::min<std::uint64_t>(skip_left_, rows_.size() - written_);
   written_ += static_cast<std::size_t>(skipped);

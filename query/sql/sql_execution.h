@@ -35,14 +35,15 @@ struct SqlStatistics {
   std::uint64_t result_bytes = 0;
 };
 
-/// One page of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and goes on
-/// by key, so a slow client pins nothing; documents that change meanwhile are seen as they are when their turn comes.
+/// One page of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and goes
+/// on by key, so a slow client pins nothing; documents that change meanwhile are seen as they are when their turn
+/// comes.
 ///
-/// Continuations are stateless texts for every shape of query. A sorted, grouped or distinct result is computed anew for
-/// each page, and goes on after the last row's key; a plain one goes on where it stopped, inside a JOIN too.
+/// Continuations are stateless texts for every shape of query. A sorted, grouped or distinct result is computed anew
+/// for each page, and goes on after the last row's key; a plain one goes on where it stopped, inside a JOIN too.
 ///
-/// One thread at a time, which may be another for each slice. Memory: one slice's output, and what is sorted, grouped or
-/// distinct up to `memory_bytes_max`; sorting keeps only the rows that may be on the page.
+/// One thread at a time, which may be another for each slice. Memory: one slice's output, and what is sorted, grouped
+/// or distinct up to `memory_bytes_max`; sorting keeps only the rows that may be on the page.
 class SqlExecution {
  public:
   SqlExecution(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const PreparedSql> prepared,
@@ -51,8 +52,8 @@ class SqlExecution {
   ~SqlExecution();
 
   /// One slice: appends results to output(), separated by commas. Ends early when there is much output.
-  /// Errors: too_large when a sort or grouping exceeds its memory, or an item its limits; those of the storage; those of
-  /// user functions.
+  /// Errors: too_large when a sort or grouping exceeds its memory, or an item its limits; those of the storage; those
+  /// of user functions.
   Expected<partitioning::ScanState> run(partitioning::ScanBudget budget);
 
   /// What has been written and not been taken yet; the caller empties it as it likes between slices.

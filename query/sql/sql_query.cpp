@@ -69,7 +69,8 @@ Expected<std::vector<SqlParameter>> parse_sql_parameters(std::string_view json) 
     SqlParameter parameter;
     OCTAVO_TRY(parameter.name, decode_json_string(name));
     if (!parameter.name.starts_with('@')) {
-      return fail(ErrorCode::bad_request, "The name of a parameter must begin with @: " + parameter.name, "invalid_sql");
+      return fail(ErrorCode::bad_request, "The name of a parameter must begin with @: " + parameter.name,
+                  "invalid_sql");
     }
     const std::string_view value = member_value(members, "value");
     if (!value.empty()) OCTAVO_TRY_VOID(normalize_value(value, parameter.value));

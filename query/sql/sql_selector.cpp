@@ -327,7 +327,8 @@ void Translator::collect_fixed(const Expression& expression, std::vector<FixedPr
     return true;
   };
   if (expression.kind == ExpressionKind::binary && expression.op == SqlOperator::equal) {
-    if (add(*expression.operands[0], *expression.operands[1]) || add(*expression.operands[1], *expression.operands[0])) {
+    if (add(*expression.operands[0], *expression.operands[1]) ||
+        add(*expression.operands[1], *expression.operands[0])) {
       fixed.push_back(std::move(property));
     }
   } else if (expression.kind == ExpressionKind::in && !expression.flag) {
@@ -345,7 +346,8 @@ std::vector<OrderedField> sort_of(const SqlQuery& query, const Translator& trans
   for (const OrderItem& item : query.syntax().order_by) {
     auto field = translator.field_of(*item.expression);
     if (!field) return {};
-    if (!field->is("_id") && !is_subset(selector.constraint_for(*field), below_strings, BoundOrder::collation)) return {};
+    if (!field->is("_id") && !is_subset(selector.constraint_for(*field), below_strings, BoundOrder::collation))
+      return {};
     sort.push_back({*std::move(field), item.descending});
   }
   return sort;

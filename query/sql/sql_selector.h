@@ -14,8 +14,8 @@
 
 namespace octavo::query::sql {
 
-/// What indexes can know of a query: a Mango selector that every item matches which the query's WHERE matches (and maybe
-/// more: each item is tested all the same).
+/// What indexes can know of a query: a Mango selector that every item matches which the query's WHERE matches (and
+/// maybe more: each item is tested all the same).
 ///
 /// Where the two languages differ the selector says less: Mango's indexes have strings in ICU's order, so of a range of
 /// strings only their type is left, save for `_id`; equal strings are equal in both. Numbers beyond 2^53, which differ

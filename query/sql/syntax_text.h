@@ -8,8 +8,8 @@
 namespace octavo::query::sql {
 
 /// The text of an expression or query in one canonical form: every operator in parentheses, keywords in capitals,
-/// strings in double quotes, clauses on lines of their own. Parsing it gives the same tree. Two expressions are taken to
-/// be the same when their texts are.
+/// strings in double quotes, clauses on lines of their own. Parsing it gives the same tree. Two expressions are taken
+/// to be the same when their texts are.
 std::string text_of(const Expression& expression);
 std::string text_of(const Query& query);
 

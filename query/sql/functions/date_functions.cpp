@@ -39,28 +39,17 @@ struct PartName {
   Part part;
 };
 constexpr std::array kPartNames{
-    PartName{"year", Part::year},
-    PartName{"yyyy", Part::year},
-    PartName{"yy", Part::year},
-    PartName{"month", Part::month},
-    PartName{"mm", Part::month},
-    PartName{"m", Part::month},
-    PartName{"day", Part::day},
-    PartName{"dd", Part::day},
-    PartName{"d", Part::day},
-    PartName{"hour", Part::hour},
-    PartName{"hh", Part::hour},
-    PartName{"minute", Part::minute},
-    PartName{"mi", Part::minute},
-    PartName{"n", Part::minute},
-    PartName{"second", Part::second},
-    PartName{"ss", Part::second},
-    PartName{"s", Part::second},
-    PartName{"millisecond", Part::millisecond},
-    PartName{"ms", Part::millisecond},
-    PartName{"microsecond", Part::microsecond},
-    PartName{"mcs", Part::microsecond},
-    PartName{"nanosecond", Part::nanosecond},
+    PartName{"year", Part::year},       PartName{"yyyy", Part::year},
+    PartName{"yy", Part::year},         PartName{"month", Part::month},
+    PartName{"mm", Part::month},        PartName{"m", Part::month},
+    PartName{"day", Part::day},         PartName{"dd", Part::day},
+    PartName{"d", Part::day},           PartName{"hour", Part::hour},
+    PartName{"hh", Part::hour},         PartName{"minute", Part::minute},
+    PartName{"mi", Part::minute},       PartName{"n", Part::minute},
+    PartName{"second", Part::second},   PartName{"ss", Part::second},
+    PartName{"s", Part::second},        PartName{"millisecond", Part::millisecond},
+    PartName{"ms", Part::millisecond},  PartName{"microsecond", Part::microsecond},
+    PartName{"mcs", Part::microsecond}, PartName{"nanosecond", Part::nanosecond},
     PartName{"ns", Part::nanosecond},
 };
 
@@ -363,8 +352,7 @@ Value date_time_from_parts(Evaluation& evaluation, Arguments arguments) {
     if (!part || *part < 0 || *part > kLargest[i]) return {};
     parts[i] = *part;
   }
-  const Ticks in_day =
-      parts[3] * kTicksPerHour + parts[4] * kTicksPerMinute + parts[5] * kTicksPerSecond + parts[6];
+  const Ticks in_day = parts[3] * kTicksPerHour + parts[4] * kTicksPerMinute + parts[5] * kTicksPerSecond + parts[6];
   return format_date(evaluation, ticks_from(static_cast<int>(parts[0]), static_cast<unsigned>(parts[1]),
                                             static_cast<unsigned>(parts[2]), in_day));
 }

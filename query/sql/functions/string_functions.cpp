@@ -100,7 +100,8 @@ Value compare_text(Evaluation&, Arguments arguments) {
   if (arguments.size() == 3) {
     if (!arguments[2].is_boolean()) return {};
     if (arguments[2].boolean()) {
-      return Value::of(test(with_case(arguments[0].string(), Casing::fold), with_case(arguments[1].string(), Casing::fold)));
+      return Value::of(
+          test(with_case(arguments[0].string(), Casing::fold), with_case(arguments[1].string(), Casing::fold)));
     }
   }
   return Value::of(test(arguments[0].string(), arguments[1].string()));
@@ -137,7 +138,8 @@ Value left(Evaluation&, Arguments arguments) {
   const auto count = arguments[1].integer();
   if (!arguments[0].is_string() || !count) return {};
   const std::string_view text = arguments[0].string();
-  return Value::of(*count <= 0 ? text.substr(0, 0) : text.substr(0, utf8::offset(text, static_cast<std::size_t>(*count))));
+  return Value::of(*count <= 0 ? text.substr(0, 0)
+                               : text.substr(0, utf8::offset(text, static_cast<std::size_t>(*count))));
 }
 
 Value right(Evaluation&, Arguments arguments) {
@@ -209,7 +211,9 @@ Value replace(Evaluation& evaluation, Arguments arguments) {
   const std::string_view part = arguments[1].string();
   const std::string_view replacement = arguments[2].string();
   std::size_t count = 0;
-  for (std::size_t at = find_text(text, part); at != std::string_view::npos; at = find_text(text, part, at + part.size())) ++count;
+  for (std::size_t at = find_text(text, part); at != std::string_view::npos;
+       at = find_text(text, part, at + part.size()))
+    ++count;
   if (count == 0) return arguments[0];
   char* place = evaluation.text_space(text.size() - count * part.size() + count * replacement.size());
   if (!place) return {};
@@ -272,7 +276,8 @@ Value string_split(Evaluation& evaluation, Arguments arguments) {
   std::vector<Value> parts;
   std::size_t run = 0;
   if (!separator.empty()) {
-    for (std::size_t at = find_text(text, separator); at != std::string_view::npos; at = find_text(text, separator, run)) {
+    for (std::size_t at = find_text(text, separator); at != std::string_view::npos;
+         at = find_text(text, separator, run)) {
       if (!evaluation.step()) return {};
       parts.push_back(Value::of(text.substr(run, at - run)));
       run = at + separator.size();

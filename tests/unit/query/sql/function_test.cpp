@@ -144,7 +144,8 @@ TEST_CASE("NumberBin") {
 }
 
 TEST_CASE("functions of 64-bit integers wrap around and take nothing else") {
-  CHECK(value_of("[IntAdd(20, 10), IntSub(10, 20), IntMul(5, -2), IntDiv(10, -3), IntMod(12, 5)]") == "[30,-10,-10,-3,2]");
+  CHECK(value_of("[IntAdd(20, 10), IntSub(10, 20), IntMul(5, -2), IntDiv(10, -3), IntMod(12, 5)]") ==
+        "[30,-10,-10,-3,2]");
   CHECK(value_of("[IntBitAnd(15, 25), IntBitOr(56, 100), IntBitXor(56, 100), IntBitNot(65)]") == "[9,124,92,-66]");
   CHECK(value_of("[IntBitLeftShift(16, 4), IntBitRightShift(-16, 2)]") == "[256,-4]");
   CHECK(value_of("IntDiv(10, 0)") == "undefined");
@@ -155,7 +156,8 @@ TEST_CASE("functions of 64-bit integers wrap around and take nothing else") {
 TEST_CASE("ARRAY_CONTAINS, wholly or by some members") {
   CHECK(value_of("ARRAY_CONTAINS(['coats', 'jackets'], 'coats')") == "true");
   CHECK(value_of("ARRAY_CONTAINS(['coats'], 'hoodies')") == "false");
-  CHECK(value_of("ARRAY_CONTAINS([{ category: 'shirts', color: 'blue' }], { color: 'blue', category: 'shirts' })") == "true");
+  CHECK(value_of("ARRAY_CONTAINS([{ category: 'shirts', color: 'blue' }], { color: 'blue', category: 'shirts' })") ==
+        "true");
   CHECK(value_of("ARRAY_CONTAINS([{ category: 'shirts', color: 'blue' }], { category: 'shirts' })") == "false");
   CHECK(value_of("ARRAY_CONTAINS([{ category: 'shirts', color: 'blue' }], { category: 'shirts' }, true)") == "true");
   CHECK(value_of("ARRAY_CONTAINS([{ a: { b: 1, c: 2 } }], { a: { b: 1 } }, true)") == "true");
@@ -200,8 +202,10 @@ TEST_CASE("sets of array elements, and aggregates of an array") {
   CHECK(value_of("SetUnion([1, 2, 2], [2, 'a', {b: 1}])") == R"([1,2,"a",{"b":1}])");
   CHECK(value_of("SetDifference([1, 2, 3], [2])") == "[1,3]");
   CHECK(value_of("SetIntersect([{a: 1, b: 2}], [{b: 2, a: 1}])") == R"([{"a":1,"b":2}])");
-  CHECK(value_of("[ARRAY_SUM([1, 2, 3]), ARRAY_AVG([1, 2]), ARRAY_MIN([3, 1]), ARRAY_MAX([3, 1]), ARRAY_MEDIAN([5, 1, 3])]") ==
-        "[6,1.5,1,3,3]");
+  CHECK(
+      value_of(
+          "[ARRAY_SUM([1, 2, 3]), ARRAY_AVG([1, 2]), ARRAY_MIN([3, 1]), ARRAY_MAX([3, 1]), ARRAY_MEDIAN([5, 1, 3])]") ==
+      "[6,1.5,1,3,3]");
   CHECK(value_of("ARRAY_AVG([])") == "undefined");
 }
 
@@ -210,8 +214,10 @@ TEST_CASE("type checking") {
         "[true,true,true,true,true,true]");
   CHECK(value_of("[IS_ARRAY({}), IS_OBJECT([]), IS_STRING(1), IS_NUMBER('1'), IS_BOOL(0), IS_NULL(undefined)]") ==
         "[false,false,false,false,false,false]");
-  CHECK(value_of("[IS_DEFINED(undefined), IS_DEFINED(null), IS_PRIMITIVE(undefined), IS_PRIMITIVE(null), IS_PRIMITIVE([])]") ==
-        "[false,true,false,true,false]");
+  CHECK(
+      value_of(
+          "[IS_DEFINED(undefined), IS_DEFINED(null), IS_PRIMITIVE(undefined), IS_PRIMITIVE(null), IS_PRIMITIVE([])]") ==
+      "[false,true,false,true,false]");
   CHECK(value_of("[IS_FINITE_NUMBER(1234.567), IS_FINITE_NUMBER(8.9 / 0.0), IS_FINITE_NUMBER(SQRT(-1.0))]") ==
         "[true,false,false]");
   CHECK(value_of("[IS_INTEGER(3), IS_INTEGER(3.5), IS_INTEGER('3'), IS_INTEGER(1e300)]") == "[true,false,false,false]");
@@ -223,11 +229,13 @@ TEST_CASE("parts of dates") {
   CHECK(value_of("DateTimeFromParts(2017, 4, 20)") == R"("2017-04-20T00:00:00.0000000Z")");
   CHECK(value_of("DateTimeFromParts(-2000, -1, -1)") == "undefined");
   CHECK(value_of("DateTimeFromParts(2017, 2, 29)") == "undefined");
-  CHECK(value_of("[DateTimePart('yyyy', '2016-05-29T08:30:00.1301617'), DateTimePart('mm', '2016-05-29T08:30:00.1301617'), "
-                 "DateTimePart('d', '2016-05-29'), DateTimePart('hour', '2016-05-29T08:30'), "
-                 "DateTimePart('n', '2016-05-29T08:30:00Z'), DateTimePart('ms', '2016-05-29T08:30:00.1301617Z'), "
-                 "DateTimePart('mcs', '2016-05-29T08:30:00.1301617Z'), DateTimePart('ns', '2016-05-29T08:30:00.1301617Z')]") ==
-        "[2016,5,29,8,30,130,130161,130161700]");
+  CHECK(
+      value_of(
+          "[DateTimePart('yyyy', '2016-05-29T08:30:00.1301617'), DateTimePart('mm', '2016-05-29T08:30:00.1301617'), "
+          "DateTimePart('d', '2016-05-29'), DateTimePart('hour', '2016-05-29T08:30'), "
+          "DateTimePart('n', '2016-05-29T08:30:00Z'), DateTimePart('ms', '2016-05-29T08:30:00.1301617Z'), "
+          "DateTimePart('mcs', '2016-05-29T08:30:00.1301617Z'), DateTimePart('ns', '2016-05-29T08:30:00.1301617Z')]") ==
+      "[2016,5,29,8,30,130,130161,130161700]");
   CHECK(value_of("DateTimePart('week', '2016-05-29')") == "undefined");
   CHECK(value_of("DateTimePart('dd', '29.5.2016')") == "undefined");
   CHECK(value_of("[YEAR('2016-05-29'), MONTH('2016-05-29'), DAY('2016-05-29'), IS_DATETIME('2016-13-01')]") ==
@@ -300,7 +308,8 @@ TEST_CASE("spatial functions in metres on the ellipsoid") {
   CHECK(value_of("ST_ISVALID({'type': 'Polygon', 'coordinates': [[[0, 0], [1, 0], [1, 1]]]})") == "false");
   CHECK(value_of("ST_DISTANCE(" + atlanta + ", " + atlanta + ")") == "0");
   // One degree of latitude at the equator.
-  CHECK(value_of("ROUND(ST_DISTANCE({'type': 'Point', 'coordinates': [0, 0]}, {'type': 'Point', 'coordinates': [0, 1]}))") ==
+  CHECK(value_of(
+            "ROUND(ST_DISTANCE({'type': 'Point', 'coordinates': [0, 0]}, {'type': 'Point', 'coordinates': [0, 1]}))") ==
         "110574");
   const std::string square = "{'type': 'Polygon', 'coordinates': [[[0, 0], [2, 0], [2, 2], [0, 2], [0, 0]]]}";
   CHECK(value_of("ST_WITHIN({'type': 'Point', 'coordinates': [1, 1]}, " + square + ")") == "true");

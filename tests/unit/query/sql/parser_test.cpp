@@ -1,8 +1,9 @@
+#include "query/sql/parser.h"
+
 #include <string>
 
 #include <catch2/catch.hpp>
 
-#include "query/sql/parser.h"
 #include "query/sql/syntax_text.h"
 #include "unit/query/sql/sql_fixture.h"
 
@@ -23,7 +24,7 @@ std::string canonical(std::string_view text) {
   return shown;
 }
 
-std::string expression(std::string_view text) {
+std::string canonical_expression(std::string_view text) {
   const std::string shown = canonical("SELECT VALUE " + std::string(text));
   return shown.starts_with("SELECT VALUE ") ? shown.substr(13) : shown;
 }
@@ -31,8 +32,10 @@ std::string expression(std::string_view text) {
 }  // namespace
 
 TEST_CASE("all clauses of a query in their order") {
-  CHECK(canonical("select distinct top 3 c.a as x, c.b from Items c join t in c.tags where c.a > 1 order by c.a desc, c.b") ==
-        "SELECT DISTINCT TOP 3 c.a AS x, c.b\nFROM Items AS c\nJOIN t IN c.tags\nWHERE (c.a > 1)\nORDER BY c.a DESC, c.b");
+  CHECK(canonical(
+            "select distinct top 3 c.a as x, c.b from Items c join t in c.tags where c.a > 1 order by c.a desc, c.b") ==
+        "SELECT DISTINCT TOP 3 c.a AS x, c.b\nFROM Items AS c\nJOIN t IN c.tags\nWHERE (c.a > 1)\nORDER BY c.a DESC, "
+        "c.b");
   CHECK(canonical("SELECT c.a, COUNT(1) AS n FROM c GROUP BY c.a OFFSET 1 LIMIT @n") ==
         "SELECT c.a, COUNT(1) AS n\nFROM c\nGROUP BY c.a\nOFFSET 1 LIMIT @n");
   CHECK(canonical("SELECT * FROM Families.children[0].pets AS p") == "SELECT *\nFROM Families.children[0].pets AS p");
@@ -41,34 +44,35 @@ TEST_CASE("all clauses of a query in their order") {
 }
 
 TEST_CASE("operators bind as in JavaScript, NOT like a sign") {
-  CHECK(expression("1 + 2 * 3 - 4") == "((1 + (2 * 3)) - 4)");
-  CHECK(expression("a < b = c & d ^ e | f || g") == "((((((a < b) = c) & d) ^ e) | f) || g)");
-  CHECK(expression("a | b & c ^ d") == "(a | ((b & c) ^ d))");
-  CHECK(expression("a << 1 + 2 >>> b") == "((a << (1 + 2)) >>> b)");
-  CHECK(expression("a OR b AND NOT c = d") == "(a OR (b AND ((NOT c) = d)))");
-  CHECK(expression("a AND b AND c") == "(a AND b AND c)");
-  CHECK(expression("a ?? b ? c : d ?? e") == "((a ?? b) ? c : (d ?? e))");
-  CHECK(expression("-~+x") == "(-(~(+x)))");
-  CHECK(expression("a NOT IN (1, 2) AND b NOT BETWEEN 1 AND 2 OR c NOT LIKE 'x'") ==
+  CHECK(canonical_expression("1 + 2 * 3 - 4") == "((1 + (2 * 3)) - 4)");
+  CHECK(canonical_expression("a < b = c & d ^ e | f || g") == "((((((a < b) = c) & d) ^ e) | f) || g)");
+  CHECK(canonical_expression("a | b & c ^ d") == "(a | ((b & c) ^ d))");
+  CHECK(canonical_expression("a << 1 + 2 >>> b") == "((a << (1 + 2)) >>> b)");
+  CHECK(canonical_expression("a OR b AND NOT c = d") == "(a OR (b AND ((NOT c) = d)))");
+  CHECK(canonical_expression("a AND b AND c") == "(a AND b AND c)");
+  CHECK(canonical_expression("a ?? b ? c : d ?? e") == "((a ?? b) ? c : (d ?? e))");
+  CHECK(canonical_expression("-~+x") == "(-(~(+x)))");
+  CHECK(canonical_expression("a NOT IN (1, 2) AND b NOT BETWEEN 1 AND 2 OR c NOT LIKE 'x'") ==
         "(((a NOT IN (1, 2)) AND (b NOT BETWEEN 1 AND 2)) OR (c NOT LIKE \"x\"))");
-  CHECK(expression("a <> b") == "(a != b)");
+  CHECK(canonical_expression("a <> b") == "(a != b)");
 }
 
 TEST_CASE("literals of all forms") {
-  CHECK(expression("[1, 1.5, .5, 2., 1e3, 1E-2, 0xFF, -7]") == "[1, 1.5, 0.5, 2, 1000, 0.01, 255, (-7)]");
-  CHECK(expression("[true, FALSE, null, undefined]") == "[true, false, null, undefined]");
-  CHECK(expression(R"(['it''s')") == "Syntax error, incorrect syntax near ''s''.");
-  CHECK(expression(R"(['a"b', "c'd", "\u00e9\n", 'it\'s'])") == R"(["a\"b", "c'd", "é\n", "it's"])");
-  CHECK(expression(R"({"a": 1, b: {}, 'c d': [], value: 2})") == R"({"a": 1, "b": {}, "c d": [], "value": 2})");
+  CHECK(canonical_expression("[1, 1.5, .5, 2., 1e3, 1E-2, 0xFF, -7]") == "[1, 1.5, 0.5, 2, 1000, 0.01, 255, (-7)]");
+  CHECK(canonical_expression("[true, FALSE, null, undefined]") == "[true, false, null, undefined]");
+  CHECK(canonical_expression(R"(['it''s')") == "Syntax error, incorrect syntax near ''s''.");
+  CHECK(canonical_expression(R"(['a"b', "c'd", "\u00e9\n", 'it\'s'])") == R"(["a\"b", "c'd", "é\n", "it's"])");
+  CHECK(canonical_expression(R"({"a": 1, b: {}, 'c d': [], value: 2})") ==
+        R"({"a": 1, "b": {}, "c d": [], "value": 2})");
 }
 
 TEST_CASE("names: keywords of any case, properties of any name") {
-  CHECK(expression("c.order.Group[\"by x\"][\"plain\"][0][c.i]") ==
+  CHECK(canonical_expression("c.order.Group[\"by x\"][\"plain\"][0][c.i]") ==
         "c[\"order\"][\"Group\"][\"by x\"][\"plain\"][0][c.i]");
-  CHECK(expression("prénom.名前") == "prénom.名前");
-  CHECK(expression("LEFT(a, 1) || Right(b, 2)") == "(LEFT(a, 1) || Right(b, 2))");
-  CHECK(expression("udf.tax(c.price, 1)") == "udf.tax(c.price, 1)");
-  CHECK(expression("first.last.all") == "first[\"last\"][\"all\"]");
+  CHECK(canonical_expression("prénom.名前") == "prénom.名前");
+  CHECK(canonical_expression("LEFT(a, 1) || Right(b, 2)") == "(LEFT(a, 1) || Right(b, 2))");
+  CHECK(canonical_expression("udf.tax(c.price, 1)") == "udf.tax(c.price, 1)");
+  CHECK(canonical_expression("first.last.all") == "first[\"last\"][\"all\"]");
 }
 
 TEST_CASE("comments and white space are nothing") {
@@ -76,9 +80,9 @@ TEST_CASE("comments and white space are nothing") {
 }
 
 TEST_CASE("subqueries as values") {
-  CHECK(expression("(SELECT VALUE 1)") == "(SELECT VALUE 1)");
-  CHECK(expression("EXISTS(SELECT VALUE t FROM t IN c.tags)") == "EXISTS(SELECT VALUE t\nFROM t IN c.tags)");
-  CHECK(expression("ARRAY(SELECT 1) ?? ALL(SELECT 1) ?? FIRST(SELECT 1) ?? LAST(SELECT 1)") ==
+  CHECK(canonical_expression("(SELECT VALUE 1)") == "(SELECT VALUE 1)");
+  CHECK(canonical_expression("EXISTS(SELECT VALUE t FROM t IN c.tags)") == "EXISTS(SELECT VALUE t\nFROM t IN c.tags)");
+  CHECK(canonical_expression("ARRAY(SELECT 1) ?? ALL(SELECT 1) ?? FIRST(SELECT 1) ?? LAST(SELECT 1)") ==
         "(((ARRAY(SELECT 1) ?? ALL(SELECT 1)) ?? FIRST(SELECT 1)) ?? LAST(SELECT 1))");
 }
 

@@ -63,7 +63,8 @@ TEST_CASE("BETWEEN and IN") {
   CHECK(value_of("[2 IN (1, 2), 2 IN ('2'), 2 NOT IN (1), {a: 1} IN ({a: 1})]") == "[true,false,true,true]");
   CHECK(value_of("2 IN (undefined, 2)") == "true");
   CHECK(value_of("undefined IN (1)") == "undefined");
-  CHECK(value_of("[7 IN (1, 2, 3, 4, 5, 6, 7, 8, 9), 'x' IN ('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i')]") == "[true,false]");
+  CHECK(value_of("[7 IN (1, 2, 3, 4, 5, 6, 7, 8, 9), 'x' IN ('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i')]") ==
+        "[true,false]");
 }
 
 TEST_CASE("arrays and objects leave out what is undefined") {

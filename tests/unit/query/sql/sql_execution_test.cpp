@@ -14,9 +14,9 @@ using namespace octavo::tests;
 namespace {
 
 /// Families of Azure Cosmos DB's documentation, more or less.
-class Families : public SqlFixture {
+class SqlFamilies : public SqlFixture {
  public:
-  explicit Families(partitioning::CreateDatabaseOptions options = {}) : SqlFixture(options) {
+  explicit SqlFamilies(partitioning::CreateDatabaseOptions options = {}) : SqlFixture(options) {
     put("andersen", R"({"lastName":"Andersen","address":{"state":"WA","city":"Seattle"},"registered":true,"size":4,)"
                     R"("children":[{"name":"Henriette","grade":5,"pets":[{"name":"Fluffy"}]}]})");
     put("smith", R"({"lastName":"Smith","address":{"state":"NY","city":"NY"},"registered":false,"size":5,)"
@@ -27,9 +27,9 @@ class Families : public SqlFixture {
 };
 
 /// Orders with numbers, strings, and some fields missing.
-class Orders : public SqlFixture {
+class SqlOrders : public SqlFixture {
  public:
-  explicit Orders(int count, partitioning::CreateDatabaseOptions options = {}) : SqlFixture(options) {
+  explicit SqlOrders(int count, partitioning::CreateDatabaseOptions options = {}) : SqlFixture(options) {
     for (int i = 0; i < count; ++i) {
       const std::string prefix = options.partitioned ? "p" + std::to_string(i % 3) + ":" : "";
       std::string body = R"({"n":)" + std::to_string(i) + R"(,"team":"t)" + std::to_string(i % 5) + R"(",)";
@@ -43,11 +43,12 @@ class Orders : public SqlFixture {
 }  // namespace
 
 TEST_CASE("SELECT: items, lists, values, aliases and what is missing") {
-  Families families;
+  SqlFamilies families;
   CHECK(families.ask("SELECT * FROM f WHERE f._id = 'wakefield'").starts_with(R"([{"_id":"wakefield","_rev":"1-)"));
-  CHECK(families.ask("SELECT f.lastName, f.address.city AS town, f.registered FROM Families f") ==
-        R"([{"lastName":"Andersen","town":"Seattle","registered":true},{"lastName":"Smith","town":"NY","registered":false},)"
-        R"({"lastName":"Wakefield","town":"Albany"}])");
+  CHECK(
+      families.ask("SELECT f.lastName, f.address.city AS town, f.registered FROM Families f") ==
+      R"([{"lastName":"Andersen","town":"Seattle","registered":true},{"lastName":"Smith","town":"NY","registered":false},)"
+      R"({"lastName":"Wakefield","town":"Albany"}])");
   CHECK(families.ask("SELECT VALUE f.registered FROM f") == "[true,false]");
   CHECK(families.ask("SELECT VALUE f.size FROM f") == "[4,5,2.50]");  // numbers keep their spelling
   CHECK(families.ask("SELECT f.size * 2, UPPER(f._id), f.address[\"city\"] FROM f WHERE f.size < 3") ==
@@ -61,14 +62,15 @@ TEST_CASE("SELECT: items, lists, values, aliases and what is missing") {
 }
 
 TEST_CASE("parameters stand for values of every type") {
-  Families families;
+  SqlFamilies families;
   CHECK(families.ask("SELECT VALUE f._id FROM f WHERE f.address.state = @state AND f.size IN (@a, @b)",
                      {{"@state", R"("NY")"}, {"@a", "5"}, {"@b", "2.5"}}) == R"(["smith","wakefield"])");
-  CHECK(families.ask("SELECT TOP @n VALUE @what FROM f", {{"@n", "1"}, {"@what", R"({"a":[1,null]})"}}) == R"([{"a":[1,null]}])");
+  CHECK(families.ask("SELECT TOP @n VALUE @what FROM f", {{"@n", "1"}, {"@what", R"({"a":[1,null]})"}}) ==
+        R"([{"a":[1,null]}])");
 }
 
 TEST_CASE("FROM walks into items, over arrays and over subqueries") {
-  Families families;
+  SqlFamilies families;
   CHECK(families.ask("SELECT VALUE c.name FROM c IN Families.children") == R"(["Henriette","Jesse","Lisa"])");
   CHECK(families.ask("SELECT * FROM Families.address.state") == R"(["WA","NY","NY"])");
   CHECK(families.ask("SELECT f._id, c.name FROM f JOIN c IN f.children") ==
@@ -76,14 +78,15 @@ TEST_CASE("FROM walks into items, over arrays and over subqueries") {
   CHECK(families.ask("SELECT VALUE p.name FROM f JOIN c IN f.children JOIN p IN c.pets WHERE p.name != 'Goofy'") ==
         R"(["Fluffy","Shadow"])");
   CHECK(families.ask("SELECT VALUE a.city FROM f JOIN f.address a WHERE f.registered") == R"(["Seattle"])");
-  CHECK(families.ask("SELECT f._id, c FROM f JOIN (SELECT VALUE c.grade FROM c IN f.children WHERE c.grade > 1) AS c") ==
-        R"([{"_id":"andersen","c":5},{"_id":"smith","c":8}])");
+  CHECK(
+      families.ask("SELECT f._id, c FROM f JOIN (SELECT VALUE c.grade FROM c IN f.children WHERE c.grade > 1) AS c") ==
+      R"([{"_id":"andersen","c":5},{"_id":"smith","c":8}])");
   CHECK(families.ask("SELECT VALUE x.city FROM (SELECT f.address.city FROM f WHERE f.size > 3) AS x") ==
         R"(["Seattle","NY"])");
 }
 
 TEST_CASE("subqueries in WHERE and SELECT see the item") {
-  Families families;
+  SqlFamilies families;
   CHECK(families.ask("SELECT VALUE f._id FROM f WHERE EXISTS(SELECT VALUE c FROM c IN f.children WHERE c.grade > 6)") ==
         R"(["smith"])");
   CHECK(families.ask("SELECT f._id, (SELECT VALUE MAX(c.grade) FROM c IN f.children) AS best, "
@@ -112,7 +115,7 @@ TEST_CASE("ORDER BY: numbers, strings by their bytes, types in order, missing le
 }
 
 TEST_CASE("aggregates of all items") {
-  Orders orders(20);
+  SqlOrders orders(20);
   CHECK(orders.ask("SELECT COUNT(1), COUNT(c.score) AS scored, SUM(c.n) AS sum, AVG(c.n) AS mean, MIN(c.n) AS least, "
                    "MAX(c.team) AS last FROM c") ==
         R"([{"$1":20,"scored":15,"sum":190,"mean":9.5,"least":0,"last":"t4"}])");
@@ -121,12 +124,13 @@ TEST_CASE("aggregates of all items") {
   CHECK(orders.ask("SELECT VALUE AVG(c.n) FROM c WHERE c.n > 100") == "[]");
   CHECK(orders.ask("SELECT VALUE SUM(c.team) FROM c") == "[]");
   CHECK(orders.ask("SELECT VALUE MAX(c.tags) FROM c") == "[]");
-  CHECK(orders.ask("SELECT VALUE {mean: ROUND(AVG(c.n)), double: 2 * COUNT(1)} FROM c") == R"([{"mean":10,"double":40}])");
+  CHECK(orders.ask("SELECT VALUE {mean: ROUND(AVG(c.n)), double: 2 * COUNT(1)} FROM c") ==
+        R"([{"mean":10,"double":40}])");
   CHECK(orders.ask("SELECT VALUE COUNT(1) FROM c JOIN t IN c.tags WHERE t = 'a'") == "[20]");
 }
 
 TEST_CASE("GROUP BY: in the order of the groups, with the group's own values only") {
-  Orders orders(20);
+  SqlOrders orders(20);
   CHECK(orders.ask("SELECT c.team, COUNT(1) AS n, MIN(c.n) AS least FROM c GROUP BY c.team") ==
         R"([{"team":"t0","n":4,"least":0},{"team":"t1","n":4,"least":1},{"team":"t2","n":4,"least":2},)"
         R"({"team":"t3","n":4,"least":3},{"team":"t4","n":4,"least":4}])");
@@ -150,14 +154,16 @@ TEST_CASE("DISTINCT tells values apart, whatever the order of members") {
 }
 
 TEST_CASE("every shape of query goes on from a continuation, for every size of page") {
-  Orders orders(50);
+  SqlOrders orders(50);
   const auto query = GENERATE(
       as<std::string>{}, "SELECT VALUE c.n FROM c", "SELECT VALUE c.n FROM c WHERE c.score > 3 OFFSET 5 LIMIT 20",
       "SELECT TOP 17 VALUE c.n FROM c", "SELECT c.n, t FROM c JOIN t IN c.tags JOIN u IN c.tags WHERE t != u",
-      "SELECT VALUE c.n FROM c ORDER BY c.score", "SELECT VALUE c.n FROM c ORDER BY c.score DESC, c.team OFFSET 3 LIMIT 30",
+      "SELECT VALUE c.n FROM c ORDER BY c.score",
+      "SELECT VALUE c.n FROM c ORDER BY c.score DESC, c.team OFFSET 3 LIMIT 30",
       "SELECT VALUE t FROM c JOIN t IN c.tags ORDER BY t", "SELECT DISTINCT VALUE c.score FROM c",
       "SELECT DISTINCT c.team, c.score FROM c ORDER BY c.team DESC OFFSET 2 LIMIT 9",
-      "SELECT c.team, COUNT(1) AS n FROM c GROUP BY c.team", "SELECT c.score, c.team FROM c GROUP BY c.score, c.team OFFSET 4 LIMIT 20",
+      "SELECT c.team, COUNT(1) AS n FROM c GROUP BY c.team",
+      "SELECT c.score, c.team FROM c GROUP BY c.score, c.team OFFSET 4 LIMIT 20",
       "SELECT DISTINCT VALUE COUNT(1) FROM c GROUP BY c.score", "SELECT VALUE COUNT(1) FROM c", "SELECT VALUE 5",
       "SELECT VALUE n FROM n IN (SELECT VALUE [1,2,3,4,5])", "SELECT VALUE c.score FROM c OFFSET 20 LIMIT 100");
   const std::string whole = orders.ask(query);
@@ -169,7 +175,7 @@ TEST_CASE("every shape of query goes on from a continuation, for every size of p
 }
 
 TEST_CASE("a page ends when it has enough bytes") {
-  Orders orders(30);
+  SqlOrders orders(30);
   sql::SqlOptions options;
   options.page_bytes_max = 10;
   const auto query = parse_sql("SELECT VALUE c.team FROM c");
@@ -179,7 +185,7 @@ TEST_CASE("a page ends when it has enough bytes") {
 }
 
 TEST_CASE("a continuation is refused by another query, and when it is no continuation") {
-  Orders orders(10);
+  SqlOrders orders(10);
   sql::SqlOptions options;
   options.page_items_max = 2;
   const auto query = parse_sql("SELECT * FROM c");
@@ -187,9 +193,14 @@ TEST_CASE("a continuation is refused by another query, and when it is no continu
   REQUIRE(first.continuation);
   CHECK(orders.page(parse_sql("SELECT * FROM c WHERE true"), {}, options, first.continuation).error ==
         "The continuation belongs to another query.");
-  CHECK(orders.page(query, {}, options, "x" + *first.continuation).error == "The continuation is none of this server's.");
+  CHECK(orders.page(query, {}, options, "x" + *first.continuation).error ==
+        "The continuation is none of this server's.");
   CHECK(orders.page(query, {}, options, "").error == "The continuation is none of this server's.");
-  const sql::Continuation any{.kind = sql::Continuation::Kind::sorted, .fingerprint = 7, .key = "k", .positions = {1, 2}};
+  sql::Continuation any;
+  any.kind = sql::Continuation::Kind::sorted;
+  any.fingerprint = 7;
+  any.key = "k";
+  any.positions = {1, 2};
   CHECK(sql::Continuation::decode(any.encode()) == any);
 }
 
@@ -197,10 +208,11 @@ TEST_CASE("one partition, one physical partition, part of the hash space") {
   partitioning::CreateDatabaseOptions options;
   options.partitioned = true;
   options.q = 4;
-  Orders orders(30, options);
-  CHECK(orders.ask("SELECT VALUE COUNT(1) FROM c", {}, {.partition_key = "p1", .physical_partition = {}, .hash_range = {}}) ==
-        "[10]");
-  CHECK(orders.ask("SELECT TOP 2 VALUE c._id FROM c", {}, {.partition_key = "p2", .physical_partition = {}, .hash_range = {}}) ==
+  SqlOrders orders(30, options);
+  CHECK(orders.ask("SELECT VALUE COUNT(1) FROM c", {},
+                   {.partition_key = "p1", .physical_partition = {}, .hash_range = {}}) == "[10]");
+  CHECK(orders.ask("SELECT TOP 2 VALUE c._id FROM c", {},
+                   {.partition_key = "p2", .physical_partition = {}, .hash_range = {}}) ==
         R"(["p2:o1002","p2:o1005"])");
   std::size_t all = 0;
   for (std::size_t i = 0; i < 4; ++i) {
@@ -208,7 +220,8 @@ TEST_CASE("one partition, one physical partition, part of the hash space") {
     scope.physical_partition = i;
     const std::string count = orders.ask("SELECT VALUE COUNT(1) FROM c", {}, scope);
     all += std::stoul(count.substr(1));
-    CHECK(orders.ask_by_pages("SELECT c._id FROM c ORDER BY c.n", 3, scope) == orders.ask("SELECT c._id FROM c ORDER BY c.n", {}, scope));
+    CHECK(orders.ask_by_pages("SELECT c._id FROM c ORDER BY c.n", 3, scope) ==
+          orders.ask("SELECT c._id FROM c ORDER BY c.n", {}, scope));
   }
   CHECK(all == 30);
   sql::SqlScope half;
@@ -222,7 +235,7 @@ TEST_CASE("one partition, one physical partition, part of the hash space") {
 }
 
 TEST_CASE("conditions are answered by Mango's indexes, with the same result as without") {
-  Orders orders(200);
+  SqlOrders orders(200);
   const std::vector<std::string> queries{
       "SELECT VALUE c.n FROM c WHERE c.score = 4",
       "SELECT VALUE c.n FROM c WHERE c.score > 7",
@@ -254,13 +267,16 @@ TEST_CASE("conditions are answered by Mango's indexes, with the same result as w
     INFO(query);
     CHECK(as_set(orders.ask(query)) == as_set(without[query]));
     by_index += orders.used_index() ? 1 : 0;
-    if (query.find("COUNT") == std::string::npos) CHECK(as_set(orders.ask_by_pages(query, 3)) == as_set(without[query]));
+    if (query.find("COUNT") == std::string::npos)
+      CHECK(as_set(orders.ask_by_pages(query, 3)) == as_set(without[query]));
   }
   CHECK(by_index >= 8);
   CHECK(orders.ask("SELECT VALUE c.score FROM c WHERE c.score > 7 ORDER BY c.score DESC").starts_with("[9,9"));
   CHECK(orders.last->presorted);
   CHECK(orders.ask("SELECT VALUE c._id FROM c WHERE c._id = 'o1007'") == R"(["o1007"])");
-  CHECK(orders.page(parse_sql("SELECT VALUE c._id FROM c WHERE c._id = 'o1007'"), {}, {}).statistics.documents_examined == 1);
+  CHECK(
+      orders.page(parse_sql("SELECT VALUE c._id FROM c WHERE c._id = 'o1007'"), {}, {}).statistics.documents_examined ==
+      1);
 }
 
 TEST_CASE("an index cannot bring back the order of strings, nor hide equal numbers") {
@@ -278,7 +294,7 @@ TEST_CASE("an index cannot bring back the order of strings, nor hide equal numbe
 }
 
 TEST_CASE("what is kept in memory is bounded") {
-  Orders orders(300);
+  SqlOrders orders(300);
   orders.memory_bytes_max = 5'000;
   CHECK(orders.ask("SELECT * FROM c ORDER BY c.n").starts_with("error: The query has to keep more than 5000 bytes"));
   CHECK(orders.ask("SELECT TOP 3 VALUE c.n FROM c ORDER BY c.n DESC") == "[299,298,297]");
@@ -296,13 +312,15 @@ TEST_CASE("user-defined functions are called through the door") {
       return "[" + arguments[0] + "," + arguments[0] + "]";
     }
   };
-  Families families;
+  SqlFamilies families;
   Doubling functions;
   sql::SqlOptions options;
   options.user_functions = &functions;
-  CHECK(families.page(parse_sql("SELECT VALUE udf.twice(f.registered)[1] FROM f"), {}, options).results == "true,\nfalse");
+  CHECK(families.page(parse_sql("SELECT VALUE udf.twice(f.registered)[1] FROM f"), {}, options).results ==
+        "true,\nfalse");
   CHECK(families.page(parse_sql("SELECT VALUE udf.thrice(1) FROM f"), {}, options).error == "no such function");
-  CHECK(families.page(parse_sql("SELECT VALUE udf.twice(1) FROM f"), {}, {}).error.starts_with("User-defined functions"));
+  CHECK(
+      families.page(parse_sql("SELECT VALUE udf.twice(1) FROM f"), {}, {}).error.starts_with("User-defined functions"));
 }
 
 TEST_CASE("deleted and design documents are no items") {
