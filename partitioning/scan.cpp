@@ -6,9 +6,10 @@
 namespace octavo::partitioning {
 namespace {
 
-/// The physical partitions that a scan reads: one for a logical partition, else all.
+/// The physical partitions that a scan reads: one for a logical partition, else the given one or all.
 Expected<std::deque<storage::Snapshot>> take_snapshots(const Database& database,
-                                                       const std::optional<std::string>& partition_key) {
+                                                       const std::optional<std::string>& partition_key,
+                                                       std::optional<std::size_t> physical_partition = {}) {
   std::deque<storage::Snapshot> snapshots;
   if (partition_key) {
     OCTAVO_TRY(storage::Snapshot one, database.snapshot_for_partition_key(*partition_key));
@@ -16,6 +17,7 @@ Expected<std::deque<storage::Snapshot>> take_snapshots(const Database& database,
     return snapshots;
   }
   for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
+    if (physical_partition && *physical_partition != i) continue;
     OCTAVO_TRY(storage::Snapshot one, database.snapshot(i));
     snapshots.push_back(std::move(one));
   }
@@ -62,7 +64,7 @@ DocumentScan::DocumentScan(Database& database, DocumentRange range) : database_(
 Expected<ScanState> DocumentScan::run(
     ScanBudget budget, FunctionRef<Visit(const storage::DocumentView&, const storage::Snapshot&)> visit) {
   if (done_) return ScanState::done;
-  OCTAVO_TRY(const auto snapshots, take_snapshots(database_, range_.partition_key));
+  OCTAVO_TRY(const auto snapshots, take_snapshots(database_, range_.partition_key, range_.physical_partition));
 
   const bool descending = range_.descending;
   std::vector<Source<storage::Snapshot::DocumentCursor, storage::DocumentView>> sources;

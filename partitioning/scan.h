@@ -47,6 +47,7 @@ struct DocumentRange {
   bool end_inclusive = true;
   bool descending = false;
   std::optional<std::string> partition_key;  ///< only this logical partition; start and end are whole ids
+  std::optional<std::size_t> physical_partition;  ///< without a partition key: only this physical partition
 };
 
 /// Walks documents in byte order of their ids over all physical partitions (merged), tombstones included.

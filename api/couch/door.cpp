@@ -48,6 +48,7 @@ RouteList all_routes() {
   add_index_routes(routes);
   add_update_routes(routes);
   add_view_routes(routes);
+  add_sql_routes(routes);
   return routes;
 }
 

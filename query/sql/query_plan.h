@@ -32,16 +32,15 @@ struct ContainerKey {
 ///
 ///   ORDER BY            {"_rid":…,"orderByItems":[{"item":…}],"payload":…}; the rewritten query contains the
 ///                       placeholder {documentdb-formattableorderbyquery-filter}, which the client replaces
-///   SELECT VALUE aggr.  [{"item":…}]            AVG: {"sum":…,"count":…}; MIN, MAX: beside it item2 {"min":…,"count":…}
-///   SELECT aggr.        {"payload":{"name":{"item":…}}}
-///   GROUP BY            {"groupByItems":[{"item":…}],"payload":…}
-///   OFFSET, LIMIT       OFFSET 0 LIMIT offset+limit
+///   SELECT VALUE aggr.  [{"item":…}]            AVG: {"sum":…,"count":…}; MIN, MAX: beside it item2
+///   {"min":…,"count":…} SELECT aggr.        {"payload":{"name":{"item":…}}} GROUP BY
+///   {"groupByItems":[{"item":…}],"payload":…} OFFSET, LIMIT       OFFSET 0 LIMIT offset+limit
 ///
 /// Errors: compositions of aggregates and other expressions, which a client cannot merge.
 std::expected<boost::json::object, SqlError> query_plan(const SqlQuery& query, const ContainerKey& key);
 
-/// Whether a partition can be asked for `query` without a plan: no ORDER BY, aggregates, DISTINCT, GROUP BY, TOP or
-/// OFFSET, whose results would have to be merged with those of other partitions.
+/// Whether partitions cannot be asked for `query` without a plan: it has ORDER BY, aggregates, DISTINCT, GROUP BY, TOP
+/// or OFFSET, whose results must be merged with those of other partitions.
 bool needs_query_plan(const SqlQuery& query);
 
 }  // namespace octavo::query::sql

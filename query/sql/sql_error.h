@@ -8,8 +8,8 @@
 
 namespace octavo::query::sql {
 
-/// Part of a query's text, in characters as clients count them (UTF-16 units) when it is in an error, in bytes inside of
-/// the syntax tree.
+/// Part of a query's text, in characters as clients count them (UTF-16 units) when it is in an error, in bytes inside
+/// of the syntax tree.
 struct Location {
   std::size_t start = 0;
   std::size_t end = 0;

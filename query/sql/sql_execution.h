@@ -21,8 +21,9 @@ struct SqlOptions {
   std::uint64_t page_items_max = UINT64_MAX;
   std::size_t page_bytes_max = sql_page_bytes_max;  ///< of results as text; a page has at least one
   std::size_t memory_bytes_max = 64ULL << 20;       ///< for sorting, grouping, distinct
-  std::optional<std::string> continuation;          ///< of the page before
   UserFunctions* user_functions = nullptr;          ///< outlives the run; null: calls are refused
+  /// Another logical partition than the one prepared with, in the same physical partition: plans are shared.
+  std::optional<std::string> partition_key;
 };
 
 /// What a query has read and found so far.
@@ -34,24 +35,25 @@ struct SqlStatistics {
   std::uint64_t result_bytes = 0;
 };
 
-/// One page of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and goes on
-/// by key, so a slow client pins nothing; documents that change meanwhile are seen as they are when their turn comes.
+/// One page of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and goes
+/// on by key, so a slow client pins nothing; documents that change meanwhile are seen as they are when their turn
+/// comes.
 ///
-/// Continuations are stateless texts for every shape of query. A sorted, grouped or distinct result is computed anew for
-/// each page, and goes on after the last row's key; a plain one goes on where it stopped, inside a JOIN too.
+/// Continuations are stateless texts for every shape of query. A sorted, grouped or distinct result is computed anew
+/// for each page, and goes on after the last row's key; a plain one goes on where it stopped, inside a JOIN too.
 ///
-/// One thread at a time, which may be another for each slice. Memory: one slice's output, and what is sorted, grouped or
-/// distinct up to `memory_bytes_max`; sorting keeps only the rows that may be on the page.
+/// One thread at a time, which may be another for each slice. Memory: one slice's output, and what is sorted, grouped
+/// or distinct up to `memory_bytes_max`; sorting keeps only the rows that may be on the page.
 class SqlExecution {
  public:
-  /// Errors: bad_request word `invalid_continuation`.
-  static Expected<std::unique_ptr<SqlExecution>> start(std::shared_ptr<partitioning::Database> database,
-                                                       std::shared_ptr<const PreparedSql> prepared, SqlOptions options);
+  SqlExecution(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const PreparedSql> prepared,
+               SqlOptions options);
+  SqlExecution(SqlExecution&&) noexcept;
   ~SqlExecution();
 
   /// One slice: appends results to output(), separated by commas. Ends early when there is much output.
-  /// Errors: too_large when a sort or grouping exceeds its memory, or an item its limits; those of the storage; those of
-  /// user functions.
+  /// Errors: too_large when a sort or grouping exceeds its memory, or an item its limits; those of the storage; those
+  /// of user functions.
   Expected<partitioning::ScanState> run(partitioning::ScanBudget budget);
 
   /// What has been written and not been taken yet; the caller empties it as it likes between slices.
@@ -62,7 +64,6 @@ class SqlExecution {
 
  private:
   class Implementation;
-  explicit SqlExecution(std::unique_ptr<Implementation> implementation);
   std::unique_ptr<Implementation> implementation_;
 };
 

@@ -7,8 +7,8 @@ namespace octavo::query::sql {
 
 /// Limits on one query text; over them it is refused. Azure Cosmos DB's where it has them (service limits page).
 inline constexpr std::size_t sql_text_bytes_max = 512 * 1024;
-inline constexpr int sql_nesting_max = 128;        ///< expressions, subqueries and parentheses inside each other
-inline constexpr unsigned sql_chain_max = 1'000;   ///< binary operators one after the other (AND and OR: any number)
+inline constexpr int sql_nesting_max = 128;       ///< expressions, subqueries and parentheses inside each other
+inline constexpr unsigned sql_chain_max = 1'000;  ///< binary operators one after the other (AND and OR: any number)
 inline constexpr std::size_t sql_nodes_max = 65'536;
 inline constexpr std::size_t sql_parameters_max = 2'100;
 inline constexpr std::size_t sql_in_items_max = 6'000;

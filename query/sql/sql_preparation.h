@@ -11,6 +11,7 @@
 #include "partitioning/task.h"
 #include "query/index/query_cache.h"
 #include "query/planner/planner.h"
+#include "query/sql/continuation.h"
 #include "query/sql/row_shape.h"
 #include "query/sql/sql_query.h"
 
@@ -32,9 +33,16 @@ struct PreparedSql : CachedQuery {
   SqlScope scope;
   const RowShape* shape = nullptr;
   Plan plan;
-  bool by_ids = false;   ///< the plan's id ranges are all the documents there can be
-  bool presorted = false;  ///< the plan reads in the order of the query's ORDER BY
-  std::vector<Candidate> candidates;  ///< with `explain` only
+  std::optional<Continuation> continuation;  ///< of the page before
+  bool presorted = false;                    ///< the plan reads in the order of the query's ORDER BY
+  std::vector<Candidate> candidates;         ///< with `explain` only
+  std::uint64_t generation = 0;              ///< of the index catalog
+  bool keepable = false;                     ///< may serve equal requests that come later
+};
+
+struct SqlPlanning {
+  bool explain = false;        ///< examine and keep all candidates, and wait for nothing
+  bool ignore_global = false;  ///< do without global indexes: the disk is full, and they cannot follow
 };
 
 /// Plans `query` onto the database's indexes. `shape` outlives the result. When the best index is still being built,
@@ -42,7 +50,14 @@ struct PreparedSql : CachedQuery {
 /// now, it waits for that. Errors: those of the indexes and the storage; bad_request for a scope that is none.
 Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<partitioning::Database> database,
                                                                SqlQuery::Ptr query, SqlScope scope,
-                                                               const RowShape& shape, bool explain = false);
+                                                               const RowShape& shape,
+                                                               std::optional<std::string> continuation = {},
+                                                               SqlPlanning planning = {});
+
+/// Plans of requests before, by a text that says all of the request (query, parameters, scope). Null: there is none.
+std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request);
+void keep_prepared_sql(partitioning::Database& database, std::string_view request,
+                       const std::shared_ptr<const PreparedSql>& prepared);
 
 /// Waits until the global indexes of the plan have all that was written before now.
 Task<Expected<void>> wait_for_sql_indexes(std::shared_ptr<partitioning::Database> database,

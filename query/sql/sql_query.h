@@ -20,6 +20,7 @@
 ///   SqlExecution run(database, *ready, options);                  slices of results, and a continuation
 namespace octavo::query::sql {
 
+class Arena;
 struct Query;
 struct Program;
 
@@ -59,10 +60,11 @@ class SqlQuery {
   const std::vector<SqlParameter>& parameters() const { return parameters_; }
 
  private:
-  SqlQuery() = default;
+  SqlQuery();
 
   std::string text_;
   std::vector<SqlParameter> parameters_;
+  std::unique_ptr<Arena> constants_;  ///< what the program's constants view
   std::unique_ptr<Query> syntax_;
   std::unique_ptr<Program> program_;
   std::uint64_t fingerprint_ = 0;

@@ -207,6 +207,18 @@ void partition_find(Run& run) {
                               10'000);
 }
 
+// The query of partition_find in SQL.
+void partition_sql(Run& run) {
+  Random random;
+  const RequestSource source = [&](std::string& out, std::uint64_t) {
+    append_request(out, "POST",
+                   fmt::format("/{}/_partition/{}/_sql", run.data.database,
+                               DataSet::partition(random.below(run.data.partitions()))),
+                   R"({"query":"SELECT * FROM c WHERE c.kind = 'k1'","limit":25})");
+  };
+  run.report.add(measure_beside_bare(run, "partition _sql, the same 25 documents", 32, source));
+}
+
 void global_find(Run& run) {
   const auto target = fmt::format("/{}/_find", run.data.database);
   const auto query_of = [](std::uint64_t customer) {
@@ -221,6 +233,18 @@ void global_find(Run& run) {
     append_request(out, "POST", target, query_of(customer) + "}");
   };
   run.report.add(measure_beside_bare(run, "global _find, 25 documents by a global index", 32, source));
+}
+
+// The queries of global_find in SQL.
+void global_sql(Run& run) {
+  const auto target = fmt::format("/{}/_sql", run.data.database);
+  Random random;
+  const RequestSource source = [&](std::string& out, std::uint64_t index) {
+    const auto customer = index == 0 ? 2 : 2 + random.below(std::max<std::uint64_t>(run.data.customers(), 3) - 2);
+    append_request(out, "POST", target,
+                   fmt::format(R"({{"query":"SELECT * FROM c WHERE c.customer = 'u{:07}'","limit":25}})", customer));
+  };
+  run.report.add(measure_beside_bare(run, "global _sql, the same 25 documents", 32, source));
 }
 
 constexpr int feed_writes = 500;
@@ -391,10 +415,12 @@ const std::vector<Case>& all_cases() {
       {"put", "durable single writes over 1, 32 and 256 connections", put},
       {"bulk", "_bulk_docs of 100 and 1000", bulk},
       {"partition-find", "build of a local index, and queries by it", partition_find},
+      {"partition-sql", "the queries of partition-find in SQL; after it", partition_sql},
       {"global-find", "build of a global index, and queries by it", global_find},
       {"view", "build of a view, groups and ranges of it", view_queries},
       {"large-view", "the same with a hundred rows for each document", large_view},
       {"view-writes", "durable writes with 0, 1 and 5 views", view_writes},
+      {"global-sql", "the queries of global-find in SQL; after it", global_sql},
       {"feed", "wake-up of continuous and long-poll followers", feed},
       {"stream", "all documents in one reply", stream},
       {"memory", "resident memory after these", memory},

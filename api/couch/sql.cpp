@@ -1,0 +1,208 @@
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "api/couch/call.h"
+#include "api/couch/partition_parameter.h"
+#include "api/couch/query_parameters.h"
+#include "api/couch/sliced_reply.h"
+#include "api/couch/users_database.h"
+#include "partitioning/engine.h"
+#include "query/json/split.h"
+#include "query/json/writer.h"
+#include "query/sql/sql_execution.h"
+#include "query/sql/sql_preparation.h"
+
+/// `_sql`, of a database and of a partition.
+namespace octavo::api::couch {
+
+namespace {
+
+namespace sql = query::sql;
+
+/// A request body, its parts still text.
+struct SqlRequest {
+  std::string_view query;       ///< a JSON string
+  std::string_view parameters;  ///< a JSON array, or empty
+  std::uint64_t limit = 0;
+  std::optional<std::string> bookmark;
+  bool execution_stats = false;
+  bool update = true;
+};
+
+std::unexpected<Error> invalid_member(std::string_view name, std::string_view what) {
+  return fail(ErrorCode::bad_request, fmt::format("`{}` must be {}.", name, what), "invalid_sql_request");
+}
+
+Expected<bool> read_flag(const query::JsonMember& member) {
+  if (member.raw == "true") return true;
+  if (member.raw == "false") return false;
+  return invalid_member(member.name, "true or false");
+}
+
+Expected<SqlRequest> parse_sql_request(std::string_view body, std::uint64_t default_limit) {
+  OCTAVO_TRY(const auto members, query::split_object(body));
+  SqlRequest request;
+  request.limit = default_limit;
+  for (const query::JsonMember& member : members) {
+    if (member.name == "query") {
+      request.query = member.raw;
+    } else if (member.name == "parameters") {
+      request.parameters = member.raw;
+    } else if (member.name == "limit") {
+      const auto limit = parse_integer(member.raw);
+      if (!limit || *limit < 0) return invalid_member("limit", "a whole number, 0 or more");
+      request.limit = static_cast<std::uint64_t>(*limit);
+    } else if (member.name == "bookmark") {
+      if (member.raw == "null") continue;
+      if (!member.raw.starts_with('"')) return invalid_member("bookmark", "a string");
+      OCTAVO_TRY(request.bookmark, query::decode_json_string(member.raw));
+    } else if (member.name == "execution_stats") {
+      OCTAVO_TRY(request.execution_stats, read_flag(member));
+    } else if (member.name == "update") {
+      OCTAVO_TRY(request.update, read_flag(member));
+    } else {
+      return fail(ErrorCode::bad_request, "Unknown member of the request: " + member.name, "invalid_sql_request");
+    }
+  }
+  if (!request.query.starts_with('"')) return invalid_member("query", "there, a string with the text of the query");
+  return request;
+}
+
+Expected<sql::SqlQuery::Ptr> parse_query_of(const SqlRequest& request) {
+  OCTAVO_TRY(const std::string text, query::decode_json_string(request.query));
+  std::vector<sql::SqlParameter> parameters;
+  if (!request.parameters.empty()) {
+    OCTAVO_TRY(parameters, sql::parse_sql_parameters(request.parameters));
+  }
+  auto parsed = sql::SqlQuery::parse(text, parameters);
+  if (!parsed) return std::unexpected(parsed.error().to_error());
+  return *std::move(parsed);
+}
+
+/// `{"docs":[…],"bookmark":…,…}` around the results of a query.
+class SqlReply : public SliceProducer {
+ public:
+  SqlReply(sql::SqlExecution execution, bool with_statistics, std::chrono::steady_clock::time_point started)
+      : execution_(std::move(execution)), with_statistics_(with_statistics), started_(started) {}
+
+  Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
+    OCTAVO_TRY(const auto state, execution_.run(budget));
+    // The head comes with the first results: an error before them is a reply of its own.
+    const bool wait = !begun_ && execution_.output().empty() && state == partitioning::ScanState::more;
+    if (wait) return false;
+    if (!begun_) out += "{\"docs\":[\n";
+    begun_ = true;
+    out += execution_.output();
+    execution_.output().clear();
+    if (state == partitioning::ScanState::more) return false;
+    append_tail(out);
+    return true;
+  }
+
+ private:
+  void append_tail(std::string& out) const {
+    out += "\n],\n\"bookmark\":";
+    if (const auto bookmark = execution_.continuation()) {
+      query::append_json_string(out, *bookmark);
+    } else {
+      out += "null";
+    }
+    if (with_statistics_) {
+      const auto& statistics = execution_.statistics();
+      const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - started_;
+      fmt::format_to(std::back_inserter(out),
+                     ",\n\"execution_stats\":{{\"total_keys_examined\":{},\"total_docs_examined\":{},"
+                     "\"results_returned\":{},\"execution_time_ms\":{:.3f}}}",
+                     statistics.keys_examined, statistics.documents_examined, statistics.results_returned,
+                     elapsed.count());
+    }
+    out += "}\n";
+  }
+
+  sql::SqlExecution execution_;
+  bool with_statistics_;
+  std::chrono::steady_clock::time_point started_;
+  bool begun_ = false;
+};
+
+using Prepared = std::shared_ptr<const sql::PreparedSql>;
+
+Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::string partition,
+                                 sql::SqlPlanning planning) {
+  // Equal queries of different partitions share a plan, per physical partition: an index may be built in one only.
+  std::string key;
+  if (!request.bookmark && !planning.ignore_global) {
+    key = partition.empty() ? "sql:all:" : fmt::format("sql:{}:", call.database->locate_partition_key(partition));
+    key.append(request.query).append(request.parameters);
+    if (auto found = sql::find_prepared_sql(*call.database, key)) co_return found;
+  }
+  auto query = parse_query_of(request);
+  if (!query) co_return std::unexpected(std::move(query).error());
+  sql::SqlScope scope;
+  scope.partition_key = std::move(partition);
+  auto prepared = co_await sql::prepare_sql(call.database, *std::move(query), std::move(scope), sql::document_rows(),
+                                            request.bookmark, planning);
+  if (prepared && !key.empty()) sql::keep_prepared_sql(*call.database, key, *prepared);
+  co_return prepared;
+}
+
+bool is_disk_error(const Error& error) {
+  return error.code == ErrorCode::disk_full || error.code == ErrorCode::io_failure;
+}
+
+Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
+  const auto started = std::chrono::steady_clock::now();
+  if (is_users_database(*call.database)) {
+    if (auto allowed = check_users_listing(call, "_sql"); !allowed) co_return std::unexpected(allowed.error());
+  }
+  if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
+  const auto request = parse_sql_request(call.request.body, call.services.settings.find_limit_default);
+  if (!request) co_return std::unexpected(request.error());
+
+  auto prepared = co_await prepare(call, *request, partition, {});
+  if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  if (request->update) {
+    auto current = co_await sql::wait_for_sql_indexes(call.database, *prepared);
+    if (!current && is_disk_error(current.error())) {
+      // The index cannot take what was written last; the documents can be read all the same.
+      auto without = co_await prepare(call, *request, partition, {.explain = false, .ignore_global = true});
+      if (without) {
+        prepared = std::move(without);
+        current = {};
+      }
+    }
+    if (!current) co_return std::unexpected(std::move(current).error());
+  }
+
+  sql::SqlOptions options;
+  options.page_items_max = request->limit;
+  options.page_bytes_max = SIZE_MAX;
+  options.memory_bytes_max = call.services.settings.sort_bytes_max;
+  if (!partition.empty()) options.partition_key = std::move(partition);
+  sql::SqlExecution execution(call.database, *std::move(prepared), std::move(options));
+  auto producer = std::make_unique<SqlReply>(std::move(execution), request->execution_stats, started);
+  co_return co_await sliced_reply(call.database, std::move(producer));
+}
+
+Task<Expected<Reply>> ask_database(Call& call) {
+  return run_sql(call, std::string());
+}
+
+Task<Expected<Reply>> ask_partition(Call& call) {
+  if (auto checked = check_partition_parameter(call); !checked) co_return std::unexpected(checked.error());
+  co_return co_await run_sql(call, call.path("partition"));
+}
+
+}  // namespace
+
+void add_sql_routes(RouteList& routes) {
+  routes.push_back({Method::post, "/{db}/_sql", Access::database_member, ask_database});
+  routes.push_back({Method::post, "/{db}/_partition/{partition}/_sql", Access::database_member, ask_partition});
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace octavo::query::sql {
+
+/// A result that has to wait for the others: its place in the order, and its text.
+struct CollectedRow {
+  std::string key;
+  std::string text;
+};
+
+/// Results that are sorted in memory before the first of them is given out. Keeps the first `rows_max` in the order of
+/// their keys. Rows that are told apart by an identity (DISTINCT) are all kept, each once, with its first key.
+class CollectedRows {
+ public:
+  explicit CollectedRows(std::size_t rows_max) : rows_max_(rows_max) {}
+
+  /// Whether a row with this key could be among those that are kept.
+  bool has_place_for(const std::string& key) const {
+    return rows_.size() < rows_max_ || (rows_max_ > 0 && key < rows_.front().key);
+  }
+
+  void add(CollectedRow row) {
+    if (!has_place_for(row.key)) return;
+    if (rows_.size() == rows_max_) {
+      std::ranges::pop_heap(rows_, {}, key_of);
+      bytes_ -= size_of(rows_.back());
+      rows_.pop_back();
+    }
+    bytes_ += size_of(row);
+    rows_.push_back(std::move(row));
+    std::ranges::push_heap(rows_, {}, key_of);
+  }
+
+  void add_distinct(const std::string& identity, CollectedRow row) {
+    const auto [place, is_new] = distinct_.try_emplace(identity);
+    if (is_new) {
+      bytes_ += identity.size() + size_of(row) + kMapBytes;
+      place->second = std::move(row);
+    } else if (row.key < place->second.key) {
+      bytes_ = bytes_ - size_of(place->second) + size_of(row);
+      place->second = std::move(row);
+    }
+  }
+
+  std::size_t bytes() const { return bytes_; }
+
+  /// All rows in order. To be called once.
+  std::vector<CollectedRow> take_sorted() {
+    for (auto& [identity, row] : distinct_) rows_.push_back(std::move(row));
+    distinct_.clear();
+    std::ranges::sort(rows_, {}, key_of);
+    return std::move(rows_);
+  }
+
+ private:
+  static constexpr std::size_t kMapBytes = 64;
+  static constexpr auto key_of = [](const CollectedRow& row) -> const std::string& { return row.key; };
+  static std::size_t size_of(const CollectedRow& row) {
+    return row.key.size() + row.text.size() + sizeof(CollectedRow);
+  }
+
+  std::size_t rows_max_;
+  std::vector<CollectedRow> rows_;  ///< a heap with the last row on top
+  std::unordered_map<std::string, CollectedRow> distinct_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace octavo::query::sql

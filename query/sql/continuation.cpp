@@ -1,0 +1,67 @@
+#include "query/sql/continuation.h"
+
+#include "query/executor/base64url.h"
+#include "query/sql/sql_limits.h"
+#include "storage/byte_codec.h"
+
+namespace octavo::query::sql {
+
+namespace {
+constexpr std::uint8_t kContinuationVersion = 1;
+constexpr std::size_t kChecksumBytes = 4;
+}  // namespace
+
+std::string Continuation::encode() const {
+  std::string bytes;
+  storage::ByteWriter writer(bytes);
+  writer.u8(kContinuationVersion);
+  writer.u8(static_cast<std::uint8_t>(kind));
+  for (int shift = 56; shift >= 0; shift -= 8) writer.u8(static_cast<std::uint8_t>(fingerprint >> shift));
+  writer.varint(skip);
+  writer.varint(left);
+  writer.varint(branch);
+  writer.sized_bytes(identity);
+  writer.sized_bytes(key);
+  writer.varint(positions.size());
+  for (const std::uint64_t position : positions) writer.varint(position);
+  const std::uint32_t sum = checksum_of(bytes);
+  for (int shift = 24; shift >= 0; shift -= 8) writer.u8(static_cast<std::uint8_t>(sum >> shift));
+  return to_base64url(bytes);
+}
+
+std::optional<Continuation> Continuation::decode(std::string_view text) {
+  const auto bytes = from_base64url(text);
+  if (!bytes || bytes->size() < kChecksumBytes) return std::nullopt;
+  const std::string_view body = std::string_view(*bytes).substr(0, bytes->size() - kChecksumBytes);
+  std::uint32_t sum = 0;
+  for (const char byte : std::string_view(*bytes).substr(body.size()))
+    sum = sum << 8 | static_cast<unsigned char>(byte);
+  if (sum != checksum_of(body)) return std::nullopt;
+  storage::ByteReader reader(body);
+  if (reader.u8() != kContinuationVersion) return std::nullopt;
+  Continuation result;
+  result.kind = static_cast<Kind>(reader.u8());
+  switch (result.kind) {
+    case Kind::primary:
+    case Kind::index:
+    case Kind::combined:
+    case Kind::sorted:
+    case Kind::grouped:
+      break;
+    default:
+      return std::nullopt;
+  }
+  for (int i = 0; i < 8; ++i) result.fingerprint = result.fingerprint << 8 | reader.u8();
+  result.skip = reader.varint();
+  result.left = reader.varint();
+  result.branch = reader.varint();
+  result.identity = reader.sized_bytes();
+  result.key = reader.sized_bytes();
+  const std::uint64_t count = reader.varint();
+  if (!reader.ok() || count > sql_joins_max + 1) return std::nullopt;
+  for (std::uint64_t i = 0; i < count; ++i) result.positions.push_back(reader.varint());
+  if (!reader.ok() || !reader.rest().empty()) return std::nullopt;
+  return result;
+}
+
+}  // namespace octavo::query::sql

@@ -1,0 +1,392 @@
+// Dates are texts in UTC, `YYYY-MM-DDThh:mm:ss.fffffffZ`; inside, ticks of 100 nanoseconds since 1970.
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "query/json/internal/scan.h"
+#include "query/sql/functions.h"
+
+namespace octavo::query::sql {
+
+namespace {
+
+using Arguments = std::span<const Value>;
+using Ticks = std::int64_t;
+
+constexpr Ticks kTicksPerMicrosecond = 10;
+constexpr Ticks kTicksPerMillisecond = 10'000;
+constexpr Ticks kTicksPerSecond = 10'000'000;
+constexpr Ticks kTicksPerMinute = 60 * kTicksPerSecond;
+constexpr Ticks kTicksPerHour = 60 * kTicksPerMinute;
+constexpr Ticks kTicksPerDay = 24 * kTicksPerHour;
+constexpr int kYearMin = 1601;  // the Windows epoch: earlier dates are none
+constexpr int kYearMax = 9999;
+
+Ticks floor_divide(Ticks value, Ticks by) {
+  return value / by - (value % by < 0 ? 1 : 0);
+}
+
+enum class Part : std::uint8_t { year, month, day, hour, minute, second, millisecond, microsecond, nanosecond };
+
+struct PartName {
+  std::string_view name;
+  Part part;
+};
+constexpr std::array kPartNames{
+    PartName{"year", Part::year},       PartName{"yyyy", Part::year},
+    PartName{"yy", Part::year},         PartName{"month", Part::month},
+    PartName{"mm", Part::month},        PartName{"m", Part::month},
+    PartName{"day", Part::day},         PartName{"dd", Part::day},
+    PartName{"d", Part::day},           PartName{"hour", Part::hour},
+    PartName{"hh", Part::hour},         PartName{"minute", Part::minute},
+    PartName{"mi", Part::minute},       PartName{"n", Part::minute},
+    PartName{"second", Part::second},   PartName{"ss", Part::second},
+    PartName{"s", Part::second},        PartName{"millisecond", Part::millisecond},
+    PartName{"ms", Part::millisecond},  PartName{"microsecond", Part::microsecond},
+    PartName{"mcs", Part::microsecond}, PartName{"nanosecond", Part::nanosecond},
+    PartName{"ns", Part::nanosecond},
+};
+
+std::optional<Part> part_of(const Value& value) {
+  if (!value.is_string()) return std::nullopt;
+  for (const PartName& known : kPartNames) {
+    const std::string_view name = value.string();
+    if (name.size() != known.name.size()) continue;
+    bool same = true;
+    for (std::size_t i = 0; i < name.size(); ++i) {
+      const char lower = name[i] >= 'A' && name[i] <= 'Z' ? static_cast<char>(name[i] | 0x20) : name[i];
+      same = same && lower == known.name[i];
+    }
+    if (same) return known.part;
+  }
+  return std::nullopt;
+}
+
+// Of a day, hour, minute, second, millisecond or microsecond.
+Ticks ticks_of(Part part) {
+  switch (part) {
+    case Part::day:
+      return kTicksPerDay;
+    case Part::hour:
+      return kTicksPerHour;
+    case Part::minute:
+      return kTicksPerMinute;
+    case Part::second:
+      return kTicksPerSecond;
+    case Part::millisecond:
+      return kTicksPerMillisecond;
+    case Part::microsecond:
+      return kTicksPerMicrosecond;
+    default:
+      return 0;
+  }
+}
+
+std::optional<Ticks> ticks_from(int year, unsigned month, unsigned day, Ticks in_day) {
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
+  if (year < kYearMin || year > kYearMax || !date.ok()) return std::nullopt;
+  return std::chrono::sys_days(date).time_since_epoch().count() * kTicksPerDay + in_day;
+}
+
+struct Calendar {
+  int year;
+  unsigned month;
+  unsigned day;
+  Ticks in_day;
+};
+Calendar calendar_of(Ticks ticks) {
+  const Ticks days = floor_divide(ticks, kTicksPerDay);
+  const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(days))};
+  return {static_cast<int>(date.year()), static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+          ticks - days * kTicksPerDay};
+}
+
+// `count` digits at the front of `text`, which are taken; -1 when they are none.
+int take_digits(std::string_view& text, std::size_t count) {
+  if (text.size() < count) return -1;
+  int value = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!scan::is_digit(text[i])) return -1;
+    value = value * 10 + (text[i] - '0');
+  }
+  text.remove_prefix(count);
+  return value;
+}
+bool take(std::string_view& text, char c) {
+  if (text.empty() || text[0] != c) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+// `YYYY-MM-DD`, then maybe `Thh:mm`, `:ss`, up to seven digits of a second, and `Z`.
+std::optional<Ticks> parse_date(std::string_view text) {
+  const int year = take_digits(text, 4);
+  if (year < 0 || !take(text, '-')) return std::nullopt;
+  const int month = take_digits(text, 2);
+  if (month < 0 || !take(text, '-')) return std::nullopt;
+  const int day = take_digits(text, 2);
+  if (day < 0) return std::nullopt;
+  Ticks in_day = 0;
+  if (take(text, 'T')) {
+    const int hour = take_digits(text, 2);
+    if (hour < 0 || hour > 23 || !take(text, ':')) return std::nullopt;
+    const int minute = take_digits(text, 2);
+    if (minute < 0 || minute > 59) return std::nullopt;
+    in_day = hour * kTicksPerHour + minute * kTicksPerMinute;
+    if (take(text, ':')) {
+      const int second = take_digits(text, 2);
+      if (second < 0 || second > 59) return std::nullopt;
+      in_day += second * kTicksPerSecond;
+      if (take(text, '.')) {
+        Ticks unit = kTicksPerSecond;
+        if (text.empty() || !scan::is_digit(text[0])) return std::nullopt;
+        while (!text.empty() && scan::is_digit(text[0])) {
+          unit /= 10;
+          if (unit == 0) return std::nullopt;
+          in_day += take_digits(text, 1) * unit;
+        }
+      }
+    }
+    take(text, 'Z');
+  }
+  if (!text.empty()) return std::nullopt;
+  return ticks_from(year, static_cast<unsigned>(month), static_cast<unsigned>(day), in_day);
+}
+
+std::optional<Ticks> date_of(const Value& value) {
+  return value.is_string() ? parse_date(value.string()) : std::nullopt;
+}
+
+Value format_date(Evaluation& evaluation, std::optional<Ticks> ticks) {
+  if (!ticks) return {};
+  const Calendar date = calendar_of(*ticks);
+  if (date.year < kYearMin || date.year > kYearMax) return {};
+  return evaluation.text(fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:07}Z", date.year, date.month, date.day,
+                                     date.in_day / kTicksPerHour, date.in_day / kTicksPerMinute % 60,
+                                     date.in_day / kTicksPerSecond % 60, date.in_day % kTicksPerSecond));
+}
+
+// --- now ---
+
+Ticks now() {
+  return Evaluation::now_us() * kTicksPerMicrosecond;
+}
+Ticks beginning(const Evaluation& evaluation) {
+  return evaluation.started_us() * kTicksPerMicrosecond;
+}
+
+Value get_current_date_time(Evaluation& evaluation, Arguments) {
+  return format_date(evaluation, now());
+}
+Value get_current_date_time_static(Evaluation& evaluation, Arguments) {
+  return format_date(evaluation, beginning(evaluation));
+}
+Value get_current_ticks(Evaluation&, Arguments) {
+  return Value::of(static_cast<double>(now()));
+}
+Value get_current_ticks_static(Evaluation& evaluation, Arguments) {
+  return Value::of(static_cast<double>(beginning(evaluation)));
+}
+Value get_current_timestamp(Evaluation&, Arguments) {
+  return Value::of(static_cast<double>(floor_divide(now(), kTicksPerMillisecond)));
+}
+Value get_current_timestamp_static(Evaluation& evaluation, Arguments) {
+  return Value::of(static_cast<double>(floor_divide(beginning(evaluation), kTicksPerMillisecond)));
+}
+
+// --- conversions ---
+
+// Numbers of ticks beyond the last year are none; this also keeps the arithmetic from overflowing.
+constexpr double kTicksMax = 2.6e17;
+
+Value date_time_to_ticks(Evaluation&, Arguments arguments) {
+  const auto ticks = date_of(arguments[0]);
+  return ticks ? Value::of(static_cast<double>(*ticks)) : Value();
+}
+Value date_time_to_timestamp(Evaluation&, Arguments arguments) {
+  const auto ticks = date_of(arguments[0]);
+  return ticks ? Value::of(static_cast<double>(floor_divide(*ticks, kTicksPerMillisecond))) : Value();
+}
+Value ticks_to_date_time(Evaluation& evaluation, Arguments arguments) {
+  const auto ticks = arguments[0].integer();
+  if (!ticks || std::abs(arguments[0].number()) > kTicksMax) return {};
+  return format_date(evaluation, *ticks);
+}
+Value timestamp_to_date_time(Evaluation& evaluation, Arguments arguments) {
+  const auto timestamp = arguments[0].integer();
+  if (!timestamp || std::abs(arguments[0].number()) > kTicksMax / kTicksPerMillisecond) return {};
+  return format_date(evaluation, *timestamp * kTicksPerMillisecond);
+}
+
+// --- arithmetic ---
+
+std::optional<Ticks> add_months(Ticks ticks, std::int64_t months) {
+  const Calendar date = calendar_of(ticks);
+  const std::int64_t month = date.year * 12LL + (date.month - 1) + months;
+  const std::int64_t year = floor_divide(month, 12);
+  if (year < kYearMin || year > kYearMax) return std::nullopt;
+  const auto month_of_year = static_cast<unsigned>(month - year * 12 + 1);
+  const std::chrono::year_month_day_last last{std::chrono::year(static_cast<int>(year)),
+                                              std::chrono::month_day_last(std::chrono::month(month_of_year))};
+  const unsigned day = std::min(date.day, static_cast<unsigned>(last.day()));
+  return ticks_from(static_cast<int>(year), month_of_year, day, date.in_day);
+}
+
+Value date_time_add(Evaluation& evaluation, Arguments arguments) {
+  const auto part = part_of(arguments[0]);
+  const auto number = arguments[1].integer();
+  const auto ticks = date_of(arguments[2]);
+  if (!part || !number || !ticks) return {};
+  const double amount = arguments[1].number();
+  if (std::abs(amount) > kTicksMax * 100) return {};
+  switch (*part) {
+    case Part::year:
+      if (std::abs(amount) > 20'000) return {};
+      return format_date(evaluation, add_months(*ticks, *number * 12));
+    case Part::month:
+      if (std::abs(amount) > 200'000) return {};
+      return format_date(evaluation, add_months(*ticks, *number));
+    case Part::nanosecond:
+      return format_date(evaluation, *ticks + *number / 100);
+    default:
+      break;
+  }
+  const auto unit = static_cast<double>(ticks_of(*part));
+  if (std::abs(amount) * unit > 2 * kTicksMax) return {};
+  return format_date(evaluation, *ticks + *number * ticks_of(*part));
+}
+
+// Boundaries crossed, not time gone by.
+Value date_time_diff(Evaluation&, Arguments arguments) {
+  const auto part = part_of(arguments[0]);
+  const auto from = date_of(arguments[1]);
+  const auto to = date_of(arguments[2]);
+  if (!part || !from || !to) return {};
+  if (*part == Part::nanosecond) return Value::of(static_cast<double>(*to - *from) * 100);
+  if (*part == Part::year || *part == Part::month) {
+    const Calendar a = calendar_of(*from);
+    const Calendar b = calendar_of(*to);
+    if (*part == Part::year) return Value::of(static_cast<double>(b.year - a.year));
+    return Value::of((b.year - a.year) * 12.0 + static_cast<double>(b.month) - static_cast<double>(a.month));
+  }
+  const Ticks unit = ticks_of(*part);
+  return Value::of(static_cast<double>(floor_divide(*to, unit) - floor_divide(*from, unit)));
+}
+
+Value part_value(Part part, Ticks ticks) {
+  const Calendar date = calendar_of(ticks);
+  const Ticks fraction = date.in_day % kTicksPerSecond;
+  switch (part) {
+    case Part::year:
+      return Value::of(static_cast<double>(date.year));
+    case Part::month:
+      return Value::of(static_cast<double>(date.month));
+    case Part::day:
+      return Value::of(static_cast<double>(date.day));
+    case Part::hour:
+      return Value::of(static_cast<double>(date.in_day / kTicksPerHour));
+    case Part::minute:
+      return Value::of(static_cast<double>(date.in_day / kTicksPerMinute % 60));
+    case Part::second:
+      return Value::of(static_cast<double>(date.in_day / kTicksPerSecond % 60));
+    case Part::millisecond:
+      return Value::of(static_cast<double>(fraction / kTicksPerMillisecond));
+    case Part::microsecond:
+      return Value::of(static_cast<double>(fraction / kTicksPerMicrosecond));
+    case Part::nanosecond:
+      return Value::of(static_cast<double>(fraction * 100));
+  }
+  return {};
+}
+
+Value date_time_part(Evaluation&, Arguments arguments) {
+  const auto part = part_of(arguments[0]);
+  const auto ticks = date_of(arguments[1]);
+  return part && ticks ? part_value(*part, *ticks) : Value();
+}
+
+template <Part part>
+Value part_of_date(Evaluation&, Arguments arguments) {
+  const auto ticks = date_of(arguments[0]);
+  return ticks ? part_value(part, *ticks) : Value();
+}
+
+Value date_time_bin(Evaluation& evaluation, Arguments arguments) {
+  const auto ticks = date_of(arguments[0]);
+  const auto part = part_of(arguments[1]);
+  if (!ticks || !part || *part == Part::year || *part == Part::month) return {};
+  std::int64_t size = 1;
+  if (arguments.size() > 2) {
+    const auto given = arguments[2].integer();
+    if (!given || *given <= 0 || arguments[2].number() > kTicksMax) return {};
+    size = *given;
+  }
+  Ticks origin = 0;
+  if (arguments.size() > 3) {
+    const auto given = date_of(arguments[3]);
+    if (!given) return {};
+    origin = *given;
+  }
+  Ticks bin = 0;
+  if (*part == Part::nanosecond) {
+    bin = size / 100;
+  } else {
+    if (static_cast<double>(size) * static_cast<double>(ticks_of(*part)) > kTicksMax) return {};
+    bin = size * ticks_of(*part);
+  }
+  if (bin <= 1) return format_date(evaluation, *ticks);
+  return format_date(evaluation, floor_divide(*ticks - origin, bin) * bin + origin);
+}
+
+Value date_time_from_parts(Evaluation& evaluation, Arguments arguments) {
+  std::array<std::int64_t, 7> parts{0, 0, 0, 0, 0, 0, 0};
+  constexpr std::array<std::int64_t, 7> kLargest{kYearMax, 12, 31, 23, 59, 59, kTicksPerSecond - 1};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto part = arguments[i].integer();
+    if (!part || *part < 0 || *part > kLargest[i]) return {};
+    parts[i] = *part;
+  }
+  const Ticks in_day = parts[3] * kTicksPerHour + parts[4] * kTicksPerMinute + parts[5] * kTicksPerSecond + parts[6];
+  return format_date(evaluation, ticks_from(static_cast<int>(parts[0]), static_cast<unsigned>(parts[1]),
+                                            static_cast<unsigned>(parts[2]), in_day));
+}
+
+Value is_date_time(Evaluation&, Arguments arguments) {
+  return Value::of(date_of(arguments[0]).has_value());
+}
+
+constexpr Function kDateFunctions[] = {
+    {"DATETIMEADD", 3, 3, date_time_add},
+    {"DATETIMEBIN", 2, 4, date_time_bin},
+    {"DATETIMEDIFF", 3, 3, date_time_diff},
+    {"DATETIMEFROMPARTS", 3, 7, date_time_from_parts},
+    {"DATETIMEPART", 2, 2, date_time_part},
+    {"DATETIMETOTICKS", 1, 1, date_time_to_ticks},
+    {"DATETIMETOTIMESTAMP", 1, 1, date_time_to_timestamp},
+    {"DAY", 1, 1, part_of_date<Part::day>},
+    {"GETCURRENTDATETIME", 0, 0, get_current_date_time},
+    {"GETCURRENTDATETIMESTATIC", 0, 0, get_current_date_time_static},
+    {"GETCURRENTTICKS", 0, 0, get_current_ticks},
+    {"GETCURRENTTICKSSTATIC", 0, 0, get_current_ticks_static},
+    {"GETCURRENTTIMESTAMP", 0, 0, get_current_timestamp},
+    {"GETCURRENTTIMESTAMPSTATIC", 0, 0, get_current_timestamp_static},
+    {"IS_DATETIME", 1, 1, is_date_time, true},
+    {"MONTH", 1, 1, part_of_date<Part::month>},
+    {"TICKSTODATETIME", 1, 1, ticks_to_date_time},
+    {"TIMESTAMPTODATETIME", 1, 1, timestamp_to_date_time},
+    {"YEAR", 1, 1, part_of_date<Part::year>},
+};
+
+}  // namespace
+
+std::span<const Function> date_functions() {
+  return kDateFunctions;
+}
+
+}  // namespace octavo::query::sql

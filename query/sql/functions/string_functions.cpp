@@ -1,0 +1,388 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <unicode/locid.h>
+#include <unicode/unistr.h>
+
+#include "query/json/internal/scan.h"
+#include "query/json/normalize.h"
+#include "query/selector/internal/regex.h"
+#include "query/sql/functions.h"
+#include "query/sql/functions/utf8.h"
+
+namespace octavo::query::sql {
+
+namespace {
+
+using Arguments = std::span<const Value>;
+
+bool is_ascii_text(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+bool all_strings(Arguments arguments) {
+  return std::ranges::all_of(arguments, &Value::is_string);
+}
+
+enum class Casing : std::uint8_t { lower, upper, fold };
+
+std::string with_case(std::string_view text, Casing casing) {
+  std::string result;
+  if (is_ascii_text(text)) {
+    result = text;
+    for (char& c : result) {
+      if (casing == Casing::upper ? (c >= 'a' && c <= 'z') : (c >= 'A' && c <= 'Z')) c = static_cast<char>(c ^ 0x20);
+    }
+    return result;
+  }
+  auto utf16 = icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), static_cast<int32_t>(text.size())));
+  switch (casing) {
+    case Casing::lower:
+      utf16.toLower(icu::Locale::getRoot());
+      break;
+    case Casing::upper:
+      utf16.toUpper(icu::Locale::getRoot());
+      break;
+    case Casing::fold:
+      utf16.foldCase();
+      break;
+  }
+  utf16.toUTF8String(result);
+  return result;
+}
+
+template <Casing casing>
+Value change_case(Evaluation& evaluation, Arguments arguments) {
+  if (!arguments[0].is_string()) return {};
+  return evaluation.text(with_case(arguments[0].string(), casing));
+}
+
+Value concat(Evaluation& evaluation, Arguments arguments) {
+  if (!all_strings(arguments)) return {};
+  std::size_t size = 0;
+  for (const Value& argument : arguments) size += argument.string().size();
+  char* place = evaluation.text_space(size);
+  if (!place) return {};
+  char* at = place;
+  for (const Value& argument : arguments) at = std::ranges::copy(argument.string(), at).out;
+  return Value::of(std::string_view(place, size));
+}
+
+// As std::string_view::find, but linear whatever the texts are.
+std::size_t find_text(std::string_view text, std::string_view part, std::size_t from = 0) {
+  if (part.empty()) return std::min(from, text.size());
+  if (from >= text.size()) return std::string_view::npos;
+  const void* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
+  return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : std::string_view::npos;
+}
+
+bool contains_text(std::string_view text, std::string_view part) {
+  return find_text(text, part) != std::string_view::npos;
+}
+bool starts_with_text(std::string_view text, std::string_view part) {
+  return text.starts_with(part);
+}
+bool ends_with_text(std::string_view text, std::string_view part) {
+  return text.ends_with(part);
+}
+bool equals_text(std::string_view text, std::string_view part) {
+  return text == part;
+}
+
+// CONTAINS, STARTSWITH, ENDSWITH, StringEquals: the third argument asks to ignore case.
+template <auto test>
+Value compare_text(Evaluation&, Arguments arguments) {
+  if (!arguments[0].is_string() || !arguments[1].is_string()) return {};
+  if (arguments.size() == 3) {
+    if (!arguments[2].is_boolean()) return {};
+    if (arguments[2].boolean()) {
+      return Value::of(
+          test(with_case(arguments[0].string(), Casing::fold), with_case(arguments[1].string(), Casing::fold)));
+    }
+  }
+  return Value::of(test(arguments[0].string(), arguments[1].string()));
+}
+
+Value index_of(Evaluation&, Arguments arguments) {
+  if (!arguments[0].is_string() || !arguments[1].is_string()) return {};
+  std::size_t from = 0;
+  if (arguments.size() == 3) {
+    const auto start = arguments[2].integer();
+    if (!start) return {};
+    from = *start < 0 ? 0 : utf8::offset(arguments[0].string(), static_cast<std::size_t>(*start));
+  }
+  const std::string_view text = arguments[0].string();
+  const std::size_t found = find_text(text, arguments[1].string(), from);
+  if (found == std::string_view::npos) return Value::of(-1.0);
+  return Value::of(static_cast<double>(utf8::length(text.substr(0, found))));
+}
+
+Value last_index_of(Evaluation&, Arguments arguments) {
+  if (!all_strings(arguments)) return {};
+  const std::string_view text = arguments[0].string();
+  const std::size_t found = text.rfind(arguments[1].string());
+  if (found == std::string_view::npos) return Value::of(-1.0);
+  return Value::of(static_cast<double>(utf8::length(text.substr(0, found))));
+}
+
+Value length(Evaluation&, Arguments arguments) {
+  if (!arguments[0].is_string()) return {};
+  return Value::of(static_cast<double>(utf8::length(arguments[0].string())));
+}
+
+Value left(Evaluation&, Arguments arguments) {
+  const auto count = arguments[1].integer();
+  if (!arguments[0].is_string() || !count) return {};
+  const std::string_view text = arguments[0].string();
+  return Value::of(*count <= 0 ? text.substr(0, 0)
+                               : text.substr(0, utf8::offset(text, static_cast<std::size_t>(*count))));
+}
+
+Value right(Evaluation&, Arguments arguments) {
+  const auto count = arguments[1].integer();
+  if (!arguments[0].is_string() || !count) return {};
+  const std::string_view text = arguments[0].string();
+  if (*count <= 0) return Value::of(text.substr(0, 0));
+  const std::size_t characters = utf8::length(text);
+  if (static_cast<std::uint64_t>(*count) >= characters) return arguments[0];
+  return Value::of(text.substr(utf8::offset(text, characters - static_cast<std::size_t>(*count))));
+}
+
+Value substring(Evaluation&, Arguments arguments) {
+  const auto start = arguments[1].integer();
+  if (!arguments[0].is_string() || !start) return {};
+  std::string_view text = arguments[0].string();
+  std::size_t count = text.size();
+  if (arguments.size() == 3) {
+    const auto wanted = arguments[2].integer();
+    if (!wanted) return {};
+    count = *wanted <= 0 ? 0 : static_cast<std::size_t>(*wanted);
+  }
+  if (*start < 0) return Value::of(text.substr(0, 0));
+  text.remove_prefix(utf8::offset(text, static_cast<std::size_t>(*start)));
+  return Value::of(text.substr(0, count == 0 ? 0 : utf8::offset(text, count)));
+}
+
+// --- trim ---
+
+constexpr std::string_view kWhiteSpace = " \t\n\v\f\r";
+
+// Whether the character that begins at `at` is one of `set`.
+bool is_one_of(std::string_view text, std::size_t at, std::size_t size, std::string_view set) {
+  const std::string_view character = text.substr(at, size);
+  for (std::size_t i = 0; i < set.size();) {
+    const std::size_t width = utf8::character_size(set, i);
+    if (set.substr(i, width) == character) return true;
+    i += width;
+  }
+  return false;
+}
+
+template <bool front, bool back>
+Value trim(Evaluation&, Arguments arguments) {
+  if (!all_strings(arguments)) return {};
+  std::string_view text = arguments[0].string();
+  const std::string_view set = arguments.size() == 2 ? arguments[1].string() : kWhiteSpace;
+  if constexpr (front) {
+    while (!text.empty()) {
+      const std::size_t size = utf8::character_size(text, 0);
+      if (!is_one_of(text, 0, size, set)) break;
+      text.remove_prefix(size);
+    }
+  }
+  if constexpr (back) {
+    while (!text.empty()) {
+      std::size_t at = text.size() - 1;
+      while (at > 0 && utf8::is_continuation(text[at])) --at;
+      if (!is_one_of(text, at, text.size() - at, set)) break;
+      text = text.substr(0, at);
+    }
+  }
+  return Value::of(text);
+}
+
+Value replace(Evaluation& evaluation, Arguments arguments) {
+  if (!all_strings(arguments) || arguments[1].string().empty()) return {};
+  const std::string_view text = arguments[0].string();
+  const std::string_view part = arguments[1].string();
+  const std::string_view replacement = arguments[2].string();
+  std::size_t count = 0;
+  for (std::size_t at = find_text(text, part); at != std::string_view::npos;
+       at = find_text(text, part, at + part.size()))
+    ++count;
+  if (count == 0) return arguments[0];
+  char* place = evaluation.text_space(text.size() - count * part.size() + count * replacement.size());
+  if (!place) return {};
+  char* out = place;
+  std::size_t run = 0;
+  for (std::size_t at = find_text(text, part); at != std::string_view::npos; at = find_text(text, part, run)) {
+    out = std::ranges::copy(text.substr(run, at - run), out).out;
+    out = std::ranges::copy(replacement, out).out;
+    run = at + part.size();
+  }
+  out = std::ranges::copy(text.substr(run), out).out;
+  return Value::of(std::string_view(place, static_cast<std::size_t>(out - place)));
+}
+
+Value replicate(Evaluation& evaluation, Arguments arguments) {
+  if (!arguments[0].is_string() || !arguments[1].is_number() || !(arguments[1].number() >= 0)) return {};
+  const std::string_view text = arguments[0].string();
+  const double count = std::floor(arguments[1].number());
+  if (count * static_cast<double>(text.size()) > static_cast<double>(sql_replicate_bytes_max)) return {};
+  const std::size_t times = text.empty() ? 0 : static_cast<std::size_t>(count);
+  char* place = evaluation.text_space(text.size() * times);
+  if (!place) return {};
+  for (std::size_t i = 0; i < times; ++i) std::memcpy(place + i * text.size(), text.data(), text.size());
+  return Value::of(std::string_view(place, text.size() * times));
+}
+
+Value reverse(Evaluation& evaluation, Arguments arguments) {
+  if (!arguments[0].is_string()) return {};
+  const std::string_view text = arguments[0].string();
+  char* place = evaluation.text_space(text.size());
+  if (!place) return {};
+  char* out = place + text.size();
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = utf8::character_size(text, at);
+    out -= size;
+    std::memcpy(out, text.data() + at, size);
+    at += size;
+  }
+  return Value::of(std::string_view(place, text.size()));
+}
+
+Value string_join(Evaluation& evaluation, Arguments arguments) {
+  if (!arguments[0].is_array() || !arguments[1].is_string()) return {};
+  std::string joined;
+  bool first = true;
+  Elements elements(arguments[0]);
+  for (Value element; elements.next(element, evaluation.arena);) {
+    if (!evaluation.step() || !element.is_string()) return {};
+    if (!first) joined += arguments[1].string();
+    first = false;
+    joined += element.string();
+  }
+  return evaluation.text(joined);
+}
+
+Value string_split(Evaluation& evaluation, Arguments arguments) {
+  if (!all_strings(arguments)) return {};
+  const std::string_view text = arguments[0].string();
+  const std::string_view separator = arguments[1].string();
+  std::vector<Value> parts;
+  std::size_t run = 0;
+  if (!separator.empty()) {
+    for (std::size_t at = find_text(text, separator); at != std::string_view::npos;
+         at = find_text(text, separator, run)) {
+      if (!evaluation.step()) return {};
+      parts.push_back(Value::of(text.substr(run, at - run)));
+      run = at + separator.size();
+    }
+  }
+  parts.push_back(Value::of(text.substr(run)));
+  Value* items = evaluation.values(parts.size());
+  if (!items) return {};
+  std::ranges::copy(parts, items);
+  return Value::array_of(items, parts.size());
+}
+
+Value regex_match(Evaluation& evaluation, Arguments arguments) {
+  if (!all_strings(arguments)) return {};
+  const std::string_view modifiers = arguments.size() == 3 ? arguments[2].string() : std::string_view();
+  if (modifiers.find_first_not_of("msix") != std::string_view::npos) return {};
+  const CompiledRegex* regex = evaluation.regex(arguments[1].string(), modifiers);
+  return regex ? Value::of(regex->matches(arguments[0].string())) : Value();
+}
+
+// --- conversions ---
+
+Value to_string(Evaluation& evaluation, Arguments arguments) {
+  if (arguments[0].is_string()) return arguments[0];
+  std::string text;
+  arguments[0].append_json(text);
+  if (arguments[0].is_number() && text.starts_with('"')) text = text.substr(1, text.size() - 2);
+  return evaluation.text(text);
+}
+
+std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && scan::is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && scan::is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+Value string_to_boolean(Evaluation&, Arguments arguments) {
+  if (!arguments[0].is_string()) return {};
+  const std::string_view text = without_blanks(arguments[0].string());
+  if (text == "true") return Value::of(true);
+  if (text == "false") return Value::of(false);
+  return {};
+}
+
+Value string_to_null(Evaluation&, Arguments arguments) {
+  if (!arguments[0].is_string() || without_blanks(arguments[0].string()) != "null") return {};
+  return Value::null();
+}
+
+Value string_to_number(Evaluation&, Arguments arguments) {
+  if (!arguments[0].is_string()) return {};
+  const std::string_view text = without_blanks(arguments[0].string());
+  const char* end = scan::number(text.data(), text.data() + text.size());
+  if (text.empty() || end != text.data() + text.size()) return {};
+  double number = 0;
+  if (std::from_chars(text.data(), end, number).ec != std::errc()) return {};
+  return Value::of(number);
+}
+
+template <Type type>
+Value string_to_container(Evaluation& evaluation, Arguments arguments) {
+  if (!arguments[0].is_string()) return {};
+  std::string json;
+  if (!normalize_value(arguments[0].string(), json)) return {};
+  const Value text = evaluation.text(json);
+  if (text.is_undefined()) return {};
+  const Value value = Value::read(text.string(), evaluation.arena);
+  return value.type() == type ? value : Value();
+}
+
+constexpr Function kStringFunctions[] = {
+    {"CONCAT", 2, any_number, concat},
+    {"CONTAINS", 2, 3, compare_text<contains_text>},
+    {"ENDSWITH", 2, 3, compare_text<ends_with_text>},
+    {"INDEX_OF", 2, 3, index_of},
+    {"LASTINDEXOF", 2, 2, last_index_of},
+    {"LEFT", 2, 2, left},
+    {"LENGTH", 1, 1, length},
+    {"LOWER", 1, 1, change_case<Casing::lower>},
+    {"LTRIM", 1, 2, trim<true, false>},
+    {"REGEXMATCH", 2, 3, regex_match},
+    {"REPLACE", 3, 3, replace},
+    {"REPLICATE", 2, 2, replicate},
+    {"REVERSE", 1, 1, reverse},
+    {"RIGHT", 2, 2, right},
+    {"RTRIM", 1, 2, trim<false, true>},
+    {"STARTSWITH", 2, 3, compare_text<starts_with_text>},
+    {"STRINGEQUALS", 2, 3, compare_text<equals_text>},
+    {"STRINGJOIN", 2, 2, string_join},
+    {"STRINGSPLIT", 2, 2, string_split},
+    {"STRINGTOARRAY", 1, 1, string_to_container<Type::array>},
+    {"STRINGTOBOOLEAN", 1, 1, string_to_boolean},
+    {"STRINGTONULL", 1, 1, string_to_null},
+    {"STRINGTONUMBER", 1, 1, string_to_number},
+    {"STRINGTOOBJECT", 1, 1, string_to_container<Type::object>},
+    {"SUBSTRING", 2, 3, substring},
+    {"TOSTRING", 1, 1, to_string},
+    {"TRIM", 1, 2, trim<true, true>},
+    {"UPPER", 1, 1, change_case<Casing::upper>},
+};
+
+}  // namespace
+
+std::span<const Function> string_functions() {
+  return kStringFunctions;
+}
+
+}  // namespace octavo::query::sql

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <string_view>
+
+#include "query/sql/syntax_tree.h"
+
+namespace octavo::query::sql {
+
+/// Parses a whole query. Locations, those of errors too, are in bytes.
+///
+/// Operators, from those that bind most: `. []`, then `- + ~ NOT`, `* / %`, `+ -`, `<< >> >>>`, `< <= > >=`, `= != <>`,
+/// `&`, `^`, `|`, `||`, then one of `IN`, `LIKE`, `BETWEEN`, then `AND`, `OR`, `??`, `? :`. NOT binds as Azure Cosmos
+/// DB's does: `NOT a = b` is `(NOT a) = b`.
+std::expected<std::unique_ptr<Query>, SqlError> parse_query(std::string_view text);
+
+}  // namespace octavo::query::sql

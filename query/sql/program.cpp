@@ -1,0 +1,247 @@
+#include "query/sql/program.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "query/sql/groups.h"
+
+namespace octavo::query::sql {
+
+// --- projection ---
+
+Value Program::project(Evaluation& evaluation) const {
+  if (selection != Query::Selection::list) return items[0].value->evaluate(evaluation);
+  Member* members = evaluation.members(items.size());
+  if (!members) return {};
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    members[i] = {items[i].name, items[i].value->evaluate(evaluation)};
+  }
+  return Value::object_of(members, items.size());
+}
+
+bool Program::append_projection(Evaluation& evaluation, std::string& out) const {
+  if (projects_row) {
+    evaluation.row.shape().append_row(evaluation.row.document(), out);
+    return true;
+  }
+  if (selection != Query::Selection::list) {
+    const Value value = items[0].value->evaluate(evaluation);
+    if (value.is_undefined()) return false;
+    value.append_json(out);
+    return true;
+  }
+  out += '{';
+  bool first = true;
+  for (const ProjectedItem& item : items) {
+    const Value value = item.value->evaluate(evaluation);
+    if (value.is_undefined()) continue;
+    if (!first) out += ',';
+    first = false;
+    out += item.key;
+    value.append_json(out);
+  }
+  out += '}';
+  return true;
+}
+
+// --- FROM ---
+
+void FromIterator::begin(std::span<const std::uint64_t> positions) {
+  levels_.assign(sources_.size(), {});
+  resume_.assign(positions.begin(), positions.end());
+  if (resume_.size() != sources_.size()) resume_.clear();
+  begun_ = false;
+  once_ = sources_.empty();
+}
+
+void FromIterator::open(Evaluation& evaluation, std::size_t number) {
+  Level& level = levels_[number];
+  const CompiledSource& source = sources_[number];
+  const Value value = source.value->evaluate(evaluation);
+  level.position = 0;
+  level.has_inner = false;
+  level.single_left = false;
+  if (!source.iterates) {
+    level.single = value;
+    level.single_left = !value.is_undefined();
+  } else {
+    level.elements = value.is_array() ? Elements(value) : Elements();
+  }
+  level.before = evaluation.arena.mark();
+}
+
+// Binds the next element of a level.
+bool FromIterator::advance(Evaluation& evaluation, std::size_t number) {
+  Level& level = levels_[number];
+  const CompiledSource& source = sources_[number];
+  if (!evaluation.step()) return false;
+  if (!source.iterates) {
+    if (!level.single_left) return false;
+    level.single_left = false;
+    evaluation.slots[source.slot] = level.single;
+    ++level.position;
+    return true;
+  }
+  if (rewinds_) evaluation.arena.rewind(level.before);
+  Value element;
+  if (!source.flattens) {
+    if (!level.elements.next(element, evaluation.arena)) return false;
+  } else {
+    while (!level.has_inner || !level.inner.next(element, evaluation.arena)) {
+      Value array;
+      if (!level.elements.next(array, evaluation.arena) || !evaluation.step()) return false;
+      level.inner = array.is_array() ? Elements(array) : Elements();
+      level.has_inner = true;
+    }
+  }
+  evaluation.slots[source.slot] = element;
+  ++level.position;
+  return true;
+}
+
+bool FromIterator::next(Evaluation& evaluation) {
+  if (sources_.empty()) return std::exchange(once_, false) && !evaluation.failed();
+  std::size_t number = sources_.size() - 1;
+  if (!begun_) {
+    begun_ = true;
+    number = 0;
+    open(evaluation, 0);
+    if (!resume_.empty()) {
+      // Up to the combination that was the last; then on from it.
+      while (number < sources_.size()) {
+        bool there = true;
+        while (there && levels_[number].position < resume_[number]) there = advance(evaluation, number);
+        if (!there) break;
+        if (++number < sources_.size()) open(evaluation, number);
+      }
+      if (number == sources_.size()) --number;
+      resume_.clear();
+    }
+  }
+  while (!evaluation.failed()) {
+    if (advance(evaluation, number)) {
+      if (++number == sources_.size()) return true;
+      open(evaluation, number);
+    } else if (number-- == 0) {
+      return false;
+    }
+  }
+  return false;
+}
+
+std::vector<std::uint64_t> FromIterator::positions() const {
+  std::vector<std::uint64_t> positions;
+  for (const Level& level : levels_) positions.push_back(level.position);
+  return positions;
+}
+
+// --- subqueries ---
+
+namespace {
+
+struct SubqueryRow {
+  std::string key;
+  Value value;
+};
+
+/// What happens to the results of a subquery on their way out: DISTINCT, then OFFSET and LIMIT.
+class SubqueryOutput {
+ public:
+  SubqueryOutput(const Program& program, FunctionRef<bool(const Value&)> result)
+      : program_(program), result_(result), skip_(program.offset), left_(program.limit) {}
+
+  bool wants_more() const { return left_ > 0; }
+  /// False: enough.
+  bool add(const Value& value) {
+    if (value.is_undefined()) return true;
+    if (program_.distinct) {
+      std::string key;
+      append_order_key(key, value);
+      if (!seen_.insert(std::move(key)).second) return true;
+    }
+    if (skip_ > 0) {
+      --skip_;
+      return true;
+    }
+    if (left_ == 0) return false;
+    --left_;
+    return result_(value) && left_ > 0;
+  }
+
+ private:
+  const Program& program_;
+  FunctionRef<bool(const Value&)> result_;
+  std::unordered_set<std::string> seen_;
+  std::uint64_t skip_;
+  std::uint64_t left_;
+};
+
+bool is_filtered_out(const Program& program, Evaluation& evaluation) {
+  return program.where && !program.where->evaluate(evaluation).is_true();
+}
+
+bool run_grouped(const Program& program, Evaluation& evaluation, SubqueryOutput& output) {
+  Groups groups(program);
+  FromIterator from(program.sources, false);
+  from.begin();
+  while (from.next(evaluation)) {
+    if (is_filtered_out(program, evaluation)) continue;
+    if (!groups.add_row(evaluation)) return false;
+    if (groups.bytes() > sql_item_bytes_max) {
+      evaluation.fail({ErrorCode::too_large, "The groups of a subquery exceed their limit.", "resource_limit"});
+    }
+  }
+  if (evaluation.failed()) return false;
+  for (const auto& [key, group] : groups.all()) {
+    groups.select(evaluation, group);
+    const bool more = output.add(program.project(evaluation));
+    groups.unselect(evaluation);
+    if (!more) break;
+  }
+  return !evaluation.failed();
+}
+
+bool run_ordered(const Program& program, Evaluation& evaluation, SubqueryOutput& output) {
+  std::vector<SubqueryRow> rows;
+  FromIterator from(program.sources, false);
+  from.begin();
+  while (from.next(evaluation)) {
+    if (is_filtered_out(program, evaluation)) continue;
+    SubqueryRow row;
+    bool sortable = true;
+    for (const SortItem& item : program.order_by) {
+      const Value value = item.value->evaluate(evaluation);
+      sortable = sortable && !(value.is_undefined() && program.order_by.size() == 1);
+      item.descending ? append_order_key_descending(row.key, value) : append_order_key(row.key, value);
+    }
+    if (!sortable) continue;
+    row.value = program.project(evaluation);
+    if (evaluation.failed()) return false;
+    rows.push_back(std::move(row));
+  }
+  if (evaluation.failed()) return false;
+  std::ranges::stable_sort(rows, {}, &SubqueryRow::key);
+  for (const SubqueryRow& row : rows) {
+    if (!output.add(row.value)) break;
+  }
+  return !evaluation.failed();
+}
+
+}  // namespace
+
+bool run_subquery(const Program& program, Evaluation& evaluation, FunctionRef<bool(const Value&)> result) {
+  SubqueryOutput output(program, result);
+  if (!output.wants_more()) return true;
+  if (program.grouped) return run_grouped(program, evaluation, output);
+  if (!program.order_by.empty()) return run_ordered(program, evaluation, output);
+  FromIterator from(program.sources, false);
+  from.begin();
+  while (from.next(evaluation)) {
+    if (is_filtered_out(program, evaluation)) continue;
+    if (!output.add(program.project(evaluation))) break;
+  }
+  return !evaluation.failed();
+}
+
+}  // namespace octavo::query::sql

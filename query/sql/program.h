@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "query/sql/evaluation.h"
+#include "query/sql/syntax_tree.h"
+#include "storage/function_ref.h"
+
+/// Queries and subqueries as they are run: names resolved to numbers, functions to addresses, parameters to values.
+namespace octavo::query::sql {
+
+/// A source of FROM that is walked for each row of the sources before it.
+struct CompiledSource {
+  NodePtr value;
+  bool iterates = false;  ///< binds each element of the array; otherwise the value itself, once, if defined
+  bool flattens = false;  ///< the elements are those of the arrays that `value` has as elements (IN over a subquery)
+  std::size_t slot = 0;
+};
+
+enum class AggregateKind : std::uint8_t { count, count_if, sum, average, minimum, maximum, make_list, make_set };
+
+/// How query plans name it: `Count`, `Average`, …
+std::string_view aggregate_name(AggregateKind kind);
+/// By the name of a function; nullopt: it is no aggregate.
+std::optional<AggregateKind> aggregate_kind(std::string_view function);
+
+struct Aggregate {
+  AggregateKind kind;
+  NodePtr argument;
+};
+
+struct ProjectedItem {
+  std::string name;
+  std::string key;  ///< `"name":`
+  NodePtr value;
+};
+
+struct SortItem {
+  NodePtr value;
+  bool descending = false;
+};
+
+struct Program {
+  Query::Selection selection = Query::Selection::star;
+  bool distinct = false;
+  bool grouped = false;       ///< has aggregates or GROUP BY
+  bool reads_items = false;   ///< has a FROM that begins with the database's items
+  bool projects_row = false;  ///< SELECT * or SELECT VALUE of the item itself, as it is
+  std::vector<CompiledSource> sources;
+  NodePtr where;
+  std::vector<NodePtr> group_by;
+  std::vector<Aggregate> aggregates;
+  std::vector<ProjectedItem> items;  ///< one without a name for VALUE and `*`
+  std::vector<SortItem> order_by;
+  std::uint64_t offset = 0;
+  std::uint64_t limit = UINT64_MAX;
+
+  // Of the whole query, in its outermost program.
+  std::vector<std::string> root_names;  ///< properties at the top of the items
+  std::size_t slots = 0;
+
+  /// The projection of what is bound now; undefined when SELECT VALUE has none.
+  Value project(Evaluation& evaluation) const;
+  /// The same as JSON text at the end of `out`; false: undefined, nothing was appended.
+  bool append_projection(Evaluation& evaluation, std::string& out) const;
+};
+
+/// Walks the combinations of a FROM's sources, the last source fastest.
+class FromIterator {
+ public:
+  /// `rewinds`: values that were made for one combination go when the next one is bound, so memory does not grow with
+  /// the combinations. Otherwise all stay.
+  FromIterator(const std::vector<CompiledSource>& sources, bool rewinds) : sources_(sources), rewinds_(rewinds) {}
+
+  /// Starts over, for the item (or outer row) that is bound now; goes on after the combination at `positions`, if any.
+  void begin(std::span<const std::uint64_t> positions = {});
+  /// Binds the slots to the next combination; false at the end or when the evaluation failed.
+  bool next(Evaluation& evaluation);
+  /// Where it stands: one number per source.
+  std::vector<std::uint64_t> positions() const;
+
+ private:
+  struct Level {
+    Elements elements;
+    Elements inner;  ///< of the array that is being flattened
+    bool has_inner = false;
+    bool single_left = false;
+    Value single;
+    std::uint64_t position = 0;  ///< of the element that is bound, from 1
+    Arena::Mark before;          ///< the element
+  };
+  void open(Evaluation& evaluation, std::size_t level);
+  bool advance(Evaluation& evaluation, std::size_t level);
+
+  const std::vector<CompiledSource>& sources_;
+  bool rewinds_;
+  std::vector<Level> levels_;
+  std::vector<std::uint64_t> resume_;
+  bool begun_ = false;
+  bool once_ = false;  ///< no sources: the one row is still to come
+};
+
+/// Runs a subquery for what is bound now: `result` is called with each result in order until it says false. False when
+/// the evaluation failed.
+bool run_subquery(const Program& program, Evaluation& evaluation, FunctionRef<bool(const Value&)> result);
+
+/// Compiles a query whose counts are resolved. Locations in errors are in bytes.
+std::expected<std::unique_ptr<Program>, SqlError> compile_query(const Query& query,
+                                                                std::span<const SqlParameter> parameters,
+                                                                Arena& constants);
+
+/// The value of a TOP, OFFSET or LIMIT.
+std::expected<std::uint64_t, SqlError> resolve_count(const Count& count, std::span<const SqlParameter> parameters,
+                                                     std::string_view code, std::string_view clause);
+
+/// Whether an expression has an aggregate function outside of subqueries.
+bool contains_aggregate(const Expression& expression);
+
+/// The name of a SELECT item: its alias, or the last property it names; empty: it gets a number.
+std::string item_name(const SelectItem& item);
+/// The names of all items of a select list; those without one are `$1`, `$2`, ….
+std::vector<std::string> item_names(const Query& query);
+
+}  // namespace octavo::query::sql

@@ -1,0 +1,207 @@
+#include "query/sql/sql_preparation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "query/executor/storage_statistics.h"
+#include "query/sql/program.h"
+#include "query/sql/sql_selector.h"
+
+namespace octavo::query::sql {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long a query waits for an index that is being built, and for one to see the last writes.
+constexpr std::chrono::seconds kSqlBuildPatience{2};
+constexpr std::chrono::minutes kSqlUpdatePatience{5};
+// Rows taken to be wanted of a query that does not say how many.
+constexpr std::uint64_t kRowsWanted = 100;
+
+std::unexpected<Error> invalid_continuation(std::string reason) {
+  return fail(ErrorCode::bad_request, std::move(reason), "invalid_continuation");
+}
+
+// The first index of the plan that is not built yet.
+const IndexView* find_unbuilt(const Plan& plan, std::size_t place) {
+  for (const Branch& branch : plan.branches) {
+    if (branch.index && !branch.index->ready(place)) return &*branch.index;
+  }
+  return nullptr;
+}
+
+Plan plan_by_ids(std::vector<std::string> ids) {
+  Plan plan;
+  std::ranges::sort(ids);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  if (ids.empty()) return plan;
+  Branch branch;
+  for (std::string& id : ids) {
+    IdRange range;
+    range.start = id;
+    range.end = std::move(id);
+    branch.id_ranges.push_back(std::move(range));
+  }
+  plan.branches.push_back(std::move(branch));
+  return plan;
+}
+
+bool collects_results(const SqlQuery& query) {
+  return query.is_grouped() || query.is_distinct();
+}
+
+FindRequest request_for(const SqlQuery& query, const SqlConstraints& constraints, const SqlScope& scope,
+                        const std::optional<Continuation>& continuation) {
+  FindRequest request;
+  request.selector_json = constraints.selector_json;
+  request.selector = constraints.selector;
+  request.partition = scope.partition_key;
+  const bool sorted_before = continuation && continuation->kind == Continuation::Kind::sorted;
+  if (!collects_results(query) && !sorted_before) request.sort = constraints.sort;
+  const bool all_rows = collects_results(query) || (query.is_ordered() && request.sort.empty());
+  const Program& program = query.program();
+  if (all_rows) {
+    request.limit = std::numeric_limits<std::uint32_t>::max();
+  } else {
+    request.skip = program.offset;
+    request.limit = std::min(program.limit, kRowsWanted);
+  }
+  return request;
+}
+
+std::optional<std::string> pin_for(const std::optional<Continuation>& continuation) {
+  if (!continuation) return std::nullopt;
+  switch (continuation->kind) {
+    case Continuation::Kind::primary:
+      return std::string();
+    case Continuation::Kind::index:
+      return continuation->identity;
+    case Continuation::Kind::combined:
+      return std::string(PlannerScope::kUnion);
+    default:
+      return std::nullopt;
+  }
+}
+
+Expected<std::shared_ptr<PreparedSql>> begin_preparation(const partitioning::Database& database, SqlQuery::Ptr query,
+                                                         SqlScope scope, const RowShape& shape,
+                                                         const std::optional<std::string>& continuation) {
+  if (!scope.partition_key.empty() && !database.partitioned()) {
+    return fail(ErrorCode::bad_request, "database is not partitioned");
+  }
+  auto prepared = std::make_shared<PreparedSql>();
+  prepared->query = std::move(query);
+  prepared->scope = std::move(scope);
+  prepared->shape = &shape;
+  if (continuation) {
+    prepared->continuation = Continuation::decode(*continuation);
+    if (!prepared->continuation) return invalid_continuation("The continuation is none of this server's.");
+    if (prepared->continuation->fingerprint != prepared->query->fingerprint()) {
+      return invalid_continuation("The continuation belongs to another query.");
+    }
+  }
+  return prepared;
+}
+
+}  // namespace
+
+Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<partitioning::Database> database,
+                                                               SqlQuery::Ptr query, SqlScope scope,
+                                                               const RowShape& shape,
+                                                               std::optional<std::string> continuation,
+                                                               SqlPlanning planning) {
+  using Result = Expected<std::shared_ptr<const PreparedSql>>;
+  IndexManager* manager = IndexManager::of(*database);
+  if (!manager) co_return Result(fail(ErrorCode::internal, "This database has no indexes."));
+  auto begun = begin_preparation(*database, std::move(query), std::move(scope), shape, continuation);
+  if (!begun) co_return Result(std::unexpected(std::move(begun).error()));
+  PreparedSql& prepared = **begun;
+  if (!prepared.query->program().reads_items) co_return Result(*std::move(begun));
+
+  const SqlConstraints constraints = constraints_of(*prepared.query, shape);
+  Narrowing narrowing = shape.narrow(constraints.fixed);
+  if (narrowing.partition_key && prepared.scope.partition_key.empty() && database->partitioned()) {
+    prepared.scope.partition_key = *std::move(narrowing.partition_key);
+  }
+  if (narrowing.document_ids) {
+    prepared.plan = plan_by_ids(*std::move(narrowing.document_ids));
+    co_return Result(*std::move(begun));
+  }
+
+  auto catalog = manager->catalog();
+  if (!catalog) co_return Result(std::unexpected(catalog.error()));
+  const FindRequest request = request_for(*prepared.query, constraints, prepared.scope, prepared.continuation);
+  PlannerScope place;
+  place.partition_query = !prepared.scope.partition_key.empty();
+  if (place.partition_query) place.place = database->locate_partition_key(prepared.scope.partition_key);
+  place.explain = planning.explain;
+  place.ignore_global = planning.ignore_global;
+  place.pinned = pin_for(prepared.continuation);
+  StorageStatistics statistics(*database, prepared.scope.partition_key);
+  while (true) {
+    auto planned = plan_query(request, **catalog, place, statistics);
+    if (!planned) {
+      if (place.pinned && planned.error().code == ErrorCode::bad_request) {
+        co_return Result(invalid_continuation("The index that the query was run by is not there any more."));
+      }
+      co_return Result(std::unexpected(planned.error()));
+    }
+    const IndexView* waiting =
+        planning.explain || place.ignore_unbuilt ? nullptr : find_unbuilt(planned->plan, place.place);
+    if (!waiting) {
+      prepared.plan = std::move(planned->plan);
+      if (planning.explain) prepared.candidates = std::move(planned->candidates);
+      break;
+    }
+    std::string identity = waiting->definition->identity;
+    auto now = co_await manager->wait_until_ready(identity, place.place, Clock::now() + kSqlBuildPatience);
+    if (!now) {
+      place.ignore_unbuilt = true;  // it cannot be built now; the documents can be read all the same
+      continue;
+    }
+    const IndexView* view = (*now)->find(identity);
+    place.ignore_unbuilt = view && !view->ready(place.place);
+    *catalog = std::move(*now);
+  }
+  prepared.presorted = !request.sort.empty() && !prepared.plan.sort_in_memory;
+  if (place.pinned && prepared.query->is_ordered() && !prepared.presorted) {
+    co_return Result(invalid_continuation("The index that the query was sorted by is not there any more."));
+  }
+  prepared.generation = (*catalog)->generation;
+  prepared.keepable = !prepared.continuation && !place.ignore_unbuilt && !planning.explain && !planning.ignore_global;
+  co_return Result(*std::move(begun));
+}
+
+std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request) {
+  IndexManager* manager = IndexManager::of(database);
+  if (!manager || request.size() >= QueryCache::kTextBytesMax) return nullptr;
+  const auto catalog = manager->catalog();
+  if (!catalog) return nullptr;
+  return std::dynamic_pointer_cast<const PreparedSql>(manager->cache().find(request, (*catalog)->generation));
+}
+
+void keep_prepared_sql(partitioning::Database& database, std::string_view request,
+                       const std::shared_ptr<const PreparedSql>& prepared) {
+  IndexManager* manager = IndexManager::of(database);
+  if (manager && prepared->keepable) manager->cache().store(request, prepared->generation, prepared);
+}
+
+Task<Expected<void>> wait_for_sql_indexes(std::shared_ptr<partitioning::Database> database,
+                                          std::shared_ptr<const PreparedSql> prepared) {
+  IndexManager* manager = IndexManager::of(*database);
+  const storage::Sequence now = database->committed_sequence();
+  for (const Branch& branch : prepared->plan.branches) {
+    if (!branch.index || !branch.index->global) continue;
+    auto current = manager->is_current(*branch.index->global, now);
+    if (!current) co_return std::unexpected(current.error());
+    if (*current) continue;
+    auto waited = co_await manager->wait_until_current(branch.index->global, now, Clock::now() + kSqlUpdatePatience);
+    if (!waited) co_return waited;
+  }
+  co_return Expected<void>{};
+}
+
+}  // namespace octavo::query::sql

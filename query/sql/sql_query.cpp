@@ -1,0 +1,125 @@
+#include "query/sql/sql_query.h"
+
+#include <algorithm>
+
+#include "query/json/normalize.h"
+#include "query/json/split.h"
+#include "query/sql/parser.h"
+#include "query/sql/program.h"
+#include "query/sql/sql_limits.h"
+
+namespace octavo::query::sql {
+
+namespace {
+
+// The tree counts bytes; clients count UTF-16 units.
+std::size_t utf16_units(std::string_view text, std::size_t bytes) {
+  std::size_t units = 0;
+  for (std::size_t i = 0; i < std::min(bytes, text.size()); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if ((byte & 0xC0) != 0x80) units += byte >= 0xF0 ? 2 : 1;
+  }
+  return units;
+}
+
+SqlError in_characters(SqlError error, std::string_view text) {
+  error.location = {utf16_units(text, error.location.start), utf16_units(text, error.location.end)};
+  return error;
+}
+
+// FNV-1a, 64 bits.
+std::uint64_t add_to_fingerprint(std::uint64_t hash, std::string_view text) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return (hash ^ 0xFF) * 1099511628211ULL;
+}
+
+bool calls_udf(const Expression& expression);
+
+bool calls_udf(const Query& query) {
+  const auto any = [](const ExpressionPtr& expression) { return expression && calls_udf(*expression); };
+  return std::ranges::any_of(query.items, [&](const SelectItem& item) { return any(item.expression); }) ||
+         std::ranges::any_of(query.sources,
+                             [](const FromSource& source) { return source.subquery && calls_udf(*source.subquery); }) ||
+         any(query.where) || std::ranges::any_of(query.group_by, any) ||
+         std::ranges::any_of(query.order_by, [&](const OrderItem& item) { return any(item.expression); });
+}
+
+bool calls_udf(const Expression& expression) {
+  if (expression.kind == ExpressionKind::call && expression.flag) return true;
+  if (expression.subquery && calls_udf(*expression.subquery)) return true;
+  return std::ranges::any_of(expression.operands, [](const ExpressionPtr& operand) { return calls_udf(*operand); });
+}
+
+}  // namespace
+
+Expected<std::vector<SqlParameter>> parse_sql_parameters(std::string_view json) {
+  OCTAVO_TRY(const auto elements, split_array(json));
+  if (elements.size() > sql_parameters_max) {
+    return fail(ErrorCode::bad_request,
+                "The query has more than " + std::to_string(sql_parameters_max) + " parameters.", "invalid_sql");
+  }
+  std::vector<SqlParameter> parameters;
+  for (const std::string_view element : elements) {
+    OCTAVO_TRY(const auto members, split_object(element));
+    const std::string_view name = member_value(members, "name");
+    if (!name.starts_with('"')) {
+      return fail(ErrorCode::bad_request, "A parameter must be an object with the members name and value.",
+                  "invalid_sql");
+    }
+    SqlParameter parameter;
+    OCTAVO_TRY(parameter.name, decode_json_string(name));
+    if (!parameter.name.starts_with('@')) {
+      return fail(ErrorCode::bad_request, "The name of a parameter must begin with @: " + parameter.name,
+                  "invalid_sql");
+    }
+    const std::string_view value = member_value(members, "value");
+    if (!value.empty()) OCTAVO_TRY_VOID(normalize_value(value, parameter.value));
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
+std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text,
+                                                       std::span<const SqlParameter> parameters) {
+  auto syntax = parse_query(text);
+  if (!syntax) return std::unexpected(in_characters(std::move(syntax).error(), text));
+  std::shared_ptr<SqlQuery> query(new SqlQuery());
+  query->text_ = text;
+  query->parameters_.assign(parameters.begin(), parameters.end());
+  query->syntax_ = *std::move(syntax);
+  auto program = compile_query(*query->syntax_, query->parameters_, *query->constants_);
+  if (!program) return std::unexpected(in_characters(std::move(program).error(), text));
+  query->program_ = *std::move(program);
+  query->fingerprint_ = add_to_fingerprint(14695981039346656037ULL, text);
+  for (const SqlParameter& parameter : query->parameters_) {
+    query->fingerprint_ = add_to_fingerprint(query->fingerprint_, parameter.name);
+    query->fingerprint_ = add_to_fingerprint(query->fingerprint_, parameter.value);
+  }
+  if (query->syntax_->top) query->top_ = query->program_->limit;
+  if (query->syntax_->offset) {
+    query->offset_ = query->program_->offset;
+    query->limit_ = query->program_->limit;
+  }
+  return query;
+}
+
+SqlQuery::SqlQuery() : constants_(std::make_unique<Arena>(SIZE_MAX)) {}
+SqlQuery::~SqlQuery() = default;
+
+bool SqlQuery::has_aggregates() const {
+  return !program_->aggregates.empty();
+}
+bool SqlQuery::is_grouped() const {
+  return program_->grouped;
+}
+bool SqlQuery::is_distinct() const {
+  return program_->distinct;
+}
+bool SqlQuery::is_ordered() const {
+  return !program_->order_by.empty();
+}
+bool SqlQuery::calls_user_functions() const {
+  return calls_udf(*syntax_);
+}
+
+}  // namespace octavo::query::sql

@@ -1,0 +1,384 @@
+#include "query/sql/sql_selector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "query/collation/collation.h"
+#include "query/json/parsed_document.h"
+#include "query/sql/syntax_tree.h"
+
+namespace octavo::query::sql {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr double kExactNumberMax = 9007199254740992.0;  // 2^53
+
+bool is_name_of(std::string_view name, std::string_view capitals) {
+  return std::ranges::equal(name, capitals, [](char a, char b) {
+    return (a >= 'a' && a <= 'z' ? static_cast<char>(a - 'a' + 'A') : a) == b;
+  });
+}
+
+bool is_number_text(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+struct PathOfItem {
+  std::vector<std::string> names;
+  bool has_numbers = false;  ///< steps that may be elements of arrays as well as properties
+};
+
+class Translator {
+ public:
+  Translator(const SqlQuery& query, const RowShape* shape) : query_(query), shape_(shape) {
+    const auto& sources = query.syntax().sources;
+    if (sources.empty() || sources[0].subquery || sources[0].iterates || !sources[0].path.empty()) return;
+    root_ = sources[0].alias.empty() ? sources[0].root : sources[0].alias;
+  }
+
+  bool has_root() const { return !root_.empty(); }
+
+  /// A condition that holds wherever `expression` is true; nullopt: nothing can be said.
+  std::optional<json::value> translate(const Expression& expression) const;
+  void collect_fixed(const Expression& expression, std::vector<FixedProperty>& fixed) const;
+  std::optional<PathOfItem> path_of(const Expression& expression) const;
+  std::optional<FieldPath> field_of(const Expression& expression) const;
+
+ private:
+  std::optional<json::value> constant_of(const Expression& expression) const;
+  std::optional<json::value> translate_comparison(const Expression& expression) const;
+  std::optional<json::value> translate_in(const Expression& expression) const;
+  std::optional<json::value> translate_between(const Expression& expression) const;
+  std::optional<json::value> translate_like(const Expression& expression) const;
+  std::optional<json::value> translate_call(const Expression& expression) const;
+  std::optional<json::value> translate_not(const Expression& expression) const;
+
+  const SqlQuery& query_;
+  const RowShape* shape_;
+  std::string root_;
+};
+
+json::value condition(const FieldPath& path, json::object operators) {
+  return json::object{{path.text(), std::move(operators)}};
+}
+
+// Equality with a constant; nullopt for arrays, and objects, whose equality Mango sees otherwise.
+std::optional<json::value> equals(const FieldPath& path, const json::value& value) {
+  if (value.is_array() || value.is_object()) return std::nullopt;
+  if (value.is_number() && !(std::abs(value.to_number<double>()) < kExactNumberMax)) {
+    return condition(path, {{"$type", "number"}});
+  }
+  return condition(path, {{"$eq", value}});
+}
+
+std::string_view mango_operator(SqlOperator op) {
+  switch (op) {
+    case SqlOperator::less:
+      return "$lt";
+    case SqlOperator::less_equal:
+      return "$lte";
+    case SqlOperator::greater:
+      return "$gt";
+    default:
+      return "$gte";
+  }
+}
+
+// `path op value`: also says of which type the property is.
+std::optional<json::value> compares(const FieldPath& path, SqlOperator op, const json::value& value) {
+  if (value.is_number()) {
+    json::object operators{{"$type", "number"}};
+    if (std::abs(value.to_number<double>()) < kExactNumberMax) operators[mango_operator(op)] = value;
+    return condition(path, std::move(operators));
+  }
+  if (value.is_string()) {
+    if (path.is("_id")) return condition(path, {{mango_operator(op), value}});
+    return condition(path, {{"$type", "string"}});
+  }
+  if (value.is_bool()) return condition(path, {{"$type", "boolean"}});
+  if (value.is_null()) return condition(path, {{"$eq", nullptr}});
+  return std::nullopt;
+}
+
+SqlOperator mirrored(SqlOperator op) {
+  switch (op) {
+    case SqlOperator::less:
+      return SqlOperator::greater;
+    case SqlOperator::less_equal:
+      return SqlOperator::greater_equal;
+    case SqlOperator::greater:
+      return SqlOperator::less;
+    case SqlOperator::greater_equal:
+      return SqlOperator::less_equal;
+    default:
+      return op;
+  }
+}
+
+bool is_ordering(SqlOperator op) {
+  return op == SqlOperator::less || op == SqlOperator::less_equal || op == SqlOperator::greater ||
+         op == SqlOperator::greater_equal;
+}
+
+std::optional<PathOfItem> Translator::path_of(const Expression& expression) const {
+  PathOfItem path;
+  const Expression* at = &expression;
+  while (at->kind != ExpressionKind::identifier) {
+    if (at->kind == ExpressionKind::property) {
+      path.names.push_back(at->text);
+      path.has_numbers = path.has_numbers || is_number_text(at->text);
+    } else if (at->kind == ExpressionKind::index && at->operands[1]->kind == ExpressionKind::number &&
+               at->operands[1]->number >= 0 && at->operands[1]->number < 1e9 &&
+               at->operands[1]->number == std::floor(at->operands[1]->number)) {
+      path.names.push_back(std::to_string(static_cast<std::uint64_t>(at->operands[1]->number)));
+      path.has_numbers = true;
+    } else {
+      return std::nullopt;
+    }
+    at = at->operands[0].get();
+  }
+  if (at->text != root_ || path.names.empty()) return std::nullopt;
+  std::ranges::reverse(path.names);
+  return path;
+}
+
+std::optional<FieldPath> Translator::field_of(const Expression& expression) const {
+  const auto path = path_of(expression);
+  return path && shape_ ? shape_->field_path(path->names) : std::nullopt;
+}
+
+std::optional<json::value> Translator::constant_of(const Expression& expression) const {
+  switch (expression.kind) {
+    case ExpressionKind::null:
+      return json::value(nullptr);
+    case ExpressionKind::boolean:
+      return json::value(expression.flag);
+    case ExpressionKind::number:
+      if (!std::isfinite(expression.number)) return std::nullopt;
+      return json::value(expression.number);
+    case ExpressionKind::string:
+      return json::value(expression.text);
+    case ExpressionKind::unary:
+      if (expression.op != SqlOperator::minus || expression.operands[0]->kind != ExpressionKind::number ||
+          !std::isfinite(expression.operands[0]->number)) {
+        return std::nullopt;
+      }
+      return json::value(-expression.operands[0]->number);
+    case ExpressionKind::parameter: {
+      const auto found = std::ranges::find(query_.parameters(), expression.text, &SqlParameter::name);
+      if (found == query_.parameters().end() || found->value.empty()) return std::nullopt;
+      auto parsed = parse_json(found->value);
+      if (!parsed || parsed->is_array() || parsed->is_object()) return std::nullopt;
+      return *std::move(parsed);
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<json::value> Translator::translate_comparison(const Expression& expression) const {
+  if (expression.op != SqlOperator::equal && !is_ordering(expression.op)) return std::nullopt;
+  auto field = field_of(*expression.operands[0]);
+  auto value = constant_of(*expression.operands[1]);
+  SqlOperator op = expression.op;
+  if (!field || !value) {
+    field = field_of(*expression.operands[1]);
+    value = constant_of(*expression.operands[0]);
+    op = mirrored(op);
+  }
+  if (!field || !value) return std::nullopt;
+  return op == SqlOperator::equal ? equals(*field, *value) : compares(*field, op, *value);
+}
+
+std::optional<json::value> Translator::translate_in(const Expression& expression) const {
+  const auto field = field_of(*expression.operands[0]);
+  if (expression.flag || !field) return std::nullopt;
+  json::array sides;
+  for (std::size_t i = 1; i < expression.operands.size(); ++i) {
+    const auto value = constant_of(*expression.operands[i]);
+    auto side = value ? equals(*field, *value) : std::nullopt;
+    if (!side) return std::nullopt;
+    sides.push_back(*std::move(side));
+  }
+  if (sides.size() == 1) return sides[0];
+  // One level further in, so that it stays one set of ranges of one index.
+  return json::object{{"$and", json::array{json::object{{"$or", std::move(sides)}}}}};
+}
+
+std::optional<json::value> Translator::translate_between(const Expression& expression) const {
+  const auto field = field_of(*expression.operands[0]);
+  if (expression.flag || !field) return std::nullopt;
+  const auto low = constant_of(*expression.operands[1]);
+  const auto high = constant_of(*expression.operands[2]);
+  auto from = low ? compares(*field, SqlOperator::greater_equal, *low) : std::nullopt;
+  auto to = high ? compares(*field, SqlOperator::less_equal, *high) : std::nullopt;
+  if (from && to) return json::object{{"$and", json::array{*std::move(from), *std::move(to)}}};
+  return from ? from : to;
+}
+
+std::optional<json::value> begins_with(const FieldPath& field, std::string prefix) {
+  if (prefix.empty()) return condition(field, {{"$type", "string"}});
+  return condition(field, {{"$beginsWith", std::move(prefix)}});
+}
+
+std::optional<json::value> Translator::translate_like(const Expression& expression) const {
+  const auto field = field_of(*expression.operands[0]);
+  if (expression.flag || !field) return std::nullopt;
+  const auto pattern = constant_of(*expression.operands[1]);
+  if (!pattern || !pattern->is_string()) return condition(*field, {{"$type", "string"}});
+  const std::string_view text(pattern->get_string().data(), pattern->get_string().size());
+  std::string prefix(text.substr(0, text.find_first_of("%_[")));
+  if (!expression.text.empty()) prefix = prefix.substr(0, prefix.find(expression.text));
+  return begins_with(*field, std::move(prefix));
+}
+
+std::optional<json::value> Translator::translate_call(const Expression& expression) const {
+  if (expression.flag || expression.operands.empty()) return std::nullopt;
+  const auto field = field_of(*expression.operands[0]);
+  if (!field) return std::nullopt;
+  const std::string_view name = expression.text;
+  if (is_name_of(name, "STARTSWITH") && expression.operands.size() == 2) {
+    const auto prefix = constant_of(*expression.operands[1]);
+    if (prefix && prefix->is_string()) return begins_with(*field, std::string(prefix->get_string()));
+    return condition(*field, {{"$type", "string"}});
+  }
+  for (const std::string_view of_text : {"CONTAINS", "STARTSWITH", "ENDSWITH", "REGEXMATCH", "STRINGEQUALS"}) {
+    if (is_name_of(name, of_text)) return condition(*field, {{"$type", "string"}});
+  }
+  if (is_name_of(name, "ARRAY_CONTAINS")) return condition(*field, {{"$type", "array"}});
+  if (is_name_of(name, "IS_DEFINED")) return condition(*field, {{"$exists", true}});
+  if (is_name_of(name, "IS_NULL")) return condition(*field, {{"$eq", nullptr}});
+  if (is_name_of(name, "IS_BOOL")) return condition(*field, {{"$type", "boolean"}});
+  if (is_name_of(name, "IS_NUMBER")) return condition(*field, {{"$type", "number"}});
+  if (is_name_of(name, "IS_STRING")) return condition(*field, {{"$type", "string"}});
+  if (is_name_of(name, "IS_ARRAY")) return condition(*field, {{"$type", "array"}});
+  if (is_name_of(name, "IS_OBJECT")) return condition(*field, {{"$type", "object"}});
+  return std::nullopt;
+}
+
+// Only what is surely so for Mango too: NOT IS_DEFINED of a property at the top.
+std::optional<json::value> Translator::translate_not(const Expression& expression) const {
+  const Expression& operand = *expression.operands[0];
+  if (expression.op != SqlOperator::logical_not || operand.kind != ExpressionKind::call || operand.flag ||
+      !is_name_of(operand.text, "IS_DEFINED") || operand.operands.size() != 1) {
+    return std::nullopt;
+  }
+  const auto path = path_of(*operand.operands[0]);
+  const auto field = field_of(*operand.operands[0]);
+  if (!path || !field || path->has_numbers || field->parts().size() != 1 || field->is("_id")) return std::nullopt;
+  return condition(*field, {{"$exists", false}});
+}
+
+std::optional<json::value> Translator::translate(const Expression& expression) const {
+  switch (expression.kind) {
+    case ExpressionKind::conjunction: {
+      json::array conditions;
+      for (const auto& operand : expression.operands) {
+        if (auto translated = translate(*operand)) conditions.push_back(*std::move(translated));
+      }
+      if (conditions.empty()) return std::nullopt;
+      return json::object{{"$and", std::move(conditions)}};
+    }
+    case ExpressionKind::disjunction: {
+      json::array sides;
+      for (const auto& operand : expression.operands) {
+        auto translated = translate(*operand);
+        if (!translated) return std::nullopt;
+        sides.push_back(*std::move(translated));
+      }
+      return json::object{{"$or", std::move(sides)}};
+    }
+    case ExpressionKind::binary:
+      return translate_comparison(expression);
+    case ExpressionKind::in:
+      return translate_in(expression);
+    case ExpressionKind::between:
+      return translate_between(expression);
+    case ExpressionKind::like:
+      return translate_like(expression);
+    case ExpressionKind::call:
+      return translate_call(expression);
+    case ExpressionKind::unary:
+      return translate_not(expression);
+    case ExpressionKind::property: {
+      const auto field = field_of(expression);
+      return field ? equals(*field, json::value(true)) : std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+void Translator::collect_fixed(const Expression& expression, std::vector<FixedProperty>& fixed) const {
+  if (expression.kind == ExpressionKind::conjunction) {
+    for (const auto& operand : expression.operands) collect_fixed(*operand, fixed);
+    return;
+  }
+  FixedProperty property;
+  const auto add = [&](const Expression& path, const Expression& value) {
+    const auto found = path_of(path);
+    auto constant = constant_of(value);
+    if (!found || found->has_numbers || !constant) return false;
+    property.path = found->names;
+    property.values.push_back(*std::move(constant));
+    return true;
+  };
+  if (expression.kind == ExpressionKind::binary && expression.op == SqlOperator::equal) {
+    if (add(*expression.operands[0], *expression.operands[1]) ||
+        add(*expression.operands[1], *expression.operands[0])) {
+      fixed.push_back(std::move(property));
+    }
+  } else if (expression.kind == ExpressionKind::in && !expression.flag) {
+    for (std::size_t i = 1; i < expression.operands.size(); ++i) {
+      if (!add(*expression.operands[0], *expression.operands[i])) return;
+    }
+    fixed.push_back(std::move(property));
+  }
+}
+
+// ORDER BY as fields, when what they can be is in the same order in Mango's indexes: no strings, arrays or objects.
+std::vector<OrderedField> sort_of(const SqlQuery& query, const Translator& translator, const Selector& selector) {
+  const FieldConstraint below_strings{{Interval{std::nullopt, true, json::value(""), false}}, false, true};
+  std::vector<OrderedField> sort;
+  for (const OrderItem& item : query.syntax().order_by) {
+    auto field = translator.field_of(*item.expression);
+    if (!field) return {};
+    if (!field->is("_id") && !is_subset(selector.constraint_for(*field), below_strings, BoundOrder::collation))
+      return {};
+    sort.push_back({*std::move(field), item.descending});
+  }
+  return sort;
+}
+
+}  // namespace
+
+SqlConstraints constraints_of(const SqlQuery& query, const RowShape& shape) {
+  SqlConstraints constraints;
+  constraints.selector_json = json::object();
+  const Translator translator(query, &shape);
+  if (!translator.has_root()) return constraints;
+  if (query.syntax().where) {
+    translator.collect_fixed(*query.syntax().where, constraints.fixed);
+    if (auto translated = translator.translate(*query.syntax().where)) {
+      // Too large for a selector: then the index is not asked.
+      if (auto selector = Selector::parse(*translated)) {
+        constraints.selector_json = *std::move(translated);
+        constraints.selector = *std::move(selector);
+      }
+    }
+  }
+  constraints.sort = sort_of(query, translator, constraints.selector);
+  return constraints;
+}
+
+std::vector<FixedProperty> fixed_properties(const SqlQuery& query) {
+  std::vector<FixedProperty> fixed;
+  const Translator translator(query, nullptr);
+  if (translator.has_root() && query.syntax().where) translator.collect_fixed(*query.syntax().where, fixed);
+  return fixed;
+}
+
+}  // namespace octavo::query::sql

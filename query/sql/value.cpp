@@ -1,0 +1,363 @@
+#include "query/sql/value.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "query/index/raw_field.h"
+#include "query/json/normalize.h"
+#include "query/json/writer.h"
+#include "query/sql/syntax_text.h"
+
+namespace octavo::query::sql {
+
+namespace {
+
+// Of the inside of a JSON string; null over the arena's limit.
+bool decode_string(std::string_view raw, Arena& arena, std::string_view& decoded) {
+  if (raw.find('\\') == std::string_view::npos) {
+    decoded = raw;
+    return true;
+  }
+  std::string text;
+  append_decoded_string(raw, text);
+  auto* place = arena.allocate_array<char>(text.size());
+  if (!place) return false;
+  std::memcpy(place, text.data(), text.size());
+  decoded = {place, text.size()};
+  return true;
+}
+
+bool raw_name_is(std::string_view raw, std::string_view name) {
+  if (raw.find('\\') == std::string_view::npos) return raw == name;
+  std::string decoded;
+  append_decoded_string(raw, decoded);
+  return decoded == name;
+}
+
+double read_number(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc::result_out_of_range) {
+    // Too large becomes the largest there is, as where the document is indexed; too small becomes zero.
+    const std::size_t e = text.find_first_of("eE");
+    const bool small = e != std::string_view::npos && e + 1 < text.size() && text[e + 1] == '-';
+    number = small ? 0 : std::numeric_limits<double>::max();
+    if (text[0] == '-') number = -number;
+  }
+  return number;
+}
+
+}  // namespace
+
+Value Value::read(std::string_view json, Arena& arena) {
+  if (json.empty()) return {};
+  switch (json[0]) {
+    case 'n':
+      return null();
+    case 't':
+      return of(true);
+    case 'f':
+      return of(false);
+    case '"': {
+      std::string_view decoded;
+      if (!decode_string(json.substr(1, json.size() - 2), arena, decoded)) return {};
+      return of(decoded);
+    }
+    case '[':
+    case '{': {
+      Value result(json[0] == '[' ? Type::array : Type::object);
+      result.spelled_ = true;
+      result.text_ = json.data();
+      result.size_ = static_cast<std::uint32_t>(json.size());
+      return result;
+    }
+    default: {
+      Value result = of(read_number(json));
+      result.spelled_ = true;
+      result.spelling_ = json.data();
+      result.size_ = static_cast<std::uint32_t>(json.size());
+      return result;
+    }
+  }
+}
+
+std::optional<std::int64_t> Value::integer() const {
+  if (type_ != Type::number || number_ != std::floor(number_) || std::abs(number_) > 9.2233720368547748e18) {
+    return std::nullopt;
+  }
+  return static_cast<std::int64_t>(number_);
+}
+
+Value Value::member(std::string_view name, Arena& arena) const {
+  if (type_ != Type::object) return {};
+  if (!spelled_) {
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (members_[i].name == name) return members_[i].value;
+    }
+    return {};
+  }
+  const std::string_view json = text();
+  std::size_t at = 1;
+  while (at < json.size() && json[at] == '"') {
+    const std::size_t name_end = skip_raw_value(json, at);
+    const std::string_view raw = json.substr(at + 1, name_end - at - 2);
+    const std::size_t end = skip_raw_value(json, name_end + 1);
+    if (raw_name_is(raw, name)) return read(json.substr(name_end + 1, end - name_end - 1), arena);
+    at = end + 1;
+  }
+  return {};
+}
+
+Value Value::element(std::uint64_t index, Arena& arena) const {
+  if (type_ != Type::array) return {};
+  if (!spelled_) return index < size_ ? items_[index] : Value();
+  const std::string_view json = text();
+  if (json.size() <= 2) return {};
+  std::size_t at = 1;
+  while (at < json.size()) {
+    const std::size_t end = skip_raw_value(json, at);
+    if (index-- == 0) return read(json.substr(at, end - at), arena);
+    if (end >= json.size() || json[end] != ',') break;
+    at = end + 1;
+  }
+  return {};
+}
+
+std::size_t Value::count() const {
+  if (!spelled_) return size_;
+  const std::string_view json = text();
+  if (json.size() <= 2) return 0;
+  std::size_t found = 0;
+  for (std::size_t at = 1; at < json.size(); ++found) {
+    if (type_ == Type::object) at = skip_raw_value(json, at) + 1;
+    at = skip_raw_value(json, at) + 1;
+  }
+  return found;
+}
+
+void Value::append_json(std::string& out) const {
+  switch (type_) {
+    case Type::undefined:
+    case Type::null:
+      out += "null";
+      return;
+    case Type::boolean:
+      out += boolean_ ? "true" : "false";
+      return;
+    case Type::number:
+      if (spelled_) {
+        out.append(spelling_, size_);
+      } else if (std::isfinite(number_)) {
+        append_number_text(out, number_);
+      } else {
+        out += '"';
+        append_number_text(out, number_);
+        out += '"';
+      }
+      return;
+    case Type::string:
+      append_json_string(out, string());
+      return;
+    case Type::array:
+      if (spelled_) {
+        out += text();
+        return;
+      }
+      out += '[';
+      for (std::size_t i = 0; i < size_; ++i) {
+        if (items_[i].is_undefined()) continue;
+        if (out.back() != '[') out += ',';
+        items_[i].append_json(out);
+      }
+      out += ']';
+      return;
+    case Type::object: {
+      if (spelled_) {
+        out += text();
+        return;
+      }
+      out += '{';
+      bool first = true;
+      for (std::size_t i = 0; i < size_; ++i) {
+        if (members_[i].value.is_undefined()) continue;
+        if (!first) out += ',';
+        first = false;
+        append_json_string(out, members_[i].name);
+        out += ':';
+        members_[i].value.append_json(out);
+      }
+      out += '}';
+      return;
+    }
+  }
+}
+
+// --- elements ---
+
+Elements::Elements(const Value& container) : container_(container) {
+  if (container_.is_text()) position_ = 1;
+}
+
+bool Elements::next_raw(std::string_view& name, std::string_view& value, Arena* arena) {
+  const std::string_view json = container_.text();
+  if (position_ + 1 >= json.size()) return false;
+  std::size_t at = position_;
+  if (container_.is_object()) {
+    const std::size_t name_end = skip_raw_value(json, at);
+    name = json.substr(at + 1, name_end - at - 2);
+    if (arena && !decode_string(name, *arena, name)) return false;
+    at = name_end + 1;
+  }
+  const std::size_t end = skip_raw_value(json, at);
+  value = json.substr(at, end - at);
+  position_ = end + 1;
+  return true;
+}
+
+bool Elements::next(std::string_view& name, Value& value, Arena& arena) {
+  if (container_.is_text()) {
+    std::string_view raw;
+    if (!next_raw(name, raw, &arena)) return false;
+    value = Value::read(raw, arena);
+    return true;
+  }
+  if (!container_.is_array() && !container_.is_object()) return false;
+  while (position_ < container_.built_size()) {
+    const std::size_t at = position_++;
+    if (container_.is_array()) {
+      value = container_.items()[at];
+    } else {
+      name = container_.members()[at].name;
+      value = container_.members()[at].value;
+    }
+    if (!value.is_undefined()) return true;
+  }
+  return false;
+}
+
+bool Elements::next(Value& value, Arena& arena) {
+  std::string_view name;
+  return next(name, value, arena);
+}
+
+// --- order and equality ---
+
+namespace {
+
+void append_string_key(std::string& out, std::string_view text) {
+  out += '\x06';
+  std::size_t run = 0;
+  for (std::size_t zero = text.find('\0'); zero != std::string_view::npos; zero = text.find('\0', run)) {
+    out.append(text, run, zero + 1 - run);
+    out += '\xFF';
+    run = zero + 1;
+  }
+  out.append(text, run);
+  out.append(2, '\0');
+}
+
+int sign(int value) {
+  return value < 0 ? -1 : value > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+bool equal(const Value& a, const Value& b) {
+  if (a.type() != b.type()) return false;
+  switch (a.type()) {
+    case Type::undefined:
+    case Type::null:
+      return true;
+    case Type::boolean:
+      return a.boolean() == b.boolean();
+    case Type::number:
+      return a.number() == b.number();
+    case Type::string:
+      return a.string() == b.string();
+    case Type::array:
+    case Type::object: {
+      if (a.is_text() && b.is_text() && a.text() == b.text()) return true;
+      std::string left, right;
+      append_order_key(left, a);
+      append_order_key(right, b);
+      return left == right;
+    }
+  }
+  return false;
+}
+
+std::optional<int> compare_scalars(const Value& a, const Value& b) {
+  if (a.type() != b.type()) return std::nullopt;
+  switch (a.type()) {
+    case Type::null:
+      return 0;
+    case Type::boolean:
+      return static_cast<int>(a.boolean()) - static_cast<int>(b.boolean());
+    case Type::number:
+      if (std::isnan(a.number()) || std::isnan(b.number())) return std::nullopt;
+      return a.number() < b.number() ? -1 : a.number() > b.number() ? 1 : 0;
+    case Type::string:
+      return sign(a.string().compare(b.string()));
+    default:
+      return std::nullopt;
+  }
+}
+
+void append_order_key(std::string& out, const Value& value) {
+  switch (value.type()) {
+    case Type::undefined:
+      out += '\x01';
+      return;
+    case Type::null:
+      out += '\x02';
+      return;
+    case Type::boolean:
+      out += value.boolean() ? '\x04' : '\x03';
+      return;
+    case Type::number: {
+      out += '\x05';
+      const double number = value.number() == 0 ? 0.0 : value.number();
+      auto bits = std::bit_cast<std::uint64_t>(number);
+      bits = (bits >> 63) != 0 ? ~bits : bits | (1ULL << 63);
+      for (int shift = 56; shift >= 0; shift -= 8) out += static_cast<char>(bits >> shift);
+      return;
+    }
+    case Type::string:
+      return append_string_key(out, value.string());
+    case Type::array: {
+      out += '\x07';
+      Arena arena(std::numeric_limits<std::size_t>::max());
+      Elements elements(value);
+      for (Value element; elements.next(element, arena);) append_order_key(out, element);
+      out += '\0';
+      return;
+    }
+    case Type::object: {
+      out += '\x08';
+      Arena arena(std::numeric_limits<std::size_t>::max());
+      Elements elements(value);
+      std::vector<Member> members;
+      for (Member member; elements.next(member.name, member.value, arena);) members.push_back(member);
+      std::ranges::sort(members, {}, &Member::name);
+      for (const Member& member : members) {
+        append_string_key(out, member.name);
+        append_order_key(out, member.value);
+      }
+      out += '\0';
+      return;
+    }
+  }
+}
+
+void append_order_key_descending(std::string& out, const Value& value) {
+  const std::size_t start = out.size();
+  append_order_key(out, value);
+  for (std::size_t i = start; i < out.size(); ++i) out[i] = static_cast<char>(~out[i]);
+}
+
+}  // namespace octavo::query::sql
