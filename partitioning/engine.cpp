@@ -121,6 +121,7 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
       updates_(random_tag()),
       writers_(thread_count(settings.writer_threads, 2, 2)),
       patient_(workers_, thread_count(settings.worker_threads, 1, 1)),
+      functions_(workers_, std::max<std::size_t>(2, thread_count(settings.worker_threads, 1, 1)) - 1),
       workers_(thread_count(settings.worker_threads, 1, 1)),
       indexers_(thread_count(settings.worker_threads, 1, 2)),
       openers_(kOpeners),

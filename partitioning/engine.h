@@ -100,6 +100,12 @@ class Engine {
   Task<std::invoke_result_t<Function&>> run_patiently(Function function) {
     co_return co_await run_on([this](auto task) { patient_.post(std::move(task)); }, std::move(function));
   }
+  /// As run_patiently, for functions that people wrote: they may run on for seconds, so one worker is always kept free of
+  /// them (where there are two).
+  template <class Function>
+  Task<std::invoke_result_t<Function&>> run_function(Function function) {
+    co_return co_await run_on([this](auto task) { functions_.post(std::move(task)); }, std::move(function));
+  }
   boost::asio::thread_pool& workers() { return workers_; }
   /// Threads that run the functions of indexes over documents: apart from the workers, as a slow function may keep its
   /// thread for seconds while queries want an answer.
@@ -138,6 +144,7 @@ class Engine {
   DatabaseUpdates updates_;
   storage::WriterPool writers_;
   WorkLane patient_;  ///< of the workers; they are joined before it goes
+  WorkLane functions_;
   boost::asio::thread_pool workers_;
   boost::asio::thread_pool indexers_;
   boost::asio::thread_pool openers_;  ///< open databases; never wait for a worker

@@ -164,7 +164,7 @@ Task<Expected<Reply>> run_update(Call& call, std::optional<std::string> id) {
   if (!request) co_return std::unexpected(std::move(request).error());
 
   auto run = [&] { return query::javascript::update(function->program, function->index, *document, *request); };
-  auto updated = co_await call.services.engine.run_blocking(std::move(run));
+  auto updated = co_await call.services.engine.run_function(std::move(run));
   if (!updated) co_return std::unexpected(std::move(updated).error());
   constexpr int kCreated = 201;
   // Before anything is written: a reply that cannot be sent leaves nothing behind.

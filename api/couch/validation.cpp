@@ -176,8 +176,7 @@ Task<std::vector<Expected<void>>> validate(Call& call, std::shared_ptr<const que
                                            std::span<const storage::DocumentWrite> writes) {
   auto& engine = call.services.engine;
   Validator validator(call, std::move(validation), writes);
-  if (!validator.done()) co_await engine.run_blocking([&validator] { validator.run_slice(); });
-  while (!validator.done()) co_await engine.run_patiently([&validator] { validator.run_slice(); });
+  while (!validator.done()) co_await engine.run_function([&validator] { validator.run_slice(); });
   co_return validator.take_results();
 }
 
@@ -197,7 +196,7 @@ Task<Expected<void>> check_design_document(Call& call, const storage::DocumentWr
     if (!document) return {};
     return query::check_functions(*document, write.replicated);
   };
-  co_return co_await call.services.engine.run_blocking(std::move(check));
+  co_return co_await call.services.engine.run_function(std::move(check));
 }
 
 }  // namespace octavo::api::couch

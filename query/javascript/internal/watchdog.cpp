@@ -3,10 +3,18 @@
 #include <algorithm>
 #include <js/Interrupt.h>
 #include <jsapi.h>
+#include <spdlog/spdlog.h>
 
 #include "query/javascript/limits.h"
 
 namespace octavo::query::javascript {
+
+namespace {
+
+// After its time a call ends within moments, or it is in something that looks at no interrupt.
+constexpr std::chrono::seconds kPatience{10};
+
+}  // namespace
 
 Watchdog::Watched::Watched(JSContext* context) : context_(context) {
   instance().add(this);
@@ -56,7 +64,13 @@ bool Watchdog::look(std::chrono::steady_clock::time_point now) {
       watched->since_ = now;
       continue;
     }
-    if (now - watched->since_ >= time_max) watched->expired_.store(activity, std::memory_order_relaxed);
+    const auto took = now - watched->since_;
+    if (took >= time_max) watched->expired_.store(activity, std::memory_order_relaxed);
+    if (took >= time_max + kPatience && watched->complained_ != activity) {
+      watched->complained_ = activity;
+      spdlog::error("a design function goes on {} s after its time: SpiderMonkey is at work that it does not interrupt",
+                    std::chrono::duration_cast<std::chrono::seconds>(kPatience).count());
+    }
     JS_RequestInterruptCallback(watched->context_);
   }
   return any;

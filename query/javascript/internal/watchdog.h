@@ -51,6 +51,7 @@ class Watchdog {
     std::atomic<std::uint64_t> activity_{0};  ///< odd: a call runs
     std::atomic<std::uint64_t> expired_{0};   ///< the activity whose time is over
     std::uint64_t seen_ = 0;                  ///< the watchdog's
+    std::uint64_t complained_ = 0;            ///< the watchdog's: the activity it has logged
     std::chrono::steady_clock::time_point since_{};
   };
 
