@@ -100,7 +100,7 @@ class SummarizedRows {
   std::map<std::string, int> model_;
 };
 
-void compare_with_model(SummarizedRows& rows, std::size_t view, std::mt19937& random, int numbers) {
+void compare_summaries(SummarizedRows& rows, std::size_t view, std::mt19937& random, int numbers) {
   rows.check(view);
   const auto transaction = *rows.read();
   const SummaryReader reader(transaction, rows.trees(), view, &rows.reducer());
@@ -158,8 +158,8 @@ TEST_CASE("summaries of any rows count and reduce as the rows themselves") {
     rows.apply(0, edits, 2);
     // Another view's rows are none of its business.
     rows.apply(1, {{SummarizedRows::key_of(1, round, "dd"), 7}}, 2);
-    compare_with_model(rows, 0, random, numbers);
-    compare_with_model(rows, 1, random, numbers);
+    compare_summaries(rows, 0, random, numbers);
+    compare_summaries(rows, 1, random, numbers);
   }
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("summaries of rows that were written in order have few blocks") {
     rows.apply(3, edits, 1);
   }
   std::mt19937 random(1);
-  compare_with_model(rows, 3, random, 20'000);
+  compare_summaries(rows, 3, random, 20'000);
   const auto transaction = *rows.read();
   CHECK(transaction.size(rows.trees().summaries) < 500);
 }
@@ -198,7 +198,7 @@ TEST_CASE("summaries go with keys that are longer than LMDB's") {
     edits[SummarizedRows::key_of(0, static_cast<int>(random() % 50), "d" + std::to_string(i % 10), 700)] = i;
   }
   rows.apply(0, edits, 2);
-  compare_with_model(rows, 0, random, 50);
+  compare_summaries(rows, 0, random, 50);
 }
 
 TEST_CASE("a check finds a summary that is not what its rows say") {

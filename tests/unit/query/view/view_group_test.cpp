@@ -14,7 +14,7 @@ using octavo::tests::json_of;
 
 namespace {
 
-using Lines = std::vector<std::string>;
+using RowLines = std::vector<std::string>;
 
 ViewGroupDefinition definition_of(std::vector<octavo::query::ViewSource> views) {
   ViewGroupDefinition definition;
@@ -26,7 +26,7 @@ const octavo::query::ViewSource kByTags{
     "by_tags", "function(doc) { doc.tags.forEach(function(tag) { emit(tag, doc.n); }); }", "_sum"};
 const octavo::query::ViewSource kByDate{"by_date", "function(doc) { if (doc.date) emit(doc.date, doc.n); }", "_sum"};
 
-query::views::KeyRange range(std::optional<std::string> start, std::optional<std::string> end, bool descending = false) {
+query::views::KeyRange key_range(std::optional<std::string> start, std::optional<std::string> end, bool descending = false) {
   query::views::KeyRange keys;
   if (start) keys.start = json_of(*start);
   if (end) keys.end = json_of(*end);
@@ -40,11 +40,11 @@ TEST_CASE("a document's rows are what its newest state emits") {
   GroupFixture fixture(definition_of({kByTags}));
   fixture.put("a", R"({"tags":["x","y","x"],"n":1})");
   fixture.put("b", R"({"tags":["x"],"n":2})");
-  CHECK(fixture.rows("by_tags") == Lines{R"(a "x" 1)", R"(a "x" 1)", R"(b "x" 2)", R"(a "y" 1)"});
+  CHECK(fixture.rows("by_tags") == RowLines{R"(a "x" 1)", R"(a "x" 1)", R"(b "x" 2)", R"(a "y" 1)"});
   fixture.put("a", R"({"tags":["y","z"],"n":5})");
-  CHECK(fixture.rows("by_tags") == Lines{R"(b "x" 2)", R"(a "y" 5)", R"(a "z" 5)"});
+  CHECK(fixture.rows("by_tags") == RowLines{R"(b "x" 2)", R"(a "y" 5)", R"(a "z" 5)"});
   fixture.put("b", "");
-  CHECK(fixture.rows("by_tags") == Lines{R"(a "y" 5)", R"(a "z" 5)"});
+  CHECK(fixture.rows("by_tags") == RowLines{R"(a "y" 5)", R"(a "z" 5)"});
   fixture.put("a", R"({"n":5})");  // the function throws: no rows
   CHECK(fixture.rows("by_tags").empty());
   CHECK(!fixture.problem());
@@ -55,18 +55,18 @@ TEST_CASE("keys of every type come in CouchDB's order, or raw") {
   const bool raw = GENERATE(false, true);
   definition.options.raw_collation = raw;
   GroupFixture fixture(std::move(definition));
-  const Lines keys{"null",   "false",  "true", "1",     "2.5", R"("a")",
-                   R"("A")", R"("b")", "[]",   "[1,2]", "{}",  R"({"a":1})"};
+  const RowLines keys{"null",   "false",  "true", "1",     "2.5", R"("a")",
+                      R"("A")", R"("b")", "[]",   "[1,2]", "{}",  R"({"a":1})"};
   for (std::size_t i = 0; i < keys.size(); ++i) fixture.put("d" + std::to_string(i), R"({"k":)" + keys[i] + "}");
   fixture.put("none", "{}");  // emits undefined
-  Lines found;
+  RowLines found;
   for (const auto& row : fixture.rows("all")) found.push_back(row.substr(row.find(' ') + 1));
   if (raw) {
-    CHECK(found == Lines{"1 null", "2.5 null", "false null", "null null", "null null", "true null", "{} null",
-                         R"({"a":1} null)", "[] null", "[1,2] null", R"("A" null)", R"("a" null)", R"("b" null)"});
+    CHECK(found == RowLines{"1 null", "2.5 null", "false null", "null null", "null null", "true null", "{} null",
+                            R"({"a":1} null)", "[] null", "[1,2] null", R"("A" null)", R"("a" null)", R"("b" null)"});
   } else {
-    CHECK(found == Lines{"null null", "null null", "false null", "true null", "1 null", "2.5 null", R"("a" null)",
-                         R"("A" null)", R"("b" null)", "[] null", "[1,2] null", "{} null", R"({"a":1} null)"});
+    CHECK(found == RowLines{"null null", "null null", "false null", "true null", "1 null", "2.5 null", R"("a" null)",
+                            R"("A" null)", R"("b" null)", "[] null", "[1,2] null", "{} null", R"({"a":1} null)"});
   }
 }
 
@@ -77,8 +77,8 @@ TEST_CASE("keys may be long, and documents may have many rows") {
   fixture.put("a", R"({"k":")" + text + R"("})");
   fixture.put("b", R"({"k":"short"})");
   CHECK(fixture.rows("long").size() == 600);
-  CHECK(fixture.reduced("long", 0) == Lines{"null 600"});
-  CHECK(fixture.rows("long", range("\"" + text + "17\"", "\"" + text + "17\"")).size() == 1);
+  CHECK(fixture.reduced("long", 0) == RowLines{"null 600"});
+  CHECK(fixture.rows("long", key_range("\"" + text + "17\"", "\"" + text + "17\"")).size() == 1);
   CHECK(!fixture.problem());
   fixture.put("a", "");
   CHECK(fixture.rows("long").size() == 300);
@@ -96,38 +96,39 @@ TEST_CASE("bounds of ranges are CouchDB's") {
   GroupFixture fixture(definition_of({{"k", "function(doc) { emit(doc.k, null); }", {}}}));
   for (int i = 0; i < 30; ++i) fixture.put("d" + std::to_string(10 + i), R"({"k":)" + std::to_string(i / 3) + "}");
   const auto ids = [&](const query::views::KeyRange& keys, std::uint64_t skip = 0) {
-    Lines all;
+    RowLines all;
     for (const auto& row : fixture.rows("k", keys, {}, skip)) all.push_back(row.substr(0, row.find(' ')));
     return all;
   };
-  CHECK(ids(range("2", "3")) == Lines{"d16", "d17", "d18", "d19", "d20", "d21"});
-  CHECK(ids(range("3", "2", true)) == Lines{"d21", "d20", "d19", "d18", "d17", "d16"});
-  auto keys = range("2", "3");
+  CHECK(ids(key_range("2", "3")) == RowLines{"d16", "d17", "d18", "d19", "d20", "d21"});
+  CHECK(ids(key_range("3", "2", true)) == RowLines{"d21", "d20", "d19", "d18", "d17", "d16"});
+  auto keys = key_range("2", "3");
   keys.inclusive_end = false;
-  CHECK(ids(keys) == Lines{"d16", "d17", "d18"});
-  keys = range("3", "2", true);
+  CHECK(ids(keys) == RowLines{"d16", "d17", "d18"});
+  keys = key_range("3", "2", true);
   keys.inclusive_end = false;
-  CHECK(ids(keys) == Lines{"d21", "d20", "d19"});
-  keys = range("2", "3");
+  CHECK(ids(keys) == RowLines{"d21", "d20", "d19"});
+  keys = key_range("2", "3");
   keys.start_document = "d17";
   keys.end_document = "d19";
-  CHECK(ids(keys) == Lines{"d17", "d18", "d19"});
+  CHECK(ids(keys) == RowLines{"d17", "d18", "d19"});
   keys.inclusive_end = false;
-  CHECK(ids(keys) == Lines{"d17", "d18"});
-  keys = range("3", "2", true);
+  CHECK(ids(keys) == RowLines{"d17", "d18"});
+  keys = key_range("3", "2", true);
   keys.start_document = "d20";
   keys.end_document = "d17";
-  CHECK(ids(keys) == Lines{"d20", "d19", "d18", "d17"});
-  CHECK(ids(range("8.5", std::nullopt)) == Lines{"d37", "d38", "d39"});
-  CHECK(ids(range(std::nullopt, "0.5")) == Lines{"d10", "d11", "d12"});
-  CHECK(ids(range("2", "5"), 10) == Lines{"d26", "d27"});
-  CHECK(ids(range("5", "2", true), 10) == Lines{"d17", "d16"});
-  CHECK(ids(range("2", "5"), 12).empty());
-  CHECK(ids(range("5", "2")) ==
-        Lines{"No"});  // "No rows can match your key range, reverse your start_key and end_key or set descending=true"
-  CHECK(fixture.rows("k", range("2", "5", true)).front() ==
+  CHECK(ids(keys) == RowLines{"d20", "d19", "d18", "d17"});
+  CHECK(ids(key_range("8.5", std::nullopt)) == RowLines{"d37", "d38", "d39"});
+  CHECK(ids(key_range(std::nullopt, "0.5")) == RowLines{"d10", "d11", "d12"});
+  CHECK(ids(key_range("2", "5"), 10) == RowLines{"d26", "d27"});
+  CHECK(ids(key_range("5", "2", true), 10) == RowLines{"d17", "d16"});
+  CHECK(ids(key_range("2", "5"), 12).empty());
+  CHECK(
+      ids(key_range("5", "2")) ==
+      RowLines{"No"});  // "No rows can match your key range, reverse your start_key and end_key or set descending=true"
+  CHECK(fixture.rows("k", key_range("2", "5", true)).front() ==
         "No rows can match your key range, reverse your start_key and end_key or set descending=false");
-  CHECK(fixture.rows("k", range("5", "2")).front() ==
+  CHECK(fixture.rows("k", key_range("5", "2")).front() ==
         "No rows can match your key range, reverse your start_key and end_key or set descending=true");
 }
 
@@ -143,9 +144,9 @@ TEST_CASE("rows are counted from either end") {
   };
   CHECK(counts({}).total == 500);
   CHECK(counts({}).offset == 0);
-  CHECK(counts(range("123", std::nullopt)).offset == 123);
-  CHECK(counts(range("123", std::nullopt, true)).offset == 376);
-  CHECK(counts(range("600", std::nullopt)).empty);
+  CHECK(counts(key_range("123", std::nullopt)).offset == 123);
+  CHECK(counts(key_range("123", std::nullopt, true)).offset == 376);
+  CHECK(counts(key_range("600", std::nullopt)).empty);
 }
 
 TEST_CASE("groups are reduced by equal keys, by first elements, and within ranges") {
@@ -156,16 +157,16 @@ TEST_CASE("groups are reduced by equal keys, by first elements, and within range
   fixture.put("d", R"({"date":[2020,1,1],"n":8})");
   fixture.put("e", R"({"date":"unknown","n":16})");
   fixture.put("f", R"({"date":[2020],"n":32})");
-  CHECK(fixture.reduced("by_date", 0) == Lines{"null 63"});
-  CHECK(fixture.reduced("by_date", 1) == Lines{R"("unknown" 16)", "[2019] 7", "[2020] 40"});
+  CHECK(fixture.reduced("by_date", 0) == RowLines{"null 63"});
+  CHECK(fixture.reduced("by_date", 1) == RowLines{R"("unknown" 16)", "[2019] 7", "[2020] 40"});
   CHECK(fixture.reduced("by_date", 2) ==
-        Lines{R"("unknown" 16)", "[2019,1] 3", "[2019,2] 4", "[2020] 32", "[2020,1] 8"});
+        RowLines{R"("unknown" 16)", "[2019,1] 3", "[2019,2] 4", "[2020] 32", "[2020,1] 8"});
   CHECK(fixture.reduced("by_date", ReduceScan::exact) ==
-        Lines{R"("unknown" 16)", "[2019,1,28] 3", "[2019,2,1] 4", "[2020] 32", "[2020,1,1] 8"});
-  CHECK(fixture.reduced("by_date", 1, range(std::nullopt, std::nullopt, true)) ==
-        Lines{"[2020] 40", "[2019] 7", R"("unknown" 16)"});
-  CHECK(fixture.reduced("by_date", 1, range("[2019,2]", "[2020]")) == Lines{"[2019] 4", "[2020] 32"});
-  CHECK(fixture.reduced("by_date", 0, range("[2021]", std::nullopt)).empty());
+        RowLines{R"("unknown" 16)", "[2019,1,28] 3", "[2019,2,1] 4", "[2020] 32", "[2020,1,1] 8"});
+  CHECK(fixture.reduced("by_date", 1, key_range(std::nullopt, std::nullopt, true)) ==
+        RowLines{"[2020] 40", "[2019] 7", R"("unknown" 16)"});
+  CHECK(fixture.reduced("by_date", 1, key_range("[2019,2]", "[2020]")) == RowLines{"[2019] 4", "[2020] 32"});
+  CHECK(fixture.reduced("by_date", 0, key_range("[2021]", std::nullopt)).empty());
 }
 
 TEST_CASE("any edits leave rows, summaries and reductions as the documents say") {
@@ -210,7 +211,7 @@ TEST_CASE("any edits leave rows, summaries and reductions as the documents say")
       months[{state.y, state.m}] += state.n;
       years[state.y] += state.n;
     }
-    Lines by_month, by_year;
+    RowLines by_month, by_year;
     for (const auto& [key, sum] : months) {
       by_month.push_back("[" + std::to_string(key.first) + "," + std::to_string(key.second) + "] " +
                          std::to_string(sum));
@@ -220,7 +221,7 @@ TEST_CASE("any edits leave rows, summaries and reductions as the documents say")
       CHECK(fixture.reduced(view, ReduceScan::exact, {}, partition) == by_month);
       CHECK(fixture.reduced(view, 1, {}, partition) == by_year);
       std::ranges::reverse(by_year);
-      CHECK(fixture.reduced(view, 1, range(std::nullopt, std::nullopt, true), partition) == by_year);
+      CHECK(fixture.reduced(view, 1, key_range(std::nullopt, std::nullopt, true), partition) == by_year);
       std::ranges::reverse(by_year);
     }
   }
@@ -237,7 +238,7 @@ TEST_CASE("a custom reduce that does not shrink, or throws, does not keep the in
   const auto grown = fixture.reduced("grows", 0);
   REQUIRE(grown.size() == 1);
   CHECK(grown[0].find("reduce_overflow_error") != std::string::npos);
-  CHECK(fixture.reduced("throws", 0) == Lines{"null null"});
+  CHECK(fixture.reduced("throws", 0) == RowLines{"null null"});
 }
 
 TEST_CASE("a batch whose commit fails leaves the old state, and can be given again") {
@@ -251,11 +252,11 @@ TEST_CASE("a batch whose commit fails leaves the old state, and can be given aga
   REQUIRE(!failed);
   CHECK(failed.error().code == ErrorCode::disk_full);
   CHECK(fixture.group->checkpoint() == before);
-  CHECK(fixture.rows("by_tags") == Lines{R"(a "x" 1)"});
+  CHECK(fixture.rows("by_tags") == RowLines{R"(a "x" 1)"});
   CHECK(!fixture.problem());
   faults.heal();
   REQUIRE(fixture.apply({document}));
-  CHECK(fixture.rows("by_tags") == Lines{R"(a "y" 2)"});
+  CHECK(fixture.rows("by_tags") == RowLines{R"(a "y" 2)"});
   CHECK(!fixture.problem());
 }
 
@@ -284,7 +285,7 @@ TEST_CASE("purged documents are found by their ids") {
   }
   CHECK(calls == 4);
   CHECK(fixture.group->purge_count() == 3);
-  CHECK(fixture.reduced("by_tags", 0) == Lines{"null 18"});
+  CHECK(fixture.reduced("by_tags", 0) == RowLines{"null 18"});
 }
 
 TEST_CASE("options decide what functions see") {
@@ -293,7 +294,7 @@ TEST_CASE("options decide what functions see") {
     GroupFixture fixture(std::move(definition));
     fixture.put("_design/x", "{}");
     fixture.put("a", "{}");
-    CHECK(fixture.rows("all") == Lines{R"(a "a" null)"});
+    CHECK(fixture.rows("all") == RowLines{R"(a "a" null)"});
   }
   SECTION("unless they ask for them") {
     definition.options.include_design = true;
@@ -301,7 +302,7 @@ TEST_CASE("options decide what functions see") {
     GroupFixture fixture(std::move(definition));
     fixture.put("_design/x", "{}");
     fixture.put("a", "{}");
-    CHECK(fixture.rows("all") == Lines{R"(_design/x "_design/x" 1)", R"(a "a" 2)"});
+    CHECK(fixture.rows("all") == RowLines{R"(_design/x "_design/x" 1)", R"(a "a" 2)"});
   }
 }
 
