@@ -1,6 +1,8 @@
 #include "partitioning/request_charge.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 namespace octavo::partitioning {
 namespace {
@@ -50,6 +52,16 @@ RequestUnits charge_of_scan(std::uint64_t keys, std::uint64_t documents, std::ui
 
 RequestUnits charge_of_metadata() {
   return 1.0;
+}
+
+std::string format_charge(RequestUnits charge) {
+  const auto hundredths = static_cast<std::uint64_t>(std::llround(std::max(0.0, charge) * 100));
+  char digits[24];
+  char* end = std::to_chars(digits, digits + sizeof digits, hundredths / 100).ptr;
+  *end++ = '.';
+  *end++ = static_cast<char>('0' + hundredths % 100 / 10);
+  *end++ = static_cast<char>('0' + hundredths % 10);
+  return {digits, end};
 }
 
 std::size_t count_properties(const char* json, std::size_t bytes) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 /// What a request costs, in request units: 1 RU is the point read of a document of 1 KB. The one model of the server,
 /// shared by both doors; docs/cosmos.md shows it as a table.
@@ -30,6 +31,9 @@ RequestUnits charge_of_scan(std::uint64_t keys, std::uint64_t documents, std::ui
                             std::uint64_t result_bytes);
 /// Databases, containers, ranges: reading or changing what the server knows of itself.
 RequestUnits charge_of_metadata();
+
+/// With two decimals, as headers have it: "5.29".
+std::string format_charge(RequestUnits charge);
 
 /// Values in a minified JSON document: what WriteWork::properties wants. Linear, without parsing.
 std::size_t count_properties(const char* json, std::size_t bytes);

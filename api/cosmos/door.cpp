@@ -8,6 +8,7 @@
 #include "api/cosmos/container_definition.h"
 #include "api/cosmos/errors.h"
 #include "api/cosmos/item_shape.h"
+#include "partitioning/request_charge.h"
 #include "query/json/parsed_document.h"
 
 namespace octavo::api::cosmos {
@@ -54,7 +55,7 @@ void add_common_headers(const Call& call, Reply& reply) {
   const Accounting& account = call.account;
   headers.reserve(headers.size() + 10);
   headers.emplace_back("x-ms-activity-id", call.activity_id);
-  headers.emplace_back("x-ms-request-charge", fmt::format("{:.2f}", account.request_charge));
+  headers.emplace_back("x-ms-request-charge", partitioning::format_charge(account.request_charge));
   headers.emplace_back("x-ms-serviceversion", kServiceVersion);
   headers.emplace_back("x-ms-gatewayversion", kServiceVersion);
   headers.emplace_back("Cache-Control", "no-store, no-cache");

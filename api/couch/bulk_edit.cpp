@@ -6,6 +6,7 @@
 #include "api/couch/server.h"
 #include "api/couch/users_database.h"
 #include "api/couch/validation.h"
+#include "partitioning/request_charge.h"
 #include "query/json/split.h"
 #include "query/json/writer.h"
 
@@ -147,7 +148,17 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
   auto valid = co_await drop_invalid(call, work);
   if (!valid) co_return std::unexpected(std::move(valid).error());
 
+  std::vector<partitioning::WriteWork> charged;
+  charged.reserve(work.writes.size());
+  for (const auto& write : work.writes) {
+    charged.push_back({.body_bytes = write.body.size(),
+                       .properties = partitioning::count_properties(write.body.data(), write.body.size())});
+  }
   auto written = co_await call.database->write(std::move(work.writes));
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    charged[i].replaces = written[i] && !written[i]->created;
+    call.request_charge += written[i] ? partitioning::charge_of_write(charged[i]) : partitioning::charge_of_miss();
+  }
   if (users) {
     for (std::size_t i = 0; i < written.size(); ++i) {
       if (written[i]) forget_user(call, work.results[work.positions[i]].id);

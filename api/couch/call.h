@@ -48,6 +48,7 @@ struct Call {
   UserContext user;
   std::shared_ptr<partitioning::Database> database;   ///< set when the route names `{db}` (and it is not its creation)
   std::vector<std::pair<std::string_view, std::string>> path_parameters;
+  double request_charge = 0;  ///< request units so far (partitioning/request_charge.h); 0: not known, and not shown
 
   /// Value of `{name}` in the route's pattern, percent-decoded. Must exist.
   const std::string& path(std::string_view name) const;

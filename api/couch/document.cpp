@@ -8,6 +8,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/server.h"
 #include "api/couch/users_database.h"
+#include "partitioning/request_charge.h"
 #include "query/json/parsed_document.h"
 #include "query/json/writer.h"
 
@@ -95,8 +96,10 @@ Reply not_modified(std::string etag) {
 }
 
 // The winner as it is: the product's hottest path. One snapshot, one lookup, one append.
-Expected<Reply> read_winner(const Request& request, const partitioning::Database& database, std::string_view id,
-                            const RenderOptions& options) {
+Expected<Reply> read_winner(Call& call, std::string_view id, const RenderOptions& options) {
+  const auto& request = call.request;
+  const auto& database = *call.database;
+  call.request_charge = partitioning::charge_of_miss();
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
   OCTAVO_TRY(const auto document, snapshot.find(id));
   if (!document) return fail(ErrorCode::not_found, "");
@@ -106,12 +109,14 @@ Expected<Reply> read_winner(const Request& request, const partitioning::Database
   Reply reply;
   if (!options.any()) {
     if (none_match_has(request, etag)) return not_modified(std::move(etag));
+    call.request_charge = partitioning::charge_of_read(document->body.size());
     append_document(reply.body, *document);
     reply.body += '\n';
     reply.headers.reserve(2);
     reply.headers.emplace_back("ETag", std::move(etag));
     return reply;
   }
+  call.request_charge = partitioning::charge_of_read(document->body.size());
   OCTAVO_TRY(const bool meta, append_document(reply.body, *document, snapshot, options));
   reply.body += '\n';
   if (!meta) {
@@ -243,7 +248,7 @@ Expected<Reply> read(Call& call) {
   const std::string_view id = call.path("docid");
   if (is_users_database(database) && !is_local_id(id)) OCTAVO_TRY_VOID(check_user_document_read(call, id));
   if (is_local_id(id)) return read_local(request, database, id);
-  if (request.query.empty()) return read_winner(request, database, id, {});
+  if (request.query.empty()) return read_winner(call, id, {});
 
   OCTAVO_TRY(const auto parameters, parse_read_parameters(request));
   if (parameters.open_all || parameters.open) return read_open_revisions(request, database, id, parameters);
@@ -251,7 +256,7 @@ Expected<Reply> read(Call& call) {
   if (parameters.revision && !parameters.latest) {
     return read_revision(request, database, id, *parameters.revision, parameters.render);
   }
-  return read_winner(request, database, id, parameters.render);
+  return read_winner(call, id, parameters.render);
 }
 
 Task<Expected<Reply>> get_document(Call& call) {

@@ -7,6 +7,7 @@
 #include "api/couch/errors.h"
 #include "api/couch/session.h"
 #include "storage/read_failure.h"
+#include "partitioning/request_charge.h"
 
 namespace octavo::api::couch {
 
@@ -127,6 +128,9 @@ void Door::finish(const Call& call, Reply& reply) const {
     } else if (services_.settings.require_valid_user) {
       reply.headers.emplace_back("WWW-Authenticate", "Basic realm=\"server\"");
     }
+  }
+  if (call.request_charge > 0) {
+    reply.headers.emplace_back("X-Request-Charge", partitioning::format_charge(call.request_charge));
   }
   reply.log_user = call.user.name;
   renew_session(services_, call.request, call.user, reply);

@@ -13,6 +13,7 @@
 #include "api/couch/security.h"
 #include "api/couch/users_database.h"
 #include "api/couch/validation.h"
+#include "partitioning/request_charge.h"
 #include "query/json/normalize.h"
 #include "query/json/parsed_document.h"
 #include "query/json/split.h"
@@ -232,12 +233,18 @@ Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
     }
   }
   const auto id = write.id;
+  const bool deletes = write.deleted;
+  partitioning::WriteWork work;
+  work.body_bytes = write.body.size();
+  work.properties = partitioning::count_properties(write.body.data(), write.body.size());
   const auto replicated = write.replicated ? std::optional(write.history.front()) : std::nullopt;
   std::vector<storage::DocumentWrite> writes;
   writes.push_back(std::move(write));
   auto results = co_await call.database->write(std::move(writes));
   auto& result = results.front();
   if (!result) co_return std::unexpected(in_couch_words(std::move(result).error(), id));
+  work.replaces = !result->created;
+  call.request_charge = deletes ? partitioning::charge_of_delete(work.body_bytes) : partitioning::charge_of_write(work);
   if (is_users_database(*call.database)) forget_user(call, id);
   co_return replicated ? *replicated : result->revision;
 }

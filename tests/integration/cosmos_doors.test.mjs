@@ -92,6 +92,14 @@ describe('two doors to one container', () => {
     assert.equal((await server.put(`${path}/x:b`, { pk: 'x', email: 'b' })).status, 201);
   });
 
+  test('the same work has the same charge', async () => {
+    const created = await container.items.create({ id: 'charge', pk: 'c', a: 1, b: 2 });
+    const put = expectStatus(await server.put(`${database}/c:other`, { id: 'other', pk: 'c', a: 1, b: 2 }), 201) && (await server.get(`${database}/c:other`));
+    assert.equal(Number(put.headers['x-request-charge']), (await container.item('charge', 'c').read()).requestCharge);
+    const bulk = await server.post(`${database}/_bulk_docs`, { docs: [{ _id: 'c:third', id: 'third', pk: 'c', a: 1, b: 2 }] });
+    assert.equal(Number(bulk.headers['x-request-charge']), created.requestCharge);
+  });
+
   test('a design document is no item', async () => {
     expectStatus(await server.put(`${database}/_design/d`, { language: 'javascript' }), 201);
     const iterator = container.items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning() });
