@@ -7,6 +7,7 @@
 #include <lucene++/Document.h>
 #include <lucene++/Field.h>
 
+#include "query/json/parsed_document.h"
 #include "query/json/writer.h"
 #include "query/search/internal/lucene_text.h"
 #include "query/search/internal/number_terms.h"
@@ -87,7 +88,7 @@ bool ListTokenStream::incrementToken() {
 std::optional<StoredDocument> StoredDocument::read(std::string_view bytes) {
   storage::ByteReader reader(bytes);
   StoredDocument document;
-  document.sequence = reader.u64();
+  document.ordinal = reader.u64();
   document.id = reader.sized_bytes();
   if (!reader.ok()) return std::nullopt;
   document.fields = reader.rest();
@@ -107,6 +108,25 @@ bool DocumentBuilder::is_scored(std::string_view field) {
   if (scored_.size() == scored_fields_max) return false;
   scored_.emplace(field);
   return true;
+}
+
+std::string DocumentBuilder::scored_fields() const {
+  std::string text;
+  for (const std::string& name : scored_) {
+    append_json_string(text, name);
+    text += '\n';
+  }
+  return text;
+}
+
+void DocumentBuilder::know_scored_fields(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (const auto name = parse_json(text.substr(0, end)); name && name->is_string()) {
+      scored_.emplace(name->get_string());
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
 }
 
 void DocumentBuilder::add_exact(const Lucene::DocumentPtr& document, const Lucene::String& name,
@@ -147,7 +167,8 @@ void DocumentBuilder::add_number(const Lucene::DocumentPtr& document, const Inde
   document->add(added);
 }
 
-Lucene::DocumentPtr DocumentBuilder::build(const FeedDocument& source, std::span<const IndexedField> fields) {
+Lucene::DocumentPtr DocumentBuilder::build(const FeedDocument& source, std::uint64_t ordinal,
+                                           std::span<const IndexedField> fields) {
   streams_used_ = 0;
   auto document = Lucene::newLucene<Lucene::Document>();
   add_exact(document, id_field, source.id);
@@ -163,7 +184,7 @@ Lucene::DocumentPtr DocumentBuilder::build(const FeedDocument& source, std::span
   }
   stored_.clear();
   storage::ByteWriter writer(stored_);
-  writer.u64(source.sequence);
+  writer.u64(ordinal);
   writer.sized_bytes(source.id);
   append_stored_fields(stored_, fields);
   auto bytes = Lucene::ByteArray::newInstance(static_cast<int32_t>(stored_.size()));

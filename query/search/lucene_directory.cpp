@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <lucene++/FSDirectory.h>
 #include <lucene++/SingleInstanceLockFactory.h>
 
 #include "query/search/internal/lucene_text.h"
@@ -95,7 +96,7 @@ class MappedInput : public Lucene::IndexInput {
   }
 
  private:
-  [[noreturn]] static void past_end() { boost::throw_exception(Lucene::IOException(L"read past the end of a file")); }
+  [[noreturn]] static void past_end() { throw Lucene::IOException(L"read past the end of a file"); }
 
   std::shared_ptr<const Mapping> mapping_;
   const std::uint8_t* data_;
@@ -161,7 +162,7 @@ class FileOutput : public Lucene::IndexOutput {
   }
   [[noreturn]] void fail_io(int code) {
     last_error_->store(code);
-    boost::throw_exception(Lucene::IOException(L"cannot write: " + to_wide(std::strerror(code))));
+    throw Lucene::IOException(L"cannot write: " + to_wide(std::strerror(code)));
   }
 
   int fd_;
@@ -190,17 +191,13 @@ int LuceneDirectory::fault(storage::StorageCall call) const {
 void LuceneDirectory::fail_io(const std::string& what, int code) const {
   last_error_->store(code);
   const std::wstring text = to_wide(what + ": " + std::strerror(code));
-  if (code == ENOENT) boost::throw_exception(Lucene::FileNotFoundException(text));
-  boost::throw_exception(Lucene::IOException(text));
+  if (code == ENOENT) throw Lucene::FileNotFoundException(text);
+  throw Lucene::IOException(text);
 }
 
 Lucene::HashSet<Lucene::String> LuceneDirectory::listAll() {
-  auto names = Lucene::HashSet<Lucene::String>::newInstance();
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
-    if (!entry.is_directory(error)) names.add(to_wide(entry.path().filename().string()));
-  }
-  return names;
+  // The set has to be one of the library's own making (commit_data.h).
+  return Lucene::FSDirectory::listAll(to_wide(folder_.string()));
 }
 
 bool LuceneDirectory::fileExists(const Lucene::String& name) {

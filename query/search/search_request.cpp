@@ -77,7 +77,7 @@ std::string SearchBookmark::encode() const {
   storage::ByteWriter writer(bytes);
   writer.u8(kBookmarkVersion);
   writer.varint(sort);
-  writer.u64(sequence);
+  writer.u64(ordinal);
   writer.varint(order.size());
   for (const OrderValue& value : order) {
     writer.u8(static_cast<std::uint8_t>(value.index()));
@@ -96,7 +96,7 @@ std::optional<SearchBookmark> SearchBookmark::decode(std::string_view text) {
   SearchBookmark bookmark;
   const std::uint64_t sort = reader.varint();
   bookmark.sort = static_cast<std::uint32_t>(sort);
-  bookmark.sequence = reader.u64();
+  bookmark.ordinal = reader.u64();
   const std::uint64_t count = reader.varint();
   if (!reader.ok() || sort > UINT32_MAX || count > kOrderValuesMax) return std::nullopt;
   for (std::uint64_t i = 0; i < count; ++i) {

@@ -34,14 +34,14 @@ using OrderValue = std::variant<std::monostate, double, std::string>;
 /// Where a page of results ended. Clients see opaque base64url text; a changed one is refused or names another place in
 /// what the client may read anyway.
 ///
-///   bookmark := version:u8 sort:u32 sequence:u64 count:varint value…  checksum:u32
+///   bookmark := version:u8 sort:varint ordinal:u64 count:varint value…  checksum:u32
 ///   value    := 0 | 1 double:u64 | 2 size:varint bytes
 ///
-/// `sequence` of the last row decides between rows that sort alike: documents stand in the index in the order in which
-/// it met them, through all merges, so pages neither repeat nor leave out a row that nobody touched.
+/// The last row's `ordinal` decides between rows that sort alike: documents stand in the index in the order in which it
+/// met them, through all merges, so pages neither repeat nor leave out a row that nobody touched.
 struct SearchBookmark {
   std::uint32_t sort = 0;  ///< checksum of the sort keys: a bookmark is of one order
-  storage::Sequence sequence = 0;
+  std::uint64_t ordinal = 0;
   std::vector<OrderValue> order;
 
   std::string encode() const;
@@ -96,7 +96,7 @@ struct SearchHit {
   std::vector<OrderValue> order;
   std::string fields;      ///< JSON object
   std::string highlights;  ///< JSON object; empty: not asked for
-  storage::Sequence sequence = 0;
+  std::uint64_t ordinal = 0;
 };
 
 struct SearchGroup {

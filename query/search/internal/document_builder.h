@@ -35,9 +35,11 @@ class ListTokenStream : public Lucene::TokenStream {
 
 /// What a hit needs of its document, kept by Lucene as one binary field:
 ///
-///   stored := sequence:u64 id_size:varint id fields      fields: JSON object of stored fields; nothing: there are none
+///   stored := ordinal:u64 id_size:varint id fields      fields: JSON object of stored fields; nothing: there are none
+///
+/// Ordinals grow with the document's number in the index, and merges keep that order.
 struct StoredDocument {
-  std::uint64_t sequence = 0;
+  std::uint64_t ordinal = 0;
   std::string_view id;
   std::string_view fields;
 
@@ -52,13 +54,14 @@ class DocumentBuilder {
       : analyzers_(std::move(analyzers)), source_(source) {}
 
   /// The document lives until the next call.
-  Lucene::DocumentPtr build(const FeedDocument& document, std::span<const IndexedField> fields);
+  Lucene::DocumentPtr build(const FeedDocument& document, std::uint64_t ordinal, std::span<const IndexedField> fields);
 
   /// Norms of this many fields at most: each costs a byte of memory for every document of the index, and hostile
   /// documents could bring a new field each.
   static constexpr std::size_t scored_fields_max = 200;
-  /// Fields that have norms already, from an index that was there.
-  void know_scored_field(const std::string& name) { scored_.insert(name); }
+  /// The fields that have norms, as text to be kept with the index.
+  std::string scored_fields() const;
+  void know_scored_fields(std::string_view text);
 
  private:
   void add_text(const Lucene::DocumentPtr& document, const IndexedField& field, std::string_view text);
