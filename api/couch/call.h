@@ -81,5 +81,6 @@ void add_find_routes(RouteList& routes);           // find.cpp: _find, _explain
 void add_index_routes(RouteList& routes);          // index.cpp: _index
 void add_update_routes(RouteList& routes);         // update.cpp: _design/{d}/_update/…; _show, _list, _rewrite are gone
 void add_sql_routes(RouteList& routes);            // sql.cpp: _sql
+void add_search_routes(RouteList& routes);         // search.cpp: _search, _search_info, _search_analyze, …
 
 }  // namespace octavo::api::couch

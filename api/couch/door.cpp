@@ -47,6 +47,7 @@ RouteList all_routes() {
   add_index_routes(routes);
   add_update_routes(routes);
   add_sql_routes(routes);
+  add_search_routes(routes);
   return routes;
 }
 

@@ -1,9 +1,11 @@
 #include "query/index/feed_index_kind.h"
 
+#include "query/search/search_kind.h"
+
 namespace octavo::query {
 
 const std::vector<FeedIndexKind>& feed_index_kinds() {
-  static const std::vector<FeedIndexKind> kinds;
+  static const std::vector<FeedIndexKind> kinds{search::search_index_kind()};
   return kinds;
 }
 

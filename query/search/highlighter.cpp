@@ -81,7 +81,8 @@ std::string Highlighter::mark(std::string_view stored_fields) const {
       if (value.is_string()) {
         mark_text(field, value.get_string().value_unsafe(), out, first);
       } else if (value.is_array()) {
-        for (const auto element : value.get_array()) {
+        const simdjson::dom::array elements = value.get_array().value_unsafe();
+        for (const auto element : elements) {
           if (element.is_string()) mark_text(field, element.get_string().value_unsafe(), out, first);
         }
       }

@@ -101,10 +101,7 @@ Expected<void> IndexFiles::open(storage::Sequence last_sequence) {
     state = read_state();
     return {};
   });
-  if (!read && read.error().code != ErrorCode::corrupted) {
-    const bool missing = directory_->last_error() == ENOENT;  // a file that the list of segments names
-    if (!missing) return read;
-  }
+  if (!read && read.error().code != ErrorCode::corrupted) return read;
   if (read && state.checkpoint > last_sequence) {
     spdlog::warn("the search index in {} knows changes that the database has lost: it is built anew",
                  options_.folder.string());
@@ -126,6 +123,7 @@ Expected<void> IndexFiles::open(storage::Sequence last_sequence) {
 IndexState IndexFiles::read_state() {
   IndexState state;
   if (Lucene::IndexReader::indexExists(directory_)) state = read_commit();
+  lucene_checkpoint_ = state.checkpoint;
   // The note says that the feed went on without any change for the index.
   std::ifstream note(options_.folder / "checkpoint");
   storage::Sequence base = 0;
@@ -166,6 +164,7 @@ void IndexFiles::start_over() {
   std::filesystem::create_directories(lucene_folder(), error);
   if (directory_) directory_->clear_error();
   noted_checkpoint_ = 0;
+  lucene_checkpoint_ = 0;
   adopt({});
   committed_checkpoint_.store(0, std::memory_order_release);
 }
@@ -254,7 +253,14 @@ void IndexFiles::commit() {
   uncommitted_changes_ = 0;
   committed_at_ = Clock::now();
   committed_checkpoint_.store(pending_.checkpoint, std::memory_order_release);
-  noted_checkpoint_ = pending_.checkpoint;
+  // Lucene makes no commit when all that was asked for was the removal of documents which are not there.
+  const auto data = read_commit_data(Lucene::IndexReader::getCommitUserData(directory_));
+  lucene_checkpoint_ = number_in(data, "checkpoint").value_or(0);
+  if (lucene_checkpoint_ == pending_.checkpoint) {
+    noted_checkpoint_ = pending_.checkpoint;
+  } else {
+    write_note();
+  }
 }
 
 // A small file, replaced as a whole. If it is lost, the feed is read once more from the last commit on.
@@ -263,7 +269,7 @@ void IndexFiles::write_note() {
   const auto temporary = options_.folder / "checkpoint.new";
   {
     std::ofstream note(temporary, std::ios::trunc);
-    note << committed_checkpoint_.load() << ' ' << pending_.checkpoint << ' ' << pending_.purge_count << '\n';
+    note << lucene_checkpoint_ << ' ' << pending_.checkpoint << ' ' << pending_.purge_count << '\n';
     note.flush();
     if (!note) return;
   }

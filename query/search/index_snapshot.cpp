@@ -33,9 +33,13 @@ IndexSnapshot::~IndexSnapshot() {
   }
 }
 
+const IndexSnapshot::Segment& IndexSnapshot::segment_of(int32_t document) const {
+  return *std::prev(std::ranges::upper_bound(segments, document, std::less<>{}, &Segment::base));
+}
+
 std::string IndexSnapshot::stored(int32_t document) const {
-  const auto segment = std::prev(std::ranges::upper_bound(segments, document, std::less<>{}, &Segment::base));
-  const Lucene::DocumentPtr found = segment->reader->document(document - segment->base);
+  const Segment& segment = segment_of(document);
+  const Lucene::DocumentPtr found = segment.reader->document(document - segment.base);
   const Lucene::ByteArray bytes = found->getBinaryValue(stored_field);
   if (!bytes) return {};
   return {reinterpret_cast<const char*>(bytes.get()), static_cast<std::size_t>(bytes.size())};

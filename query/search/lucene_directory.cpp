@@ -189,9 +189,10 @@ int LuceneDirectory::fault(storage::StorageCall call) const {
 }
 
 void LuceneDirectory::fail_io(const std::string& what, int code) const {
-  last_error_->store(code);
   const std::wstring text = to_wide(what + ": " + std::strerror(code));
+  // Not a failing disk: Lucene looks for files that need not be there, and others must not be missing.
   if (code == ENOENT) throw Lucene::FileNotFoundException(text);
+  last_error_->store(code);
   throw Lucene::IOException(text);
 }
 

@@ -10,7 +10,9 @@
 #include <lucene++/BooleanQuery.h>
 #include <lucene++/Query.h>
 #include <lucene++/Scorer.h>
+#include <lucene++/Term.h>
 #include <lucene++/TermDocs.h>
+#include <lucene++/TermEnum.h>
 #include <lucene++/Weight.h>
 #include <simdjson.h>
 
@@ -19,6 +21,7 @@
 #include "query/search/internal/document_builder.h"
 #include "query/search/internal/highlighter.h"
 #include "query/search/internal/hit_order.h"
+#include "query/search/internal/lucene_text.h"
 #include "query/search/internal/query_builder.h"
 
 namespace octavo::query::search {
@@ -72,10 +75,11 @@ class FacetCounter {
     }
   }
 
-  Expected<void> finish(SearchResult& result, bool index_is_empty) {
+  Expected<void> finish(SearchResult& result, const Lucene::IndexReaderPtr& reader) {
     leave_segment();
+    const bool index_is_empty = reader->numDocs() == 0;
     for (Counts& counts : counts_) {
-      if (!counts.known && !index_is_empty) {
+      if (!counts.known && !index_is_empty && !is_facet(reader, counts.field)) {
         return fail(ErrorCode::bad_request, fmt::format("dimension \"{}\" was not indexed", counts.field));
       }
       FacetCounts sorted(counts.totals.begin(), counts.totals.end());
@@ -104,6 +108,13 @@ class FacetCounter {
     std::shared_ptr<const NumberColumn> column;
     std::vector<std::uint64_t> by_range;
   };
+
+  // Whether any document has a value, also among those that were not found.
+  static bool is_facet(const Lucene::IndexReaderPtr& reader, const std::string& field) {
+    const Lucene::String name = facet_field(field);
+    const Lucene::TermPtr first = reader->terms(Lucene::newLucene<Lucene::Term>(name))->term();
+    return first && first->_field == name;
+  }
 
   void leave_segment() {
     for (Counts& counts : counts_) {
@@ -238,6 +249,23 @@ class Search {
     return low;
   }
 
+  // What the last row of the page before would be sorted by today: scores shift as the index grows. nullopt: it is not
+  // there any more, or is no hit any more.
+  std::optional<std::vector<OrderSlot>> slots_now(int32_t document, std::uint64_t ordinal, HitOrder& order) {
+    if (document < 0 || !weight_ || snapshot_.reader->isDeleted(document)) return std::nullopt;
+    const std::string bytes = snapshot_.stored(document);
+    const auto stored = StoredDocument::read(bytes);
+    if (!stored || stored->ordinal != ordinal) return std::nullopt;
+    const auto& segment = snapshot_.segment_of(document);
+    const Lucene::ScorerPtr scorer = weight_->scorer(segment.reader, true, false);
+    if (!scorer || scorer->advance(document - segment.base) != document - segment.base) return std::nullopt;
+    const double score = order.needs_score() ? scorer->score() : 0;
+    order.enter_segment(segment);
+    std::vector<OrderSlot> slots;
+    order.read(document, segment.base, std::isfinite(score) ? score : 0, slots);
+    return slots;
+  }
+
   Expected<void> find_hits(SearchResult& result) {
     HitOrder order(request_.sort, columns_, *budget_);
     FacetCounter facets(request_, columns_, *budget_);
@@ -254,6 +282,7 @@ class Search {
         after = order.slots_of(request_.bookmark->order);
         if (!after) return fail(ErrorCode::bad_request, "sort order not compatible with given bookmark");
         first_equal = first_after(request_.bookmark->ordinal);
+        if (auto now = slots_now(first_equal - 1, request_.bookmark->ordinal, order)) after = std::move(now);
       }
     }
     std::vector<OrderSlot> slots;
@@ -273,7 +302,7 @@ class Search {
       }
       top.offer(document, slots);
     });
-    OCTAVO_TRY_VOID(facets.finish(result, snapshot_.reader->numDocs() == 0));
+    OCTAVO_TRY_VOID(facets.finish(result, snapshot_.reader));
     auto found = top.take();
     const std::size_t skipped = std::min(request_.skip, found.size());
     found.erase(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(skipped));
@@ -391,7 +420,8 @@ class Search {
     std::string out = "{";
     const auto root = parser_.parse(stored);
     if (root && root->is_object()) {
-      for (const auto member : root->get_object().value_unsafe()) {
+      const simdjson::dom::object members = root->get_object().value_unsafe();
+      for (const auto member : members) {
         if (std::ranges::find(*request_.include_fields, member.key) == request_.include_fields->end()) continue;
         append_json_key(out, member.key);
         out += simdjson::minify(member.value);

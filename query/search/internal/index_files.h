@@ -100,7 +100,8 @@ class IndexFiles {
   IndexState pending_;
   std::size_t uncommitted_changes_ = 0;
   std::chrono::steady_clock::time_point committed_at_{};
-  storage::Sequence noted_checkpoint_ = 0;
+  storage::Sequence noted_checkpoint_ = 0;   ///< on disk, in Lucene's commit or in the note
+  storage::Sequence lucene_checkpoint_ = 0;  ///< in Lucene's last commit
   std::uint64_t changes_ = 0;           ///< made in this run
   std::uint64_t snapshot_changes_ = 0;  ///< of those, in snapshot_
   /// Hashes of the ids that are in an index which was empty when it was opened: a document that is not among them is new,

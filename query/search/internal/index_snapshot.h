@@ -30,6 +30,7 @@ struct IndexSnapshot {
   IndexSnapshot(const IndexSnapshot&) = delete;
   IndexSnapshot& operator=(const IndexSnapshot&) = delete;
 
+  const Segment& segment_of(int32_t document) const;
   /// Bytes of a stored document; a reader keeps them until its next call on this thread. Throws.
   std::string stored(int32_t document) const;
 };

@@ -266,7 +266,7 @@ TEST_CASE("words that were found are marked in stored fields") {
   request.highlighting->fragment_size = 12;
   request.highlighting->fragments = 2;
   const auto marked = shop.run(request).hits[0].highlights;
-  CHECK(marked == R"({"text":["<b>Red</b> kitchen ","<b>scales</b>, "],"nothing":[]})");
+  CHECK(marked == R"({"text":["<b>scales</b>, <b>red</b> ","<b>Red</b> kitchen "],"nothing":[]})");
 }
 
 TEST_CASE("a search of a partition finds only its documents") {
