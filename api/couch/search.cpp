@@ -160,7 +160,7 @@ void append_facets(std::string& out, std::string_view name,
   out += '}';
 }
 
-Expected<std::string> render(const partitioning::Database& database, const SearchParameters& parameters,
+Expected<std::string> search_reply(const partitioning::Database& database, const SearchParameters& parameters,
                              const search::SearchResult& result) {
   std::string out = "{";
   if (!parameters.request.grouping) {
@@ -215,7 +215,7 @@ Expected<std::string> run_search(partitioning::Database& database, search::Searc
     }
     return std::unexpected(std::move(result).error());
   }
-  return render(database, parameters, *result);
+  return search_reply(database, parameters, *result);
 }
 
 Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partition) {

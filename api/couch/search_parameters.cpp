@@ -74,7 +74,7 @@ class Value {
   const json::value* json_ = nullptr;
 };
 
-Expected<std::size_t> positive(const Value& value, std::string_view name, std::size_t most) {
+Expected<std::size_t> positive_integer(const Value& value, std::string_view name, std::size_t most) {
   OCTAVO_TRY(const std::int64_t number, value.integer(name));
   if (number <= 0) return parse_error(fmt::format("{} must be greater than zero", name));
   if (static_cast<std::uint64_t>(number) > most) {
@@ -271,7 +271,7 @@ class Reader {
     } else if (name == "group_sort") {
       OCTAVO_TRY(grouping().sort, sort_keys(value, "sort"));
     } else if (name == "group_limit") {
-      OCTAVO_TRY(grouping().limit, positive(value, name, kGroupLimitMax));
+      OCTAVO_TRY(grouping().limit, positive_integer(value, name, kGroupLimitMax));
     } else if (name == "highlight_fields") {
       OCTAVO_TRY(highlighting_.fields, strings(value, name));
     } else if (name == "highlight_pre_tag") {
@@ -279,9 +279,9 @@ class Reader {
     } else if (name == "highlight_post_tag") {
       return read_tag(name, value, highlighting_.after);
     } else if (name == "highlight_number") {
-      OCTAVO_TRY(highlighting_.fragments, positive(value, name, 10'000));
+      OCTAVO_TRY(highlighting_.fragments, positive_integer(value, name, 10'000));
     } else if (name == "highlight_size") {
-      OCTAVO_TRY(highlighting_.fragment_size, positive(value, name, 1'000'000));
+      OCTAVO_TRY(highlighting_.fragment_size, positive_integer(value, name, 1'000'000));
     }
     return {};
   }

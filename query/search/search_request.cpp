@@ -12,7 +12,8 @@ namespace octavo::query::search {
 
 namespace {
 
-constexpr std::uint8_t kBookmarkVersion = 1;
+// Not one that the bookmarks of other queries have.
+constexpr std::uint8_t kBookmarkVersion = 0x81;
 constexpr std::size_t kOrderValuesMax = search_sort_keys_max + 1;
 
 bool is_field_letter(char c) {

@@ -354,7 +354,26 @@ bool take_text_out(json::value& value, int depth) {
   return taken;
 }
 
+bool has_text(const json::value& value, int depth) {
+  if (depth > selector_depth_max) return false;
+  if (value.is_object()) {
+    return std::ranges::any_of(value.get_object(), [&](const json::key_value_pair& member) {
+      return member.key() == "$text" || has_text(member.value(), depth + 1);
+    });
+  }
+  return value.is_array() && std::ranges::any_of(value.get_array(), [&](const json::value& element) {
+           return has_text(element, depth + 1);
+         });
+}
+
 }  // namespace
+
+std::optional<json::value> without_text(const json::value& selector) {
+  if (!has_text(selector, 0)) return std::nullopt;
+  json::value copy = selector;
+  if (!take_text_out(copy, 0)) return std::nullopt;
+  return copy;
+}
 
 Expected<std::optional<TextQuery>> text_query_of(const json::value& selector) {
   Translator translator;
@@ -368,12 +387,6 @@ Expected<std::optional<TextQuery>> text_query_of(const json::value& selector) {
   std::ranges::sort(made.columns);
   made.columns.erase(std::unique(made.columns.begin(), made.columns.end()), made.columns.end());
   return made;
-}
-
-std::optional<json::value> without_text(const json::value& selector) {
-  json::value copy = selector;
-  if (!take_text_out(copy, 0)) return std::nullopt;
-  return copy;
 }
 
 }  // namespace octavo::query::search

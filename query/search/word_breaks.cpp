@@ -14,32 +14,32 @@ namespace octavo::query::search {
 
 namespace {
 
-enum class Kind : std::uint8_t { other, letter, digit, underscore, mid_word, mid_number, mid_both, unknown };
+enum class LetterKind : std::uint8_t { other, letter, digit, underscore, mid_word, mid_number, mid_both, unknown };
 
 // Scripts that need no more than these tables: what else turns up goes to ICU.
-Kind kind_of(UChar32 c) {
+LetterKind kind_of(UChar32 c) {
   if (c < 0x80) {
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return Kind::letter;
-    if (c >= '0' && c <= '9') return Kind::digit;
-    if (c == '_') return Kind::underscore;
-    if (c == '.' || c == '\'') return Kind::mid_both;
-    if (c == ',' || c == ';') return Kind::mid_number;
-    return Kind::other;
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return LetterKind::letter;
+    if (c >= '0' && c <= '9') return LetterKind::digit;
+    if (c == '_') return LetterKind::underscore;
+    if (c == '.' || c == '\'') return LetterKind::mid_both;
+    if (c == ',' || c == ';') return LetterKind::mid_number;
+    return LetterKind::other;
   }
   if (c < 0xC0) {
-    if (c == 0xAA || c == 0xB5 || c == 0xBA) return Kind::letter;
-    if (c == 0xB7) return Kind::mid_word;
-    return c == 0xAD ? Kind::unknown : Kind::other;
+    if (c == 0xAA || c == 0xB5 || c == 0xBA) return LetterKind::letter;
+    if (c == 0xB7) return LetterKind::mid_word;
+    return c == 0xAD ? LetterKind::unknown : LetterKind::other;
   }
-  if (c < 0x250) return c == 0xD7 || c == 0xF7 ? Kind::other : Kind::letter;
+  if (c < 0x250) return c == 0xD7 || c == 0xF7 ? LetterKind::other : LetterKind::letter;
   if ((c >= 0x388 && c <= 0x3FF) || (c >= 0x400 && c <= 0x481) || (c >= 0x48A && c <= 0x52F)) {
-    return c == 0x38B || c == 0x38D || c == 0x3A2 || c == 0x3F6 ? Kind::unknown : Kind::letter;
+    return c == 0x38B || c == 0x38D || c == 0x3A2 || c == 0x3F6 ? LetterKind::unknown : LetterKind::letter;
   }
   if (c >= 0x2010 && c <= 0x2027) {
-    if (c == 0x2018 || c == 0x2019 || c == 0x2024) return Kind::mid_both;
-    return c == 0x2027 ? Kind::mid_word : Kind::other;
+    if (c == 0x2018 || c == 0x2019 || c == 0x2024) return LetterKind::mid_both;
+    return c == 0x2027 ? LetterKind::mid_word : LetterKind::other;
   }
-  return c == 0x20AC || c == 0x2122 ? Kind::other : Kind::unknown;
+  return c == 0x20AC || c == 0x2122 ? LetterKind::other : LetterKind::unknown;
 }
 
 struct Letter {
@@ -66,34 +66,34 @@ bool break_simple(std::string_view text, TokenList& tokens) {
   std::size_t at = 0;
   while (at < text.size()) {
     Letter letter = letter_at(text, at);
-    Kind kind = kind_of(letter.c);
-    if (kind == Kind::unknown) return false;
-    if (kind != Kind::letter && kind != Kind::digit && kind != Kind::underscore) {
+    LetterKind kind = kind_of(letter.c);
+    if (kind == LetterKind::unknown) return false;
+    if (kind != LetterKind::letter && kind != LetterKind::digit && kind != LetterKind::underscore) {
       at = letter.end;
       continue;
     }
     const std::size_t begin = at;
     std::size_t end = letter.end;
-    bool is_word = kind != Kind::underscore;
+    bool is_word = kind != LetterKind::underscore;
     while (end < text.size()) {
       letter = letter_at(text, end);
-      const Kind next = kind_of(letter.c);
-      if (next == Kind::unknown) return false;
-      if (next == Kind::letter || next == Kind::digit || next == Kind::underscore) {
-        is_word = is_word || next != Kind::underscore;
+      const LetterKind next = kind_of(letter.c);
+      if (next == LetterKind::unknown) return false;
+      if (next == LetterKind::letter || next == LetterKind::digit || next == LetterKind::underscore) {
+        is_word = is_word || next != LetterKind::underscore;
         kind = next;
         end = letter.end;
         continue;
       }
       // Between two letters, or between two digits.
-      const bool joins_letters = next == Kind::mid_both || next == Kind::mid_word;
-      const bool joins_digits = next == Kind::mid_both || next == Kind::mid_number;
+      const bool joins_letters = next == LetterKind::mid_both || next == LetterKind::mid_word;
+      const bool joins_digits = next == LetterKind::mid_both || next == LetterKind::mid_number;
       if (letter.end >= text.size()) break;
       const Letter after = letter_at(text, letter.end);
-      const Kind after_kind = kind_of(after.c);
-      if (after_kind == Kind::unknown) return false;
-      const bool joins = (joins_letters && kind == Kind::letter && after_kind == Kind::letter) ||
-                         (joins_digits && kind == Kind::digit && after_kind == Kind::digit);
+      const LetterKind after_kind = kind_of(after.c);
+      if (after_kind == LetterKind::unknown) return false;
+      const bool joins = (joins_letters && kind == LetterKind::letter && after_kind == LetterKind::letter) ||
+                         (joins_digits && kind == LetterKind::digit && after_kind == LetterKind::digit);
       if (!joins) break;
       kind = after_kind;
       end = after.end;
