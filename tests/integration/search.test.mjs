@@ -322,3 +322,87 @@ describe('search through restarts', () => {
     assert.equal(await count(server, 'word7'), 1);
   });
 });
+
+describe('Mango indexes of type text', () => {
+  let server, db;
+  const find = async (body) => expectStatus(await server.post(`/${db}/_find`, body), 200);
+  const found = async (selector, more = {}) => (await find({ selector, ...more })).docs.map((doc) => doc._id).sort();
+  before(async () => {
+    server = await Server.start();
+    db = await server.database();
+    await server.fill(db, [
+      { _id: 'a', title: 'Red kitchen scales', year: 2019, tags: ['kitchen', 'red'], sold: true },
+      { _id: 'b', title: 'Blue kettle', year: 2021, tags: ['kitchen'], sold: false },
+      { _id: 'c', title: 'Garden hose', year: 2021, maker: { city: 'Bonn' } },
+    ]);
+    assert.equal(expectStatus(await server.post(`/${db}/_index`, { type: 'text', name: 'all', ddoc: 'text', index: {} }), 200).result, 'created');
+    assert.equal(expectStatus(await server.post(`/${db}/_index`, { type: 'text', name: 'all', ddoc: 'text', index: {} }), 200).result, 'exists');
+  });
+  after(() => server?.stop());
+
+  test('are listed', async () => {
+    const list = expectStatus(await server.get(`/${db}/_index`), 200);
+    assert.equal(list.total_rows, 2);
+    assert.equal(list.indexes[1].type, 'text');
+    assert.equal(list.indexes[1].ddoc, '_design/text');
+    assert.deepEqual(list.indexes[1].def.fields, []);
+  });
+
+  test('answer $text, alone and with other conditions', async () => {
+    assert.deepEqual(await found({ $text: 'kitchen' }), ['a', 'b']);
+    assert.deepEqual(await found({ $text: 'kitchen', year: { $gt: 2020 } }), ['b']);
+    assert.deepEqual(await found({ $and: [{ $text: 'kettle OR hose' }, { sold: false }] }), ['b']);
+    assert.deepEqual(await found({ title: { $text: 'Red*' } }), []);
+    assert.deepEqual(await found({ $text: 'nothing' }), []);
+  });
+
+  test('answer selectors that no JSON index serves', async () => {
+    assert.deepEqual(await found({ year: 2021 }), ['b', 'c']);
+    assert.deepEqual(await found({ 'maker.city': 'Bonn' }), ['c']);
+    assert.deepEqual(await found({ tags: { $in: ['red'] } }), ['a']);
+    assert.deepEqual(await found({ tags: { $elemMatch: { $eq: 'kitchen' } } }), ['a', 'b']);
+    assert.deepEqual(await found({ year: { $gte: 2020 }, sold: { $exists: false } }), ['c']);
+    assert.deepEqual(await found({ $or: [{ year: 2019 }, { title: 'Garden hose' }] }), ['a', 'c']);
+    assert.deepEqual(await found({ tags: { $size: 2 } }), ['a']);
+    assert.deepEqual(await found({ title: { $regex: '^G' } }), ['c']);
+    assert.deepEqual(await found({ year: { $ne: 2021 } }), ['a']);
+  });
+
+  test('sort, fields, limit and bookmarks', async () => {
+    const first = await find({ selector: { year: { $gt: 0 } }, sort: [{ 'year:number': 'desc' }, { 'title:string': 'asc' }], fields: ['_id'], limit: 2 });
+    assert.deepEqual(first.docs, [{ _id: 'b' }, { _id: 'c' }]);
+    const second = await find({ selector: { year: { $gt: 0 } }, sort: [{ 'year:number': 'desc' }, { 'title:string': 'asc' }], fields: ['_id'], limit: 2, bookmark: first.bookmark });
+    assert.deepEqual(second.docs, [{ _id: 'a' }]);
+    assert.deepEqual((await find({ selector: { year: { $gt: 0 } }, sort: ['year'], fields: ['_id'], limit: 1 })).docs, [{ _id: 'a' }]);
+    expectError(await server.post(`/${db}/_find`, { selector: { $text: 'kitchen' }, sort: ['year'] }), 400, 'text_sort_error');
+    assert.deepEqual(await found({ year: { $gt: 0 } }, { skip: 2, sort: ['year'] }), ['c']);
+  });
+
+  test('what was just written is found', async () => {
+    const put = expectStatus(await server.put(`/${db}/new`, { title: 'Brandnew', year: 2030 }), 201);
+    assert.deepEqual(await found({ $text: 'brandnew' }), ['new']);
+    await server.delete(`/${db}/new?rev=${put.rev}`);
+    assert.deepEqual(await found({ $text: 'brandnew' }), []);
+  });
+
+  test('_explain shows the query', async () => {
+    const body = expectStatus(await server.post(`/${db}/_explain`, { selector: { $text: 'kitchen', year: 2019 } }), 200);
+    assert.equal(body.index.type, 'text');
+    assert.equal(body.query, '($default:kitchen AND year\\:number:[2019 TO 2019])');
+    assert.equal(body.sort, 'relevance');
+  });
+
+  test('an index of some fields serves what it holds, and $text without any index is refused', async () => {
+    const other = await server.database();
+    await server.fill(other, [{ _id: 'a', title: 'x', year: 1 }]);
+    const refused = await server.post(`/${other}/_find`, { selector: { $text: 'x' } });
+    expectError(refused, 400, 'no_usable_index');
+    await server.post(`/${other}/_index`, { type: 'text', ddoc: 't', name: 't', index: { fields: [{ name: 'title', type: 'string' }], default_field: { enabled: false } } });
+    expectError(await server.post(`/${other}/_find`, { selector: { $text: 'x' } }), 400, 'no_usable_index');
+    assert.equal(expectStatus(await server.post(`/${other}/_explain`, { selector: { title: 'x' } }), 200).index.type, 'text');
+    assert.equal(expectStatus(await server.post(`/${other}/_explain`, { selector: { year: 1 } }), 200).index.type, 'special');
+    expectError(await server.post(`/${other}/_index`, { type: 'text', index: { fields: [{ name: 'a' }] } }), 400, 'invalid_index_fields_definition');
+    expectStatus(await server.delete(`/${other}/_index/t/text/t`), 200);
+    assert.equal(expectStatus(await server.get(`/${other}/_index`), 200).total_rows, 1);
+  });
+});
