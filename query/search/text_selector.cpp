@@ -113,6 +113,8 @@ class Translator {
     std::string plain = path;
     std::string in_arrays = path;
     bool indexed = false;
+    // A condition on an array's element itself has no name.
+    if (name.empty()) return translate(argument, path, depth);
     for (const auto& part : split_path(name)) {
       append_text_part(plain, part);
       append_text_part(in_arrays, is_index(part) ? "[]" : std::string_view(part));
@@ -326,6 +328,19 @@ std::size_t count_nodes(const QueryNode& node) {
   return count;
 }
 
+bool is_trivial(const json::value& value) {
+  return value.is_object() && value.get_object().empty();
+}
+
+// What is left of `$and` and `$or` when some of their sides hold for every document. True: nothing is.
+bool drop_trivial(std::string_view name, json::value& sides) {
+  if ((name != "$and" && name != "$or") || !sides.is_array()) return false;
+  auto& list = sides.get_array();
+  if (name == "$or") return std::ranges::any_of(list, is_trivial);
+  list.erase(std::remove_if(list.begin(), list.end(), is_trivial), list.end());
+  return list.empty();
+}
+
 // True when something was taken out of `value`.
 bool take_text_out(json::value& value, int depth) {
   if (depth > selector_depth_max) return false;
@@ -340,6 +355,10 @@ bool take_text_out(json::value& value, int depth) {
       }
       const bool inside = take_text_out(member->value(), depth + 1);
       taken = taken || inside;
+      if (inside && drop_trivial(member->key(), member->value())) {
+        member = members.stable_erase(member);
+        continue;
+      }
       // `{"name":{"$text":"x"}}` says nothing of the document that could be tested.
       if (inside && !member->key().starts_with('$') && member->value().is_object() &&
           member->value().get_object().empty()) {

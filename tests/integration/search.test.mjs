@@ -141,7 +141,7 @@ describe('search', () => {
 
   test('errors in the words of CouchDB', async () => {
     expectError(await search(''), 400, 'query_parse_error', "Query must include a 'q' or 'query' argument");
-    assert.match(expectError(await search('q=a+AND'), 400, 'bad_request').reason, /^Cannot parse 'a AND': Encountered "<EOF>"/);
+    expectError(await search('q=a+AND'), 400, 'bad_request', /^Cannot parse 'a AND': Encountered "<EOF>"/);
     expectError(await search('q=*a'), 400, 'bad_request', "Cannot parse '*a': '*' or '?' not allowed as first character in WildcardQuery");
     expectError(await search('q=a&limit=201'), 400, 'query_parse_error', 'Value for limit is too large, must not exceed 200');
     expectError(await search('q=a&limit=-1'), 400, 'query_parse_error');
@@ -223,7 +223,7 @@ describe('search', () => {
     const grouped = await client.postSearch({ db, ddoc: 'shop', index: 'products', query: '*:*', groupField: 'brand' });
     assert.equal(grouped.result.groups.length, 2);
     assert.deepEqual((await client.postSearchAnalyze({ analyzer: 'english', text: 'running' })).result.tokens, ['run']);
-    assert.equal((await client.getSearchInfo({ db, ddoc: 'shop', index: 'products' })).result.search_index.doc_count, 3);
+    assert.equal((await client.getSearchInfo({ db, ddoc: 'shop', index: 'products' })).result.name, '_design/shop/products');
   });
 });
 
@@ -231,7 +231,7 @@ describe('search in a partitioned database', () => {
   let server, db;
   before(async () => {
     server = await Server.start();
-    db = await server.database('?partitioned=true&q=2');
+    db = await server.database('partitioned=true&q=2');
     await server.fill(db, products);
     await server.put(`/${db}/_design/local`, design());
     await server.put(`/${db}/_design/global`, design(false));

@@ -45,9 +45,10 @@ TEST_CASE("what cannot be looked up leaves the rest of a conjunction") {
 }
 
 TEST_CASE("arrays") {
-  CHECK(query_of(R"({"a": {"$elemMatch": {"$eq": 3}}})") == R"(a.[]\:number:[3 TO 3])");
-  CHECK(query_of(R"({"a": {"$size": 2}})") == R"(a.[]\:length:[2 TO 2])");
-  CHECK(query_of(R"({"a": {"$in": [1]}})") == R"((a\:number:[1 TO 1] OR a.[]\:number:[1 TO 1]))");
+  CHECK(query_of(R"({"a": {"$elemMatch": {"$eq": 3}}})") == R"(a.\[\]\:number:[3 TO 3])");
+  CHECK(query_of(R"({"a": {"$elemMatch": {"": {"$eq": 3}}}})") == R"(a.\[\]\:number:[3 TO 3])");
+  CHECK(query_of(R"({"a": {"$size": 2}})") == R"(a.\[\]\:length:[2 TO 2])");
+  CHECK(query_of(R"({"a": {"$in": [1]}})") == R"((a\:number:[1 TO 1] OR a.\[\]\:number:[1 TO 1]))");
   CHECK(columns_of(R"({"a": {"$in": [1]}})") == Columns{"a:number"});
 }
 
@@ -62,7 +63,8 @@ TEST_CASE("$text is a query in Lucene's syntax, of all strings or of a field") {
 TEST_CASE("$text is no test of a document") {
   CHECK_FALSE(without_text(json::parse(R"({"a": 1})")));
   CHECK(*without_text(json::parse(R"({"$text": "x"})")) == json::parse("{}"));
-  CHECK(*without_text(json::parse(R"({"$and": [{"$text": "x"}, {"a": 1}]})")) == json::parse(R"({"$and": [{}, {"a": 1}]})"));
+  CHECK(*without_text(json::parse(R"({"$and": [{"$text": "x"}, {"a": 1}]})")) == json::parse(R"({"$and": [{"a": 1}]})"));
+  CHECK(*without_text(json::parse(R"({"$or": [{"$text": "x"}, {"a": 1}], "b": 2})")) == json::parse(R"({"b": 2})"));
   CHECK(*without_text(json::parse(R"({"name": {"$text": "x"}, "a": 1})")) == json::parse(R"({"a": 1})"));
 }
 
