@@ -9,6 +9,7 @@ RUN apt-get update \
       libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev \
       libsimdjson-dev liblmdb-dev libspdlog-dev libfmt-dev libtomlplusplus-dev libcli11-dev \
       libssl-dev libicu-dev zlib1g-dev libzstd-dev prometheus-cpp-dev libmozjs-102-dev \
+      liblucene++-dev libstemmer-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY CMakeLists.txt ./
@@ -30,6 +31,7 @@ RUN apt-get update \
       libboost-json1.81.0 libboost-url1.81.0 \
       libsimdjson14 liblmdb0 libspdlog1.10 libfmt9 libtomlplusplus3 \
       libssl3 libicu72 zlib1g libzstd1 libprometheus-cpp-core1.0 libmozjs-102-0 \
+      liblucene++0v5 libstemmer0d \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 5984 --no-create-home --home-dir /data --shell /usr/sbin/nologin octavo \
  && install --directory --owner octavo --group octavo --mode 0700 /data

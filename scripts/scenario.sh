@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Plays a small e-commerce shop against a running server: three partitioned databases (products, users, orders), their
-# documents, every query of one partition, and three global indexes. Prints each call and its reply; stops with an
+# documents, every query of one partition, product search, and three global indexes. Prints each call and its reply; stops with an
 # error at the first reply that has not the expected status. The databases are created anew: existing ones of the same
 # name are refused unless --reset is given.
 #
@@ -182,6 +182,22 @@ category=/products/_partition/Home%23Kitchen%23Small%20Appliances
 call partition-info-category 200 GET "$category"
 call find-category 200 POST "$category/_find" '{"selector": {}, "limit": 100}'
 call all-docs-category 200 GET "$category/_all_docs"
+
+title "Product search: within a category, and in all of them"
+words='function(doc) {
+  if (doc.type == \"product\") {
+    var words = doc.taxonomy.join(\" \") + doc.keywords.join(\" \") + doc.brand + \" \" +
+                doc.name + \" \" + doc.description + \" \" + doc.colours.join(\" \");
+    index(\"default\", words, { store: false, index: true });
+  }
+}'
+words=${words//$'\n'/\\n}
+call put-search-design '201|202' PUT /products/_design/mydesigndoc \
+  "{\"indexes\": {\"mysearchindex\": {\"index\": \"$words\"}}}"
+call put-global-search-design '201|202' PUT /products/_design/alldesigndoc \
+  "{\"indexes\": {\"mysearchindex\": {\"index\": \"$words\"}}, \"options\": {\"partitioned\": false}}"
+call search-category 200 GET "$category/_design/mydesigndoc/_search/mysearchindex?q=salter+scales+red"
+call search-products 200 GET '/products/_design/alldesigndoc/_search/mysearchindex?q=salter+scales+red'
 
 title "All of an order, its line items, its head"
 call partition-info-order 200 GET /orders/_partition/order555

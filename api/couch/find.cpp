@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -6,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include "api/couch/call.h"
+#include "api/couch/json_reply.h"
 #include "api/couch/partition_parameter.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
@@ -13,12 +15,17 @@
 #include "partitioning/engine.h"
 #include "query/executor/find_execution.h"
 #include "query/executor/prepared_find.h"
+#include "query/index/index_manager.h"
 #include "query/planner/explain.h"
+#include "query/search/text_find.h"
 
 /// `_find` and `_explain`, of a database and of a partition.
 namespace octavo::api::couch {
 
 namespace {
+
+constexpr std::chrono::seconds kTextIndexWaitMax{60};
+constexpr std::chrono::seconds kTextFindTimeMax{10};
 
 /// `{"docs":[…],"bookmark":…,…}` around the results of a query.
 class FindReply : public SliceProducer {
@@ -44,12 +51,61 @@ class FindReply : public SliceProducer {
   bool begun_ = false;
 };
 
+/// What a text index is to answer: `$text`, what names such an index or goes on with a page of one, and what would read
+/// all documents otherwise. nullopt: none; also when the request makes no sense, which is then said elsewhere.
+Task<Expected<std::optional<query::search::TextFind>>> plan_by_text(Call& call, const std::string& partition) {
+  using Result = Expected<std::optional<query::search::TextFind>>;
+  auto* manager = query::IndexManager::of(*call.database);
+  if (!manager) co_return Result(std::nullopt);
+  const bool mentioned = call.request.body.find("$text") != std::string_view::npos;
+  const auto catalog = manager->feed_indexes().catalog();
+  if (!catalog) co_return Result(std::nullopt);
+  if (!mentioned && !query::search::has_text_index(**catalog)) co_return Result(std::nullopt);
+  auto request =
+      query::parse_find_request(call.request.body, partition, call.services.settings.find_limit_default);
+  if (!request || (!request->partition.empty() && !call.database->partitioned())) co_return Result(std::nullopt);
+  const bool goes_on = request->bookmark && query::search::SearchBookmark::decode(*request->bookmark);
+  const bool named = query::search::names_text_index(**catalog, request->use_index);
+  if (!request->text_selector && !goes_on && !named) {
+    const auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, false);
+    if (!prepared) co_return Result(std::nullopt);
+    const auto& branches = (*prepared)->plan.branches;
+    if (std::ranges::any_of(branches, [](const query::Branch& branch) { return branch.index.has_value(); })) {
+      co_return Result(std::nullopt);
+    }
+  }
+  co_return query::search::plan_text_find(**catalog, *std::move(request));
+}
+
+Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
+                                    std::chrono::steady_clock::time_point started) {
+  auto& indexes = query::IndexManager::of(*call.database)->feed_indexes();
+  const storage::Sequence sequence = find.request.update ? call.database->committed_sequence() : 0;
+  if (find.request.update) {
+    auto current = co_await indexes.wait_until_current(find.index, sequence, started + kTextIndexWaitMax);
+    if (!current) co_return std::unexpected(std::move(current).error());
+  } else {
+    indexes.update(*find.index);
+  }
+  auto body = co_await call.services.engine.run_blocking([&] {
+    const auto deadline = std::chrono::steady_clock::now() + kTextFindTimeMax;
+    return query::search::run_text_find(*call.database, find, sequence, deadline, started);
+  });
+  if (!body) co_return std::unexpected(std::move(body).error());
+  Reply reply;
+  reply.body = *std::move(body);
+  co_return reply;
+}
+
 Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   const auto started = std::chrono::steady_clock::now();
   if (is_users_database(*call.database)) {
     if (auto allowed = check_users_listing(call, "_find"); !allowed) co_return std::unexpected(allowed.error());
   }
   if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
+  auto by_text = co_await plan_by_text(call, partition);
+  if (!by_text) co_return std::unexpected(std::move(by_text).error());
+  if (*by_text) co_return co_await run_text_find(call, **std::move(by_text), started);
   auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, false);
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
   auto current = co_await query::wait_for_indexes(call.database, *prepared);
@@ -74,6 +130,9 @@ Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
     if (auto allowed = check_users_listing(call, "_explain"); !allowed) co_return std::unexpected(allowed.error());
   }
   if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
+  auto by_text = co_await plan_by_text(call, partition);
+  if (!by_text) co_return std::unexpected(std::move(by_text).error());
+  if (*by_text) co_return json_reply((*by_text)->explain(*call.database));
   auto prepared = co_await query::prepare_find(call.database, call.request.body, std::move(partition), true);
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
   const query::PreparedFind& find = **prepared;

@@ -15,6 +15,7 @@
 #include "partitioning/engine.h"
 #include "query/index/index_definition.h"
 #include "query/index/index_manager.h"
+#include "query/search/text_find.h"
 
 /// `_index`: creating, listing and deleting the indexes of a database. They live in design documents of language
 /// "query"; these handlers edit those.
@@ -94,17 +95,20 @@ Task<Expected<Reply>> create_index(Call& call) {
 }
 
 /// Removes one index, or with no name all, of a design document. not_found when there is none.
-Task<Expected<void>> remove_index(partitioning::Database& database, std::string id, std::optional<std::string> name) {
+Task<Expected<void>> remove_index(partitioning::Database& database, std::string id, std::optional<std::string> name,
+                                  query::IndexType type) {
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
     const auto design = read_design_document(database, id);
     if (!design) co_return std::unexpected(design.error());
     if (!design->body) co_return fail(ErrorCode::not_found, "missing");
     const auto definitions = query::definitions_from_design_document(id, *design->body, database.partitioned());
     if (!definitions) co_return std::unexpected(definitions.error());
-    const bool there = name ? std::ranges::any_of(*definitions, [&](const auto& index) { return index->name == *name; })
-                            : !definitions->empty();
+    const auto texts = query::search::text_indexes_of(id, *design->body, database.partitioned());
+    const auto is_it = [&](const auto& index) { return !name || index->name == *name; };
+    const bool there = (type != query::IndexType::text && std::ranges::any_of(*definitions, is_it)) ||
+                       (type != query::IndexType::json && std::ranges::any_of(texts, is_it));
     if (!there) co_return fail(ErrorCode::not_found, "missing");
-    auto edited = query::remove_index_from_design_document(*design->body, name);
+    auto edited = query::remove_index_from_design_document(*design->body, name, type);
     if (!edited) co_return std::unexpected(edited.error());
     const auto written = co_await write_design_document(database, id, design->revision, *std::move(edited));
     if (!written) co_return std::unexpected(written.error());
@@ -114,8 +118,10 @@ Task<Expected<void>> remove_index(partitioning::Database& database, std::string 
 }
 
 Task<Expected<Reply>> delete_index_of(Call& call, std::string id) {
-  if (call.path("type") != "json") co_return fail(ErrorCode::not_found, "missing");
-  auto removed = co_await remove_index(*call.database, std::move(id), call.path("name"));
+  const bool text = call.path("type") == "text";
+  if (!text && call.path("type") != "json") co_return fail(ErrorCode::not_found, "missing");
+  auto removed = co_await remove_index(*call.database, std::move(id), call.path("name"),
+                                       text ? query::IndexType::text : query::IndexType::json);
   if (!removed) co_return std::unexpected(removed.error());
   co_return json_reply(json::object{{"ok", true}});
 }
@@ -149,7 +155,7 @@ Task<Expected<Reply>> delete_indexes(Call& call) {
   json::array failures;
   for (const auto& id : ids->get_array()) {
     std::string design = with_design_prefix(id.get_string());
-    auto removed = co_await remove_index(*call.database, design, std::nullopt);
+    auto removed = co_await remove_index(*call.database, design, std::nullopt, query::IndexType::any);
     if (removed) {
       success.push_back(json::object{{"id", design}, {"ok", true}});
     } else {
@@ -170,7 +176,12 @@ Task<Expected<Reply>> list_indexes(Call& call) {
   if (!manager) co_return fail(ErrorCode::internal, "This database has no indexes.");
   const auto catalog = manager->catalog();
   if (!catalog) co_return std::unexpected(catalog.error());
-  const auto total = static_cast<std::int64_t>((*catalog)->indexes.size() + 1);
+  const auto followers = manager->feed_indexes().catalog();
+  if (!followers) co_return std::unexpected(followers.error());
+  std::vector<json::object> shown{query::primary_index_to_json()};
+  for (const auto& index : (*catalog)->indexes) shown.push_back(index.definition->to_json());
+  for (const auto& index : query::search::text_indexes_in(**followers)) shown.push_back(index->to_json());
+  const auto total = static_cast<std::int64_t>(shown.size());
   std::int64_t limit = total;
   std::int64_t skip = 0;
   if (const auto text = call.request.parameter("limit")) {
@@ -185,11 +196,7 @@ Task<Expected<Reply>> list_indexes(Call& call) {
   }
   json::array indexes;
   for (std::int64_t i = skip; i < total && i - skip < limit; ++i) {
-    if (i == 0) {
-      indexes.push_back(query::primary_index_to_json());
-    } else {
-      indexes.push_back((*catalog)->indexes[static_cast<std::size_t>(i - 1)].definition->to_json());
-    }
+    indexes.push_back(std::move(shown[static_cast<std::size_t>(i)]));
   }
   co_return json_reply(json::object{{"total_rows", total}, {"indexes", std::move(indexes)}});
 }

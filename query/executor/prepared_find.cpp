@@ -23,6 +23,9 @@ Expected<std::shared_ptr<PreparedFind>> parse(partitioning::Database& database, 
   OCTAVO_TRY(prepared->request,
              parse_find_request(body, partition_key, database.engine().settings().find_limit_default));
   FindRequest& request = prepared->request;
+  if (request.text_selector) {
+    return fail(ErrorCode::no_usable_index, "There is no text index available for this selector.", "no_usable_index");
+  }
   if (!request.partition.empty() && !database.partitioned()) {
     return fail(ErrorCode::bad_request, "database is not partitioned");
   }

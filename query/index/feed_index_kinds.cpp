@@ -1,10 +1,11 @@
 #include "query/index/feed_index_kind.h"
+#include "query/search/search_kind.h"
 #include "query/view/view_group.h"
 
 namespace octavo::query {
 
 const std::vector<FeedIndexKind>& feed_index_kinds() {
-  static const std::vector<FeedIndexKind> kinds{views::view_kind()};
+  static const std::vector<FeedIndexKind> kinds{views::view_kind(), search::search_index_kind()};
   return kinds;
 }
 

@@ -5,6 +5,8 @@
 #include "partitioning/partition_key.h"
 #include "partitioning/scan.h"
 #include "query/index/index_entry.h"
+#include "query/search/search_index.h"
+#include "query/search/search_kind.h"
 #include "query/view/view_check.h"
 #include "storage/byte_codec.h"
 
@@ -104,6 +106,39 @@ Expected<void> check_global(partitioning::Database& database, const IndexView& i
   return {};
 }
 
+// What is searched can only be compared with what functions say of each document; what is looked at is that the files can
+// be read and tell of no state that the database does not know.
+Task<Expected<void>> check_search_indexes(partitioning::Database& database, FeedIndexes& indexes,
+                                          storage::CheckReport& report,
+                                          std::chrono::steady_clock::time_point deadline) {
+  auto catalog = indexes.catalog();
+  if (!catalog) co_return std::unexpected(catalog.error());
+  const std::shared_ptr<const FeedIndexCatalog> at_start = *catalog;
+  for (const FeedIndexView& view : at_start->indexes) {
+    if (view.kind != search::search_kind_name) continue;
+    const std::string label = fmt::format("search index '{}' of {}", view.definition.name,
+                                          view.definition.design_document);
+    const auto index = std::dynamic_pointer_cast<search::SearchIndex>(view.index);
+    if (!index) {
+      report.add(fmt::format("{}: cannot be opened: {}", label, view.failure ? view.failure->reason : ""));
+      continue;
+    }
+    auto current = co_await indexes.wait_until_current(index, database.watermark(), deadline);
+    if (!current) {
+      report.add(fmt::format("{}: cannot be brought up to date: {}", label, current.error().reason));
+      continue;
+    }
+    const auto info = index->info();
+    if (!info) {
+      report.add(fmt::format("{}: {}", label, info.error().reason));
+    } else if (info->committed_sequence > database.committed_sequence()) {
+      report.add(fmt::format("{}: knows changes up to {}, the database has {}", label, info->committed_sequence,
+                             database.committed_sequence()));
+    }
+  }
+  co_return Expected<void>{};
+}
+
 }  // namespace
 
 Task<Expected<void>> check_indexes(partitioning::Database& database, storage::CheckReport& report) {
@@ -140,7 +175,7 @@ Task<Expected<void>> check_indexes(partitioning::Database& database, storage::Ch
     auto checked = views::check_view_group(database, *group, label, report);
     if (!checked) co_return checked;
   }
-  co_return Expected<void>{};
+  co_return co_await check_search_indexes(database, manager->feed_indexes(), report, deadline);
 }
 
 }  // namespace octavo::query

@@ -9,6 +9,7 @@
 
 #include "query/collation/collation.h"
 #include "query/json/parsed_document.h"
+#include "query/search/text_index.h"
 
 namespace octavo::query {
 
@@ -192,12 +193,12 @@ Expected<CreateIndexRequest> parse_create_index(const json::value& body) {
 
   if (const auto* type = members.if_contains("type")) {
     if (!type->is_string()) return bad("invalid_string", "Invalid string: " + json::serialize(*type));
-    if (*type == "text" || *type == "nouveau") {
-      return fail(ErrorCode::unsupported,
-                  fmt::format("Indexes of type {} are not available: use type json.", std::string(type->get_string())),
+    if (*type == "nouveau") {
+      return fail(ErrorCode::unsupported, "Indexes of type nouveau are not available: use type text.",
                   "index_not_implemented");
     }
-    if (*type != "json") {
+    request.is_text = *type == "text";
+    if (*type != "json" && *type != "text") {
       return bad("invalid_index", "Invalid type for index: " + std::string(type->get_string()));
     }
   }
@@ -230,6 +231,17 @@ Expected<CreateIndexRequest> parse_create_index(const json::value& body) {
   if (!index->is_object()) {
     return bad("invalid_index", "JSON indexes must be an object, not: " + json::serialize(*index));
   }
+  const auto name_it = [&] {
+    const std::string hash = hex_digest(json::serialize(body), EVP_sha1(), 20);
+    if (request.name.empty()) request.name = hash;
+    if (request.design_document.empty()) request.design_document = hash;
+    if (!request.design_document.starts_with("_design/")) request.design_document.insert(0, "_design/");
+  };
+  if (request.is_text) {
+    OCTAVO_TRY(request.index, search::check_text_index(index->get_object()));
+    name_it();
+    return request;
+  }
   request.index = index->get_object();
   const auto* fields = request.index.if_contains("fields");
   if (!fields) return bad("missing_required_key", "Missing required key: fields");
@@ -260,10 +272,7 @@ Expected<CreateIndexRequest> parse_create_index(const json::value& body) {
     }
   }
 
-  const std::string hash = hex_digest(json::serialize(body), EVP_sha1(), 20);
-  if (request.name.empty()) request.name = hash;
-  if (request.design_document.empty()) request.design_document = hash;
-  if (!request.design_document.starts_with("_design/")) request.design_document.insert(0, "_design/");
+  name_it();
   return request;
 }
 
@@ -293,32 +302,43 @@ Expected<std::optional<std::string>> add_index_to_design_document(const CreateIn
     design["options"] = json::object{{"partitioned", *request.partitioned}};
   }
 
+  const auto put = [&](std::string_view place, json::value value) -> std::optional<std::string> {
+    auto& members = design[place];
+    if (!members.is_object()) members = json::object{};
+    auto& slot = members.get_object()[request.name];
+    if (slot == value) return std::nullopt;
+    slot = std::move(value);
+    return json::serialize(design);
+  };
+  if (request.is_text) return put("indexes", search::stored_text_index(request.index));
+
   json::object fields;
   for (const auto& field : request.fields) fields[field.path.text()] = field.descending ? "desc" : "asc";
   json::object map{{"fields", std::move(fields)}};
   map["partial_filter_selector"] = request.partial_filter;
-  json::value view{{"map", std::move(map)}, {"reduce", "_count"}, {"options", {{"def", request.index}}}};
-
-  auto& views = design["views"];
-  if (!views.is_object()) views = json::object{};
-  auto& slot = views.get_object()[request.name];
-  if (slot == view) return std::nullopt;
-  slot = std::move(view);
-  return json::serialize(design);
+  return put("views", {{"map", std::move(map)}, {"reduce", "_count"}, {"options", {{"def", request.index}}}});
 }
 
-Expected<std::string> remove_index_from_design_document(std::string_view body, std::optional<std::string_view> name) {
+Expected<std::string> remove_index_from_design_document(std::string_view body, std::optional<std::string_view> name,
+                                                        IndexType type) {
   OCTAVO_TRY(json::object design, parse_design_document(body));
-  auto* views = design.if_contains("views");
-  if (!views || !views->is_object()) return fail(ErrorCode::not_found, "missing");
-  if (name) {
-    const auto view = views->get_object().find(*name);
-    if (view == views->get_object().end()) return fail(ErrorCode::not_found, "missing");
-    views->get_object().stable_erase(view);  // what remains keeps its order
-  } else {
-    views->get_object().clear();
+  bool removed = false;
+  for (const std::string_view place : {"views", "indexes"}) {
+    if (type == IndexType::json ? place == "indexes" : type == IndexType::text && place == "views") continue;
+    auto* members = design.if_contains(place);
+    if (!members || !members->is_object()) continue;
+    auto& indexes = members->get_object();
+    if (name) {
+      const auto index = indexes.find(*name);
+      if (index == indexes.end()) continue;
+      indexes.stable_erase(index);  // what remains keeps its order
+    } else {
+      indexes.clear();
+    }
+    removed = true;
+    if (indexes.empty()) design.stable_erase(place);
   }
-  if (views->get_object().empty()) design.stable_erase("views");
+  if (!removed) return fail(ErrorCode::not_found, "missing");
   // The partitioned option belongs to the indexes: without any it says nothing.
   const bool bare = std::ranges::all_of(design, [](const json::key_value_pair& member) {
     return member.key() == "language" || member.key() == "options";

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,6 +74,7 @@ struct CreateIndexRequest {
   boost::json::object partial_filter;  ///< normalised; empty: none
   std::optional<bool> partitioned;
   std::uint64_t w = 2;
+  bool is_text = false;  ///< `"type": "text"`: `index` is then what search::check_text_index made of it
 };
 
 /// Errors, with Mango's words: missing_required_key, invalid_key, invalid_index, invalid_string, invalid_index_name, …
@@ -87,6 +89,8 @@ Expected<std::optional<std::string>> add_index_to_design_document(const CreateIn
 
 /// Removes the index `name` (or all indexes, when nullopt) from a design document's body. An empty result: nothing but
 /// the language is left and the document should be deleted. Errors: not_found.
-Expected<std::string> remove_index_from_design_document(std::string_view body, std::optional<std::string_view> name);
+enum class IndexType : std::uint8_t { any, json, text };
+Expected<std::string> remove_index_from_design_document(std::string_view body, std::optional<std::string_view> name,
+                                                        IndexType type = IndexType::any);
 
 }  // namespace octavo::query

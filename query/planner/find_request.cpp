@@ -9,6 +9,7 @@
 
 #include "partitioning/partition_key.h"
 #include "query/json/parsed_document.h"
+#include "query/search/text_index.h"
 
 namespace octavo::query {
 
@@ -179,7 +180,9 @@ Expected<FindRequest> parse_find_request(std::string_view body, std::string_view
     return bad("invalid_selector_json", "Selector must be a JSON object, not: " + json::serialize(*selector));
   }
   request.selector_json = *selector;
-  auto parsed = Selector::parse(*selector);
+  auto testable = search::without_text(*selector);
+  if (testable) request.text_selector = *selector;
+  auto parsed = Selector::parse(testable ? *testable : *selector);
   if (!parsed) {
     Error error = std::move(parsed).error();
     if (error.word.empty()) error.word = mango_error_name(error);

@@ -24,6 +24,9 @@ inline constexpr std::size_t find_bookmark_bytes_max = 64 * 1024;
 struct FindRequest {
   boost::json::value selector_json;  ///< as sent
   Selector selector;
+  /// Set when the selector has `$text`: as sent, while `selector` is what can be tested on a document. Only a text index
+  /// answers it (search/text_find.h).
+  std::optional<boost::json::value> text_selector;
   bool matches_nothing = false;         ///< `{"$or":[]}` and its like, alone: no query is run, as in CouchDB
   std::vector<std::string> use_index;   ///< none, [ddoc] or [ddoc, name]; ddoc as sent, with or without `_design/`
   std::optional<std::string> bookmark;  ///< nullopt: from the start

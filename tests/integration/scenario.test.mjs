@@ -50,6 +50,14 @@ describe('the e-commerce scenario', () => {
     assert.equal(reply('put-product').id, product);
   });
 
+  test('products are found by their words, in a category and everywhere', () => {
+    for (const name of ['search-category', 'search-products']) {
+      assert.equal(reply(name).total_rows, 1, name);
+      assert.deepEqual(ids(reply(name).rows), [product], name);
+      assert.equal(typeof reply(name).bookmark, 'string');
+    }
+  });
+
   test('the partition of a category tells its counts and sizes', () => {
     const info = reply('partition-info-category');
     assert.equal(info.db_name, 'products');

@@ -1,0 +1,92 @@
+#include "query/search/internal/background_merges.h"
+
+#include <exception>
+
+#include <spdlog/spdlog.h>
+
+#include <lucene++/IndexWriter.h>
+#include <lucene++/LuceneException.h>
+
+#include "query/search/internal/lucene_text.h"
+
+namespace octavo::query::search {
+
+namespace {
+
+constexpr int32_t kSegmentsMax = 40;
+
+std::mutex& merging() {
+  static std::mutex one_at_a_time;
+  return one_at_a_time;
+}
+
+}  // namespace
+
+BackgroundMerges::~BackgroundMerges() {
+  BackgroundMerges::close();
+}
+
+void BackgroundMerges::merge(const Lucene::IndexWriterPtr& writer) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    again_ = true;
+    if (!running_) {
+      if (thread_.joinable()) thread_.join();  // it has left its loop
+      thread_ = std::thread([this, writer] { run(writer); });
+      running_ = true;
+    }
+  }
+  while (writer->getSegmentCount() > kSegmentsMax && merge_one(writer)) {
+  }
+}
+
+void BackgroundMerges::run(const Lucene::IndexWriterPtr& writer) {
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!again_ || closed_) {
+        running_ = false;
+        return;
+      }
+      again_ = false;
+    }
+    const std::lock_guard one_at_a_time(merging());
+    while (merge_one(writer)) {
+    }
+  }
+}
+
+// False: there was nothing to merge, or it failed; the segments stay as they are until they are looked at again.
+bool BackgroundMerges::merge_one(const Lucene::IndexWriterPtr& writer) {
+  try {
+    const Lucene::OneMergePtr next = writer->getNextMerge();
+    if (!next) return false;
+    writer->merge(next);
+    return true;
+  } catch (const Lucene::LuceneException& error) {
+    if (error.getType() != Lucene::LuceneException::MergeAborted) {
+      spdlog::warn("merging a search index failed, will be tried again: {}", to_utf8(error.getError()));
+    }
+  } catch (const std::exception& error) {
+    spdlog::warn("merging a search index failed, will be tried again: {}", error.what());
+  }
+  return false;
+}
+
+void BackgroundMerges::close() {
+  std::thread thread;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    thread = std::move(thread_);
+  }
+  if (!thread.joinable()) return;
+  if (thread.get_id() == std::this_thread::get_id()) {
+    thread.detach();
+  } else {
+    thread.join();
+  }
+}
+
+}  // namespace octavo::query::search

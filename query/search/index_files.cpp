@@ -1,0 +1,424 @@
+#include "query/search/internal/index_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <lucene++/IndexReader.h>
+#include <lucene++/IndexWriter.h>
+#include <lucene++/LogByteSizeMergePolicy.h>
+#include <lucene++/Term.h>
+#include <lucene++/StandardAnalyzer.h>
+#include <spdlog/spdlog.h>
+
+#include "query/search/internal/background_merges.h"
+#include "query/search/internal/commit_data.h"
+#include "query/search/internal/lucene_guard.h"
+#include "query/search/internal/lucene_text.h"
+
+namespace octavo::query::search {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kBufferMegabytes = 16;
+constexpr std::size_t kColumnBytesMax = 128ULL << 20;
+// A crash repeats no more than this.
+constexpr std::size_t kUncommittedChangesMax = 50'000;
+constexpr std::chrono::seconds kCommitInterval{5};
+// Changes of the feed that the index has nothing to do with, noted beside it at the latest after this many.
+constexpr storage::Sequence kUnnotedChangesMax = 5'000;
+constexpr std::size_t kKnownIdsMax = 4'000'000;  // about 40 MB
+// Who searched a moment ago will do so again: the index is made ready for it when it has been changed.
+constexpr std::uint64_t kSearchedLatelyMs = 2'000;
+
+std::uint64_t now_ms() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count());
+}
+
+Lucene::TermPtr id_term(std::string_view id) {
+  return Lucene::newLucene<Lucene::Term>(id_field, to_wide(id));
+}
+
+using CommitData = std::map<std::string, std::string>;
+
+std::optional<std::uint64_t> number_in(const CommitData& data, const std::string& name) {
+  const auto found = data.find(name);
+  if (found == data.end()) return std::nullopt;
+  std::uint64_t number = 0;
+  const char* end = found->second.data() + found->second.size();
+  const auto read = std::from_chars(found->second.data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+IndexFiles::IndexFiles(const FeedIndexOptions& options, std::shared_ptr<const FieldAnalyzers> analyzers,
+                       const FieldSource& source)
+    : options_(options),
+      durable_(options.durability != config::Durability::ephemeral),
+      builder_(std::move(analyzers), source),
+      columns_(kColumnBytesMax) {}
+
+IndexFiles::~IndexFiles() {
+  const std::lock_guard lock(write_mutex_);
+  close_files();
+}
+
+void IndexFiles::touch() {
+  last_used_ms_.store(now_ms(), std::memory_order_relaxed);
+}
+
+void IndexFiles::adopt(const IndexState& state) {
+  pending_ = state;
+  purge_count_.store(state.purge_count, std::memory_order_release);
+  checkpoint_.store(state.checkpoint, std::memory_order_release);
+}
+
+// --- opening ---
+
+Expected<void> IndexFiles::open(storage::Sequence last_sequence) {
+  const std::lock_guard lock(write_mutex_);
+  std::error_code error;
+  std::filesystem::create_directories(lucene_folder(), error);
+  if (error) {
+    const bool full = error.value() == ENOSPC || error.value() == EDQUOT;
+    return fail(full ? ErrorCode::disk_full : ErrorCode::io_failure,
+                "Cannot make the folder of a search index: " + error.message());
+  }
+  directory_ = Lucene::newLucene<LuceneDirectory>(lucene_folder(), durable_, options_.faults);
+  IndexState state;
+  auto read = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+    state = read_state();
+    return {};
+  });
+  if (!read && read.error().code != ErrorCode::corrupted) return read;
+  if (read && state.checkpoint > last_sequence) {
+    spdlog::warn("the search index in {} knows changes that the database has lost: it is built anew",
+                 options_.folder.string());
+  } else if (read) {
+    adopt(state);
+    committed_checkpoint_.store(state.checkpoint, std::memory_order_release);
+    return {};
+  } else {
+    spdlog::error("the search index in {} cannot be read: it is built anew ({})", options_.folder.string(),
+                  read.error().reason);
+  }
+  return guard_lucene(directory_.get(), [&]() -> Expected<void> {
+    start_over();
+    return {};
+  });
+}
+
+// Of the last commit. Opens all its files, as a file that is missing or cut off shows that way only.
+IndexState IndexFiles::read_state() {
+  IndexState state;
+  if (Lucene::IndexReader::indexExists(directory_)) state = read_commit();
+  lucene_checkpoint_ = state.checkpoint;
+  // The note says that the feed went on without any change for the index.
+  std::ifstream note(options_.folder / "checkpoint");
+  storage::Sequence base = 0;
+  storage::Sequence later = 0;
+  std::uint64_t purges = 0;
+  if (note >> base >> later >> purges && base == state.checkpoint && later > base) {
+    state.checkpoint = later;
+    state.purge_count = purges;
+  }
+  noted_checkpoint_ = state.checkpoint;
+  return state;
+}
+
+IndexState IndexFiles::read_commit() {
+  IndexState state;
+  const Lucene::IndexReaderPtr reader = Lucene::IndexReader::open(directory_, true);
+  const CommitData data = read_commit_data(reader->getCommitUserData());
+  const bool empty = reader->maxDoc() == 0;
+  reader->close();
+  const auto checkpoint = number_in(data, "checkpoint");
+  if (!checkpoint) {
+    if (empty) return state;
+    throw Lucene::CorruptIndexException(L"a commit without a checkpoint");
+  }
+  state.checkpoint = *checkpoint;
+  state.purge_count = number_in(data, "purges").value_or(0);
+  state.next_ordinal = number_in(data, "ordinal").value_or(1);
+  if (const auto scored = data.find("scored"); scored != data.end()) builder_.know_scored_fields(scored->second);
+  return state;
+}
+
+void IndexFiles::start_over() {
+  abandon_writer();
+  columns_.clear();
+  std::error_code error;
+  std::filesystem::remove_all(lucene_folder(), error);
+  std::filesystem::remove(options_.folder / "checkpoint", error);
+  std::filesystem::create_directories(lucene_folder(), error);
+  if (directory_) directory_->clear_error();
+  noted_checkpoint_ = 0;
+  lucene_checkpoint_ = 0;
+  adopt({});
+  committed_checkpoint_.store(0, std::memory_order_release);
+}
+
+void IndexFiles::open_writer() {
+  touch();
+  if (writer_) return;
+  directory_->clear_error();
+  const bool exists = Lucene::IndexReader::indexExists(directory_);
+  writer_ = Lucene::newLucene<Lucene::IndexWriter>(directory_, Lucene::newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30), !exists,
+                                                   Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+  writer_->setMergeScheduler(Lucene::newLucene<BackgroundMerges>());
+  writer_->setUseCompoundFile(false);
+  writer_->setRAMBufferSizeMB(kBufferMegabytes);
+  open_.store(true, std::memory_order_relaxed);
+  committed_at_ = Clock::now();
+  if (writer_->maxDoc() == 0) known_ids_.emplace();
+}
+
+// --- changing ---
+
+void IndexFiles::make_change(const Change& change) {
+  const FeedDocument& document = *change.document;
+  const bool present = document.present && !change.fields.empty();
+  bool known = true;
+  if (known_ids_) {
+    const std::uint64_t hash = std::hash<std::string_view>{}(document.id);
+    known = present ? !known_ids_->insert(hash).second : known_ids_->contains(hash);
+    if (known_ids_->size() > kKnownIdsMax) known_ids_.reset();
+  }
+  if (present) {
+    const Lucene::DocumentPtr made = builder_.build(document, pending_.next_ordinal++, change.fields);
+    if (known) {
+      writer_->updateDocument(id_term(document.id), made);
+    } else {
+      writer_->addDocument(made);
+    }
+  } else if (known) {
+    writer_->deleteDocuments(id_term(document.id));
+  } else {
+    return;
+  }
+  ++uncommitted_changes_;
+  ++changes_;
+}
+
+Expected<void> IndexFiles::apply(FunctionRef<Expected<bool>(Change&)> next, storage::Sequence checkpoint,
+                                 std::uint64_t purge_count, bool caught_up) {
+  const std::lock_guard lock(write_mutex_);
+  auto applied = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+    touch();
+    while (true) {
+      Change change;
+      OCTAVO_TRY(const bool more, next(change));
+      if (!more) break;
+      open_writer();
+      make_change(change);
+    }
+    pending_.checkpoint = std::max(pending_.checkpoint, checkpoint);
+    pending_.purge_count = purge_count;
+    if (caught_up) known_ids_.reset();
+    const bool due = uncommitted_changes_ >= kUncommittedChangesMax || Clock::now() - committed_at_ >= kCommitInterval;
+    if (uncommitted_changes_ > 0 && due) commit();
+    if (uncommitted_changes_ == 0 && pending_.checkpoint - noted_checkpoint_ > kUnnotedChangesMax) write_note();
+    return {};
+  });
+  if (!applied) {
+    abandon_writer();
+    return applied;
+  }
+  adopt(pending_);
+  if (now_ms() - last_searched_ms_.load(std::memory_order_relaxed) > kSearchedLatelyMs) return {};
+  auto refreshed = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+    refresh();
+    return {};
+  });
+  if (!refreshed) abandon_writer();
+  return refreshed;
+}
+
+void IndexFiles::commit() {
+  writer_->commit(make_commit_data({{"checkpoint", std::to_string(pending_.checkpoint)},
+                                    {"purges", std::to_string(pending_.purge_count)},
+                                    {"ordinal", std::to_string(pending_.next_ordinal)},
+                                    {"scored", builder_.scored_fields()}}));
+  uncommitted_changes_ = 0;
+  committed_at_ = Clock::now();
+  committed_checkpoint_.store(pending_.checkpoint, std::memory_order_release);
+  // Lucene makes no commit when all that was asked for was the removal of documents which are not there.
+  const auto data = read_commit_data(Lucene::IndexReader::getCommitUserData(directory_));
+  lucene_checkpoint_ = number_in(data, "checkpoint").value_or(0);
+  if (lucene_checkpoint_ == pending_.checkpoint) {
+    noted_checkpoint_ = pending_.checkpoint;
+  } else {
+    write_note();
+  }
+}
+
+// A small file, replaced as a whole. If it is lost, the feed is read once more from the last commit on.
+void IndexFiles::write_note() {
+  const auto path = options_.folder / "checkpoint";
+  const auto temporary = options_.folder / "checkpoint.new";
+  {
+    std::ofstream note(temporary, std::ios::trunc);
+    note << lucene_checkpoint_ << ' ' << pending_.checkpoint << ' ' << pending_.purge_count << '\n';
+    note.flush();
+    if (!note) return;
+  }
+  std::error_code error;
+  std::filesystem::rename(temporary, path, error);
+  if (!error) noted_checkpoint_ = pending_.checkpoint;
+}
+
+// Back to the last commit.
+void IndexFiles::abandon_writer() {
+  if (writer_) {
+    const auto rolled_back = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+      writer_->rollback();
+      return {};
+    });
+    if (!rolled_back) spdlog::warn("closing the search index in {}: {}", options_.folder.string(), rolled_back.error().reason);
+    writer_.reset();
+  }
+  known_ids_.reset();
+  uncommitted_changes_ = 0;
+  {
+    const std::lock_guard lock(reader_mutex_);
+    snapshot_.reset();
+  }
+  open_.store(false, std::memory_order_relaxed);
+  IndexState state;
+  const auto read = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+    if (directory_) state = read_state();
+    return {};
+  });
+  // What cannot be read now is read, or thrown away, when the files are opened next; the feed starts from nothing then.
+  adopt(read ? state : IndexState{});
+  committed_checkpoint_.store(pending_.checkpoint, std::memory_order_release);
+}
+
+void IndexFiles::discard() {
+  const std::lock_guard lock(write_mutex_);
+  const auto done = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+    start_over();
+    return {};
+  });
+  static_cast<void>(done);
+}
+
+// --- reading ---
+
+void IndexFiles::refresh() {
+  {
+    const std::lock_guard lock(reader_mutex_);
+    if (snapshot_ && snapshot_changes_ == changes_) {
+      snapshot_->checkpoint.store(checkpoint_.load());
+      return;
+    }
+  }
+  auto reader = writer_ ? writer_->getReader() : Lucene::IndexReader::open(directory_, true);
+  auto made = std::make_shared<const IndexSnapshot>(std::move(reader), checkpoint_.load(std::memory_order_acquire));
+  open_.store(true, std::memory_order_relaxed);
+  const std::lock_guard lock(reader_mutex_);
+  snapshot_.swap(made);
+  snapshot_changes_ = changes_;
+}
+
+Expected<IndexSnapshotPtr> IndexFiles::snapshot(storage::Sequence at_least) {
+  const std::uint64_t now = now_ms();
+  last_searched_ms_.store(now, std::memory_order_relaxed);
+  last_used_ms_.store(now, std::memory_order_relaxed);
+  const auto present = [&]() -> IndexSnapshotPtr {
+    const std::lock_guard lock(reader_mutex_);
+    return snapshot_ && snapshot_->checkpoint.load() >= at_least ? snapshot_ : nullptr;
+  };
+  if (auto ready = present()) return ready;
+  const std::lock_guard lock(write_mutex_);
+  if (auto ready = present()) return ready;
+  auto refreshed = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+    if (!directory_) return fail(ErrorCode::internal, "The search index is not open.");
+    directory_->clear_error();
+    // An index that never met a document has no files yet.
+    if (!writer_ && !Lucene::IndexReader::indexExists(directory_)) open_writer();
+    refresh();
+    return {};
+  });
+  if (!refreshed) return std::unexpected(std::move(refreshed).error());
+  const std::lock_guard reading(reader_mutex_);
+  return snapshot_;
+}
+
+std::uint64_t IndexFiles::bytes_on_disk() const {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& file : std::filesystem::directory_iterator(lucene_folder(), error)) {
+    const auto size = file.file_size(error);
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
+// --- closing ---
+
+void IndexFiles::close_files() {
+  if (writer_) {
+    const auto closed = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+      if (uncommitted_changes_ > 0) commit();
+      writer_->close(false);
+      return {};
+    });
+    if (!closed) return abandon_writer();
+    writer_.reset();
+  }
+  if (pending_.checkpoint > noted_checkpoint_) write_note();
+  known_ids_.reset();
+  {
+    const std::lock_guard lock(reader_mutex_);
+    snapshot_.reset();
+  }
+  columns_.clear();
+  open_.store(false, std::memory_order_relaxed);
+}
+
+bool IndexFiles::close_if_idle() {
+  const std::unique_lock lock(write_mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || !is_open()) return false;
+  {
+    const std::lock_guard reading(reader_mutex_);
+    if (snapshot_ && snapshot_.use_count() > 1) return false;
+  }
+  close_files();
+  return true;
+}
+
+void IndexFiles::remove_files() {
+  const std::lock_guard lock(write_mutex_);
+  if (writer_) {
+    const auto ignored = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+      writer_->rollback();
+      return {};
+    });
+    static_cast<void>(ignored);
+    writer_.reset();
+  }
+  {
+    const std::lock_guard reading(reader_mutex_);
+    snapshot_.reset();
+  }
+  open_.store(false, std::memory_order_relaxed);
+  pending_ = {};
+  noted_checkpoint_ = 0;
+  std::error_code error;
+  std::filesystem::remove_all(options_.folder, error);
+  if (error) spdlog::warn("cannot remove the search index in {}: {}", options_.folder.string(), error.message());
+}
+
+}  // namespace octavo::query::search

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "query/search/analyzer.h"
+#include "query/search/internal/query_builder.h"
+#include "query/search/search_request.h"
+
+namespace octavo::query::search {
+
+/// Marks the words that a query was about in stored texts, and picks the pieces that say most: as Lucene's highlighter
+/// with its simple fragments.
+class Highlighter {
+ public:
+  Highlighter(const Highlighting& options, const QueryNode& query, const FieldAnalyzers& analyzers)
+      : options_(options), analyzers_(analyzers), words_(query, analyzers) {}
+
+  /// `{"field":["… <em>word</em> …"]}` of a document's stored fields (JSON object, or empty).
+  std::string mark(std::string_view stored_fields) const;
+
+ private:
+  void mark_text(std::string_view field, std::string_view text, std::string& out, bool& first) const;
+
+  const Highlighting& options_;
+  const FieldAnalyzers& analyzers_;
+  WordMatcher words_;
+};
+
+}  // namespace octavo::query::search

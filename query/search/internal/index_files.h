@@ -1,0 +1,122 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <lucene++/LuceneHeaders.h>
+
+#include "query/index/feed_index_kind.h"
+#include "query/search/internal/columns.h"
+#include "query/search/internal/document_builder.h"
+#include "query/search/internal/index_snapshot.h"
+#include "query/search/internal/lucene_directory.h"
+#include "storage/function_ref.h"
+
+namespace octavo::query::search {
+
+/// How far an index is. Kept in Lucene's commits as text.
+struct IndexState {
+  storage::Sequence checkpoint = 0;
+  std::uint64_t purge_count = 0;
+  std::uint64_t next_ordinal = 1;
+};
+
+/// The Lucene files of one search index: opens, changes, commits and closes them.
+///
+/// Changes are searched right away, from memory or from files that are not synced yet; a commit, which syncs, is made
+/// every few seconds or some ten thousand documents and carries the checkpoint. What a crash takes is read from the feed
+/// again. After any error all changes since the last commit are taken back, so that Lucene is never left in between.
+///
+/// Files that cannot be read are thrown away: all that an index holds is in the documents.
+class IndexFiles {
+ public:
+  IndexFiles(const FeedIndexOptions& options, std::shared_ptr<const FieldAnalyzers> analyzers,
+             const FieldSource& source);
+  ~IndexFiles();
+
+  /// Reads the state of what is there; makes the folder. `last_sequence`: as FeedIndex::open.
+  Expected<void> open(storage::Sequence last_sequence);
+
+  storage::Sequence checkpoint() const { return checkpoint_.load(std::memory_order_acquire); }
+  std::uint64_t purge_count() const { return purge_count_.load(std::memory_order_acquire); }
+  storage::Sequence committed_checkpoint() const { return committed_checkpoint_.load(std::memory_order_acquire); }
+
+  struct Change {
+    const FeedDocument* document = nullptr;
+    std::span<const IndexedField> fields;  ///< none: the document is not in the index
+  };
+  /// Makes the changes that `next` fills in until it says false, and stores the state with them. One thread at a time.
+  /// An error takes back everything since the last commit, also what earlier calls did: state() tells.
+  Expected<void> apply(FunctionRef<Expected<bool>(Change&)> next, storage::Sequence checkpoint,
+                       std::uint64_t purge_count, bool caught_up);
+
+  /// Everything up to at_least, at least. Opens the files when they are closed.
+  Expected<IndexSnapshotPtr> snapshot(storage::Sequence at_least);
+  ColumnCache& columns() { return columns_; }
+  const LuceneDirectory* directory() const { return directory_.get(); }
+  std::uint64_t bytes_on_disk() const;
+
+  bool is_open() const { return open_.load(std::memory_order_relaxed); }
+  std::uint64_t last_used_ms() const { return last_used_ms_.load(std::memory_order_relaxed); }
+  /// Commits and closes, unless somebody reads or writes. True: it was open and is closed.
+  bool close_if_idle();
+  void remove_files();
+  /// What was read makes no sense: throws everything away; the state is that of an empty index.
+  void discard();
+
+ private:
+  std::filesystem::path lucene_folder() const { return options_.folder / "lucene"; }
+  // Those that may throw are called inside of guard_lucene. All under write_mutex_.
+  IndexState read_state();
+  IndexState read_commit();
+  void start_over();
+  void open_writer();
+  void make_change(const Change& change);
+  void commit();
+  void abandon_writer();
+  void refresh();
+  void write_note();
+  void adopt(const IndexState& state);
+  void close_files();
+  void touch();
+
+  FeedIndexOptions options_;
+  bool durable_;
+  boost::shared_ptr<LuceneDirectory> directory_;
+  DocumentBuilder builder_;
+  ColumnCache columns_;
+
+  std::mutex write_mutex_;  ///< guards all up to the next mutex
+  Lucene::IndexWriterPtr writer_;
+  IndexState pending_;
+  std::size_t uncommitted_changes_ = 0;
+  std::chrono::steady_clock::time_point committed_at_{};
+  storage::Sequence noted_checkpoint_ = 0;   ///< on disk, in Lucene's commit or in the note
+  storage::Sequence lucene_checkpoint_ = 0;  ///< in Lucene's last commit
+  std::uint64_t changes_ = 0;           ///< made in this run
+  std::uint64_t snapshot_changes_ = 0;  ///< of those, in snapshot_
+  /// Hashes of the ids that are in an index which was empty when it was opened: a document that is not among them is new,
+  /// and nothing has to be looked up and removed. Given up when it has served its turn.
+  std::optional<boost::unordered_flat_set<std::uint64_t>> known_ids_;
+
+  mutable std::mutex reader_mutex_;  ///< guards snapshot_
+  IndexSnapshotPtr snapshot_;
+
+  std::atomic<storage::Sequence> checkpoint_{0};
+  std::atomic<storage::Sequence> committed_checkpoint_{0};
+  std::atomic<std::uint64_t> purge_count_{0};
+  std::atomic<std::uint64_t> last_used_ms_{0};
+  std::atomic<std::uint64_t> last_searched_ms_{0};
+  std::atomic<bool> open_{false};
+};
+
+}  // namespace octavo::query::search

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <lucene++/LuceneHeaders.h>
+#include <lucene++/IndexReader.h>
+#include <lucene++/IndexSearcher.h>
+
+#include "storage/document.h"
+
+namespace octavo::query::search {
+
+/// The documents of an index at one moment. Shared by the searches that began then; immutable, but for the checkpoint, which grows
+/// while the feed brings nothing for the index.
+struct IndexSnapshot {
+  struct Segment {
+    Lucene::IndexReaderPtr reader;
+    int32_t base = 0;  ///< number of its first document
+  };
+  Lucene::IndexReaderPtr reader;
+  Lucene::IndexSearcherPtr searcher;
+  std::vector<Segment> segments;
+  mutable std::atomic<storage::Sequence> checkpoint{0};  ///< the feed is in up to here
+
+  explicit IndexSnapshot(Lucene::IndexReaderPtr opened, storage::Sequence up_to);
+  ~IndexSnapshot();
+  IndexSnapshot(const IndexSnapshot&) = delete;
+  IndexSnapshot& operator=(const IndexSnapshot&) = delete;
+
+  const Segment& segment_of(int32_t document) const;
+  /// Bytes of a stored document; a reader keeps them until its next call on this thread. Throws.
+  std::string stored(int32_t document) const;
+};
+
+using IndexSnapshotPtr = std::shared_ptr<const IndexSnapshot>;
+
+}  // namespace octavo::query::search

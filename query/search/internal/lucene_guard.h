@@ -1,0 +1,26 @@
+#pragma once
+
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "query/search/internal/lucene_directory.h"
+#include "storage/error.h"
+
+namespace octavo::query::search {
+
+/// What an exception of Lucene++, or of what it calls, means to the rest of the server. To be called inside of a catch;
+/// `directory` may be null.
+Error current_lucene_error(const LuceneDirectory* directory);
+
+/// Runs `body`, which returns an Expected, and turns whatever it throws into an error.
+template <class Body>
+auto guard_lucene(const LuceneDirectory* directory, Body body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (...) {
+    return std::unexpected(current_lucene_error(directory));
+  }
+}
+
+}  // namespace octavo::query::search

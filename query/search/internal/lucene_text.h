@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <lucene++/LuceneHeaders.h>
+
+namespace octavo::query::search {
+
+/// Lucene++ keeps text as wide characters, one for each code point. Broken UTF-8 becomes U+FFFD.
+void append_wide(Lucene::String& out, std::string_view utf8);
+void append_utf8(std::string& out, std::wstring_view wide);
+
+inline Lucene::String to_wide(std::string_view utf8) {
+  Lucene::String out;
+  append_wide(out, utf8);
+  return out;
+}
+inline std::string to_utf8(std::wstring_view wide) {
+  std::string out;
+  append_utf8(out, wide);
+  return out;
+}
+
+/// Names of Lucene fields. Text stands under the name that the index function gave; what belongs to us begins with a
+/// character that no name in a query can begin with by accident.
+inline const Lucene::String id_field = L"\x01id";
+inline const Lucene::String partition_field = L"\x01partition";
+inline const Lucene::String stored_field = L"\x01stored";
+/// Numbers and facets of a field stand apart from its words.
+inline Lucene::String number_field(std::string_view name) {
+  return L"\x01n" + to_wide(name);
+}
+inline Lucene::String facet_field(std::string_view name) {
+  return L"\x01f" + to_wide(name);
+}
+
+}  // namespace octavo::query::search

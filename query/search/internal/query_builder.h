@@ -1,0 +1,72 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <lucene++/LuceneHeaders.h>
+
+#include "query/search/analyzer.h"
+#include "query/search/internal/search_budget.h"
+#include "query/search/internal/term_selection.h"
+#include "query/search/query_syntax.h"
+#include "storage/error.h"
+
+namespace octavo::query::search {
+
+/// Makes Lucene queries of parsed ones, for one search.
+class QueryBuilder {
+ public:
+  /// `partition` may be null: the whole index.
+  QueryBuilder(const FieldAnalyzers& analyzers, Lucene::IndexReaderPtr reader, std::shared_ptr<SearchBudget> budget,
+               std::shared_ptr<PartitionDocuments> partition)
+      : analyzers_(analyzers), reader_(std::move(reader)), budget_(std::move(budget)), partition_(std::move(partition)) {}
+
+  /// nullptr: nothing to search for is left of it (only stop words, say); it matches no document.
+  /// Errors: bad_request (a regular expression that makes no sense, …).
+  Expected<Lucene::QueryPtr> build(const QueryNode& node);
+  /// Documents with one of the values in a facet.
+  static Lucene::QueryPtr any_facet(std::string_view field, std::span<const std::string> values);
+
+ private:
+  Expected<Lucene::QueryPtr> build_unboosted(const QueryNode& node);
+  Expected<Lucene::QueryPtr> build_clauses(const QueryNode& node);
+  Lucene::QueryPtr build_words(const QueryNode& node);
+  Lucene::QueryPtr build_phrase(const QueryNode& node);
+  Lucene::QueryPtr build_fuzzy(const QueryNode& node);
+  Lucene::QueryPtr build_range(const QueryNode& node);
+  Lucene::QueryPtr build_wildcard(const QueryNode& node);
+  Expected<Lucene::QueryPtr> build_regex(const QueryNode& node);
+  Lucene::QueryPtr numbers(std::string_view field, double lower, bool lower_inclusive, double upper,
+                           bool upper_inclusive);
+  Lucene::QueryPtr select(TermSelection selection) {
+    return make_selection_query(std::move(selection), budget_, partition_);
+  }
+
+  const FieldAnalyzers& analyzers_;
+  Lucene::IndexReaderPtr reader_;
+  std::shared_ptr<SearchBudget> budget_;
+  std::shared_ptr<PartitionDocuments> partition_;
+};
+
+/// Which words of a text a query looks for: for highlighting. Of any field, as in Cloudant.
+class WordMatcher {
+ public:
+  WordMatcher(const QueryNode& query, const FieldAnalyzers& analyzers);
+  bool matches(std::string_view term) const;
+
+ private:
+  void collect(const QueryNode& node, const FieldAnalyzers& analyzers);
+  std::vector<std::string> words_;  ///< sorted
+  std::vector<std::function<bool(std::string_view)>> tests_;
+};
+
+/// Whether `text` is matched by a pattern with `*` and `?`; `\` escapes. In time of their product at most.
+bool matches_wildcard(std::wstring_view pattern, std::wstring_view text);
+/// Edits (insert, remove, replace, swap neighbours) between two words; more than `most` when there are more.
+int edit_distance(std::wstring_view a, std::wstring_view b, int most);
+
+}  // namespace octavo::query::search

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+
+namespace octavo::query::search {
+
+/// Thrown inside of a search whose time is over; never leaves this folder.
+class TimeIsOver : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the time for a search is over"; }
+};
+
+/// How long one search may go on. Its loops say what they did; the clock is looked at now and then.
+class SearchBudget {
+ public:
+  explicit SearchBudget(std::chrono::steady_clock::time_point deadline) : deadline_(deadline) {}
+
+  /// One document or one term. Throws TimeIsOver.
+  void step() {
+    if (++steps_ % kStepsPerLook == 0) look();
+  }
+  void look() const {
+    if (std::chrono::steady_clock::now() >= deadline_) throw TimeIsOver();
+  }
+
+ private:
+  static constexpr std::uint64_t kStepsPerLook = 2048;
+  std::chrono::steady_clock::time_point deadline_;
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace octavo::query::search

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/error.h"
+
+namespace octavo::query::search {
+
+/// Limits on a query, so that none can hold a thread or the stack.
+inline constexpr std::size_t query_bytes_max = 64 * 1024;
+inline constexpr std::size_t query_depth_max = 100;
+inline constexpr std::size_t query_clauses_max = 1024;  ///< in one pair of parentheses; Lucene's own limit
+inline constexpr std::size_t query_nodes_max = 4096;
+
+/// A query as written, before any analyzer saw it. A value.
+struct QueryNode {
+  enum class Kind : std::uint8_t {
+    everything,  ///< `*:*`
+    words,       ///< text for the field's analyzer; a number where it looks like one
+    phrase,      ///< as words, in order
+    prefix,      ///< `sal*`
+    wildcard,    ///< `s?l*r`; `\` escapes
+    regex,       ///< `/sal(t|e)er/`
+    fuzzy,       ///< `salter~`
+    range,       ///< `[a TO b}`
+    clauses,     ///< parentheses
+  };
+  enum class Occur : std::uint8_t { should, must, must_not };
+  struct Clause;
+
+  Kind kind = Kind::everything;
+  std::string field;
+  std::string text;
+  /// Text is compared as it stands: neither analyzed nor put in lower case. For selectors, never from the syntax.
+  bool exact = false;
+  std::uint32_t slop = 0;    ///< of a phrase: how many places words may be moved
+  double similarity = 2;     ///< of fuzzy: 1 and 2 are edits, less is a share of the word
+  std::optional<std::string> lower, upper;  ///< of a range; absent: open
+  bool lower_inclusive = true;
+  bool upper_inclusive = true;
+  double boost = 1;
+  std::vector<Clause> clauses;
+};
+
+struct QueryNode::Clause {
+  Occur occur = Occur::should;
+  QueryNode node;
+};
+
+inline constexpr std::string_view default_field = "default";
+
+/// Reads Lucene's classic query syntax as of Lucene 4.6, which Cloudant Search speaks: fields, phrases, ranges with
+/// either kind of bracket, wildcards (not in the first place), regular expressions, `~`, `^`, `+ - AND OR NOT`.
+/// Errors: bad_request in Lucene's words: "Cannot parse '…': Encountered …".
+Expected<QueryNode> parse_query(std::string_view text);
+
+/// A number as Java reads one, also `Infinity`; nullopt for anything else.
+std::optional<double> parse_query_number(std::string_view text);
+
+}  // namespace octavo::query::search

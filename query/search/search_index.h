@@ -1,0 +1,73 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "query/index/feed_index.h"
+#include "query/index/feed_index_kind.h"
+#include "query/search/analyzer.h"
+#include "query/search/field_source.h"
+#include "query/search/search_request.h"
+
+namespace octavo::query::search {
+
+class IndexFiles;
+
+/// A full-text index: Lucene++ over what a FieldSource says of each document.
+///
+/// Files: <folder>/lucene/ is Lucene's; <folder>/checkpoint notes how far the feed went without bringing anything for
+/// the index since the last commit.
+///
+/// Searches run on the calling thread, which must be one that may take long. See FeedIndex for who may call what.
+class SearchIndex final : public FeedIndex {
+ public:
+  SearchIndex(std::string identity, std::shared_ptr<const FieldAnalyzers> analyzers,
+              std::unique_ptr<FieldSource> source, FeedIndexOptions options);
+  ~SearchIndex() override;
+
+  /// Errors: bad_request in Cloudant's words; timeout at the request's deadline; corrupted, after which the index is built
+  /// anew; those of the disk.
+  Expected<SearchResult> search(const SearchRequest& request);
+  const FieldAnalyzers& analyzers() const { return *analyzers_; }
+
+  struct Info {
+    storage::Sequence pending_sequence = 0;
+    storage::Sequence committed_sequence = 0;
+    std::uint64_t purge_count = 0;
+    std::uint64_t documents = 0;
+    std::uint64_t deleted_documents = 0;  ///< still in the files, until they are merged
+    std::uint64_t bytes_on_disk = 0;
+  };
+  Expected<Info> info();
+
+  const std::string& identity() const override { return identity_; }
+  Expected<void> open(storage::Sequence last_sequence) override;
+  storage::Sequence checkpoint() const override;
+  storage::Sequence complete_through() const override { return complete_through_.load(std::memory_order_acquire); }
+  std::uint64_t purge_count() const override;
+  Expected<void> apply(std::span<const FeedDocument> documents, storage::Sequence checkpoint, bool complete) override;
+  Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
+                               FunctionRef<Expected<bool>(std::string_view id)> is_gone) override;
+  std::size_t open_environment_count() const override;
+  std::uint64_t last_used_ms() const override;
+  std::size_t close_idle(std::uint64_t last_used_before_ms) override;
+  void remove_files() override;
+
+ private:
+  const std::string identity_;
+  const std::shared_ptr<const FieldAnalyzers> analyzers_;
+  const std::unique_ptr<FieldSource> source_;
+  const std::shared_ptr<const std::atomic<bool>> stopping_;
+  const std::unique_ptr<IndexFiles> files_;
+  std::atomic<storage::Sequence> complete_through_{0};
+
+  struct PurgeScan {
+    std::uint64_t count_at_start;
+    std::string last;  ///< id looked at last
+  };
+  std::optional<PurgeScan> purge_scan_;
+};
+
+}  // namespace octavo::query::search
