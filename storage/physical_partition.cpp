@@ -8,6 +8,7 @@
 
 #include "storage/document_writer.h"
 #include "storage/memory_retry.h"
+#include "storage/read_failure.h"
 
 namespace octavo::storage {
 namespace {
@@ -224,6 +225,8 @@ PhysicalPartition::Outcome PhysicalPartition::commit_group(std::span<Job> group)
                 1 << 20, [&](WriteTransaction& transaction) { return index_job->task(transaction, index_tree); })};
   } catch (const std::bad_alloc&) {
     return {.committed = out_of_memory()};
+  } catch (const ReadFailure& failure) {
+    return {.committed = std::unexpected(failure.error())};
   } catch (const std::exception& error) {
     spdlog::error("partition {}: unexpected exception: {}", options_.folder.string(), error.what());
     return {.committed = std::unexpected(Error{ErrorCode::internal, {}, {}})};

@@ -1,6 +1,6 @@
 // The clients of a run: what they ask for, and how replies become operations of the history (history.mjs).
 import { generationOf } from './history.mjs';
-import { Random } from './random.mjs';
+import { Random } from '../support/random.mjs';
 import { Connection } from './requests.mjs';
 
 const STEPS = {

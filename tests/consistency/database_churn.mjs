@@ -1,5 +1,5 @@
 // Databases that come and go beside a history, with writes that race with their end, for followers of _db_updates.
-import { Random } from './random.mjs';
+import { Random } from '../support/random.mjs';
 import { Connection } from './requests.mjs';
 
 const NAMES = 4;

@@ -1,6 +1,6 @@
 // Followers of change feeds: each follows in its own way until it has seen its sentinel, and notes what it was told.
 import { sequenceNumber } from './history.mjs';
-import { Random } from './random.mjs';
+import { Random } from '../support/random.mjs';
 import { Connection, openStream } from './requests.mjs';
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

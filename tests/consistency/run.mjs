@@ -4,7 +4,7 @@ import { checkHistory } from './checker.mjs';
 import { Client, indexes, Knowledge } from './clients.mjs';
 import { makeFollowers } from './followers.mjs';
 import { History } from './history.mjs';
-import { Random } from './random.mjs';
+import { Random } from '../support/random.mjs';
 import { Connection } from './requests.mjs';
 import { Shape } from './shape.mjs';
 

@@ -11,7 +11,7 @@ import { compare, databaseKey, documentKey, History, Replay } from './history.mj
 import { Failure, killingTest } from './killing.mjs';
 import { observe } from './observe.mjs';
 import { powerLossTest } from './power_loss.mjs';
-import { Random } from './random.mjs';
+import { Random } from '../support/random.mjs';
 import { compareRelaxed } from './relaxed.mjs';
 import { World } from './workload.mjs';
 

@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import { binary, Server, sleep } from '../integration/harness.mjs';
 import { compare, History } from './history.mjs';
 import { observe } from './observe.mjs';
-import { Random, seedFrom } from './random.mjs';
+import { Random, seedFrom } from '../support/random.mjs';
 import { World } from './workload.mjs';
 
 const CYCLES_PER_FOLDER = 10;
@@ -95,7 +95,7 @@ export async function killingTest({ cycles, seed, parent = os.tmpdir(), report =
   const workThroughFolder = async (number) => {
     const random = new Random(seed, `folder ${number}`);
     const history = new History();
-    const world = new World({ seed: random.next(), history });
+    const world = new World({ seed: random.below(2 ** 32), history });
     const dataDir = fs.mkdtempSync(path.join(parent, 'octavo-crash-'));
     const server = new Server({ dataDir, args: serverArguments });
     let n = 0;

@@ -17,7 +17,7 @@ import { preload, setFaults } from './file_layer.mjs';
 import { compare, History, Replay } from './history.mjs';
 import { checkFolder, Failure } from './killing.mjs';
 import { observe } from './observe.mjs';
-import { Random, seedFrom } from './random.mjs';
+import { Random, seedFrom } from '../support/random.mjs';
 import { compareRelaxed } from './relaxed.mjs';
 import { World } from './workload.mjs';
 

@@ -1,7 +1,7 @@
 // Clients that write to a server as fast as it answers, each on documents, databases or indexes of its own, and put down
 // what they asked for and what was acknowledged in a History.
 import { databaseKey, documentKey, indexKey, localKey } from './history.mjs';
-import { Random } from './random.mjs';
+import { Random } from '../support/random.mjs';
 
 /// The databases that live as long as the folder.
 export const lasting = [

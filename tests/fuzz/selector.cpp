@@ -101,7 +101,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(root.has_value(), "what is stored can be read");
   document.root = *root;
   document.id = in.line();
-  if (document.id.empty()) document.id = "p:id";
+  // Ids are UTF-8 and not empty.
+  if (document.id.empty() || !simdjson::validate_utf8(document.id)) document.id = "p:id";
   const bool matches = selector->matches(document.root, document.id, kRevision);
 
   // The selector as it is shown means what the selector means.

@@ -33,7 +33,8 @@ function cleanEnvironment(extra) {
 /// A running server. `start` returns when it has said READY.
 export class Server {
   /// Options: `args` more arguments of `serve`; `env` more environment; `config` TOML text; `dataDir` an existing
-  /// folder (default: a new one, removed by stop); `admin: true` for an administrator `credentials`.
+  /// folder (default: a new one, removed by stop); `admin: true` for an administrator `credentials`; `through` a command
+  /// that becomes the server, such as prlimit; `patience` times the usual time to start, answer and stop.
   static async start(options = {}) {
     const server = new Server(options);
     await server.launch();
@@ -53,6 +54,7 @@ export class Server {
 
   constructor(options) {
     this.options = options;
+    this.patience = options.patience ?? 1;
     this.ownsFolder = options.dataDir === undefined;
     this.dataDir = options.dataDir ?? fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-test-'));
     this.lines = [];
@@ -70,7 +72,6 @@ export class Server {
       env.COUCHDB_USER = credentials.name;
       env.COUCHDB_PASSWORD = credentials.password;
     }
-    // `through`: a command that becomes the server, such as prlimit.
     const [program, ...before] = [...(this.options.through ?? []), binary];
     this.process = spawn(program, [...before, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.exited = new Promise((resolve) => {
@@ -99,7 +100,7 @@ export class Server {
       watch(this.process.stdout);
       watch(this.process.stderr);
     });
-    const outcome = await Promise.race([ready, this.exited, timeout(START_TIMEOUT_MS, 'timeout')]);
+    const outcome = await Promise.race([ready, this.exited, timeout(START_TIMEOUT_MS * this.patience, 'timeout')]);
     if (outcome === 'timeout' || outcome.port === undefined) {
       this.process.kill('SIGKILL');
       throw new Error(`${binary} did not become ready (${JSON.stringify(outcome)}):\n${this.lines.join('\n')}`);
@@ -116,7 +117,7 @@ export class Server {
   async stop({ keepFolder = false } = {}) {
     this.agent?.destroy();
     if (this.process.exitCode === null && this.process.signalCode === null) this.process.kill('SIGTERM');
-    const outcome = await Promise.race([this.exited, timeout(STOP_TIMEOUT_MS, 'timeout')]);
+    const outcome = await Promise.race([this.exited, timeout(STOP_TIMEOUT_MS * this.patience, 'timeout')]);
     process.removeListener('exit', this.onExit);
     if (outcome === 'timeout') {
       this.process.kill('SIGKILL');
@@ -153,7 +154,7 @@ export class Server {
   /// false for none; default: the administrator when there is one.
   /// Returns {status, headers, text, body, raw}; `body` is the parsed JSON, or the text when it is not JSON.
   async request(method, target, options = {}) {
-    const { body, headers = {}, auth, agent = this.agent, timeoutMs = REQUEST_TIMEOUT_MS } = options;
+    const { body, headers = {}, auth, agent = this.agent, timeoutMs = REQUEST_TIMEOUT_MS * this.patience } = options;
     const sent = { ...headers };
     let payload;
     if (body !== undefined) {

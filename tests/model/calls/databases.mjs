@@ -24,7 +24,7 @@ export function list(pools) {
 }
 
 export function listInfos(pools) {
-  return call('POST', '/_dbs_info', { keys: pools.random.some(['«a»', '«b»', '«c»'], 3) });
+  return call('POST', '/_dbs_info', { keys: pools.random.sample(['«a»', '«b»', '«c»'], 3) });
 }
 
 export function restart(pools) {
@@ -59,8 +59,8 @@ export function facts(pools) {
 
 function security(random) {
   const list = () => ({
-    names: random.some(['ann', 'bob'], random.below(3)),
-    roles: random.some(['r1', 'r2'], random.below(2)),
+    names: random.sample(['ann', 'bob'], random.below(3)),
+    roles: random.sample(['r1', 'r2'], random.below(2)),
   });
   return random.weighted([
     [2, () => ({})],

@@ -91,7 +91,7 @@ const FLAGS = ['revs', 'revs_info', 'conflicts', 'deleted_conflicts', 'local_seq
 export function flags(pools, names = FLAGS) {
   const { random } = pools;
   const query = {};
-  for (const name of random.some(
+  for (const name of random.sample(
     names,
     random.weighted([
       [4, 0],

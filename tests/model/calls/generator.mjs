@@ -7,7 +7,7 @@ import * as lists from './lists.mjs';
 import { malformed } from './malformed.mjs';
 import { Pools } from './pools.mjs';
 import * as queries from './queries.mjs';
-import { Random } from './random.mjs';
+import { Random } from '../../support/random.mjs';
 
 const WEIGHTS = [
   [30, documents.put],

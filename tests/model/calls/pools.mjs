@@ -98,7 +98,7 @@ export class Pools {
   }
   body() {
     const body = {};
-    for (const field of this.random.some(FIELDS, this.random.below(4))) body[field] = this.value();
+    for (const field of this.random.sample(FIELDS, this.random.below(4))) body[field] = this.value();
     return body;
   }
   /// A design document that makes an index, or does nothing.

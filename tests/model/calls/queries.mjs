@@ -71,7 +71,7 @@ export function selector(pools, depth = 2) {
 function sort(pools) {
   const { random } = pools;
   const direction = random.pick(['asc', 'desc']);
-  const fields = random.some(['n', 's', 'list', 'o', '_id'], random.between(1, 2));
+  const fields = random.sample(['n', 's', 'list', 'o', '_id'], random.between(1, 2));
   return fields.map((field) => {
     const own = random.chance(0.85) ? direction : random.pick(['asc', 'desc']);
     return own === 'asc' && random.chance(0.5) ? field : { [field]: own };
@@ -95,7 +95,7 @@ export function find(pools) {
   const body = { selector: selector(pools) };
   if (random.chance(0.35)) body.sort = sort(pools);
   if (random.chance(0.3))
-    body.fields = random.some(['_id', '_rev', 'n', 's', 'o.n', 'list', 'list.0', 'none'], random.below(4));
+    body.fields = random.sample(['_id', '_rev', 'n', 's', 'o.n', 'list', 'list.0', 'none'], random.below(4));
   if (random.chance(0.5)) body.limit = random.below(5);
   if (random.chance(0.1)) body.skip = random.below(3);
   if (random.chance(0.1)) body.conflicts = true;
@@ -142,7 +142,7 @@ export function index(pools) {
       1,
       () =>
         call('POST', path(letter, '_index', '_bulk_delete'), {
-          docids: random.some(['one', '_design/two', 'none'], 2),
+          docids: random.sample(['one', '_design/two', 'none'], 2),
         }),
     ],
   ])();
@@ -152,7 +152,7 @@ const FILTERS = [{ n: { $gt: 0 } }, { s: { $exists: true } }, { n: { $type: 'num
 
 function definition(pools, database) {
   const { random } = pools;
-  const fields = random.some(['n', 's', 'list', 'o', 'o.n'], random.between(1, 2));
+  const fields = random.sample(['n', 's', 'list', 'o', 'o.n'], random.between(1, 2));
   const descending = random.chance(0.2);
   const index = {
     fields: fields.map((field) => (descending ? { [field]: 'desc' } : random.chance(0.5) ? field : { [field]: 'asc' })),
