@@ -124,7 +124,7 @@ void PhysicalPartition::enqueue(Job job) {
   }
   if (!queued) {
     queued_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
-    complete(job, out_of_memory());
+    complete(job, out_of_memory());  // NOLINT(bugprone-use-after-move): push_back takes it or leaves it whole
     return;
   }
   writers_.schedule(shared_from_this());
