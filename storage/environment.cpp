@@ -15,6 +15,7 @@
 #include "storage/internal/exclusive_gate.h"
 #include "storage/internal/lmdb_error.h"
 #include "storage/page_check.h"
+#include "storage/read_failure.h"
 
 namespace octavo::storage {
 namespace {
@@ -102,8 +103,7 @@ std::size_t thread_ordinal() {
   return ordinal;
 }
 
-// --- transactions
-// -----------------------------------------------------------------------------------------------------
+// --- transactions ---
 
 Expected<std::optional<std::string_view>> Transaction::get(Tree tree, std::string_view key) const {
   MDB_val wanted = to_val(key);
@@ -194,14 +194,20 @@ Expected<void> WriteTransaction::clear(Tree tree) {
   return note(fault != 0 ? fault : mdb_drop(handle_, tree.handle, 0), "clearing");
 }
 
-// --- cursor
-// -----------------------------------------------------------------------------------------------------------
+// --- cursor ---
+
+namespace {
+[[noreturn]] void throw_read_failure(int code, const MDB_txn* transaction) {
+  if (code == ENOMEM) throw std::bad_alloc();
+  const char* folder = "";
+  mdb_env_get_path(mdb_txn_env(const_cast<MDB_txn*>(transaction)), &folder);
+  throw ReadFailure(error_of(code, "reading", folder));
+}
+}  // namespace
 
 Cursor::Cursor(const Transaction& transaction, Tree tree) {
-  // Opening fails only for want of memory: the handles are ours.
-  if (mdb_cursor_open(transaction.handle(), tree.handle, &handle_) != 0) {
-    handle_ = nullptr;
-    throw std::bad_alloc();
+  if (const int code = mdb_cursor_open(transaction.handle(), tree.handle, &handle_); code != 0) {
+    throw_read_failure(code, transaction.handle());
   }
 }
 
@@ -220,7 +226,9 @@ std::optional<KeyValue> Cursor::step(MDB_cursor_op operation, std::string_view k
   if (handle_ == nullptr) return std::nullopt;
   MDB_val k = to_val(key);
   MDB_val v;
-  if (mdb_cursor_get(handle_, &k, &v, operation) != 0) return std::nullopt;
+  const int code = mdb_cursor_get(handle_, &k, &v, operation);
+  if (code == MDB_NOTFOUND) return std::nullopt;
+  if (code != 0) throw_read_failure(code, mdb_cursor_txn(handle_));
   return KeyValue{to_view(k), to_view(v)};
 }
 
@@ -248,8 +256,7 @@ std::optional<KeyValue> Cursor::previous() {
   return step(MDB_PREV);
 }
 
-// --- environment
-// ------------------------------------------------------------------------------------------------------
+// --- environment ---
 
 Environment::Environment(Options options)
     : options_(std::move(options)),

@@ -99,7 +99,7 @@ class WriteTransaction : public Transaction {
 /// Walks a tree in key order. RAII; must not outlive its transaction.
 class Cursor {
  public:
-  /// Throws std::bad_alloc when memory is short: an end where there is none would be worse.
+  /// All throw std::bad_alloc, or ReadFailure at a page LMDB cannot read: an end where there is none would be worse.
   Cursor(const Transaction& transaction, Tree tree);
   Cursor(Cursor&& other) noexcept;
   Cursor& operator=(Cursor&& other) noexcept;

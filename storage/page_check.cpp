@@ -25,7 +25,7 @@ std::unexpected<Error> unsound(std::string reason) {
 }
 
 std::uint64_t read_native_u64(std::string_view bytes, std::size_t index) {
-  std::uint64_t value;
+  std::uint64_t value = 0;
   std::memcpy(&value, bytes.data() + 8 * index, sizeof(value));
   return value;
 }

@@ -8,6 +8,7 @@
 
 #include "storage/document_writer.h"
 #include "storage/memory_retry.h"
+#include "storage/read_failure.h"
 
 namespace octavo::storage {
 namespace {
@@ -123,7 +124,7 @@ void PhysicalPartition::enqueue(Job job) {
   }
   if (!queued) {
     queued_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
-    complete(job, out_of_memory());
+    complete(job, out_of_memory());  // NOLINT(bugprone-use-after-move): push_back takes it or leaves it whole
     return;
   }
   writers_.schedule(shared_from_this());
@@ -224,6 +225,8 @@ PhysicalPartition::Outcome PhysicalPartition::commit_group(std::span<Job> group)
                 1 << 20, [&](WriteTransaction& transaction) { return index_job->task(transaction, index_tree); })};
   } catch (const std::bad_alloc&) {
     return {.committed = out_of_memory()};
+  } catch (const ReadFailure& failure) {
+    return {.committed = std::unexpected(failure.error())};
   } catch (const std::exception& error) {
     spdlog::error("partition {}: unexpected exception: {}", options_.folder.string(), error.what());
     return {.committed = std::unexpected(Error{ErrorCode::internal, {}, {}})};

@@ -6,6 +6,7 @@
 #include "api/couch/authenticator.h"
 #include "api/couch/errors.h"
 #include "api/couch/session.h"
+#include "storage/read_failure.h"
 
 namespace octavo::api::couch {
 
@@ -63,6 +64,8 @@ Task<Reply> Door::handle(Request& request) {
   } catch (const std::bad_alloc&) {
     // What this request had is free again.
     result = fail(ErrorCode::overloaded, "The server is short of memory; try again later.");
+  } catch (const storage::ReadFailure& failure) {
+    result = std::unexpected(failure.error());
   }
   auto reply = result ? std::move(*result) : error_reply(result.error());
   finish(call, reply);

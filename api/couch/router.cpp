@@ -164,10 +164,9 @@ Router::Match Router::match(Method method, const std::vector<std::string>& segme
   // Not below the server's own paths: `/_node/_local/…` names no document.
   const bool two_parts = segments.size() > 2 && (segments[1] == "_design" || segments[1] == "_local") &&
                          root_->literal(segments[0]) == nullptr;
-  const auto* node = root_.get();
+  const Node* node = nullptr;
   if (two_parts) {
     // A pattern that says more than `{docid}/{attachment*}` about such a path wins.
-    node = nullptr;
     if (const auto* database = root_->parameter.get()) {
       if (const auto* prefix = database->literal(segments[1])) {
         walk.captures[walk.captured++] = {root_->parameter_name, walk.segments.subspan(0, 1)};

@@ -8,6 +8,7 @@
 #include "query/index/index_entry.h"
 #include "query/index/index_manager.h"
 #include "storage/memory_retry.h"
+#include "storage/read_failure.h"
 
 /// The part of the index manager that keeps global indexes in step with the feed, builds new ones, and lets queries
 /// wait for them.
@@ -33,6 +34,8 @@ auto without_exceptions(Step step) -> decltype(step()) {
     return step();
   } catch (const std::bad_alloc&) {
     return out_of_memory();
+  } catch (const storage::ReadFailure& failure) {
+    return std::unexpected(failure.error());
   } catch (const std::exception& error) {
     spdlog::error("updating indexes: unexpected exception: {}", error.what());
     return std::unexpected(Error{ErrorCode::internal, {}, {}});

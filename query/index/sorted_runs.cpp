@@ -21,7 +21,7 @@ Error file_error(const std::filesystem::path& file, int code) {
 }
 
 struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
+  void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
 };
 using File = std::unique_ptr<std::FILE, FileCloser>;
 
@@ -35,7 +35,7 @@ class SortedRuns::Reader {
       return;
     }
     buffer_.resize(kFileBufferBytes);
-    std::setvbuf(file_.get(), buffer_.data(), _IOFBF, buffer_.size());
+    static_cast<void>(std::setvbuf(file_.get(), buffer_.data(), _IOFBF, buffer_.size()));
   }
 
   /// False at the end or on an error.

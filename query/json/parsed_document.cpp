@@ -51,14 +51,10 @@ std::string with_plain_numbers(std::string_view json) {
       if (after == nullptr) return std::string(json);
       const std::string token(p, after);
       const bool is_integer = token.find_first_of(".eE") == std::string::npos;
-      if (is_integer && token.size() < 19) {
-        out.append(token);
-      } else if (std::uint64_t value = 0;
-                 is_integer && token[0] != '-' &&
-                 std::from_chars(token.data(), token.data() + token.size(), value).ec == std::errc{}) {
-        out.append(token);
-      } else if (std::int64_t negative = 0;
-                 is_integer && std::from_chars(token.data(), token.data() + token.size(), negative).ec == std::errc{}) {
+      const auto fits = [&](auto value) {
+        return std::from_chars(token.data(), token.data() + token.size(), value).ec == std::errc{};
+      };
+      if (is_integer && (token.size() < 19 || (token[0] != '-' && fits(std::uint64_t{})) || fits(std::int64_t{}))) {
         out.append(token);
       } else {
         fmt::format_to(std::back_inserter(out), "{:.17e}", nearest_double(token));

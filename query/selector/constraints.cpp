@@ -193,7 +193,7 @@ FieldConstraint constraint_of_comparison(const SelectorNode& node) {
 /// What the truth of `node` says of the value at `path`. Exact when it depends on nothing else and this is all of it.
 FieldConstraint constraint_of(const SelectorNode& node, const FieldPath& path, BoundOrder order) {
   using Kind = SelectorNode::Kind;
-  const FieldConstraint unconstrained{{everything}, true, true};
+  FieldConstraint unconstrained{{everything}, true, true};
   switch (node.kind) {
     case Kind::everything:
       return unconstrained;

@@ -45,6 +45,11 @@ class FaultPlan final : public storage::FaultInjector {
     const std::lock_guard lock(mutex_);
     return fired_;
   }
+  /// How many calls that might have failed were made since plan().
+  std::size_t seen() const {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+  }
   /// How many calls of one kind were let through, ever.
   std::size_t made(Call call) const {
     const std::lock_guard lock(mutex_);

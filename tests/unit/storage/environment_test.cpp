@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "storage/read_failure.h"
 #include "support/temporary_folder.h"
 
 using namespace octavo;
@@ -117,6 +118,42 @@ TEST_CASE("a file that is no environment is refused with its name") {
   REQUIRE_FALSE(opened);
   CHECK(opened.error().code == ErrorCode::corrupted);
   CHECK(opened.error().reason.find(options.folder.string()) != std::string::npos);
+}
+
+TEST_CASE("a seek that meets a page it cannot read says so, instead of standing past the end") {
+  TemporaryFolder folder;
+  Environment environment(options_in(folder));
+  REQUIRE(environment.create());
+  // Many leaves below one root: what opening looks at is sound.
+  REQUIRE(environment.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+    for (int i = 1000; i < 2000; ++i) {
+      OCTAVO_TRY_VOID(transaction.append(environment.tree(0), std::to_string(i), std::string(50, 'v')));
+    }
+    return {};
+  }));
+  REQUIRE(environment.close_if_idle());
+  const auto path = environment.options().folder / "data.mdb";
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    std::string image(std::filesystem::file_size(path), '\0');
+    REQUIRE(file.read(image.data(), static_cast<std::streamsize>(image.size())));
+    const auto page = image.find("1500") / 4096;
+    file.seekp(static_cast<std::streamoff>(page * 4096 + 10));  // what kind of page it is
+    file.write("\0\0", 2);
+  }
+  const auto transaction = environment.read();
+  REQUIRE(transaction);
+  Cursor cursor(*transaction, environment.tree(0));
+  REQUIRE(cursor.first());
+  try {
+    const auto row = cursor.seek("1500");
+    FAIL("it is said to be " << (row ? row->key : "past the end"));
+  } catch (const ReadFailure& failure) {
+    CHECK(failure.error().code == ErrorCode::corrupted);
+    CHECK(failure.error().reason.find("environment") != std::string::npos);  // the folder
+  }
+  // The next one of the same snapshot fails too.
+  CHECK_THROWS_AS(cursor.last(), ReadFailure);
 }
 
 TEST_CASE("more threads than reader slots read at once") {
