@@ -182,7 +182,11 @@ void append_text(std::string& out, const Expression& expression) {
       out += expression.flag ? "true" : "false";
       return;
     case ExpressionKind::number:
-      append_number_text(out, expression.number);
+      if (std::isinf(expression.number)) {
+        out += "1e999";  // `Infinity` would be a name
+      } else {
+        append_number_text(out, expression.number);
+      }
       return;
     case ExpressionKind::string:
       append_json_string(out, expression.text);
@@ -192,7 +196,10 @@ void append_text(std::string& out, const Expression& expression) {
       out += expression.text;
       return;
     case ExpressionKind::property:
+      // A dot after digits would be the number's.
+      if (operands[0]->kind == ExpressionKind::number) out += '(';
       append_text(out, *operands[0]);
+      if (operands[0]->kind == ExpressionKind::number) out += ')';
       append_property_text(out, expression.text, expression.flag);
       return;
     case ExpressionKind::index:

@@ -119,7 +119,8 @@ void run_everywhere(FaultyShop& faulty, const ShopRequest& request, const FaultK
 
 }  // namespace
 
-TEST_CASE("every request answers every fault at every storage call, and afterwards all is in order") {
+// Run by hand ([matrix]): it takes longer than all other tests of the door.
+TEST_CASE("every request answers every fault at every storage call, and afterwards all is in order", "[.][matrix]") {
   const FaultKind kind = GENERATE(from_range(fault_kinds()));
   FaultyShop faulty;
   std::vector<ShopRequest> requests = shop_reads();

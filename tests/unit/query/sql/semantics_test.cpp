@@ -46,7 +46,7 @@ TEST_CASE("arithmetic is of doubles, bits of 32-bit integers as in JavaScript") 
   CHECK(value_of("-'a'") == "undefined");
 }
 
-TEST_CASE("numbers are written as JavaScript writes them") {
+TEST_CASE("SQL writes numbers as JavaScript writes them") {
   CHECK(value_of("[1.0, 100, 1e21, 1e20, 123456789012345680000, 1e-6, 1e-7, 0.5, -0, 5e-324]") ==
         "[1,100,1e+21,100000000000000000000,123456789012345680000,0.000001,1e-7,0.5,0,5e-324]");
 }
