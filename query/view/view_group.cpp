@@ -80,9 +80,11 @@ Expected<void> ViewGroup::prepare() {
     places.push_back(reduces.size());
     if (view.reduce && !is_built_in(*view.reduce)) reduces.push_back({"view " + view.name + " reduce", *view.reduce});
   }
-  maps_ = std::make_shared<javascript::Program>(options_.database_tag, std::move(maps), definition_.library);
-  const auto program =
-      std::make_shared<javascript::Program>(options_.database_tag, std::move(reduces), definition_.library);
+  // Where `require('views/lib/…')` looks.
+  const std::string modules =
+      definition_.library.empty() ? std::string() : R"({"views":{"lib":)" + definition_.library + "}}";
+  maps_ = std::make_shared<javascript::Program>(options_.database_tag, std::move(maps), modules);
+  const auto program = std::make_shared<javascript::Program>(options_.database_tag, std::move(reduces), modules);
   for (std::size_t i = 0; i < definition_.views.size(); ++i) {
     reducers_.emplace_back();
     if (!definition_.views[i].reduce) continue;
