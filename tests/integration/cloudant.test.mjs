@@ -219,7 +219,7 @@ describe('@ibm-cloud/cloudant', () => {
     assert.deepEqual(own.result.rows, [{ key: null, value: { sum: 40, count: 1, min: 40, max: 40, sumsqr: 1600 } }]);
     const info = await cloudant.getDesignDocumentInformation({ db: 'report', ddoc: 'all' });
     assert.equal(info.result.name, 'all');
-    assert.equal(info.result.view_index.language, 'javascript');
+    assert.equal(info.result.viewIndex.language, 'javascript');
     const refused = await failure(cloudant.postView({ db: 'report', ddoc: 'own', view: 'sales' }));
     assert.equal(refused.status, 400);
   });

@@ -192,8 +192,6 @@ describe('nano', () => {
     const grouped = await sales.view('shop', 'by_city', { group: true });
     assert.deepEqual(grouped.rows, [{ key: 'Oslo', value: 2 }, { key: 'Rome', value: 5 }]);
     assert.deepEqual(ids((await sales.view('shop', 'by_city', { reduce: false, keys: ['Rome'] })).rows), ['a', 'c']);
-    const several = await sales.view('shop', 'by_city', { queries: [{ group: true }, { reduce: false, key: 'Oslo' }] });
-    assert.deepEqual(several.results.map((result) => result.rows.length), [2, 1]);
     const missing = await failure(sales.view('shop', 'nothing'));
     assert.equal(missing.statusCode, 404);
     assert.equal(missing.reason, 'missing_named_view');
