@@ -37,7 +37,7 @@ std::unexpected<Error> missing_view() {
 }
 
 /// Why a design document has no views: it is not there, or it defines none.
-Expected<void> check_design_document(const partitioning::Database& database, std::string_view id) {
+Expected<void> check_design_document_exists(const partitioning::Database& database, std::string_view id) {
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
   OCTAVO_TRY(const auto document, snapshot.find(id));
   if (!document) return fail(ErrorCode::not_found, "missing");
@@ -52,7 +52,7 @@ Expected<query::FeedIndexView> find_group(const Call& call) {
   const std::string id = "_design/" + call.path("ddoc");
   const auto* found = catalog->find("view", id, {});
   if (!found) {
-    OCTAVO_TRY_VOID(check_design_document(*call.database, id));
+    OCTAVO_TRY_VOID(check_design_document_exists(*call.database, id));
     return missing_view();
   }
   if (!found->index) return std::unexpected(*found->failure);
@@ -184,14 +184,14 @@ Task<Expected<Reply>> query_view_several_times(Call& call) {
   co_return co_await answer(call, *std::move(request), true);
 }
 
-void append_member(std::string& out, std::string_view name, std::uint64_t value) {
+void append_counter(std::string& out, std::string_view name, std::uint64_t value) {
   query::append_json_key(out, name);
   query::append_json_number(out, value);
 }
 
 Expected<Reply> view_information(const Call& call) {
   const std::string id = "_design/" + call.path("ddoc");
-  OCTAVO_TRY_VOID(check_design_document(*call.database, id));
+  OCTAVO_TRY_VOID(check_design_document_exists(*call.database, id));
   auto* manager = query::IndexManager::of(*call.database);
   if (!manager) return fail(ErrorCode::internal, "This database has no indexes.");
   auto& indexes = manager->feed_indexes();
@@ -216,22 +216,22 @@ Expected<Reply> view_information(const Call& call) {
   query::append_json_string(out, call.path("ddoc"));
   query::append_json_key(out, "view_index");
   out += "{\"updates_pending\":{";
-  append_member(out, "minimum", pending);
-  append_member(out, "preferred", pending);
-  append_member(out, "total", pending);
+  append_counter(out, "minimum", pending);
+  append_counter(out, "preferred", pending);
+  append_counter(out, "total", pending);
   out += "},\"waiting_commit\":false";
-  append_member(out, "waiting_clients", static_cast<std::uint64_t>(activity.waiting));
+  append_counter(out, "waiting_clients", static_cast<std::uint64_t>(activity.waiting));
   query::append_json_key(out, "updater_running");
   query::append_json_bool(out, activity.updating);
-  append_member(out, "update_seq", checkpoint);
+  append_counter(out, "update_seq", checkpoint);
   out += ",\"sizes\":{";
-  append_member(out, "file", sizes.file_bytes);
-  append_member(out, "external", sizes.used_bytes);
-  append_member(out, "active", sizes.used_bytes);
+  append_counter(out, "file", sizes.file_bytes);
+  append_counter(out, "external", sizes.used_bytes);
+  append_counter(out, "active", sizes.used_bytes);
   out += '}';
   query::append_json_key(out, "signature");
   query::append_json_string(out, found ? std::string_view(found->definition.identity) : std::string_view());
-  append_member(out, "purge_seq", group ? group->purge_count() : 0);
+  append_counter(out, "purge_seq", group ? group->purge_count() : 0);
   out += ",\"language\":\"javascript\",\"compact_running\":false,\"collator_versions\":[";
   query::append_json_string(out, query::collation_version());
   out += "]}}\n";
