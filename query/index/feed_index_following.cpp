@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <ctime>
 #include <new>
 #include <unordered_set>
 #include <utility>
@@ -21,9 +22,10 @@ constexpr std::size_t kRowsMin = 16;
 constexpr std::size_t kRowsMax = 32'768;
 constexpr std::size_t kBytesMax = 16ULL << 20;
 constexpr std::size_t kPurgeDocumentsMax = 8192;
-// A batch should take about this long: long enough for commits to cost little beside the functions, short enough that
-// what is asked of the job meanwhile (to stop, to let others have the thread) is done soon.
-constexpr std::chrono::milliseconds kBatchTime{250};
+// A batch should keep its thread busy for about this long: long enough for commits, and for what a batch must read to
+// bring summaries in step, to cost little beside the functions; short enough that what is asked of the job meanwhile (to
+// stop, to let others have the thread) is done soon.
+constexpr std::chrono::nanoseconds kBatchTime = std::chrono::milliseconds(250);
 // Commits that come within this time make one batch, unless a query waits.
 constexpr std::chrono::milliseconds kDelay{20};
 // After a failure of the disk, and of a function: that one fails again until somebody changes it or the document.
@@ -36,6 +38,13 @@ constexpr std::chrono::milliseconds kFunctionRetryMax{300'000};
 bool may_pass(const Error& error) {
   return error.code == ErrorCode::disk_full || error.code == ErrorCode::io_failure ||
          error.code == ErrorCode::overloaded;
+}
+
+/// Time that this thread has been running: on a busy machine small batches would make it only busier.
+std::chrono::nanoseconds thread_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 /// A step of a background job, whose state must be put in order whatever ends it.
@@ -164,7 +173,7 @@ void FeedIndexes::failed(const FollowerPtr& follower, const Error& error) {
 }
 
 Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
-  const auto begun = Clock::now();
+  const auto begun = thread_time();
   FeedIndex& index = *follower.index;
   // In this order: a purge up to the watermark is then in the count. Nothing beyond the watermark is claimed below, as
   // the scan may see further than the count does.
@@ -234,7 +243,7 @@ Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
   follower.retry_delay = {};
   follower.task.report(reached - follower.task_from, watermark - follower.task_from);
 
-  const auto took = Clock::now() - begun;
+  const auto took = thread_time() - begun;
   if (took > 2 * kBatchTime) {
     follower.rows_max = std::max(kRowsMin, follower.rows_max / 2);
   } else if (took < kBatchTime && *state == partitioning::ScanState::more) {
