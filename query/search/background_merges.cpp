@@ -1,5 +1,6 @@
 #include "query/search/internal/background_merges.h"
 
+#include <chrono>
 #include <exception>
 
 #include <spdlog/spdlog.h>
@@ -15,8 +16,10 @@ namespace {
 
 constexpr int32_t kSegmentsMax = 40;
 
-std::mutex& merging() {
-  static std::mutex one_at_a_time;
+constexpr std::chrono::milliseconds kTurnLook{20};
+
+std::timed_mutex& merging() {
+  static std::timed_mutex one_at_a_time;
   return one_at_a_time;
 }
 
@@ -51,7 +54,14 @@ void BackgroundMerges::run(const Lucene::IndexWriterPtr& writer) {
       }
       again_ = false;
     }
-    const std::lock_guard one_at_a_time(merging());
+    std::unique_lock turn(merging(), std::defer_lock);
+    // Another index may merge for minutes: who closes this one must not wait for that.
+    while (!turn.try_lock_for(kTurnLook)) {
+      const std::lock_guard lock(mutex_);
+      if (!closed_) continue;
+      running_ = false;
+      return;
+    }
     while (merge_one(writer)) {
     }
   }

@@ -223,7 +223,7 @@ describe('search', () => {
     const grouped = await client.postSearch({ db, ddoc: 'shop', index: 'products', query: '*:*', groupField: 'brand' });
     assert.equal(grouped.result.groups.length, 2);
     assert.deepEqual((await client.postSearchAnalyze({ analyzer: 'english', text: 'running' })).result.tokens, ['run']);
-    assert.equal((await client.getSearchInfo({ db, ddoc: 'shop', index: 'products' })).result.name, '_design/shop/products');
+    assert.equal((await client.getSearchInfo({ db, ddoc: 'shop', index: 'products' })).result.searchIndex.docCount, 3);
   });
 });
 
@@ -267,7 +267,7 @@ describe('search in a partitioned database', () => {
     const client = CloudantV1.newInstance({ authenticator: new NoAuthAuthenticator() });
     client.setServiceUrl(server.url);
     const { result } = await client.postPartitionSearch({ db, partitionKey: 'kitchen', ddoc: 'local', index: 'products', query: 'red' });
-    assert.equal(result.total_rows, 2);
+    assert.equal(result.totalRows, 2);
   });
 });
 
