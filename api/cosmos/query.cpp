@@ -1,11 +1,185 @@
 // POST of a query, and of a request for its plan.
+#include <charconv>
+
+#include <fmt/format.h>
+
 #include "api/cosmos/call.h"
+#include "api/cosmos/container_definition.h"
 #include "api/cosmos/errors.h"
+#include "api/cosmos/feed_page.h"
+#include "api/cosmos/feed_scope.h"
+#include "api/cosmos/item_shape.h"
+#include "api/crypto/base64.h"
+#include "partitioning/request_charge.h"
+#include "partitioning/typed_key.h"
+#include "query/json/property_path.h"
+#include "query/json/split.h"
+#include "query/sql/query_plan.h"
+#include "query/sql/sql_execution.h"
+#include "query/sql/sql_preparation.h"
+#include "query/sql/sql_query.h"
 
 namespace octavo::api::cosmos {
 
-Handled serve_query(Call&) {
-  co_return fail(ErrorCode::unsupported, "Queries are not available in this version.");
+namespace {
+
+namespace sql = query::sql;
+using partitioning::ScanBudget;
+using partitioning::ScanState;
+
+Error sql_error(const sql::SqlError& error) {
+  return {ErrorCode::bad_request, "Message: " + error.to_json(), {}};
+}
+
+// The body: `{"query":…,"parameters":[…]}`, or the bare text.
+Expected<sql::SqlQuery::Ptr> parse_query(const Request& request) {
+  std::string text;
+  std::vector<sql::SqlParameter> parameters;
+  const std::size_t start = request.body.find_first_not_of(" \t\r\n");
+  if (start != std::string_view::npos && request.body[start] == '{') {
+    auto members = query::split_object(request.body);
+    if (!members) return fail(ErrorCode::bad_request, "The request body is not JSON: " + members.error().reason);
+    const auto raw = query::member_value(*members, "query");
+    if (raw.empty() || raw.front() != '"') return fail(ErrorCode::bad_request, "The body must have a 'query' text.");
+    OCTAVO_TRY(text, query::decode_json_string(raw));
+    if (const auto list = query::member_value(*members, "parameters"); !list.empty() && list != "null") {
+      OCTAVO_TRY(parameters, sql::parse_sql_parameters(list));
+    }
+  } else {
+    text = request.body;
+  }
+  auto query = sql::SqlQuery::parse(text, parameters);
+  if (!query) return std::unexpected(sql_error(query.error()));
+  return std::move(*query);
+}
+
+std::string hex_upper(std::string_view bytes) {
+  std::string text = crypto::hex_encode(bytes);
+  for (char& c : text) {
+    if (c >= 'a') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return text;
+}
+
+partitioning::KeyValue key_value(const boost::json::value& value) {
+  if (value.is_string()) return std::string(value.get_string());
+  if (value.is_bool()) return value.get_bool();
+  if (value.is_number()) return value.to_number<double>();
+  return partitioning::NullValue{};
+}
+
+sql::ContainerKey key_for_plan(const ContainerDefinition& container) {
+  sql::ContainerKey key;
+  for (const auto& text : container.key_path_texts) key.paths.push_back(query::split_property_path(text).value());
+  key.range_of = [&container](std::span<const boost::json::value> values) {
+    std::vector<partitioning::KeyValue> typed;
+    for (const auto& value : values) typed.push_back(key_value(value));
+    const bool complete = typed.size() == container.key_paths.size();
+    const partitioning::TypedKey named(std::move(typed), container.hierarchical());
+    const std::string min = hex_upper(named.effective(container.key_scheme));
+    return sql::ContainerKey::Range{min, complete ? min : min + "FF", complete};
+  };
+  return key;
+}
+
+Handled plan_query(const OpenContainer& opened, const sql::SqlQuery& query) {
+  const auto plan = sql::query_plan(query, key_for_plan(*opened.definition));
+  if (!plan) co_return std::unexpected(sql_error(plan.error()));
+  co_return resource_reply(200, boost::json::serialize(*plan), "");
+}
+
+sql::SqlScope scope_of(const FeedScope& feed, const partitioning::Database& database,
+                       const ContainerDefinition& container) {
+  sql::SqlScope scope;
+  scope.partition_key = feed.partition_key;
+  if (!feed.partition_key.empty()) return scope;
+  if (!feed.key_prefix.empty()) {
+    // A hierarchy's first value decides the position.
+    const auto position = partitioning::hash_position_of_key(
+        std::string_view(feed.key_prefix).substr(0, feed.key_prefix.size() - 1), container.key_scheme);
+    scope.hash_range = {position, position + 1};
+    return scope;
+  }
+  scope.physical_partition = feed.physical;
+  if (feed.is_bounded()) {
+    scope.hash_range = {partitioning::position_of_bound(feed.effective_min, container.key_scheme),
+                        feed.effective_max.empty()
+                            ? partitioning::kHashSpaceEnd
+                            : partitioning::position_of_bound(feed.effective_max, container.key_scheme)};
+    if (scope.hash_range->first == scope.hash_range->second) ++scope.hash_range->second;
+    scope.physical_partition.reset();
+  }
+  if (scope.physical_partition && database.physical_partition_count() == 1) scope.physical_partition.reset();
+  return scope;
+}
+
+std::string metrics_of(const sql::SqlStatistics& statistics, double elapsed_ms) {
+  return fmt::format(
+      "totalExecutionTimeInMs={:.2f};queryCompileTimeInMs=0.00;queryLogicalPlanBuildTimeInMs=0.00;"
+      "queryPhysicalPlanBuildTimeInMs=0.00;queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs={:.2f};"
+      "indexLookupTimeInMs=0.00;documentLoadTimeInMs=0.00;systemFunctionExecuteTimeInMs=0.00;"
+      "userFunctionExecuteTimeInMs=0.00;retrievedDocumentCount={};retrievedDocumentSize={};"
+      "outputDocumentCount={};outputDocumentSize={};writeOutputTimeInMs=0.00;indexUtilizationRatio={:.2f}",
+      elapsed_ms, elapsed_ms, statistics.documents_examined, statistics.document_bytes, statistics.results_returned,
+      statistics.result_bytes,
+      statistics.documents_examined == 0 ? 1.0
+                                         : std::min(1.0, static_cast<double>(statistics.results_returned) /
+                                                             static_cast<double>(statistics.documents_examined)));
+}
+
+Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr query) {
+  const auto begun = std::chrono::steady_clock::now();
+  auto feed = FeedScope::parse(call.request, *opened.database, *opened.definition);
+  if (!feed) co_return std::unexpected(std::move(feed).error());
+  const auto size = page_size_of(call.request);
+  if (!size) co_return std::unexpected(size.error());
+  auto continuation = continuation_of(call.request);
+  if (!continuation) co_return std::unexpected(std::move(continuation).error());
+
+  auto scope = scope_of(*feed, *opened.database, *opened.definition);
+  auto prepared = co_await sql::prepare_sql(opened.database, std::move(query), std::move(scope),
+                                            *opened.definition->shape, std::move(*continuation));
+  if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  sql::SqlOptions options;
+  options.page_items_max = *size;
+  sql::SqlExecution execution(opened.database, std::move(*prepared), std::move(options));
+  auto state = execution.run(ScanBudget::inline_slice());
+  while (state && *state == ScanState::more) {
+    state = co_await call.services.engine.run_blocking([&] { return execution.run(ScanBudget::worker_slice()); });
+  }
+  if (!state) co_return std::unexpected(std::move(state).error());
+
+  const auto& statistics = execution.statistics();
+  call.account.request_charge =
+      partitioning::charge_of_scan(statistics.keys_examined, statistics.documents_examined, statistics.document_bytes,
+                                   statistics.result_bytes);
+  const auto places = feed->places(*opened.database, *opened.definition);
+  call.account.session_token = session_token(places.first, opened.database->committed_sequence());
+  Reply reply;
+  begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
+  reply.body += execution.output();
+  std::optional<std::string> next;
+  if (const auto position = execution.continuation()) next = to_continuation(*position);
+  end_feed(reply, statistics.results_returned, next);
+  if (call.flag("x-ms-documentdb-populatequerymetrics")) {
+    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begun;
+    reply.headers.emplace_back("x-ms-documentdb-query-metrics", metrics_of(statistics, elapsed.count()));
+  }
+  co_return reply;
+}
+
+}  // namespace
+
+Handled serve_query(Call& call) {
+  if (call.path.resource != Resource::item) {
+    co_return fail(ErrorCode::unsupported, "Queries are available over items only; list these resources with GET.");
+  }
+  auto opened = co_await open_container(call);
+  if (!opened) co_return std::unexpected(std::move(opened).error());
+  auto query = parse_query(call.request);
+  if (!query) co_return std::unexpected(std::move(query).error());
+  if (call.flag("x-ms-cosmos-is-query-plan-request")) co_return co_await plan_query(*opened, **query);
+  co_return co_await run_query(call, *opened, std::move(*query));
 }
 
 }  // namespace octavo::api::cosmos
