@@ -38,11 +38,17 @@ std::int64_t now_s() {
 
 // RFC 1123: "Sun, 06 Nov 1994 08:49:37 GMT".
 std::optional<std::int64_t> parse_http_date(std::string_view text) {
+  // Requests of one second say the same date.
+  thread_local std::string last_text;
+  thread_local std::int64_t last_time = 0;
+  if (!text.empty() && text == last_text) return last_time;
   std::tm time{};
   const std::string copy(text);
   const char* end = ::strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &time);
   if (end == nullptr || *end != '\0') return std::nullopt;
-  return static_cast<std::int64_t>(::timegm(&time));
+  last_time = static_cast<std::int64_t>(::timegm(&time));
+  last_text = copy;
+  return last_time;
 }
 
 std::unexpected<Error> unauthorized(std::string reason) {
