@@ -45,7 +45,7 @@ TEST_CASE("the key of a header and the key of an item are the same key") {
 }
 
 TEST_CASE("what is no key is refused") {
-  for (const char* header : {"", "a", "\"a\"", "{}", "[[]]", "[{\"x\":1}]", "[\"a\"", "[\"a\",\"b\"]", "[1e999]"}) {
+  for (const char* header : {"", "a", "\"a\"", "{}", "[[]]", "[{\"x\":1}]", "[\"a\"", "[\"a\",\"b\"]"}) {
     INFO(header);
     CHECK(header_text(header) == "refused");
   }
