@@ -57,7 +57,9 @@ Outcome run(const SqlQuery& query, const storage::DocumentView& document) {
     } else {
       const std::size_t before = outcome.results.size();
       if (program.append_projection(evaluation, outcome.results) && !evaluation.failed()) {
-        require(parse_json(std::string_view(outcome.results).substr(before)).has_value(), "a result is JSON");
+        std::string normal;
+        require(normalize_value(std::string_view(outcome.results).substr(before), normal).has_value(),
+                "a result is JSON");
       }
     }
   }

@@ -108,9 +108,9 @@ describe('_sql', () => {
   });
 
   test('errors say where they are', async () => {
-    const refuse = async (body, word) => expectError(await server.post(`/${db}/_sql`, body), 400, word);
-    const refused = await refuse({ query: 'SELECT * FROM c WHERE c.x = = 1' }, 'invalid_sql');
-    assert.equal(refused.reason, "Syntax error, incorrect syntax near '='. (SC1001 at 28..29)");
+    const refuse = async (body, word, reason) => expectError(await server.post(`/${db}/_sql`, body), 400, word, reason);
+    await refuse({ query: 'SELECT * FROM c WHERE c.x = = 1' }, 'invalid_sql',
+      "Syntax error, incorrect syntax near '='. (SC1001 at 28..29)");
     await refuse({ query: 'SELECT d.x FROM c' }, 'invalid_sql');
     await refuse({ query: 'SELECT @missing' }, 'invalid_sql');
     await refuse({ query: 'SELECT VALUE udf.f(1) FROM c' }, 'unknown_udf');
