@@ -10,6 +10,7 @@
 #include "query/index/feed_document.h"
 #include "query/index/feed_follower.h"
 #include "storage/memory_retry.h"
+#include "storage/read_failure.h"
 
 /// The part of FeedIndexes that keeps each index in step with the feed, and lets queries wait for it.
 namespace octavo::query {
@@ -23,8 +24,8 @@ constexpr std::size_t kRowsMax = 32'768;
 constexpr std::size_t kBytesMax = 16ULL << 20;
 constexpr std::size_t kPurgeDocumentsMax = 8192;
 // A batch should keep its thread busy for about this long: long enough for commits, and for what a batch must read to
-// bring summaries in step, to cost little beside the functions; short enough that what is asked of the job meanwhile (to
-// stop, to let others have the thread) is done soon.
+// bring summaries in step, to cost little beside the functions; short enough that what is asked of the job meanwhile
+// (to stop, to let others have the thread) is done soon.
 constexpr std::chrono::nanoseconds kBatchTime = std::chrono::milliseconds(250);
 // Commits that come within this time make one batch, unless a query waits.
 constexpr std::chrono::milliseconds kDelay{20};
@@ -54,6 +55,8 @@ auto guarded(Step step) -> decltype(step()) {
     return step();
   } catch (const std::bad_alloc&) {
     return out_of_memory();
+  } catch (const storage::ReadFailure& failure) {
+    return std::unexpected(failure.error());
   } catch (const std::exception& error) {
     spdlog::error("updating views: unexpected exception: {}", error.what());
     return std::unexpected(Error{ErrorCode::internal, {}, {}});
@@ -117,8 +120,8 @@ void FeedIndexes::wake(const FollowerPtr& follower) {
   {
     const std::lock_guard lock(mutex_);
     // Who waits for the disk has it tried now; a function would only fail again.
-    const bool patient = !follower->failure || !may_pass(*follower->failure) ||
-                         follower->waiters.load(std::memory_order_relaxed) == 0;
+    const bool patient =
+        !follower->failure || !may_pass(*follower->failure) || follower->waiters.load(std::memory_order_relaxed) == 0;
     if (patient && Clock::now() < follower->not_before) return;
   }
   if (follower->following.load() && follower->again.exchange(true)) return;

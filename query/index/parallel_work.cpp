@@ -11,6 +11,8 @@
 
 #include <boost/asio/post.hpp>
 
+#include "storage/read_failure.h"
+
 namespace octavo::query {
 
 namespace {
@@ -61,6 +63,8 @@ class ParallelWork {
       return {};
     } catch (const std::bad_alloc&) {
       return out_of_memory();
+    } catch (const storage::ReadFailure& failure) {
+      return std::unexpected(failure.error());
     } catch (const std::exception& error) {
       return fail(ErrorCode::internal, error.what());
     }
