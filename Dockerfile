@@ -31,7 +31,7 @@ RUN apt-get update \
       libboost-json1.81.0 libboost-url1.81.0 \
       libsimdjson14 liblmdb0 libspdlog1.10 libfmt9 libtomlplusplus3 \
       libssl3 libicu72 zlib1g libzstd1 libprometheus-cpp-core1.0 libmozjs-102-0 \
-      liblucene++0v5 libstemmer0d \
+      liblucene++0v5 libboost-regex1.74.0 libstemmer0d \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 5984 --no-create-home --home-dir /data --shell /usr/sbin/nologin octavo \
  && install --directory --owner octavo --group octavo --mode 0700 /data

@@ -119,5 +119,4 @@ TEST_CASE("bad index requests are refused with the dialect's words") {
   CHECK(word_of(R"({"index":{"fields":["a"]},"foo":1})") == "invalid_key");
   CHECK(word_of(R"({"index":{"fields":["a"],"foo":1}})") == "invalid_key");
   CHECK(word_of(R"({"index":{"fields":["a"]},"w":0})") == "invalid_pos_integer");
-  CHECK(request_of(R"({"index":{"fields":["a"]},"type":"text"})").error().code == ErrorCode::unsupported);
 }
