@@ -98,6 +98,7 @@ sql::SqlScope scope_of(const FeedScope& feed, const partitioning::Database& data
     const auto position = partitioning::hash_position_of_key(
         std::string_view(feed.key_prefix).substr(0, feed.key_prefix.size() - 1), container.key_scheme);
     scope.hash_range = {position, position + 1};
+    scope.id_prefix = feed.key_prefix;
     return scope;
   }
   scope.physical_partition = feed.physical;

@@ -360,8 +360,9 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
 
 bool SqlExecution::Implementation::is_in_scope(std::string_view id) const {
   if (scope_.physical_partition && database_->locate_document(id) != *scope_.physical_partition) return false;
+  if (!id.starts_with(scope_.id_prefix)) return false;
   if (!scope_.hash_range) return true;
-  const auto position = partitioning::hash_position(id, database_->partitioned());
+  const auto position = partitioning::hash_position(id, database_->partitioned(), database_->key_scheme());
   return position >= scope_.hash_range->first && position < scope_.hash_range->second;
 }
 

@@ -24,7 +24,11 @@ struct SqlScope {
   /// Documents whose hash position lies in [first, second): part of a physical partition, or of several.
   std::optional<std::pair<partitioning::HashPosition, partitioning::HashPosition>> hash_range;
 
-  bool is_everything() const { return partition_key.empty() && !physical_partition && !hash_range; }
+  std::string id_prefix = {};  ///< documents whose ids begin so: the beginning of a hierarchical key
+
+  bool is_everything() const {
+    return partition_key.empty() && !physical_partition && !hash_range && id_prefix.empty();
+  }
 };
 
 /// A query and how it is run: all that can be known before reading. Immutable, shared by the runs of equal requests.

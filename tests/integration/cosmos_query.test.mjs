@@ -82,6 +82,16 @@ describe('queries of the Cosmos door', () => {
     assert.equal(groups.find((row) => row.group === 'g0').sum, 3900);
   });
 
+  test('the beginning of a hierarchical key', async () => {
+    const tenants = await newContainer(client, { partitionKey: { paths: ['/a', '/b', '/c'], kind: 'MultiHash', version: 2 }, throughput: 20_000 });
+    for (const a of ['x', 'y']) for (const b of [1, 2]) for (const c of ['p', 'q', 'r']) await tenants.items.create({ id: 'i', a, b, c });
+    const count = async (partitionKey) => (await tenants.items.query('SELECT VALUE COUNT(1) FROM c', { partitionKey }).fetchAll()).resources[0];
+    assert.equal(await count(['x']), 6);
+    assert.equal(await count(['x', 2]), 3);
+    assert.equal(await count(['x', 2, 'q']), 1);
+    assert.equal(await count(['z']), 0);
+  });
+
   test('the plan of a query', async () => {
     const { result } = await container.getQueryPlan('SELECT * FROM c ORDER BY c.n');
     assert.equal(result.partitionedQueryExecutionInfoVersion, 2);
