@@ -10,6 +10,7 @@
 #include "api/cosmos/item_shape.h"
 #include "partitioning/request_charge.h"
 #include "query/json/parsed_document.h"
+#include "storage/read_failure.h"
 
 namespace octavo::api::cosmos {
 
@@ -125,6 +126,8 @@ Task<Reply> Door::handle(Request& request) {
   } catch (const std::bad_alloc&) {
     // What this request had is free again.
     result = fail(ErrorCode::overloaded, "The server is short of memory; try again later.");
+  } catch (const storage::ReadFailure& failure) {
+    result = std::unexpected(failure.error());
   }
   auto reply = result ? std::move(*result) : error_reply(result.error());
   add_common_headers(call, reply);
