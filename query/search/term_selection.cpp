@@ -88,14 +88,14 @@ class SelectionFilter : public Lucene::Filter {
 
   // From one wanted document to the next, by the skip lists of the postings.
   void mark_wanted(Lucene::TermDocs& postings, const std::vector<int32_t>& wanted, std::vector<std::uint64_t>& bits) {
-    for (auto next = wanted.begin(); next != wanted.end() && postings.skipTo(*next);) {
+    auto next = wanted.begin();
+    while (next != wanted.end() && postings.skipTo(*next)) {
       budget_->step();
-      if (postings.doc() == *next) {
-        mark(*next, bits);
-        ++next;
-      } else {
-        next = std::lower_bound(next, wanted.end(), postings.doc());
-      }
+      // skipTo always moves on, so where it has come to must be looked at before it is called again.
+      next = std::lower_bound(next, wanted.end(), postings.doc());
+      if (next == wanted.end() || *next != postings.doc()) continue;
+      mark(*next, bits);
+      ++next;
     }
   }
 

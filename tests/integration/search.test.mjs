@@ -248,6 +248,20 @@ describe('search in a partitioned database', () => {
     assert.deepEqual(ids(expectStatus(await server.post(`/${db}/_partition/kitchen/_design/local/_search/products`, { q: 'digital' }), 200).rows), ['kitchen:scales']);
   });
 
+  test('terms that are frequent in other partitions find all of this one', async () => {
+    const many = await server.database('partitioned=true&q=1');
+    const docs = Array.from({ length: 300 }, (_, n) => ({ _id: `p${(n * 7) % 5}:${n}`, a: n % 4 }));
+    await server.fill(many, docs);
+    await server.put(`/${many}/_design/d`, { language: 'javascript', indexes: { i: { index: "function (doc) { index('a', doc.a); }" } } });
+    for (const partition of ['p0', 'p1', 'p2', 'p3', 'p4']) {
+      for (const a of [0, 1, 2, 3]) {
+        const found = expectStatus(await server.get(`/${many}/_partition/${partition}/_design/d/_search/i?q=a:${a}&limit=200`), 200);
+        const wanted = docs.filter((doc) => doc.a === a && doc._id.startsWith(`${partition}:`));
+        assert.deepEqual(ids(found.rows).sort(), ids(wanted.map((doc) => ({ id: doc._id }))).sort());
+      }
+    }
+  });
+
   test('a global index is searched as a whole', async () => {
     assert.deepEqual(ids(expectStatus(await server.get(`/${db}/_design/global/_search/products?q=salter+OR+brand:Salter`), 200).rows).sort(),
       ['garden:hose', 'kitchen:scales']);

@@ -21,7 +21,7 @@ const COUNTS = ['limit', 'skip', 'group_level'];
 
 /// The body of a design document with some of the views above.
 export function designBody({ random }, partitioned) {
-  const names = random.some(Object.keys(MAPS), random.between(1, 3));
+  const names = random.sample(Object.keys(MAPS), random.between(1, 3));
   const body = { language: 'javascript', views: Object.fromEntries(names.map((name) => [name, MAPS[name]])) };
   if (random.chance(0.2)) body.validate_doc_update = random.pick(VALIDATIONS);
   if (partitioned && random.chance(0.5)) body.options = { partitioned: random.chance(0.3) };
@@ -53,7 +53,10 @@ function viewQuery(pools, mayReduce) {
     if (random.chance(0.5)) query.group = true;
     else query.group_level = random.below(4);
   } else if (!mayReduce && random.chance(0.4)) query.include_docs = true;
-  if (query.keys && mayReduce && query.reduce !== false) query.group = true;
+  if (query.keys && mayReduce && query.reduce !== false) {
+    query.group = true;
+    delete query.group_level;
+  }
   return query;
 }
 

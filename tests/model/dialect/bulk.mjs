@@ -39,12 +39,17 @@ export function bulkDocs({ request, database, generatedId }) {
     checkId(document.id, database);
     if (!newEdits && !isLocal(document.id)) needsRevision(document);
   });
+  // Validations see the documents as they were before the request, so there an edit cannot build on another one.
+  const validated = newEdits && database.validates();
+  const refused = documents.map((document) =>
+    validated && !isLocal(document.id) ? attempt(document.id, () => database.check(document)) : { ok: true });
   // Local documents come after the others, and edits of one request in its order.
   const rows = [];
   const ordered = [...documents.keys()].sort((a, b) => isLocal(documents[a].id) - isLocal(documents[b].id));
   for (const i of ordered) {
     const document = documents[i];
     if (isLocal(document.id)) rows[i] = attempt(document.id, () => `0-${database.writeLocal(document.id, document)}`);
+    else if (!refused[i].ok) rows[i] = refused[i];
     else if (newEdits) rows[i] = attempt(document.id, () => database.write(document));
     else rows[i] = attempt(document.id, () => database.graft(document), document.rev);
   }

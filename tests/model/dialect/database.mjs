@@ -1,7 +1,7 @@
 // One database: documents with their revision trees, the change feed, local documents, facts. What an edit may do and
 // what it leaves is here; how a request says it is in the handlers.
 import { isDesign } from './document_parser.mjs';
-import { validate } from './functions.mjs';
+import { isValidated, validate } from './functions.mjs';
 import { conflict } from './reply.mjs';
 import { newRevision } from './revision.mjs';
 import { RevisionTree } from './revision_tree.mjs';
@@ -91,6 +91,9 @@ export class Database {
     return rev;
   }
 
+  validates() {
+    return isValidated(this);
+  }
   #validate(id, deleted, body) {
     validate(this, { _id: id, ...body, ...(deleted && { _deleted: true }) });
   }

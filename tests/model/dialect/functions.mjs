@@ -30,14 +30,21 @@ export function mapDocument(source, document) {
   return rows;
 }
 
+const validationsOf = (database) =>
+  database
+    .sorted()
+    .filter(({ id, tree }) => isDesign(id) && !tree.winner().deleted)
+    .map(({ tree }) => tree.winner().body.validate_doc_update)
+    .filter((source) => typeof source === 'string');
+
+export const isValidated = (database) => validationsOf(database).length > 0;
+
 /// Throws what the validations of the database have against `document`.
 export function validate(database, document) {
   if (isDesign(document._id)) return;
-  for (const { id, tree } of database.sorted()) {
-    const winner = tree.winner();
-    if (!isDesign(id) || winner.deleted || typeof winner.body.validate_doc_update !== 'string') continue;
+  for (const source of validationsOf(database)) {
     try {
-      compile(winner.body.validate_doc_update)()(structuredClone(document));
+      compile(source)()(structuredClone(document));
     } catch (thrown) {
       if (thrown.forbidden) throw new Refusal(403, 'forbidden', thrown.forbidden);
       if (thrown.unauthorized) throw new Refusal(401, 'unauthorized', thrown.unauthorized);

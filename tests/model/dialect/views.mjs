@@ -102,7 +102,7 @@ class View {
     this.database = database;
     this.partition = partition;
     const design = designOf(database, id);
-    this.view = design.language === 'javascript' && isObject(design.views) ? design.views[name] : undefined;
+    this.view = (design.language ?? 'javascript') === 'javascript' && isObject(design.views) ? design.views[name] : undefined;
     if (!this.view) throw notFound('missing_named_view');
     const ownPartitions = database.partitioned && design.options?.partitioned !== false;
     if (ownPartitions && partition === undefined)
@@ -119,7 +119,7 @@ class View {
     }
     if (reduces && query.include_docs) throw queryParseError('`include_docs` is invalid for reduce');
     if (reduces && query.keys && !query.group && !query.group_level) {
-      throw queryParseError('Multi-key fetches for reduce views must use `group=true`');
+      throw queryParseError('Multi-key fetchs for reduce views must use `group=true`');
     }
     checkDirection(query);
     const { skip = 0, limit = Infinity } = query;

@@ -271,16 +271,6 @@ TEST_CASE("a design document is reached by its two segments or with an encoded s
   CHECK(door.get("/db/_design%2Fx").status == 200);
 }
 
-TEST_CASE("a view that a design document has not is missing") {
-  CouchDoor door;
-  door.put("/db");
-  CHECK(door.get("/db/_design/x/_view/y").status == 404);
-  door.put("/db/_design/x", "{}");
-  const auto got = door.get("/db/_design/x/_view/y");
-  CHECK(got.status == 404);
-  CHECK(text(got.json(), "reason") == "missing_named_view");
-}
-
 TEST_CASE("a method that a path does not know is answered with those it does") {
   CouchDoor door;
   door.put("/db");
