@@ -40,7 +40,7 @@ TEST_CASE("what is missing is emitted as null") {
         EmittedRows{"0: null → null", "0: null → null", "0: null → null"});
 }
 
-TEST_CASE("numbers are written as JavaScript writes them") {
+TEST_CASE("numbers that a map emits are written as JavaScript writes them") {
   CHECK(emitted_by(program_of("function(doc) { emit(1e21, -0); emit(123456789012, 0.1); emit(doc.n, 1e-7); }"),
                 R"({"n":12345678901234567890})") ==
         EmittedRows{"0: 1e+21 → 0", "0: 123456789012 → 0.1", "0: 12345678901234567000 → 1e-7"});
