@@ -180,7 +180,7 @@ describe('killing', () => {
       /^document plain-1 c0-\d+$/.test(key) && value.leaves.length === 1 && !value.leaves[0].deleted);
     const id = [...history.state].find(([, value]) => value.leaves?.[0].rev === rev)[0].split(' ')[2];
     expectStatus(await server.delete(`/plain-1/${id}?rev=${rev}`), 200);
-    expectStatus(await server.put('/plain-1/stranger', {}), 201);
+    expectStatus(await server.put('/plain-1/stranger', { nonce: 'stranger 1', a: 1 }), 201);
     const problems = compare(history.state, [], (await observe(server, random)).seen);
     assert.equal(problems.length, 2, problems.join('\n'));
   });
