@@ -119,4 +119,7 @@ TEST_CASE("bad index requests are refused with the dialect's words") {
   CHECK(word_of(R"({"index":{"fields":["a"]},"foo":1})") == "invalid_key");
   CHECK(word_of(R"({"index":{"fields":["a"],"foo":1}})") == "invalid_key");
   CHECK(word_of(R"({"index":{"fields":["a"]},"w":0})") == "invalid_pos_integer");
+  CHECK(word_of(R"({"index":{"fields":["a"]},"type":"text"})") == "invalid_index_fields_definition");
+  CHECK(request_of(R"({"index":{},"type":"text"})")->is_text);
+  CHECK(request_of(R"({"index":{"fields":["a"]},"type":"nouveau"})").error().code == ErrorCode::unsupported);
 }
