@@ -60,8 +60,8 @@ export class Database {
   }
 
   /// Would the edit be taken? Throws a conflict.
-  check({ id, rev, deleted, body }) {
-    this.#parentOf(this.tree(id), rev);
+  check({ id, rev, deleted, body }, replicated = false) {
+    if (!replicated) this.#parentOf(this.tree(id), rev);
     this.#validate(id, deleted, body);
   }
 

@@ -1,5 +1,5 @@
 // PUT, POST, DELETE and COPY of one document.
-import { checkId, isLocal, parseDocumentText } from './document_parser.mjs';
+import { checkId, isDesign, isLocal, parseDocumentText } from './document_parser.mjs';
 import { badRequest, conflict, notFound, Refusal, Reply } from './reply.mjs';
 import { encodeId } from './request.mjs';
 import { parseRevision } from './revision.mjs';
@@ -42,6 +42,8 @@ function writeLocal(database, id, document) {
 function write(request, database, edit, { replicated = false, status, location }) {
   const run = () => (replicated ? database.graft(edit) : database.write(edit));
   if (request.query.get('batch') === 'ok') {
+    // A validation needs the document as it is, and then the client is told what is wrong at once.
+    if (database.validates() && !isDesign(edit.id)) database.check(edit, replicated);
     try {
       run();
     } catch (error) {

@@ -108,7 +108,7 @@ class View {
     if (ownPartitions && partition === undefined)
       throw queryParseError('`partition` parameter is mandatory for queries to this view.');
     if (!ownPartitions && partition !== undefined)
-      throw queryParseError('`partition` parameter is not supported in this view.');
+      throw queryParseError('`partition` parameter is not supported in this design doc');
   }
 
   run(query) {

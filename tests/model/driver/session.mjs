@@ -1,10 +1,15 @@
 // Calls made to the server and to the model side by side, in databases of their own.
+import { sleep } from '../../integration/harness.mjs';
 import { Model } from '../dialect/model.mjs';
 import { Binder } from './binder.mjs';
 import { compareReplies } from './compare.mjs';
 import { renderCall } from './template.mjs';
 
 export const DATABASES = ['a', 'b', 'c'];
+
+// A write without an acknowledgement is there after some milliseconds.
+const LOOK_AFTER_MS = 10;
+const LOOKS_MAX = 200;
 
 let sessions = 0;
 
@@ -51,11 +56,19 @@ export class Session {
   }
 
   // With batch=ok the reply comes before the write. Another write of the same document queues behind it: one that can
-  // only conflict tells when the first is done.
+  // only conflict tells when the first is done. Where there are validations it is refused before it queues, so the
+  // document is looked at until it is what the model says.
   async #settle(sent, reply) {
     const database = sent.target.slice(1).split(/[/?]/)[0];
-    const path = `/${database}/${encodeURIComponent(reply.body.id)}?rev=999999-${'f'.repeat(32)}`;
-    await this.server.put(path, {});
+    const path = `/${database}/${encodeURIComponent(reply.body.id)}`;
+    await this.server.put(`${path}?rev=999999-${'f'.repeat(32)}`, {});
+    const winner = this.model.databases.get(decodeURIComponent(database))?.winner(reply.body.id);
+    const wanted = winner && !winner.deleted ? winner.rev : undefined;
+    for (let looks = 0; looks < LOOKS_MAX; ++looks) {
+      const { status, body } = await this.server.get(path);
+      if ((status === 200 ? body._rev : undefined) === wanted) return;
+      await sleep(LOOK_AFTER_MS);
+    }
   }
 
   // Several physical partitions write side by side, so the order of one request's documents in the feed is the
