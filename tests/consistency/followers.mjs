@@ -53,12 +53,15 @@ class Follower {
     this.rows = [];
     this.passes = [];
     this.complete = new Promise((resolve) => (this.finish = resolve));
+    /// When it is known after which sequence it follows: what is written then is told to it.
+    this.begun = new Promise((resolve) => (this.begin = resolve));
     history.followers.push(this);
   }
 
   /// Until the sentinel has come, or `stop` was called.
   async follow() {
     if (this.late) await this.beginInTheMiddle();
+    this.begin();
     while (!this.done) {
       await this.session();
       if (!this.done) await this.serverUp();

@@ -29,6 +29,8 @@ export async function runHistory({ server, seed, number, q, partitioned, clients
   const kills = restarts > 0 ? await restartWhile(working, server, up, restarts, new Random(seed, 'restarts')) : 0;
   await working;
 
+  // One that begins after a sentinel would wait for it for ever.
+  await Promise.all(followers.map((follower) => follower.begun));
   const written = await writeSentinels(administrator, shape, history);
   await Promise.race([Promise.all(followers.map((follower) => follower.complete)), timeout(CATCH_UP_MS)]);
   for (const follower of followers) {
