@@ -85,6 +85,7 @@ struct WrittenDocument {
   Sequence sequence = 0;  ///< 0 when a replicated revision was known already
   bool created = false;   ///< there was no live document before
   std::int64_t modified_s = 0;
+  std::uint32_t index_rows = 0;  ///< of local indexes and unique keys, put and erased with it
 };
 
 struct WriteOptions {

@@ -131,7 +131,7 @@ Expected<Expected<WrittenDocument>> DocumentWriter::apply(const DocumentWrite& w
   }
   const bool created = !before.live;
   OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, revision, write.body));
-  return Result(WrittenDocument{revision, sequence, created, environment_.now_s});
+  return Result(WrittenDocument{revision, sequence, created, environment_.now_s, index_rows_});
 }
 
 Expected<std::optional<DocumentView>> DocumentWriter::find(std::string_view id) const {
@@ -336,10 +336,12 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
       change.after_revision = document.revision;
     }
   }
+  const std::uint64_t writes_before = transaction_.writes();
   OCTAVO_TRY_VOID(move_unique(change));
   if (environment_.observer != nullptr && (change.before || change.after)) {
     OCTAVO_TRY_VOID(environment_.observer->document_changed(transaction_, tree(PartitionTree::index), change));
   }
+  index_rows_ = static_cast<std::uint32_t>(transaction_.writes() - writes_before);
   return sequence;
 }
 

@@ -83,6 +83,7 @@ class DocumentWriter {
   std::map<std::string, DocumentStatistics, std::less<>> partitions_;
   bool design_documents_changed_ = false;
   std::string record_;         ///< scratch, reused
+  std::uint32_t index_rows_ = 0;  ///< that the last store() put or erased
   std::string old_body_;       ///< the winner's body before the edit: puts may move what a view points to
   std::string promoted_body_;  ///< body of a leaf that becomes the winner
 };

@@ -168,6 +168,7 @@ Expected<void> WriteTransaction::put(Tree tree, std::string_view key, std::strin
   MDB_val k = to_val(key);
   MDB_val v = to_val(value);
   const int fault = environment_.fault(StorageCall::put);
+  ++writes_;
   return note(fault != 0 ? fault : mdb_put(handle_, tree.handle, &k, &v, 0), "writing");
 }
 
@@ -177,7 +178,9 @@ Expected<void> WriteTransaction::append(Tree tree, std::string_view key, std::st
   const int fault = environment_.fault(StorageCall::put);
   const int code = fault != 0 ? fault : mdb_put(handle_, tree.handle, &k, &v, MDB_APPEND);
   // Not the greatest key after all: a plain put is right, only slower.
-  return code == MDB_KEYEXIST ? put(tree, key, value) : note(code, "appending");
+  if (code == MDB_KEYEXIST) return put(tree, key, value);
+  ++writes_;
+  return note(code, "appending");
 }
 
 Expected<bool> WriteTransaction::erase(Tree tree, std::string_view key) {
@@ -185,6 +188,7 @@ Expected<bool> WriteTransaction::erase(Tree tree, std::string_view key) {
   const int fault = environment_.fault(StorageCall::erase);
   const int code = fault != 0 ? fault : mdb_del(handle_, tree.handle, &k, nullptr);
   if (code == MDB_NOTFOUND) return false;
+  ++writes_;
   OCTAVO_TRY_VOID(note(code, "deleting"));
   return true;
 }

@@ -87,6 +87,8 @@ class WriteTransaction : public Transaction {
   Expected<bool> erase(Tree tree, std::string_view key);
   Expected<void> clear(Tree tree);
   bool map_full() const { return map_full_; }
+  /// Rows put, appended and erased so far: what a part of the transaction wrote is the difference.
+  std::uint64_t writes() const { return writes_; }
   /// Runs `body` as a transaction inside this one: unless it says true, what it wrote is undone. No cursor may be open
   /// meanwhile that was opened before. Errors as of put, and those of `body`.
   Expected<void> nested(FunctionRef<Expected<bool>()> body);
@@ -96,6 +98,7 @@ class WriteTransaction : public Transaction {
   WriteTransaction(const Environment& environment, MDB_txn* handle) : environment_(environment) { handle_ = handle; }
   Expected<void> note(int code, const char* action);
   const Environment& environment_;
+  std::uint64_t writes_ = 0;
   bool map_full_ = false;
 };
 

@@ -68,6 +68,21 @@ Expected<void> add_quota(const Call& call, const partitioning::Database& databas
   return {};
 }
 
+// How much each physical partition holds, as a member of the container.
+Expected<void> add_partition_statistics(const partitioning::Database& database, Reply& reply) {
+  std::string statistics;
+  for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
+    OCTAVO_TRY(const auto snapshot, database.snapshot(i));
+    OCTAVO_TRY(const auto counters, snapshot.counters());
+    fmt::format_to(std::back_inserter(statistics), R"({}{{"id":"{}","sizeInKB":{},"documentCount":{}}})",
+                   i == 0 ? "" : ",", i, (counters.documents.external_bytes + 1023) / 1024,
+                   counters.documents.document_count);
+  }
+  reply.body.pop_back();
+  reply.body += ",\"statistics\":[" + statistics + "]}";
+  return {};
+}
+
 Handled read_container(Call& call) {
   auto opened = co_await open_container(call);
   if (!opened) {
@@ -79,6 +94,11 @@ Handled read_container(Call& call) {
   auto reply = resource_reply(200, definition.to_json(), definition.etag);
   if (call.flag("x-ms-documentdb-populatequotainfo")) {
     if (auto added = add_quota(call, *opened->database, reply); !added) {
+      co_return std::unexpected(std::move(added).error());
+    }
+  }
+  if (call.flag("x-ms-documentdb-populatepartitionstatistics")) {
+    if (auto added = add_partition_statistics(*opened->database, reply); !added) {
       co_return std::unexpected(std::move(added).error());
     }
   }

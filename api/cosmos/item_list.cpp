@@ -34,7 +34,10 @@ class ItemPage {
 
   std::size_t items() const { return items_; }
   std::string& body() { return body_; }
-  double charge() const { return partitioning::charge_of_scan(keys_, items_, document_bytes_, body_.size()); }
+  double charge() const {
+    return partitioning::charge_of_scan(
+        {.keys = keys_, .documents = items_, .document_bytes = document_bytes_, .result_bytes = body_.size()});
+  }
 
  protected:
   bool is_full() const { return items_ >= items_max_ || body_.size() >= kListBytesMax; }

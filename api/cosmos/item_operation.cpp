@@ -26,10 +26,7 @@ Expected<OperationResult> write(storage::PartitionTransaction& transaction, stor
   result.revision = written->revision;
   result.modified_s = written->modified_s;
   result.sequence = written->sequence;
-  result.charge = partitioning::charge_of_write(
-      {.body_bytes = edit.body.size(),
-       .properties = partitioning::count_properties(edit.body.data(), edit.body.size()),
-       .replaces = !written->created && !edit.deleted});
+  result.charge = partitioning::charge_of_write({edit.body.size(), written->index_rows});
   result.body = std::move(edit.body);
   return result;
 }

@@ -68,9 +68,7 @@ Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWri
   const std::string id = write.id;
   const std::size_t place = opened.database->locate_document(id);
   const bool deletes = write.deleted;
-  const partitioning::WriteWork work{.body_bytes = write.body.size(),
-                                     .properties =
-                                         partitioning::count_properties(write.body.data(), write.body.size())};
+  const std::size_t body_bytes = write.body.size();
   std::string body;
   if (shows_body) body = write.body;
   std::vector<storage::DocumentWrite> writes;
@@ -81,9 +79,7 @@ Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWri
 
   call.account.sequence = result->sequence;
   call.account.session_token = session_token(place, result->sequence);
-  call.account.request_charge =
-      deletes ? partitioning::charge_of_delete(work.body_bytes)
-              : partitioning::charge_of_write({work.body_bytes, work.properties, !result->created});
+  call.account.request_charge = partitioning::charge_of_write({body_bytes, result->index_rows});
   Reply reply;
   if (deletes) {
     reply.status = 204;

@@ -14,6 +14,7 @@
 #include "partitioning/typed_key.h"
 #include "query/json/property_path.h"
 #include "query/json/split.h"
+#include "query/sql/query_charge.h"
 #include "query/sql/query_plan.h"
 #include "query/sql/sql_execution.h"
 #include "query/sql/sql_preparation.h"
@@ -143,7 +144,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
   sql::SqlOptions options;
   options.page_items_max = *size;
-  sql::SqlExecution execution(opened.database, std::move(*prepared), std::move(options));
+  sql::SqlExecution execution(opened.database, *prepared, std::move(options));
   auto state = execution.run(ScanBudget::inline_slice());
   while (state && *state == ScanState::more) {
     state = co_await call.services.engine.run_blocking([&] { return execution.run(ScanBudget::worker_slice()); });
@@ -152,8 +153,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
 
   const auto& statistics = execution.statistics();
   call.account.request_charge =
-      partitioning::charge_of_scan(statistics.keys_examined, statistics.documents_examined, statistics.document_bytes,
-                                   statistics.result_bytes);
+      partitioning::charge_of_scan(sql::scan_work_of(*opened.database, **prepared, statistics));
   const auto places = feed->places(*opened.database, *opened.definition);
   call.account.session_token = session_token(places.first, opened.database->committed_sequence());
   Reply reply;

@@ -148,16 +148,13 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
   auto valid = co_await drop_invalid(call, work);
   if (!valid) co_return std::unexpected(std::move(valid).error());
 
-  std::vector<partitioning::WriteWork> charged;
-  charged.reserve(work.writes.size());
-  for (const auto& write : work.writes) {
-    charged.push_back({.body_bytes = write.body.size(),
-                       .properties = partitioning::count_properties(write.body.data(), write.body.size())});
-  }
+  std::vector<std::size_t> body_bytes;
+  body_bytes.reserve(work.writes.size());
+  for (const auto& write : work.writes) body_bytes.push_back(write.body.size());
   auto written = co_await call.database->write(std::move(work.writes));
   for (std::size_t i = 0; i < written.size(); ++i) {
-    charged[i].replaces = written[i] && !written[i]->created;
-    call.request_charge += written[i] ? partitioning::charge_of_write(charged[i]) : partitioning::charge_of_miss();
+    call.request_charge += written[i] ? partitioning::charge_of_write({body_bytes[i], written[i]->index_rows})
+                                      : partitioning::charge_of_miss();
   }
   if (users) {
     for (std::size_t i = 0; i < written.size(); ++i) {

@@ -233,18 +233,14 @@ Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
     }
   }
   const auto id = write.id;
-  const bool deletes = write.deleted;
-  partitioning::WriteWork work;
-  work.body_bytes = write.body.size();
-  work.properties = partitioning::count_properties(write.body.data(), write.body.size());
+  const std::size_t body_bytes = write.body.size();
   const auto replicated = write.replicated ? std::optional(write.history.front()) : std::nullopt;
   std::vector<storage::DocumentWrite> writes;
   writes.push_back(std::move(write));
   auto results = co_await call.database->write(std::move(writes));
   auto& result = results.front();
   if (!result) co_return std::unexpected(in_couch_words(std::move(result).error(), id));
-  work.replaces = !result->created;
-  call.request_charge = deletes ? partitioning::charge_of_delete(work.body_bytes) : partitioning::charge_of_write(work);
+  call.request_charge = partitioning::charge_of_write({body_bytes, result->index_rows});
   if (is_users_database(*call.database)) forget_user(call, id);
   co_return replicated ? *replicated : result->revision;
 }

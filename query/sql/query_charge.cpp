@@ -1,0 +1,49 @@
+#include "query/sql/query_charge.h"
+
+#include <algorithm>
+
+#include "partitioning/database.h"
+#include "query/sql/program.h"
+
+namespace octavo::query::sql {
+
+namespace {
+
+std::size_t partitions_visited(const partitioning::Database& database, const PreparedSql& prepared) {
+  const SqlScope& scope = prepared.scope;
+  const auto& branches = prepared.plan.branches;
+  if (!scope.partition_key.empty() || !scope.id_prefix.empty() || scope.physical_partition) return 1;
+  if (!branches.empty() && std::ranges::all_of(branches, [](const Branch& branch) {
+        return branch.index && branch.index->global != nullptr;
+      })) {
+    return 1;
+  }
+  if (!scope.hash_range) return database.physical_partition_count();
+  const auto [first, end] = *scope.hash_range;
+  const auto visited = std::ranges::count_if(
+      database.partition_ranges(), [&](const auto& range) { return range.first < end && range.last >= first; });
+  return std::max<std::size_t>(static_cast<std::size_t>(visited), 1);
+}
+
+// Of each alternative, as each is asked for by itself.
+std::size_t predicates_of(const PreparedSql& prepared) {
+  std::size_t count = 0;
+  for (const Branch& branch : prepared.plan.branches) {
+    count += branch.selector.fields_used().size() + prepared.query->program().order_by.size();
+  }
+  return count;
+}
+
+}  // namespace
+
+partitioning::ScanWork scan_work_of(const partitioning::Database& database, const PreparedSql& prepared,
+                                    const SqlStatistics& statistics) {
+  return {.partitions = partitions_visited(database, prepared),
+          .predicates = predicates_of(prepared),
+          .keys = statistics.keys_examined,
+          .documents = statistics.documents_examined,
+          .document_bytes = statistics.document_bytes,
+          .result_bytes = statistics.result_bytes};
+}
+
+}  // namespace octavo::query::sql
