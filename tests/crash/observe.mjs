@@ -2,7 +2,7 @@
 // documents, feed, counts, local and global indexes.
 import { databaseKey, documentKey, generation, indexKey, localKey } from './history.mjs';
 import { checkFunctions } from './functions.mjs';
-import { winnerOf } from './workload.mjs';
+import { winnerOf } from './client.mjs';
 
 const LIMIT = 1_000_000;
 
@@ -13,6 +13,8 @@ async function read(server, target, body) {
 }
 
 const strip = ({ _id, _rev, _conflicts, ...body }) => body;
+/// A container of the Azure Cosmos DB API has a name with a slash.
+const path = encodeURIComponent;
 const isDesign = (id) => id.startsWith('_design/');
 const partitionOf = (id) => id.slice(0, id.indexOf(':'));
 
@@ -26,13 +28,13 @@ export async function observe(server, random) {
 }
 
 async function observeDatabase(server, name, random, seen, problems) {
-  const info = await read(server, `/${name}`);
+  const info = await read(server, `/${path(name)}`);
   const partitioned = info.props?.partitioned === true;
   seen.set(databaseKey(name), { partitioned, q: info.cluster.q });
   const wrong = (text) => problems.push(`${name}: ${text}`);
 
-  const live = new Map((await read(server, `/${name}/_all_docs?include_docs=true`)).rows.map((row) => [row.id, row.doc]));
-  const changes = (await read(server, `/${name}/_changes?style=all_docs`)).results;
+  const live = new Map((await read(server, `/${path(name)}/_all_docs?include_docs=true`)).rows.map((row) => [row.id, row.doc]));
+  const changes = (await read(server, `/${path(name)}/_changes?style=all_docs`)).results;
   checkFeed(changes, live, info, wrong);
   const leavesOf = (row) => readLeaves(server, name, row, live.get(row.id));
   for (const row of changes) {
@@ -42,12 +44,12 @@ async function observeDatabase(server, name, random, seen, problems) {
     if (winnerOf(leaves).rev !== row.changes[0].rev) wrong(`${row.id}: the feed's first revision is not the winner`);
   }
 
-  for (const { id, doc } of (await read(server, `/${name}/_local_docs?include_docs=true`)).rows) {
+  for (const { id, doc } of (await read(server, `/${path(name)}/_local_docs?include_docs=true`)).rows) {
     seen.set(localKey(name, id.replace(/^_local\//, '')), { generation: Number(doc._rev.slice(2)), body: strip(doc) });
   }
 
   const documents = [...live.values()].filter((doc) => !isDesign(doc._id));
-  const indexes = (await read(server, `/${name}/_index`)).indexes.filter((index) => index.type === 'json');
+  const indexes = (await read(server, `/${path(name)}/_index`)).indexes.filter((index) => index.type === 'json');
   for (const index of indexes) {
     const fields = index.def.fields.map((field) => Object.keys(field)[0]);
     const local = partitioned && index.partitioned === true;
@@ -58,7 +60,7 @@ async function observeDatabase(server, name, random, seen, problems) {
   if (partitioned) await checkPartition(server, name, changes, documents, random, wrong);
   for (const design of live.values()) {
     if (design.language !== 'javascript') continue;
-    let place = `/${name}`;
+    let place = `/${path(name)}`;
     let within = documents;
     if (partitioned && design.options?.partitioned !== false) {
       if (documents.length === 0) continue;
@@ -93,7 +95,7 @@ function checkFeed(changes, live, info, wrong) {
 async function readLeaves(server, name, row, doc) {
   const known = (rev, body) => ({ rev, generation: generation(rev), deleted: body === undefined, body: body ?? {} });
   if (row.changes.length === 1) return [known(row.changes[0].rev, doc && strip(doc))];
-  const target = `/${name}/${encodeURIComponent(row.id)}?open_revs=all`;
+  const target = `/${path(name)}/${encodeURIComponent(row.id)}?open_revs=all`;
   const reply = await server.get(target, { headers: { Accept: 'application/json' } });
   if (reply.status !== 200) throw new Error(`${target}: ${reply.status} ${reply.text}`);
   const leaves = reply.body.map(({ ok }) => known(ok._rev, ok._deleted ? undefined : strip(ok)));
@@ -106,13 +108,13 @@ async function readLeaves(server, name, row, doc) {
 
 /// All documents that an index has entries for, found through it and without it.
 async function checkIndex(server, name, index, documents, random, wrong) {
-  let target = `/${name}/_find`;
+  let target = `/${path(name)}/_find`;
   let within = documents;
   if (index.local) {
     const partitions = [...new Set(documents.map((doc) => partitionOf(doc._id)))];
     if (partitions.length === 0) return;
     const partition = random.pick(partitions);
-    target = `/${name}/_partition/${partition}/_find`;
+    target = `/${path(name)}/_partition/${partition}/_find`;
     within = documents.filter((doc) => partitionOf(doc._id) === partition);
   }
   const all = Object.fromEntries(index.fields.map((field) => [field, { $gte: null }]));
@@ -137,7 +139,7 @@ async function checkPartition(server, name, changes, documents, random, wrong) {
   const rows = changes.filter((row) => !isDesign(row.id));
   if (rows.length === 0) return;
   const partition = partitionOf(random.pick(rows).id);
-  const target = `/${name}/_partition/${partition}`;
+  const target = `/${path(name)}/_partition/${partition}`;
   const own = rows.filter((row) => partitionOf(row.id) === partition);
   const info = await read(server, target);
   const live = documents.filter((doc) => partitionOf(doc._id) === partition);
