@@ -11,9 +11,11 @@
 #include <fmt/format.h>
 
 #include "bench/bare_server.h"
+#include "bench/cosmos_cases.h"
 #include "bench/http_client.h"
 #include "bench/lmdb_limit.h"
 #include "bench/load.h"
+#include "bench/measurement.h"
 #include "bench/view_cases.h"
 
 namespace octavo::bench {
@@ -29,29 +31,6 @@ std::uint64_t document_count(Run& run) {
   return info.at("doc_count").to_number<std::uint64_t>();
 }
 
-LoadResult measure_load(Run& run, std::uint16_t port, unsigned connections, int status, const RequestSource& source) {
-  LoadOptions options;
-  options.port = port;
-  options.connections = connections;
-  options.expected_status = status;
-  options.duration = run.options.duration;
-  auto result = run_load(options, source);
-  if (result.errors != 0) {
-    throw std::runtime_error(
-        fmt::format("{} replies without status {}: {}", result.errors, status, result.first_error));
-  }
-  return result;
-}
-
-Row row_of(std::string name, const LoadResult& result) {
-  Row row;
-  row.name = std::move(name);
-  row.result = result.per_second();
-  row.p50_ms = result.latencies.quantile_ms(0.5);
-  row.p99_ms = result.latencies.quantile_ms(0.99);
-  return row;
-}
-
 /// A bare server that answers with the bytes the measured one answers. One example reply stands for all: they differ in
 /// some digits only.
 std::unique_ptr<BareServer> bare_server_for(Run& run, const RequestSource& source, int status) {
@@ -63,11 +42,6 @@ std::unique_ptr<BareServer> bare_server_for(Run& run, const RequestSource& sourc
   HttpClient client(run.server->port());
   const auto reply = client.expect(status, method, target, example.substr(example.find("\r\n\r\n") + 4));
   return std::make_unique<BareServer>(reply.body, reply.status, run.options.threads);
-}
-
-/// The better of two runs, by requests per second: what the machine's other work did not spoil.
-LoadResult better(LoadResult left, LoadResult right) {
-  return left.per_second() >= right.per_second() ? std::move(left) : std::move(right);
 }
 
 Row measure_beside_bare(Run& run, const std::string& name, unsigned connections, const RequestSource& source) {
@@ -412,6 +386,8 @@ const std::vector<Case>& all_cases() {
   static const std::vector<Case> cases{
       {"get", "point reads", get},
       {"all-docs", "_all_docs of a partition", partition_all_docs},
+      {"cosmos-get", "point reads by the Azure Cosmos DB API beside the CouchDB API", cosmos_get},
+      {"cosmos-upsert", "durable upserts by the Azure Cosmos DB API beside the CouchDB API", cosmos_upsert},
       {"put", "durable single writes over 1, 32 and 256 connections", put},
       {"bulk", "_bulk_docs of 100 and 1000", bulk},
       {"partition-find", "build of a local index, and queries by it", partition_find},

@@ -37,6 +37,10 @@ std::string DataSet::document(std::uint64_t number, bool with_id) const {
 double DataSet::fill(std::uint16_t port, unsigned q) const {
   HttpClient client(port);
   client.expect(201, "PUT", fmt::format("/{}?partitioned=true&q={}", database, q));
+  return write_all(port);
+}
+
+double DataSet::write_all(std::uint16_t port) const {
   const auto batches = (count + bulk_documents - 1) / bulk_documents;
   const auto target = fmt::format("/{}/_bulk_docs", database);
   std::string body;

@@ -27,6 +27,8 @@ struct DataSet {
   /// Creates the database and writes all documents by _bulk_docs over several connections. Returns documents per
   /// second.
   double fill(std::uint16_t port, unsigned q) const;
+  /// As fill(), into a database that is there; `database` as it stands in paths.
+  double write_all(std::uint16_t port) const;
 };
 
 /// A cheap generator for picking documents; good enough to defeat locality.

@@ -50,10 +50,13 @@ ServerProcess::ServerProcess(std::filesystem::path binary, std::filesystem::path
     const auto count = ::pread(log_, buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
     if (count > 0) text.append(buffer.data(), static_cast<std::size_t>(count));
     unsigned port = 0;
+    unsigned cosmos_port = 0;
     const auto found = text.find("READY port=");
     if (found != std::string::npos && text.find('\n', found) != std::string::npos &&
-        std::sscanf(text.c_str() + found, "READY port=%u in=%d", &port, &own_ready_ms_) >= 1) {
+        std::sscanf(text.c_str() + found, "READY port=%u in=%d ms cosmos_port=%u", &port, &own_ready_ms_,
+                    &cosmos_port) >= 1) {
       port_ = static_cast<std::uint16_t>(port);
+      cosmos_port_ = static_cast<std::uint16_t>(cosmos_port);
       break;
     }
     const auto passed = std::chrono::steady_clock::now() - begin;

@@ -22,6 +22,7 @@ class ServerProcess {
   bool stop();
 
   std::uint16_t port() const { return port_; }
+  std::uint16_t cosmos_port() const { return cosmos_port_; }
   /// From exec to the READY line, as seen from outside, and as the server says itself.
   std::chrono::milliseconds ready_time() const { return ready_time_; }
   int own_ready_ms() const { return own_ready_ms_; }
@@ -34,6 +35,7 @@ class ServerProcess {
   pid_t child_ = -1;
   int log_ = -1;
   std::uint16_t port_ = 0;
+  std::uint16_t cosmos_port_ = 0;
   int own_ready_ms_ = 0;
   std::chrono::milliseconds ready_time_{0};
 };
