@@ -2,8 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ChangeFeedStartFrom } from '@azure/cosmos';
+import http from 'pouchdb-adapter-http';
+import memory from 'pouchdb-adapter-memory';
+import PouchDB from 'pouchdb-core';
+import replication from 'pouchdb-replication';
 import { cosmosClient, errorOf, newContainer } from './cosmos.mjs';
 import { expectStatus, Server } from './harness.mjs';
+
+PouchDB.plugin(http).plugin(memory).plugin(replication);
 
 describe('two doors to one container', () => {
   let server, client, container, database;
@@ -92,12 +98,59 @@ describe('two doors to one container', () => {
     assert.equal((await server.put(`${path}/x:b`, { pk: 'x', email: 'b' })).status, 201);
   });
 
+  test('a container replicates into another, with its changes, deletions and conflicts, and its items are items there', async () => {
+    const [source, target] = [await newContainer(client, { throughput: 20_000 }), await newContainer(client)];
+    const couch = ({ database: { id }, id: container }) => new PouchDB(`${server.url}/${encodeURIComponent(`${id}/${container}`)}`);
+    const away = new PouchDB(`away-${Date.now()}`, { adapter: 'memory' });
+    for (let n = 0; n < 30; n++) await source.items.create({ id: `i${n}`, pk: `p${n % 5}`, n });
+    await source.item('i0', 'p0').patch([{ op: 'incr', path: '/n', value: 100 }]);
+    await source.item('i1', 'p1').delete();
+    const first = await couch(source).replicate.to(away);
+    assert.equal(first.docs_written, 30);
+    assert.equal((await away.get('p0:i0')).n, 100);
+    await assert.rejects(away.get('p1:i1'), { status: 404, reason: 'deleted' });
+
+    // Changed on both sides before they meet again: both revisions are kept, and both doors show one winner.
+    const offline = await away.get('p2:i2');
+    await away.put({ ...offline, n: 'offline' });
+    await source.item('i2', 'p2').replace({ id: 'i2', pk: 'p2', n: 'online' });
+    await away.replicate.to(couch(source));
+    const path = `/${encodeURIComponent(`${source.database.id}/${source.id}`)}`;
+    const winner = expectStatus(await server.get(`${path}/p2:i2?conflicts=true`), 200);
+    assert.equal(winner._conflicts.length, 1);
+    const { resource } = await source.item('i2', 'p2').read();
+    assert.deepEqual([resource.n, resource._etag], [winner.n, `"${winner._rev}"`]);
+
+    const second = await couch(source).replicate.to(couch(target));
+    assert.equal(second.doc_write_failures, 0);
+    const copied = (await target.items.query('SELECT c.id, c.pk, c.n FROM c').fetchAll()).resources;
+    const items = (await source.items.query('SELECT c.id, c.pk, c.n FROM c').fetchAll()).resources;
+    const byId = (a, b) => (a.id < b.id ? -1 : 1);
+    assert.equal(items.length, 29);
+    assert.deepEqual(copied.sort(byId), items.sort(byId));
+    assert.equal((await target.item('i2', 'p2').read()).resource._etag, resource._etag);
+    await away.destroy();
+  });
+
   test('the same work has the same charge', async () => {
     const created = await container.items.create({ id: 'charge', pk: 'c', a: 1, b: 2 });
     const put = expectStatus(await server.put(`${database}/c:other`, { id: 'other', pk: 'c', a: 1, b: 2 }), 201) && (await server.get(`${database}/c:other`));
     assert.equal(Number(put.headers['x-request-charge']), (await container.item('charge', 'c').read()).requestCharge);
     const bulk = await server.post(`${database}/_bulk_docs`, { docs: [{ _id: 'c:third', id: 'third', pk: 'c', a: 1, b: 2 }] });
     assert.equal(Number(bulk.headers['x-request-charge']), created.requestCharge);
+    assert.ok(created.requestCharge > 4, `${created.requestCharge} RU`);
+  });
+
+  test('a query over everything is charged for each physical partition, one of a partition key for one', async () => {
+    const spread = await newContainer(client, { throughput: 40_000 });
+    await spread.items.create({ id: 'a', pk: 'x', n: 1 });
+    const query = { query: 'SELECT * FROM c WHERE c.n = @n', parameters: [{ name: '@n', value: 1 }] };
+    const [wide, narrow] = [await spread.items.query(query).fetchNext(), await spread.items.query(query, { partitionKey: 'x' }).fetchNext()];
+    assert.deepEqual(wide.resources.map(({ id }) => id), ['a']);
+    assert.deepEqual(narrow.resources.map(({ id }) => id), ['a']);
+    assert.ok(Math.abs(wide.requestCharge - 4 * narrow.requestCharge) < 0.5, `${wide.requestCharge} and ${narrow.requestCharge}`);
+    const unfiltered = await spread.items.query('SELECT * FROM c', { partitionKey: 'x' }).fetchNext();
+    assert.ok(unfiltered.requestCharge < narrow.requestCharge, 'predicates cost');
   });
 
   test('a design document is no item', async () => {
