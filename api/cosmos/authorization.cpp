@@ -9,6 +9,7 @@
 
 #include <boost/json.hpp>
 
+#include "api/cosmos/call.h"
 #include "api/cosmos/errors.h"
 #include "api/cosmos/resource_id.h"
 #include "api/crypto/base64.h"
@@ -179,7 +180,8 @@ Expected<void> Authorization::check_signature(const Request& request, const Reso
                                           std::to_string(skew.count()) +
                                           " s from the server's clock; at most 15 minutes are allowed.");
   }
-  if (signer->reads_only && !reads) {
+  // Who may read a permission has its token, which may write.
+  if (signer->reads_only && (!reads || path.resource == Resource::permission)) {
     return fail(ErrorCode::forbidden, "The read-only key does not allow this request.");
   }
   return {};
@@ -223,24 +225,36 @@ Expected<void> Authorization::check_token(const Request& request, const Resource
   if (member(grant, "mode") != "All" && !reads) {
     return fail(ErrorCode::forbidden, "The permission of this resource token allows reading only.");
   }
-  const std::string link = member(grant, "link");
+  return check_reach(request, path, member(grant, "link"), member(grant, "key"), reads);
+}
+
+Expected<void> Authorization::check_reach(const Request& request, const ResourcePath& path, const std::string& link,
+                                          const std::string& key, bool reads) {
   const std::string& wanted = path.signed_link;
-  // A container's permission covers what is in it; reading the container itself, for its key and ranges, too.
   const bool account = reads && path.resource == Resource::account;  // where a client finds out where to go
-  const bool covers = wanted == link || wanted.starts_with(link + "/");
-  const bool owner = reads && link.starts_with(wanted + "/") &&
-                     (path.resource == Resource::container || path.resource == Resource::range) && !wanted.empty() &&
+  if (account) return {};
+  // A container's permission covers what is in it. Reading the container itself, for its key and ranges, is part of that;
+  // changing it is not.
+  const bool of_container = path.resource == Resource::container || path.resource == Resource::range;
+  const bool covers = (wanted == link || wanted.starts_with(link + "/")) && (!of_container || reads);
+  const bool owner = reads && of_container && link.starts_with(wanted + "/") &&
                      std::string_view(wanted).find("/colls/") != std::string_view::npos;
-  if (!covers && !owner && !account) return fail(ErrorCode::forbidden, "The resource token does not cover this resource.");
-  const std::string key = member(grant, "key");
-  if (!key.empty() && path.resource == Resource::item) {
-    const auto sent = request.header("x-ms-documentdb-partitionkey");
-    OCTAVO_TRY(const auto granted_key, query::parse_json(key));
-    if (!sent) return fail(ErrorCode::forbidden, "The resource token covers one partition key; say which is meant.");
-    OCTAVO_TRY(const auto sent_key, query::parse_json(*sent));
-    if (sent_key != granted_key) {
-      return fail(ErrorCode::forbidden, "The resource token covers another partition key.");
-    }
+  if (!covers && !owner) return fail(ErrorCode::forbidden, "The resource token does not cover this resource.");
+  if (key.empty() || of_container) return {};
+  const bool plans = path.resource == Resource::item && path.feed && request.method == Method::post &&
+                     has_flag(request, "x-ms-cosmos-is-query-plan-request");
+  if (plans) return {};  // no item is looked at
+
+  // Whatever else is in the container needs the partition key that was granted, and nothing of another key in it.
+  const auto sent = request.header("x-ms-documentdb-partitionkey");
+  OCTAVO_TRY(const auto granted_key, query::parse_json(key));
+  if (!sent) return fail(ErrorCode::forbidden, "The resource token covers one partition key; say which is meant.");
+  OCTAVO_TRY(const auto sent_key, query::parse_json(*sent));
+  if (sent_key != granted_key) {
+    return fail(ErrorCode::forbidden, "The resource token covers another partition key.");
+  }
+  if (has_flag(request, "x-ms-cosmos-is-batch-request") && !has_flag(request, "x-ms-cosmos-batch-atomic")) {
+    return fail(ErrorCode::forbidden, "The resource token covers one partition key: only an atomic batch is of one.");
   }
   return {};
 }

@@ -16,7 +16,7 @@ namespace octavo::api::cosmos {
 /// The key that Microsoft's emulator has had from its first day, and every sample program carries. Accepted from this
 /// machine only, on a listener that only this machine reaches, while the server has neither a key nor admins of its own.
 inline constexpr std::string_view kWellKnownKey =
-    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DEQWDX8S3B1rPkgrSErtcVaN6t5R0Wm0EOd2ZiPwY4hTvg==";
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
 /// What the signature of a request covers.
 std::string text_to_sign(std::string_view verb, std::string_view type, std::string_view link, std::string_view ms_date,
@@ -45,6 +45,9 @@ class Authorization {
                                  bool reads) const;
   Expected<void> check_token(const Request& request, const ResourcePath& path, std::string_view token,
                              bool reads) const;
+  /// What a token for `link`, and for `key` (JSON; empty: all keys) in it, opens.
+  static Expected<void> check_reach(const Request& request, const ResourcePath& path, const std::string& link,
+                                    const std::string& key, bool reads);
   bool well_known_key_counts(const Request& request) const;
 
   const config::Settings& settings_;

@@ -35,6 +35,9 @@ struct Accounting {
   std::uint64_t sequence = 0;                            ///< of the write, or what a read has seen; 0: none
 };
 
+/// Whether the header is there and says true, in whatever case.
+bool has_flag(const Request& request, std::string_view header);
+
 /// One request on its way through the Cosmos door.
 struct Call {
   Request& request;
@@ -43,7 +46,7 @@ struct Call {
   Accounting account;
   std::string activity_id;
 
-  bool flag(std::string_view header) const;  ///< the header is there and says true, in whatever case
+  bool flag(std::string_view header) const;  ///< has_flag of the request
 };
 
 using Handled = Task<Expected<Reply>>;

@@ -27,16 +27,25 @@ std::string new_activity_id() {
                      0x8000 | ((b >> 48) & 0x3FFF), b & 0xFFFF'FFFF'FFFF);
 }
 
-bool is_true(std::optional<std::string_view> text) {
-  return text && text->size() == 4 && (text->front() == 't' || text->front() == 'T') &&
-         (text->substr(1) == "rue" || text->substr(1) == "RUE");
-}
-
-// Requests that change nothing: reading, and asking by POST.
-bool only_reads(const Request& request) {
+// Requests that change nothing: reading, and queries, where POST can be one. Anywhere else the headers of a query mean
+// nothing, and a write that carries them is still a write.
+bool only_reads(const Request& request, const ResourcePath& path) {
   if (request.method == Method::get || request.method == Method::head) return true;
-  return request.method == Method::post && (is_true(request.header("x-ms-documentdb-isquery")) ||
-                                            is_true(request.header("x-ms-cosmos-is-query-plan-request")));
+  if (request.method != Method::post || !path.feed) return false;
+  const bool is_query = has_flag(request, "x-ms-documentdb-isquery");
+  switch (path.resource) {
+    case Resource::item:
+      return is_query || has_flag(request, "x-ms-cosmos-is-query-plan-request");
+    case Resource::database:
+    case Resource::container:
+    case Resource::user:
+    case Resource::permission:
+      return is_query;
+    case Resource::offer:
+      return true;
+    default:
+      return false;
+  }
 }
 
 Handled no_such_feature(std::string_view what) {
@@ -70,8 +79,14 @@ void add_common_headers(const Call& call, Reply& reply) {
 
 }  // namespace
 
+bool has_flag(const Request& request, std::string_view header) {
+  const auto text = request.header(header);
+  return text && text->size() == 4 && (text->front() == 't' || text->front() == 'T') &&
+         (text->substr(1) == "rue" || text->substr(1) == "RUE");
+}
+
 bool Call::flag(std::string_view header) const {
-  return is_true(request.header(header));
+  return has_flag(request, header);
 }
 
 std::unexpected<Error> method_not_allowed() {
@@ -138,7 +153,7 @@ Handled Door::dispatch(Call& call) {
   auto path = ResourcePath::parse(call.request.segments);
   if (!path) co_return std::unexpected(std::move(path).error());
   call.path = std::move(*path);
-  auto allowed = authorization_.check(call.request, call.path, only_reads(call.request));
+  auto allowed = authorization_.check(call.request, call.path, only_reads(call.request, call.path));
   if (!allowed) co_return std::unexpected(std::move(allowed).error());
   switch (call.path.resource) {
     case Resource::account:

@@ -46,6 +46,10 @@ Expected<ResourcePath> ResourcePath::parse(const std::vector<std::string>& segme
   ResourcePath path;
   const std::size_t count = segments.size();
   if (count == 0) return path;
+  // A slash in a name would make one link of two resources. Names cannot have one; an item's own check says so.
+  for (std::size_t i = 0; i < std::min<std::size_t>(count, 5); ++i) {
+    if (segments[i].find('/') != std::string::npos) return no_such_path();
+  }
   path.feed = count % 2 == 1;
   path.signed_link = join(segments, path.feed ? count - 1 : count);
   if (!path.feed) path.id = segments.back();

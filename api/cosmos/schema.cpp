@@ -170,6 +170,11 @@ Expected<void> Schema::delete_database(std::string_view id) {
     if (!deleted && deleted.error().code != ErrorCode::not_found) return deleted;
   }
   const std::string prefix = std::string(id) + '/';
+  // Tokens first: none may open a database that is made later under this name.
+  OCTAVO_TRY(const auto tokens, engine_.catalog().facts("cosmos_permissions_by_rid"));
+  for (const auto& [rid, permission] : tokens) {
+    if (permission.starts_with(prefix)) OCTAVO_TRY_VOID(engine_.catalog().erase_fact("cosmos_permissions_by_rid", rid));
+  }
   for (const std::string_view area : {"cosmos_users", "cosmos_permissions"}) {
     OCTAVO_TRY(const auto facts, engine_.catalog().facts(area));
     for (const auto& [name, text] : facts) {

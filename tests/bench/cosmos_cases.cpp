@@ -19,7 +19,7 @@ namespace {
 
 // The emulator's, which everybody knows.
 constexpr std::string_view well_known_key =
-    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DEQWDX8S3B1rPkgrSErtcVaN6t5R0Wm0EOd2ZiPwY4hTvg==";
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 constexpr std::string_view container_link = "dbs/bench-cosmos/colls/items";
 constexpr std::string_view couch_name = "bench-cosmos%2Fitems";
 constexpr double door_ratio = 0.85;

@@ -61,6 +61,81 @@ describe('access to the Cosmos door', () => {
     assert.equal(error.code, 401);
   });
 
+  test('the read-only key stays one, whatever headers say', async (t) => {
+    const keys = { key: randomBytes(64).toString('base64'), reading: randomBytes(64).toString('base64') };
+    const own = await Server.startFor(t, { env: { OCTAVO_COSMOS_KEY: keys.key, OCTAVO_COSMOS_READ_ONLY_KEY: keys.reading } });
+    const { database } = await cosmosClient(own, { key: keys.key }).databases.create({ id: 'a' });
+    const { container } = await database.containers.create({ id: 'c', partitionKey: { paths: ['/pk'] } });
+    await container.items.create({ id: 'i', pk: 'x' });
+    const { user } = await database.users.create({ id: 'ann' });
+    await user.permissions.create({ id: 'all', permissionMode: 'all', resource: container.url });
+    const ask = (method, target, body, headers = {}) => cosmosRequest(own, method, target, { key: keys.reading, body, headers, partition: ['x'] });
+    for (const name of ['x-ms-documentdb-isquery', 'x-ms-cosmos-is-query-plan-request']) {
+      const headers = { [name]: 'True' };
+      assert.equal((await ask('POST', `/${container.url}/operations/partitionkeydelete`, {}, headers)).status, 403);
+      assert.equal((await ask('DELETE', `/${container.url}/docs/i`, undefined, headers)).status, 403);
+      assert.equal((await ask('POST', `/${container.url}/docs/i`, {}, headers)).status, 403);
+      if (name.endsWith('query')) continue;
+      assert.equal((await ask('POST', '/dbs', { id: 'b' }, headers)).status, 403);
+      assert.equal((await ask('POST', '/dbs/a/colls', { id: 'd', partitionKey: { paths: ['/pk'] } }, headers)).status, 403);
+      assert.equal((await ask('POST', '/dbs/a/users', { id: 'eve' }, headers)).status, 403);
+    }
+    // A permission shows a token that may do more.
+    assert.equal((await ask('GET', '/dbs/a/users/ann/permissions')).status, 403);
+    assert.equal((await ask('GET', '/dbs/a/users/ann/permissions/all')).status, 403);
+    assert.equal((await ask('GET', `/${container.url}/docs/i`)).status, 200);
+    const query = { query: 'SELECT * FROM c' };
+    assert.equal((await ask('POST', `/${container.url}/docs`, query, { 'x-ms-documentdb-isquery': 'True', 'content-type': 'application/query+json' })).status, 200);
+  });
+
+  test('a token opens its partition key, not the container', async () => {
+    const client = cosmosClient(server);
+    const { database } = await client.databases.create({ id: 'tokens' });
+    const { container } = await database.containers.create({ id: 'c', partitionKey: { paths: ['/pk'] } });
+    for (const pk of ['x', 'y']) await container.items.create({ id: 'i', pk });
+    const { user } = await database.users.create({ id: 'ann' });
+    const { resource: permission } = await user.permissions.create({
+      id: 'x', permissionMode: 'all', resource: container.url, resourcePartitionKey: ['x'],
+    });
+    const ask = async (method, target, { partition, body, headers = {} } = {}) =>
+      (await cosmosRequest(server, method, target, { partition, body, headers: { ...headers, authorization: encodeURIComponent(permission._token) } })).status;
+    const docs = `/${container.url}/docs`;
+    assert.equal(await ask('GET', `${docs}/i`, { partition: ['x'] }), 200);
+    assert.equal(await ask('POST', docs, { partition: ['x'], body: { id: 'j', pk: 'x' } }), 201);
+    assert.equal(await ask('GET', `/${container.url}`), 200);
+
+    assert.equal(await ask('GET', `${docs}/i`, { partition: ['y'] }), 403);
+    assert.equal(await ask('GET', docs), 403);
+    assert.equal(await ask('GET', docs, { headers: { 'x-ms-cosmos-is-query-plan-request': 'True' } }), 403);
+    assert.equal(await ask('POST', docs, { partition: ['x'], body: { id: 'j', pk: 'y' } }), 400);
+    const deletion = [{ operationType: 'Delete', id: 'i', partitionKey: '["y"]' }];
+    const batch = { 'x-ms-cosmos-is-batch-request': 'True', 'x-ms-documentdb-partitionkeyrangeid': '0' };
+    assert.equal(await ask('POST', docs, { partition: ['x'], body: deletion, headers: batch }), 403);
+    const remove = `/${container.url}/operations/partitionkeydelete`;
+    assert.equal(await ask('POST', remove, { partition: ['y'] }), 403);
+    assert.equal(await ask('POST', remove), 403);
+    assert.equal(await ask('DELETE', `/${container.url}`, { partition: ['x'] }), 403);
+    assert.equal((await container.item('i', 'y').read()).statusCode, 200);
+    assert.equal(await ask('POST', remove, { partition: ['x'] }), 200);
+    assert.equal((await container.item('i', 'x').read()).statusCode, 404);
+  });
+
+  test('a token does not outlive its database', async () => {
+    const client = cosmosClient(server);
+    const make = async () => {
+      const { database } = await client.databases.create({ id: 'again' });
+      return (await database.containers.create({ id: 'c', partitionKey: { paths: ['/pk'] } })).container;
+    };
+    const container = await make();
+    const { user } = await container.database.users.create({ id: 'ann' });
+    const { resource: permission } = await user.permissions.create({ id: 'all', permissionMode: 'all', resource: container.url });
+    const headers = { authorization: encodeURIComponent(permission._token) };
+    assert.equal((await cosmosRequest(server, 'GET', `/${container.url}/docs`, { headers })).status, 200);
+    await container.database.delete();
+    await make();
+    assert.equal((await cosmosRequest(server, 'GET', `/${container.url}/docs`, { headers })).status, 403);
+  });
+
   test('a server with an admin does not take the well-known key', async (t) => {
     const guarded = await Server.startFor(t, { admin: true });
     const reply = await cosmosRequest(guarded, 'GET', '/dbs');

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import http from 'node:http';
 
 /// The emulator's well-known key.
-export const wellKnownKey = 'C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DEQWDX8S3B1rPkgrSErtcVaN6t5R0Wm0EOd2ZiPwY4hTvg==';
+export const wellKnownKey = 'C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==';
 
 /// Type and link that the signature of a request covers.
 function signedParts(target) {
