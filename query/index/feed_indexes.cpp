@@ -138,10 +138,12 @@ std::size_t FeedIndexes::close_idle(std::uint64_t last_used_before_ms) {
   return closed;
 }
 
+bool FeedIndexes::is_loaded() const {
+  return changes_loaded_.load(std::memory_order_acquire) == changes_.load(std::memory_order_acquire);
+}
+
 Expected<std::shared_ptr<const FeedIndexCatalog>> FeedIndexes::catalog() {
-  if (changes_loaded_.load(std::memory_order_acquire) != changes_.load(std::memory_order_acquire)) {
-    OCTAVO_TRY_VOID(load());
-  }
+  if (!is_loaded()) OCTAVO_TRY_VOID(load());
   return catalog_.load();
 }
 

@@ -70,6 +70,8 @@ class FeedIndexes {
   /// The indexes now. Reads the design documents when they changed since the last call; a design document whose write
   /// was acknowledged is in it. Otherwise takes no lock that threads share.
   Expected<std::shared_ptr<const FeedIndexCatalog>> catalog();
+  /// False when `catalog` would have to read design documents and open indexes, which belongs on a worker.
+  bool is_loaded() const;
 
   /// True when a query that begins now need not wait for `index`. Some reads of one row.
   Expected<bool> is_current(const FeedIndex& index, storage::Sequence sequence) const;

@@ -26,6 +26,7 @@ struct CallState {
   MapOutput* rows = nullptr;                    ///< where `emit` goes
   std::vector<IndexedField>* fields = nullptr;  ///< where `index` goes
   bool emitted = false;
+  bool emitting = false;                        ///< the parts of a row are being written
   std::size_t log_bytes_left = 0;
   std::size_t output_bytes = 0;
   std::size_t output_bytes_max = 0;

@@ -196,6 +196,17 @@ TEST_CASE("logging is bounded") {
   CHECK(outcome_of("function() { for (var i = 0; i < 100; ++i) log('log\\n'.repeat(1000)); emit(1); }").word.empty());
 }
 
+TEST_CASE("what is emitted cannot emit into its own row") {
+  const auto program = program_of(
+      "function(doc) { emit(1, {toJSON: function() { try { emit('x', 'y'); } catch (e) {} return 5; }}); emit(2, 3); }");
+  MapOutput output;
+  REQUIRE(map(program, R"({"_id":"a"})", output));
+  REQUIRE(output.rows.size() == 2);
+  CHECK(output.key(output.rows[0]) == "1");
+  CHECK(output.value(output.rows[0]) == "5");
+  CHECK(output.value(output.rows[1]) == "3");
+}
+
 TEST_CASE("values that run functions when they are written do so safely") {
   const NarrowLimits limits;
   CHECK(outcome_of("function() { emit({get a() { throw 'no'; }}); }").word.empty());
