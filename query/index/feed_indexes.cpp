@@ -9,7 +9,7 @@
 #include <boost/json.hpp>
 #include <spdlog/spdlog.h>
 
-#include "partitioning/scan.h"
+#include "query/design/design_scan.h"
 #include "query/index/feed_follower.h"
 #include "storage/memory_retry.h"
 
@@ -20,7 +20,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view kDefinitionFile = "definition.json";
-constexpr std::string_view kDesignDocumentsEnd = "_design0";
 // An environment each; design documents that want more get what comes first by their ids.
 constexpr std::size_t kFeedIndexesMax = 1000;
 constexpr std::chrono::milliseconds kRetiredLook{100};
@@ -153,25 +152,14 @@ std::filesystem::path FeedIndexes::folder_of(const FeedIndexKind& kind, std::str
 
 Expected<std::vector<FeedIndexes::Wanted>> FeedIndexes::read_definitions() {
   std::vector<Wanted> wanted;
-  partitioning::DocumentRange range;
-  range.start = std::string(storage::kDesignPrefix);
-  range.end = std::string(kDesignDocumentsEnd);
-  range.end_inclusive = false;
-  partitioning::DocumentScan scan(database_, std::move(range));
-  auto state = partitioning::ScanState::more;
-  while (state == partitioning::ScanState::more) {
-    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(), [&](const storage::DocumentView& document,
-                                                                             const storage::Snapshot&) {
-      if (document.deleted) return partitioning::Visit::next;
-      const std::string revision = document.revision.to_string();
-      for (const auto& kind : kinds_) {
-        for (auto& definition : kind.read(document.id, revision, document.body, database_.partitioned())) {
-          wanted.push_back({&kind, std::move(definition)});
-        }
+  OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView& document) {
+    const std::string revision = document.revision.to_string();
+    for (const auto& kind : kinds_) {
+      for (auto& definition : kind.read(document.id, revision, document.body, database_.partitioned())) {
+        wanted.push_back({&kind, std::move(definition)});
       }
-      return partitioning::Visit::next;
-    }));
-  }
+    }
+  }));
   if (wanted.size() > kFeedIndexesMax) wanted.erase(wanted.begin() + kFeedIndexesMax, wanted.end());
   return wanted;
 }
@@ -224,7 +212,8 @@ Expected<FeedIndexes::FollowerPtr> FeedIndexes::open(const FeedIndexKind& kind,
   return follower;
 }
 
-// Opens what is wanted; an index that cannot be opened has its error in the catalog, and the first of them is returned.
+// Opens what is wanted; an index that cannot be opened has its error in the catalog, and the first of them that may pass
+// is returned.
 Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted>& wanted) {
   std::optional<Error> failure;
   std::vector<FollowerPtr> known;
@@ -249,7 +238,8 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
         follower = known.insert(known.end(), *std::move(opened));
       } else {
         view.failure = std::move(opened).error();
-        if (!failure) failure = view.failure;
+        // A definition that makes no sense will make none later: who asks is told, and nobody tries again.
+        if (!failure && view.failure->code != ErrorCode::bad_request) failure = view.failure;
       }
     }
     if (follower != known.end()) {

@@ -114,7 +114,6 @@ class FeedIndexes {
   void wake_all(bool only_awaited);
   void follow(const FollowerPtr& follower);
   Expected<bool> follow_batch(Follower& follower);
-  Expected<bool> catch_up_with_purges(FeedIndex& index, std::uint64_t purge_count);
   void caught_up(Follower& follower);
   void failed(const FollowerPtr& follower, const Error& error);
 

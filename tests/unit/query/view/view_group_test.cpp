@@ -323,6 +323,6 @@ TEST_CASE("what a definition says decides its identity, and nothing else") {
       "a":{"map":"function(d) {}"}},"options":{"local_seq":true}})")
                                                           .content());
   REQUIRE(read);
-  CHECK(read->library == R"({"m":"exports.x = 1"})");
+  CHECK(read->modules == R"({"views":{"lib":{"m":"exports.x = 1"}}})");
   CHECK(read->options.local_sequence);
 }
