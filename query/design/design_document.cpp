@@ -81,7 +81,8 @@ Expected<void> read_views(const MemberList& document, const FieldType& map_type,
     const auto path = join("views", member.name);
     OCTAVO_TRY_VOID(check_type(path, member.raw, kObject));
     if (member.name == "lib") {
-      design.view_modules = "{\"views\":{\"lib\":" + member.raw + "}}";
+      design.view_modules = R"({"views":{"lib":)";
+      design.view_modules.append(member.raw).append("}}");
       continue;
     }
     OCTAVO_TRY(const MemberList parts, split_object(member.raw));

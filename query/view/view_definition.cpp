@@ -1,11 +1,8 @@
 #include "query/view/view_definition.h"
 
 #include <algorithm>
-#include <array>
 
 #include <boost/json.hpp>
-#include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include "query/collation/collation.h"
 #include "query/json/parsed_document.h"
@@ -88,15 +85,6 @@ std::optional<ViewGroupDefinition> view_group_of(const DesignDocument& design, b
   definition.options.partitioned.reset();
   definition.partitioned = design.partitioned(database_is_partitioned);
   return definition;
-}
-
-std::string identity_of_content(std::string_view content) {
-  std::array<unsigned char, 32> digest;
-  unsigned int size = 0;
-  EVP_Digest(content.data(), content.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  std::string text;
-  for (std::size_t i = 0; i < 16; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
 }
 
 }  // namespace octavo::query::views

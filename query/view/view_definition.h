@@ -33,7 +33,4 @@ struct ViewGroupDefinition {
 /// The views of `design`; nullopt when it has none.
 std::optional<ViewGroupDefinition> view_group_of(const DesignDocument& design, bool database_is_partitioned);
 
-/// Hexadecimal hash of content().
-std::string identity_of_content(std::string_view content);
-
 }  // namespace octavo::query::views

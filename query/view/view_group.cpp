@@ -316,7 +316,7 @@ FeedIndexKind view_kind() {
     const auto views = view_group_of(**design, partitioned);
     if (!views) return definitions;
     std::string content = views->content();
-    std::string identity = identity_of_content(content);
+    std::string identity = feed_index_identity(content);
     definitions.push_back({std::move(identity), std::string(id), {}, std::move(content)});
     return definitions;
   };
