@@ -138,7 +138,9 @@ std::size_t FeedIndexes::close_idle(std::uint64_t last_used_before_ms) {
 }
 
 Expected<std::shared_ptr<const FeedIndexCatalog>> FeedIndexes::catalog() {
-  if (changes_loaded_.load(std::memory_order_acquire) != changes_.load(std::memory_order_acquire)) {
+  // What could not be opened may be well again: whoever asks should see it.
+  const bool unopened = unopened_.load(std::memory_order_acquire);
+  if (unopened || changes_loaded_.load(std::memory_order_acquire) != changes_.load(std::memory_order_acquire)) {
     OCTAVO_TRY_VOID(load());
   }
   return catalog_.load();
@@ -167,7 +169,7 @@ Expected<std::vector<FeedIndexes::Wanted>> FeedIndexes::read_definitions() {
 Expected<void> FeedIndexes::load() {
   const std::lock_guard loading(load_mutex_);
   const std::uint64_t changes = changes_.load(std::memory_order_acquire);
-  if (changes_loaded_.load(std::memory_order_acquire) == changes) return {};
+  if (changes_loaded_.load(std::memory_order_acquire) == changes && !unopened_) return {};
   std::optional<Error> failure;
   const auto attempt = [&]() -> Expected<void> {
     OCTAVO_TRY(const auto wanted, read_definitions());
@@ -185,10 +187,14 @@ Expected<void> FeedIndexes::load() {
   auto result = attempt();
   // Only now: whoever asks meanwhile must wait for this load, not get the catalog before it.
   if (result) changes_loaded_.store(changes, std::memory_order_release);
-  if (failure) {
+  unopened_.store(failure.has_value(), std::memory_order_release);
+  if (failure && !reopening_planned_.exchange(true)) {
     spdlog::warn("database {}: a view or search index cannot be opened, will try again: {}", database_.name(),
                  failure->reason);
-    jobs_.post_after(kReopenDelay, [this] { design_documents_changed(); });
+    jobs_.post_after(kReopenDelay, [this] {
+      reopening_planned_.store(false);
+      design_documents_changed();
+    });
   }
   remove_retired();
   wake_all(false);

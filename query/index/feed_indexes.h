@@ -124,7 +124,9 @@ class FeedIndexes {
 
   std::atomic<std::uint64_t> changes_{1};
   std::atomic<std::uint64_t> changes_loaded_{0};
+  std::atomic<bool> unopened_{false};  ///< an index could not be opened, for a reason that may pass
   std::atomic<bool> load_planned_{false};
+  std::atomic<bool> reopening_planned_{false};
   std::atomic<bool> removal_planned_{false};
   std::mutex load_mutex_;  ///< one load at a time; guards loaded_
   bool loaded_ = false;

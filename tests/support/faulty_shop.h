@@ -165,7 +165,7 @@ inline std::vector<ShopRequest> shop_functions() {
        [](FaultyShop& shop, N n) {
          return [&shop, n] {
            const std::string body = fmt::format(
-               R"({{"options":{{"partitioned":false}},"views":{{"v":{{"map":"function(doc) {{ emit({}); }}"}}}},)"
+               R"({{"options":{{"partitioned":false}},"views":{{"v":{{"map":"function(doc) {{ if (doc.n === 5) emit({}); }}"}}}},)"
                R"("validate_doc_update":"function(doc) {{ if (doc.never) throw({{forbidden: 'no'}}); }}"}})",
                n);
            const auto stored = shop.door().put("/shop/_design/f" + n, body);
@@ -179,7 +179,7 @@ inline std::vector<ShopRequest> shop_functions() {
       {"DELETE a design document with functions",
        [](FaultyShop& shop, N n) {
          const auto made =
-             shop.door().put("/shop/_design/x" + n, R"({"views":{"v":{"map":"function(doc) { emit()" + n + "); }\"}}}");
+             shop.door().put("/shop/_design/x" + n, R"({"views":{"v":{"map":"function(doc) { if (doc.n === 5) emit()" + n + "); }\"}}}");
          REQUIRE(made.status == 201);
          return [&shop, target = "/shop/_design/x" + n + "?rev=" + text(made.json(), "rev")] {
            return shop.door().del(target);
