@@ -1,6 +1,7 @@
 #include "query/executor/storage_statistics.h"
 
 #include "partitioning/scan.h"
+#include "query/design/design_scan.h"
 #include "query/index/index_reader.h"
 
 namespace octavo::query {
@@ -21,20 +22,8 @@ Expected<std::uint64_t> StorageStatistics::documents() {
 }
 
 Expected<std::uint64_t> StorageStatistics::design_documents() {
-  partitioning::DocumentRange range;
-  range.start = std::string(storage::kDesignPrefix);
-  range.end = "_design0";
-  range.end_inclusive = false;
-  partitioning::DocumentScan scan(database_, std::move(range));
   std::uint64_t documents = 0;
-  auto state = partitioning::ScanState::more;
-  while (state == partitioning::ScanState::more) {
-    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(),
-                               [&](const storage::DocumentView& document, const storage::Snapshot&) {
-                                 if (!document.deleted) ++documents;
-                                 return partitioning::Visit::next;
-                               }));
-  }
+  OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView&) { ++documents; }));
   return documents;
 }
 

@@ -116,7 +116,6 @@ class FeedIndexes {
   void wake_all(bool only_awaited);
   void follow(const FollowerPtr& follower);
   Expected<bool> follow_batch(Follower& follower);
-  Expected<bool> catch_up_with_purges(FeedIndex& index, std::uint64_t purge_count);
   void caught_up(Follower& follower);
   void failed(const FollowerPtr& follower, const Error& error);
 
@@ -127,7 +126,9 @@ class FeedIndexes {
 
   std::atomic<std::uint64_t> changes_{1};
   std::atomic<std::uint64_t> changes_loaded_{0};
+  std::atomic<bool> unopened_{false};  ///< an index could not be opened, for a reason that may pass
   std::atomic<bool> load_planned_{false};
+  std::atomic<bool> reopening_planned_{false};
   std::atomic<bool> removal_planned_{false};
   std::mutex load_mutex_;  ///< one load at a time; guards loaded_
   bool loaded_ = false;

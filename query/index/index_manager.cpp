@@ -6,7 +6,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "partitioning/scan.h"
+#include "query/design/design_scan.h"
 #include "query/index/unique_keys.h"
 #include "storage/memory_retry.h"
 
@@ -15,7 +15,6 @@ namespace octavo::query {
 namespace {
 
 constexpr std::string_view kFolderPrefix = "index-";
-constexpr std::string_view kDesignEnd = "_design0";
 
 constexpr std::chrono::milliseconds kRetiredDelay{100};
 // An index whose files cannot be made (the disk is full, most likely) is tried again after this.
@@ -143,22 +142,11 @@ Expected<std::shared_ptr<const IndexCatalog>> IndexManager::catalog() {
 
 Expected<std::vector<IndexDefinitionPtr>> IndexManager::read_definitions() {
   std::vector<IndexDefinitionPtr> definitions;
-  partitioning::DocumentRange range;
-  range.start = std::string(storage::kDesignPrefix);
-  range.end = std::string(kDesignEnd);
-  range.end_inclusive = false;
-  partitioning::DocumentScan scan(database_, std::move(range));
-  auto state = partitioning::ScanState::more;
-  while (state == partitioning::ScanState::more) {
-    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(), [&](const storage::DocumentView& document,
-                                                                             const storage::Snapshot&) {
-      if (document.deleted) return partitioning::Visit::next;
-      // A design document that makes no sense defines nothing.
-      auto found = definitions_from_design_document(document.id, document.body, database_.partitioned());
-      if (found) std::ranges::move(*found, std::back_inserter(definitions));
-      return partitioning::Visit::next;
-    }));
-  }
+  OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView& document) {
+    // A design document that makes no sense defines nothing.
+    auto found = definitions_from_design_document(document.id, document.body, database_.partitioned());
+    if (found) std::ranges::move(*found, std::back_inserter(definitions));
+  }));
   if (definitions.size() > indexes_per_database_max) definitions.resize(indexes_per_database_max);
   return definitions;
 }

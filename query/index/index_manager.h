@@ -110,7 +110,6 @@ class IndexManager final : public partitioning::DatabaseExtension {
   void follow();
   Expected<bool> follow_batch();
   Expected<GlobalIndexBuilder::State> build_slice();
-  Expected<bool> catch_up_with_purges(GlobalIndex& index, std::uint64_t purge_count);
   void build();
   void fail_waiters(const Error& error);
 
