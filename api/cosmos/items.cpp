@@ -17,16 +17,6 @@ namespace {
 
 using partitioning::TypedKey;
 
-Expected<TypedKey> required_key(const Call& call, const ContainerDefinition& container) {
-  const auto header = call.request.header("x-ms-documentdb-partitionkey");
-  if (!header || header->empty()) {
-    return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
-  }
-  OCTAVO_TRY(auto key, parse_key(*header, container));
-  if (!is_complete(key, container)) return incomplete_key();
-  return key;
-}
-
 bool wants_no_body(const Call& call) {
   const auto prefer = call.request.header("Prefer");
   return prefer && prefer->find("return=minimal") != std::string_view::npos;
@@ -35,7 +25,7 @@ bool wants_no_body(const Call& call) {
 // The hot path: one snapshot, one lookup, one append.
 Expected<Reply> read_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
-  OCTAVO_TRY(const auto key, required_key(call, container));
+  OCTAVO_TRY(const auto key, required_key(call.request, container));
   const std::string id = document_id(key, call.path.id);
   const std::size_t place = opened.database->locate_document(id);
   call.account.sequence = opened.database->committed_sequence();
@@ -119,7 +109,7 @@ Handled create_item(Call& call, const OpenContainer& opened) {
 
 Handled replace_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
-  auto key = required_key(call, container);
+  auto key = required_key(call.request, container);
   if (!key) co_return std::unexpected(std::move(key).error());
   auto item = parse_item(call.request.body, container, call.services.settings.cosmos_item_bytes_max, *key);
   if (!item) co_return std::unexpected(std::move(item).error());
@@ -134,7 +124,7 @@ Handled replace_item(Call& call, const OpenContainer& opened) {
 }
 
 Handled delete_item(Call& call, const OpenContainer& opened) {
-  auto key = required_key(call, *opened.definition);
+  auto key = required_key(call.request, *opened.definition);
   if (!key) co_return std::unexpected(std::move(key).error());
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
   auto write = deleting_write(document_id(*key, call.path.id), match);
@@ -144,7 +134,7 @@ Handled delete_item(Call& call, const OpenContainer& opened) {
 
 Handled patch_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
-  auto key = required_key(call, container);
+  auto key = required_key(call.request, container);
   if (!key) co_return std::unexpected(std::move(key).error());
   ItemOperation operation;
   operation.kind = ItemOperation::Kind::patch;
