@@ -83,6 +83,11 @@ bool Call::flag(std::string_view header) const {
   return has_flag(request, header);
 }
 
+bool wants_no_body(const Call& call) {
+  const auto prefer = call.request.header("Prefer");
+  return prefer && prefer->find("return=minimal") != std::string_view::npos;
+}
+
 std::unexpected<Error> method_not_allowed() {
   return fail(ErrorCode::bad_request, "The requested verb is not supported on this resource.", word::kMethod);
 }

@@ -8,6 +8,7 @@
 #include "api/cosmos/script_reply.h"
 #include "api/scripts/script_session.h"
 #include "api/scripts/script_store.h"
+#include "api/scripts/user_functions.h"
 #include "partitioning/optimistic_transaction.h"
 #include "query/json/normalize.h"
 
@@ -61,7 +62,9 @@ Handled execute_procedure(Call& call) {
       if (!script) return fail(ErrorCode::not_found, "");
       program = scripts::program_of(*opened->database, ScriptKind::stored_procedure, script->id, std::move(script->body));
     }
-    scripts::ScriptSession session(transaction, model, {.call_time = settings.javascript_call_time_ms});
+    scripts::StoredFunctions functions(opened->database);
+    scripts::ScriptSession session(
+        transaction, model, {.call_time = settings.javascript_call_time_ms, .user_functions = &functions});
     auto ran = javascript::run_script(program, session, script_call);
     charge = session.charge() + partitioning::charge_of_function(session.elapsed());
     if (!ran) return std::unexpected(std::move(ran).error());

@@ -6,6 +6,7 @@
 #include "partitioning/partition_key.h"
 #include "partitioning/scan.h"
 #include "query/sql/continuation.h"
+#include "query/sql/query_charge.h"
 #include "query/sql/sql_execution.h"
 #include "query/sql/sql_preparation.h"
 
