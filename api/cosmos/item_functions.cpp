@@ -15,6 +15,7 @@
 #include "api/scripts/script_store.h"
 #include "api/scripts/user_functions.h"
 #include "partitioning/optimistic_transaction.h"
+#include "query/json/writer.h"
 
 namespace octavo::api::cosmos {
 
@@ -100,12 +101,38 @@ ItemOperation::Kind operation_kind_of(Kind kind) {
   return ItemOperation::Kind::patch;
 }
 
+// A document that the next call of the transaction does not take away.
+class StoredItem {
+ public:
+  static Expected<std::optional<StoredItem>> find(OptimisticTransaction& transaction, const std::string& id) {
+    OCTAVO_TRY(const auto document, transaction.find(id));
+    if (!document) return std::nullopt;
+    StoredItem item;
+    item.id_ = document->id;
+    item.body_ = document->body;
+    item.view_ = *document;
+    return item;
+  }
+  DocumentView view() const {
+    DocumentView view = view_;
+    view.id = id_;
+    view.body = body_;
+    return view;
+  }
+
+ private:
+  std::string id_;
+  std::string body_;
+  DocumentView view_;
+};
+
 // One request on its way through its functions; each attempt begins anew.
 class FunctionalWrite {
  public:
-  FunctionalWrite(Call& call, const OpenContainer& opened, const ItemRequest& request)
+  FunctionalWrite(Call& call, const OpenContainer& opened, const ItemRequest& request, const scripts::WriteRules* rules)
       : call_(call),
         opened_(opened),
+        rules_(rules),
         request_(request),
         model_(*opened.definition, request.key, call.path.container_link(),
                call.services.settings.cosmos_item_bytes_max),
@@ -124,7 +151,7 @@ class FunctionalWrite {
     scripts::StoredFunctions functions(opened_.database);
     scripts::ScriptSession session(
         transaction, model_,
-        {.call_time = call_.services.settings.javascript_call_time_ms, .user_functions = &functions});
+        {.call_time = call_.services.settings.javascript_call_time_ms, .user_functions = &functions, .rules = rules_});
     auto verdict = run(transaction, session);
     charge_ = session.charge() + partitioning::charge_of_function(session.elapsed());
     return verdict;
@@ -146,16 +173,24 @@ class FunctionalWrite {
     operation.body = request_.body;
     operation.patch = request_.patch;
     operation.match = request_.match;
-    OCTAVO_TRY(const auto before, transaction.find(operation.document_id));
-    const bool exists = before && !before->deleted;
+    OCTAVO_TRY(const auto stored, transaction.find(operation.document_id));
+    const bool exists = stored && !stored->deleted;
     for (const auto& trigger : before_) {
       OCTAVO_TRY(auto ran, run_trigger(trigger, session, exists, operation.body, {}, false));
       if (failure_) return Verdict::discard;
       if (!ran.request.empty() && !operation.body.empty()) OCTAVO_TRY_VOID(change_body(ran.request, operation));
     }
     const auto& container = *opened_.definition;
+    std::optional<StoredItem> before;
+    if (rules_ != nullptr) {
+      OCTAVO_TRY(before, StoredItem::find(transaction, operation.document_id));
+    }
     OCTAVO_TRY(result_, operation.run(transaction, container, call_.services.settings.cosmos_item_bytes_max));
     if (result_.error) return std::unexpected(*result_.error);
+    if (rules_ != nullptr) {
+      OCTAVO_TRY_VOID(rules_->check(*transaction.changed(operation.document_id),
+                                    before ? std::optional(before->view()) : std::nullopt));
+    }
     if (request_.kind != Kind::remove) {
       container.shape->append_item(response_, operation.document_id, result_.revision, result_.modified_s,
                                    result_.body);
@@ -203,6 +238,7 @@ class FunctionalWrite {
 
   Call& call_;
   const OpenContainer& opened_;
+  const scripts::WriteRules* const rules_;  ///< null: none
   const ItemRequest& request_;
   const ItemModel model_;
   const std::string self_link_;
@@ -219,17 +255,38 @@ class FunctionalWrite {
 
 }  // namespace
 
-bool has_functions(const Call& call) {
-  return call.request.header(kPreTriggers) || call.request.header(kPostTriggers);
+Expected<std::optional<scripts::WriteRules>> rules_of(const Call& call, const OpenContainer& opened) {
+  OCTAVO_TRY(auto validation, scripts::WriteRules::validation_of(*opened.database));
+  if (!validation) return std::nullopt;
+  // Account keys may do everything; who has a token is nobody in particular.
+  const auto authorization = call.request.header("Authorization").value_or("");
+  const bool is_token = authorization.find("type%3Dresource") != std::string_view::npos ||
+                        authorization.find("type%3dresource") != std::string_view::npos ||
+                        authorization.find("type=resource") != std::string_view::npos;
+  std::string user = "{\"db\":";
+  query::append_json_string(user, opened.database->name());
+  user += is_token ? ",\"name\":null,\"roles\":[]}" : ",\"name\":null,\"roles\":[\"_admin\"]}";
+  const auto security = opened.database->security();
+  return std::optional<scripts::WriteRules>(std::in_place, std::move(validation), std::move(user),
+                                            security ? *security : "{}");
+}
+
+Expected<bool> has_functions(const Call& call, const OpenContainer& opened) {
+  if (call.request.header(kPreTriggers) || call.request.header(kPostTriggers)) return true;
+  OCTAVO_TRY(const auto validation, scripts::WriteRules::validation_of(*opened.database));
+  return validation != nullptr;
 }
 
 Handled write_with_functions(Call& call, const OpenContainer& opened, ItemRequest request) {
-  FunctionalWrite write(call, opened, request);
+  const auto rules = rules_of(call, opened);
+  if (!rules) co_return std::unexpected(rules.error());
+  FunctionalWrite write(call, opened, request, *rules ? &**rules : nullptr);
+  const bool in_turn = call.request.header(kPreTriggers) || call.request.header(kPostTriggers);
   const std::string partition_key = request.key.encode();
   const std::function<Expected<Verdict>(OptimisticTransaction&)> attempt = [&write](OptimisticTransaction& transaction) {
     return write.attempt(transaction);
   };
-  const auto committed = co_await partitioning::run_optimistically(opened.database, partition_key, true, attempt);
+  const auto committed = co_await partitioning::run_optimistically(opened.database, partition_key, in_turn, attempt);
   call.account.request_charge =
       std::max(write.charge() + (committed ? committed->write_charge : 0), partitioning::charge_of_metadata());
   if (!committed) co_return std::unexpected(committed.error());

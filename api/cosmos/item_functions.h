@@ -8,6 +8,7 @@
 #include "api/cosmos/container_definition.h"
 #include "api/cosmos/item.h"
 #include "api/cosmos/patch.h"
+#include "api/scripts/write_rules.h"
 
 namespace octavo::api::cosmos {
 
@@ -22,11 +23,14 @@ struct ItemRequest {
   MatchCondition match;
 };
 
-/// Whether functions have a say in this request: triggers that it names.
-bool has_functions(const Call& call);
+/// What the design documents of the container's database demand of its writes; nullopt: nothing, told by one atomic load.
+Expected<std::optional<scripts::WriteRules>> rules_of(const Call& call, const OpenContainer& opened);
 
-/// Writes the item with the triggers that the request names: pre-triggers, the write, post-triggers, in one transaction
-/// of the item's partition key. On a worker; runs again when others write there meanwhile.
+/// Whether functions have a say in this write: triggers that the request names, or rules of the database.
+Expected<bool> has_functions(const Call& call, const OpenContainer& opened);
+
+/// Writes the item with its functions: pre-triggers, the write, what the database's rules say of it, post-triggers, in
+/// one transaction of the item's partition key. On a worker; runs again when others write there meanwhile.
 Handled write_with_functions(Call& call, const OpenContainer& opened, ItemRequest request);
 
 }  // namespace octavo::api::cosmos

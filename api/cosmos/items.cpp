@@ -94,7 +94,9 @@ Handled create_item(Call& call, const OpenContainer& opened) {
   if (!item) co_return std::unexpected(std::move(item).error());
   const bool upserts = call.flag("x-ms-documentdb-is-upsert");
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
-  if (has_functions(call)) {
+  const auto functions = has_functions(call, opened);
+  if (!functions) co_return std::unexpected(functions.error());
+  if (*functions) {
     ItemRequest request{.kind = upserts ? ItemRequest::Kind::upsert : ItemRequest::Kind::create,
                         .key = std::move(item->key),
                         .id = std::move(item->id),
@@ -124,7 +126,9 @@ Handled replace_item(Call& call, const OpenContainer& opened) {
                                            "cannot be changed.");
   }
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
-  if (has_functions(call)) {
+  const auto functions = has_functions(call, opened);
+  if (!functions) co_return std::unexpected(functions.error());
+  if (*functions) {
     ItemRequest request{.kind = ItemRequest::Kind::replace,
                         .key = *std::move(key),
                         .id = std::move(item->id),
@@ -142,7 +146,9 @@ Handled delete_item(Call& call, const OpenContainer& opened) {
   auto key = required_key(call.request, *opened.definition);
   if (!key) co_return std::unexpected(std::move(key).error());
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
-  if (has_functions(call)) {
+  const auto functions = has_functions(call, opened);
+  if (!functions) co_return std::unexpected(functions.error());
+  if (*functions) {
     ItemRequest request{.kind = ItemRequest::Kind::remove,
                         .key = *std::move(key),
                         .id = call.path.id,
@@ -171,7 +177,9 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
     auto condition = co_await check_patch_condition(opened.database, *opened.definition, operation);
     if (!condition) co_return std::unexpected(std::move(condition).error());
   }
-  if (has_functions(call)) {
+  const auto functions = has_functions(call, opened);
+  if (!functions) co_return std::unexpected(functions.error());
+  if (*functions) {
     ItemRequest request{.kind = ItemRequest::Kind::patch,
                         .key = *std::move(key),
                         .id = call.path.id,

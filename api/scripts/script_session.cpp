@@ -61,6 +61,9 @@ Expected<Answer> answer_of(Error error, bool creates) {
       return answer_error(412, "One of the specified pre-condition is not met.");
     case ErrorCode::too_large:
       return answer_error(413, std::move(error.reason));
+    case ErrorCode::forbidden:
+    case ErrorCode::unauthorized:
+      return answer_error(403, std::move(error.reason));
     default:
       return std::unexpected(std::move(error));
   }
@@ -259,6 +262,12 @@ Expected<Answer> ScriptSession::write(const Request& request) {
   if (request.etag && *request.etag != "*") {
     write.parent = revision_of_etag(*request.etag);
     if (!write.parent) return answer_error(412, "One of the specified pre-condition is not met.");
+  }
+  if (options_.rules != nullptr) {
+    OCTAVO_TRY(const auto before, transaction_.find(write.id));
+    const storage::DocumentView after{.id = write.id, .revision = {}, .deleted = write.deleted, .body = write.body};
+    auto valid = options_.rules->check(after, before);
+    if (!valid) return answer_of(std::move(valid).error(), false);
   }
   OCTAVO_TRY(auto written, transaction_.apply(write));
   if (!written) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "api/scripts/document_model.h"
+#include "api/scripts/write_rules.h"
 #include "partitioning/optimistic_transaction.h"
 #include "partitioning/request_charge.h"
 #include "query/javascript/script.h"
@@ -21,6 +22,7 @@ class ScriptSession final : public query::javascript::ScriptHost {
   struct Options {
     std::chrono::milliseconds call_time{5'000};         ///< after three quarters of it nothing more is accepted
     query::sql::UserFunctions* user_functions = nullptr;  ///< for queries; null: there are none
+    const WriteRules* rules = nullptr;                    ///< that writes have to pass; null: none
   };
   ScriptSession(partitioning::OptimisticTransaction& transaction, const DocumentModel& model, Options options)
       : transaction_(transaction),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "partitioning/scan.h"
+#include "query/design/procedures.h"
 #include "query/javascript/functions.h"
 
 namespace octavo::query {
@@ -154,6 +155,10 @@ Expected<void> check_functions(const DesignDocument& document, bool views_only) 
   }
   for (const auto& update : document.updates) {
     OCTAVO_TRY_VOID(check_compiles("update", update.name, "update", update.source));
+  }
+  OCTAVO_TRY(const auto procedures, procedures_of(document.body));
+  for (const auto& procedure : procedures) {
+    OCTAVO_TRY_VOID(check_compiles("procedure", procedure.name, "stored procedure", procedure.source));
   }
   if (document.validate_doc_update) {
     OCTAVO_TRY_VOID(check_compiles("validate", "validate_doc_update", "member", *document.validate_doc_update));
