@@ -22,6 +22,7 @@ namespace octavo::partitioning {
 
 class Database;
 class Engine;
+class Turns;
 
 /// What the query layer attaches to an open database: its index manager. Made by the factory given to the Engine.
 class DatabaseExtension {
@@ -131,6 +132,8 @@ class Database : public std::enable_shared_from_this<Database> {
   Expected<void> make_durable();
 
   DatabaseExtension* extension() const { return extension_.get(); }
+  /// Whose functions work on a logical partition, by its key: see run_optimistically.
+  Turns& turns() { return *turns_; }
 
  private:
   friend class Engine;
@@ -154,6 +157,7 @@ class Database : public std::enable_shared_from_this<Database> {
   std::shared_ptr<storage::SequenceAllocator> sequences_;
   std::unique_ptr<DatabaseExtension> extension_;
   ChangeNotifier changes_;
+  const std::shared_ptr<Turns> turns_;
   std::atomic<bool> deleted_{false};
   bool registered_ = false;  ///< the engine's: its name is busy while it closes
   std::atomic<std::uint32_t> revs_limit_;

@@ -146,6 +146,15 @@ Expected<void> Catalog::remove(std::string_view name) {
     OCTAVO_TRY(const DatabaseRecord record, decode(name, *row));
     OCTAVO_TRY_VOID(transaction.put(environment_.tree(garbage_folders), record.instance_tag, name));
     OCTAVO_TRY_VOID(transaction.erase(environment_.tree(facts_tree), fact_key("security", name)));
+    std::vector<std::string> own_facts;
+    {
+      const std::string prefix = fact_key(area_of_database(record.instance_tag), {});
+      Cursor cursor(transaction, environment_.tree(facts_tree));
+      for (auto fact = cursor.seek(prefix); fact && fact->key.starts_with(prefix); fact = cursor.next()) {
+        own_facts.emplace_back(fact->key);
+      }
+    }
+    for (const auto& key : own_facts) OCTAVO_TRY_VOID(transaction.erase(environment_.tree(facts_tree), key));
     OCTAVO_TRY_VOID(transaction.erase(environment_.tree(databases), name));
     return {};
   });
@@ -197,6 +206,18 @@ Expected<void> Catalog::erase_fact(std::string_view area, std::string_view name)
   return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(transaction.erase(environment_.tree(facts_tree), fact_key(area, name)));
     return {};
+  });
+}
+
+Expected<void> Catalog::change_fact(
+    std::string_view area, std::string_view name,
+    FunctionRef<Expected<std::string>(std::optional<std::string_view> before)> change) {
+  std::lock_guard<std::mutex> lock(write_mutex_);
+  return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    const std::string key = fact_key(area, name);
+    OCTAVO_TRY(const auto before, transaction.get(environment_.tree(facts_tree), key));
+    OCTAVO_TRY(const std::string after, change(before));
+    return transaction.put(environment_.tree(facts_tree), key, after);
   });
 }
 

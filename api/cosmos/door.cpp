@@ -1,13 +1,13 @@
 #include "api/cosmos/door.h"
 
 #include <new>
-#include <random>
 
 #include <fmt/format.h>
 
 #include "api/cosmos/container_definition.h"
 #include "api/cosmos/errors.h"
 #include "api/cosmos/item_shape.h"
+#include "api/cosmos/resource_id.h"
 #include "partitioning/request_charge.h"
 #include "query/json/parsed_document.h"
 #include "storage/read_failure.h"
@@ -17,15 +17,6 @@ namespace octavo::api::cosmos {
 namespace {
 
 constexpr std::string_view kServiceVersion = "version=2.14.0.0";
-
-// A random UUID. It need not be secret, only different.
-std::string new_activity_id() {
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  const std::uint64_t a = random();
-  const std::uint64_t b = random();
-  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, (a >> 16) & 0xFFFF, a & 0xFFF,
-                     0x8000 | ((b >> 48) & 0x3FFF), b & 0xFFFF'FFFF'FFFF);
-}
 
 // Requests that change nothing: reading, and queries, where POST can be one. Anywhere else the headers of a query mean
 // nothing, and a write that carries them is still a write.
@@ -40,6 +31,9 @@ bool only_reads(const Request& request, const ResourcePath& path) {
     case Resource::container:
     case Resource::user:
     case Resource::permission:
+    case Resource::stored_procedure:
+    case Resource::trigger:
+    case Resource::user_function:
       return is_query;
     case Resource::offer:
       return true;
@@ -89,6 +83,11 @@ bool Call::flag(std::string_view header) const {
   return has_flag(request, header);
 }
 
+bool wants_no_body(const Call& call) {
+  const auto prefer = call.request.header("Prefer");
+  return prefer && prefer->find("return=minimal") != std::string_view::npos;
+}
+
 std::unexpected<Error> method_not_allowed() {
   return fail(ErrorCode::bad_request, "The requested verb is not supported on this resource.", word::kMethod);
 }
@@ -134,7 +133,7 @@ Door::Door(partitioning::Engine& engine, const config::Settings& settings, std::
       services_{.engine = engine, .settings = settings, .authorization = authorization_, .schema = schema_} {}
 
 Task<Reply> Door::handle(Request& request) {
-  Call call{.request = request, .services = services_, .path = {}, .account = {}, .activity_id = new_activity_id()};
+  Call call{.request = request, .services = services_, .path = {}, .account = {}, .activity_id = new_uuid()};
   Expected<Reply> result;
   try {
     result = co_await dispatch(call);
@@ -174,11 +173,9 @@ Handled Door::dispatch(Call& call) {
     case Resource::operation:
       co_return co_await serve_operations(call);
     case Resource::stored_procedure:
-      co_return co_await no_such_feature("Stored procedures");
     case Resource::trigger:
-      co_return co_await no_such_feature("Triggers");
     case Resource::user_function:
-      co_return co_await no_such_feature("User-defined functions");
+      co_return co_await serve_scripts(call);
     case Resource::conflict:
       co_return co_await no_such_feature("Conflict feeds");
   }
@@ -193,7 +190,7 @@ Reply Door::protocol_error(int status, std::string_view reason) const {
                                 : status < 500  ? "BadRequest"
                                                 : "InternalServerError";
   auto reply = error_reply(status, code, reason);
-  reply.headers.emplace_back("x-ms-activity-id", new_activity_id());
+  reply.headers.emplace_back("x-ms-activity-id", new_uuid());
   return reply;
 }
 

@@ -10,6 +10,7 @@
 #include "api/cosmos/feed_scope.h"
 #include "api/cosmos/item_shape.h"
 #include "api/crypto/base64.h"
+#include "api/scripts/user_functions.h"
 #include "partitioning/request_charge.h"
 #include "partitioning/typed_key.h"
 #include "query/json/property_path.h"
@@ -144,16 +145,22 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
   sql::SqlOptions options;
   options.page_items_max = *size;
+  scripts::StoredFunctions functions(opened.database);
+  const bool calls_functions = (*prepared)->query->calls_user_functions();
+  if (calls_functions) options.user_functions = &functions;
   sql::SqlExecution execution(opened.database, *prepared, std::move(options));
-  auto state = execution.run(ScanBudget::inline_slice());
+  auto state = calls_functions ? Expected<ScanState>(ScanState::more) : execution.run(ScanBudget::inline_slice());
+  const auto run_slice = [&] { return execution.run(ScanBudget::worker_slice()); };
   while (state && *state == ScanState::more) {
-    state = co_await call.services.engine.run_blocking([&] { return execution.run(ScanBudget::worker_slice()); });
+    state = calls_functions ? co_await call.services.engine.run_function(run_slice)
+                            : co_await call.services.engine.run_blocking(run_slice);
   }
   if (!state) co_return std::unexpected(std::move(state).error());
 
   const auto& statistics = execution.statistics();
   call.account.request_charge =
-      partitioning::charge_of_scan(sql::scan_work_of(*opened.database, **prepared, statistics));
+      partitioning::charge_of_scan(sql::scan_work_of(*opened.database, **prepared, statistics)) +
+      partitioning::charge_of_function(functions.time());
   const auto places = feed->places(*opened.database, *opened.definition);
   call.account.session_token = session_token(places.first, opened.database->committed_sequence());
   Reply reply;

@@ -1,6 +1,10 @@
 #include "api/cosmos/resource_id.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <random>
+
+#include <fmt/format.h>
 
 #include "api/crypto/base64.h"
 #include "api/crypto/hash.h"
@@ -39,6 +43,20 @@ std::string new_user_rid(std::string_view database_rid) {
 
 std::string new_permission_rid(std::string_view user_rid) {
   return std::string(user_rid) + crypto::random_bytes(2 * kPartBytes);
+}
+
+std::string new_script_rid(std::string_view container_rid, unsigned kind) {
+  std::string bytes = std::string(container_rid) + crypto::random_bytes(2 * kPartBytes);
+  bytes.back() = static_cast<char>((static_cast<unsigned char>(bytes.back()) & 0x0FU) | (kind << 4U));
+  return bytes;
+}
+
+std::string new_uuid() {
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  const std::uint64_t a = random();
+  const std::uint64_t b = random();
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, (a >> 16) & 0xFFFF, a & 0xFFF,
+                     0x8000 | ((b >> 48) & 0x3FFF), b & 0xFFFF'FFFF'FFFF);
 }
 
 std::string item_rid(std::string_view container_rid, std::string_view document_id) {

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "query/design/design_scan.h"
+#include "partitioning/scan.h"
+#include "query/design/procedures.h"
 #include "query/javascript/functions.h"
 #include "query/view/reducer.h"
 
@@ -135,6 +137,10 @@ Expected<void> check_functions(const DesignDocument& document, bool replicated) 
   }
   for (const auto& update : document.updates) {
     OCTAVO_TRY_VOID(check_compiles("update", update.name, "update", update.source));
+  }
+  OCTAVO_TRY(const auto procedures, procedures_of(document.body));
+  for (const auto& procedure : procedures) {
+    OCTAVO_TRY_VOID(check_compiles("procedure", procedure.name, "stored procedure", procedure.source));
   }
   if (document.validate_doc_update) {
     OCTAVO_TRY_VOID(check_compiles("validate", "validate_doc_update", "member", *document.validate_doc_update));

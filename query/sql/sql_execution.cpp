@@ -65,10 +65,11 @@ class SqlExecution::Implementation {
   Expected<ScanState> run_primary(std::size_t& rows_left);
   Expected<ScanState> run_points(std::size_t& rows_left);
   Expected<ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
+  Expected<ScanState> run_source(std::size_t& rows_left);
 
   bool is_in_scope(std::string_view id) const;
   Expected<bool> is_of_branch(const storage::DocumentView& document);
-  Expected<Flow> take_document(const storage::DocumentView& document, std::string_view position);
+  Expected<Flow> take_document(const storage::DocumentView& stored, std::string_view position);
   Expected<Flow> take_combinations(std::string_view position);
   Expected<Flow> take_without_items();
   Flow take_row(std::string_view position);
@@ -205,6 +206,7 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
     OCTAVO_TRY(const Flow flow, take_without_items());
     return flow == Flow::pause ? ScanState::more : ScanState::done;
   }
+  if (prepared_->over_source && options_.source != nullptr) return run_source(rows_left);
   for (; branch_ < prepared_->plan.branches.size() && !finished_; ++branch_) {
     auto state = branch().index ? run_index(rows_left) : run_primary(rows_left);
     if (!state || *state == ScanState::more) return state;
@@ -356,6 +358,35 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
   return state;
 }
 
+// --- other documents than the database's ---
+
+Expected<ScanState> SqlExecution::Implementation::run_source(std::size_t& rows_left) {
+  if (finished_) return ScanState::done;
+  std::optional<Error> failure;
+  bool paused_inside = false;
+  // After a continuation: the document after which to go on, or in which.
+  const std::optional<std::string> begin = position_;
+  auto state = options_.source->scan(position_, {rows_left, until_}, [&](const storage::DocumentView& document) {
+    const bool is_inside = inside_ && document.id == *inside_;
+    if (begin && !is_inside && document.id == *begin) return Visit::next;
+    ++statistics_.keys_examined;
+    const auto flow = take_document(document, document.id);
+    if (!flow) {
+      failure = flow.error();
+      return Visit::stop;
+    }
+    if (*flow == Flow::finished) return Visit::stop;
+    paused_inside = *flow == Flow::pause;
+    return paused_inside || output_.size() >= kSqlOutputBytesMax ? Visit::pause : Visit::next;
+  });
+  if (failure) return std::unexpected(*std::move(failure));
+  if (state && paused_inside) {
+    position_ = inside_;
+    return ScanState::more;
+  }
+  return state;
+}
+
 // --- documents ---
 
 bool SqlExecution::Implementation::is_in_scope(std::string_view id) const {
@@ -381,7 +412,10 @@ Expected<bool> SqlExecution::Implementation::is_of_branch(const storage::Documen
 }
 
 Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_document(
-    const storage::DocumentView& document, std::string_view position) {
+    const storage::DocumentView& stored, std::string_view position) {
+  const storage::DocumentView* changed = options_.source != nullptr ? options_.source->changed(stored.id) : nullptr;
+  const storage::DocumentView& document = changed != nullptr ? *changed : stored;
+  if (document.deleted) return Flow::next;
   const bool is_inside = inside_ && position == *inside_;
   if (!is_inside) {
     inside_.reset();
