@@ -246,6 +246,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   void run_transaction(TransactionTask task, std::size_t bytes, std::move_only_function<void(Expected<void>)> done);
   /// Null: documents live until they are deleted. Snapshots taken from now on follow it.
   void set_time_to_live(std::shared_ptr<const TimeToLive> rule);
+  bool has_time_to_live() const { return has_time_to_live_.load(std::memory_order_relaxed); }
   /// Before the first write.
   void set_unique_keys(std::shared_ptr<const UniqueKeys> keys) { unique_keys_ = std::move(keys); }
 

@@ -7,6 +7,7 @@
 
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/resource_id.h"
+#include "query/index/database_properties.h"
 #include "query/json/parsed_document.h"
 #include "query/json/property_path.h"
 
@@ -368,7 +369,7 @@ Expected<ContainerDefinition> ContainerDefinition::from_stored(std::string_view 
   return definition;
 }
 
-std::string ContainerDefinition::to_json() const {
+json::object ContainerDefinition::shown() const {
   json::object shown = resource;
   shown["_rid"] = show_rid(rid);
   shown["_ts"] = modified_s;
@@ -379,7 +380,7 @@ std::string ContainerDefinition::to_json() const {
   shown["_triggers"] = "triggers/";
   shown["_udfs"] = "udfs/";
   shown["_conflicts"] = "conflicts/";
-  return json::serialize(shown);
+  return shown;
 }
 
 Expected<std::shared_ptr<const ContainerDefinition>> container_of(const partitioning::Database& database) {
@@ -387,7 +388,7 @@ Expected<std::shared_ptr<const ContainerDefinition>> container_of(const partitio
   if (auto parsed = definition->parsed.load(std::memory_order_acquire)) {
     return std::static_pointer_cast<const ContainerDefinition>(std::move(parsed));
   }
-  if (definition->text.empty()) return fail(ErrorCode::not_found, "");
+  if (definition->text.empty() || query::is_couch_definition(definition->text)) return fail(ErrorCode::not_found, "");
   OCTAVO_TRY(auto container, ContainerDefinition::from_stored(definition->text));
   container.shape = std::make_shared<const ItemShape>(container);
   auto shared = std::make_shared<const ContainerDefinition>(std::move(container));
@@ -427,7 +428,9 @@ Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view
 }
 
 json::value to_json(const Throughput& throughput) {
-  return json::object{{"manual", throughput.manual}, {"autoscale_max", throughput.autoscale_max}};
+  return json::object{{"manual", throughput.manual},
+                      {"autoscale_max", throughput.autoscale_max},
+                      {"enforced", throughput.enforced}};
 }
 
 Throughput throughput_from_json(const json::value& value) {
@@ -439,6 +442,8 @@ Throughput throughput_from_json(const json::value& value) {
   };
   throughput.manual = number("manual");
   throughput.autoscale_max = number("autoscale_max");
+  const auto* enforced = value.get_object().if_contains("enforced");
+  throughput.enforced = enforced != nullptr && *enforced == true;
   return throughput;
 }
 

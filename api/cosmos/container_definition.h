@@ -22,6 +22,7 @@ class ItemShape;
 struct Throughput {
   std::uint32_t manual = 0;         ///< 0: autoscale
   std::uint32_t autoscale_max = 0;  ///< 0: manual
+  bool enforced = true;             ///< false: nobody asked for it, it is shown only
 
   std::uint32_t highest() const { return autoscale_max != 0 ? autoscale_max : manual; }
 };
@@ -60,7 +61,8 @@ struct ContainerDefinition {
   static Expected<ContainerDefinition> from_stored(std::string_view text);
 
   /// The resource with its system properties, as replies show it.
-  std::string to_json() const;
+  boost::json::object shown() const;
+  std::string to_json() const { return boost::json::serialize(shown()); }
 };
 
 /// The container of an open database, read once per change. Errors: not_found when the database is no container.

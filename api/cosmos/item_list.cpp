@@ -252,6 +252,9 @@ Handled serve_item_list(Call& call) {
   const auto size = page_size_of(call.request);
   if (!size) co_return std::unexpected(size.error());
   const auto places = scope->places(*opened->database, *opened->definition);
+  if (auto admitted = call.admit(opened->database, places, scope->partition_key); !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
+  }
   call.account.session_token = session_token(places.first, opened->database->committed_sequence());
 
   if (const auto mode = call.request.header("A-IM"); mode && !mode->empty()) {

@@ -138,6 +138,10 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   auto continuation = continuation_of(call.request);
   if (!continuation) co_return std::unexpected(std::move(continuation).error());
 
+  const auto places = feed->places(*opened.database, *opened.definition);
+  if (auto admitted = call.admit(opened.database, places, feed->partition_key); !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
+  }
   auto scope = scope_of(*feed, *opened.database, *opened.definition);
   auto prepared = co_await sql::prepare_sql(opened.database, std::move(query), std::move(scope),
                                             *opened.definition->shape, std::move(*continuation));
@@ -154,7 +158,6 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   const auto& statistics = execution.statistics();
   call.account.request_charge =
       partitioning::charge_of_scan(sql::scan_work_of(*opened.database, **prepared, statistics));
-  const auto places = feed->places(*opened.database, *opened.definition);
   call.account.session_token = session_token(places.first, opened.database->committed_sequence());
   Reply reply;
   begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");

@@ -13,6 +13,8 @@
 #include "api/couch/sliced_reply.h"
 #include "api/couch/users_database.h"
 #include "partitioning/engine.h"
+#include "partitioning/request_charge.h"
+#include "query/executor/find_charge.h"
 #include "query/executor/find_execution.h"
 #include "query/executor/prepared_find.h"
 #include "query/index/index_manager.h"
@@ -30,7 +32,9 @@ constexpr std::chrono::seconds kTextFindTimeMax{10};
 /// `{"docs":[…],"bookmark":…,…}` around the results of a query.
 class FindReply : public SliceProducer {
  public:
-  explicit FindReply(query::FindExecution execution) : execution_(std::move(execution)) {}
+  /// `work`: what is known before reading.
+  FindReply(query::FindExecution execution, const partitioning::ScanWork& work)
+      : execution_(std::move(execution)), work_(work) {}
 
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
     OCTAVO_TRY(const auto state, execution_.run(budget));
@@ -46,8 +50,19 @@ class FindReply : public SliceProducer {
     return true;
   }
 
+  double charge(std::uint64_t bytes) const override {
+    const auto& read = execution_.statistics();
+    auto work = work_;
+    work.keys = read.keys_examined;
+    work.documents = read.documents_examined;
+    work.document_bytes = read.document_bytes;
+    work.result_bytes = bytes;
+    return partitioning::charge_of_scan(work);
+  }
+
  private:
   query::FindExecution execution_;
+  partitioning::ScanWork work_;
   bool begun_ = false;
 };
 
@@ -119,10 +134,12 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   }
   if (!current) co_return std::unexpected(std::move(current).error());
   if (partition.empty()) partition = (*prepared)->request.partition;
+  auto scope = partition.empty() ? std::nullopt : std::optional(partition);
+  const auto work = query::scan_work_of(*call.database, **prepared, !partition.empty());
   query::FindExecution execution(call.database, *std::move(prepared), std::move(partition),
                                  call.services.settings.sort_bytes_max, started);
-  auto producer = std::make_unique<FindReply>(std::move(execution));
-  co_return co_await sliced_reply(call.database, std::move(producer));
+  auto producer = std::make_unique<FindReply>(std::move(execution), work);
+  co_return co_await sliced_reply(call, std::move(producer), std::move(scope));
 }
 
 Task<Expected<Reply>> run_explain(Call& call, std::string partition) {

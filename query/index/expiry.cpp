@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include <boost/json.hpp>
-
 #include "partitioning/engine.h"
 #include "partitioning/partition_key.h"
 #include "query/index/raw_field.h"
-#include "query/json/parsed_document.h"
 
 namespace octavo::query {
 
@@ -44,15 +41,8 @@ class DefinedTimeToLive final : public storage::TimeToLive {
 
 }  // namespace
 
-std::shared_ptr<const storage::TimeToLive> time_to_live_of(std::string_view definition) {
-  if (definition.find("defaultTtl") == std::string_view::npos) return nullptr;
-  const auto parsed = parse_json(definition);
-  if (!parsed || !parsed->is_object()) return nullptr;
-  const auto* resource = parsed->get_object().if_contains("resource");
-  if (resource == nullptr || !resource->is_object()) return nullptr;
-  const auto* seconds = resource->get_object().if_contains("defaultTtl");
-  if (seconds == nullptr || !seconds->is_int64()) return nullptr;
-  return std::make_shared<DefinedTimeToLive>(seconds->get_int64());
+std::shared_ptr<const storage::TimeToLive> time_to_live(std::int64_t default_s) {
+  return std::make_shared<DefinedTimeToLive>(default_s);
 }
 
 Expiration::Expiration(partitioning::Database& database)
@@ -60,7 +50,6 @@ Expiration::Expiration(partitioning::Database& database)
       alarm_(std::make_shared<Alarm>(database.engine().workers())),
       jobs_(database.engine().workers()) {
   alarm_->owner = this;
-  definition_changed();
 }
 
 void Expiration::stop() {
@@ -83,8 +72,8 @@ void Expiration::walk_after(std::chrono::milliseconds delay) {
   });
 }
 
-void Expiration::definition_changed() {
-  const auto rule = time_to_live_of(database_.definition()->text);
+void Expiration::set_default(std::optional<std::int64_t> default_s) {
+  const auto rule = default_s ? time_to_live(*default_s) : nullptr;
   for (std::size_t i = 0; i < database_.physical_partition_count(); ++i) {
     database_.physical_partition(i).set_time_to_live(rule);
   }
@@ -132,7 +121,7 @@ void Expiration::delete_expired(std::size_t place) {
     }
   }
   if (deletions.empty()) return;
-  for (auto& deletion : deletions) deletion.partition_key = partitioning::partition_key_of(deletion.id, true);
+  for (auto& deletion : deletions) deletion.partition_key = partitioning::partition_key_of(deletion.id, database_.partitioned());
   partition.write(std::move(deletions), {}, [](const auto&) {});
 }
 

@@ -15,10 +15,8 @@
 
 namespace octavo::query {
 
-/// The time to live that a database's definition gives its documents (`resource.defaultTtl`, in seconds; -1: none unless
-/// a document has one of its own), which each document may replace by its property `ttl`. Null: the database has none,
-/// and `ttl` is a property like any other.
-std::shared_ptr<const storage::TimeToLive> time_to_live_of(std::string_view definition);
+/// Documents end so many seconds after their last write, or after as many as their own `ttl` says; -1: never.
+std::shared_ptr<const storage::TimeToLive> time_to_live(std::int64_t default_s);
 
 /// Applies a database's time to live to its physical partitions, and deletes in the background, with tombstones, what
 /// has come to its end: readers do not see it before that either. Thread-safe.
@@ -30,8 +28,8 @@ class Expiration {
   explicit Expiration(partitioning::Database& database);
   ~Expiration() { stop(); }
 
-  /// Reads the definition anew.
-  void definition_changed();
+  /// Absent: documents do not end any more.
+  void set_default(std::optional<std::int64_t> default_s);
   /// Idempotent.
   void stop();
 

@@ -113,6 +113,7 @@ class IndexManager final : public partitioning::DatabaseExtension {
   Expected<bool> catch_up_with_purges(GlobalIndex& index, std::uint64_t purge_count);
   void build();
   void fail_waiters(const Error& error);
+  void apply_properties();
 
   partitioning::Database& database_;
   DesignFunctions design_functions_;
@@ -150,7 +151,7 @@ class IndexManager final : public partitioning::DatabaseExtension {
   partitioning::ChangeNotifier progress_;
   QueryCache cache_;
   FeedIndexes feed_indexes_;
-  std::unique_ptr<Expiration> expiration_;  ///< of a database with a definition
+  std::unique_ptr<Expiration> expiration_;  ///< made when documents first have a time to live; then it stays
   BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
 };
 
