@@ -24,6 +24,7 @@ constexpr std::size_t kUniqueKeysMax = 10;
 constexpr std::size_t kUniqueKeyPathsMax = 16;
 constexpr std::size_t kCompositePathsMax = 8;
 constexpr std::size_t kComputedPropertiesMax = 20;
+constexpr std::int64_t kRetentionMinutesMax = 30 * 24 * 60;
 constexpr std::int64_t kThroughputMin = 400;
 constexpr std::int64_t kThroughputMax = 1'000'000;
 constexpr std::int64_t kAutoscaleMin = 1'000;
@@ -231,6 +232,18 @@ Expected<void> read_indexing_policy(ContainerDefinition& definition) {
   return {};
 }
 
+Expected<void> read_change_feed_policy(ContainerDefinition& definition) {
+  const auto* policy = find(definition.resource, "changeFeedPolicy");
+  if (policy == nullptr) return {};
+  const auto* minutes = policy->is_object() ? policy->get_object().if_contains("retentionDuration") : nullptr;
+  if (minutes == nullptr || !minutes->is_int64() || minutes->get_int64() < 0 ||
+      minutes->get_int64() > kRetentionMinutesMax) {
+    return invalid("changeFeedPolicy.retentionDuration must be a number of minutes from 0 to 43200.");
+  }
+  definition.version_retention_min = minutes->get_int64();
+  return {};
+}
+
 Expected<void> read_computed_properties(ContainerDefinition& definition) {
   const auto* list = find(definition.resource, "computedProperties");
   if (list == nullptr) return {};
@@ -259,6 +272,7 @@ Expected<void> complete(ContainerDefinition& definition) {
   OCTAVO_TRY_VOID(read_unique_keys(definition));
   OCTAVO_TRY_VOID(read_indexing_policy(definition));
   OCTAVO_TRY_VOID(read_computed_properties(definition));
+  OCTAVO_TRY_VOID(read_change_feed_policy(definition));
   if (find(resource, "conflictResolutionPolicy") == nullptr) {
     resource["conflictResolutionPolicy"] = json::object{
         {"mode", "LastWriterWins"}, {"conflictResolutionPath", "/_ts"}, {"conflictResolutionProcedure", ""}};

@@ -1,32 +1,8 @@
 #include "api/cosmos/container_statistics.h"
 
-#include "partitioning/typed_key.h"
+#include "api/cosmos/partition_key_json.h"
 
 namespace octavo::api::cosmos {
-
-namespace {
-
-boost::json::value key_as_json(std::string_view text, bool hierarchical) {
-  const auto key = partitioning::TypedKey::decode(text, hierarchical);
-  if (!key) return boost::json::value(text);  // of a document that came in by the other door
-  boost::json::array values;
-  for (const auto& value : key->values()) {
-    if (const auto* string = std::get_if<std::string>(&value)) {
-      values.emplace_back(*string);
-    } else if (const auto* number = std::get_if<double>(&value)) {
-      values.emplace_back(*number);
-    } else if (const auto* boolean = std::get_if<bool>(&value)) {
-      values.emplace_back(*boolean);
-    } else if (std::holds_alternative<partitioning::NullValue>(value)) {
-      values.emplace_back(nullptr);
-    } else {
-      values.emplace_back(boost::json::object());
-    }
-  }
-  return values;
-}
-
-}  // namespace
 
 Expected<void> add_statistics(const partitioning::Database& database, const ContainerDefinition& container,
                               boost::json::object& shown) {
@@ -40,7 +16,7 @@ Expected<void> add_statistics(const partitioning::Database& database, const Cont
     boost::json::array keys;
     for (const auto& hot : report.hot_keys) {
       OCTAVO_TRY(const auto stored, snapshot.statistics_of(hot.partition_key));
-      keys.push_back(boost::json::object{{"partitionKey", key_as_json(hot.partition_key, container.hierarchical())},
+      keys.push_back(boost::json::object{{"partitionKey", partition_key_json(hot.partition_key, container.hierarchical())},
                                          {"sizeInKB", (stored.external_bytes + 1023) / 1024},
                                          {"_requestUnits", hot.units}});
     }

@@ -14,8 +14,10 @@
 #include "partitioning/typed_key.h"
 #include "query/json/property_path.h"
 #include "query/json/split.h"
+#include "query/planner/explain.h"
 #include "query/sql/query_charge.h"
 #include "query/sql/query_plan.h"
+#include "query/sql/sql_estimate.h"
 #include "query/sql/sql_execution.h"
 #include "query/sql/sql_preparation.h"
 #include "query/sql/sql_query.h"
@@ -129,6 +131,20 @@ std::string metrics_of(const sql::SqlStatistics& statistics, double elapsed_ms) 
                                                              static_cast<double>(statistics.documents_examined)));
 }
 
+// `Prefer: dry-run`: one document, with the plan and what running it would cost.
+Expected<Reply> dry_run(const OpenContainer& opened, const sql::PreparedSql& prepared, std::size_t page_items_max) {
+  OCTAVO_TRY(const auto estimate,
+             sql::estimate_charge(*opened.database, prepared, prepared.scope.partition_key, page_items_max));
+  const boost::json::object shown{
+      {"dryRun", true}, {"estimate", estimate.to_json()}, {"plan", query::explain_plan(prepared.plan)}};
+  Reply reply;
+  begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
+  reply.body += boost::json::serialize(shown);
+  end_feed(reply, 1, std::nullopt);
+  reply.headers.emplace_back("Preference-Applied", "dry-run");
+  return reply;
+}
+
 Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr query) {
   const auto begun = std::chrono::steady_clock::now();
   auto feed = FeedScope::parse(call.request, *opened.database, *opened.definition);
@@ -144,8 +160,10 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   }
   auto scope = scope_of(*feed, *opened.database, *opened.definition);
   auto prepared = co_await sql::prepare_sql(opened.database, std::move(query), std::move(scope),
-                                            *opened.definition->shape, std::move(*continuation));
+                                            *opened.definition->shape, std::move(*continuation),
+                                            {.explain = prefers(call.request, "dry-run"), .ignore_global = false});
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  if (prefers(call.request, "dry-run")) co_return dry_run(opened, **prepared, *size);
   sql::SqlOptions options;
   options.page_items_max = *size;
   sql::SqlExecution execution(opened.database, *prepared, std::move(options));

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include "api/couch/call.h"
+#include "api/couch/dry_run.h"
 #include "api/couch/json_reply.h"
 #include "api/couch/partition_parameter.h"
 #include "api/couch/query_parameters.h"
@@ -17,7 +18,9 @@
 #include "query/executor/find_charge.h"
 #include "query/executor/find_execution.h"
 #include "query/executor/prepared_find.h"
+#include "query/executor/storage_statistics.h"
 #include "query/index/index_manager.h"
+#include "query/planner/charge_estimate.h"
 #include "query/planner/explain.h"
 #include "query/search/text_find.h"
 
@@ -112,6 +115,19 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
   co_return reply;
 }
 
+Expected<Reply> dry_run(const Call& call, const query::PreparedFind& find, const std::string& partition) {
+  auto& database = *call.database;
+  const auto& request = find.request;
+  query::StorageStatistics statistics(database, partition);
+  OCTAVO_TRY(const auto scope, query::statistics_of_scope(database, partition));
+  const std::uint64_t wanted = request.matches_needed();
+  OCTAVO_TRY(const auto estimate, query::estimate_charge(find.plan, statistics, scope, wanted,
+                                                         request.aggregation.has_value(),
+                                                         query::scan_work_of(database, find, !partition.empty())));
+  auto reply = query::explain(request, find.plan, find.candidates, database.name(), database.partitioned());
+  return dry_run_reply(std::move(reply), estimate);
+}
+
 Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   const auto started = std::chrono::steady_clock::now();
   if (is_users_database(*call.database)) {
@@ -121,8 +137,10 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   auto by_text = co_await plan_by_text(call, partition);
   if (!by_text) co_return std::unexpected(std::move(by_text).error());
   if (*by_text) co_return co_await run_text_find(call, **std::move(by_text), started);
-  auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, false);
+  const bool dry = prefers(call.request, "dry-run");
+  auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, dry);
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  if (dry) co_return dry_run(call, **prepared, partition.empty() ? (*prepared)->request.partition : partition);
   auto current = co_await query::wait_for_indexes(call.database, *prepared);
   if (!current && (current.error().code == ErrorCode::disk_full || current.error().code == ErrorCode::io_failure)) {
     // The index cannot take what was written last; the documents can be read all the same.

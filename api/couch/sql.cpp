@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "api/couch/call.h"
+#include "api/couch/dry_run.h"
 #include "api/couch/partition_parameter.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
@@ -15,7 +16,9 @@
 #include "partitioning/request_charge.h"
 #include "query/json/split.h"
 #include "query/json/writer.h"
+#include "query/planner/explain.h"
 #include "query/sql/query_charge.h"
+#include "query/sql/sql_estimate.h"
 #include "query/sql/sql_execution.h"
 #include "query/sql/sql_preparation.h"
 
@@ -165,6 +168,12 @@ Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::str
   co_return prepared;
 }
 
+Expected<Reply> dry_run(const Call& call, const sql::PreparedSql& prepared, const std::string& partition,
+                        std::uint64_t limit) {
+  OCTAVO_TRY(const auto estimate, sql::estimate_charge(*call.database, prepared, partition, limit));
+  return dry_run_reply({{"plan", query::explain_plan(prepared.plan)}}, estimate);
+}
+
 bool is_disk_error(const Error& error) {
   return error.code == ErrorCode::disk_full || error.code == ErrorCode::io_failure;
 }
@@ -178,8 +187,10 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   const auto request = parse_sql_request(call.request.body, call.services.settings.find_limit_default);
   if (!request) co_return std::unexpected(request.error());
 
-  auto prepared = co_await prepare(call, *request, partition, {});
+  const bool dry = prefers(call.request, "dry-run");
+  auto prepared = co_await prepare(call, *request, partition, {.explain = dry, .ignore_global = false});
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  if (dry) co_return dry_run(call, **prepared, partition, request->limit);
   if (request->update) {
     auto current = co_await sql::wait_for_sql_indexes(call.database, *prepared);
     if (!current && is_disk_error(current.error())) {

@@ -46,31 +46,7 @@ std::shared_ptr<const storage::TimeToLive> time_to_live(std::int64_t default_s) 
 }
 
 Expiration::Expiration(partitioning::Database& database)
-    : database_(database),
-      alarm_(std::make_shared<Alarm>(database.engine().workers())),
-      jobs_(database.engine().workers()) {
-  alarm_->owner = this;
-}
-
-void Expiration::stop() {
-  {
-    const std::lock_guard lock(alarm_->mutex);
-    alarm_->owner = nullptr;
-    alarm_->timer.cancel();
-  }
-  jobs_.stop();
-}
-
-void Expiration::walk_after(std::chrono::milliseconds delay) {
-  const std::lock_guard lock(alarm_->mutex);
-  if (alarm_->owner == nullptr) return;
-  alarm_->timer.expires_after(delay);
-  alarm_->timer.async_wait([alarm = alarm_](const boost::system::error_code& cancelled) {
-    if (cancelled) return;
-    const std::lock_guard held(alarm->mutex);
-    if (Expiration* owner = alarm->owner) owner->jobs_.post([owner] { owner->walk(); });
-  });
-}
+    : database_(database), walking_(database.engine().workers(), [this] { return walk(); }) {}
 
 void Expiration::set_default(std::optional<std::int64_t> default_s) {
   const auto rule = default_s ? time_to_live(*default_s) : nullptr;
@@ -78,26 +54,18 @@ void Expiration::set_default(std::optional<std::int64_t> default_s) {
     database_.physical_partition(i).set_time_to_live(rule);
   }
   wanted_ = rule != nullptr;
-  if (rule != nullptr && !walking_.exchange(true)) {
-    walk_after(kWalkInterval);
-  }
+  if (rule != nullptr) walking_.start(kWalkInterval);
 }
 
-void Expiration::walk() {
-  if (!wanted_) {
-    walking_ = false;
-    return;
-  }
+std::optional<std::chrono::milliseconds> Expiration::walk() {
+  if (!wanted_) return std::nullopt;
   if (place_ == 0 && !next_) begun_ = Clock::now();
   delete_expired(place_);
   if (!next_) ++place_;
-  if (place_ < database_.physical_partition_count()) {
-    walk_after(kBetweenSlices);
-    return;
-  }
+  if (place_ < database_.physical_partition_count()) return kBetweenSlices;
   place_ = 0;
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun_);
-  walk_after(std::max(kWalkInterval, took * kRestFactor));
+  return std::max(kWalkInterval, took * kRestFactor);
 }
 
 void Expiration::delete_expired(std::size_t place) {
@@ -121,7 +89,8 @@ void Expiration::delete_expired(std::size_t place) {
     }
   }
   if (deletions.empty()) return;
-  for (auto& deletion : deletions) deletion.partition_key = partitioning::partition_key_of(deletion.id, database_.partitioned());
+  const bool partitioned = database_.partitioned();
+  for (auto& deletion : deletions) deletion.partition_key = partitioning::partition_key_of(deletion.id, partitioned);
   partition.write(std::move(deletions), {}, [](const auto&) {});
 }
 

@@ -116,6 +116,8 @@ void IndexManager::apply_properties() {
   if (shut_down_) return;
   if (properties.ttl_s && !expiration_) expiration_ = std::make_unique<Expiration>(database_);
   if (expiration_) expiration_->set_default(properties.ttl_s);
+  if (properties.all_versions_s > 0 && !retention_) retention_ = std::make_unique<VersionRetention>(database_);
+  if (retention_) retention_->set_seconds(properties.all_versions_s);
   apply_throughput(database_, properties);
 }
 
@@ -125,6 +127,7 @@ void IndexManager::shut_down() {
     shut_down_ = true;
   }
   if (expiration_) expiration_->stop();
+  if (retention_) retention_->stop();
   feed_indexes_.shut_down();
   for (const auto& local : locals_) local->shut_down();
   jobs_.stop();

@@ -23,6 +23,7 @@
 #include "query/index/local_indexes.h"
 #include "query/index/published.h"
 #include "query/index/query_cache.h"
+#include "query/index/version_retention.h"
 
 namespace octavo::query {
 
@@ -152,6 +153,7 @@ class IndexManager final : public partitioning::DatabaseExtension {
   QueryCache cache_;
   FeedIndexes feed_indexes_;
   std::unique_ptr<Expiration> expiration_;  ///< made when documents first have a time to live; then it stays
+  std::unique_ptr<VersionRetention> retention_;  ///< as above, for versions of documents
   BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
 };
 
