@@ -29,6 +29,8 @@ std::unexpected<Error> damaged(std::string_view what) {
   return fail(ErrorCode::corrupted, "A stored " + std::string(what) + " is damaged.");
 }
 
+}  // namespace
+
 void write_revision(ByteWriter& writer, const Revision& revision) {
   writer.varint(revision.generation);
   if (revision.hash.is_digest()) {
@@ -45,8 +47,6 @@ bool read_revision(ByteReader& reader, bool text_hash, Revision& revision) {
   revision.hash = RevisionHash::from_bytes(hash, !text_hash);
   return true;
 }
-
-}  // namespace
 
 void encode_document(std::string& out, const DocumentView& document) {
   ByteWriter writer(out);

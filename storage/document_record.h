@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "storage/byte_codec.h"
 #include "storage/document.h"
 #include "storage/environment.h"
 
@@ -11,7 +12,7 @@ namespace octavo::storage {
 
 /// The trees of a physical partition's environment, in the order of their handles.
 enum class PartitionTree : std::size_t {
-  meta,        ///< "counters" → counters record; "format" → u8
+  meta,        ///< "counters" → counters record; "format" → u8; the log of versions, where one is kept (VersionLog)
   documents,   ///< document id → document record
   feed,        ///< sequence:u64be → feed record
   partitions,  ///< of each logical partition, side by side, so that a write touches one page for both:
@@ -23,6 +24,11 @@ enum class PartitionTree : std::size_t {
   index        ///< rows of local indexes; the query layer owns their format
 };
 inline constexpr std::size_t kPartitionTreeCount = 8;
+
+/// revision := generation:varint hash: size:varint bytes if it is text, else 16 bytes
+void write_revision(ByteWriter& writer, const Revision& revision);
+/// False: damaged.
+bool read_revision(ByteReader& reader, bool text_hash, Revision& revision);
 
 /// Stored form of a document's winning revision:
 ///   record := version:u8 flags:u8 sequence:u64 modified_s:u48 generation:varint hash body

@@ -7,6 +7,7 @@
 #include "storage/document_record.h"
 #include "storage/physical_partition.h"
 #include "storage/revision_tree.h"
+#include "storage/version_log.h"
 
 namespace octavo::storage {
 
@@ -27,6 +28,7 @@ class DocumentWriter {
     std::int64_t now_s;
     const UniqueKeys* unique_keys = nullptr;
     Expiry expiry = {};
+    bool keeps_versions = false;
   };
 
   DocumentWriter(WriteTransaction& transaction, Environment environment)
@@ -79,6 +81,9 @@ class DocumentWriter {
   Expected<void> move_in_feed(std::string_view partition_key, const Before& before, const FeedRow* row);
   Expected<void> count(std::string_view id, std::string_view partition_key, const Before& before,
                        const DocumentView* after);
+  Expected<void> log_versions(std::string_view id, const Before& before, const std::optional<DocumentView>& after,
+                              Sequence sequence, Sequence expired_at);
+  Sequence next_sequence();
 
   WriteTransaction& transaction_;
   Environment environment_;

@@ -130,6 +130,24 @@ void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<v
   enqueue({IndexJob{std::move(task), std::move(done)}, kJobOverheadBytes});
 }
 
+void PhysicalPartition::trim_versions(std::int64_t before_s, std::size_t rows_max,
+                                      std::move_only_function<void(Expected<bool>)> done) {
+  const auto more = std::make_shared<bool>(false);
+  run_index_task(
+      [this, more, before_s, rows_max](WriteTransaction& transaction, Tree) -> Expected<void> {
+        const Tree meta = environment_->tree(static_cast<std::size_t>(PartitionTree::meta));
+        OCTAVO_TRY(*more, VersionLog::trim(transaction, meta, before_s, rows_max));
+        return {};
+      },
+      [more, done = std::move(done)](Expected<void> trimmed) mutable {
+        if (trimmed) {
+          done(*more);
+        } else {
+          done(std::unexpected(std::move(trimmed).error()));
+        }
+      });
+}
+
 void PhysicalPartition::enqueue(Job job) {
   if (retired_.load(std::memory_order_acquire)) {
     complete(job, refuse(ErrorCode::not_found, "Database does not exist."));
@@ -284,7 +302,8 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
                                                        options_.logical_partition_bytes_max,
                                                        now_s(),
                                                        unique_keys_.get(),
-                                                       expiry()};
+                                                       expiry(),
+                                                       keeps_versions()};
 
   SequenceAllocator::Group sequences(*sequences_, options_.ordinal);
   Outcome outcome;

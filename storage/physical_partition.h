@@ -20,6 +20,7 @@
 #include "storage/long_key_tree.h"
 #include "storage/revision_tree.h"
 #include "storage/sequence_allocator.h"
+#include "storage/version_log.h"
 #include "storage/writer_pool.h"
 
 namespace octavo::storage {
@@ -197,6 +198,9 @@ class Snapshot {
   Expected<DocumentStatistics> statistics() const;
   Expected<DocumentStatistics> statistics_of(std::string_view partition_key) const;
   Expected<Sequence> last_sequence() const;
+  /// Versions of documents, where they are kept; and above which sequence that is all of them.
+  VersionLog versions() const;
+  Expected<Sequence> versions_since() const;
   Expected<std::uint64_t> purge_count() const;
 
   /// Rows of local indexes: see DocumentObserver.
@@ -261,6 +265,12 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   void run_transaction(TransactionTask task, std::size_t bytes, std::move_only_function<void(Expected<void>)> done);
   /// Null: documents live until they are deleted. Snapshots taken from now on follow it.
   void set_time_to_live(std::shared_ptr<const TimeToLive> rule);
+  bool has_time_to_live() const { return has_time_to_live_.load(std::memory_order_relaxed); }
+  /// Whether every version of every document is kept in the log of versions, from the next group of writes on.
+  void set_keeps_versions(bool keeps) { keeps_versions_.store(keeps, std::memory_order_relaxed); }
+  bool keeps_versions() const { return keeps_versions_.load(std::memory_order_relaxed); }
+  /// Forgets versions from before `before_s` (Unix time), at most `rows_max`. True: there may be more.
+  void trim_versions(std::int64_t before_s, std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done);
   /// Before the first write.
   void set_unique_keys(std::shared_ptr<const UniqueKeys> keys) { unique_keys_ = std::move(keys); }
   const UniqueKeys* unique_keys() const { return unique_keys_.get(); }  ///< null: there are none
@@ -342,6 +352,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   std::atomic<std::uint32_t> revs_limit_{1000};
   std::atomic<bool> retired_{false};
   std::shared_ptr<const UniqueKeys> unique_keys_;
+  std::atomic<bool> keeps_versions_{false};
   std::atomic<bool> has_time_to_live_{false};  ///< spares readers the pointer, which is shared, where there is none
   std::atomic<std::shared_ptr<const TimeToLive>> time_to_live_;
 

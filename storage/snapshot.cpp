@@ -197,6 +197,15 @@ Expected<Sequence> Snapshot::last_sequence() const {
   return known.last_sequence;
 }
 
+VersionLog Snapshot::versions() const {
+  return {transaction_, tree_of(*partition_, PartitionTree::meta)};
+}
+
+Expected<Sequence> Snapshot::versions_since() const {
+  OCTAVO_TRY(const Sequence last, last_sequence());
+  return versions().complete_since(last);
+}
+
 Expected<std::uint64_t> Snapshot::purge_count() const {
   OCTAVO_TRY(const PartitionCounters known, counters());
   return known.purge_count;

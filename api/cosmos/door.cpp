@@ -8,6 +8,7 @@
 #include "api/cosmos/errors.h"
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/resource_id.h"
+#include "partitioning/partition_key.h"
 #include "partitioning/request_charge.h"
 #include "query/json/parsed_document.h"
 #include "storage/read_failure.h"
@@ -71,12 +72,39 @@ void add_common_headers(const Call& call, Reply& reply) {
   if (account.sequence != 0) headers.emplace_back("lsn", std::to_string(account.sequence));
 }
 
+void spend(const Accounting& account) {
+  if (account.database == nullptr) return;  // nothing that throughput pays for
+  const auto [first, last] = account.places;
+  if (first == last) {
+    account.database->consumption().spend(first, account.partition_key, account.request_charge);
+  } else {
+    account.database->spend_on_places(first, last, account.request_charge);
+  }
+}
+
 }  // namespace
 
 bool has_flag(const Request& request, std::string_view header) {
   const auto text = request.header(header);
   return text && text->size() == 4 && (text->front() == 't' || text->front() == 'T') &&
          (text->substr(1) == "rue" || text->substr(1) == "RUE");
+}
+
+Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database,
+                           std::pair<std::size_t, std::size_t> places, std::string_view partition_key) {
+  if (auto admitted = database->consumption().admit(places.first, places.second); !admitted) {
+    return admitted;
+  }
+  account.database = database;
+  account.places = places;
+  account.partition_key = partition_key;
+  return {};
+}
+
+Expected<void> Call::admit_document(const std::shared_ptr<partitioning::Database>& database,
+                                    std::string_view document_id) {
+  const std::size_t place = database->locate_document(document_id);
+  return admit(database, {place, place}, partitioning::partition_key_of(document_id, true));
 }
 
 bool Call::flag(std::string_view header) const {
@@ -143,7 +171,9 @@ Task<Reply> Door::handle(Request& request) {
   } catch (const storage::ReadFailure& failure) {
     result = std::unexpected(failure.error());
   }
+  if (!result && result.error().code == ErrorCode::throttled) call.account.request_charge = 0;
   auto reply = result ? std::move(*result) : error_reply(result.error());
+  spend(call.account);
   add_common_headers(call, reply);
   co_return reply;
 }

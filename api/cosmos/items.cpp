@@ -23,7 +23,8 @@ Expected<Reply> read_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
   OCTAVO_TRY(const auto key, required_key(call.request, container));
   const std::string id = document_id(key, call.path.id);
-  const std::size_t place = opened.database->locate_document(id);
+  OCTAVO_TRY_VOID(call.admit_document(opened.database, id));
+  const std::size_t place = call.account.places.first;
   call.account.sequence = opened.database->committed_sequence();
   call.account.session_token = session_token(place, call.account.sequence);
   OCTAVO_TRY(const auto snapshot, opened.database->snapshot(place));
@@ -52,7 +53,10 @@ Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWri
                    bool shows_body) {
   const auto& container = *opened.definition;
   const std::string id = write.id;
-  const std::size_t place = opened.database->locate_document(id);
+  if (auto admitted = call.admit_document(opened.database, id); !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
+  }
+  const std::size_t place = call.account.places.first;
   const bool deletes = write.deleted;
   const std::size_t body_bytes = write.body.size();
   std::string body;
@@ -173,6 +177,9 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
   operation.patch = std::move(*patch);
   operation.document_id = document_id(*key, call.path.id);
   operation.match = MatchCondition::parse(call.request.header("If-Match"));
+  if (auto admitted = call.admit_document(opened.database, operation.document_id); !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
+  }
   if (operation.patch.condition) {
     auto condition = co_await check_patch_condition(opened.database, *opened.definition, operation);
     if (!condition) co_return std::unexpected(std::move(condition).error());

@@ -15,8 +15,10 @@
 #include "partitioning/typed_key.h"
 #include "query/json/property_path.h"
 #include "query/json/split.h"
+#include "query/planner/explain.h"
 #include "query/sql/query_charge.h"
 #include "query/sql/query_plan.h"
+#include "query/sql/sql_estimate.h"
 #include "query/sql/sql_execution.h"
 #include "query/sql/sql_preparation.h"
 #include "query/sql/sql_query.h"
@@ -130,6 +132,20 @@ std::string metrics_of(const sql::SqlStatistics& statistics, double elapsed_ms) 
                                                              static_cast<double>(statistics.documents_examined)));
 }
 
+// `Prefer: dry-run`: one document, with the plan and what running it would cost.
+Expected<Reply> dry_run(const OpenContainer& opened, const sql::PreparedSql& prepared, std::size_t page_items_max) {
+  OCTAVO_TRY(const auto estimate,
+             sql::estimate_charge(*opened.database, prepared, prepared.scope.partition_key, page_items_max));
+  const boost::json::object shown{
+      {"dryRun", true}, {"estimate", estimate.to_json()}, {"plan", query::explain_plan(prepared.plan)}};
+  Reply reply;
+  begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
+  reply.body += boost::json::serialize(shown);
+  end_feed(reply, 1, std::nullopt);
+  reply.headers.emplace_back("Preference-Applied", "dry-run");
+  return reply;
+}
+
 Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr query) {
   const auto begun = std::chrono::steady_clock::now();
   auto feed = FeedScope::parse(call.request, *opened.database, *opened.definition);
@@ -139,10 +155,16 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   auto continuation = continuation_of(call.request);
   if (!continuation) co_return std::unexpected(std::move(continuation).error());
 
+  const auto places = feed->places(*opened.database, *opened.definition);
+  if (auto admitted = call.admit(opened.database, places, feed->partition_key); !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
+  }
   auto scope = scope_of(*feed, *opened.database, *opened.definition);
   auto prepared = co_await sql::prepare_sql(opened.database, std::move(query), std::move(scope),
-                                            *opened.definition->shape, std::move(*continuation));
+                                            *opened.definition->shape, std::move(*continuation),
+                                            {.explain = prefers(call.request, "dry-run"), .ignore_global = false});
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  if (prefers(call.request, "dry-run")) co_return dry_run(opened, **prepared, *size);
   sql::SqlOptions options;
   options.page_items_max = *size;
   scripts::StoredFunctions functions(opened.database);
@@ -151,7 +173,11 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   sql::SqlExecution execution(opened.database, *prepared, std::move(options));
   auto state = calls_functions ? Expected<ScanState>(ScanState::more) : execution.run(ScanBudget::inline_slice());
   const auto run_slice = [&] { return execution.run(ScanBudget::worker_slice()); };
+  std::string results;
   while (state && *state == ScanState::more) {
+    // A slice ends when much is written and not taken.
+    results += execution.output();
+    execution.output().clear();
     state = calls_functions ? co_await call.services.engine.run_function(run_slice)
                             : co_await call.services.engine.run_blocking(run_slice);
   }
@@ -161,10 +187,10 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   call.account.request_charge =
       partitioning::charge_of_scan(sql::scan_work_of(*opened.database, **prepared, statistics)) +
       partitioning::charge_of_function(functions.time());
-  const auto places = feed->places(*opened.database, *opened.definition);
   call.account.session_token = session_token(places.first, opened.database->committed_sequence());
   Reply reply;
   begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
+  reply.body += results;
   reply.body += execution.output();
   std::optional<std::string> next;
   if (const auto position = execution.continuation()) next = to_continuation(*position);

@@ -102,24 +102,28 @@ Reply not_modified(std::string etag) {
 Expected<Reply> read_winner(Call& call, std::string_view id, const RenderOptions& options) {
   const auto& request = call.request;
   const auto& database = *call.database;
-  call.request_charge = partitioning::charge_of_miss();
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
   OCTAVO_TRY(const auto document, snapshot.find(id));
-  if (!document) return fail(ErrorCode::not_found, "");
-  if (document->deleted) return fail(ErrorCode::deleted, "");
+  if (!document || document->deleted) {
+    call.charge_document(id, partitioning::charge_of_miss());
+    return fail(document ? ErrorCode::deleted : ErrorCode::not_found, "");
+  }
 
   auto etag = etag_of(document->revision);
   Reply reply;
   if (!options.any()) {
-    if (none_match_has(request, etag)) return not_modified(std::move(etag));
-    call.request_charge = partitioning::charge_of_read(document->body.size());
+    if (none_match_has(request, etag)) {
+      call.charge_document(id, partitioning::charge_of_miss());
+      return not_modified(std::move(etag));
+    }
+    call.charge_document(id, partitioning::charge_of_read(document->body.size()));
     append_document(reply.body, *document);
     reply.body += '\n';
     reply.headers.reserve(2);
     reply.headers.emplace_back("ETag", std::move(etag));
     return reply;
   }
-  call.request_charge = partitioning::charge_of_read(document->body.size());
+  call.charge_document(id, partitioning::charge_of_read(document->body.size()));
   OCTAVO_TRY(const bool meta, append_document(reply.body, *document, snapshot, options));
   reply.body += '\n';
   if (!meta) {
@@ -251,13 +255,20 @@ Expected<Reply> read(Call& call) {
   const std::string_view id = call.path("docid");
   if (is_users_database(database) && !is_local_id(id)) OCTAVO_TRY_VOID(check_user_document_read(call, id));
   if (is_local_id(id)) return read_local(request, database, id);
+  OCTAVO_TRY_VOID(database.admit_document(id));
   if (request.query.empty()) return read_winner(call, id, {});
 
   OCTAVO_TRY(const auto parameters, parse_read_parameters(request));
-  if (parameters.open_all || parameters.open) return read_open_revisions(request, database, id, parameters);
+  if (parameters.open_all || parameters.open) {
+    auto reply = read_open_revisions(request, database, id, parameters);
+    call.charge_document(id, reply ? partitioning::charge_of_read(reply->body.size()) : partitioning::charge_of_miss());
+    return reply;
+  }
   // `latest` asks for whatever `rev` has become: the winner.
   if (parameters.revision && !parameters.latest) {
-    return read_revision(request, database, id, *parameters.revision, parameters.render);
+    auto reply = read_revision(request, database, id, *parameters.revision, parameters.render);
+    call.charge_document(id, reply ? partitioning::charge_of_read(reply->body.size()) : partitioning::charge_of_miss());
+    return reply;
   }
   return read_winner(call, id, parameters.render);
 }

@@ -15,6 +15,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/search_parameters.h"
 #include "api/couch/users_database.h"
+#include "partitioning/request_charge.h"
 #include "query/design/design_document.h"
 #include "query/index/index_manager.h"
 #include "query/json/parsed_document.h"
@@ -230,6 +231,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
   if (call.request.method == Method::post) {
     if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
   }
+  if (auto admitted = database.admit_partition_key(partition); !admitted) co_return std::unexpected(admitted.error());
   const storage::Sequence sequence = database.committed_sequence();
   SearchParameters parameters;
   FoundIndex found;
@@ -262,6 +264,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
     Reply reply;
     if (*first) {
       reply.body = **std::move(first);
+      call.charge_scan(partition, partitioning::charge_of_scan({.result_bytes = reply.body.size()}));
       co_return reply;
     }
     auto indexes = feed_indexes_of(database);
@@ -275,6 +278,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
     auto body = co_await engine.run_blocking([&] { return run_search(database, *found.index, parameters, sequence); });
     if (!body) co_return std::unexpected(std::move(body).error());
     reply.body = *std::move(body);
+    call.charge_scan(partition, partitioning::charge_of_scan({.result_bytes = reply.body.size()}));
     co_return reply;
   }
   co_return fail(ErrorCode::overloaded, "The design document changes too often; try again.");

@@ -132,6 +132,7 @@ Task<Expected<Reply>> answer(Call& call, ViewRequest request, bool several) {
   co_await load_indexes(call);
   auto target = co_await find_target(call, request);
   if (!target) co_return std::unexpected(std::move(target).error());
+  std::optional<std::string> scope = request.queries.front().partition;
   std::vector<std::unique_ptr<SliceProducer>> answers;
   for (auto& one : request.queries) {
     auto made = make_view_reply(*target, std::move(one));
@@ -139,7 +140,7 @@ Task<Expected<Reply>> answer(Call& call, ViewRequest request, bool several) {
     answers.push_back(*std::move(made));
   }
   auto reply = several ? several_view_replies(std::move(answers)) : single_view_reply(std::move(answers.front()));
-  co_return co_await sliced_reply(call.database, std::move(reply));
+  co_return co_await sliced_reply(call, std::move(reply), std::move(scope));
 }
 
 ViewQuery base_query(const Call& call, bool partition) {

@@ -43,6 +43,7 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
       partition_key_(std::move(partition_key)),
       sort_bytes_max_(sort_bytes_max),
       started_(started),
+      documents_end_(database_->has_time_to_live()),
       skip_left_(prepared_->request.skip),
       limit_left_(prepared_->request.limit) {
   const FindRequest& request = prepared_->request;
@@ -83,7 +84,7 @@ Expected<ScanState> FindExecution::run(partitioning::ScanBudget budget) {
 // The storage keeps the number of documents.
 bool FindExecution::counts_everything() const {
   const FindRequest& request = prepared_->request;
-  return aggregator_ && !request.aggregation->rows && request.selector.fields_used().empty() &&
+  return aggregator_ && !documents_end_ && !request.aggregation->rows && request.selector.fields_used().empty() &&
          !request.selector.needs_whole_document();
 }
 
@@ -161,10 +162,11 @@ Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& e
   for (const std::size_t column : branch().columns_that_must_exist) {
     if (row->field(column).empty()) return Flow::next;
   }
-  if (prepared_->plan.covering) return take_covered(*row, entry.key);
+  if (prepared_->plan.covering && !documents_end_) return take_covered(*row, entry.key);
 
   OCTAVO_TRY(const auto found, documents.find(row->document_id()));
   if (!found.document || found.document->deleted) return Flow::next;
+  if (prepared_->plan.covering) return take_covered(*row, entry.key);
   return take_document(*found.document, *found.snapshot, entry.key, recheck);
 }
 
@@ -256,6 +258,7 @@ Expected<FindExecution::Flow> FindExecution::take_document(const storage::Docume
                                                            const storage::Snapshot& snapshot, std::string_view position,
                                                            bool recheck) {
   ++statistics_.documents_examined;
+  statistics_.document_bytes += document.body.size();
   Result result;
   result.document = &document;
   result.snapshot = &snapshot;

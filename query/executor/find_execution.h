@@ -23,6 +23,7 @@ class DocumentLookup;
 struct FindStatistics {
   std::uint64_t keys_examined = 0;       ///< index entries, or document keys without an index
   std::uint64_t documents_examined = 0;  ///< documents read
+  std::uint64_t document_bytes = 0;      ///< of their bodies
   std::uint64_t results_returned = 0;
 };
 
@@ -94,6 +95,7 @@ class FindExecution {
   std::string partition_key_;
   std::size_t sort_bytes_max_;
   std::chrono::steady_clock::time_point started_;
+  const bool documents_end_;  ///< by themselves: an index entry alone does not tell that its document lives
 
   std::size_t branch_ = 0;
   std::size_t range_ = 0;  ///< of the branch, in the direction of the walk

@@ -7,6 +7,8 @@
 #include <spdlog/spdlog.h>
 
 #include "query/design/design_scan.h"
+#include "partitioning/scan.h"
+#include "query/index/database_properties.h"
 #include "query/index/unique_keys.h"
 #include "storage/memory_retry.h"
 
@@ -20,6 +22,24 @@ constexpr std::chrono::milliseconds kRetiredDelay{100};
 // An index whose files cannot be made (the disk is full, most likely) is tried again after this.
 constexpr std::chrono::milliseconds kOpenRetryDelay{2000};
 
+void apply_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
+  auto& engine = database.engine();
+  if (!engine.settings().enforce_throughput) return;
+  auto& consumption = database.consumption();
+  if (properties.shares_throughput) {
+    const std::string owner = database.name().substr(0, database.name().find('/'));
+    const auto stored = engine.catalog().fact("cosmos_databases", owner);
+    const std::uint32_t rate = stored && *stored ? shared_throughput_of(**stored) : 0;
+    if (rate != 0) consumption.set_budget(engine.shared_budget(owner, rate));
+    return;
+  }
+  auto own = consumption.budget();
+  if (own == nullptr && properties.throughput == 0) return;
+  if (own == nullptr) own = std::make_shared<partitioning::ThroughputBudget>(database.physical_partition_count());
+  own->set_rate(properties.throughput);
+  consumption.set_budget(std::move(own));
+}
+
 }  // namespace
 
 const IndexView* IndexCatalog::find(std::string_view identity) const {
@@ -30,6 +50,7 @@ const IndexView* IndexCatalog::find(std::string_view identity) const {
 
 IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
     : database_(database), design_functions_(database), tasks_(tasks), opened_at_(database.watermark()), feed_indexes_(database, tasks), jobs_(database.engine().workers()) {
+  apply_properties();
   // Entries of local indexes are kept from the first write on, whether or not anybody asks for the definitions.
   if (!database.partitioned()) return;
   const auto unique_keys = unique_keys_of(database.definition()->text);
@@ -39,7 +60,6 @@ IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
     partition.set_observer(locals_.back());
     partition.set_unique_keys(unique_keys);
   }
-  if (!database.definition()->text.empty()) expiration_ = std::make_unique<Expiration>(database);
 }
 
 IndexManager::~IndexManager() {
@@ -87,16 +107,28 @@ void IndexManager::committed() {
 }
 
 void IndexManager::definition_changed() {
-  if (expiration_) expiration_->definition_changed();
+  apply_properties();
+}
+
+void IndexManager::apply_properties() {
+  const auto properties = DatabaseProperties::of(database_.definition()->text);
+  const std::lock_guard lock(mutex_);
+  if (shut_down_) return;
+  if (properties.ttl_s && !expiration_) expiration_ = std::make_unique<Expiration>(database_);
+  if (expiration_) expiration_->set_default(properties.ttl_s);
+  if (properties.all_versions_s > 0 && !retention_) retention_ = std::make_unique<VersionRetention>(database_);
+  if (retention_) retention_->set_seconds(properties.all_versions_s);
+  apply_throughput(database_, properties);
 }
 
 void IndexManager::shut_down() {
-  if (expiration_) expiration_->stop();
-  feed_indexes_.shut_down();
   {
     const std::lock_guard lock(mutex_);
     shut_down_ = true;
   }
+  if (expiration_) expiration_->stop();
+  if (retention_) retention_->stop();
+  feed_indexes_.shut_down();
   for (const auto& local : locals_) local->shut_down();
   jobs_.stop();
   builder_.reset();

@@ -23,6 +23,7 @@
 #include "query/index/local_indexes.h"
 #include "query/index/published.h"
 #include "query/index/query_cache.h"
+#include "query/index/version_retention.h"
 
 namespace octavo::query {
 
@@ -112,6 +113,7 @@ class IndexManager final : public partitioning::DatabaseExtension {
   Expected<GlobalIndexBuilder::State> build_slice();
   void build();
   void fail_waiters(const Error& error);
+  void apply_properties();
 
   partitioning::Database& database_;
   DesignFunctions design_functions_;
@@ -149,7 +151,8 @@ class IndexManager final : public partitioning::DatabaseExtension {
   partitioning::ChangeNotifier progress_;
   QueryCache cache_;
   FeedIndexes feed_indexes_;
-  std::unique_ptr<Expiration> expiration_;  ///< of a database with a definition
+  std::unique_ptr<Expiration> expiration_;  ///< made when documents first have a time to live; then it stays
+  std::unique_ptr<VersionRetention> retention_;  ///< as above, for versions of documents
   BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
 };
 
