@@ -36,6 +36,8 @@ struct DocumentChange {
   std::optional<std::string_view> after;   ///< body of the live winner after; nullopt: deleted or purged
   Revision before_revision;                ///< meaningful with `before`
   Revision after_revision;                 ///< meaningful with `after`
+  /// Documents of the logical partition that are not deleted, after the change; 0 without partition key.
+  std::uint64_t partition_documents = 0;
 };
 
 /// Keeps derived data (local indexes) in step with the documents, inside the document's transaction. Called on the
@@ -43,8 +45,9 @@ struct DocumentChange {
 class DocumentObserver {
  public:
   virtual ~DocumentObserver() = default;
-  /// An error aborts the transaction (all its writes fail).
-  virtual Expected<void> document_changed(WriteTransaction& transaction, Tree index_tree,
+  /// How many rows the change was worth: put or erased, those kept in two orders once. An error aborts the transaction
+  /// (all its writes fail).
+  virtual Expected<std::uint32_t> document_changed(WriteTransaction& transaction, Tree index_tree,
                                           const DocumentChange& change) = 0;
 };
 

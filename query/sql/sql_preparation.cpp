@@ -58,9 +58,12 @@ FindRequest request_for(const SqlQuery& query, const SqlConstraints& constraints
   FindRequest request;
   request.selector_json = constraints.selector_json;
   request.selector = constraints.selector;
+  request.ordinal = constraints.ordinal;
   request.partition = scope.partition_key;
   const bool sorted_before = continuation && continuation->kind == Continuation::Kind::sorted;
   if (!collects_results(query) && !sorted_before) request.sort = constraints.sort;
+  request.sort_is_ordinal = constraints.sort_is_ordinal;
+  request.sort_keeps_missing = request.sort.size() > 1;  // one alone leaves out what lacks it
   const bool all_rows = collects_results(query) || (query.is_ordered() && request.sort.empty());
   const Program& program = query.program();
   if (all_rows) {
@@ -177,7 +180,7 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
   auto catalog = manager->catalog();
   if (!catalog) co_return Result(std::unexpected(catalog.error()));
   PlannerScope& place = task.place;
-  StorageStatistics statistics(*database, prepared.scope.partition_key);
+  StorageStatistics statistics(*database, prepared.scope.partition_key, prepared.scope.physical_partition);
   while (true) {
     auto planned = plan_query(task.request, **catalog, place, statistics);
     if (!planned) co_return Result(std::unexpected(planning_error(task, planned.error())));
@@ -215,7 +218,7 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Datab
   OCTAVO_TRY(const auto catalog, manager->catalog());
   task.place.ignore_unbuilt = true;
   task.place.ignore_global = true;  // they may not have seen what was written last
-  StorageStatistics statistics(database, task.prepared->scope.partition_key);
+  StorageStatistics statistics(database, task.prepared->scope.partition_key, task.prepared->scope.physical_partition);
   auto planned = plan_query(task.request, *catalog, task.place, statistics);
   if (!planned) return std::unexpected(planning_error(task, planned.error()));
   task.prepared->plan = std::move(planned->plan);
