@@ -17,8 +17,6 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-constexpr std::string_view kServiceVersion = "version=2.14.0.0";
-
 // Requests that change nothing: reading, and queries, where POST can be one. Anywhere else the headers of a query mean
 // nothing, and a write that carries them is still a write.
 bool only_reads(const Request& request, const ResourcePath& path) {
@@ -48,28 +46,32 @@ Handled no_such_feature(std::string_view what) {
 }
 
 // The container's link as the client wrote it, by which it knows the container again.
-std::string container_part(std::string_view path) {
+std::string_view container_part(std::string_view path) {
   while (path.starts_with('/')) path.remove_prefix(1);
   std::size_t end = 0;
   for (int segment = 0; segment < 4 && end != std::string_view::npos; ++segment) end = path.find('/', end + 1);
-  return std::string(path.substr(0, end));
+  return path.substr(0, end);
 }
 
 void add_common_headers(const Call& call, Reply& reply) {
-  auto& headers = reply.headers;
   const Accounting& account = call.account;
-  headers.reserve(headers.size() + 10);
-  headers.emplace_back("x-ms-activity-id", call.activity_id);
-  headers.emplace_back("x-ms-request-charge", partitioning::format_charge(account.request_charge));
-  headers.emplace_back("x-ms-serviceversion", kServiceVersion);
-  headers.emplace_back("x-ms-gatewayversion", kServiceVersion);
-  headers.emplace_back("Cache-Control", "no-store, no-cache");
+  std::string& lines = reply.header_lines;
+  lines.reserve(lines.size() + 512);
+  // No value has a line break: those from the request are parts of its target, which has no control characters.
+  const auto add = [&lines](std::string_view line, std::string_view value) {
+    lines += line;
+    lines += value;
+  };
+  add("\r\nx-ms-activity-id: ", call.activity_id);
+  add("\r\nx-ms-request-charge: ", partitioning::format_charge(account.request_charge));
+  lines += "\r\nx-ms-serviceversion: version=2.14.0.0\r\nx-ms-gatewayversion: version=2.14.0.0"
+           "\r\nCache-Control: no-store, no-cache";
   if (account.container) {
-    headers.emplace_back("x-ms-content-path", account.container->shape->container_rid());
-    headers.emplace_back("x-ms-alt-content-path", container_part(call.request.raw_path));
+    add("\r\nx-ms-content-path: ", account.container->shape->container_rid());
+    add("\r\nx-ms-alt-content-path: ", container_part(call.request.raw_path));
   }
-  if (!account.session_token.empty()) headers.emplace_back("x-ms-session-token", account.session_token);
-  if (account.sequence != 0) headers.emplace_back("lsn", std::to_string(account.sequence));
+  if (!account.session_token.empty()) add("\r\nx-ms-session-token: ", account.session_token);
+  if (account.sequence != 0) add("\r\nlsn: ", std::to_string(account.sequence));
 }
 
 void spend(const Accounting& account) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <random>
 
-#include <fmt/format.h>
 
 #include "api/crypto/base64.h"
 #include "api/crypto/hash.h"
@@ -53,10 +52,17 @@ std::string new_script_rid(std::string_view container_rid, unsigned kind) {
 
 std::string new_uuid() {
   thread_local std::mt19937_64 random{std::random_device{}()};
-  const std::uint64_t a = random();
-  const std::uint64_t b = random();
-  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, (a >> 16) & 0xFFFF, a & 0xFFF,
-                     0x8000 | ((b >> 48) & 0x3FFF), b & 0xFFFF'FFFF'FFFF);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string id = "00000000-0000-4000-8000-000000000000";
+  std::uint64_t bits = random();
+  for (std::size_t i = 0; i < id.size(); ++i) {
+    if (i == 19) bits = random();
+    if (id[i] == '-' || i == 14) continue;  // the version stays
+    const std::uint64_t digit = i == 19 ? 8 | (bits & 3) : bits & 15;
+    id[i] = kDigits[digit];
+    bits >>= 4;
+  }
+  return id;
 }
 
 std::string item_rid(std::string_view container_rid, std::string_view document_id) {
