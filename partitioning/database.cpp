@@ -20,8 +20,8 @@ Database::Database(Engine& engine, storage::DatabaseRecord record)
       record_(std::move(record)),
       folder_(engine.database_folder(record_.instance_tag)),
       map_(record_.partition_map),
-      turns_(std::make_shared<Turns>()),
       consumption_(record_.partition_map.size()),
+      turns_(std::make_shared<Turns>()),
       revs_limit_(record_.revs_limit) {
   definition_.store(std::make_shared<const DatabaseDefinition>(record_.definition));
   const config::Settings& settings = engine.settings();
