@@ -145,8 +145,16 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   sql::SqlOptions options;
   options.page_items_max = *size;
   sql::SqlExecution execution(opened.database, *prepared, std::move(options));
+  Reply reply;
+  begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
+  // A slice ends when much output waits: it is taken after each, or the next one would do nothing.
+  const auto take_output = [&] {
+    reply.body += execution.output();
+    execution.output().clear();
+  };
   auto state = execution.run(ScanBudget::inline_slice());
   while (state && *state == ScanState::more) {
+    take_output();
     state = co_await call.services.engine.run_blocking([&] { return execution.run(ScanBudget::worker_slice()); });
   }
   if (!state) co_return std::unexpected(std::move(state).error());
@@ -156,9 +164,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
       partitioning::charge_of_scan(sql::scan_work_of(*opened.database, **prepared, statistics));
   const auto places = feed->places(*opened.database, *opened.definition);
   call.account.session_token = session_token(places.first, opened.database->committed_sequence());
-  Reply reply;
-  begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
-  reply.body += execution.output();
+  take_output();
   std::optional<std::string> next;
   if (const auto position = execution.continuation()) next = to_continuation(*position);
   end_feed(reply, statistics.results_returned, next);
