@@ -9,6 +9,7 @@
 
 #include "partitioning/completion.h"
 #include "partitioning/engine.h"
+#include "partitioning/turns.h"
 
 namespace octavo::partitioning {
 using storage::DocumentWrite;
@@ -19,6 +20,7 @@ Database::Database(Engine& engine, storage::DatabaseRecord record)
       record_(std::move(record)),
       folder_(engine.database_folder(record_.instance_tag)),
       map_(record_.partition_map),
+      turns_(std::make_shared<Turns>()),
       consumption_(record_.partition_map.size()),
       revs_limit_(record_.revs_limit) {
   definition_.store(std::make_shared<const DatabaseDefinition>(record_.definition));

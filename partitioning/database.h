@@ -23,6 +23,7 @@ namespace octavo::partitioning {
 
 class Database;
 class Engine;
+class Turns;
 
 /// What the query layer attaches to an open database: its index manager. Made by the factory given to the Engine.
 class DatabaseExtension {
@@ -64,6 +65,7 @@ class Database : public std::enable_shared_from_this<Database> {
   /// Hexadecimal tag of this incarnation: a re-created database has another.
   const std::string& instance_tag() const { return record_.instance_tag; }
   bool partitioned() const { return record_.partitioned; }
+  bool auto_index() const { return record_.auto_index; }
   storage::KeyScheme key_scheme() const { return record_.key_scheme; }
   /// Never null; the text is empty in databases of the Couch door.
   std::shared_ptr<const DatabaseDefinition> definition() const { return definition_.load(std::memory_order_acquire); }
@@ -147,6 +149,8 @@ class Database : public std::enable_shared_from_this<Database> {
   Expected<void> make_durable();
 
   DatabaseExtension* extension() const { return extension_.get(); }
+  /// Whose functions work on a logical partition, by its key: see run_optimistically.
+  Turns& turns() { return *turns_; }
 
  private:
   friend class Engine;
@@ -172,6 +176,7 @@ class Database : public std::enable_shared_from_this<Database> {
   std::unique_ptr<DatabaseExtension> extension_;
   Consumption consumption_;
   ChangeNotifier changes_;
+  const std::shared_ptr<Turns> turns_;
   std::atomic<bool> deleted_{false};
   bool registered_ = false;  ///< the engine's: its name is busy while it closes
   std::atomic<std::uint32_t> revs_limit_;

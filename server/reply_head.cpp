@@ -34,19 +34,28 @@ Own classify(std::string_view name) {
   }
 }
 
+constexpr std::array<bool, 256> kTokenCharacters = [] {
+  std::array<bool, 256> table{};
+  for (int c = 'a'; c <= 'z'; ++c) table[static_cast<std::size_t>(c)] = true;
+  for (int c = 'A'; c <= 'Z'; ++c) table[static_cast<std::size_t>(c)] = true;
+  for (int c = '0'; c <= '9'; ++c) table[static_cast<std::size_t>(c)] = true;
+  for (const char c : std::string_view("!#$%&'*+-.^_`|~")) table[static_cast<std::size_t>(c)] = true;
+  return table;
+}();
+
 bool is_token(std::string_view text) {
-  static constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
   if (text.empty()) return false;
   for (const char c : text) {
-    const bool alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!alphanumeric && marks.find(c) == std::string_view::npos) return false;
+    if (!kTokenCharacters[static_cast<unsigned char>(c)]) return false;
   }
   return true;
 }
 
 bool breaks_line(std::string_view value) {
-  static constexpr std::string_view breakers{"\r\n\0", 3};
-  return value.find_first_of(breakers) != std::string_view::npos;
+  for (const char c : value) {
+    if (c == '\r' || c == '\n' || c == '\0') return true;
+  }
+  return false;
 }
 
 void append_number(std::uint64_t number, std::string& out) {
@@ -120,6 +129,7 @@ void append_head(const api::Reply& reply, const ReplyFrame& frame, std::string& 
     out.append(": ");
     out.append(value);
   }
+  out.append(reply.header_lines);
   if (frame.coding != ContentCoding::identity) {
     out.append("\r\nContent-Encoding: ");
     out.append(to_string(frame.coding));

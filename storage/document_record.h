@@ -6,6 +6,7 @@
 
 #include "storage/byte_codec.h"
 #include "storage/document.h"
+#include "storage/environment.h"
 
 namespace octavo::storage {
 
@@ -65,5 +66,8 @@ bool is_unique_key_row(std::string_view key);
 /// partition, so readers compare the id of the feed row.
 std::string partition_feed_prefix(std::string_view partition_key);
 bool in_logical_partition(std::string_view document_id, std::string_view partition_key);
+/// Sequence of the last change in a logical partition; 0: there was none. It tells whether anything in there changed
+/// meanwhile; another partition with the same hash counts as the same. Throws as Cursor.
+Sequence last_change_in(const Transaction& transaction, Tree partitions, std::string_view partition_key);
 
 }  // namespace octavo::storage

@@ -42,6 +42,9 @@ class DocumentWriter {
   /// The winner as this transaction sees it, its own edits included; views live until the next edit.
   Expected<std::optional<DocumentView>> find(std::string_view id) const;
   std::int64_t now_s() const { return environment_.now_s; }
+  Sequence last_change(std::string_view partition_key) const {
+    return last_change_in(transaction_, tree(PartitionTree::partitions), partition_key);
+  }
   /// Runs `body`; unless it says true, all its edits are undone, and the writer is as it was before.
   Expected<void> all_or_nothing(FunctionRef<Expected<bool>()> body);
   Expected<Expected<std::uint64_t>> apply_local(const LocalDocumentWrite& write);

@@ -113,7 +113,7 @@ void PhysicalPartition::run_transaction(TransactionTask task, std::size_t bytes,
   enqueue({TransactionJob{std::move(task), std::move(done)}, bytes + kJobOverheadBytes});
 }
 
-Expected<std::optional<DocumentView>> PartitionTransaction::find(std::string_view id) const {
+Expected<std::optional<DocumentView>> PartitionTransaction::find(std::string_view id) {
   return writer_.find(id);
 }
 Expected<Expected<WrittenDocument>> PartitionTransaction::apply(const DocumentWrite& write) {
@@ -121,6 +121,9 @@ Expected<Expected<WrittenDocument>> PartitionTransaction::apply(const DocumentWr
 }
 std::int64_t PartitionTransaction::now_s() const {
   return writer_.now_s();
+}
+Sequence PartitionTransaction::last_change(std::string_view partition_key) const {
+  return writer_.last_change(partition_key);
 }
 
 void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done) {

@@ -29,7 +29,9 @@ char lower(char c) {
 }
 
 void append_lower(std::string& out, std::string_view text) {
-  for (const char c : text) out.push_back(lower(c));
+  const std::size_t start = out.size();
+  out += text;
+  for (std::size_t i = start; i < out.size(); ++i) out[i] = lower(out[i]);
 }
 
 std::int64_t now_s() {
@@ -111,14 +113,15 @@ Authorization::Authorization(const config::Settings& settings, partitioning::Eng
   well_known_ = std::make_unique<Key>(kWellKnownKey);
   // Tokens live for hours at most: they need not outlive the process.
   token_secret_ = crypto::random_bytes(32);
+  const std::string& bind = settings_.cosmos_bind.empty() ? settings_.bind : settings_.cosmos_bind;
+  well_known_may_count_ = settings_.cosmos_key.empty() && config::is_loopback(bind);
 }
 
 Authorization::~Authorization() = default;
 
 bool Authorization::well_known_key_counts(const Request& request) const {
-  const std::string& bind = settings_.cosmos_bind.empty() ? settings_.bind : settings_.cosmos_bind;
-  return settings_.cosmos_key.empty() && config::is_loopback(bind) && config::is_loopback(request.peer_address) &&
-         !has_admins_();
+  const auto& peer = request.peer_address;
+  return well_known_may_count_ && (peer == "127.0.0.1" || peer == "::1" || config::is_loopback(peer)) && !has_admins_();
 }
 
 Expected<void> Authorization::check(const Request& request, const ResourcePath& path, bool reads) const {

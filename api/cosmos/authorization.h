@@ -55,6 +55,7 @@ class Authorization {
   std::function<bool()> has_admins_;
   std::vector<Key> keys_;
   std::unique_ptr<Key> well_known_;
+  bool well_known_may_count_ = false;  ///< as far as the settings go
   std::string token_secret_;
 };
 

@@ -73,6 +73,12 @@ Handled serve_batch(Call& call);           // batch.cpp: POST …/docs with x-ms
 Handled serve_item_list(Call& call);       // item_list.cpp: GET …/docs, change feed included
 Handled serve_query(Call& call);           // query.cpp: POST …/docs with x-ms-documentdb-isquery, and query plans
 
+Handled serve_scripts(Call& call);         // scripts.cpp: …/sprocs, …/triggers, …/udfs
+Handled execute_procedure(Call& call);     // stored_procedure.cpp: POST …/sprocs/{id}
+
+/// `Prefer: return=minimal`.
+bool wants_no_body(const Call& call);
+
 /// 405.
 std::unexpected<Error> method_not_allowed();
 

@@ -1,13 +1,13 @@
 #include "api/cosmos/door.h"
 
 #include <new>
-#include <random>
 
 #include <fmt/format.h>
 
 #include "api/cosmos/container_definition.h"
 #include "api/cosmos/errors.h"
 #include "api/cosmos/item_shape.h"
+#include "api/cosmos/resource_id.h"
 #include "partitioning/partition_key.h"
 #include "partitioning/request_charge.h"
 #include "query/json/parsed_document.h"
@@ -16,17 +16,6 @@
 namespace octavo::api::cosmos {
 
 namespace {
-
-constexpr std::string_view kServiceVersion = "version=2.14.0.0";
-
-// A random UUID. It need not be secret, only different.
-std::string new_activity_id() {
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  const std::uint64_t a = random();
-  const std::uint64_t b = random();
-  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, (a >> 16) & 0xFFFF, a & 0xFFF,
-                     0x8000 | ((b >> 48) & 0x3FFF), b & 0xFFFF'FFFF'FFFF);
-}
 
 // Requests that change nothing: reading, and queries, where POST can be one. Anywhere else the headers of a query mean
 // nothing, and a write that carries them is still a write.
@@ -41,6 +30,9 @@ bool only_reads(const Request& request, const ResourcePath& path) {
     case Resource::container:
     case Resource::user:
     case Resource::permission:
+    case Resource::stored_procedure:
+    case Resource::trigger:
+    case Resource::user_function:
       return is_query;
     case Resource::offer:
       return true;
@@ -54,28 +46,32 @@ Handled no_such_feature(std::string_view what) {
 }
 
 // The container's link as the client wrote it, by which it knows the container again.
-std::string container_part(std::string_view path) {
+std::string_view container_part(std::string_view path) {
   while (path.starts_with('/')) path.remove_prefix(1);
   std::size_t end = 0;
   for (int segment = 0; segment < 4 && end != std::string_view::npos; ++segment) end = path.find('/', end + 1);
-  return std::string(path.substr(0, end));
+  return path.substr(0, end);
 }
 
 void add_common_headers(const Call& call, Reply& reply) {
-  auto& headers = reply.headers;
   const Accounting& account = call.account;
-  headers.reserve(headers.size() + 10);
-  headers.emplace_back("x-ms-activity-id", call.activity_id);
-  headers.emplace_back("x-ms-request-charge", partitioning::format_charge(account.request_charge));
-  headers.emplace_back("x-ms-serviceversion", kServiceVersion);
-  headers.emplace_back("x-ms-gatewayversion", kServiceVersion);
-  headers.emplace_back("Cache-Control", "no-store, no-cache");
+  std::string& lines = reply.header_lines;
+  lines.reserve(lines.size() + 512);
+  // No value has a line break: those from the request are parts of its target, which has no control characters.
+  const auto add = [&lines](std::string_view line, std::string_view value) {
+    lines += line;
+    lines += value;
+  };
+  add("\r\nx-ms-activity-id: ", call.activity_id);
+  add("\r\nx-ms-request-charge: ", partitioning::format_charge(account.request_charge));
+  lines += "\r\nx-ms-serviceversion: version=2.14.0.0\r\nx-ms-gatewayversion: version=2.14.0.0"
+           "\r\nCache-Control: no-store, no-cache";
   if (account.container) {
-    headers.emplace_back("x-ms-content-path", account.container->shape->container_rid());
-    headers.emplace_back("x-ms-alt-content-path", container_part(call.request.raw_path));
+    add("\r\nx-ms-content-path: ", account.container->shape->container_rid());
+    add("\r\nx-ms-alt-content-path: ", container_part(call.request.raw_path));
   }
-  if (!account.session_token.empty()) headers.emplace_back("x-ms-session-token", account.session_token);
-  if (account.sequence != 0) headers.emplace_back("lsn", std::to_string(account.sequence));
+  if (!account.session_token.empty()) add("\r\nx-ms-session-token: ", account.session_token);
+  if (account.sequence != 0) add("\r\nlsn: ", std::to_string(account.sequence));
 }
 
 void spend(const Accounting& account) {
@@ -115,6 +111,11 @@ Expected<void> Call::admit_document(const std::shared_ptr<partitioning::Database
 
 bool Call::flag(std::string_view header) const {
   return has_flag(request, header);
+}
+
+bool wants_no_body(const Call& call) {
+  const auto prefer = call.request.header("Prefer");
+  return prefer && prefer->find("return=minimal") != std::string_view::npos;
 }
 
 std::unexpected<Error> method_not_allowed() {
@@ -162,7 +163,7 @@ Door::Door(partitioning::Engine& engine, const config::Settings& settings, std::
       services_{.engine = engine, .settings = settings, .authorization = authorization_, .schema = schema_} {}
 
 Task<Reply> Door::handle(Request& request) {
-  Call call{.request = request, .services = services_, .path = {}, .account = {}, .activity_id = new_activity_id()};
+  Call call{.request = request, .services = services_, .path = {}, .account = {}, .activity_id = new_uuid()};
   Expected<Reply> result;
   try {
     result = co_await dispatch(call);
@@ -204,11 +205,9 @@ Handled Door::dispatch(Call& call) {
     case Resource::operation:
       co_return co_await serve_operations(call);
     case Resource::stored_procedure:
-      co_return co_await no_such_feature("Stored procedures");
     case Resource::trigger:
-      co_return co_await no_such_feature("Triggers");
     case Resource::user_function:
-      co_return co_await no_such_feature("User-defined functions");
+      co_return co_await serve_scripts(call);
     case Resource::conflict:
       co_return co_await no_such_feature("Conflict feeds");
   }
@@ -223,7 +222,7 @@ Reply Door::protocol_error(int status, std::string_view reason) const {
                                 : status < 500  ? "BadRequest"
                                                 : "InternalServerError";
   auto reply = error_reply(status, code, reason);
-  reply.headers.emplace_back("x-ms-activity-id", new_activity_id());
+  reply.headers.emplace_back("x-ms-activity-id", new_uuid());
   return reply;
 }
 

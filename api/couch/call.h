@@ -90,6 +90,7 @@ void add_index_routes(RouteList& routes);          // index.cpp: _index
 void add_update_routes(RouteList& routes);         // update.cpp: _design/{d}/_update/…; _show, _list, _rewrite are gone
 void add_view_routes(RouteList& routes);           // view.cpp: _design/{ddoc}/_view, _info, _view_cleanup
 void add_sql_routes(RouteList& routes);            // sql.cpp: _sql
+void add_procedure_routes(RouteList& routes);      // stored_procedure.cpp: _partition/{p}/_sproc/{name}
 void add_search_routes(RouteList& routes);         // search.cpp: _search, _search_info, _search_analyze, …
 
 }  // namespace octavo::api::couch

@@ -62,6 +62,11 @@ Expected<partitioning::CreateDatabaseOptions> parse_creation(const Call& call) {
   }
   OCTAVO_TRY(const auto properties, properties_of_creation(request, call.path("db")));
   options.definition = properties.to_couch_definition();
+  const auto auto_index = request.parameter("auto_index").value_or("false");
+  if (auto_index != "true" && auto_index != "false") {
+    return fail(ErrorCode::bad_request, "Invalid `auto_index` parameter");
+  }
+  options.auto_index = auto_index == "true";
   return options;
 }
 

@@ -23,6 +23,7 @@ void append_text(std::string& out, std::string_view name, std::string_view value
 void append_properties(std::string& out, const partitioning::Database& database) {
   out += '{';
   if (database.partitioned()) out += R"("partitioned":true)";
+  if (database.auto_index()) out += out.back() == '{' ? R"("auto_index":true)" : R"(,"auto_index":true)";
   const auto definition = database.definition();
   if (query::is_couch_definition(definition->text)) {
     const std::string properties = query::DatabaseProperties::of(definition->text).to_json();

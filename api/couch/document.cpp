@@ -1,4 +1,7 @@
 // Reading documents: GET and HEAD of /{db}/{docid}, local documents included; and the list of document routes.
+#include <algorithm>
+#include <array>
+
 #include <boost/json.hpp>
 
 #include "api/couch/call.h"
@@ -285,6 +288,29 @@ Task<Expected<Reply>> post_document(Call& call) {
   co_return fail(ErrorCode::unsupported, "Uploads of forms are not supported: attachments are not supported yet.");
 }
 
+// A path that comes here names no function: it has too few parts or too many, the method is another one, or the slash
+// after `_design` is encoded, which hides what follows.
+Expected<Reply> refuse_function(const Call& call, std::string_view name) {
+  constexpr std::array<std::string_view, 6> kFunctions{"_view", "_search", "_search_info", "_search_disk_size", "_update",
+                                                       "_info"};
+  if (std::ranges::find(kFunctions, name.substr(0, name.find('/'))) == kFunctions.end()) {
+    return fail(ErrorCode::not_found, "missing");
+  }
+  const std::string_view path = call.request.raw_path;
+  const std::size_t encoded = std::min(path.find("/_design%2F"), path.find("/_design%2f"));
+  const bool reads = call.request.method == Method::get || call.request.method == Method::head;
+  if (encoded == std::string_view::npos || !reads) {
+    return fail(ErrorCode::bad_request, "Only the paths and methods of its functions are allowed below a design document.",
+                "method_not_allowed");
+  }
+  Reply reply;
+  reply.status = 301;
+  std::string location(call.request.target);
+  location.replace(encoded, std::string_view("/_design%2F").size(), "/_design/");
+  reply.headers.emplace_back("Location", std::move(location));
+  return reply;
+}
+
 // What follows a document's id is an attachment, or a function of a design document.
 Task<Expected<Reply>> refuse_attachment(Call& call) {
   const auto& id = call.path("docid");
@@ -297,9 +323,7 @@ Task<Expected<Reply>> refuse_attachment(Call& call) {
       co_return std::unexpected(std::move(exists).error());
     }
   }
-  if (is_function) {
-    co_return fail(ErrorCode::unsupported, "`" + name.substr(0, name.find('/')) + "` is not supported yet.");
-  }
+  if (is_function) co_return refuse_function(call, name);
   if (!writes) co_return fail(ErrorCode::not_found, "Document is missing attachment");
   co_return fail(ErrorCode::unsupported, "Attachments are not supported yet.");
 }

@@ -51,6 +51,7 @@ RouteList all_routes() {
   add_update_routes(routes);
   add_view_routes(routes);
   add_sql_routes(routes);
+  add_procedure_routes(routes);
   add_search_routes(routes);
   return routes;
 }

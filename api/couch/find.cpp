@@ -76,7 +76,9 @@ Task<Expected<std::optional<query::search::TextFind>>> plan_by_text(Call& call, 
   auto* manager = query::IndexManager::of(*call.database);
   if (!manager) co_return Result(std::nullopt);
   const bool mentioned = call.request.body.find("$text") != std::string_view::npos;
-  const auto catalog = manager->feed_indexes().catalog();
+  auto& indexes = manager->feed_indexes();
+  if (!indexes.is_loaded()) co_await call.services.engine.run_blocking([&] { return indexes.catalog(); });
+  const auto catalog = indexes.catalog();
   if (!catalog) co_return Result(std::nullopt);
   if (!mentioned && !query::search::has_text_index(**catalog)) co_return Result(std::nullopt);
   auto request =
@@ -105,7 +107,7 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
   } else {
     indexes.update(*find.index);
   }
-  auto body = co_await call.services.engine.run_blocking([&] {
+  auto body = co_await call.services.engine.run_patiently([&] {
     const auto deadline = std::chrono::steady_clock::now() + kTextFindTimeMax;
     return query::search::run_text_find(*call.database, find, sequence, deadline, started);
   });

@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include "api/couch/call.h"
 #include "api/couch/document_renderer.h"
@@ -33,6 +34,8 @@ namespace search = query::search;
 
 constexpr std::chrono::seconds kIndexWaitMax{60};
 constexpr std::chrono::seconds kSearchTimeMax{5};
+// The design document may change while a search waits for its index; then the search starts over.
+constexpr int kAttempts = 5;
 
 /// The index that a request names, and what its design document says of it.
 struct FoundIndex {
@@ -233,7 +236,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
   SearchParameters parameters;
   FoundIndex found;
   // All of it in one go on a worker, when the index has what was written.
-  auto first = co_await engine.run_blocking([&]() -> Expected<std::optional<std::string>> {
+  const auto search_now = [&]() -> Expected<std::optional<std::string>> {
     OCTAVO_TRY(found, find_index(database, call.path("ddoc"), call.path("index")));
     OCTAVO_TRY(parameters, read_search_parameters(call.request, database.partitioned()));
     if (partition) {
@@ -254,23 +257,31 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
     }
     OCTAVO_TRY(auto body, run_search(database, *found.index, parameters, sequence));
     return body;
-  });
-  if (!first) co_return std::unexpected(std::move(first).error());
-  Reply reply;
-  if (*first) {
-    reply.body = **std::move(first);
+  };
+  for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+    auto first = co_await engine.run_blocking(search_now);
+    if (!first) co_return std::unexpected(std::move(first).error());
+    Reply reply;
+    if (*first) {
+      reply.body = **std::move(first);
+      call.charge_scan(partition, partitioning::charge_of_scan({.result_bytes = reply.body.size()}));
+      co_return reply;
+    }
+    auto indexes = feed_indexes_of(database);
+    auto waited = co_await (*indexes)->wait_until_current(found.index, sequence,
+                                                          std::chrono::steady_clock::now() + kIndexWaitMax);
+    if (!waited) {
+      const bool replaced = waited.error().code == ErrorCode::not_found && !database.deleted();
+      if (replaced) continue;
+      co_return std::unexpected(std::move(waited).error());
+    }
+    auto body = co_await engine.run_blocking([&] { return run_search(database, *found.index, parameters, sequence); });
+    if (!body) co_return std::unexpected(std::move(body).error());
+    reply.body = *std::move(body);
     call.charge_scan(partition, partitioning::charge_of_scan({.result_bytes = reply.body.size()}));
     co_return reply;
   }
-  auto indexes = feed_indexes_of(database);
-  auto waited = co_await (*indexes)->wait_until_current(found.index, sequence,
-                                                        std::chrono::steady_clock::now() + kIndexWaitMax);
-  if (!waited) co_return std::unexpected(std::move(waited).error());
-  auto body = co_await engine.run_blocking([&] { return run_search(database, *found.index, parameters, sequence); });
-  if (!body) co_return std::unexpected(std::move(body).error());
-  reply.body = *std::move(body);
-  call.charge_scan(partition, partitioning::charge_of_scan({.result_bytes = reply.body.size()}));
-  co_return reply;
+  co_return fail(ErrorCode::overloaded, "The design document changes too often; try again.");
 }
 
 Task<Expected<Reply>> search_database(Call& call) {
@@ -362,6 +373,9 @@ Task<Expected<Reply>> search_analyze(Call& call) {
     if (!words) co_return fail(ErrorCode::bad_request, "text parameter is mandatory");
     analyzer = json::string(*given);
     text = *words;
+    if (!simdjson::validate_utf8(text.data(), text.size())) {
+      co_return fail(ErrorCode::bad_request, "text parameter must be UTF-8");
+    }
   }
   co_return co_await call.services.engine.run_blocking([&] { return analyzed(analyzer, text); });
 }

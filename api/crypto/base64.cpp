@@ -26,22 +26,17 @@ constexpr ReverseTable standard_reverse = reverse(standard_alphabet);
 constexpr ReverseTable url_reverse = reverse(url_alphabet);
 
 std::string encode(std::string_view bytes, std::string_view alphabet, bool pad) {
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t group = 0;
-    for (std::size_t j = 0; j < 3; ++j) {
-      group = group << 8 | (j < count ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-    }
-    for (std::size_t j = 0; j < 4; ++j) {
-      if (j <= count) {
-        out.push_back(alphabet[group >> (18 - 6 * j) & 63]);
-      } else if (pad) {
-        out.push_back('=');
-      }
-    }
-  }
+  std::string out((bytes.size() + 2) / 3 * 4, '=');
+  char* end = out.data();
+  const auto put = [&](std::uint32_t group, std::size_t digits) {
+    for (std::size_t j = 0; j < digits; ++j) *end++ = alphabet[group >> (18 - 6 * j) & 63];
+  };
+  const auto byte = [&](std::size_t i) { return std::uint32_t{static_cast<unsigned char>(bytes[i])}; };
+  std::size_t i = 0;
+  for (; i + 3 <= bytes.size(); i += 3) put(byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2), 4);
+  if (bytes.size() - i == 2) put(byte(i) << 16 | byte(i + 1) << 8, 3);
+  if (bytes.size() - i == 1) put(byte(i) << 16, 2);
+  if (!pad) out.resize(static_cast<std::size_t>(end - out.data()));
   return out;
 }
 
@@ -52,20 +47,23 @@ std::optional<std::string> decode(std::string_view text, const ReverseTable& tab
     if (text.ends_with('=')) text.remove_suffix(1);
   }
   if (text.size() % 4 == 1) return std::nullopt;
-  std::string out;
-  out.reserve(text.size() / 4 * 3 + 2);
+  std::string out(text.size() / 4 * 3 + 2, '\0');
+  char* end = out.data();
   std::uint32_t bits = 0;
   unsigned bit_count = 0;
+  std::uint8_t seen = 0;
   for (const char c : text) {
     const std::uint8_t value = table[static_cast<unsigned char>(c)];
-    if (value == foreign) return std::nullopt;
+    seen |= value;
     bits = bits << 6 | value;
     bit_count += 6;
     if (bit_count >= 8) {
       bit_count -= 8;
-      out.push_back(static_cast<char>(bits >> bit_count & 0xff));
+      *end++ = static_cast<char>(bits >> bit_count & 0xff);
     }
   }
+  if (seen > 63) return std::nullopt;  // some character was foreign
+  out.resize(static_cast<std::size_t>(end - out.data()));
   // Spare bits that are set would give one value two spellings: two different session cookies would verify alike.
   if ((bits & ((1U << bit_count) - 1)) != 0) return std::nullopt;
   return out;

@@ -148,7 +148,7 @@ KeyedHash& KeyedHash::operator=(KeyedHash&&) noexcept = default;
 
 template <class Absorb>
 KeyedHash::Value KeyedHash::compute(Absorb absorb) const {
-  const Context context(EVP_MD_CTX_new());
+  thread_local const Context context(EVP_MD_CTX_new());  // copied into anew each time: allocated once
   require(context && EVP_MD_CTX_copy_ex(context.get(), contexts_->inner.get()) == 1);
   absorb([&](const void* bytes, std::size_t size) { require(EVP_DigestUpdate(context.get(), bytes, size) == 1); });
   Value value{};

@@ -19,8 +19,8 @@ bool decode_into(std::string_view text, bool plus_is_space, std::string& out) {
     out.assign(text);
     return true;
   }
-  out.clear();
-  out.reserve(text.size());
+  out.resize(text.size());
+  char* end = out.data();
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '%') {
@@ -28,14 +28,13 @@ bool decode_into(std::string_view text, bool plus_is_space, std::string& out) {
       const int high = hex_value(text[i + 1]);
       const int low = hex_value(text[i + 2]);
       if (high < 0 || low < 0) return false;
-      out.push_back(static_cast<char>(high * 16 + low));
+      *end++ = static_cast<char>(high * 16 + low);
       i += 2;
-    } else if (c == '+' && plus_is_space) {
-      out.push_back(' ');
     } else {
-      out.push_back(c);
+      *end++ = c == '+' && plus_is_space ? ' ' : c;
     }
   }
+  out.resize(static_cast<std::size_t>(end - out.data()));
   return true;
 }
 

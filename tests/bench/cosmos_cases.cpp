@@ -110,6 +110,7 @@ void expect_signed(Run& run, const Signer& signer, std::string_view target, std:
 DataSet container_with_documents(Run& run, const Signer& signer) {
   DataSet items = run.data;
   items.database = couch_name;
+  items.as_items = true;
   HttpClient client(run.server->port());
   if (client.request("GET", fmt::format("/{}", couch_name)).status == 200) return items;
   expect_signed(run, signer, "/dbs", "dbs", "", R"({"id":"bench-cosmos"})");
@@ -160,7 +161,7 @@ void cosmos_get(Run& run) {
 void cosmos_upsert(Run& run) {
   const Signer signer;
   const auto items = container_with_documents(run, signer);
-  const auto rest = items.document(1, false).substr(1);
+  const auto rest = run.data.document(1, false).substr(1);
   const auto headers =
       signer.headers("POST", "docs", std::string(container_link)) + "x-ms-documentdb-is-upsert: true\r\n";
   const auto target = fmt::format("/{}/docs", container_link);

@@ -27,6 +27,10 @@ std::string DataSet::id(std::uint64_t number) {
 std::string DataSet::document(std::uint64_t number, bool with_id) const {
   std::string text = "{";
   if (with_id) text += fmt::format(R"("_id":"{}",)", id(number));
+  if (as_items) {
+    text += fmt::format(R"("id":"d{:03}","pk":"{}",)", number % documents_per_partition,
+                        partition(number / documents_per_partition));
+  }
   text += fmt::format(
       R"("type":"item","kind":"k{}","customer":"u{:07}","number":{},"price":{}.{:02},"name":"Item number {}","active":{},"tags":["red","green","blue"],"text":"{}"}})",
       number % 4, customers() == 0 ? 0 : number % customers(), number, number % 500, number % 100, number,

@@ -12,6 +12,7 @@ namespace octavo::bench {
 struct DataSet {
   std::string database = "bench";
   std::uint64_t count = 0;
+  bool as_items = false;  ///< with `id` and the partition key as `pk`, as items of the Azure Cosmos DB API have them
 
   static constexpr std::uint64_t documents_per_partition = 100;
   static constexpr std::uint64_t documents_per_customer = 25;

@@ -1,0 +1,79 @@
+// The blog of "How to model and partition data on Azure Cosmos DB using a real-world example", in its three versions, on
+// a server that is running; prints the article's table with what was measured beside it. scripts/blog.sh starts one.
+import fs from 'node:fs';
+import { parseArgs } from 'node:util';
+import { CosmosClient } from '@azure/cosmos';
+import { ProgressBar } from '../progress.mjs';
+import { wellKnownKey } from '../well_known_key.mjs';
+import { BlogData } from './data.mjs';
+import { postFollower } from './followers.mjs';
+import { cellsOf, measure, table } from './measure.mjs';
+import { V1, V2, V3 } from './versions.mjs';
+
+const { values } = parseArgs({
+  options: {
+    endpoint: { type: 'string', default: 'http://127.0.0.1:8081' },
+    key: { type: 'string', default: wellKnownKey },
+    users: { type: 'string', default: '200' },
+    seed: { type: 'string', default: '1' },
+    throughput: { type: 'string', default: '360000' },
+    repeats: { type: 'string', default: '20' },
+    'skip-load': { type: 'boolean', default: false },
+    json: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+if (values.help) {
+  console.log(`node main.mjs [--endpoint URL] [--key KEY] [--users N] [--throughput RU/s] [--repeats N] [--seed N]
+  [--skip-load] [--json FILE]
+
+  --users        scale: users with 5 to 50 posts each, up to 25 comments and 100 likes per post (${values.users})
+  --throughput   of the posts' containers: a physical partition for each 10,000 RU/s (${values.throughput})
+  --skip-load    the data of an earlier run with the same scale and seed is there
+  --json         writes the cells there, too`);
+  process.exit(0);
+}
+
+const client = new CosmosClient({ endpoint: values.endpoint, key: values.key });
+const data = new BlogData({ users: Number(values.users), seed: Number(values.seed) });
+const throughput = Number(values.throughput);
+const repeats = Number(values.repeats);
+
+async function withBar(label, total, work) {
+  const bar = new ProgressBar(label, total);
+  try {
+    return await work(bar);
+  } finally {
+    bar.end();
+  }
+}
+
+const versions = [new V1(), new V2(), new V3()];
+for (const version of versions) await version.prepare(client, { throughput });
+if (!values['skip-load']) {
+  for (const version of versions) {
+    await withBar(`${version.name}: users`, data.users.length, (bar) => version.loadUsers(data, bar));
+    if (version instanceof V3) {
+      await withBar('V3: posts by the change feed', data.postCount, (bar) =>
+        postFollower(version).catchUp((items) => bar.add(items.filter(({ type }) => type === 'post').length)));
+    } else {
+      await withBar(`${version.name}: posts with reactions`, data.postCount, (bar) => version.loadPosts(data, bar));
+    }
+  }
+}
+
+const measurements = [];
+for (const version of versions) {
+  measurements.push(await withBar(`${version.name}: requests`, 10 * (repeats + 5), (bar) => measure(version, data, { repeats, bar })));
+}
+const cells = cellsOf(measurements);
+const { userPosts, thread } = data.subjects();
+console.log(`${data.users.length} users, ${data.postCount} posts; measured on a user with ${userPosts} posts and a post with ` +
+  `${thread.comments.length} comments and ${thread.likes.length} likes. Measured (article); median of ${repeats}.\n`);
+console.log(table(cells));
+const slow = cells.filter(({ faster }) => !faster).length;
+const far = cells.filter(({ near }) => !near).length;
+console.log(`\n${cells.length - slow} of ${cells.length} latencies below the article's, ${cells.length - far} of ${cells.length} charges within 25 %.`);
+if (values.json) fs.writeFileSync(values.json, JSON.stringify(cells, null, 1));
+client.dispose();
+process.exitCode = slow + far > 0 ? 1 : 0;
