@@ -186,6 +186,8 @@ std::vector<Setting> make_table() {
              "Revisions remembered per document in a new database"),
       number("database", "documents_per_bulk_max", &Draft::documents_per_bulk_max, {1, 10'000'000},
              "Documents in one bulk request; beyond: 413"),
+      boolean("database", "enforce_throughput", &Draft::enforce_throughput,
+              "Refuse requests (429) beyond the throughput that was asked for; off: it is kept and shown only"),
 
       choice(
           "storage", "durability", &Draft::durability, {"commit", "relaxed", "ephemeral"},

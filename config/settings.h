@@ -83,6 +83,7 @@ struct Settings {
   std::uint64_t logical_partition_bytes_max = 20ULL << 30;
   std::uint32_t revs_limit = 1000;
   std::uint32_t documents_per_bulk_max = 100'000;
+  bool enforce_throughput = true;  ///< refuse (429) what goes beyond the throughput that was asked for
 
   // [storage]
   Durability durability = Durability::commit;

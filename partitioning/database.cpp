@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <new>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "partitioning/completion.h"
 #include "partitioning/engine.h"
+#include "partitioning/turns.h"
 
 namespace octavo::partitioning {
 using storage::DocumentWrite;
@@ -18,6 +20,8 @@ Database::Database(Engine& engine, storage::DatabaseRecord record)
       record_(std::move(record)),
       folder_(engine.database_folder(record_.instance_tag)),
       map_(record_.partition_map),
+      turns_(std::make_shared<Turns>()),
+      consumption_(record_.partition_map.size()),
       revs_limit_(record_.revs_limit) {
   definition_.store(std::make_shared<const DatabaseDefinition>(record_.definition));
   const config::Settings& settings = engine.settings();
@@ -104,6 +108,50 @@ void Database::fill_partition_keys(std::vector<DocumentWrite>& writes) const {
   for (DocumentWrite& write : writes) write.partition_key = partition_key_of(write.id, record_.partitioned);
 }
 
+Expected<void> Database::admit_document(std::string_view document_id) const {
+  if (!consumption_.is_limited()) return {};
+  const std::size_t place = locate_document(document_id);
+  return consumption_.admit(place, place);
+}
+
+Expected<void> Database::admit_partition_key(const std::optional<std::string_view>& partition_key) const {
+  if (!consumption_.is_limited()) return {};
+  if (!partition_key) return consumption_.admit(0, partitions_.size() - 1);
+  const std::size_t place = locate_partition_key(*partition_key);
+  return consumption_.admit(place, place);
+}
+
+void Database::spend_on_document(std::string_view document_id, RequestUnits units) noexcept {
+  try {
+    consumption_.spend(locate_document(document_id), partition_key_of(document_id, record_.partitioned), units);
+  } catch (const std::bad_alloc&) {
+    // Locating may need memory. What the request has done, it has done.
+  }
+}
+
+void Database::spend_on_partition_key(const std::optional<std::string_view>& partition_key,
+                                      RequestUnits units) noexcept {
+  if (!partition_key) return spend_on_places(0, partitions_.size() - 1, units);
+  try {
+    consumption_.spend(locate_partition_key(*partition_key), *partition_key, units);
+  } catch (const std::bad_alloc&) {
+    // As above.
+  }
+}
+
+void Database::spend_on_places(std::size_t first, std::size_t last, RequestUnits units) noexcept {
+  const double share = units / static_cast<double>(last - first + 1);
+  for (std::size_t place = first; place <= last; ++place) consumption_.spend(place, {}, share);
+}
+
+std::vector<std::optional<Error>> Database::refused_places() const {
+  std::vector<std::optional<Error>> refused(partitions_.size());
+  for (std::size_t place = 0; place < partitions_.size(); ++place) {
+    if (auto admitted = consumption_.admit(place, place); !admitted) refused[place] = std::move(admitted).error();
+  }
+  return refused;
+}
+
 Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWrite> writes,
                                                          storage::WriteOptions options) {
   using Results = PhysicalPartition::DocumentResults;
@@ -125,6 +173,11 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWri
     place[i] = locate_document(writes[i].id);
     one_place = one_place && place[i] == place[0];
   }
+  std::vector<std::optional<Error>> refused;
+  if (consumption_.is_limited()) {
+    refused = refused_places();
+    if (one_place && refused[place[0]]) co_return Results(writes.size(), std::unexpected(*refused[place[0]]));
+  }
   if (one_place) {
     PhysicalPartition& partition = *partitions_[place[0]];
     co_return co_await await_completion<Results>([&](auto done) {
@@ -144,6 +197,10 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWri
   std::vector<std::vector<DocumentWrite>> parts(partitions_.size());
   std::vector<std::vector<std::size_t>> positions(partitions_.size());
   for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (!refused.empty() && refused[place[i]]) {
+      gather->results[i] = std::unexpected(*refused[place[i]]);
+      continue;
+    }
     parts[place[i]].push_back(std::move(writes[i]));
     positions[place[i]].push_back(i);
   }
@@ -160,6 +217,7 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWri
       if (gather->missing.fetch_sub(1, std::memory_order_acq_rel) == 1) gather->done(std::move(gather->results));
     };
   }
+  if (gather->missing.load(std::memory_order_relaxed) == 0) co_return std::move(gather->results);
   co_return co_await await_completion<Results>([&](auto done) {
     gather->done = std::move(done);
     for (std::size_t p = 0; p < parts.size(); ++p) {
@@ -176,6 +234,9 @@ Task<Expected<void>> Database::run_transaction(std::string_view partition_key, P
 Task<Expected<void>> Database::run_transaction_in(std::size_t physical_partition,
                                                   PhysicalPartition::TransactionTask task, std::size_t bytes) {
   const auto keep_alive = shared_from_this();
+  if (auto admitted = consumption_.admit(physical_partition, physical_partition); !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
+  }
   PhysicalPartition& partition = *partitions_[physical_partition];
   co_return co_await await_completion<Expected<void>>(
       [&](auto done) { partition.run_transaction(std::move(task), bytes, std::move(done)); });
@@ -184,7 +245,9 @@ Task<Expected<void>> Database::run_transaction_in(std::size_t physical_partition
 Expected<void> Database::write_unacknowledged(std::vector<DocumentWrite> writes) {
   if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
   for (DocumentWrite& write : writes) {
-    PhysicalPartition& partition = *partitions_[locate_document(write.id)];
+    const std::size_t place = locate_document(write.id);
+    OCTAVO_TRY_VOID(consumption_.admit(place, place));
+    PhysicalPartition& partition = *partitions_[place];
     std::vector<DocumentWrite> one;
     one.push_back(std::move(write));
     fill_partition_keys(one);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "partitioning/change_notifier.h"
+#include "partitioning/consumption.h"
 #include "partitioning/partition_map.h"
 #include "partitioning/task.h"
 #include "storage/catalog.h"
@@ -22,6 +23,7 @@ namespace octavo::partitioning {
 
 class Database;
 class Engine;
+class Turns;
 
 /// What the query layer attaches to an open database: its index manager. Made by the factory given to the Engine.
 class DatabaseExtension {
@@ -63,6 +65,7 @@ class Database : public std::enable_shared_from_this<Database> {
   /// Hexadecimal tag of this incarnation: a re-created database has another.
   const std::string& instance_tag() const { return record_.instance_tag; }
   bool partitioned() const { return record_.partitioned; }
+  bool auto_index() const { return record_.auto_index; }
   storage::KeyScheme key_scheme() const { return record_.key_scheme; }
   /// Never null; the text is empty in databases of the Couch door.
   std::shared_ptr<const DatabaseDefinition> definition() const { return definition_.load(std::memory_order_acquire); }
@@ -70,6 +73,8 @@ class Database : public std::enable_shared_from_this<Database> {
   Expected<void> set_definition(std::string text);
   /// Hash ranges of the physical partitions, in order.
   const std::vector<storage::PartitionMapEntry>& partition_ranges() const { return record_.partition_map; }
+  /// Documents may end by themselves: what is derived from them may tell of some that are no more.
+  bool has_time_to_live() const { return partitions_.front()->has_time_to_live(); }
   std::int64_t created_s() const { return record_.created_s; }
   std::size_t physical_partition_count() const { return partitions_.size(); }
   const std::filesystem::path& folder() const { return folder_; }
@@ -83,6 +88,19 @@ class Database : public std::enable_shared_from_this<Database> {
   std::size_t locate_document(std::string_view document_id) const;
   std::size_t locate_partition_key(std::string_view partition_key) const;
   storage::PhysicalPartition& physical_partition(std::size_t index) { return *partitions_[index]; }
+
+  /// What requests spend here, and may spend. Writing asks for admission by itself (throttled in the results of the
+  /// documents whose physical partition has used up its throughput); whoever reads asks first, and all say at the end
+  /// what they have spent.
+  Consumption& consumption() { return consumption_; }
+  const Consumption& consumption() const { return consumption_; }
+  Expected<void> admit_document(std::string_view document_id) const;
+  /// Absent: the request is about all of them.
+  Expected<void> admit_partition_key(const std::optional<std::string_view>& partition_key) const;
+  void spend_on_document(std::string_view document_id, RequestUnits units) noexcept;
+  void spend_on_partition_key(const std::optional<std::string_view>& partition_key, RequestUnits units) noexcept;
+  /// Evenly.
+  void spend_on_places(std::size_t first, std::size_t last, RequestUnits units) noexcept;
 
   /// Writes documents wherever they live; one result per write, in order. `partition_key` of each is filled in here.
   /// Precondition: ids checked. Resumes on the caller's I/O thread once durable. `atomic` requires that all ids share
@@ -131,6 +149,8 @@ class Database : public std::enable_shared_from_this<Database> {
   Expected<void> make_durable();
 
   DatabaseExtension* extension() const { return extension_.get(); }
+  /// Whose functions work on a logical partition, by its key: see run_optimistically.
+  Turns& turns() { return *turns_; }
 
  private:
   friend class Engine;
@@ -145,6 +165,7 @@ class Database : public std::enable_shared_from_this<Database> {
   std::uint64_t last_used_ms() const;
   void shut_down();
   void fill_partition_keys(std::vector<storage::DocumentWrite>& writes) const;
+  std::vector<std::optional<Error>> refused_places() const;
 
   Engine& engine_;
   storage::DatabaseRecord record_;
@@ -153,7 +174,9 @@ class Database : public std::enable_shared_from_this<Database> {
   std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions_;
   std::shared_ptr<storage::SequenceAllocator> sequences_;
   std::unique_ptr<DatabaseExtension> extension_;
+  Consumption consumption_;
   ChangeNotifier changes_;
+  const std::shared_ptr<Turns> turns_;
   std::atomic<bool> deleted_{false};
   bool registered_ = false;  ///< the engine's: its name is busy while it closes
   std::atomic<std::uint32_t> revs_limit_;

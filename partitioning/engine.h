@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,6 +34,7 @@ namespace octavo::partitioning {
 struct CreateDatabaseOptions {
   bool partitioned = false;
   std::uint32_t q = 0;  ///< 0 = the configured default
+  bool auto_index = false;  ///< see storage::DatabaseRecord
   storage::KeyScheme key_scheme = storage::KeyScheme::text;
   /// See storage::DatabaseRecord. With one, the name is the other door's business: any UTF-8 text of at most
   /// defined_name_bytes_max.
@@ -79,6 +81,8 @@ class Engine {
   }
   /// As open_database, for those to whom all errors are one: nullptr.
   std::shared_ptr<Database> find_database(std::string_view name);
+  /// Those that are open now, in no order.
+  std::vector<std::shared_ptr<Database>> open_databases() const;
   /// Names in byte order.
   std::vector<std::string> database_names() const;
   std::size_t database_count() const;
@@ -88,6 +92,12 @@ class Engine {
                                                std::size_t count_max) const;
 
   DatabaseUpdates& updates() { return updates_; }
+
+  /// The budget that databases may share, by a name of their choice; made at the first call, with `per_second` and one
+  /// share for every 10,000 of it. Later calls give the same one, as it is.
+  std::shared_ptr<ThroughputBudget> shared_budget(std::string_view name, std::uint32_t per_second);
+  /// Changes it where it is in use.
+  void set_shared_rate(std::string_view name, std::uint32_t per_second);
 
   /// Runs a blocking function on a worker thread and resumes on the calling I/O thread with its result or exception.
   template <class Function>
@@ -159,6 +169,9 @@ class Engine {
   std::condition_variable not_busy_;
   /// Changes when a name may stand for another database than before: the threads' own caches compare it.
   std::atomic<std::uint64_t> generation_{1};
+
+  std::mutex budgets_mutex_;  ///< guards the one below
+  std::map<std::string, std::shared_ptr<ThroughputBudget>, std::less<>> shared_budgets_;
 
   std::mutex closing_mutex_;  ///< one pass of closing at a time
   std::mutex janitor_mutex_;

@@ -164,4 +164,73 @@ Expected<ScanState> FeedScan::run(ScanBudget budget,
   return ScanState::more;
 }
 
+VersionScan::VersionScan(Database& database, VersionRange range)
+    : database_(database), range_(std::move(range)), position_(range_.since) {
+  if (range_.partition_key) {
+    const std::size_t place = database.locate_partition_key(*range_.partition_key);
+    range_.places = {place, place};
+  }
+  if (!range_.places) range_.places = {0, database.physical_partition_count() - 1};
+}
+
+Expected<ScanState> VersionScan::run(ScanBudget budget, FunctionRef<Visit(const storage::VersionRow&)> visit) {
+  const storage::Sequence watermark = database_.watermark();
+  std::deque<storage::Snapshot> snapshots;
+  std::vector<Source<storage::VersionLog::Cursor, storage::VersionRow>> sources;
+  for (std::size_t place = range_.places->first; place <= range_.places->second; ++place) {
+    OCTAVO_TRY(storage::Snapshot one, database_.snapshot(place));
+    snapshots.push_back(std::move(one));
+    OCTAVO_TRY(const storage::Sequence since, snapshots.back().versions_since());
+    // What is above the watermark is of commits that began after the position was taken.
+    if (since > position_ && position_ < watermark) {
+      return fail(ErrorCode::bad_request,
+                  "Some versions above this position are not kept any more, or never were: begin from now, or from a "
+                  "time within the retention.",
+                  "versions_gone");
+    }
+    auto cursor = snapshots.back().versions().rows();
+    auto row = cursor.seek(position_ + 1);
+    sources.push_back({std::move(cursor), row, &snapshots.back()});
+  }
+  for (std::size_t seen = 0; seen < budget.rows_max; ++seen) {
+    auto* source = first_of(sources, [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+    if (source == nullptr || source->row->sequence > watermark) {
+      position_ = std::max(position_, watermark);
+      return ScanState::done;
+    }
+    const storage::VersionRow& row = *source->row;
+    const bool shown = !range_.partition_key || storage::in_logical_partition(row.id, *range_.partition_key);
+    const Visit verdict = shown ? visit(row) : Visit::next;
+    position_ = row.sequence;
+    if (verdict == Visit::stop) return ScanState::done;
+    if (verdict == Visit::pause || budget.is_over_after(seen + 1)) return ScanState::more;
+    source->row = source->cursor.next();
+  }
+  return ScanState::more;
+}
+
+// Times grow with sequences, but for a clock that was set back: then it begins too early, or shows all there is.
+Expected<storage::Sequence> VersionScan::position_at(const Database& database,
+                                                     std::pair<std::size_t, std::size_t> places, std::int64_t time_s) {
+  storage::Sequence position = database.watermark();
+  // Sequences grow over all physical partitions, so the first version of them all is what counts.
+  for (std::size_t place = places.first; place <= places.second; ++place) {
+    OCTAVO_TRY(const storage::Snapshot snapshot, database.snapshot(place));
+    OCTAVO_TRY(storage::Sequence low, snapshot.versions_since());
+    OCTAVO_TRY(storage::Sequence high, snapshot.last_sequence());
+    auto cursor = snapshot.versions().rows();
+    while (low < high) {
+      const storage::Sequence middle = low + (high - low) / 2;
+      const auto row = cursor.seek(middle + 1);
+      if (!row || row->time_s >= time_s) {
+        high = middle;
+      } else {
+        low = row->sequence;
+      }
+    }
+    if (const auto first = cursor.seek(low + 1)) position = std::min(position, first->sequence - 1);
+  }
+  return position;
+}
+
 }  // namespace octavo::partitioning

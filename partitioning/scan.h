@@ -97,4 +97,30 @@ class FeedScan {
   std::optional<storage::Sequence> upper_;  ///< descending: next row is at or below this
 };
 
+/// What a walk over the versions of documents shows.
+struct VersionRange {
+  storage::Sequence since = 0;  ///< exclusive
+  std::optional<std::string> partition_key;
+  std::optional<std::pair<std::size_t, std::size_t>> places;  ///< physical partitions [first, last]; absent: all
+};
+
+/// Walks the versions of documents in sequence order, up to the watermark at the time of each call, as FeedScan walks
+/// the feed. Of one logical partition it reads all versions of its physical partition.
+class VersionScan {
+ public:
+  VersionScan(Database& database, VersionRange range);
+  /// Errors: bad_request (`versions_gone`) when some above the position are not kept any more, or never were.
+  Expected<ScanState> run(ScanBudget budget, FunctionRef<Visit(const storage::VersionRow&)> visit);
+  storage::Sequence position() const { return position_; }
+
+  /// The position from which on versions are those of `time_s` and later; the watermark when there are none yet.
+  static Expected<storage::Sequence> position_at(const Database& database,
+                                                 std::pair<std::size_t, std::size_t> places, std::int64_t time_s);
+
+ private:
+  Database& database_;
+  VersionRange range_;
+  storage::Sequence position_;
+};
+
 }  // namespace octavo::partitioning

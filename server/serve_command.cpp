@@ -11,6 +11,7 @@
 #include "api/couch/door.h"
 #include "api/couch/users_database.h"
 #include "api/cosmos/door.h"
+#include "api/http/database_metrics.h"
 #include "api/http/metrics.h"
 #include "config/validate.h"
 #include "partitioning/engine.h"
@@ -72,6 +73,7 @@ int run_serve(const config::Settings& wanted) {
   auto authenticator = api::couch::Authenticator::create(settings, engine);
   if (!authenticator) return refuse(authenticator.error());
   api::HttpMetrics metrics(io_thread_count(settings));
+  metrics.add_collector(api::database_metrics(engine));
   api::couch::Door couch_door({.engine = engine,
                                .authenticator = **authenticator,
                                .metrics = metrics,

@@ -1,4 +1,4 @@
-// database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned) revs_limit:varint
+// database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned, 2 auto_index) revs_limit:varint
 //                    entry_count:varint (first:u64 last:u64 folder:sized)*
 //                    [version 2: key_scheme:u8 definition:sized]
 // Version 1 is written whenever it says all there is to say: older programs read it.
@@ -22,7 +22,7 @@ std::string encode(const DatabaseRecord& record) {
   writer.u8(defined ? kDefinedRow : kPlainRow);
   writer.sized_bytes(record.instance_tag);
   writer.u48(static_cast<std::uint64_t>(record.created_s));
-  writer.u8(record.partitioned ? 1 : 0);
+  writer.u8(static_cast<std::uint8_t>((record.partitioned ? 1 : 0) | (record.auto_index ? 2 : 0)));
   writer.varint(record.revs_limit);
   writer.varint(record.partition_map.size());
   for (const PartitionMapEntry& entry : record.partition_map) {
@@ -45,7 +45,9 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
   bool known = version == kPlainRow || version == kDefinedRow;
   record.instance_tag = reader.sized_bytes();
   record.created_s = static_cast<std::int64_t>(reader.u48());
-  record.partitioned = reader.u8() & 1;
+  const std::uint8_t flags = reader.u8();
+  record.partitioned = (flags & 1) != 0;
+  record.auto_index = (flags & 2) != 0;
   record.revs_limit = static_cast<std::uint32_t>(reader.varint());
   const std::uint64_t count = reader.varint();
   for (std::uint64_t i = 0; reader.ok() && i < count && i < kEntriesMax; ++i) {
@@ -146,6 +148,15 @@ Expected<void> Catalog::remove(std::string_view name) {
     OCTAVO_TRY(const DatabaseRecord record, decode(name, *row));
     OCTAVO_TRY_VOID(transaction.put(environment_.tree(garbage_folders), record.instance_tag, name));
     OCTAVO_TRY_VOID(transaction.erase(environment_.tree(facts_tree), fact_key("security", name)));
+    std::vector<std::string> own_facts;
+    {
+      const std::string prefix = fact_key(area_of_database(record.instance_tag), {});
+      Cursor cursor(transaction, environment_.tree(facts_tree));
+      for (auto fact = cursor.seek(prefix); fact && fact->key.starts_with(prefix); fact = cursor.next()) {
+        own_facts.emplace_back(fact->key);
+      }
+    }
+    for (const auto& key : own_facts) OCTAVO_TRY_VOID(transaction.erase(environment_.tree(facts_tree), key));
     OCTAVO_TRY_VOID(transaction.erase(environment_.tree(databases), name));
     return {};
   });
@@ -197,6 +208,18 @@ Expected<void> Catalog::erase_fact(std::string_view area, std::string_view name)
   return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(transaction.erase(environment_.tree(facts_tree), fact_key(area, name)));
     return {};
+  });
+}
+
+Expected<void> Catalog::change_fact(
+    std::string_view area, std::string_view name,
+    FunctionRef<Expected<std::string>(std::optional<std::string_view> before)> change) {
+  std::lock_guard<std::mutex> lock(write_mutex_);
+  return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    const std::string key = fact_key(area, name);
+    OCTAVO_TRY(const auto before, transaction.get(environment_.tree(facts_tree), key));
+    OCTAVO_TRY(const std::string after, change(before));
+    return transaction.put(environment_.tree(facts_tree), key, after);
   });
 }
 

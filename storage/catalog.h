@@ -39,6 +39,7 @@ struct DatabaseRecord {
   std::uint32_t revs_limit = 1000;
   std::vector<PartitionMapEntry> partition_map;
   KeyScheme key_scheme = KeyScheme::text;
+  bool auto_index = false;                ///< every path is indexed, though there is no definition that says so
   std::string definition = {};  ///< what else the door that made it must know (Cosmos: the container); empty: nothing
 };
 
@@ -56,7 +57,7 @@ class Catalog {
   /// Errors: precondition_failed when the name is taken.
   Expected<void> add(const DatabaseRecord& record);
   Expected<void> replace(const DatabaseRecord& record);
-  /// Removes the database and remembers its folder as garbage, in one transaction. Errors: not_found.
+  /// Removes the database with its facts and remembers its folder as garbage, in one transaction. Errors: not_found.
   Expected<void> remove(std::string_view name);
   /// Folders of removed databases whose files may still exist.
   Expected<std::vector<std::string>> garbage();
@@ -67,6 +68,12 @@ class Catalog {
   Expected<std::vector<std::pair<std::string, std::string>>> facts(std::string_view area);
   Expected<void> set_fact(std::string_view area, std::string_view name, std::string_view value);
   Expected<void> erase_fact(std::string_view area, std::string_view name);
+  /// Writes what `change` makes of the fact that is there (nullopt: none), in one transaction; its error changes
+  /// nothing. It may run again, so it must have no other effects but its last results.
+  Expected<void> change_fact(std::string_view area, std::string_view name,
+                             FunctionRef<Expected<std::string>(std::optional<std::string_view> before)> change);
+  /// Area of facts that go with a database.
+  static std::string area_of_database(std::string_view instance_tag) { return "of:" + std::string(instance_tag); }
 
   void close();
 

@@ -1,5 +1,7 @@
 #include "storage/document_record.h"
 
+#include <limits>
+
 #include "storage/byte_codec.h"
 
 namespace octavo::storage {
@@ -27,6 +29,8 @@ std::unexpected<Error> damaged(std::string_view what) {
   return fail(ErrorCode::corrupted, "A stored " + std::string(what) + " is damaged.");
 }
 
+}  // namespace
+
 void write_revision(ByteWriter& writer, const Revision& revision) {
   writer.varint(revision.generation);
   if (revision.hash.is_digest()) {
@@ -43,8 +47,6 @@ bool read_revision(ByteReader& reader, bool text_hash, Revision& revision) {
   revision.hash = RevisionHash::from_bytes(hash, !text_hash);
   return true;
 }
-
-}  // namespace
 
 void encode_document(std::string& out, const DocumentView& document) {
   ByteWriter writer(out);
@@ -170,6 +172,16 @@ bool is_unique_key_row(std::string_view key) {
 bool in_logical_partition(std::string_view document_id, std::string_view partition_key) {
   return document_id.size() > partition_key.size() && document_id[partition_key.size()] == ':' &&
          document_id.starts_with(partition_key);
+}
+
+Sequence last_change_in(const Transaction& transaction, Tree partitions, std::string_view partition_key) {
+  const std::string prefix = partition_feed_prefix(partition_key);
+  std::string key = prefix;
+  append_key_u64(key, std::numeric_limits<Sequence>::max());
+  Cursor cursor(transaction, partitions);
+  const auto last = cursor.seek_back(key);
+  if (!last || !last->key.starts_with(prefix)) return 0;
+  return read_key_u64(last->key.substr(prefix.size()));
 }
 
 }  // namespace octavo::storage

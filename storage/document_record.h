@@ -4,13 +4,15 @@
 #include <string>
 #include <string_view>
 
+#include "storage/byte_codec.h"
 #include "storage/document.h"
+#include "storage/environment.h"
 
 namespace octavo::storage {
 
 /// The trees of a physical partition's environment, in the order of their handles.
 enum class PartitionTree : std::size_t {
-  meta,        ///< "counters" → counters record; "format" → u8
+  meta,        ///< "counters" → counters record; "format" → u8; the log of versions, where one is kept (VersionLog)
   documents,   ///< document id → document record
   feed,        ///< sequence:u64be → feed record
   partitions,  ///< of each logical partition, side by side, so that a write touches one page for both:
@@ -22,6 +24,11 @@ enum class PartitionTree : std::size_t {
   index        ///< rows of local indexes; the query layer owns their format
 };
 inline constexpr std::size_t kPartitionTreeCount = 8;
+
+/// revision := generation:varint hash: size:varint bytes if it is text, else 16 bytes
+void write_revision(ByteWriter& writer, const Revision& revision);
+/// False: damaged.
+bool read_revision(ByteReader& reader, bool text_hash, Revision& revision);
 
 /// Stored form of a document's winning revision:
 ///   record := version:u8 flags:u8 sequence:u64 modified_s:u48 generation:varint hash body
@@ -59,5 +66,8 @@ bool is_unique_key_row(std::string_view key);
 /// partition, so readers compare the id of the feed row.
 std::string partition_feed_prefix(std::string_view partition_key);
 bool in_logical_partition(std::string_view document_id, std::string_view partition_key);
+/// Sequence of the last change in a logical partition; 0: there was none. It tells whether anything in there changed
+/// meanwhile; another partition with the same hash counts as the same. Throws as Cursor.
+Sequence last_change_in(const Transaction& transaction, Tree partitions, std::string_view partition_key);
 
 }  // namespace octavo::storage

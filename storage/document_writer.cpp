@@ -24,7 +24,8 @@ Expected<void> DocumentWriter::begin() {
   if (record) {
     OCTAVO_TRY(counters_, decode_counters(*record));
   }
-  return {};
+  if (!environment_.keeps_versions) return {};
+  return VersionLog::begin_group(transaction_, tree(PartitionTree::meta), counters_.last_sequence);
 }
 
 Expected<DocumentWriter::Before> DocumentWriter::load(std::string_view id) {
@@ -285,11 +286,51 @@ Expected<void> DocumentWriter::remove_all(std::string_view id, const Before& bef
   return {};
 }
 
+Sequence DocumentWriter::next_sequence() {
+  const Sequence sequence = environment_.sequences.next(environment_.partition_ordinal);
+  counters_.last_sequence = std::max(counters_.last_sequence, sequence);
+  return sequence;
+}
+
+// What the change means to readers, who see winners only, and none that has ended.
+Expected<void> DocumentWriter::log_versions(std::string_view id, const Before& before,
+                                            const std::optional<DocumentView>& after, Sequence sequence,
+                                            Sequence expired_at) {
+  const bool lived = before.exists && !before.document.deleted;
+  const bool lives = after && !after->deleted;
+  VersionRow row;
+  row.id = id;
+  row.time_s = environment_.now_s;
+  row.previous_sequence = lived ? before.document.sequence : 0;
+  if (lived && (!before.live || !lives)) {
+    row.operation = before.live ? VersionOperation::removed : VersionOperation::expired;
+    row.sequence = expired_at != 0 ? expired_at : sequence;
+    row.revision = after && expired_at == 0 ? after->revision : before.document.revision;
+    row.body = before.document.body;
+    row.body_revision = before.document.revision;
+    row.body_time_s = before.document.modified_s;
+    OCTAVO_TRY_VOID(VersionLog::append(transaction_, tree(PartitionTree::meta), row));
+  }
+  if (!lives || (before.live && before.document.revision == after->revision)) return {};
+  row.operation = before.live ? VersionOperation::replaced : VersionOperation::created;
+  row.sequence = sequence;
+  row.revision = after->revision;
+  if (!before.live) row.previous_sequence = 0;
+  row.body = after->body;
+  row.body_revision = after->revision;
+  return VersionLog::append(transaction_, tree(PartitionTree::meta), row);
+}
+
 Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view partition_key, const Before& before,
                                          const RevisionTree& after, const std::optional<Revision>& new_revision,
                                          std::string_view new_body) {
-  const Sequence sequence = environment_.sequences.next(environment_.partition_ordinal);
-  counters_.last_sequence = std::max(counters_.last_sequence, sequence);
+  const RevisionTree::Node* winner = after.winner();
+  // A document that ended, and is made anew before anybody removed it, has two versions: its end, and the new one.
+  const bool ended = before.exists && !before.document.deleted && !before.live;
+  const bool two = environment_.keeps_versions && ended && winner != nullptr && !winner->deleted;
+  const Sequence expired_at = two ? next_sequence() : 0;
+  const Sequence sequence = next_sequence();
+  std::optional<DocumentView> stored;
   if (is_design_id(id)) design_documents_changed_ = true;
 
   DocumentChange change;
@@ -300,7 +341,6 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
     change.before_revision = before.document.revision;
   }
 
-  const RevisionTree::Node* winner = after.winner();
   if (winner == nullptr) {
     OCTAVO_TRY_VOID(remove_all(id, before));
     OCTAVO_TRY_VOID(move_in_feed(partition_key, before, nullptr));
@@ -331,17 +371,25 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
     const FeedRow row{sequence, id, winner->revision, winner->deleted, document.has_conflicts};
     OCTAVO_TRY_VOID(move_in_feed(partition_key, before, &row));
     OCTAVO_TRY_VOID(count(id, partition_key, before, &document));
+    stored = document;
     if (!document.deleted) {
       change.after = body;
       change.after_revision = document.revision;
     }
   }
+  if (environment_.keeps_versions) OCTAVO_TRY_VOID(log_versions(id, before, stored, sequence, expired_at));
   const std::uint64_t writes_before = transaction_.writes();
   OCTAVO_TRY_VOID(move_unique(change));
-  if (environment_.observer != nullptr && (change.before || change.after)) {
-    OCTAVO_TRY_VOID(environment_.observer->document_changed(transaction_, tree(PartitionTree::index), change));
-  }
   index_rows_ = static_cast<std::uint32_t>(transaction_.writes() - writes_before);
+  if (environment_.observer != nullptr && (change.before || change.after)) {
+    if (!partition_key.empty()) {
+      OCTAVO_TRY(const DocumentStatistics* statistics, statistics_of(partition_key));
+      change.partition_documents = statistics->document_count;
+    }
+    OCTAVO_TRY(const std::uint32_t rows,
+               environment_.observer->document_changed(transaction_, tree(PartitionTree::index), change));
+    index_rows_ += rows;
+  }
   return sequence;
 }
 
@@ -387,6 +435,9 @@ Expected<void> DocumentWriter::finish() {
     encode_statistics(record_, statistics);
     OCTAVO_TRY_VOID(
         long_key::put(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key), record_));
+  }
+  if (environment_.keeps_versions) {
+    OCTAVO_TRY_VOID(VersionLog::end_group(transaction_, tree(PartitionTree::meta), counters_.last_sequence));
   }
   record_.clear();
   encode_counters(record_, counters_);

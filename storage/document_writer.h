@@ -7,6 +7,7 @@
 #include "storage/document_record.h"
 #include "storage/physical_partition.h"
 #include "storage/revision_tree.h"
+#include "storage/version_log.h"
 
 namespace octavo::storage {
 
@@ -27,6 +28,7 @@ class DocumentWriter {
     std::int64_t now_s;
     const UniqueKeys* unique_keys = nullptr;
     Expiry expiry = {};
+    bool keeps_versions = false;
   };
 
   DocumentWriter(WriteTransaction& transaction, Environment environment)
@@ -40,6 +42,9 @@ class DocumentWriter {
   /// The winner as this transaction sees it, its own edits included; views live until the next edit.
   Expected<std::optional<DocumentView>> find(std::string_view id) const;
   std::int64_t now_s() const { return environment_.now_s; }
+  Sequence last_change(std::string_view partition_key) const {
+    return last_change_in(transaction_, tree(PartitionTree::partitions), partition_key);
+  }
   /// Runs `body`; unless it says true, all its edits are undone, and the writer is as it was before.
   Expected<void> all_or_nothing(FunctionRef<Expected<bool>()> body);
   Expected<Expected<std::uint64_t>> apply_local(const LocalDocumentWrite& write);
@@ -76,6 +81,9 @@ class DocumentWriter {
   Expected<void> move_in_feed(std::string_view partition_key, const Before& before, const FeedRow* row);
   Expected<void> count(std::string_view id, std::string_view partition_key, const Before& before,
                        const DocumentView* after);
+  Expected<void> log_versions(std::string_view id, const Before& before, const std::optional<DocumentView>& after,
+                              Sequence sequence, Sequence expired_at);
+  Sequence next_sequence();
 
   WriteTransaction& transaction_;
   Environment environment_;

@@ -22,6 +22,7 @@ enum class ErrorCode : std::uint8_t {
   no_usable_index,      ///< a sort that no index serves and that is too large to do in memory
   unsupported,          ///< valid in the dialect, not available here
   overloaded,           ///< a bounded queue is full; retry later
+  throttled,            ///< the throughput that was asked for is used up; Error::retry_after_ms says when to try again
   disk_full,            ///< ENOSPC or quota: writes fail, reads go on
   io_failure,           ///< the disk failed a read, write or sync
   corrupted,            ///< stored bytes do not make sense
@@ -35,6 +36,7 @@ struct Error {
   std::string reason;     ///< for people: what was wrong and what to do
   std::string_view word;  ///< a literal: the dialect's own word for it (`illegal_docid`) where the code alone is too
                           ///< coarse; else empty
+  std::uint32_t retry_after_ms = 0;  ///< of throttled
 
   bool operator==(const Error&) const = default;
 };

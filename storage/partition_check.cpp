@@ -23,6 +23,7 @@ class PartitionChecker {
     check_partition_feed();
     check_strays(PartitionTree::revisions, "revisions", trees_seen_);
     check_strays(PartitionTree::leaves, "leaves", leaves_seen_);
+    check_versions();
     check_counters();
     return std::move(report_);
   }
@@ -95,6 +96,27 @@ class PartitionChecker {
         report_.add(fmt::format("leaves '{}': no body of revision {}", id, leaf->revision.to_string()));
       } else {
         ++leaves_seen_;
+      }
+    }
+  }
+
+  // What the log says of a document's newest change is how the document is.
+  void check_versions() {
+    Cursor cursor(transaction_, tree(PartitionTree::meta));
+    for (auto row = cursor.first(); row; row = cursor.next()) {
+      if (!is_version_key(row->key)) continue;
+      const auto version = decode_version(row->key, row->value);
+      if (!version) {
+        report_.add(fmt::format("versions {}: {}", read_key_u64(row->key.substr(1)), version.error().reason));
+        continue;
+      }
+      const auto record = long_key::get(transaction_, tree(PartitionTree::documents), version->id);
+      if (!record || !*record) continue;  // purged
+      const auto document = decode_document(version->id, **record);
+      if (!document || document->sequence > version->sequence) continue;
+      if (document->sequence < version->sequence || document->revision != version->revision ||
+          document->deleted != version->removes()) {
+        report_.add(fmt::format("versions {}: does not agree with document '{}'", version->sequence, version->id));
       }
     }
   }

@@ -113,7 +113,7 @@ void PhysicalPartition::run_transaction(TransactionTask task, std::size_t bytes,
   enqueue({TransactionJob{std::move(task), std::move(done)}, bytes + kJobOverheadBytes});
 }
 
-Expected<std::optional<DocumentView>> PartitionTransaction::find(std::string_view id) const {
+Expected<std::optional<DocumentView>> PartitionTransaction::find(std::string_view id) {
   return writer_.find(id);
 }
 Expected<Expected<WrittenDocument>> PartitionTransaction::apply(const DocumentWrite& write) {
@@ -122,9 +122,30 @@ Expected<Expected<WrittenDocument>> PartitionTransaction::apply(const DocumentWr
 std::int64_t PartitionTransaction::now_s() const {
   return writer_.now_s();
 }
+Sequence PartitionTransaction::last_change(std::string_view partition_key) const {
+  return writer_.last_change(partition_key);
+}
 
 void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done) {
   enqueue({IndexJob{std::move(task), std::move(done)}, kJobOverheadBytes});
+}
+
+void PhysicalPartition::trim_versions(std::int64_t before_s, std::size_t rows_max,
+                                      std::move_only_function<void(Expected<bool>)> done) {
+  const auto more = std::make_shared<bool>(false);
+  run_index_task(
+      [this, more, before_s, rows_max](WriteTransaction& transaction, Tree) -> Expected<void> {
+        const Tree meta = environment_->tree(static_cast<std::size_t>(PartitionTree::meta));
+        OCTAVO_TRY(*more, VersionLog::trim(transaction, meta, before_s, rows_max));
+        return {};
+      },
+      [more, done = std::move(done)](Expected<void> trimmed) mutable {
+        if (trimmed) {
+          done(*more);
+        } else {
+          done(std::unexpected(std::move(trimmed).error()));
+        }
+      });
 }
 
 void PhysicalPartition::enqueue(Job job) {
@@ -281,7 +302,8 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
                                                        options_.logical_partition_bytes_max,
                                                        now_s(),
                                                        unique_keys_.get(),
-                                                       expiry()};
+                                                       expiry(),
+                                                       keeps_versions()};
 
   SequenceAllocator::Group sequences(*sequences_, options_.ordinal);
   Outcome outcome;

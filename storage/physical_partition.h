@@ -20,6 +20,7 @@
 #include "storage/long_key_tree.h"
 #include "storage/revision_tree.h"
 #include "storage/sequence_allocator.h"
+#include "storage/version_log.h"
 #include "storage/writer_pool.h"
 
 namespace octavo::storage {
@@ -35,6 +36,8 @@ struct DocumentChange {
   std::optional<std::string_view> after;   ///< body of the live winner after; nullopt: deleted or purged
   Revision before_revision;                ///< meaningful with `before`
   Revision after_revision;                 ///< meaningful with `after`
+  /// Documents of the logical partition that are not deleted, after the change; 0 without partition key.
+  std::uint64_t partition_documents = 0;
 };
 
 /// Keeps derived data (local indexes) in step with the documents, inside the document's transaction. Called on the
@@ -42,8 +45,9 @@ struct DocumentChange {
 class DocumentObserver {
  public:
   virtual ~DocumentObserver() = default;
-  /// An error aborts the transaction (all its writes fail).
-  virtual Expected<void> document_changed(WriteTransaction& transaction, Tree index_tree,
+  /// How many rows the change was worth: put or erased, those kept in two orders once. An error aborts the transaction
+  /// (all its writes fail).
+  virtual Expected<std::uint32_t> document_changed(WriteTransaction& transaction, Tree index_tree,
                                           const DocumentChange& change) = 0;
 };
 
@@ -89,15 +93,25 @@ class Expiry {
   std::int64_t now_s_ = 0;
 };
 
-/// What a transaction's task may do: reads and edits of one physical partition that all happen, or none of them.
-class PartitionTransaction {
+/// Reads and edits of documents that all happen, or none of them.
+class DocumentTransaction {
+ public:
+  virtual ~DocumentTransaction() = default;
+  /// The winner, as left by the edits so far. Views live until the next call.
+  virtual Expected<std::optional<DocumentView>> find(std::string_view id) = 0;
+  /// The inner error is about this edit, which changed nothing; the outer one ends the transaction.
+  virtual Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write) = 0;
+};
+
+/// What a transaction's task may do, on the writer's thread of a physical partition.
+class PartitionTransaction final : public DocumentTransaction {
  public:
   explicit PartitionTransaction(DocumentWriter& writer) : writer_(writer) {}
-  /// The winner, as left by the edits so far. Views live until the next edit.
-  Expected<std::optional<DocumentView>> find(std::string_view id) const;
-  /// The inner error is about this edit, which changed nothing; the outer one ends the transaction.
-  Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write);
+  Expected<std::optional<DocumentView>> find(std::string_view id) override;
+  Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write) override;
   std::int64_t now_s() const;  ///< the time that edits are stamped with
+  /// See last_change_in.
+  Sequence last_change(std::string_view partition_key) const;
 
  private:
   DocumentWriter& writer_;
@@ -178,10 +192,18 @@ class Snapshot {
   /// The feed of one logical partition: reads no other partition's rows.
   FeedCursor feed_of(std::string_view partition_key) const;
 
+  /// See last_change_in.
+  Sequence last_change(std::string_view partition_key) const;
+  /// Id of the document that has these unique values in its logical partition; see UniqueKeys.
+  Expected<std::optional<std::string>> unique_owner(std::string_view partition_key, std::string_view digest) const;
+
   Expected<PartitionCounters> counters() const;
   Expected<DocumentStatistics> statistics() const;
   Expected<DocumentStatistics> statistics_of(std::string_view partition_key) const;
   Expected<Sequence> last_sequence() const;
+  /// Versions of documents, where they are kept; and above which sequence that is all of them.
+  VersionLog versions() const;
+  Expected<Sequence> versions_since() const;
   Expected<std::uint64_t> purge_count() const;
 
   /// Rows of local indexes: see DocumentObserver.
@@ -246,8 +268,15 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   void run_transaction(TransactionTask task, std::size_t bytes, std::move_only_function<void(Expected<void>)> done);
   /// Null: documents live until they are deleted. Snapshots taken from now on follow it.
   void set_time_to_live(std::shared_ptr<const TimeToLive> rule);
+  bool has_time_to_live() const { return has_time_to_live_.load(std::memory_order_relaxed); }
+  /// Whether every version of every document is kept in the log of versions, from the next group of writes on.
+  void set_keeps_versions(bool keeps) { keeps_versions_.store(keeps, std::memory_order_relaxed); }
+  bool keeps_versions() const { return keeps_versions_.load(std::memory_order_relaxed); }
+  /// Forgets versions from before `before_s` (Unix time), at most `rows_max`. True: there may be more.
+  void trim_versions(std::int64_t before_s, std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done);
   /// Before the first write.
   void set_unique_keys(std::shared_ptr<const UniqueKeys> keys) { unique_keys_ = std::move(keys); }
+  const UniqueKeys* unique_keys() const { return unique_keys_.get(); }  ///< null: there are none
 
   using PurgeCompletion = std::move_only_function<void(Expected<std::vector<std::vector<Revision>>>)>;
   /// Removes leaf revisions without a tombstone; completes with what was purged, per request.
@@ -326,6 +355,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   std::atomic<std::uint32_t> revs_limit_{1000};
   std::atomic<bool> retired_{false};
   std::shared_ptr<const UniqueKeys> unique_keys_;
+  std::atomic<bool> keeps_versions_{false};
   std::atomic<bool> has_time_to_live_{false};  ///< spares readers the pointer, which is shared, where there is none
   std::atomic<std::shared_ptr<const TimeToLive>> time_to_live_;
 

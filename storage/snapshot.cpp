@@ -160,6 +160,20 @@ Snapshot::FeedCursor Snapshot::feed_of(std::string_view partition_key) const {
                     tree_of(*partition_, PartitionTree::partitions), partition_key);
 }
 
+Sequence Snapshot::last_change(std::string_view partition_key) const {
+  return last_change_in(transaction_, tree_of(*partition_, PartitionTree::partitions), partition_key);
+}
+
+Expected<std::optional<std::string>> Snapshot::unique_owner(std::string_view partition_key,
+                                                            std::string_view digest) const {
+  OCTAVO_TRY(const auto owner, transaction_.get(tree_of(*partition_, PartitionTree::partitions),
+                                                partition_unique_key(partition_key, digest)));
+  if (!owner || !in_logical_partition(*owner, partition_key)) return std::nullopt;
+  OCTAVO_TRY(const auto document, find(*owner));
+  if (!document || document->deleted) return std::nullopt;
+  return std::string(*owner);
+}
+
 Expected<PartitionCounters> Snapshot::counters() const {
   OCTAVO_TRY(const auto record, transaction_.get(tree_of(*partition_, PartitionTree::meta), kCountersKey));
   if (!record) return PartitionCounters{};
@@ -181,6 +195,15 @@ Expected<DocumentStatistics> Snapshot::statistics_of(std::string_view partition_
 Expected<Sequence> Snapshot::last_sequence() const {
   OCTAVO_TRY(const PartitionCounters known, counters());
   return known.last_sequence;
+}
+
+VersionLog Snapshot::versions() const {
+  return {transaction_, tree_of(*partition_, PartitionTree::meta)};
+}
+
+Expected<Sequence> Snapshot::versions_since() const {
+  OCTAVO_TRY(const Sequence last, last_sequence());
+  return versions().complete_since(last);
 }
 
 Expected<std::uint64_t> Snapshot::purge_count() const {

@@ -192,6 +192,10 @@ Handled serve_batch(Call& call) {
   const auto& container = *opened->definition;
   auto batch = parse_batch(call, *opened);
   if (!batch) co_return std::unexpected(std::move(batch).error());
+  if (auto admitted = call.admit(opened->database, {batch->place, batch->place}, batch->key ? batch->key->encode() : "");
+      !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
+  }
   for (auto& operation : batch->operations) {
     if (operation.refused || !operation.patch.condition) continue;
     auto condition = co_await check_patch_condition(opened->database, container, operation);

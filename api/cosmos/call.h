@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <boost/json.hpp>
 
@@ -30,6 +31,9 @@ struct Services {
 /// What the headers of a reply tell of the request, beside the reply itself: the handlers fill in what they know.
 struct Accounting {
   double request_charge = 1.0;
+  std::shared_ptr<partitioning::Database> database;      ///< whose throughput pays for it; null: none
+  std::pair<std::size_t, std::size_t> places;            ///< the physical partitions that pay: first, last
+  std::string partition_key;                             ///< empty: several, or none
   std::shared_ptr<const ContainerDefinition> container;  ///< in which it happened; null: in none
   std::string session_token;                             ///< `range:-1#sequence`
   std::uint64_t sequence = 0;                            ///< of the write, or what a read has seen; 0: none
@@ -45,6 +49,11 @@ struct Call {
   ResourcePath path;
   Accounting account;
   std::string activity_id;
+
+  /// The request happens in the physical partitions [first, last], which pay for it. Error throttled: they cannot.
+  Expected<void> admit(const std::shared_ptr<partitioning::Database>& database,
+                       std::pair<std::size_t, std::size_t> places, std::string_view partition_key = {});
+  Expected<void> admit_document(const std::shared_ptr<partitioning::Database>& database, std::string_view document_id);
 
   bool flag(std::string_view header) const;  ///< has_flag of the request
 };
@@ -63,6 +72,12 @@ Handled serve_operations(Call& call);      // operations.cpp: …/operations/par
 Handled serve_batch(Call& call);           // batch.cpp: POST …/docs with x-ms-cosmos-is-batch-request
 Handled serve_item_list(Call& call);       // item_list.cpp: GET …/docs, change feed included
 Handled serve_query(Call& call);           // query.cpp: POST …/docs with x-ms-documentdb-isquery, and query plans
+
+Handled serve_scripts(Call& call);         // scripts.cpp: …/sprocs, …/triggers, …/udfs
+Handled execute_procedure(Call& call);     // stored_procedure.cpp: POST …/sprocs/{id}
+
+/// `Prefer: return=minimal`.
+bool wants_no_body(const Call& call);
 
 /// 405.
 std::unexpected<Error> method_not_allowed();

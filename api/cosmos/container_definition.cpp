@@ -7,6 +7,7 @@
 
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/resource_id.h"
+#include "query/index/database_properties.h"
 #include "query/json/parsed_document.h"
 #include "query/json/property_path.h"
 
@@ -23,6 +24,7 @@ constexpr std::size_t kUniqueKeysMax = 10;
 constexpr std::size_t kUniqueKeyPathsMax = 16;
 constexpr std::size_t kCompositePathsMax = 8;
 constexpr std::size_t kComputedPropertiesMax = 20;
+constexpr std::int64_t kRetentionMinutesMax = 30 * 24 * 60;
 constexpr std::int64_t kThroughputMin = 400;
 constexpr std::int64_t kThroughputMax = 1'000'000;
 constexpr std::int64_t kAutoscaleMin = 1'000;
@@ -230,6 +232,18 @@ Expected<void> read_indexing_policy(ContainerDefinition& definition) {
   return {};
 }
 
+Expected<void> read_change_feed_policy(ContainerDefinition& definition) {
+  const auto* policy = find(definition.resource, "changeFeedPolicy");
+  if (policy == nullptr) return {};
+  const auto* minutes = policy->is_object() ? policy->get_object().if_contains("retentionDuration") : nullptr;
+  if (minutes == nullptr || !minutes->is_int64() || minutes->get_int64() < 0 ||
+      minutes->get_int64() > kRetentionMinutesMax) {
+    return invalid("changeFeedPolicy.retentionDuration must be a number of minutes from 0 to 43200.");
+  }
+  definition.version_retention_min = minutes->get_int64();
+  return {};
+}
+
 Expected<void> read_computed_properties(ContainerDefinition& definition) {
   const auto* list = find(definition.resource, "computedProperties");
   if (list == nullptr) return {};
@@ -258,6 +272,7 @@ Expected<void> complete(ContainerDefinition& definition) {
   OCTAVO_TRY_VOID(read_unique_keys(definition));
   OCTAVO_TRY_VOID(read_indexing_policy(definition));
   OCTAVO_TRY_VOID(read_computed_properties(definition));
+  OCTAVO_TRY_VOID(read_change_feed_policy(definition));
   if (find(resource, "conflictResolutionPolicy") == nullptr) {
     resource["conflictResolutionPolicy"] = json::object{
         {"mode", "LastWriterWins"}, {"conflictResolutionPath", "/_ts"}, {"conflictResolutionProcedure", ""}};
@@ -368,7 +383,7 @@ Expected<ContainerDefinition> ContainerDefinition::from_stored(std::string_view 
   return definition;
 }
 
-std::string ContainerDefinition::to_json() const {
+json::object ContainerDefinition::shown() const {
   json::object shown = resource;
   shown["_rid"] = show_rid(rid);
   shown["_ts"] = modified_s;
@@ -379,7 +394,7 @@ std::string ContainerDefinition::to_json() const {
   shown["_triggers"] = "triggers/";
   shown["_udfs"] = "udfs/";
   shown["_conflicts"] = "conflicts/";
-  return json::serialize(shown);
+  return shown;
 }
 
 Expected<std::shared_ptr<const ContainerDefinition>> container_of(const partitioning::Database& database) {
@@ -387,7 +402,7 @@ Expected<std::shared_ptr<const ContainerDefinition>> container_of(const partitio
   if (auto parsed = definition->parsed.load(std::memory_order_acquire)) {
     return std::static_pointer_cast<const ContainerDefinition>(std::move(parsed));
   }
-  if (definition->text.empty()) return fail(ErrorCode::not_found, "");
+  if (definition->text.empty() || query::is_couch_definition(definition->text)) return fail(ErrorCode::not_found, "");
   OCTAVO_TRY(auto container, ContainerDefinition::from_stored(definition->text));
   container.shape = std::make_shared<const ItemShape>(container);
   auto shared = std::make_shared<const ContainerDefinition>(std::move(container));
@@ -427,7 +442,9 @@ Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view
 }
 
 json::value to_json(const Throughput& throughput) {
-  return json::object{{"manual", throughput.manual}, {"autoscale_max", throughput.autoscale_max}};
+  return json::object{{"manual", throughput.manual},
+                      {"autoscale_max", throughput.autoscale_max},
+                      {"enforced", throughput.enforced}};
 }
 
 Throughput throughput_from_json(const json::value& value) {
@@ -439,6 +456,8 @@ Throughput throughput_from_json(const json::value& value) {
   };
   throughput.manual = number("manual");
   throughput.autoscale_max = number("autoscale_max");
+  const auto* enforced = value.get_object().if_contains("enforced");
+  throughput.enforced = enforced != nullptr && *enforced == true;
   return throughput;
 }
 

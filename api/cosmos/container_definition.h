@@ -22,6 +22,7 @@ class ItemShape;
 struct Throughput {
   std::uint32_t manual = 0;         ///< 0: autoscale
   std::uint32_t autoscale_max = 0;  ///< 0: manual
+  bool enforced = true;             ///< false: nobody asked for it, it is shown only
 
   std::uint32_t highest() const { return autoscale_max != 0 ? autoscale_max : manual; }
 };
@@ -44,9 +45,11 @@ struct ContainerDefinition {
   storage::KeyScheme key_scheme = storage::KeyScheme::hash_v2;
   std::optional<std::int64_t> default_ttl_s;     ///< -1: items live for ever unless they say otherwise
   std::vector<std::vector<query::FieldPath>> unique_keys;
+  std::int64_t version_retention_min = 0;        ///< every version of every item is kept so long; 0: there is no log
 
   std::shared_ptr<const ItemShape> shape;        ///< of the containers that container_of gives
 
+  std::int64_t version_retention_s() const { return 60 * version_retention_min; }
   bool hierarchical() const { return key_scheme == storage::KeyScheme::multi_hash; }
   /// "dbs/<rid>/colls/<rid>/".
   std::string self_link() const;
@@ -60,7 +63,8 @@ struct ContainerDefinition {
   static Expected<ContainerDefinition> from_stored(std::string_view text);
 
   /// The resource with its system properties, as replies show it.
-  std::string to_json() const;
+  boost::json::object shown() const;
+  std::string to_json() const { return boost::json::serialize(shown()); }
 };
 
 /// The container of an open database, read once per change. Errors: not_found when the database is no container.

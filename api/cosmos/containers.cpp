@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/call.h"
+#include "api/cosmos/container_statistics.h"
 #include "api/cosmos/errors.h"
 #include "api/cosmos/feed_page.h"
 #include "api/cosmos/resource_id.h"
 #include "api/cosmos/schema.h"
+#include "query/index/index_manager.h"
 
 namespace octavo::api::cosmos {
 
@@ -68,21 +70,6 @@ Expected<void> add_quota(const Call& call, const partitioning::Database& databas
   return {};
 }
 
-// How much each physical partition holds, as a member of the container.
-Expected<void> add_partition_statistics(const partitioning::Database& database, Reply& reply) {
-  std::string statistics;
-  for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
-    OCTAVO_TRY(const auto snapshot, database.snapshot(i));
-    OCTAVO_TRY(const auto counters, snapshot.counters());
-    fmt::format_to(std::back_inserter(statistics), R"({}{{"id":"{}","sizeInKB":{},"documentCount":{}}})",
-                   i == 0 ? "" : ",", i, (counters.documents.external_bytes + 1023) / 1024,
-                   counters.documents.document_count);
-  }
-  reply.body.pop_back();
-  reply.body += ",\"statistics\":[" + statistics + "]}";
-  return {};
-}
-
 Handled read_container(Call& call) {
   auto opened = co_await open_container(call);
   if (!opened) {
@@ -91,18 +78,21 @@ Handled read_container(Call& call) {
                                              "' in database '" + call.path.database + "'.");
   }
   const auto& definition = *opened->definition;
-  auto reply = resource_reply(200, definition.to_json(), definition.etag);
+  auto shown = definition.shown();
+  if (call.flag("x-ms-documentdb-populatepartitionstatistics")) {
+    if (auto added = add_statistics(*opened->database, definition, shown); !added) {
+      co_return std::unexpected(std::move(added).error());
+    }
+  }
+  auto reply = resource_reply(200, boost::json::serialize(shown), definition.etag);
   if (call.flag("x-ms-documentdb-populatequotainfo")) {
     if (auto added = add_quota(call, *opened->database, reply); !added) {
       co_return std::unexpected(std::move(added).error());
     }
   }
-  if (call.flag("x-ms-documentdb-populatepartitionstatistics")) {
-    if (auto added = add_partition_statistics(*opened->database, reply); !added) {
-      co_return std::unexpected(std::move(added).error());
-    }
-  }
-  reply.headers.emplace_back("x-ms-documentdb-collection-index-transformation-progress", "100");
+  auto* indexes = query::IndexManager::of(*opened->database);
+  reply.headers.emplace_back("x-ms-documentdb-collection-index-transformation-progress",
+                             std::to_string(indexes != nullptr ? indexes->automatic_progress_percent() : 100));
   co_return reply;
 }
 

@@ -1,13 +1,14 @@
 #include "api/cosmos/door.h"
 
 #include <new>
-#include <random>
 
 #include <fmt/format.h>
 
 #include "api/cosmos/container_definition.h"
 #include "api/cosmos/errors.h"
 #include "api/cosmos/item_shape.h"
+#include "api/cosmos/resource_id.h"
+#include "partitioning/partition_key.h"
 #include "partitioning/request_charge.h"
 #include "query/json/parsed_document.h"
 #include "storage/read_failure.h"
@@ -15,22 +16,6 @@
 namespace octavo::api::cosmos {
 
 namespace {
-
-// A random UUID. It need not be secret, only different.
-std::string new_activity_id() {
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string id = "00000000-0000-4000-8000-000000000000";
-  std::uint64_t bits = random();
-  for (std::size_t i = 0; i < id.size(); ++i) {
-    if (i == 19) bits = random();
-    if (id[i] == '-' || i == 14) continue;  // the version stays
-    const std::uint64_t digit = i == 19 ? 8 | (bits & 3) : bits & 15;
-    id[i] = kDigits[digit];
-    bits >>= 4;
-  }
-  return id;
-}
 
 // Requests that change nothing: reading, and queries, where POST can be one. Anywhere else the headers of a query mean
 // nothing, and a write that carries them is still a write.
@@ -45,6 +30,9 @@ bool only_reads(const Request& request, const ResourcePath& path) {
     case Resource::container:
     case Resource::user:
     case Resource::permission:
+    case Resource::stored_procedure:
+    case Resource::trigger:
+    case Resource::user_function:
       return is_query;
     case Resource::offer:
       return true;
@@ -86,6 +74,16 @@ void add_common_headers(const Call& call, Reply& reply) {
   if (account.sequence != 0) add("\r\nlsn: ", std::to_string(account.sequence));
 }
 
+void spend(const Accounting& account) {
+  if (account.database == nullptr) return;  // nothing that throughput pays for
+  const auto [first, last] = account.places;
+  if (first == last) {
+    account.database->consumption().spend(first, account.partition_key, account.request_charge);
+  } else {
+    account.database->spend_on_places(first, last, account.request_charge);
+  }
+}
+
 }  // namespace
 
 bool has_flag(const Request& request, std::string_view header) {
@@ -94,8 +92,30 @@ bool has_flag(const Request& request, std::string_view header) {
          (text->substr(1) == "rue" || text->substr(1) == "RUE");
 }
 
+Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database,
+                           std::pair<std::size_t, std::size_t> places, std::string_view partition_key) {
+  if (auto admitted = database->consumption().admit(places.first, places.second); !admitted) {
+    return admitted;
+  }
+  account.database = database;
+  account.places = places;
+  account.partition_key = partition_key;
+  return {};
+}
+
+Expected<void> Call::admit_document(const std::shared_ptr<partitioning::Database>& database,
+                                    std::string_view document_id) {
+  const std::size_t place = database->locate_document(document_id);
+  return admit(database, {place, place}, partitioning::partition_key_of(document_id, true));
+}
+
 bool Call::flag(std::string_view header) const {
   return has_flag(request, header);
+}
+
+bool wants_no_body(const Call& call) {
+  const auto prefer = call.request.header("Prefer");
+  return prefer && prefer->find("return=minimal") != std::string_view::npos;
 }
 
 std::unexpected<Error> method_not_allowed() {
@@ -143,7 +163,7 @@ Door::Door(partitioning::Engine& engine, const config::Settings& settings, std::
       services_{.engine = engine, .settings = settings, .authorization = authorization_, .schema = schema_} {}
 
 Task<Reply> Door::handle(Request& request) {
-  Call call{.request = request, .services = services_, .path = {}, .account = {}, .activity_id = new_activity_id()};
+  Call call{.request = request, .services = services_, .path = {}, .account = {}, .activity_id = new_uuid()};
   Expected<Reply> result;
   try {
     result = co_await dispatch(call);
@@ -153,7 +173,9 @@ Task<Reply> Door::handle(Request& request) {
   } catch (const storage::ReadFailure& failure) {
     result = std::unexpected(failure.error());
   }
+  if (!result && result.error().code == ErrorCode::throttled) call.account.request_charge = 0;
   auto reply = result ? std::move(*result) : error_reply(result.error());
+  spend(call.account);
   add_common_headers(call, reply);
   co_return reply;
 }
@@ -183,11 +205,9 @@ Handled Door::dispatch(Call& call) {
     case Resource::operation:
       co_return co_await serve_operations(call);
     case Resource::stored_procedure:
-      co_return co_await no_such_feature("Stored procedures");
     case Resource::trigger:
-      co_return co_await no_such_feature("Triggers");
     case Resource::user_function:
-      co_return co_await no_such_feature("User-defined functions");
+      co_return co_await serve_scripts(call);
     case Resource::conflict:
       co_return co_await no_such_feature("Conflict feeds");
   }
@@ -202,7 +222,7 @@ Reply Door::protocol_error(int status, std::string_view reason) const {
                                 : status < 500  ? "BadRequest"
                                                 : "InternalServerError";
   auto reply = error_reply(status, code, reason);
-  reply.headers.emplace_back("x-ms-activity-id", new_activity_id());
+  reply.headers.emplace_back("x-ms-activity-id", new_uuid());
   return reply;
 }
 

@@ -2,9 +2,7 @@
 
 #include <array>
 
-#include <simdjson.h>
-
-#include "query/json/writer.h"
+#include "api/http/error_body.h"
 
 namespace octavo::api::cosmos {
 
@@ -25,7 +23,6 @@ constexpr std::array kWords{
     Word{word::kRetryWith, {449, 0, "RetryWith"}},
     Word{word::kFailedDependency, {424, 0, "FailedDependency"}},
     Word{word::kReplyTooLarge, {413, 3402, "RequestEntityTooLarge"}},
-    Word{word::kThrottled, {429, 3200, "TooManyRequests"}},
 };
 
 ErrorWords by_code(ErrorCode code) {
@@ -51,6 +48,8 @@ ErrorWords by_code(ErrorCode code) {
       return {403, 1014, "Forbidden"};
     case ErrorCode::unsupported:
       return {501, 0, "NotImplemented"};
+    case ErrorCode::throttled:
+      return {429, 3200, "TooManyRequests"};
     case ErrorCode::overloaded:
       return {503, 0, "ServiceUnavailable"};
     case ErrorCode::disk_full:
@@ -63,16 +62,6 @@ ErrorWords by_code(ErrorCode code) {
       break;
   }
   return {500, 0, "InternalServerError"};
-}
-
-// Messages may quote what the client sent; a reply must be UTF-8 all the same.
-void append_text(std::string& out, std::string_view text) {
-  if (simdjson::validate_utf8(text.data(), text.size())) return query::append_json_string(out, text);
-  std::string ascii(text);
-  for (auto& c : ascii) {
-    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
-  }
-  query::append_json_string(out, ascii);
 }
 
 }  // namespace
@@ -109,20 +98,13 @@ Reply error_reply(const Error& error) {
   const ErrorWords words = words_for(error);
   auto reply = error_reply(words.status, words.code, error_message(error));
   if (words.substatus != 0) reply.headers.emplace_back("x-ms-substatus", std::to_string(words.substatus));
-  if (words.status == 429) reply.headers.emplace_back("x-ms-retry-after-ms", "100");
+  if (words.status == 429) reply.headers.emplace_back("x-ms-retry-after-ms", std::to_string(error.retry_after_ms));
   if (words.status == 503) reply.headers.emplace_back("Retry-After", "1");
   return reply;
 }
 
 Reply error_reply(int status, std::string_view code, std::string_view message) {
-  Reply reply;
-  reply.status = status;
-  reply.body = "{\"code\":";
-  append_text(reply.body, code);
-  reply.body += ",\"message\":";
-  append_text(reply.body, message);
-  reply.body += '}';
-  return reply;
+  return error_body(status, {"code", code}, {"message", message});
 }
 
 }  // namespace octavo::api::cosmos

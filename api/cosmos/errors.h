@@ -27,7 +27,6 @@ inline constexpr std::string_view kMethod = "method_not_allowed";               
 inline constexpr std::string_view kRetryWith = "retry_with";                      // 449
 inline constexpr std::string_view kFailedDependency = "failed_dependency";        // 424
 inline constexpr std::string_view kReplyTooLarge = "reply_too_large";             // 413/3402
-inline constexpr std::string_view kThrottled = "throttled";                       // 429/3200
 }  // namespace word
 
 /// The one table of this dialect.

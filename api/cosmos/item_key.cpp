@@ -88,6 +88,16 @@ std::unexpected<Error> incomplete_key() {
               "the collection.");
 }
 
+Expected<partitioning::TypedKey> required_key(const Request& request, const ContainerDefinition& container) {
+  const auto header = request.header("x-ms-documentdb-partitionkey");
+  if (!header || header->empty()) {
+    return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
+  }
+  OCTAVO_TRY(auto key, parse_key(*header, container));
+  if (!is_complete(key, container)) return incomplete_key();
+  return key;
+}
+
 Expected<TypedKey> key_of_item(std::string_view body, const ContainerDefinition& container) {
   std::vector<KeyValue> values;
   values.reserve(container.key_paths.size());

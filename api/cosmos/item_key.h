@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "api/cosmos/container_definition.h"
+#include "api/http/request.h"
 #include "partitioning/typed_key.h"
 
 namespace octavo::api::cosmos {
@@ -17,6 +18,9 @@ Expected<partitioning::TypedKey> parse_key(std::string_view json, const Containe
 /// Whether it names one logical partition: it has all the values of its container's key.
 bool is_complete(const partitioning::TypedKey& key, const ContainerDefinition& container);
 std::unexpected<Error> incomplete_key();
+
+/// The one logical partition that a request's header names. Errors: bad_request.
+Expected<partitioning::TypedKey> required_key(const Request& request, const ContainerDefinition& container);
 
 /// The key of an item, by what stands at the container's paths in its body (minified JSON). Errors: bad_request.
 Expected<partitioning::TypedKey> key_of_item(std::string_view body, const ContainerDefinition& container);

@@ -1,15 +1,14 @@
 // GET …/docs: the items of a container or a part of it, page by page; with `A-IM`, the changes of them.
 #include <charconv>
-#include <ctime>
-
-#include <fmt/format.h>
 
 #include "api/cosmos/call.h"
+#include "api/cosmos/change_start.h"
 #include "api/cosmos/container_definition.h"
 #include "api/cosmos/errors.h"
 #include "api/cosmos/feed_page.h"
 #include "api/cosmos/feed_scope.h"
 #include "api/cosmos/item_shape.h"
+#include "api/cosmos/version_feed.h"
 #include "partitioning/request_charge.h"
 #include "partitioning/scan.h"
 
@@ -21,7 +20,6 @@ using partitioning::ScanBudget;
 using storage::Sequence;
 
 constexpr std::size_t kListBytesMax = 4ULL << 20;  // Azure Cosmos DB service limits
-constexpr std::chrono::seconds kAcknowledgedWait{5};
 
 /// A page of items while it grows. Reads slice by slice, without a snapshot in between.
 class ItemPage {
@@ -186,34 +184,9 @@ Task<Expected<void>> fill(Call& call, ItemPage& page) {
   co_return Expected<void>{};
 }
 
-// `"N"`: where a reader of changes has come to.
-Expected<Sequence> parse_change_tag(std::string_view text) {
-  while (text.starts_with('"')) text.remove_prefix(1);
-  while (text.ends_with('"')) text.remove_suffix(1);
-  Sequence sequence = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), sequence);
-  if (error != std::errc{} || end != text.data() + text.size()) {
-    return fail(ErrorCode::bad_request, "If-None-Match must be \"*\", or the ETag of an earlier page of changes.");
-  }
-  return sequence;
-}
-
-Expected<std::int64_t> parse_modified_since(std::string_view text) {
-  std::tm time{};
-  const std::string copy(text);
-  if (::strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &time) == nullptr) {
-    return fail(ErrorCode::bad_request, "If-Modified-Since must be a date like: Sun, 06 Nov 1994 08:49:37 GMT");
-  }
-  return static_cast<std::int64_t>(::timegm(&time));
-}
-
 Handled list_changes(Call& call, const OpenContainer& opened, FeedScope scope, std::size_t size) {
   auto& database = *opened.database;
-  // A change that was acknowledged must be here, even while another partition still commits.
-  const Sequence committed = database.committed_sequence();
-  if (database.watermark() < committed) {
-    co_await database.wait_for_change(committed - 1, std::chrono::steady_clock::now() + kAcknowledgedWait);
-  }
+  co_await settle_acknowledged(database);
   Sequence since = 0;
   if (const auto tag = call.request.header("If-None-Match"); tag && !tag->empty()) {
     auto parsed = *tag == "*" ? Expected<Sequence>(database.watermark()) : parse_change_tag(*tag);
@@ -228,18 +201,8 @@ Handled list_changes(Call& call, const OpenContainer& opened, FeedScope scope, s
   }
   ChangePage page(opened, std::move(scope), size, since, modified_since_s);
   if (auto filled = co_await fill(call, page); !filled) co_return std::unexpected(std::move(filled).error());
-  Reply reply;
-  reply.headers.emplace_back("ETag", fmt::format("\"{}\"", page.position()));
   call.account.sequence = page.position();
-  if (page.items() == 0) {
-    reply.status = 304;
-    reply.content_type = {};
-    co_return reply;
-  }
-  begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
-  reply.body += page.body();
-  end_feed(reply, page.items(), std::nullopt);
-  co_return reply;
+  co_return changes_reply(opened.definition->shape->container_rid(), page.body(), page.items(), page.position());
 }
 
 }  // namespace
@@ -252,17 +215,17 @@ Handled serve_item_list(Call& call) {
   const auto size = page_size_of(call.request);
   if (!size) co_return std::unexpected(size.error());
   const auto places = scope->places(*opened->database, *opened->definition);
+  if (auto admitted = call.admit(opened->database, places, scope->partition_key); !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
+  }
   call.account.session_token = session_token(places.first, opened->database->committed_sequence());
 
   if (const auto mode = call.request.header("A-IM"); mode && !mode->empty()) {
     if (*mode == "Incremental Feed" || *mode == "Incremental feed") {
       co_return co_await list_changes(call, *opened, std::move(*scope), *size);
     }
-    if (*mode == "Full-Fidelity Feed") {
-      co_return fail(ErrorCode::unsupported, "The change feed mode \"all versions and deletes\" is not available in "
-                                             "this version; use the latest-version mode.");
-    }
-    co_return fail(ErrorCode::bad_request, "A-IM must be \"Incremental Feed\".");
+    if (*mode == "Full-Fidelity Feed") co_return co_await list_versions(call, *opened, std::move(*scope), *size);
+    co_return fail(ErrorCode::bad_request, "A-IM must be \"Incremental Feed\" or \"Full-Fidelity Feed\".");
   }
   const auto after = continuation_of(call.request);
   if (!after) co_return std::unexpected(after.error());

@@ -16,7 +16,7 @@ OperationResult failed(Error error) {
   return result;
 }
 
-Expected<OperationResult> write(storage::PartitionTransaction& transaction, storage::DocumentWrite edit,
+Expected<OperationResult> write(storage::DocumentTransaction& transaction, storage::DocumentWrite edit,
                                 bool conditional, int status_replaced, int status_created) {
   edit.partition_key = partitioning::partition_key_of(edit.id, true);
   OCTAVO_TRY(const auto written, transaction.apply(edit));
@@ -33,7 +33,7 @@ Expected<OperationResult> write(storage::PartitionTransaction& transaction, stor
 
 }  // namespace
 
-Expected<OperationResult> ItemOperation::run(storage::PartitionTransaction& transaction,
+Expected<OperationResult> ItemOperation::run(storage::DocumentTransaction& transaction,
                                              const ContainerDefinition& container, std::size_t item_bytes_max) const {
   if (refused) return failed(*refused);
   switch (kind) {

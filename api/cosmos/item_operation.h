@@ -34,7 +34,7 @@ struct ItemOperation {
   std::optional<Error> refused;  ///< it never can succeed
 
   /// Runs it; the outer error ends the transaction, everything else is in the result.
-  Expected<OperationResult> run(storage::PartitionTransaction& transaction, const ContainerDefinition& container,
+  Expected<OperationResult> run(storage::DocumentTransaction& transaction, const ContainerDefinition& container,
                                 std::size_t item_bytes_max) const;
 };
 

@@ -6,6 +6,7 @@
 #include "api/cosmos/errors.h"
 #include "api/cosmos/feed_scope.h"
 #include "api/cosmos/item.h"
+#include "api/cosmos/item_functions.h"
 #include "api/cosmos/item_operation.h"
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/patch_condition.h"
@@ -17,27 +18,13 @@ namespace {
 
 using partitioning::TypedKey;
 
-Expected<TypedKey> required_key(const Call& call, const ContainerDefinition& container) {
-  const auto header = call.request.header("x-ms-documentdb-partitionkey");
-  if (!header || header->empty()) {
-    return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
-  }
-  OCTAVO_TRY(auto key, parse_key(*header, container));
-  if (!is_complete(key, container)) return incomplete_key();
-  return key;
-}
-
-bool wants_no_body(const Call& call) {
-  const auto prefer = call.request.header("Prefer");
-  return prefer && prefer->find("return=minimal") != std::string_view::npos;
-}
-
 // The hot path: one snapshot, one lookup, one append.
 Expected<Reply> read_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
-  OCTAVO_TRY(const auto key, required_key(call, container));
+  OCTAVO_TRY(const auto key, required_key(call.request, container));
   const std::string id = document_id(key, call.path.id);
-  const std::size_t place = opened.database->locate_document(id);
+  OCTAVO_TRY_VOID(call.admit_document(opened.database, id));
+  const std::size_t place = call.account.places.first;
   call.account.sequence = opened.database->committed_sequence();
   call.account.session_token = session_token(place, call.account.sequence);
   OCTAVO_TRY(const auto snapshot, opened.database->snapshot(place));
@@ -66,7 +53,10 @@ Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWri
                    bool shows_body) {
   const auto& container = *opened.definition;
   const std::string id = write.id;
-  const std::size_t place = opened.database->locate_document(id);
+  if (auto admitted = call.admit_document(opened.database, id); !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
+  }
+  const std::size_t place = call.account.places.first;
   const bool deletes = write.deleted;
   const std::size_t body_bytes = write.body.size();
   std::string body;
@@ -106,12 +96,24 @@ Handled create_item(Call& call, const OpenContainer& opened) {
   }
   auto item = parse_item(call.request.body, container, call.services.settings.cosmos_item_bytes_max, named);
   if (!item) co_return std::unexpected(std::move(item).error());
+  const bool upserts = call.flag("x-ms-documentdb-is-upsert");
+  const auto match = MatchCondition::parse(call.request.header("If-Match"));
+  const auto functions = has_functions(call, opened);
+  if (!functions) co_return std::unexpected(functions.error());
+  if (*functions) {
+    ItemRequest request{.kind = upserts ? ItemRequest::Kind::upsert : ItemRequest::Kind::create,
+                        .key = std::move(item->key),
+                        .id = std::move(item->id),
+                        .body = std::move(item->body),
+                        .patch = {},
+                        .match = upserts ? match : MatchCondition{}};
+    co_return co_await write_with_functions(call, opened, std::move(request));
+  }
   std::string id = document_id(item->key, item->id);
-  if (!call.flag("x-ms-documentdb-is-upsert")) {
+  if (!upserts) {
     auto creation = creating_write(std::move(id), std::move(item->body));
     co_return co_await write_item(call, opened, std::move(creation), false, !wants_no_body(call));
   }
-  const auto match = MatchCondition::parse(call.request.header("If-Match"));
   auto write = replacing_write(std::move(id), std::move(item->body), false, match);
   if (!write) co_return std::unexpected(std::move(write).error());
   co_return co_await write_item(call, opened, std::move(*write), true, !wants_no_body(call));
@@ -119,7 +121,7 @@ Handled create_item(Call& call, const OpenContainer& opened) {
 
 Handled replace_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
-  auto key = required_key(call, container);
+  auto key = required_key(call.request, container);
   if (!key) co_return std::unexpected(std::move(key).error());
   auto item = parse_item(call.request.body, container, call.services.settings.cosmos_item_bytes_max, *key);
   if (!item) co_return std::unexpected(std::move(item).error());
@@ -128,15 +130,37 @@ Handled replace_item(Call& call, const OpenContainer& opened) {
                                            "cannot be changed.");
   }
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
+  const auto functions = has_functions(call, opened);
+  if (!functions) co_return std::unexpected(functions.error());
+  if (*functions) {
+    ItemRequest request{.kind = ItemRequest::Kind::replace,
+                        .key = *std::move(key),
+                        .id = std::move(item->id),
+                        .body = std::move(item->body),
+                        .patch = {},
+                        .match = match};
+    co_return co_await write_with_functions(call, opened, std::move(request));
+  }
   auto write = replacing_write(document_id(*key, item->id), std::move(item->body), true, match);
   if (!write) co_return std::unexpected(std::move(write).error());
   co_return co_await write_item(call, opened, std::move(*write), true, !wants_no_body(call));
 }
 
 Handled delete_item(Call& call, const OpenContainer& opened) {
-  auto key = required_key(call, *opened.definition);
+  auto key = required_key(call.request, *opened.definition);
   if (!key) co_return std::unexpected(std::move(key).error());
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
+  const auto functions = has_functions(call, opened);
+  if (!functions) co_return std::unexpected(functions.error());
+  if (*functions) {
+    ItemRequest request{.kind = ItemRequest::Kind::remove,
+                        .key = *std::move(key),
+                        .id = call.path.id,
+                        .body = {},
+                        .patch = {},
+                        .match = match};
+    co_return co_await write_with_functions(call, opened, std::move(request));
+  }
   auto write = deleting_write(document_id(*key, call.path.id), match);
   if (!write) co_return std::unexpected(std::move(write).error());
   co_return co_await write_item(call, opened, std::move(*write), true, false);
@@ -144,7 +168,7 @@ Handled delete_item(Call& call, const OpenContainer& opened) {
 
 Handled patch_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
-  auto key = required_key(call, container);
+  auto key = required_key(call.request, container);
   if (!key) co_return std::unexpected(std::move(key).error());
   ItemOperation operation;
   operation.kind = ItemOperation::Kind::patch;
@@ -153,9 +177,23 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
   operation.patch = std::move(*patch);
   operation.document_id = document_id(*key, call.path.id);
   operation.match = MatchCondition::parse(call.request.header("If-Match"));
+  if (auto admitted = call.admit_document(opened.database, operation.document_id); !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
+  }
   if (operation.patch.condition) {
     auto condition = co_await check_patch_condition(opened.database, *opened.definition, operation);
     if (!condition) co_return std::unexpected(std::move(condition).error());
+  }
+  const auto functions = has_functions(call, opened);
+  if (!functions) co_return std::unexpected(functions.error());
+  if (*functions) {
+    ItemRequest request{.kind = ItemRequest::Kind::patch,
+                        .key = *std::move(key),
+                        .id = call.path.id,
+                        .body = {},
+                        .patch = std::move(operation.patch),
+                        .match = operation.match};
+    co_return co_await write_with_functions(call, opened, std::move(request));
   }
   OperationResult result;
   const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;

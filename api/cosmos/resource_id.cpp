@@ -1,6 +1,9 @@
 #include "api/cosmos/resource_id.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <random>
+
 
 #include "api/crypto/base64.h"
 #include "api/crypto/hash.h"
@@ -39,6 +42,27 @@ std::string new_user_rid(std::string_view database_rid) {
 
 std::string new_permission_rid(std::string_view user_rid) {
   return std::string(user_rid) + crypto::random_bytes(2 * kPartBytes);
+}
+
+std::string new_script_rid(std::string_view container_rid, unsigned kind) {
+  std::string bytes = std::string(container_rid) + crypto::random_bytes(2 * kPartBytes);
+  bytes.back() = static_cast<char>((static_cast<unsigned char>(bytes.back()) & 0x0FU) | (kind << 4U));
+  return bytes;
+}
+
+std::string new_uuid() {
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string id = "00000000-0000-4000-8000-000000000000";
+  std::uint64_t bits = random();
+  for (std::size_t i = 0; i < id.size(); ++i) {
+    if (i == 19) bits = random();
+    if (id[i] == '-' || i == 14) continue;  // the version stays
+    const std::uint64_t digit = i == 19 ? 8 | (bits & 3) : bits & 15;
+    id[i] = kDigits[digit];
+    bits >>= 4;
+  }
+  return id;
 }
 
 std::string item_rid(std::string_view container_rid, std::string_view document_id) {

@@ -14,11 +14,17 @@ std::string new_container_rid(std::string_view database_rid);
 std::string new_user_rid(std::string_view database_rid);
 std::string new_permission_rid(std::string_view user_rid);
 
+/// Of a stored procedure, trigger or user-defined function; `kind` is what Cosmos DB has in the id: 8, 7, 6.
+std::string new_script_rid(std::string_view container_rid, unsigned kind);
+
 /// Of the item with this document id: always the same for the same id.
 std::string item_rid(std::string_view container_rid, std::string_view document_id);
 
 /// Bytes ↔ what is shown. nullopt: not a resource id.
 std::string show_rid(std::string_view bytes);
 std::optional<std::string> parse_rid(std::string_view shown);
+
+/// A random UUID: different from all others, but not secret.
+std::string new_uuid();
 
 }  // namespace octavo::api::cosmos

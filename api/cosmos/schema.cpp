@@ -7,6 +7,7 @@
 #include "api/cosmos/resource_id.h"
 #include "api/crypto/base64.h"
 #include "api/crypto/hash.h"
+#include "query/index/database_properties.h"
 #include "query/json/parsed_document.h"
 
 namespace octavo::api::cosmos {
@@ -157,6 +158,7 @@ Expected<DatabaseDefinition> Schema::create_database(std::string id, std::option
   definition.offer_rid = show_rid(crypto::random_bytes(4));
   definition.offer_etag = new_etag();
   OCTAVO_TRY_VOID(store(definition));
+  engine_.set_shared_rate(definition.id, throughput ? throughput->highest() : 0);
   return definition;
 }
 
@@ -187,7 +189,9 @@ Expected<void> Schema::delete_database(std::string_view id) {
 Expected<ContainerDefinition> Schema::stored_container(std::string_view name) const {
   // An open database knows what a failed disk may have kept from the catalog.
   OCTAVO_TRY(const auto record, engine_.catalog().find(name));
-  if (!record || record->definition.empty()) return fail(ErrorCode::not_found, "");
+  if (!record || record->definition.empty() || query::is_couch_definition(record->definition)) {
+    return fail(ErrorCode::not_found, "");
+  }
   return ContainerDefinition::from_stored(record->definition);
 }
 
@@ -228,7 +232,7 @@ Expected<ContainerDefinition> Schema::create_container(std::string_view database
   definition.offer_rid = show_rid(crypto::random_bytes(4));
   definition.offer_etag = new_etag();
   // A container without throughput of its own shares its database's; without that it gets the least there is.
-  if (!definition.throughput && !owner->throughput) definition.throughput = Throughput{.manual = 400};
+  if (!definition.throughput && !owner->throughput) definition.throughput = Throughput{.manual = 400, .enforced = false};
 
   partitioning::CreateDatabaseOptions options;
   options.partitioned = true;
@@ -290,6 +294,7 @@ Expected<Offer> Schema::replace_offer(std::string_view id, Throughput throughput
     owner->throughput = throughput;
     owner->offer_etag = new_etag();
     OCTAVO_TRY_VOID(store(*owner));
+    engine_.set_shared_rate(owner->id, throughput.highest());
     return offer_of(*owner);
   }
   OCTAVO_TRY(const auto opened, engine_.open_database(found->database + '/' + found->container));

@@ -375,6 +375,10 @@ Expected<std::unique_ptr<SliceProducer>> parse_queries(const Call& call, const L
   return std::make_unique<QueriesReply>(call.database, listing, std::move(queries));
 }
 
+std::optional<std::string> scope_of(const Listing& listing) {
+  return listing.subset == Subset::partition ? std::optional(listing.partition) : std::nullopt;
+}
+
 Listing listing_of(const Call& call, Subset subset) {
   return {subset, subset == Subset::partition ? call.path("partition") : std::string()};
 }
@@ -396,7 +400,7 @@ Task<Expected<Reply>> list_documents(Call& call) {
   if (!body) co_return std::unexpected(std::move(body).error());
   auto producer = parse_list(call, listing, *body);
   if (!producer) co_return std::unexpected(std::move(producer).error());
-  co_return co_await sliced_reply(call.database, std::move(*producer));
+  co_return co_await sliced_reply(call, std::move(*producer), scope_of(listing));
 }
 
 template <Subset subset>
@@ -407,7 +411,7 @@ Task<Expected<Reply>> run_queries(Call& call) {
   if (!body) co_return std::unexpected(std::move(body).error());
   auto producer = parse_queries(call, listing, *body);
   if (!producer) co_return std::unexpected(std::move(producer).error());
-  co_return co_await sliced_reply(call.database, std::move(*producer));
+  co_return co_await sliced_reply(call, std::move(*producer), scope_of(listing));
 }
 
 }  // namespace

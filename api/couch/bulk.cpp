@@ -10,6 +10,7 @@
 #include "api/couch/server.h"
 #include "api/couch/users_database.h"
 #include "api/couch/validation.h"
+#include "partitioning/request_charge.h"
 #include "query/json/writer.h"
 
 namespace octavo::api::couch {
@@ -137,9 +138,18 @@ Task<Expected<Reply>> batch(Call& call) {
   auto valid = co_await validate_all(call, *writes, results);
   if (!valid) co_return std::unexpected(std::move(valid).error());
   if (!*valid) co_return refused_batch(results);
+  std::vector<std::size_t> body_bytes;
+  body_bytes.reserve(writes->size());
+  for (const auto& write : *writes) body_bytes.push_back(write.body.size());
   auto written = co_await call.database->write(std::move(*writes), storage::WriteOptions{.atomic = true});
+  if (!written.empty() && !written.front() && written.front().error().code == ErrorCode::throttled) {
+    co_return std::unexpected(std::move(written.front()).error());
+  }
   bool all = true;
   for (std::size_t i = 0; i < written.size(); ++i) {
+    call.charge_document(results[i].id,
+                         written[i] ? partitioning::charge_of_write({body_bytes[i], written[i]->index_rows})
+                                    : partitioning::charge_of_miss());
     if (written[i]) {
       results[i].outcome = written[i]->revision;
     } else {

@@ -153,8 +153,10 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
   for (const auto& write : work.writes) body_bytes.push_back(write.body.size());
   auto written = co_await call.database->write(std::move(work.writes));
   for (std::size_t i = 0; i < written.size(); ++i) {
-    call.request_charge += written[i] ? partitioning::charge_of_write({body_bytes[i], written[i]->index_rows})
-                                      : partitioning::charge_of_miss();
+    if (!written[i] && written[i].error().code == ErrorCode::throttled) continue;
+    call.charge_document(work.results[work.positions[i]].id,
+                         written[i] ? partitioning::charge_of_write({body_bytes[i], written[i]->index_rows})
+                                    : partitioning::charge_of_miss());
   }
   if (users) {
     for (std::size_t i = 0; i < written.size(); ++i) {

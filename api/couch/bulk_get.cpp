@@ -10,6 +10,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
 #include "api/couch/users_database.h"
+#include "partitioning/request_charge.h"
 #include "query/json/writer.h"
 
 namespace octavo::api::couch {
@@ -97,6 +98,8 @@ class BulkGetProducer final : public SliceProducer {
     return true;
   }
 
+  double charge(std::uint64_t) const override { return charge_; }
+
  private:
   Expected<void> append_result(std::string& out, const Wanted& wanted) {
     out += "{\"id\":";
@@ -114,6 +117,7 @@ class BulkGetProducer final : public SliceProducer {
   Expected<void> append_documents(std::string& out, const Wanted& wanted) {
     OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(*wanted.id));
     OCTAVO_TRY(const auto document, snapshot.find(*wanted.id));
+    charge_ += document ? partitioning::charge_of_read(document->body.size()) : partitioning::charge_of_miss();
     if (!document) return append_missing(out, wanted);
     OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
     const auto leaves = wanted.revision ? leaves_for(tree, *wanted.revision, options_.latest) : tree.leaves();
@@ -159,6 +163,7 @@ class BulkGetProducer final : public SliceProducer {
   std::vector<Wanted> wanted_;
   Options options_;
   std::size_t next_ = 0;
+  double charge_ = 0;
 };
 
 }  // namespace
@@ -180,7 +185,7 @@ Task<Expected<Reply>> bulk_get(Call& call) {
   wanted.reserve(docs->get_array().size());
   for (const auto& entry : docs->get_array()) wanted.push_back(parse_wanted(call, entry));
   auto producer = std::make_unique<BulkGetProducer>(call.database, std::move(wanted), *options);
-  co_return co_await sliced_reply(call.database, std::move(producer));
+  co_return co_await sliced_reply(call, std::move(producer));
 }
 
 }  // namespace octavo::api::couch

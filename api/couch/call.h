@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,11 @@ struct Call {
   std::vector<std::pair<std::string_view, std::string>> path_parameters;
   double request_charge = 0;  ///< request units so far (partitioning/request_charge.h); 0: not known, and not shown
 
+  /// The request has spent this: for its reply, and on the budget of the physical partition where the document or the
+  /// logical partition lives, or evenly on all (`partition_key` absent).
+  void charge_document(std::string_view document_id, double units);
+  void charge_scan(const std::optional<std::string>& partition_key, double units);
+
   /// Value of `{name}` in the route's pattern, percent-decoded. Must exist.
   const std::string& path(std::string_view name) const;
 };
@@ -74,6 +80,7 @@ void add_server_routes(RouteList& routes);         // server.cpp: /, /_up, /_uui
 void add_session_routes(RouteList& routes);        // session.cpp: /_session
 void add_security_routes(RouteList& routes);       // security.cpp: /{db}/_security
 void add_database_routes(RouteList& routes);       // database.cpp: /{db}, /{db}/_partition/{p}, _revs_limit, _purge, _compact, …
+void add_properties_routes(RouteList& routes);     // properties.cpp: /{db}/_properties
 void add_document_routes(RouteList& routes);       // document.cpp: /{db}/{docid}, _design, _local
 void add_bulk_routes(RouteList& routes);           // bulk.cpp: _bulk_docs, _bulk_get, _batch, _revs_diff, _missing_revs
 void add_all_docs_routes(RouteList& routes);       // all_docs.cpp
@@ -83,6 +90,7 @@ void add_index_routes(RouteList& routes);          // index.cpp: _index
 void add_update_routes(RouteList& routes);         // update.cpp: _design/{d}/_update/…; _show, _list, _rewrite are gone
 void add_view_routes(RouteList& routes);           // view.cpp: _design/{ddoc}/_view, _info, _view_cleanup
 void add_sql_routes(RouteList& routes);            // sql.cpp: _sql
+void add_procedure_routes(RouteList& routes);      // stored_procedure.cpp: _partition/{p}/_sproc/{name}
 void add_search_routes(RouteList& routes);         // search.cpp: _search, _search_info, _search_analyze, …
 
 }  // namespace octavo::api::couch

@@ -11,6 +11,7 @@
 #include "api/couch/partition_parameter.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/users_database.h"
+#include "api/couch/version_feed.h"
 #include "query/json/writer.h"
 
 namespace octavo::api::couch {
@@ -66,32 +67,35 @@ class FollowedChanges final : public FollowedFeed {
   ChangesFeed feed_;
 };
 
-Expected<ChangesFeed> parse_changes(const Call& call, std::optional<std::string> partition_key) {
+Expected<std::unique_ptr<FollowedFeed>> parse_changes(const Call& call, ChangesQuery query,
+                                                      std::optional<std::string> partition_key) {
+  OCTAVO_TRY_VOID(call.database->admit_partition_key(partition_key));
   if (is_users_database(*call.database)) OCTAVO_TRY_VOID(check_users_listing(call, "_changes"));
   if (call.request.method == Method::post) OCTAVO_TRY_VOID(require_json_content_type(call.request));
-  OCTAVO_TRY(auto query, parse_changes_query(call.request));
+  if (query.all_versions) return version_feed(call, std::move(query), std::move(partition_key));
   OCTAVO_TRY(const auto since, call.database->parse_sequence(query.since));
   OCTAVO_TRY(auto filter, ChangesFilter::create(call, query));
-  return ChangesFeed(call.database, std::move(query), since, std::move(filter), std::move(partition_key));
+  return std::make_unique<FollowedChanges>(
+      ChangesFeed(call.database, std::move(query), since, std::move(filter), std::move(partition_key)));
 }
 
-Task<Expected<Reply>> reply_with(Expected<ChangesFeed> feed) {
+Task<Expected<Reply>> follow_changes(Call& call, std::optional<std::string> partition_key) {
+  auto query = parse_changes_query(call.request);
+  if (!query) co_return std::unexpected(std::move(query).error());
+  const auto mode = query->mode;
+  const auto patience = query->patience;
+  auto feed = parse_changes(call, std::move(*query), std::move(partition_key));
   if (!feed) co_return std::unexpected(std::move(feed).error());
-  const auto mode = feed->query().mode;
-  const auto patience = feed->query().patience;
-  auto followed = std::make_unique<FollowedChanges>(std::move(*feed));
-  co_return co_await feed_reply(std::move(followed), mode, patience);
+  co_return co_await feed_reply(std::move(*feed), mode, patience);
 }
 
 Task<Expected<Reply>> changes(Call& call) {
-  return reply_with(parse_changes(call, std::nullopt));
+  return follow_changes(call, std::nullopt);
 }
 
 Task<Expected<Reply>> partition_changes(Call& call) {
-  if (auto checked = check_partition_parameter(call); !checked) {
-    return reply_with(std::unexpected(std::move(checked).error()));
-  }
-  return reply_with(parse_changes(call, call.path("partition")));
+  if (auto checked = check_partition_parameter(call); !checked) co_return std::unexpected(std::move(checked).error());
+  co_return co_await follow_changes(call, call.path("partition"));
 }
 
 std::string_view name_of(DatabaseUpdates::Kind kind) {

@@ -59,6 +59,11 @@ Expected<ChangesQuery> parse_changes_query(const Request& request) {
       query.seq_interval = static_cast<std::uint64_t>(*interval);
     } else if (name == "filter") {
       query.filter = value;
+    } else if (name == "mode") {
+      if (value != "latest_version" && value != "all_versions") {
+        return fail(ErrorCode::bad_request, "Supported `mode`s: latest_version, all_versions");
+      }
+      query.all_versions = value == "all_versions";
     }
   }
   query.descending = is_true(request, "descending");

@@ -34,6 +34,7 @@ struct ChangesQuery {
   std::uint64_t seq_interval = 1;  ///< only every n-th row says its sequence
   FeedPatience patience;
   std::string filter;
+  bool all_versions = false;  ///< `mode=all_versions`: see version_feed.h
 };
 
 /// Errors, with CouchDB's texts: bad_request.

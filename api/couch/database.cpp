@@ -8,8 +8,11 @@
 #include "api/couch/document_handlers.h"
 #include "api/couch/edit.h"
 #include "api/couch/partition_parameter.h"
+#include "api/couch/properties.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/shards.h"
+#include "api/couch/throughput.h"
+#include "partitioning/request_charge.h"
 #include "query/json/writer.h"
 
 namespace octavo::api::couch {
@@ -57,6 +60,13 @@ Expected<partitioning::CreateDatabaseOptions> parse_creation(const Call& call) {
   if (options.partitioned && call.path("db").starts_with('_')) {
     return fail(ErrorCode::bad_request, "Cannot partition a system database");
   }
+  OCTAVO_TRY(const auto properties, properties_of_creation(request, call.path("db")));
+  options.definition = properties.to_couch_definition();
+  const auto auto_index = request.parameter("auto_index").value_or("false");
+  if (auto_index != "true" && auto_index != "false") {
+    return fail(ErrorCode::bad_request, "Invalid `auto_index` parameter");
+  }
+  options.auto_index = auto_index == "true";
   return options;
 }
 
@@ -119,6 +129,9 @@ Expected<Reply> partition_info(const Call& call) {
   query::append_json_number(body, statistics.document_count);
   body += ",\"doc_del_count\":";
   query::append_json_number(body, statistics.deleted_count);
+  const std::size_t place = call.database->locate_partition_key(partition);
+  body += ",\"request_units\":";
+  body += partitioning::format_charge(call.database->consumption().recent_of(place, partition));
   body += "}\n";
   return reply;
 }
@@ -231,6 +244,7 @@ void add_database_routes(RouteList& routes) {
   routes.push_back({Method::post, "/{db}/_compact", kAdmin, compact});
   routes.push_back({Method::post, "/{db}/_compact/{ddoc}", kAdmin, compact_design_document});
   routes.push_back({Method::post, "/{db}/_ensure_full_commit", kMember, ensure_full_commit});
+  routes.push_back({Method::get, "/{db}/_throughput", kMember, get_throughput});
   routes.push_back({Method::get, "/{db}/_shards", kMember, get_shards});
   routes.push_back({Method::get, "/{db}/_shards/{docid*}", kMember, get_shard_of_document});
   routes.push_back({Method::post, "/{db}/_sync_shards", Access::server_admin, accepted});

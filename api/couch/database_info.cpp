@@ -1,5 +1,6 @@
 #include "api/couch/database_info.h"
 
+#include "query/index/database_properties.h"
 #include "query/json/writer.h"
 
 namespace octavo::api::couch {
@@ -16,6 +17,20 @@ void append_count(std::string& out, std::string_view name, std::uint64_t value) 
 void append_text(std::string& out, std::string_view name, std::string_view value) {
   query::append_json_key(out, name);
   query::append_json_string(out, value);
+}
+
+// `{"partitioned":true,"ttl":3600}`: whatever is set.
+void append_properties(std::string& out, const partitioning::Database& database) {
+  out += '{';
+  if (database.partitioned()) out += R"("partitioned":true)";
+  if (database.auto_index()) out += out.back() == '{' ? R"("auto_index":true)" : R"(,"auto_index":true)";
+  const auto definition = database.definition();
+  if (query::is_couch_definition(definition->text)) {
+    const std::string properties = query::DatabaseProperties::of(definition->text).to_json();
+    if (out.back() != '{') out += ',';
+    out.append(properties, 1, properties.size() - 2);
+  }
+  out += '}';
 }
 
 }  // namespace
@@ -38,7 +53,7 @@ Expected<void> append_database_info(std::string& out, partitioning::Database& da
   append_count(out, "active", files.used_bytes);
   out += '}';
   query::append_json_key(out, "props");
-  out += database.partitioned() ? R"({"partitioned":true})" : "{}";
+  append_properties(out, database);
   append_count(out, "doc_del_count", statistics.deleted_count);
   append_count(out, "doc_count", statistics.document_count);
   append_count(out, "disk_format_version", disk_format_version);

@@ -1,4 +1,7 @@
 // Reading documents: GET and HEAD of /{db}/{docid}, local documents included; and the list of document routes.
+#include <algorithm>
+#include <array>
+
 #include <boost/json.hpp>
 
 #include "api/couch/call.h"
@@ -99,24 +102,28 @@ Reply not_modified(std::string etag) {
 Expected<Reply> read_winner(Call& call, std::string_view id, const RenderOptions& options) {
   const auto& request = call.request;
   const auto& database = *call.database;
-  call.request_charge = partitioning::charge_of_miss();
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
   OCTAVO_TRY(const auto document, snapshot.find(id));
-  if (!document) return fail(ErrorCode::not_found, "");
-  if (document->deleted) return fail(ErrorCode::deleted, "");
+  if (!document || document->deleted) {
+    call.charge_document(id, partitioning::charge_of_miss());
+    return fail(document ? ErrorCode::deleted : ErrorCode::not_found, "");
+  }
 
   auto etag = etag_of(document->revision);
   Reply reply;
   if (!options.any()) {
-    if (none_match_has(request, etag)) return not_modified(std::move(etag));
-    call.request_charge = partitioning::charge_of_read(document->body.size());
+    if (none_match_has(request, etag)) {
+      call.charge_document(id, partitioning::charge_of_miss());
+      return not_modified(std::move(etag));
+    }
+    call.charge_document(id, partitioning::charge_of_read(document->body.size()));
     append_document(reply.body, *document);
     reply.body += '\n';
     reply.headers.reserve(2);
     reply.headers.emplace_back("ETag", std::move(etag));
     return reply;
   }
-  call.request_charge = partitioning::charge_of_read(document->body.size());
+  call.charge_document(id, partitioning::charge_of_read(document->body.size()));
   OCTAVO_TRY(const bool meta, append_document(reply.body, *document, snapshot, options));
   reply.body += '\n';
   if (!meta) {
@@ -248,13 +255,20 @@ Expected<Reply> read(Call& call) {
   const std::string_view id = call.path("docid");
   if (is_users_database(database) && !is_local_id(id)) OCTAVO_TRY_VOID(check_user_document_read(call, id));
   if (is_local_id(id)) return read_local(request, database, id);
+  OCTAVO_TRY_VOID(database.admit_document(id));
   if (request.query.empty()) return read_winner(call, id, {});
 
   OCTAVO_TRY(const auto parameters, parse_read_parameters(request));
-  if (parameters.open_all || parameters.open) return read_open_revisions(request, database, id, parameters);
+  if (parameters.open_all || parameters.open) {
+    auto reply = read_open_revisions(request, database, id, parameters);
+    call.charge_document(id, reply ? partitioning::charge_of_read(reply->body.size()) : partitioning::charge_of_miss());
+    return reply;
+  }
   // `latest` asks for whatever `rev` has become: the winner.
   if (parameters.revision && !parameters.latest) {
-    return read_revision(request, database, id, *parameters.revision, parameters.render);
+    auto reply = read_revision(request, database, id, *parameters.revision, parameters.render);
+    call.charge_document(id, reply ? partitioning::charge_of_read(reply->body.size()) : partitioning::charge_of_miss());
+    return reply;
   }
   return read_winner(call, id, parameters.render);
 }
@@ -274,6 +288,29 @@ Task<Expected<Reply>> post_document(Call& call) {
   co_return fail(ErrorCode::unsupported, "Uploads of forms are not supported: attachments are not supported yet.");
 }
 
+// A path that comes here names no function: it has too few parts or too many, the method is another one, or the slash
+// after `_design` is encoded, which hides what follows.
+Expected<Reply> refuse_function(const Call& call, std::string_view name) {
+  constexpr std::array<std::string_view, 6> kFunctions{"_view", "_search", "_search_info", "_search_disk_size", "_update",
+                                                       "_info"};
+  if (std::ranges::find(kFunctions, name.substr(0, name.find('/'))) == kFunctions.end()) {
+    return fail(ErrorCode::not_found, "missing");
+  }
+  const std::string_view path = call.request.raw_path;
+  const std::size_t encoded = std::min(path.find("/_design%2F"), path.find("/_design%2f"));
+  const bool reads = call.request.method == Method::get || call.request.method == Method::head;
+  if (encoded == std::string_view::npos || !reads) {
+    return fail(ErrorCode::bad_request, "Only the paths and methods of its functions are allowed below a design document.",
+                "method_not_allowed");
+  }
+  Reply reply;
+  reply.status = 301;
+  std::string location(call.request.target);
+  location.replace(encoded, std::string_view("/_design%2F").size(), "/_design/");
+  reply.headers.emplace_back("Location", std::move(location));
+  return reply;
+}
+
 // What follows a document's id is an attachment, or a function of a design document.
 Task<Expected<Reply>> refuse_attachment(Call& call) {
   const auto& id = call.path("docid");
@@ -286,9 +323,7 @@ Task<Expected<Reply>> refuse_attachment(Call& call) {
       co_return std::unexpected(std::move(exists).error());
     }
   }
-  if (is_function) {
-    co_return fail(ErrorCode::unsupported, "`" + name.substr(0, name.find('/')) + "` is not supported yet.");
-  }
+  if (is_function) co_return refuse_function(call, name);
   if (!writes) co_return fail(ErrorCode::not_found, "Document is missing attachment");
   co_return fail(ErrorCode::unsupported, "Attachments are not supported yet.");
 }

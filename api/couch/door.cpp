@@ -41,6 +41,7 @@ RouteList all_routes() {
   add_session_routes(routes);
   add_security_routes(routes);
   add_database_routes(routes);
+  add_properties_routes(routes);
   add_document_routes(routes);
   add_bulk_routes(routes);
   add_all_docs_routes(routes);
@@ -50,6 +51,7 @@ RouteList all_routes() {
   add_update_routes(routes);
   add_view_routes(routes);
   add_sql_routes(routes);
+  add_procedure_routes(routes);
   add_search_routes(routes);
   return routes;
 }

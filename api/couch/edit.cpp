@@ -240,7 +240,7 @@ Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
   auto results = co_await call.database->write(std::move(writes));
   auto& result = results.front();
   if (!result) co_return std::unexpected(in_couch_words(std::move(result).error(), id));
-  call.request_charge = partitioning::charge_of_write({body_bytes, result->index_rows});
+  call.charge_document(id, partitioning::charge_of_write({body_bytes, result->index_rows}));
   if (is_users_database(*call.database)) forget_user(call, id);
   co_return replicated ? *replicated : result->revision;
 }

@@ -2,9 +2,7 @@
 
 #include <array>
 
-#include <simdjson.h>
-
-#include "query/json/writer.h"
+#include "api/http/error_body.h"
 
 namespace octavo::api::couch {
 
@@ -47,16 +45,6 @@ constexpr std::array kWordStatuses{
     WordStatus{"file_exists", 412},
 };
 
-// Reasons may quote what the client sent; a reply must be UTF-8 all the same.
-void append_text(std::string& out, std::string_view text) {
-  if (simdjson::validate_utf8(text.data(), text.size())) return query::append_json_string(out, text);
-  std::string ascii(text);
-  for (auto& c : ascii) {
-    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
-  }
-  query::append_json_string(out, ascii);
-}
-
 }  // namespace
 
 ErrorWords words_for(ErrorCode code) {
@@ -84,6 +72,8 @@ ErrorWords words_for(ErrorCode code) {
       return {501, "not_implemented"};
     case ErrorCode::overloaded:
       return {503, "service unavailable"};
+    case ErrorCode::throttled:
+      return {429, "too_many_requests"};
     case ErrorCode::disk_full:
       return {507, "insufficient_storage"};
     case ErrorCode::io_failure:
@@ -110,9 +100,9 @@ std::string_view error_reason(const Error& error) {
 
 void append_error_members(std::string& out, const Error& error) {
   out += "\"error\":";
-  append_text(out, error_word(error));
+  append_error_text(out, error_word(error));
   out += ",\"reason\":";
-  append_text(out, error_reason(error));
+  append_error_text(out, error_reason(error));
 }
 
 Reply error_reply(const Error& error) {
@@ -122,17 +112,17 @@ Reply error_reply(const Error& error) {
   }
   auto reply = error_reply(status, error_word(error), error_reason(error));
   if (error.code == ErrorCode::overloaded) reply.headers.emplace_back("Retry-After", "1");
+  if (error.code == ErrorCode::throttled) {
+    // In whole seconds, as HTTP has it; the exact time beside it.
+    reply.headers.emplace_back("Retry-After", std::to_string((error.retry_after_ms + 999) / 1000));
+    reply.headers.emplace_back("X-Retry-After-Ms", std::to_string(error.retry_after_ms));
+  }
   return reply;
 }
 
 Reply error_reply(int status, std::string_view error, std::string_view reason) {
-  Reply reply;
-  reply.status = status;
-  reply.body = "{\"error\":";
-  append_text(reply.body, error);
-  reply.body += ",\"reason\":";
-  append_text(reply.body, reason);
-  reply.body += "}\n";
+  auto reply = error_body(status, {"error", error}, {"reason", reason});
+  reply.body += '\n';
   return reply;
 }
 

@@ -19,6 +19,9 @@ using std::chrono::steady_clock;
 using Step = FollowedFeed::Step;
 
 constexpr std::size_t kPieceBytes = 64 * 1024;
+// What fails or ends before has a reply of its own. After it the head goes out, so that a client that waits behind a
+// slow filter sees signs of life.
+constexpr std::chrono::milliseconds kHeadWaitMax{500};
 
 using asio::cancellation_signal;
 
@@ -104,8 +107,9 @@ Task<Expected<Reply>> feed_reply(std::unique_ptr<FollowedFeed> feed, FeedMode mo
     reply.content_type = "text/event-stream";
     reply.headers.emplace_back("Cache-Control", "no-cache");
   }
+  const auto head_until = steady_clock::now() + kHeadWaitMax;
   auto advanced = co_await feed->advance(reply.body, false);
-  while (advanced && *advanced == Step::more && reply.body.size() < kPieceBytes) {
+  while (advanced && *advanced == Step::more && reply.body.size() < kPieceBytes && steady_clock::now() < head_until) {
     advanced = co_await feed->advance(reply.body, true);
   }
   if (!advanced) co_return std::unexpected(std::move(advanced).error());

@@ -7,15 +7,20 @@
 #include <boost/json.hpp>
 
 #include "api/couch/call.h"
+#include "api/couch/dry_run.h"
 #include "api/couch/json_reply.h"
 #include "api/couch/partition_parameter.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
 #include "api/couch/users_database.h"
 #include "partitioning/engine.h"
+#include "partitioning/request_charge.h"
+#include "query/executor/find_charge.h"
 #include "query/executor/find_execution.h"
 #include "query/executor/prepared_find.h"
+#include "query/executor/storage_statistics.h"
 #include "query/index/index_manager.h"
+#include "query/planner/charge_estimate.h"
 #include "query/planner/explain.h"
 #include "query/search/text_find.h"
 
@@ -30,7 +35,9 @@ constexpr std::chrono::seconds kTextFindTimeMax{10};
 /// `{"docs":[…],"bookmark":…,…}` around the results of a query.
 class FindReply : public SliceProducer {
  public:
-  explicit FindReply(query::FindExecution execution) : execution_(std::move(execution)) {}
+  /// `work`: what is known before reading.
+  FindReply(query::FindExecution execution, const partitioning::ScanWork& work)
+      : execution_(std::move(execution)), work_(work) {}
 
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
     OCTAVO_TRY(const auto state, execution_.run(budget));
@@ -46,8 +53,19 @@ class FindReply : public SliceProducer {
     return true;
   }
 
+  double charge(std::uint64_t bytes) const override {
+    const auto& read = execution_.statistics();
+    auto work = work_;
+    work.keys = read.keys_examined;
+    work.documents = read.documents_examined;
+    work.document_bytes = read.document_bytes;
+    work.result_bytes = bytes;
+    return partitioning::charge_of_scan(work);
+  }
+
  private:
   query::FindExecution execution_;
+  partitioning::ScanWork work_;
   bool begun_ = false;
 };
 
@@ -58,7 +76,9 @@ Task<Expected<std::optional<query::search::TextFind>>> plan_by_text(Call& call, 
   auto* manager = query::IndexManager::of(*call.database);
   if (!manager) co_return Result(std::nullopt);
   const bool mentioned = call.request.body.find("$text") != std::string_view::npos;
-  const auto catalog = manager->feed_indexes().catalog();
+  auto& indexes = manager->feed_indexes();
+  if (!indexes.is_loaded()) co_await call.services.engine.run_blocking([&] { return indexes.catalog(); });
+  const auto catalog = indexes.catalog();
   if (!catalog) co_return Result(std::nullopt);
   if (!mentioned && !query::search::has_text_index(**catalog)) co_return Result(std::nullopt);
   auto request =
@@ -87,7 +107,7 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
   } else {
     indexes.update(*find.index);
   }
-  auto body = co_await call.services.engine.run_blocking([&] {
+  auto body = co_await call.services.engine.run_patiently([&] {
     const auto deadline = std::chrono::steady_clock::now() + kTextFindTimeMax;
     return query::search::run_text_find(*call.database, find, sequence, deadline, started);
   });
@@ -95,6 +115,19 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
   Reply reply;
   reply.body = *std::move(body);
   co_return reply;
+}
+
+Expected<Reply> dry_run(const Call& call, const query::PreparedFind& find, const std::string& partition) {
+  auto& database = *call.database;
+  const auto& request = find.request;
+  query::StorageStatistics statistics(database, partition);
+  OCTAVO_TRY(const auto scope, query::statistics_of_scope(database, partition));
+  const std::uint64_t wanted = request.matches_needed();
+  OCTAVO_TRY(const auto estimate, query::estimate_charge(find.plan, statistics, scope, wanted,
+                                                         request.aggregation.has_value(),
+                                                         query::scan_work_of(database, find, !partition.empty())));
+  auto reply = query::explain(request, find.plan, find.candidates, database.name(), database.partitioned());
+  return dry_run_reply(std::move(reply), estimate);
 }
 
 Task<Expected<Reply>> run_find(Call& call, std::string partition) {
@@ -106,8 +139,10 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   auto by_text = co_await plan_by_text(call, partition);
   if (!by_text) co_return std::unexpected(std::move(by_text).error());
   if (*by_text) co_return co_await run_text_find(call, **std::move(by_text), started);
-  auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, false);
+  const bool dry = prefers(call.request, "dry-run");
+  auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, dry);
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  if (dry) co_return dry_run(call, **prepared, partition.empty() ? (*prepared)->request.partition : partition);
   auto current = co_await query::wait_for_indexes(call.database, *prepared);
   if (!current && (current.error().code == ErrorCode::disk_full || current.error().code == ErrorCode::io_failure)) {
     // The index cannot take what was written last; the documents can be read all the same.
@@ -119,10 +154,12 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   }
   if (!current) co_return std::unexpected(std::move(current).error());
   if (partition.empty()) partition = (*prepared)->request.partition;
+  auto scope = partition.empty() ? std::nullopt : std::optional(partition);
+  const auto work = query::scan_work_of(*call.database, **prepared, !partition.empty());
   query::FindExecution execution(call.database, *std::move(prepared), std::move(partition),
                                  call.services.settings.sort_bytes_max, started);
-  auto producer = std::make_unique<FindReply>(std::move(execution));
-  co_return co_await sliced_reply(call.database, std::move(producer));
+  auto producer = std::make_unique<FindReply>(std::move(execution), work);
+  co_return co_await sliced_reply(call, std::move(producer), std::move(scope));
 }
 
 Task<Expected<Reply>> run_explain(Call& call, std::string partition) {

@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include "api/couch/call.h"
 #include "api/couch/document_renderer.h"
@@ -14,6 +15,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/search_parameters.h"
 #include "api/couch/users_database.h"
+#include "partitioning/request_charge.h"
 #include "query/design/design_document.h"
 #include "query/index/index_manager.h"
 #include "query/json/parsed_document.h"
@@ -32,6 +34,8 @@ namespace search = query::search;
 
 constexpr std::chrono::seconds kIndexWaitMax{60};
 constexpr std::chrono::seconds kSearchTimeMax{5};
+// The design document may change while a search waits for its index; then the search starts over.
+constexpr int kAttempts = 5;
 
 /// The index that a request names, and what its design document says of it.
 struct FoundIndex {
@@ -227,11 +231,12 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
   if (call.request.method == Method::post) {
     if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
   }
+  if (auto admitted = database.admit_partition_key(partition); !admitted) co_return std::unexpected(admitted.error());
   const storage::Sequence sequence = database.committed_sequence();
   SearchParameters parameters;
   FoundIndex found;
   // All of it in one go on a worker, when the index has what was written.
-  auto first = co_await engine.run_blocking([&]() -> Expected<std::optional<std::string>> {
+  const auto search_now = [&]() -> Expected<std::optional<std::string>> {
     OCTAVO_TRY(found, find_index(database, call.path("ddoc"), call.path("index")));
     OCTAVO_TRY(parameters, read_search_parameters(call.request, database.partitioned()));
     if (partition) {
@@ -252,21 +257,31 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
     }
     OCTAVO_TRY(auto body, run_search(database, *found.index, parameters, sequence));
     return body;
-  });
-  if (!first) co_return std::unexpected(std::move(first).error());
-  Reply reply;
-  if (*first) {
-    reply.body = **std::move(first);
+  };
+  for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+    auto first = co_await engine.run_blocking(search_now);
+    if (!first) co_return std::unexpected(std::move(first).error());
+    Reply reply;
+    if (*first) {
+      reply.body = **std::move(first);
+      call.charge_scan(partition, partitioning::charge_of_scan({.result_bytes = reply.body.size()}));
+      co_return reply;
+    }
+    auto indexes = feed_indexes_of(database);
+    auto waited = co_await (*indexes)->wait_until_current(found.index, sequence,
+                                                          std::chrono::steady_clock::now() + kIndexWaitMax);
+    if (!waited) {
+      const bool replaced = waited.error().code == ErrorCode::not_found && !database.deleted();
+      if (replaced) continue;
+      co_return std::unexpected(std::move(waited).error());
+    }
+    auto body = co_await engine.run_blocking([&] { return run_search(database, *found.index, parameters, sequence); });
+    if (!body) co_return std::unexpected(std::move(body).error());
+    reply.body = *std::move(body);
+    call.charge_scan(partition, partitioning::charge_of_scan({.result_bytes = reply.body.size()}));
     co_return reply;
   }
-  auto indexes = feed_indexes_of(database);
-  auto waited = co_await (*indexes)->wait_until_current(found.index, sequence,
-                                                        std::chrono::steady_clock::now() + kIndexWaitMax);
-  if (!waited) co_return std::unexpected(std::move(waited).error());
-  auto body = co_await engine.run_blocking([&] { return run_search(database, *found.index, parameters, sequence); });
-  if (!body) co_return std::unexpected(std::move(body).error());
-  reply.body = *std::move(body);
-  co_return reply;
+  co_return fail(ErrorCode::overloaded, "The design document changes too often; try again.");
 }
 
 Task<Expected<Reply>> search_database(Call& call) {
@@ -358,6 +373,9 @@ Task<Expected<Reply>> search_analyze(Call& call) {
     if (!words) co_return fail(ErrorCode::bad_request, "text parameter is mandatory");
     analyzer = json::string(*given);
     text = *words;
+    if (!simdjson::validate_utf8(text.data(), text.size())) {
+      co_return fail(ErrorCode::bad_request, "text parameter must be UTF-8");
+    }
   }
   co_return co_await call.services.engine.run_blocking([&] { return analyzed(analyzer, text); });
 }

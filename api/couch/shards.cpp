@@ -11,13 +11,6 @@ namespace octavo::api::couch {
 
 namespace {
 
-// The hash space has 62 bits; clients know ranges of 32.
-std::string range_of(const storage::PartitionMapEntry& entry) {
-  constexpr int kShift = 30;
-  static_assert(partitioning::kHashSpaceEnd == std::uint64_t{1} << (32 + kShift));
-  return fmt::format("{:08x}-{:08x}", entry.first >> kShift, entry.last >> kShift);
-}
-
 Expected<storage::DatabaseRecord> record_of(const Call& call) {
   OCTAVO_TRY(auto record, call.services.engine.catalog().find(call.database->name()));
   if (!record) return fail(ErrorCode::not_found, "Database does not exist.");
@@ -30,7 +23,7 @@ Expected<Reply> shards(const Call& call) {
   reply.body = "{\"shards\":{";
   for (const auto& entry : record.partition_map) {
     if (reply.body.back() != '{') reply.body += ',';
-    reply.body += fmt::format("\"{}\":[\"{}\"]", range_of(entry), node_name);
+    reply.body += fmt::format("\"{}\":[\"{}\"]", shard_range(entry), node_name);
   }
   reply.body += "}}\n";
   return reply;
@@ -42,11 +35,18 @@ Expected<Reply> shard_of_document(const Call& call) {
   OCTAVO_TRY(const auto record, record_of(call));
   const auto& entry = record.partition_map.at(call.database->locate_document(id));
   Reply reply;
-  reply.body = fmt::format("{{\"range\":\"{}\",\"nodes\":[\"{}\"]}}\n", range_of(entry), node_name);
+  reply.body = fmt::format("{{\"range\":\"{}\",\"nodes\":[\"{}\"]}}\n", shard_range(entry), node_name);
   return reply;
 }
 
 }  // namespace
+
+// The hash space has 62 bits; clients know ranges of 32.
+std::string shard_range(const storage::PartitionMapEntry& entry) {
+  constexpr int kShift = 30;
+  static_assert(partitioning::kHashSpaceEnd == std::uint64_t{1} << (32 + kShift));
+  return fmt::format("{:08x}-{:08x}", entry.first >> kShift, entry.last >> kShift);
+}
 
 Task<Expected<Reply>> get_shards(Call& call) {
   co_return shards(call);

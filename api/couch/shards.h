@@ -5,6 +5,8 @@
 /// The partition map as CouchDB shows its shards: ranges of a 32-bit hash, each on this one node.
 namespace octavo::api::couch {
 
+/// "00000000-7fffffff".
+std::string shard_range(const storage::PartitionMapEntry& entry);
 Task<Expected<Reply>> get_shards(Call& call);             // GET /{db}/_shards
 Task<Expected<Reply>> get_shard_of_document(Call& call);  // GET /{db}/_shards/{docid}
 

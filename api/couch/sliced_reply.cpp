@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "partitioning/engine.h"
+#include "partitioning/request_charge.h"
 
 namespace octavo::api::couch {
 
@@ -46,8 +47,18 @@ class WorkerSlices {
   std::chrono::steady_clock::duration spent_{};
 };
 
-Task<void> send_rest(std::shared_ptr<Database> database, std::unique_ptr<SliceProducer> producer, BodySink& sink) {
-  WorkerSlices slices(*database, *producer);
+/// What is left of a reply when its head goes out.
+struct Rest {
+  std::shared_ptr<Database> database;
+  std::unique_ptr<SliceProducer> producer;
+  std::optional<std::string> partition_key;
+  std::uint64_t bytes = 0;  ///< written so far
+  double charged = 0;
+};
+
+Task<void> send_rest(Rest rest, BodySink& sink) {
+  const auto& database = rest.database;
+  WorkerSlices slices(*database, *rest.producer);
   std::string piece;
   bool complete = false;
   while (!complete) {
@@ -58,6 +69,10 @@ Task<void> send_rest(std::shared_ptr<Database> database, std::unique_ptr<SlicePr
       throw std::runtime_error("database " + database->name() + ": " + filled.error().reason);
     }
     complete = *filled;
+    rest.bytes += piece.size();
+    const double charge = rest.producer->charge(rest.bytes);
+    database->spend_on_partition_key(rest.partition_key, charge - rest.charged);
+    rest.charged = charge;
     const bool sent = co_await sink.write(piece);
     if (!sent) co_return;
   }
@@ -65,7 +80,16 @@ Task<void> send_rest(std::shared_ptr<Database> database, std::unique_ptr<SlicePr
 
 }  // namespace
 
-Task<Expected<Reply>> sliced_reply(std::shared_ptr<Database> database, std::unique_ptr<SliceProducer> producer) {
+double SliceProducer::charge(std::uint64_t bytes) const {
+  return partitioning::charge_of_scan({.result_bytes = bytes});
+}
+
+Task<Expected<Reply>> sliced_reply(Call& call, std::unique_ptr<SliceProducer> producer,
+                                   std::optional<std::string> partition_key) {
+  const auto& database = call.database;
+  if (auto admitted = database->admit_partition_key(partition_key); !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
+  }
   Reply reply;
   Expected<bool> complete = false;
   if (!producer->may_take_long()) complete = producer->produce(reply.body, ScanBudget::inline_slice());
@@ -74,10 +98,11 @@ Task<Expected<Reply>> sliced_reply(std::shared_ptr<Database> database, std::uniq
     complete = co_await slices.fill(reply.body);
   }
   if (!complete) co_return std::unexpected(std::move(complete).error());
+  const double charge = producer->charge(reply.body.size());
+  call.charge_scan(partition_key, charge);
   if (!*complete) {
-    reply.stream = [database = std::move(database), producer = std::move(producer)](BodySink& sink) mutable {
-      return send_rest(std::move(database), std::move(producer), sink);
-    };
+    Rest rest{database, std::move(producer), std::move(partition_key), reply.body.size(), charge};
+    reply.stream = [rest = std::move(rest)](BodySink& sink) mutable { return send_rest(std::move(rest), sink); };
   }
   co_return reply;
 }

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "api/couch/call.h"
 #include "api/http/reply.h"
 #include "partitioning/database.h"
 #include "partitioning/scan.h"
@@ -23,12 +26,15 @@ class SliceProducer {
   virtual Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) = 0;
   /// True when it runs functions: then the first piece, too, is made on a worker.
   virtual bool may_take_long() const { return false; }
+  /// Request units spent so far, of which `bytes` were written.
+  virtual double charge(std::uint64_t bytes) const;
 };
 
 /// A JSON reply made by `producer`. The first slice runs on the caller's I/O thread, later ones on workers. What fits
 /// one piece goes out whole, with its length; more is streamed in bounded memory. An error after the head was sent can
-/// only cut the reply short, which leaves its JSON incomplete.
-Task<Expected<Reply>> sliced_reply(std::shared_ptr<partitioning::Database> database,
-                                   std::unique_ptr<SliceProducer> producer);
+/// only cut the reply short, which leaves its JSON incomplete. The reply's head says what the first piece has cost; the
+/// rest is spent as it goes out. Error throttled: the throughput of `partition_key`, or of all, is used up.
+Task<Expected<Reply>> sliced_reply(Call& call, std::unique_ptr<SliceProducer> producer,
+                                   std::optional<std::string> partition_key = std::nullopt);
 
 }  // namespace octavo::api::couch

@@ -7,13 +7,18 @@
 #include <fmt/format.h>
 
 #include "api/couch/call.h"
+#include "api/couch/dry_run.h"
 #include "api/couch/partition_parameter.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
 #include "api/couch/users_database.h"
 #include "partitioning/engine.h"
+#include "partitioning/request_charge.h"
 #include "query/json/split.h"
 #include "query/json/writer.h"
+#include "query/planner/explain.h"
+#include "query/sql/query_charge.h"
+#include "query/sql/sql_estimate.h"
 #include "query/sql/sql_execution.h"
 #include "query/sql/sql_preparation.h"
 
@@ -87,8 +92,12 @@ Expected<sql::SqlQuery::Ptr> parse_query_of(const SqlRequest& request) {
 /// `{"docs":[…],"bookmark":…,…}` around the results of a query.
 class SqlReply : public SliceProducer {
  public:
-  SqlReply(sql::SqlExecution execution, bool with_statistics, std::chrono::steady_clock::time_point started)
-      : execution_(std::move(execution)), with_statistics_(with_statistics), started_(started) {}
+  SqlReply(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const sql::PreparedSql> prepared,
+           sql::SqlExecution execution, bool with_statistics, std::chrono::steady_clock::time_point started)
+      : database_(std::move(database)),
+        prepared_(std::move(prepared)),
+        execution_(std::move(execution)),
+        with_statistics_(with_statistics), started_(started) {}
 
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
     OCTAVO_TRY(const auto state, execution_.run(budget));
@@ -102,6 +111,12 @@ class SqlReply : public SliceProducer {
     if (state == partitioning::ScanState::more) return false;
     append_tail(out);
     return true;
+  }
+
+  double charge(std::uint64_t bytes) const override {
+    auto work = sql::scan_work_of(*database_, *prepared_, execution_.statistics());
+    work.result_bytes = bytes;
+    return partitioning::charge_of_scan(work);
   }
 
  private:
@@ -124,6 +139,8 @@ class SqlReply : public SliceProducer {
     out += "}\n";
   }
 
+  std::shared_ptr<partitioning::Database> database_;
+  std::shared_ptr<const sql::PreparedSql> prepared_;
   sql::SqlExecution execution_;
   bool with_statistics_;
   std::chrono::steady_clock::time_point started_;
@@ -151,6 +168,12 @@ Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::str
   co_return prepared;
 }
 
+Expected<Reply> dry_run(const Call& call, const sql::PreparedSql& prepared, const std::string& partition,
+                        std::uint64_t limit) {
+  OCTAVO_TRY(const auto estimate, sql::estimate_charge(*call.database, prepared, partition, limit));
+  return dry_run_reply({{"plan", query::explain_plan(prepared.plan)}}, estimate);
+}
+
 bool is_disk_error(const Error& error) {
   return error.code == ErrorCode::disk_full || error.code == ErrorCode::io_failure;
 }
@@ -164,8 +187,10 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   const auto request = parse_sql_request(call.request.body, call.services.settings.find_limit_default);
   if (!request) co_return std::unexpected(request.error());
 
-  auto prepared = co_await prepare(call, *request, partition, {});
+  const bool dry = prefers(call.request, "dry-run");
+  auto prepared = co_await prepare(call, *request, partition, {.explain = dry, .ignore_global = false});
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  if (dry) co_return dry_run(call, **prepared, partition, request->limit);
   if (request->update) {
     auto current = co_await sql::wait_for_sql_indexes(call.database, *prepared);
     if (!current && is_disk_error(current.error())) {
@@ -183,10 +208,11 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   options.page_items_max = request->limit;
   options.page_bytes_max = SIZE_MAX;
   options.memory_bytes_max = call.services.settings.sort_bytes_max;
+  auto charged = partition.empty() ? std::nullopt : std::optional(partition);
   if (!partition.empty()) options.partition_key = std::move(partition);
-  sql::SqlExecution execution(call.database, *std::move(prepared), std::move(options));
-  auto producer = std::make_unique<SqlReply>(std::move(execution), request->execution_stats, started);
-  co_return co_await sliced_reply(call.database, std::move(producer));
+  sql::SqlExecution execution(call.database, *prepared, std::move(options));
+  auto producer = std::make_unique<SqlReply>(call.database, *std::move(prepared), std::move(execution), request->execution_stats, started);
+  co_return co_await sliced_reply(call, std::move(producer), std::move(charged));
 }
 
 Task<Expected<Reply>> ask_database(Call& call) {

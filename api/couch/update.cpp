@@ -119,7 +119,7 @@ Expected<std::optional<std::string>> document_for_function(const Call& call, std
   }
   OCTAVO_TRY(const auto document, snapshot.find(id));
   if (!document || document->deleted) return std::nullopt;
-  OCTAVO_TRY_VOID(append_document(json, *document, snapshot, RenderOptions{.conflicts = true}));
+  OCTAVO_TRY_VOID(append_document(json, *document, snapshot, RenderOptions{.revisions = true, .conflicts = true}));
   return json;
 }
 

@@ -8,9 +8,8 @@
 #include "api/couch/document_renderer.h"
 #include "api/couch/edit.h"
 #include "api/couch/function_request.h"
-#include "query/index/index_manager.h"
+#include "api/scripts/write_rules.h"
 #include "query/javascript/functions.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -79,33 +78,10 @@ Expected<Basis> basis_of(const Snapshot& snapshot, const DocumentWrite& write) {
   return Basis{};
 }
 
-// The edit as functions see it: with the revision it is based on, or that it brings.
 std::string new_document_json(const DocumentWrite& write) {
-  std::string out = "{\"_id\":";
-  query::append_json_string(out, write.id);
   std::vector<Revision> history = write.history;
   if (!write.replicated && write.parent) history = {*write.parent};
-  if (!history.empty()) {
-    out += ",\"_rev\":";
-    append_revision(out, history.front());
-  }
-  if (write.deleted) out += ",\"_deleted\":true";
-  out += ",\"_revisions\":{\"start\":";
-  query::append_json_number(out, history.empty() ? std::uint64_t{0} : history.front().generation);
-  out += ",\"ids\":[";
-  for (std::size_t i = 0; i < history.size(); ++i) {
-    if (i > 0) out += ',';
-    const auto text = history[i].to_string();
-    query::append_json_string(out, std::string_view(text).substr(text.find('-') + 1));
-  }
-  out += "]}";
-  if (write.body.size() > 2) {
-    out += ',';
-    out.append(write.body, 1);
-  } else {
-    out += '}';
-  }
-  return out;
+  return scripts::document_for_validation(write.id, history, write.deleted, write.body);
 }
 
 // One request's writes on their way through the functions.
@@ -167,9 +143,7 @@ class Validator {
 }  // namespace
 
 Expected<std::shared_ptr<const query::Validation>> validation_of(const Call& call) {
-  auto* manager = query::IndexManager::of(*call.database);
-  if (manager == nullptr) return nullptr;
-  return manager->design_functions().validation();
+  return scripts::WriteRules::validation_of(*call.database);
 }
 
 Task<std::vector<Expected<void>>> validate(Call& call, std::shared_ptr<const query::Validation> validation,

@@ -106,7 +106,10 @@ Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
                                                        Clock::now() + kIndexPatience);
     if (current) co_return target;
     const bool replaced = current.error().code == ErrorCode::not_found && !call.database->deleted();
-    if (!replaced || attempt == kAttempts) co_return std::unexpected(current.error());
+    if (!replaced) co_return std::unexpected(current.error());
+    if (attempt == kAttempts) {
+      co_return fail(ErrorCode::overloaded, "The design document changes too often; try again.");
+    }
     request = as_asked;
   }
 }
@@ -117,9 +120,19 @@ Expected<void> check_view_access(const Call& call, bool partition) {
   return {};
 }
 
+// Design documents that changed are read, and their indexes opened, on a worker.
+Task<void> load_indexes(const Call& call) {
+  auto* manager = query::IndexManager::of(*call.database);
+  if (manager == nullptr || manager->feed_indexes().is_loaded()) co_return;
+  // What keeps them from being loaded is said to who asks for them.
+  co_await call.services.engine.run_blocking([&] { return manager->feed_indexes().catalog(); });
+}
+
 Task<Expected<Reply>> answer(Call& call, ViewRequest request, bool several) {
+  co_await load_indexes(call);
   auto target = co_await find_target(call, request);
   if (!target) co_return std::unexpected(std::move(target).error());
+  std::optional<std::string> scope = request.queries.front().partition;
   std::vector<std::unique_ptr<SliceProducer>> answers;
   for (auto& one : request.queries) {
     auto made = make_view_reply(*target, std::move(one));
@@ -127,13 +140,19 @@ Task<Expected<Reply>> answer(Call& call, ViewRequest request, bool several) {
     answers.push_back(*std::move(made));
   }
   auto reply = several ? several_view_replies(std::move(answers)) : single_view_reply(std::move(answers.front()));
-  co_return co_await sliced_reply(call.database, std::move(reply));
+  co_return co_await sliced_reply(call, std::move(reply), std::move(scope));
 }
 
 ViewQuery base_query(const Call& call, bool partition) {
   ViewQuery base;
   if (partition) base.partition = call.path("partition");
   return base;
+}
+
+// A body may name the partition, too: the one of the path.
+Expected<void> check_same_partition(const std::optional<std::string>& of_path, const ViewQuery& query) {
+  if (!of_path || query.partition == of_path) return {};
+  return fail(ErrorCode::bad_request, "Conflicting value for `partition`.", "query_parse_error");
 }
 
 template <bool partition>
@@ -149,6 +168,9 @@ Task<Expected<Reply>> query_view(Call& call) {
     }
     auto read = parse_view_query(*body, std::move(base));
     if (!read) co_return std::unexpected(read.error());
+    if (auto same = check_same_partition(base_query(call, partition).partition, *read); !same) {
+      co_return std::unexpected(std::move(same).error());
+    }
     base = *std::move(read);
   }
   auto parsed = parse_view_query(call.request, std::move(base));
@@ -168,6 +190,7 @@ Expected<ViewRequest> parse_queries(const Call& call, const boost::json::object&
     if (!entry.is_object()) return fail(ErrorCode::bad_request, "`queries` must be JSON objects.");
     OCTAVO_TRY(auto one, parse_view_query(call.request, base));
     OCTAVO_TRY(one, parse_view_query(entry.get_object(), std::move(one)));
+    OCTAVO_TRY_VOID(check_same_partition(base.partition, one));
     request.queries.push_back(std::move(one));
   }
   return request;
@@ -239,6 +262,7 @@ Expected<Reply> view_information(const Call& call) {
 }
 
 Task<Expected<Reply>> get_view_information(Call& call) {
+  co_await load_indexes(call);
   co_return view_information(call);
 }
 

@@ -96,6 +96,20 @@ std::optional<std::string_view> Request::parameter(std::string_view name) const 
   return found->value;
 }
 
+bool prefers(const Request& request, std::string_view preference) {
+  std::string_view rest = request.header("Prefer").value_or("");
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  while (!rest.empty()) {
+    std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    one = one.substr(0, one.find(';'));
+    while (one.starts_with(' ')) one.remove_prefix(1);
+    while (one.ends_with(' ')) one.remove_suffix(1);
+    if (std::ranges::equal(one, preference, {}, lower)) return true;
+  }
+  return false;
+}
+
 bool parse_target(std::string_view target, Request& request) {
   if (target.empty() || target.front() != '/') return false;
   if (std::any_of(target.begin(), target.end(), is_control)) return false;

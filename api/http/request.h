@@ -50,6 +50,9 @@ struct Request {
   std::optional<std::string_view> parameter(std::string_view name) const;
 };
 
+/// Whether the `Prefer` header names `preference`, one of several perhaps, in whatever case.
+bool prefers(const Request& request, std::string_view preference);
+
 /// Splits and decodes a request target into `raw_path`, `segments` and `query` of `request`.
 /// Returns false for malformed percent-encoding, a control character, or a target that does not start with `/`.
 /// A trailing slash yields no empty last segment; doubled slashes yield empty segments.

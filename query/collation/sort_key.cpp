@@ -29,8 +29,36 @@ enum Tag : std::uint8_t {
   string_tag = 0x07,
   array_tag = 0x08,
   object_tag = 0x09,
+  raw_false_tag = 0x10,
+  raw_null_tag = 0x11,
+  raw_true_tag = 0x12,
+  raw_object_tag = 0x13,
+  raw_array_tag = 0x14,
+  raw_string_tag = 0x15,
   highest_tag = 0xFF,
 };
+
+/// What keys of an order begin with, and what their strings are.
+struct KeyFormat {
+  Tag null, false_, true_, string, array, object;
+  bool icu;
+};
+constexpr KeyFormat icu_format{null_tag, false_tag, true_tag, string_tag, array_tag, object_tag, true};
+constexpr KeyFormat bytes_format{null_tag, false_tag, true_tag, string_tag, array_tag, object_tag, false};
+constexpr KeyFormat raw_format{raw_null_tag,   raw_false_tag, raw_true_tag,
+                               raw_string_tag, raw_array_tag, raw_object_tag, false};
+
+const KeyFormat& format_of(StringOrder order) {
+  switch (order) {
+    case StringOrder::icu:
+      return icu_format;
+    case StringOrder::bytes:
+      return bytes_format;
+    case StringOrder::raw:
+      break;
+  }
+  return raw_format;
+}
 
 constexpr std::uint64_t sign_bit = 1ULL << 63;
 constexpr std::int32_t residual_bias = 0x8000;
@@ -82,53 +110,43 @@ void append_icu_key(std::string& out, std::string_view text) {
   }
 }
 
-void append_string_body(std::string& out, std::string_view text, StringOrder order) {
-  if (order == StringOrder::icu) {
+void append_string(std::string& out, std::string_view text, const KeyFormat& format) {
+  push(out, format.string);
+  if (format.icu) {
     append_icu_key(out, text);
-    return;
+  } else {
+    append_key_text(out, text);
   }
-  for (;;) {
-    const std::size_t zero = text.find('\0');
-    out.append(text.substr(0, zero));
-    if (zero == std::string_view::npos) break;
-    push(out, 0x00);
-    push(out, 0xFF);
-    text.remove_prefix(zero + 1);
-  }
-  push(out, 0x00);
-  push(out, 0x00);
 }
 
 template <class Value>
-void append_value(std::string& out, const Value& value, StringOrder order) {
+void append_value(std::string& out, const Value& value, const KeyFormat& format) {
   switch (access::rank(value)) {
     case TypeRank::null:
-      push(out, null_tag);
+      push(out, format.null);
       break;
     case TypeRank::boolean_false:
-      push(out, false_tag);
+      push(out, format.false_);
       break;
     case TypeRank::boolean_true:
-      push(out, true_tag);
+      push(out, format.true_);
       break;
     case TypeRank::number:
       append_number(out, access::number(value));
       break;
     case TypeRank::string:
-      push(out, string_tag);
-      append_string_body(out, access::string(value), order);
+      append_string(out, access::string(value), format);
       break;
     case TypeRank::array:
-      push(out, array_tag);
-      for (const auto& element : access::array(value)) append_value(out, element, order);
+      push(out, format.array);
+      for (const auto& element : access::array(value)) append_value(out, element, format);
       push(out, end_tag);
       break;
     case TypeRank::object:
-      push(out, object_tag);
+      push(out, format.object);
       for (const auto& member : access::object(value)) {
-        push(out, string_tag);
-        append_string_body(out, access::member_name(member), order);
-        append_value(out, access::member_value(member), order);
+        append_string(out, access::member_name(member), format);
+        append_value(out, access::member_value(member), format);
       }
       push(out, end_tag);
       break;
@@ -138,7 +156,7 @@ void append_value(std::string& out, const Value& value, StringOrder order) {
 template <class Value>
 void append_value_descending(std::string& out, const Value& value, StringOrder order) {
   const std::size_t before = out.size();
-  append_value(out, value, order);
+  append_value(out, value, format_of(order));
   for (std::size_t i = before; i < out.size(); ++i) out[i] = static_cast<char>(~out[i]);
 }
 
@@ -184,10 +202,10 @@ class KeyReader {
 }  // namespace
 
 void append_sort_key(std::string& out, const simdjson::dom::element& value, StringOrder order) {
-  append_value(out, value, order);
+  append_value(out, value, format_of(order));
 }
 void append_sort_key(std::string& out, const boost::json::value& value, StringOrder order) {
-  append_value(out, value, order);
+  append_value(out, value, format_of(order));
 }
 void append_sort_key_descending(std::string& out, const simdjson::dom::element& value, StringOrder order) {
   append_value_descending(out, value, order);
@@ -197,8 +215,24 @@ void append_sort_key_descending(std::string& out, const boost::json::value& valu
 }
 
 void append_sort_key_of_string(std::string& out, std::string_view text, StringOrder order) {
-  push(out, string_tag);
-  append_string_body(out, text, order);
+  append_string(out, text, format_of(order));
+}
+
+void append_key_text(std::string& out, std::string_view text) {
+  for (;;) {
+    const std::size_t zero = text.find('\0');
+    out.append(text.substr(0, zero));
+    if (zero == std::string_view::npos) break;
+    push(out, 0x00);
+    push(out, 0xFF);
+    text.remove_prefix(zero + 1);
+  }
+  push(out, 0x00);
+  push(out, 0x00);
+}
+
+bool is_array_sort_key(std::string_view keys, StringOrder order) {
+  return !keys.empty() && static_cast<std::uint8_t>(keys[0]) == format_of(order).array;
 }
 
 std::size_t sort_key_length(std::string_view keys, bool descending, StringOrder order) {
@@ -214,17 +248,23 @@ std::size_t sort_key_length(std::string_view keys, bool descending, StringOrder 
       case missing_tag:
       case highest_tag:
       case null_tag:
+      case raw_null_tag:
       case false_tag:
+      case raw_false_tag:
       case true_tag:
+      case raw_true_tag:
         break;
       case number_tag:
         if (!reader.skip_number()) return 0;
         break;
       case string_tag:
+      case raw_string_tag:
         if (!reader.skip_string(order)) return 0;
         break;
       case array_tag:
       case object_tag:
+      case raw_array_tag:
+      case raw_object_tag:
         ++depth;
         break;
       default:

@@ -24,16 +24,19 @@ namespace octavo::query {
 ///             | 09 (07 string value)* 00  object
 ///   highest  := FF                        above everything
 ///
+/// Raw collation has other first bytes: 06 number, 10 false, 11 null, 12 true, 13 object, 14 array, 15 string.
+///
 /// `double` is big-endian, with all bits flipped for negative numbers and the sign bit for others; `residual` is what
 /// an integer differs from its double by, plus 0x8000, big-endian, so 64-bit integers keep their exact order. No key is
 /// a prefix of another, so keys may be joined: the key of a compound index is the keys of its fields in order. A
 /// descending field is the same with every byte complemented, which keeps both properties.
 ///
-/// The keys hold no way back to a string's text (ICU sort keys are one-way): whoever needs the value stores it beside.
+/// Keys in order `icu` hold no way back to a string's text (ICU sort keys are one-way): whoever needs the value stores it beside.
 /// Cost: about 0.3 µs for a short string, a few ns for others. Thread-safe.
 enum class StringOrder : std::uint8_t {
   icu,    ///< the Couch door's order
   bytes,  ///< ordinal UTF-8
+  raw,    ///< strings as `bytes`, and the types in the order of CouchDB's raw collation (compare_raw)
 };
 
 void append_sort_key(std::string& out, const simdjson::dom::element& value, StringOrder order = StringOrder::icu);
@@ -46,6 +49,9 @@ void append_sort_key_descending(std::string& out, const boost::json::value& valu
 /// The key of a string value, without a JSON value around it (for `_id`, say).
 void append_sort_key_of_string(std::string& out, std::string_view text, StringOrder order = StringOrder::icu);
 
+/// What a string is in a key of order `bytes`: UTF-8 with 00 → 00 FF, then 00 00.
+void append_key_text(std::string& out, std::string_view text);
+
 /// Keys that are no value. In a descending field write them with `descending`: `lowest` then still stands below
 /// everything in the field's *ascending* sense, that is after everything on disk.
 enum class SortSentinel : std::uint8_t { lowest = 0x01, missing = 0x02, highest = 0xFF };
@@ -56,6 +62,9 @@ inline void append_sort_key(std::string& out, SortSentinel sentinel, bool descen
 
 /// The length of the one key at the start of `keys` (as joined for a compound index), or 0 when the bytes are no key.
 std::size_t sort_key_length(std::string_view keys, bool descending = false, StringOrder order = StringOrder::icu);
+
+/// True when the key at the start of `keys` is an array's: its elements' keys follow that byte.
+bool is_array_sort_key(std::string_view keys, StringOrder order = StringOrder::icu);
 
 /// True when the key at the start of `keys` is `missing`.
 inline bool is_missing_sort_key(std::string_view keys, bool descending = false) {

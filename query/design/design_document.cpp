@@ -81,7 +81,8 @@ Expected<void> read_views(const MemberList& document, const FieldType& map_type,
     const auto path = join("views", member.name);
     OCTAVO_TRY_VOID(check_type(path, member.raw, kObject));
     if (member.name == "lib") {
-      design.views_library = member.raw;
+      design.view_modules = R"({"views":{"lib":)";
+      design.view_modules.append(member.raw).append("}}");
       continue;
     }
     OCTAVO_TRY(const MemberList parts, split_object(member.raw));
@@ -171,10 +172,6 @@ const NamedFunction* DesignDocument::filter(std::string_view name) const {
 
 const NamedFunction* DesignDocument::update(std::string_view name) const {
   return find_named(updates, name);
-}
-
-std::string DesignDocument::view_modules() const {
-  return views_library.empty() ? std::string() : "{\"views\":{\"lib\":" + views_library + "}}";
 }
 
 Expected<DesignDocumentPtr> read_design_document(std::string_view id, std::string_view revision,

@@ -50,7 +50,8 @@ struct DesignDocument {
   /// The whole document as JSON text: `require` finds modules in it. Functions of views see `views.lib` only, as that is
   /// what decides, with their own text, what an index holds.
   std::string body;
-  std::string views_library;  ///< JSON text of `views.lib`; empty: none
+  /// What `require` of views sees, for javascript::Program: `{"views":{"lib":…}}`; empty: nothing.
+  std::string view_modules;
 
   /// In a partitioned database: whether views and search indexes are of one logical partition each.
   bool partitioned(bool database_is_partitioned) const {
@@ -60,8 +61,6 @@ struct DesignDocument {
   const SearchSource* index(std::string_view name) const;
   const NamedFunction* filter(std::string_view name) const;
   const NamedFunction* update(std::string_view name) const;
-  /// What `require` of views sees, for javascript::Program: `{"views":{"lib":…}}`; empty: nothing.
-  std::string view_modules() const;
 };
 
 using DesignDocumentPtr = std::shared_ptr<const DesignDocument>;

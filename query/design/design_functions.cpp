@@ -1,10 +1,12 @@
 #include "query/design/design_functions.h"
 
-#include <array>
 #include <utility>
 
+#include "query/design/design_scan.h"
 #include "partitioning/scan.h"
+#include "query/design/procedures.h"
 #include "query/javascript/functions.h"
+#include "query/view/reducer.h"
 
 namespace octavo::query {
 
@@ -12,7 +14,6 @@ namespace {
 
 using javascript::Program;
 
-constexpr std::string_view kDesignRangeEnd = "_design0";
 constexpr std::size_t kProgramsMax = 64;
 
 javascript::ProgramPtr program_of(const partitioning::Database& database, const DesignDocument& document,
@@ -72,26 +73,17 @@ Expected<void> DesignFunctions::load() {
 
 Expected<std::vector<javascript::ProgramPtr>> DesignFunctions::read_validation() {
   std::vector<javascript::ProgramPtr> programs;
-  partitioning::DocumentRange range;
-  range.start = std::string(storage::kDesignPrefix);
-  range.end = std::string(kDesignRangeEnd);
-  range.end_inclusive = false;
-  partitioning::DocumentScan scan(database_, std::move(range));
-  auto state = partitioning::ScanState::more;
-  const auto visit = [&](const storage::DocumentView& document, const storage::Snapshot&) {
+  const auto visit = [&](const storage::DocumentView& document) {
     constexpr std::string_view kMember = "\"validate_doc_update\"";
-    if (document.deleted || document.body.find(kMember) == std::string_view::npos) return partitioning::Visit::next;
+    if (document.body.find(kMember) == std::string_view::npos) return;
     const auto read = read_design_document(document.id, document.revision.to_string(), document.body);
     // What is no design document, or of another language, validates nothing.
-    if (!read || !*read || !(*read)->validate_doc_update) return partitioning::Visit::next;
+    if (!read || !*read || !(*read)->validate_doc_update) return;
     const auto& design = **read;
     programs.push_back(
         program_of(database_, design, {{design.id + " validate_doc_update", *design.validate_doc_update}}));
-    return partitioning::Visit::next;
   };
-  while (state == partitioning::ScanState::more) {
-    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(), visit));
-  }
+  OCTAVO_TRY_VOID(for_each_design_document(database_, visit));
   return programs;
 }
 
@@ -126,26 +118,17 @@ Expected<std::shared_ptr<const DesignPrograms>> DesignFunctions::find(std::strin
   return programs;
 }
 
-bool is_built_in_reduce(std::string_view reduce) {
-  constexpr std::array<std::string_view, 8> kNames{"_sum",   "_count", "_stats",  "_approx_count_distinct",
-                                                   "_first", "_last",  "_bottom", "_top"};
-  for (const auto name : kNames) {
-    if (reduce.starts_with(name)) return true;
-  }
-  return false;
-}
-
-Expected<void> check_functions(const DesignDocument& document, bool views_only) {
+Expected<void> check_functions(const DesignDocument& document, bool replicated) {
   for (const auto& view : document.views) {
     OCTAVO_TRY_VOID(check_compiles("map", view.name, "view", view.map));
-    if (!view.reduce || is_built_in_reduce(*view.reduce)) continue;
-    if (view.reduce->starts_with('_')) {
-      return fail(ErrorCode::bad_request, "`" + *view.reduce + "` is not a supported reduce function.",
-                  "invalid_design_doc");
+    if (!view.reduce) continue;
+    if (!views::is_built_in(*view.reduce)) {
+      OCTAVO_TRY_VOID(check_compiles("reduce", view.name, "view", *view.reduce));
+    } else if (!replicated) {
+      OCTAVO_TRY_VOID(views::check_reduce(*view.reduce));
     }
-    OCTAVO_TRY_VOID(check_compiles("reduce", view.name, "view", *view.reduce));
   }
-  if (views_only) return {};
+  if (replicated) return {};
   for (const auto& index : document.indexes) {
     OCTAVO_TRY_VOID(check_compiles("index", index.name, "search index", index.index));
   }
@@ -154,6 +137,10 @@ Expected<void> check_functions(const DesignDocument& document, bool views_only) 
   }
   for (const auto& update : document.updates) {
     OCTAVO_TRY_VOID(check_compiles("update", update.name, "update", update.source));
+  }
+  OCTAVO_TRY(const auto procedures, procedures_of(document.body));
+  for (const auto& procedure : procedures) {
+    OCTAVO_TRY_VOID(check_compiles("procedure", procedure.name, "stored procedure", procedure.source));
   }
   if (document.validate_doc_update) {
     OCTAVO_TRY_VOID(check_compiles("validate", "validate_doc_update", "member", *document.validate_doc_update));

@@ -68,12 +68,10 @@ class DesignFunctions {
   std::unordered_map<std::string, std::shared_ptr<const DesignPrograms>> programs_;  ///< by id
 };
 
-/// Whether `reduce` names one of the reduce functions that are built in (`_sum`).
-bool is_built_in_reduce(std::string_view reduce);
-
 /// Compiles the functions of a design document on this thread, which must be one that may take long. Errors, in
 /// CouchDB's words: bad_request compilation_error, and invalid_design_doc for an unknown built-in reduce function.
-/// `views_only`: what CouchDB refuses also of a replicated document.
-Expected<void> check_functions(const DesignDocument& document, bool views_only);
+/// `replicated`: as CouchDB, only functions of views are looked at; a built-in reduce function that is not known here is
+/// kept, as the server that it comes from may be a newer one. Views that name it are errors when they are asked for.
+Expected<void> check_functions(const DesignDocument& document, bool replicated);
 
 }  // namespace octavo::query

@@ -11,6 +11,7 @@
 
 #include "partitioning/scan.h"
 #include "query/executor/aggregator.h"
+#include "query/executor/index_walk.h"
 #include "query/executor/prepared_find.h"
 #include "query/index/index_entry.h"
 #include "query/json/parsed_document.h"
@@ -19,10 +20,14 @@ namespace octavo::query {
 
 class DocumentLookup;
 
+/// A slice ends when this much waits to be sent.
+inline constexpr std::size_t find_output_bytes_max = 64 * 1024;
+
 /// What a query has read and found so far.
 struct FindStatistics {
   std::uint64_t keys_examined = 0;       ///< index entries, or document keys without an index
   std::uint64_t documents_examined = 0;  ///< documents read
+  std::uint64_t document_bytes = 0;      ///< of their bodies
   std::uint64_t results_returned = 0;
 };
 
@@ -94,12 +99,11 @@ class FindExecution {
   std::string partition_key_;
   std::size_t sort_bytes_max_;
   std::chrono::steady_clock::time_point started_;
+  const bool documents_end_;  ///< by themselves: an index entry alone does not tell that its document lives
 
   std::size_t branch_ = 0;
-  std::size_t range_ = 0;  ///< of the branch, in the direction of the walk
-  /// In an index: the lower bound of what is left (walking up: inclusive), or the upper (walking down: exclusive). In
-  /// the primary: id after which to go on.
-  std::optional<std::string> position_;
+  /// Of the branch. In the primary its key is the id after which to go on.
+  IndexPosition position_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool scanned_ = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -7,15 +8,47 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <string_view>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <spdlog/spdlog.h>
 
+#include "storage/error.h"
 #include "storage/memory_retry.h"
+#include "storage/read_failure.h"
 
 namespace octavo::query {
+
+/// Runs a step of a background job, whose state must be put in order whatever ends it: exceptions become errors. `what`
+/// names the work in the log.
+template <class Step>
+auto run_guarded(std::string_view what, Step step) -> decltype(step()) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  } catch (const storage::ReadFailure& failure) {
+    return std::unexpected(failure.error());
+  } catch (const std::exception& error) {
+    spdlog::error("{}: unexpected exception: {}", what, error.what());
+    return std::unexpected(Error{ErrorCode::internal, {}, {}});
+  }
+}
+
+/// Counts a query that waits for an index, so that commits wake the index's follower at once.
+class CountedWaiter {
+ public:
+  explicit CountedWaiter(std::atomic<int>& count) : count_(count) { count_.fetch_add(1, std::memory_order_relaxed); }
+  ~CountedWaiter() { count_.fetch_sub(1, std::memory_order_relaxed); }
+  CountedWaiter(const CountedWaiter&) = delete;
+  CountedWaiter& operator=(const CountedWaiter&) = delete;
+
+ private:
+  std::atomic<int>& count_;
+};
 
 /// Work of one owner on a shared thread pool, that ends before its owner does: after stop() nothing of it runs or will.
 ///

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include <boost/json.hpp>
-
 #include "partitioning/engine.h"
 #include "partitioning/partition_key.h"
 #include "query/index/raw_field.h"
-#include "query/json/parsed_document.h"
 
 namespace octavo::query {
 
@@ -44,71 +41,31 @@ class DefinedTimeToLive final : public storage::TimeToLive {
 
 }  // namespace
 
-std::shared_ptr<const storage::TimeToLive> time_to_live_of(std::string_view definition) {
-  if (definition.find("defaultTtl") == std::string_view::npos) return nullptr;
-  const auto parsed = parse_json(definition);
-  if (!parsed || !parsed->is_object()) return nullptr;
-  const auto* resource = parsed->get_object().if_contains("resource");
-  if (resource == nullptr || !resource->is_object()) return nullptr;
-  const auto* seconds = resource->get_object().if_contains("defaultTtl");
-  if (seconds == nullptr || !seconds->is_int64()) return nullptr;
-  return std::make_shared<DefinedTimeToLive>(seconds->get_int64());
+std::shared_ptr<const storage::TimeToLive> time_to_live(std::int64_t default_s) {
+  return std::make_shared<DefinedTimeToLive>(default_s);
 }
 
 Expiration::Expiration(partitioning::Database& database)
-    : database_(database),
-      alarm_(std::make_shared<Alarm>(database.engine().workers())),
-      jobs_(database.engine().workers()) {
-  alarm_->owner = this;
-  definition_changed();
-}
+    : database_(database), walking_(database.engine().workers(), [this] { return walk(); }) {}
 
-void Expiration::stop() {
-  {
-    const std::lock_guard lock(alarm_->mutex);
-    alarm_->owner = nullptr;
-    alarm_->timer.cancel();
-  }
-  jobs_.stop();
-}
-
-void Expiration::walk_after(std::chrono::milliseconds delay) {
-  const std::lock_guard lock(alarm_->mutex);
-  if (alarm_->owner == nullptr) return;
-  alarm_->timer.expires_after(delay);
-  alarm_->timer.async_wait([alarm = alarm_](const boost::system::error_code& cancelled) {
-    if (cancelled) return;
-    const std::lock_guard held(alarm->mutex);
-    if (Expiration* owner = alarm->owner) owner->jobs_.post([owner] { owner->walk(); });
-  });
-}
-
-void Expiration::definition_changed() {
-  const auto rule = time_to_live_of(database_.definition()->text);
+void Expiration::set_default(std::optional<std::int64_t> default_s) {
+  const auto rule = default_s ? time_to_live(*default_s) : nullptr;
   for (std::size_t i = 0; i < database_.physical_partition_count(); ++i) {
     database_.physical_partition(i).set_time_to_live(rule);
   }
   wanted_ = rule != nullptr;
-  if (rule != nullptr && !walking_.exchange(true)) {
-    walk_after(kWalkInterval);
-  }
+  if (rule != nullptr) walking_.start(kWalkInterval);
 }
 
-void Expiration::walk() {
-  if (!wanted_) {
-    walking_ = false;
-    return;
-  }
+std::optional<std::chrono::milliseconds> Expiration::walk() {
+  if (!wanted_) return std::nullopt;
   if (place_ == 0 && !next_) begun_ = Clock::now();
   delete_expired(place_);
   if (!next_) ++place_;
-  if (place_ < database_.physical_partition_count()) {
-    walk_after(kBetweenSlices);
-    return;
-  }
+  if (place_ < database_.physical_partition_count()) return kBetweenSlices;
   place_ = 0;
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun_);
-  walk_after(std::max(kWalkInterval, took * kRestFactor));
+  return std::max(kWalkInterval, took * kRestFactor);
 }
 
 void Expiration::delete_expired(std::size_t place) {
@@ -132,7 +89,8 @@ void Expiration::delete_expired(std::size_t place) {
     }
   }
   if (deletions.empty()) return;
-  for (auto& deletion : deletions) deletion.partition_key = partitioning::partition_key_of(deletion.id, true);
+  const bool partitioned = database_.partitioned();
+  for (auto& deletion : deletions) deletion.partition_key = partitioning::partition_key_of(deletion.id, partitioned);
   partition.write(std::move(deletions), {}, [](const auto&) {});
 }
 

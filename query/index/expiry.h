@@ -3,22 +3,16 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
-
-#include <boost/asio/steady_timer.hpp>
 
 #include "partitioning/database.h"
-#include "query/index/background_jobs.h"
+#include "query/index/repeated_job.h"
 
 namespace octavo::query {
 
-/// The time to live that a database's definition gives its documents (`resource.defaultTtl`, in seconds; -1: none unless
-/// a document has one of its own), which each document may replace by its property `ttl`. Null: the database has none,
-/// and `ttl` is a property like any other.
-std::shared_ptr<const storage::TimeToLive> time_to_live_of(std::string_view definition);
+/// Documents end so many seconds after their last write, or after as many as their own `ttl` says; -1: never.
+std::shared_ptr<const storage::TimeToLive> time_to_live(std::int64_t default_s);
 
 /// Applies a database's time to live to its physical partitions, and deletes in the background, with tombstones, what
 /// has come to its end: readers do not see it before that either. Thread-safe.
@@ -28,34 +22,23 @@ std::shared_ptr<const storage::TimeToLive> time_to_live_of(std::string_view defi
 class Expiration {
  public:
   explicit Expiration(partitioning::Database& database);
-  ~Expiration() { stop(); }
 
-  /// Reads the definition anew.
-  void definition_changed();
+  /// Absent: documents do not end any more.
+  void set_default(std::optional<std::int64_t> default_s);
   /// Idempotent.
-  void stop();
+  void stop() { walking_.stop(); }
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// The clock's end of it: a server that stops must not wait for the next walk.
-  struct Alarm {
-    explicit Alarm(boost::asio::thread_pool& pool) : timer(pool.get_executor()) {}
-    std::mutex mutex;
-    boost::asio::steady_timer timer;
-    Expiration* owner = nullptr;  ///< null: stopped
-  };
-  void walk_after(std::chrono::milliseconds delay);
-  void walk();
+  std::optional<std::chrono::milliseconds> walk();
   void delete_expired(std::size_t place);
 
   partitioning::Database& database_;
-  std::atomic<bool> walking_{false};
   std::atomic<bool> wanted_{false};
-  std::size_t place_ = 0;           // the walk's alone, as those below
-  std::optional<std::string> next_; // id to go on from
+  std::size_t place_ = 0;            // the walk's alone, as those below
+  std::optional<std::string> next_;  // id to go on from
   Clock::time_point begun_;
-  const std::shared_ptr<Alarm> alarm_;
-  BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
+  RepeatedJob walking_;  ///< last: ends before all that it uses
 };
 
 }  // namespace octavo::query

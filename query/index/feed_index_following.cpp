@@ -1,16 +1,14 @@
 #include <algorithm>
 #include <ctime>
-#include <new>
 #include <unordered_set>
 #include <utility>
 
 #include <spdlog/spdlog.h>
 
-#include "partitioning/scan.h"
+#include "query/index/feed_batch.h"
 #include "query/index/feed_document.h"
 #include "query/index/feed_follower.h"
 #include "storage/memory_retry.h"
-#include "storage/read_failure.h"
 
 /// The part of FeedIndexes that keeps each index in step with the feed, and lets queries wait for it.
 namespace octavo::query {
@@ -22,7 +20,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kRowsMin = 16;
 constexpr std::size_t kRowsMax = 32'768;
 constexpr std::size_t kBytesMax = 16ULL << 20;
-constexpr std::size_t kPurgeDocumentsMax = 8192;
 // A batch should keep its thread busy for about this long: long enough for commits, and for what a batch must read to
 // bring summaries in step, to cost little beside the functions; short enough that what is asked of the job meanwhile
 // (to stop, to let others have the thread) is done soon.
@@ -47,40 +44,6 @@ std::chrono::nanoseconds thread_time() {
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
-
-/// A step of a background job, whose state must be put in order whatever ends it.
-template <class Step>
-auto guarded(Step step) -> decltype(step()) {
-  try {
-    return step();
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  } catch (const storage::ReadFailure& failure) {
-    return std::unexpected(failure.error());
-  } catch (const std::exception& error) {
-    spdlog::error("updating views: unexpected exception: {}", error.what());
-    return std::unexpected(Error{ErrorCode::internal, {}, {}});
-  }
-}
-
-/// Counts a query that waits, so that commits wake the follower at once.
-class AwaitedIndex {
- public:
-  AwaitedIndex(std::atomic<int>& all, std::atomic<int>& own) : all_(all), own_(own) {
-    own_.fetch_add(1, std::memory_order_relaxed);
-    all_.fetch_add(1, std::memory_order_relaxed);
-  }
-  ~AwaitedIndex() {
-    all_.fetch_sub(1, std::memory_order_relaxed);
-    own_.fetch_sub(1, std::memory_order_relaxed);
-  }
-  AwaitedIndex(const AwaitedIndex&) = delete;
-  AwaitedIndex& operator=(const AwaitedIndex&) = delete;
-
- private:
-  std::atomic<int>& all_;
-  std::atomic<int>& own_;
-};
 
 }  // namespace
 
@@ -133,7 +96,7 @@ void FeedIndexes::follow(const FollowerPtr& follower) {
   if (follower->following.exchange(true)) return;  // the one who follows will look again
   while (follower->again.exchange(false)) {
     if (follower->stopping->load()) break;
-    const auto more = guarded([&] { return follow_batch(*follower); });
+    const auto more = run_guarded("updating views", [&] { return follow_batch(*follower); });
     if (!more) {
       follower->task = {};
       failed(follower, more.error());
@@ -178,55 +141,31 @@ void FeedIndexes::failed(const FollowerPtr& follower, const Error& error) {
 Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
   const auto begun = thread_time();
   FeedIndex& index = *follower.index;
-  // In this order: a purge up to the watermark is then in the count. Nothing beyond the watermark is claimed below, as
-  // the scan may see further than the count does.
+  // In this order: a purge up to the watermark is then in the count.
   const storage::Sequence watermark = database_.watermark();
   OCTAVO_TRY(const std::uint64_t purge_count, database_.purge_count());
   if (index.purge_count() != purge_count) {
-    OCTAVO_TRY(const bool through, catch_up_with_purges(index, purge_count));
+    OCTAVO_TRY(const bool through, catch_up_with_purges(database_, index, purge_count));
     if (!through) return true;
   }
   const storage::Sequence checkpoint = index.checkpoint();
-  storage::Sequence from = checkpoint;
-  if (from >= watermark) {
-    if (watermark == 0 || index.complete_through() >= checkpoint) return false;
-    from = watermark - 1;  // only for what stands beyond the watermark
-  }
+  const auto from = begin_of_batch(checkpoint, index.complete_through() >= checkpoint, watermark);
+  if (!from) return false;
 
   std::vector<FeedDocument> documents;
+  std::unordered_set<std::string> taken;
   std::size_t bytes = 0;
-  std::optional<Error> failure;
-  const auto take = [&](std::string_view id, const storage::Snapshot& snapshot) -> Expected<void> {
+  const auto take = [&](std::string_view id, const storage::Snapshot& snapshot) -> Expected<bool> {
     OCTAVO_TRY(const auto found, snapshot.find(id));
-    if (!found || found->sequence <= checkpoint) return {};
-    OCTAVO_TRY(auto document, read_feed_document(*found, snapshot, database_.partitioned()));
-    bytes += document.id.size() + document.json.size();
-    documents.push_back(std::move(document));
-    return {};
+    if (found && found->sequence > checkpoint && taken.emplace(id).second) {
+      OCTAVO_TRY(auto document, read_feed_document(*found, snapshot, database_.partitioned()));
+      bytes += document.id.size() + document.json.size();
+      documents.push_back(std::move(document));
+    }
+    return bytes < kBytesMax;
   };
-  partitioning::FeedScan scan(database_, {from, false, std::nullopt, true});
-  const auto state = scan.run({follower.rows_max}, [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) {
-    if (auto taken = take(row.id, snapshot); !taken) {
-      failure = std::move(taken).error();
-      return partitioning::Visit::stop;
-    }
-    return bytes < kBytesMax ? partitioning::Visit::next : partitioning::Visit::pause;
-  });
-  if (!state) return std::unexpected(state.error());
-  if (failure) return std::unexpected(*std::move(failure));
-  // What is being written has left its place in the feed, and must not keep the entry of a state before that place.
-  if (!scan.beyond().empty()) {
-    std::unordered_set<std::string> taken;
-    for (const auto& document : documents) taken.insert(document.id);
-    for (const auto& id : scan.beyond()) {
-      if (!taken.insert(id).second) continue;
-      OCTAVO_TRY(const auto snapshot, database_.snapshot_for_document(id));
-      OCTAVO_TRY_VOID(take(id, snapshot));
-    }
-  }
-  const bool complete = *state == partitioning::ScanState::done && scan.beyond().size() < scan.beyond_max;
-  const storage::Sequence reached = std::min(scan.position(), watermark);
-  if (tasks_ && !follower.task && *state == partitioning::ScanState::more) {
+  OCTAVO_TRY(const FeedBatch batch, read_feed_batch(database_, *from, watermark, follower.rows_max, take));
+  if (tasks_ && !follower.task && batch.more) {
     ActiveTask task;
     task.type = follower.kind.task_type;
     task.database = database_.name();
@@ -237,35 +176,22 @@ Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
     follower.task.report(0, watermark - checkpoint);
   }
   OCTAVO_TRY_VOID(database_.make_durable());
-  OCTAVO_TRY_VOID(index.apply(documents, reached, complete));
+  OCTAVO_TRY_VOID(index.apply(documents, batch.reached, batch.complete));
   {
     const std::lock_guard lock(mutex_);
     follower.failure.reset();
     follower.not_before = {};
   }
   follower.retry_delay = {};
-  follower.task.report(reached - follower.task_from, watermark - follower.task_from);
+  follower.task.report(batch.reached - follower.task_from, watermark - follower.task_from);
 
   const auto took = thread_time() - begun;
   if (took > 2 * kBatchTime) {
     follower.rows_max = std::max(kRowsMin, follower.rows_max / 2);
-  } else if (took < kBatchTime && *state == partitioning::ScanState::more) {
+  } else if (took < kBatchTime && batch.more) {
     follower.rows_max = std::min(kRowsMax, follower.rows_max * 2);
   }
-  return !complete || reached < database_.watermark();
-}
-
-Expected<bool> FeedIndexes::catch_up_with_purges(FeedIndex& index, std::uint64_t purge_count) {
-  std::vector<storage::Snapshot> snapshots;
-  for (std::size_t place = 0; place < database_.physical_partition_count(); ++place) {
-    OCTAVO_TRY(auto snapshot, database_.snapshot(place));
-    snapshots.push_back(std::move(snapshot));
-  }
-  OCTAVO_TRY_VOID(database_.make_durable());
-  return index.remove_purged(purge_count, kPurgeDocumentsMax, [&](std::string_view id) -> Expected<bool> {
-    OCTAVO_TRY(const auto document, snapshots[database_.locate_document(id)].find(id));
-    return !document || document->deleted;
-  });
+  return !batch.complete || batch.reached < database_.watermark();
 }
 
 // The first time, what answered instead of the index until now has to go.
@@ -321,10 +247,12 @@ Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> 
     if (*current) co_return Expected<void>{};
   }
   std::uint64_t failures_before = 0;
-  std::optional<AwaitedIndex> awaited;
+  std::optional<CountedWaiter> among_own;
+  std::optional<CountedWaiter> among_all;
   FollowerPtr follower = follower_of(*index);
   if (follower) {
-    awaited.emplace(waiters_, follower->waiters);
+    among_own.emplace(follower->waiters);
+    among_all.emplace(waiters_);
     const std::lock_guard lock(mutex_);
     failures_before = follower->failures;
     // A function that fails is not tried again for each query.

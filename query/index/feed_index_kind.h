@@ -46,6 +46,9 @@ struct FeedIndexKind {
   Expected<std::unique_ptr<FeedIndex>> (*make)(const FeedIndexDefinition& definition, FeedIndexOptions options);
 };
 
+/// Hexadecimal hash of what decides an index's entries: FeedIndex::identity().
+std::string feed_index_identity(std::string_view content);
+
 /// All kinds that the server has (feed_index_kinds.cpp).
 const std::vector<FeedIndexKind>& feed_index_kinds();
 

@@ -9,7 +9,7 @@
 #include <boost/json.hpp>
 #include <spdlog/spdlog.h>
 
-#include "partitioning/scan.h"
+#include "query/design/design_scan.h"
 #include "query/index/feed_follower.h"
 #include "storage/memory_retry.h"
 
@@ -20,7 +20,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view kDefinitionFile = "definition.json";
-constexpr std::string_view kDesignDocumentsEnd = "_design0";
 // An environment each; design documents that want more get what comes first by their ids.
 constexpr std::size_t kFeedIndexesMax = 1000;
 constexpr std::chrono::milliseconds kRetiredLook{100};
@@ -138,10 +137,14 @@ std::size_t FeedIndexes::close_idle(std::uint64_t last_used_before_ms) {
   return closed;
 }
 
+bool FeedIndexes::is_loaded() const {
+  // What could not be opened may be well again: whoever asks should see it.
+  return !unopened_.load(std::memory_order_acquire) &&
+         changes_loaded_.load(std::memory_order_acquire) == changes_.load(std::memory_order_acquire);
+}
+
 Expected<std::shared_ptr<const FeedIndexCatalog>> FeedIndexes::catalog() {
-  if (changes_loaded_.load(std::memory_order_acquire) != changes_.load(std::memory_order_acquire)) {
-    OCTAVO_TRY_VOID(load());
-  }
+  if (!is_loaded()) OCTAVO_TRY_VOID(load());
   return catalog_.load();
 }
 
@@ -153,25 +156,14 @@ std::filesystem::path FeedIndexes::folder_of(const FeedIndexKind& kind, std::str
 
 Expected<std::vector<FeedIndexes::Wanted>> FeedIndexes::read_definitions() {
   std::vector<Wanted> wanted;
-  partitioning::DocumentRange range;
-  range.start = std::string(storage::kDesignPrefix);
-  range.end = std::string(kDesignDocumentsEnd);
-  range.end_inclusive = false;
-  partitioning::DocumentScan scan(database_, std::move(range));
-  auto state = partitioning::ScanState::more;
-  while (state == partitioning::ScanState::more) {
-    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(), [&](const storage::DocumentView& document,
-                                                                             const storage::Snapshot&) {
-      if (document.deleted) return partitioning::Visit::next;
-      const std::string revision = document.revision.to_string();
-      for (const auto& kind : kinds_) {
-        for (auto& definition : kind.read(document.id, revision, document.body, database_.partitioned())) {
-          wanted.push_back({&kind, std::move(definition)});
-        }
+  OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView& document) {
+    const std::string revision = document.revision.to_string();
+    for (const auto& kind : kinds_) {
+      for (auto& definition : kind.read(document.id, revision, document.body, database_.partitioned())) {
+        wanted.push_back({&kind, std::move(definition)});
       }
-      return partitioning::Visit::next;
-    }));
-  }
+    }
+  }));
   if (wanted.size() > kFeedIndexesMax) wanted.erase(wanted.begin() + kFeedIndexesMax, wanted.end());
   return wanted;
 }
@@ -179,7 +171,7 @@ Expected<std::vector<FeedIndexes::Wanted>> FeedIndexes::read_definitions() {
 Expected<void> FeedIndexes::load() {
   const std::lock_guard loading(load_mutex_);
   const std::uint64_t changes = changes_.load(std::memory_order_acquire);
-  if (changes_loaded_.load(std::memory_order_acquire) == changes) return {};
+  if (changes_loaded_.load(std::memory_order_acquire) == changes && !unopened_) return {};
   std::optional<Error> failure;
   const auto attempt = [&]() -> Expected<void> {
     OCTAVO_TRY(const auto wanted, read_definitions());
@@ -197,10 +189,14 @@ Expected<void> FeedIndexes::load() {
   auto result = attempt();
   // Only now: whoever asks meanwhile must wait for this load, not get the catalog before it.
   if (result) changes_loaded_.store(changes, std::memory_order_release);
-  if (failure) {
+  unopened_.store(failure.has_value(), std::memory_order_release);
+  if (failure && !reopening_planned_.exchange(true)) {
     spdlog::warn("database {}: a view or search index cannot be opened, will try again: {}", database_.name(),
                  failure->reason);
-    jobs_.post_after(kReopenDelay, [this] { design_documents_changed(); });
+    jobs_.post_after(kReopenDelay, [this] {
+      reopening_planned_.store(false);
+      design_documents_changed();
+    });
   }
   remove_retired();
   wake_all(false);
@@ -224,7 +220,8 @@ Expected<FeedIndexes::FollowerPtr> FeedIndexes::open(const FeedIndexKind& kind,
   return follower;
 }
 
-// Opens what is wanted; an index that cannot be opened has its error in the catalog, and the first of them is returned.
+// Opens what is wanted; an index that cannot be opened has its error in the catalog, and the first of them that may pass
+// is returned.
 Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted>& wanted) {
   std::optional<Error> failure;
   std::vector<FollowerPtr> known;
@@ -249,7 +246,8 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
         follower = known.insert(known.end(), *std::move(opened));
       } else {
         view.failure = std::move(opened).error();
-        if (!failure) failure = view.failure;
+        // A definition that makes no sense will make none later: who asks is told, and nobody tries again.
+        if (!failure && view.failure->code != ErrorCode::bad_request) failure = view.failure;
       }
     }
     if (follower != known.end()) {

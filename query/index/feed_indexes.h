@@ -70,6 +70,8 @@ class FeedIndexes {
   /// The indexes now. Reads the design documents when they changed since the last call; a design document whose write
   /// was acknowledged is in it. Otherwise takes no lock that threads share.
   Expected<std::shared_ptr<const FeedIndexCatalog>> catalog();
+  /// False when `catalog` would have to read design documents and open indexes, which belongs on a worker.
+  bool is_loaded() const;
 
   /// True when a query that begins now need not wait for `index`. Some reads of one row.
   Expected<bool> is_current(const FeedIndex& index, storage::Sequence sequence) const;
@@ -114,7 +116,6 @@ class FeedIndexes {
   void wake_all(bool only_awaited);
   void follow(const FollowerPtr& follower);
   Expected<bool> follow_batch(Follower& follower);
-  Expected<bool> catch_up_with_purges(FeedIndex& index, std::uint64_t purge_count);
   void caught_up(Follower& follower);
   void failed(const FollowerPtr& follower, const Error& error);
 
@@ -125,7 +126,9 @@ class FeedIndexes {
 
   std::atomic<std::uint64_t> changes_{1};
   std::atomic<std::uint64_t> changes_loaded_{0};
+  std::atomic<bool> unopened_{false};  ///< an index could not be opened, for a reason that may pass
   std::atomic<bool> load_planned_{false};
+  std::atomic<bool> reopening_planned_{false};
   std::atomic<bool> removal_planned_{false};
   std::mutex load_mutex_;  ///< one load at a time; guards loaded_
   bool loaded_ = false;

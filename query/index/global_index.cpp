@@ -150,40 +150,19 @@ Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequ
 
 Expected<bool> GlobalIndex::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                           FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
-  if (!purge_scan_) purge_scan_.emplace(purge_count, std::string());
-  auto& [count_at_start, last] = *purge_scan_;
-  std::vector<Change> gone;
-  std::string next_last = last;
-  bool end = false;
-  {
-    OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
-    storage::LongKeyCursor cursor(transaction, by_document());
-    auto row = cursor.seek(last);
-    if (row && !last.empty() && row->key == last) row = cursor.next();
-    for (std::size_t seen = 0; row && seen < documents_max; ++seen, row = cursor.next()) {
-      next_last = row->key;
-      OCTAVO_TRY(const bool is_gone_now, is_gone(row->key));
-      if (is_gone_now) gone.push_back(Change{0, std::string(row->key), false, {}, {}});
-    }
-    end = !row;
-  }
-  if (!gone.empty() || end) {
+  const auto remove = [&](std::vector<std::string> gone, std::uint64_t count) -> Expected<void> {
     const auto checkpoint = checkpoint_.load(std::memory_order_acquire);
-    const std::uint64_t count = end ? count_at_start : purge_count_.load(std::memory_order_acquire);
     const auto body = [&](storage::WriteTransaction& transaction) -> Expected<void> {
-      for (const Change& change : gone) OCTAVO_TRY_VOID(put(transaction, change));
+      for (const auto& id : gone) OCTAVO_TRY_VOID(put(transaction, Change{0, id, false, {}, {}}));
       return put_state(transaction, Stage::ready, checkpoint, count);
     };
-    if (const auto written = environment_.write(gone.size() * 256, body); !written) {
-      return std::unexpected(written.error());
-    }
+    OCTAVO_TRY_VOID(environment_.write(gone.size() * 256, body));
     stored_checkpoint_ = checkpoint;
-  }
-  last = std::move(next_last);
-  if (!end) return false;
-  purge_count_.store(count_at_start, std::memory_order_release);
-  purge_scan_.reset();
-  return true;
+    purge_count_.store(count, std::memory_order_release);
+    return {};
+  };
+  return purge_scan_.run(environment_, by_document(), purge_count_.load(std::memory_order_acquire), purge_count,
+                         documents_max, is_gone, remove);
 }
 
 Expected<void> GlobalIndex::begin_build() {

@@ -13,6 +13,7 @@
 
 #include "config/settings.h"
 #include "query/index/index_definition.h"
+#include "query/index/purge_scan.h"
 #include "storage/environment.h"
 #include "storage/long_key_tree.h"
 #include "storage/sequence_allocator.h"
@@ -112,7 +113,7 @@ class GlobalIndex {
   std::atomic<storage::Sequence> complete_through_{0};
   std::atomic<std::uint64_t> purge_count_{0};
   storage::Sequence stored_checkpoint_ = 0;  ///< on disk; the one above may be ahead when there was nothing to write
-  std::optional<std::pair<std::uint64_t, std::string>> purge_scan_;  ///< count seen at its start; last id looked at
+  PurgeScan purge_scan_;
 };
 
 /// Writes rows in rising key order into a tree that holds no greater keys: fast, and leaves full pages.

@@ -1,14 +1,12 @@
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include <spdlog/spdlog.h>
 
-#include "partitioning/scan.h"
+#include "query/index/feed_batch.h"
 #include "query/index/index_entry.h"
 #include "query/index/index_manager.h"
 #include "storage/memory_retry.h"
-#include "storage/read_failure.h"
 
 /// The part of the index manager that keeps global indexes in step with the feed, builds new ones, and lets queries
 /// wait for them.
@@ -18,7 +16,6 @@ namespace {
 
 constexpr std::size_t kFollowRowsMax = 4096;
 constexpr std::size_t kFollowBytesMax = 8ULL << 20;
-constexpr std::size_t kPurgeDocumentsMax = 8192;
 // Commits that come within this time make one batch, unless a query waits.
 constexpr std::chrono::milliseconds kFollowDelay{20};
 // A build that failed (the disk is full, most likely) starts over, so it is tried less and less often.
@@ -26,21 +23,6 @@ constexpr std::chrono::milliseconds kBuildRetryDelayMin{100};
 constexpr std::chrono::milliseconds kBuildRetryDelayMax{10'000};
 // A backlog this long is worth a line in _active_tasks.
 constexpr storage::Sequence kVisibleBacklog = 20'000;
-
-/// The result of a step of a background job, whose state must be put in order whatever ends it.
-template <class Step>
-auto without_exceptions(Step step) -> decltype(step()) {
-  try {
-    return step();
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  } catch (const storage::ReadFailure& failure) {
-    return std::unexpected(failure.error());
-  } catch (const std::exception& error) {
-    spdlog::error("updating indexes: unexpected exception: {}", error.what());
-    return std::unexpected(Error{ErrorCode::internal, {}, {}});
-  }
-}
 
 }  // namespace
 
@@ -59,7 +41,7 @@ void IndexManager::follow() {
   follow_again_.store(true);
   if (following_.exchange(true)) return;  // the one who follows will look again
   while (follow_again_.exchange(false)) {
-    const auto more = without_exceptions([this] { return follow_batch(); });
+    const auto more = run_guarded("updating indexes", [this] { return follow_batch(); });
     if (!more) {
       fail_waiters(more.error());
       follow_task_ = {};
@@ -106,39 +88,35 @@ Expected<bool> IndexManager::follow_batch() {
   }
   if (ready.empty()) return false;
 
-  // In this order: a purge up to the watermark is then in the count. Nothing beyond the watermark is claimed below, as
-  // the scan may see further than the count does.
+  // In this order: a purge up to the watermark is then in the count.
   const storage::Sequence watermark = database_.watermark();
   OCTAVO_TRY(const std::uint64_t purge_count, database_.purge_count());
   for (const auto& index : ready) {
     if (index->purge_count() == purge_count) continue;
-    OCTAVO_TRY(const bool through, catch_up_with_purges(*index, purge_count));
+    OCTAVO_TRY(const bool through, catch_up_with_purges(database_, *index, purge_count));
     if (!through) return true;
   }
 
-  storage::Sequence from = watermark;
-  for (const auto& index : ready) from = std::min(from, index->checkpoint());
-  if (from >= watermark) {
-    const auto is_complete = [](const auto& index) { return index->complete_through() >= index->checkpoint(); };
-    if (watermark == 0 || std::ranges::all_of(ready, is_complete)) return false;
-    from = watermark - 1;  // only for what stands beyond the watermark
-  }
-  if (tasks_ && !follow_task_ && watermark - from > kVisibleBacklog) {
+  storage::Sequence checkpoint = watermark;
+  for (const auto& index : ready) checkpoint = std::min(checkpoint, index->checkpoint());
+  const auto is_complete = [](const auto& index) { return index->complete_through() >= index->checkpoint(); };
+  const auto from = begin_of_batch(checkpoint, std::ranges::all_of(ready, is_complete), watermark);
+  if (!from) return false;
+  if (tasks_ && !follow_task_ && watermark - *from > kVisibleBacklog) {
     ActiveTask task;
     task.type = "indexer";
     task.database = database_.name();
     task.phase = "catch up";
     follow_task_ = tasks_->start(std::move(task));
-    follow_task_from_ = from;
+    follow_task_from_ = *from;
   }
 
   std::vector<std::vector<GlobalIndex::Change>> changes(ready.size());
   std::size_t bytes = 0;
-  std::optional<Error> failure;
-  const auto take = [&](std::string_view id, const storage::Snapshot& snapshot) -> Expected<void> {
-    if (storage::is_design_id(id)) return {};
+  const auto take = [&](std::string_view id, const storage::Snapshot& snapshot) -> Expected<bool> {
+    if (storage::is_design_id(id)) return true;
     OCTAVO_TRY(const auto found, snapshot.find(id));
-    if (!found) return {};
+    if (!found) return true;
     std::optional<IndexedDocument> document;
     if (!found->deleted) {
       if (const auto root = parser_.parse(found->body)) {
@@ -151,50 +129,23 @@ Expected<bool> IndexManager::follow_batch() {
       bytes += change.id.size() + change.key.size() + change.value.size();
       changes[i].push_back(std::move(change));
     }
-    return {};
+    return bytes < kFollowBytesMax;
   };
-  partitioning::FeedScan scan(database_, {from, false, std::nullopt, true});
-  const auto state = scan.run({kFollowRowsMax}, [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) {
-    if (auto taken = take(row.id, snapshot); !taken) {
-      failure = std::move(taken).error();
-      return partitioning::Visit::stop;
-    }
-    return bytes < kFollowBytesMax ? partitioning::Visit::next : partitioning::Visit::pause;
-  });
-  if (!state) return std::unexpected(state.error());
-  if (failure) return std::unexpected(*std::move(failure));
-  // What is being written has left its place in the feed, and must not keep the entry of a state before that place.
-  for (const auto& id : scan.beyond()) {
-    OCTAVO_TRY(const auto snapshot, database_.snapshot_for_document(id));
-    OCTAVO_TRY_VOID(take(id, snapshot));
-  }
-  const bool complete = *state == partitioning::ScanState::done && scan.beyond().size() < scan.beyond_max;
-  const storage::Sequence reached = std::min(scan.position(), watermark);
+  OCTAVO_TRY(const FeedBatch batch, read_feed_batch(database_, *from, watermark, kFollowRowsMax, take));
   OCTAVO_TRY_VOID(database_.make_durable());
-  for (std::size_t i = 0; i < ready.size(); ++i) OCTAVO_TRY_VOID(ready[i]->apply(changes[i], reached, complete));
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    OCTAVO_TRY_VOID(ready[i]->apply(changes[i], batch.reached, batch.complete));
+  }
   {
     const std::lock_guard lock(mutex_);
     failure_.reset();
   }
-  follow_task_.report(reached - follow_task_from_, watermark - follow_task_from_);
-  return !complete || reached < database_.watermark();
-}
-
-Expected<bool> IndexManager::catch_up_with_purges(GlobalIndex& index, std::uint64_t purge_count) {
-  std::vector<storage::Snapshot> snapshots;
-  for (std::size_t place = 0; place < database_.physical_partition_count(); ++place) {
-    OCTAVO_TRY(auto snapshot, database_.snapshot(place));
-    snapshots.push_back(std::move(snapshot));
-  }
-  OCTAVO_TRY_VOID(database_.make_durable());
-  return index.remove_purged(purge_count, kPurgeDocumentsMax, [&](std::string_view id) -> Expected<bool> {
-    OCTAVO_TRY(const auto document, snapshots[database_.locate_document(id)].find(id));
-    return !document || document->deleted;
-  });
+  follow_task_.report(batch.reached - follow_task_from_, watermark - follow_task_from_);
+  return !batch.complete || batch.reached < database_.watermark();
 }
 
 void IndexManager::build() {
-  const auto state = without_exceptions([this] { return build_slice(); });
+  const auto state = run_guarded("building indexes", [this] { return build_slice(); });
   if (state && *state == GlobalIndexBuilder::State::more) {
     jobs_.post([this] { build(); });
     return;
@@ -242,24 +193,10 @@ Expected<bool> IndexManager::is_current(const GlobalIndex& index, storage::Seque
   return index.purge_count() >= purge_count;
 }
 
-namespace {
-// Counts a query that waits, so that commits wake the follower at once.
-class WaiterCount {
- public:
-  explicit WaiterCount(std::atomic<int>& count) : count_(count) { count_.fetch_add(1, std::memory_order_relaxed); }
-  ~WaiterCount() { count_.fetch_sub(1, std::memory_order_relaxed); }
-  WaiterCount(const WaiterCount&) = delete;
-  WaiterCount& operator=(const WaiterCount&) = delete;
-
- private:
-  std::atomic<int>& count_;
-};
-}  // namespace
-
 Task<Expected<void>> IndexManager::wait_until_current(std::shared_ptr<GlobalIndex> index, storage::Sequence sequence,
                                                       std::chrono::steady_clock::time_point deadline) {
   const auto keep_alive = database_.shared_from_this();
-  std::optional<WaiterCount> waiting;
+  std::optional<CountedWaiter> waiting;
   std::uint64_t failures_before = 0;
   while (true) {
     const std::uint64_t epoch = progress_.epoch();

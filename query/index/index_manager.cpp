@@ -6,7 +6,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include "query/design/design_scan.h"
 #include "partitioning/scan.h"
+#include "query/index/database_properties.h"
 #include "query/index/unique_keys.h"
 #include "storage/memory_retry.h"
 
@@ -15,11 +17,28 @@ namespace octavo::query {
 namespace {
 
 constexpr std::string_view kFolderPrefix = "index-";
-constexpr std::string_view kDesignEnd = "_design0";
 
 constexpr std::chrono::milliseconds kRetiredDelay{100};
 // An index whose files cannot be made (the disk is full, most likely) is tried again after this.
 constexpr std::chrono::milliseconds kOpenRetryDelay{2000};
+
+void apply_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
+  auto& engine = database.engine();
+  if (!engine.settings().enforce_throughput) return;
+  auto& consumption = database.consumption();
+  if (properties.shares_throughput) {
+    const std::string owner = database.name().substr(0, database.name().find('/'));
+    const auto stored = engine.catalog().fact("cosmos_databases", owner);
+    const std::uint32_t rate = stored && *stored ? shared_throughput_of(**stored) : 0;
+    if (rate != 0) consumption.set_budget(engine.shared_budget(owner, rate));
+    return;
+  }
+  auto own = consumption.budget();
+  if (own == nullptr && properties.throughput == 0) return;
+  if (own == nullptr) own = std::make_shared<partitioning::ThroughputBudget>(database.physical_partition_count());
+  own->set_rate(properties.throughput);
+  consumption.set_budget(std::move(own));
+}
 
 }  // namespace
 
@@ -31,16 +50,16 @@ const IndexView* IndexCatalog::find(std::string_view identity) const {
 
 IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
     : database_(database), design_functions_(database), tasks_(tasks), opened_at_(database.watermark()), feed_indexes_(database, tasks), jobs_(database.engine().workers()) {
+  apply_properties();
   // Entries of local indexes are kept from the first write on, whether or not anybody asks for the definitions.
-  if (!database.partitioned()) return;
+  if (!database.partitioned() && !database.auto_index()) return;
   const auto unique_keys = unique_keys_of(database.definition()->text);
   for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
     auto& partition = database.physical_partition(i);
-    locals_.push_back(std::make_shared<LocalIndexes>(partition, tasks, database.name()));
+    locals_.push_back(std::make_shared<LocalIndexes>(partition, tasks, database.name(), database.partitioned()));
     partition.set_observer(locals_.back());
     partition.set_unique_keys(unique_keys);
   }
-  if (!database.definition()->text.empty()) expiration_ = std::make_unique<Expiration>(database);
 }
 
 IndexManager::~IndexManager() {
@@ -88,16 +107,35 @@ void IndexManager::committed() {
 }
 
 void IndexManager::definition_changed() {
-  if (expiration_) expiration_->definition_changed();
+  apply_properties();
+  // The indexing policy may be another one.
+  changes_.fetch_add(1, std::memory_order_acq_rel);
+  jobs_.post([this] {
+    if (auto loaded = catalog(); !loaded) {
+      spdlog::warn("database {}: cannot change the automatic index: {}", database_.name(), loaded.error().reason);
+    }
+  });
+}
+
+void IndexManager::apply_properties() {
+  const auto properties = DatabaseProperties::of(database_.definition()->text);
+  const std::lock_guard lock(mutex_);
+  if (shut_down_) return;
+  if (properties.ttl_s && !expiration_) expiration_ = std::make_unique<Expiration>(database_);
+  if (expiration_) expiration_->set_default(properties.ttl_s);
+  if (properties.all_versions_s > 0 && !retention_) retention_ = std::make_unique<VersionRetention>(database_);
+  if (retention_) retention_->set_seconds(properties.all_versions_s);
+  apply_throughput(database_, properties);
 }
 
 void IndexManager::shut_down() {
-  if (expiration_) expiration_->stop();
-  feed_indexes_.shut_down();
   {
     const std::lock_guard lock(mutex_);
     shut_down_ = true;
   }
+  if (expiration_) expiration_->stop();
+  if (retention_) retention_->stop();
+  feed_indexes_.shut_down();
   for (const auto& local : locals_) local->shut_down();
   jobs_.stop();
   builder_.reset();
@@ -143,24 +181,19 @@ Expected<std::shared_ptr<const IndexCatalog>> IndexManager::catalog() {
 
 Expected<std::vector<IndexDefinitionPtr>> IndexManager::read_definitions() {
   std::vector<IndexDefinitionPtr> definitions;
-  partitioning::DocumentRange range;
-  range.start = std::string(storage::kDesignPrefix);
-  range.end = std::string(kDesignEnd);
-  range.end_inclusive = false;
-  partitioning::DocumentScan scan(database_, std::move(range));
-  auto state = partitioning::ScanState::more;
-  while (state == partitioning::ScanState::more) {
-    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(), [&](const storage::DocumentView& document,
-                                                                             const storage::Snapshot&) {
-      if (document.deleted) return partitioning::Visit::next;
-      // A design document that makes no sense defines nothing.
-      auto found = definitions_from_design_document(document.id, document.body, database_.partitioned());
-      if (found) std::ranges::move(*found, std::back_inserter(definitions));
-      return partitioning::Visit::next;
-    }));
-  }
+  OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView& document) {
+    // A design document that makes no sense defines nothing.
+    auto found = definitions_from_design_document(document.id, document.body, database_.partitioned());
+    if (found) std::ranges::move(*found, std::back_inserter(definitions));
+  }));
   if (definitions.size() > indexes_per_database_max) definitions.resize(indexes_per_database_max);
   return definitions;
+}
+
+IndexDefinitionPtr IndexManager::read_automatic() const {
+  auto automatic = database_.auto_index() ? AutomaticIndex::of_everything(StringOrder::icu)
+                                          : automatic_index_of(database_.definition()->text);
+  return automatic ? automatic_definition(std::move(automatic)) : nullptr;
 }
 
 Expected<void> IndexManager::load() {
@@ -175,10 +208,13 @@ Expected<void> IndexManager::load() {
     for (const auto& definition : definitions) {
       if (definition->partitioned && seen.insert(definition->identity).second) local.push_back(definition);
     }
+    auto automatic = read_automatic();
+    if (automatic) local.push_back(automatic);
     OCTAVO_TRY(failure, open_globals(definitions));
     {
       const std::lock_guard lock(mutex_);
       published_definitions_ = definitions;
+      automatic_ = std::move(automatic);
     }
     for (const auto& indexes : locals_) {
       indexes->reconcile(local, [this] {
@@ -276,6 +312,40 @@ void IndexManager::remove_retired() {
   if (!retired_.empty() && !shut_down_) jobs_.post_after(kRetiredDelay, [this] { remove_retired(); });
 }
 
+// That of the policy, or while it is being built the one before: each serves queries of the paths that it has. Under the
+// mutex.
+std::optional<IndexView> IndexManager::find_automatic(
+    const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const {
+  if (!automatic_ || locals.empty() || !locals.front()) return std::nullopt;
+  std::optional<IndexView> best;
+  for (const auto& candidate : *locals.front()) {
+    if (!candidate.definition->automatic) continue;
+    const std::string& identity = candidate.definition->identity;
+    IndexView view{candidate.definition, nullptr, {}, {}};
+    for (const auto& indexes : locals) {
+      const auto ready = [&](const LocalIndexes::Index& index) {
+        return index.stage == LocalIndexes::Stage::ready && index.definition->identity == identity;
+      };
+      const auto found = indexes ? std::ranges::find_if(*indexes, ready) : LocalIndexes::Indexes::const_iterator();
+      if (!indexes || found == indexes->end()) break;
+      view.numbers.push_back(found->number);
+      view.local_ready.push_back(true);
+    }
+    if (view.numbers.size() != locals.size()) continue;
+    if (!best || identity == automatic_->identity) best = std::move(view);
+  }
+  return best;
+}
+
+std::uint32_t IndexManager::automatic_progress_percent() {
+  if (!catalog()) return 0;
+  const std::lock_guard lock(mutex_);
+  if (!automatic_) return 100;
+  std::uint32_t least = 100;
+  for (const auto& local : locals_) least = std::min(least, local->automatic_progress_percent(automatic_->identity));
+  return least;
+}
+
 void IndexManager::publish() {
   const std::lock_guard lock(mutex_);
   const auto old = catalog_.load();
@@ -306,6 +376,7 @@ void IndexManager::publish() {
     }
     next->indexes.push_back(std::move(view));
   }
+  next->automatic = find_automatic(locals);
   std::ranges::sort(next->indexes, {}, [](const IndexView& view) {
     return std::pair<std::string_view, std::string_view>(view.definition->design_document, view.definition->name);
   });

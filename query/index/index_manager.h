@@ -14,6 +14,7 @@
 #include "partitioning/engine.h"
 #include "query/design/design_functions.h"
 #include "query/index/active_tasks.h"
+#include "query/index/automatic_index.h"
 #include "query/index/background_jobs.h"
 #include "query/index/expiry.h"
 #include "query/index/feed_indexes.h"
@@ -23,6 +24,7 @@
 #include "query/index/local_indexes.h"
 #include "query/index/published.h"
 #include "query/index/query_cache.h"
+#include "query/index/version_retention.h"
 
 namespace octavo::query {
 
@@ -45,6 +47,9 @@ struct IndexView {
 struct IndexCatalog {
   std::uint64_t generation = 0;  ///< of this run of the server; another one for each change
   std::vector<IndexView> indexes;
+
+  /// The automatic index; none: the database has no such, or no policy's is complete in every physical partition.
+  std::optional<IndexView> automatic;
 
   const IndexView* find(std::string_view identity) const;
 };
@@ -75,6 +80,9 @@ class IndexManager final : public partitioning::DatabaseExtension {
   std::uint64_t last_used_ms() const override;
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
 
+  /// How much of the automatic index is there that the policy asks for; 100: all, or nothing is asked for.
+  std::uint32_t automatic_progress_percent();
+
   /// The functions of the database's design documents.
   DesignFunctions& design_functions() { return design_functions_; }
 
@@ -101,6 +109,9 @@ class IndexManager final : public partitioning::DatabaseExtension {
  private:
   Expected<void> load();
   Expected<std::vector<IndexDefinitionPtr>> read_definitions();
+  IndexDefinitionPtr read_automatic() const;
+  std::optional<IndexView> find_automatic(
+      const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const;
   Expected<std::optional<Error>> open_globals(const std::vector<IndexDefinitionPtr>& definitions);
   void remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions);
   void remove_retired();
@@ -110,9 +121,9 @@ class IndexManager final : public partitioning::DatabaseExtension {
   void follow();
   Expected<bool> follow_batch();
   Expected<GlobalIndexBuilder::State> build_slice();
-  Expected<bool> catch_up_with_purges(GlobalIndex& index, std::uint64_t purge_count);
   void build();
   void fail_waiters(const Error& error);
+  void apply_properties();
 
   partitioning::Database& database_;
   DesignFunctions design_functions_;
@@ -130,6 +141,7 @@ class IndexManager final : public partitioning::DatabaseExtension {
   std::vector<std::shared_ptr<GlobalIndex>> globals_;
   std::vector<std::shared_ptr<GlobalIndex>> retired_;  ///< no longer defined; queries may still read them
   std::vector<IndexDefinitionPtr> published_definitions_;
+  IndexDefinitionPtr automatic_;  ///< as the policy asks for it; null: for none
   bool building_ = false;
   std::chrono::steady_clock::time_point build_not_before_{};  ///< after a failed build: not again at once
   std::optional<Error> failure_;                              ///< of the last attempt to follow
@@ -150,7 +162,8 @@ class IndexManager final : public partitioning::DatabaseExtension {
   partitioning::ChangeNotifier progress_;
   QueryCache cache_;
   FeedIndexes feed_indexes_;
-  std::unique_ptr<Expiration> expiration_;  ///< of a database with a definition
+  std::unique_ptr<Expiration> expiration_;  ///< made when documents first have a time to live; then it stays
+  std::unique_ptr<VersionRetention> retention_;  ///< as above, for versions of documents
   BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
 };
 

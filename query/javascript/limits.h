@@ -7,7 +7,8 @@ namespace octavo::query::javascript {
 
 /// What one call of a design function may use. Exceeding one ends the call with function_failed, word resource_limit.
 struct Limits {
-  std::chrono::milliseconds call_time{5'000};  ///< measured in steps of a few milliseconds
+  /// Of the thread's processor time, measured in steps of some milliseconds; ten times as long by the clock.
+  std::chrono::milliseconds call_time{5'000};
   /// JavaScript's memory in one thread, of all functions that it keeps.
   std::size_t heap_bytes = 128ULL << 20;
   std::size_t stack_bytes = 1ULL << 20;    ///< less where a thread's own stack is smaller

@@ -32,10 +32,11 @@ class Hash {
 
 }  // namespace
 
-Program::Program(std::string database, std::vector<Function> functions, std::string modules)
-    : functions_(std::move(functions)), modules_(std::move(modules)) {
+Program::Program(std::string database, std::vector<Function> functions, std::string modules, Kind kind)
+    : kind_(kind), functions_(std::move(functions)), modules_(std::move(modules)) {
   Hash hash;
   hash.add(database);
+  hash.add(std::to_string(static_cast<int>(kind)));
   for (const auto& function : functions_) {
     hash.add(function.name);
     hash.add(function.source);

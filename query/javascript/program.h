@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,12 @@ namespace octavo::query::javascript {
 /// thread compiles it at its first use and keeps it in a bounded cache.
 class Program {
  public:
+  /// What its world offers beside the language itself.
+  enum class Kind : std::uint8_t {
+    design,  ///< CouchDB's helpers: emit, index, log, sum, require, …
+    script,  ///< Azure Cosmos DB's server-side API: see script.h
+    plain,   ///< nothing
+  };
   struct Function {
     std::string name;    ///< for messages and logs: `_design/shop view by_price map`
     std::string source;  ///< an expression that is a function
@@ -23,14 +30,16 @@ class Program {
   /// `database`: tag of the database's incarnation; two databases never share a world, however equal their functions.
   /// `modules`: JSON text of the object in which `require` looks; empty: no `require`. Functions of whole design
   /// documents (validate, filter, update) have it as `this`.
-  Program(std::string database, std::vector<Function> functions, std::string modules);
+  Program(std::string database, std::vector<Function> functions, std::string modules, Kind kind = Kind::design);
 
+  Kind kind() const { return kind_; }
   const std::vector<Function>& functions() const { return functions_; }
   const std::string& modules() const { return modules_; }
   /// Hash of all of the above.
   const std::string& identity() const { return identity_; }
 
  private:
+  Kind kind_;
   std::vector<Function> functions_;
   std::string modules_;
   std::string identity_;

@@ -23,7 +23,7 @@ json::value bound(const std::optional<json::value>& value) {
 json::array ranges_json(const IndexDefinition& index, const Selector& selector, const IndexBounds& bounds) {
   json::array columns;
   for (std::size_t i = 0; i < bounds.columns_used; ++i) {
-    const FieldConstraint constraint = selector.constraint_for(index.fields[i].path);
+    const FieldConstraint constraint = constraint_on(index, index.fields[i], selector, nullptr);
     json::array intervals;
     for (const Interval& interval : constraint.intervals) {
       if (intervals.size() == kRangesShownMax) break;
@@ -147,11 +147,6 @@ json::object explain(const FindRequest& request, const Plan& plan, const std::ve
   for (const FieldPath& path : request.selector.fields_used()) {
     (is_indexable(request.selector, path) ? indexable : unindexable).push_back(json::string(path.text()));
   }
-  json::array branches;
-  for (const Branch& branch : plan.branches) branches.push_back(branch_json(branch));
-  json::array warnings;
-  for (const std::string& warning : plan.warnings) warnings.push_back(json::string(warning));
-
   json::object reply{{"dbname", database}, {"index", std::move(index)}, {"partitioned", database_is_partitioned}};
   reply["selector"] = request.selector.to_json();
   reply["opts"] = request.options_to_json();
@@ -163,11 +158,19 @@ json::object explain(const FindRequest& request, const Plan& plan, const std::ve
       {"type", "json"}, {"indexable_fields", std::move(indexable)}, {"unindexable_fields", std::move(unindexable)}}};
   reply["mrargs"] = mrargs_json(request, plan);
   reply["covering"] = plan.covering;
-  reply["plan"] = json::object{{"branches", std::move(branches)},
-                               {"estimated_cost", rounded(plan.estimated_cost)},
-                               {"sorts_in_memory", plan.sort_in_memory},
-                               {"warnings", std::move(warnings)}};
+  reply["plan"] = explain_plan(plan);
   return reply;
+}
+
+json::object explain_plan(const Plan& plan) {
+  json::array branches;
+  for (const Branch& branch : plan.branches) branches.push_back(branch_json(branch));
+  json::array warnings;
+  for (const std::string& warning : plan.warnings) warnings.push_back(json::string(warning));
+  return {{"branches", std::move(branches)},
+          {"estimated_cost", rounded(plan.estimated_cost)},
+          {"sorts_in_memory", plan.sort_in_memory},
+          {"warnings", std::move(warnings)}};
 }
 
 }  // namespace octavo::query

@@ -15,4 +15,7 @@ namespace octavo::query {
 boost::json::object explain(const FindRequest& request, const Plan& plan, const std::vector<Candidate>& candidates,
                             std::string_view database, bool database_is_partitioned);
 
+/// The plan alone: branches with their ranges, estimated cost, warnings.
+boost::json::object explain_plan(const Plan& plan);
+
 }  // namespace octavo::query

@@ -93,6 +93,7 @@ std::shared_ptr<const CompiledRegex> compile_regex(std::string_view pattern) {
 }
 
 int edits_of(double similarity, std::size_t letters) {
+  if (similarity == 0) return 0;  // as Lucene's FuzzyQuery.floatToEdits: exact
   if (similarity >= 1) return std::min(static_cast<int>(similarity), kEditsMax);
   return std::min(static_cast<int>((1 - std::max(similarity, 0.0)) * static_cast<double>(letters)), kEditsMax);
 }

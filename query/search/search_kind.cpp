@@ -1,11 +1,9 @@
 #include "query/search/search_kind.h"
 
-#include <array>
 #include <memory>
 #include <utility>
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include "query/design/design_document.h"
 #include "query/json/parsed_document.h"
@@ -23,14 +21,7 @@ namespace json = boost::json;
 constexpr std::string_view kFormat = "octavo-search-1\n";
 
 std::string identity_of(std::string_view definition) {
-  std::string text(kFormat);
-  text += definition;
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  std::string hex;
-  for (std::size_t i = 0; i < 16; ++i) hex += fmt::format("{:02x}", digest[i]);
-  return hex;
+  return feed_index_identity(std::string(kFormat).append(definition));
 }
 
 FeedIndexDefinition make_definition(std::string_view design, std::string_view name, bool partitioned,

@@ -17,7 +17,10 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kHitsPerSearch = 200;
+// A selector may reject most hits. Each search begins at the first hit again, so the pages grow: all together cost about
+// as much as the last one.
+constexpr std::size_t kFirstPageHits = 200;
+constexpr std::size_t kPageHitsMax = 10'000;
 
 // The content begins with a letter and the member `text`.
 bool is_text(const FeedIndexView& view) {
@@ -111,8 +114,8 @@ class TextFindRun {
     std::uint64_t skip = request.skip;
     std::string out = "{\"docs\":[\n";
     SearchBookmark bookmark = search.bookmark.value_or(SearchBookmark{.sort = sort_checksum(find_.sort), .ordinal = 0, .order = {}});
-    while (left > 0) {
-      search.limit = static_cast<std::size_t>(std::min<std::uint64_t>(kHitsPerSearch, left + skip));
+    for (std::size_t page = kFirstPageHits; left > 0; page = std::min(2 * page, kPageHitsMax)) {
+      search.limit = page;
       search.bookmark = bookmark;
       OCTAVO_TRY(const auto result, find_.index->search(search));
       if (result.hits.empty()) break;
@@ -207,7 +210,11 @@ Expected<std::optional<TextFind>> plan_text_find(const FeedIndexCatalog& catalog
     if (!required) return std::nullopt;
     return fail(ErrorCode::no_usable_index, "There is no text index available for this selector.", "no_usable_index");
   };
-  if (request.aggregation) return unusable();
+  if (request.aggregation) {
+    if (!required) return std::nullopt;
+    return fail(ErrorCode::bad_request,
+                "`$text` cannot be aggregated. Ask a search index for `counts` and `ranges` instead.", "invalid_selector");
+  }
   OCTAVO_TRY(auto query, text_query_of(required ? *request.text_selector : request.selector.to_json()));
   if (!query) return unusable();
   for (const TextIndexDefinitionPtr& definition : text_indexes_in(catalog)) {

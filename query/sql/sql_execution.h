@@ -16,12 +16,27 @@
 
 namespace octavo::query::sql {
 
+/// Documents as they are somewhere else than in the database: inside a transaction that is not committed, or in memory.
+class DocumentSource {
+ public:
+  virtual ~DocumentSource() = default;
+  /// Visits live documents in byte order of their ids from `from` on; `more`: then `from` is where to go on.
+  virtual Expected<partitioning::ScanState> scan(
+      std::optional<std::string>& from, partitioning::ScanBudget budget,
+      FunctionRef<partitioning::Visit(const storage::DocumentView&)> visit) = 0;
+  /// The document (maybe deleted) where it is another one than the database's; null: it is the same.
+  virtual const storage::DocumentView* changed(std::string_view id) const = 0;
+};
+
 /// What one run of a query may return, and from where it goes on.
 struct SqlOptions {
   std::uint64_t page_items_max = UINT64_MAX;
   std::size_t page_bytes_max = sql_page_bytes_max;  ///< of results as text; a page has at least one
   std::size_t memory_bytes_max = 64ULL << 20;       ///< for sorting, grouping, distinct
   UserFunctions* user_functions = nullptr;          ///< outlives the run; null: calls are refused
+  /// Where the documents are; outlives the run. Null: in the database. A query that was prepared to be run without an
+  /// index (prepare_sql_over) is given the source's documents, one by an index those that the index has.
+  DocumentSource* source = nullptr;
   /// Another logical partition than the one prepared with, in the same physical partition: plans are shared.
   std::optional<std::string> partition_key;
 };

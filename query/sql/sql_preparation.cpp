@@ -58,9 +58,12 @@ FindRequest request_for(const SqlQuery& query, const SqlConstraints& constraints
   FindRequest request;
   request.selector_json = constraints.selector_json;
   request.selector = constraints.selector;
+  request.ordinal = constraints.ordinal;
   request.partition = scope.partition_key;
   const bool sorted_before = continuation && continuation->kind == Continuation::Kind::sorted;
   if (!collects_results(query) && !sorted_before) request.sort = constraints.sort;
+  request.sort_is_ordinal = constraints.sort_is_ordinal;
+  request.sort_keeps_missing = request.sort.size() > 1;  // one alone leaves out what lacks it
   const bool all_rows = collects_results(query) || (query.is_ordered() && request.sort.empty());
   const Program& program = query.program();
   if (all_rows) {
@@ -106,6 +109,59 @@ Expected<std::shared_ptr<PreparedSql>> begin_preparation(const partitioning::Dat
   return prepared;
 }
 
+/// What the planner is asked.
+struct PlanningTask {
+  std::shared_ptr<PreparedSql> prepared;
+  bool ready = false;  ///< there is nothing to plan
+  FindRequest request;
+  PlannerScope place;
+};
+
+Expected<PlanningTask> begin_planning(const partitioning::Database& database, SqlQuery::Ptr query, SqlScope scope,
+                                      const RowShape& shape, const std::optional<std::string>& continuation,
+                                      SqlPlanning planning) {
+  PlanningTask task;
+  OCTAVO_TRY(task.prepared,
+             begin_preparation(database, std::move(query), std::move(scope), shape, continuation));
+  PreparedSql& prepared = *task.prepared;
+  task.ready = !prepared.query->program().reads_items;
+  if (task.ready) return task;
+  const SqlConstraints constraints = constraints_of(*prepared.query, shape);
+  Narrowing narrowing = shape.narrow(constraints.fixed);
+  if (narrowing.partition_key && prepared.scope.partition_key.empty() && database.partitioned()) {
+    prepared.scope.partition_key = *std::move(narrowing.partition_key);
+  }
+  if (narrowing.document_ids) {
+    prepared.plan = plan_by_ids(*std::move(narrowing.document_ids));
+    task.ready = true;
+    return task;
+  }
+  task.request = request_for(*prepared.query, constraints, prepared.scope, prepared.continuation);
+  PlannerScope& place = task.place;
+  place.partition_query = !prepared.scope.partition_key.empty();
+  if (place.partition_query) place.place = database.locate_partition_key(prepared.scope.partition_key);
+  place.explain = planning.explain;
+  place.ignore_global = planning.ignore_global;
+  place.pinned = pin_for(prepared.continuation);
+  return task;
+}
+
+Error planning_error(const PlanningTask& task, Error error) {
+  if (!task.place.pinned || error.code != ErrorCode::bad_request) return error;
+  return invalid_continuation("The index that the query was run by is not there any more.").error();
+}
+
+// Once there is a plan.
+Expected<void> finish_planning(const PlanningTask& task, std::uint64_t generation) {
+  PreparedSql& prepared = *task.prepared;
+  prepared.presorted = !task.request.sort.empty() && !prepared.plan.sort_in_memory;
+  if (task.place.pinned && prepared.query->is_ordered() && !prepared.presorted) {
+    return invalid_continuation("The index that the query was sorted by is not there any more.");
+  }
+  prepared.generation = generation;
+  return {};
+}
+
 }  // namespace
 
 Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<partitioning::Database> database,
@@ -116,39 +172,18 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
   using Result = Expected<std::shared_ptr<const PreparedSql>>;
   IndexManager* manager = IndexManager::of(*database);
   if (!manager) co_return Result(fail(ErrorCode::internal, "This database has no indexes."));
-  auto begun = begin_preparation(*database, std::move(query), std::move(scope), shape, continuation);
+  auto begun = begin_planning(*database, std::move(query), std::move(scope), shape, continuation, planning);
   if (!begun) co_return Result(std::unexpected(std::move(begun).error()));
-  PreparedSql& prepared = **begun;
-  if (!prepared.query->program().reads_items) co_return Result(*std::move(begun));
-
-  const SqlConstraints constraints = constraints_of(*prepared.query, shape);
-  Narrowing narrowing = shape.narrow(constraints.fixed);
-  if (narrowing.partition_key && prepared.scope.partition_key.empty() && database->partitioned()) {
-    prepared.scope.partition_key = *std::move(narrowing.partition_key);
-  }
-  if (narrowing.document_ids) {
-    prepared.plan = plan_by_ids(*std::move(narrowing.document_ids));
-    co_return Result(*std::move(begun));
-  }
-
+  PlanningTask& task = *begun;
+  PreparedSql& prepared = *task.prepared;
+  if (task.ready) co_return Result(task.prepared);
   auto catalog = manager->catalog();
   if (!catalog) co_return Result(std::unexpected(catalog.error()));
-  const FindRequest request = request_for(*prepared.query, constraints, prepared.scope, prepared.continuation);
-  PlannerScope place;
-  place.partition_query = !prepared.scope.partition_key.empty();
-  if (place.partition_query) place.place = database->locate_partition_key(prepared.scope.partition_key);
-  place.explain = planning.explain;
-  place.ignore_global = planning.ignore_global;
-  place.pinned = pin_for(prepared.continuation);
-  StorageStatistics statistics(*database, prepared.scope.partition_key);
+  PlannerScope& place = task.place;
+  StorageStatistics statistics(*database, prepared.scope.partition_key, prepared.scope.physical_partition);
   while (true) {
-    auto planned = plan_query(request, **catalog, place, statistics);
-    if (!planned) {
-      if (place.pinned && planned.error().code == ErrorCode::bad_request) {
-        co_return Result(invalid_continuation("The index that the query was run by is not there any more."));
-      }
-      co_return Result(std::unexpected(planned.error()));
-    }
+    auto planned = plan_query(task.request, **catalog, place, statistics);
+    if (!planned) co_return Result(std::unexpected(planning_error(task, planned.error())));
     const IndexView* waiting =
         planning.explain || place.ignore_unbuilt ? nullptr : find_unbuilt(planned->plan, place.place);
     if (!waiting) {
@@ -166,13 +201,39 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
     place.ignore_unbuilt = view && !view->ready(place.place);
     *catalog = std::move(*now);
   }
-  prepared.presorted = !request.sort.empty() && !prepared.plan.sort_in_memory;
-  if (place.pinned && prepared.query->is_ordered() && !prepared.presorted) {
-    co_return Result(invalid_continuation("The index that the query was sorted by is not there any more."));
-  }
-  prepared.generation = (*catalog)->generation;
+  auto finished = finish_planning(task, (*catalog)->generation);
+  if (!finished) co_return Result(std::unexpected(std::move(finished).error()));
   prepared.keepable = !prepared.continuation && !place.ignore_unbuilt && !planning.explain && !planning.ignore_global;
-  co_return Result(*std::move(begun));
+  co_return Result(task.prepared);
+}
+
+Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Database& database, SqlQuery::Ptr query,
+                                                             SqlScope scope, const RowShape& shape,
+                                                             std::optional<std::string> continuation) {
+  IndexManager* manager = IndexManager::of(database);
+  if (!manager) return fail(ErrorCode::internal, "This database has no indexes.");
+  OCTAVO_TRY(PlanningTask task,
+             begin_planning(database, std::move(query), std::move(scope), shape, continuation, {}));
+  if (task.ready) return task.prepared;
+  OCTAVO_TRY(const auto catalog, manager->catalog());
+  task.place.ignore_unbuilt = true;
+  task.place.ignore_global = true;  // they may not have seen what was written last
+  StorageStatistics statistics(database, task.prepared->scope.partition_key, task.prepared->scope.physical_partition);
+  auto planned = plan_query(task.request, *catalog, task.place, statistics);
+  if (!planned) return std::unexpected(planning_error(task, planned.error()));
+  task.prepared->plan = std::move(planned->plan);
+  OCTAVO_TRY_VOID(finish_planning(task, catalog->generation));
+  return task.prepared;
+}
+
+Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(const partitioning::Database& database,
+                                                              SqlQuery::Ptr query, SqlScope scope,
+                                                              const RowShape& shape,
+                                                              std::optional<std::string> continuation) {
+  OCTAVO_TRY(auto prepared, begin_preparation(database, std::move(query), std::move(scope), shape, continuation));
+  prepared->over_source = true;
+  prepared->plan.branches.emplace_back().id_ranges.emplace_back();
+  return prepared;
 }
 
 std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request) {

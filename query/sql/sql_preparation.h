@@ -42,6 +42,7 @@ struct PreparedSql : CachedQuery {
   std::vector<Candidate> candidates;         ///< with `explain` only
   std::uint64_t generation = 0;              ///< of the index catalog
   bool keepable = false;                     ///< may serve equal requests that come later
+  bool over_source = false;                  ///< reads the documents of SqlOptions::source
 };
 
 struct SqlPlanning {
@@ -57,6 +58,17 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
                                                                const RowShape& shape,
                                                                std::optional<std::string> continuation = {},
                                                                SqlPlanning planning = {});
+
+/// As prepare_sql, without waiting for anything: indexes that are not built yet are done without. For callers who are no
+/// coroutines.
+Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Database& database, SqlQuery::Ptr query,
+                                                             SqlScope scope, const RowShape& shape,
+                                                             std::optional<std::string> continuation = {});
+/// For all documents of a source (SqlOptions::source), without an index. Of the scope nothing is looked at.
+Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(const partitioning::Database& database,
+                                                              SqlQuery::Ptr query, SqlScope scope,
+                                                              const RowShape& shape,
+                                                              std::optional<std::string> continuation = {});
 
 /// Plans of requests before, by a text that says all of the request (query, parameters, scope). Null: there is none.
 std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request);

@@ -1,11 +1,8 @@
 #include "query/view/view_definition.h"
 
 #include <algorithm>
-#include <array>
 
 #include <boost/json.hpp>
-#include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include "query/collation/collation.h"
 #include "query/json/parsed_document.h"
@@ -51,7 +48,7 @@ std::string ViewGroupDefinition::content() const {
                                       {"include_design", options.include_design},
                                       {"local_seq", options.local_sequence},
                                       {"partitioned", partitioned},
-                                      {"library", library},
+                                      {"modules", modules},
                                       {"views", std::move(sources)}});
 }
 
@@ -70,7 +67,7 @@ Expected<ViewGroupDefinition> ViewGroupDefinition::from_content(std::string_view
     if (!name || !map) return damaged();
     definition.views.push_back({*name, *map, string_member(*source, "reduce")});
   }
-  definition.library = string_member(*object, "library").value_or("");
+  definition.modules = string_member(*object, "modules").value_or("");
   definition.options.raw_collation = flag(*object, "raw");
   definition.options.include_design = flag(*object, "include_design");
   definition.options.local_sequence = flag(*object, "local_seq");
@@ -83,20 +80,11 @@ std::optional<ViewGroupDefinition> view_group_of(const DesignDocument& design, b
   ViewGroupDefinition definition;
   definition.views = design.views;
   std::ranges::sort(definition.views, {}, &ViewSource::name);
-  definition.library = design.views_library;
+  definition.modules = design.view_modules;
   definition.options = design.options;
   definition.options.partitioned.reset();
   definition.partitioned = design.partitioned(database_is_partitioned);
   return definition;
-}
-
-std::string identity_of_content(std::string_view content) {
-  std::array<unsigned char, 32> digest;
-  unsigned int size = 0;
-  EVP_Digest(content.data(), content.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  std::string text;
-  for (std::size_t i = 0; i < 16; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
 }
 
 }  // namespace octavo::query::views

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "query/collation/sort_key.h"
 #include "query/design/design_document.h"
 #include "storage/error.h"
 
@@ -15,10 +16,11 @@ namespace octavo::query::views {
 /// definition share an index, and one that stays equal is not built again. Immutable.
 struct ViewGroupDefinition {
   std::vector<ViewSource> views;  ///< by name
-  std::string library;            ///< JSON text of `views.lib`; empty: none
+  std::string modules;            ///< DesignDocument::view_modules
   DesignOptions options;
   bool partitioned = false;  ///< rows lie together by partition, and are asked for by partition
 
+  StringOrder key_order() const { return options.raw_collation ? StringOrder::raw : StringOrder::icu; }
   /// Number of the view called `name`: what its rows' keys begin with.
   std::optional<std::size_t> find(std::string_view name) const;
 
@@ -30,8 +32,5 @@ struct ViewGroupDefinition {
 
 /// The views of `design`; nullopt when it has none.
 std::optional<ViewGroupDefinition> view_group_of(const DesignDocument& design, bool database_is_partitioned);
-
-/// Hexadecimal hash of content().
-std::string identity_of_content(std::string_view content);
 
 }  // namespace octavo::query::views

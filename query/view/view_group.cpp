@@ -80,11 +80,8 @@ Expected<void> ViewGroup::prepare() {
     places.push_back(reduces.size());
     if (view.reduce && !is_built_in(*view.reduce)) reduces.push_back({"view " + view.name + " reduce", *view.reduce});
   }
-  // Where `require('views/lib/…')` looks.
-  const std::string modules =
-      definition_.library.empty() ? std::string() : R"({"views":{"lib":)" + definition_.library + "}}";
-  maps_ = std::make_shared<javascript::Program>(options_.database_tag, std::move(maps), modules);
-  const auto program = std::make_shared<javascript::Program>(options_.database_tag, std::move(reduces), modules);
+  maps_ = std::make_shared<javascript::Program>(options_.database_tag, std::move(maps), definition_.modules);
+  const auto program = std::make_shared<javascript::Program>(options_.database_tag, std::move(reduces), definition_.modules);
   for (std::size_t i = 0; i < definition_.views.size(); ++i) {
     reducers_.emplace_back();
     if (!definition_.views[i].reduce) continue;
@@ -177,7 +174,7 @@ Expected<std::vector<ViewGroup::Row>> ViewGroup::rows_of(const FeedDocument& doc
     Row row;
     row.key =
         definition_.partitioned ? view_prefix(emitted.function, document.partition_key) : view_prefix(emitted.function);
-    append_view_sort_key(row.key, *key, definition_.options.raw_collation);
+    append_sort_key(row.key, *key, definition_.key_order());
     row.key += escaped_id;
     for (int shift = 24; shift >= 0; shift -= 8) row.key += static_cast<char>(ordinal >> shift);
     ++ordinal;
@@ -296,32 +293,16 @@ Expected<void> ViewGroup::put_state(storage::WriteTransaction& transaction, stor
 
 Expected<bool> ViewGroup::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                         FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
-  if (!purge_scan_) purge_scan_.emplace(purge_count, std::string());
-  auto& [count_at_start, last] = *purge_scan_;
-  std::vector<Change> gone;
-  std::string next_last = last;
-  bool end = false;
-  {
-    OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
-    storage::LongKeyCursor cursor(transaction, by_document());
-    auto row = cursor.seek(last);
-    if (row && !last.empty() && row->key == last) row = cursor.next();
-    for (std::size_t seen = 0; row && seen < documents_max; ++seen, row = cursor.next()) {
-      next_last = row->key;
-      OCTAVO_TRY(const bool is_gone_now, is_gone(row->key));
-      if (is_gone_now) gone.push_back({std::string(row->key), {}});
-    }
-    end = !row;
-  }
-  if (!gone.empty() || end) {
-    const std::uint64_t count = end ? count_at_start : purge_count_.load(std::memory_order_acquire);
-    OCTAVO_TRY_VOID(write(gone, checkpoint_.load(std::memory_order_acquire), count));
-  }
-  last = std::move(next_last);
-  if (!end) return false;
-  purge_count_.store(count_at_start, std::memory_order_release);
-  purge_scan_.reset();
-  return true;
+  const auto remove = [&](std::vector<std::string> gone, std::uint64_t count) -> Expected<void> {
+    std::vector<Change> changes;
+    changes.reserve(gone.size());
+    for (auto& id : gone) changes.push_back({std::move(id), {}});
+    OCTAVO_TRY_VOID(write(changes, checkpoint_.load(std::memory_order_acquire), count));
+    purge_count_.store(count, std::memory_order_release);
+    return {};
+  };
+  return purge_scan_.run(environment_, by_document(), purge_count_.load(std::memory_order_acquire), purge_count,
+                         documents_max, is_gone, remove);
 }
 
 FeedIndexKind view_kind() {
@@ -335,7 +316,7 @@ FeedIndexKind view_kind() {
     const auto views = view_group_of(**design, partitioned);
     if (!views) return definitions;
     std::string content = views->content();
-    std::string identity = identity_of_content(content);
+    std::string identity = feed_index_identity(content);
     definitions.push_back({std::move(identity), std::string(id), {}, std::move(content)});
     return definitions;
   };

@@ -13,6 +13,7 @@
 
 #include "query/index/feed_index.h"
 #include "query/index/feed_index_kind.h"
+#include "query/index/purge_scan.h"
 #include "query/javascript/program.h"
 #include "query/view/reducer.h"
 #include "query/view/summaries.h"
@@ -89,7 +90,7 @@ class ViewGroup final : public FeedIndex {
   std::atomic<storage::Sequence> complete_through_{0};
   std::atomic<std::uint64_t> purge_count_{0};
   storage::Sequence stored_checkpoint_ = 0;  ///< on disk; the one above may be ahead when there was nothing to write
-  std::optional<std::pair<std::uint64_t, std::string>> purge_scan_;  ///< count seen at its start; last id looked at
+  PurgeScan purge_scan_;
 };
 
 /// For feed_index_kinds(): indexes of this kind have no name, as one serves all views of a design document.

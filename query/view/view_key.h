@@ -8,6 +8,7 @@
 
 #include <simdjson.h>
 
+#include "query/collation/sort_key.h"
 #include "query/view/view_definition.h"
 
 /// Keys and values of the rows of a group of views.
@@ -15,12 +16,11 @@
 ///   row key   := view:u16be partition? sort_key document ordinal:u32be
 ///   partition := the partition key as text, only in partitioned groups
 ///   document  := the document's id as text
-///   text      := bytes with 00 written as 00 FF, then 00 00
+///   text      := as in sort keys by bytes (append_key_text)
 ///   row value := document_size:varint key_size:varint key value      document_size: of `document` above; JSON texts
 ///
 /// Rows of one view are thus in the order of their keys, then of the documents' ids by their bytes, then of emission.
-/// `sort_key` is query/collation/sort_key.h or, with `"collation": "raw"`, Erlang's order of terms as CouchDB has it:
-/// numbers < false < null < true < objects < arrays < strings, strings by their bytes.
+/// `sort_key` is query/collation/sort_key.h, in order `raw` with `"collation": "raw"`, else `icu`.
 namespace octavo::query::views {
 
 inline constexpr std::size_t kOrdinalBytes = 4;
@@ -33,10 +33,6 @@ inline simdjson::dom::object object_of(const simdjson::dom::element& element) {
   return simdjson::dom::object(element);
 }
 
-void append_view_sort_key(std::string& out, const simdjson::dom::element& key, bool raw);
-/// Appends `text` as above.
-void append_key_text(std::string& out, std::string_view text);
-
 /// What the keys of all rows of a view, or of one partition of it, begin with.
 std::string view_prefix(std::size_t view);
 std::string view_prefix(std::size_t view, std::string_view partition);
@@ -46,9 +42,7 @@ std::string after_prefix(std::string prefix);
 /// The sort key of the first `level` elements of an array, such that all keys with these elements begin with it. An
 /// empty view when the key is no array or has fewer elements: then it is a group of its own. `sort_keys` begins with
 /// the key.
-std::string_view group_prefix(std::string_view sort_keys, std::size_t level, bool raw);
-/// Length of the sort key that `sort_keys` begins with; 0 when it makes no sense.
-std::size_t view_sort_key_length(std::string_view sort_keys, bool raw);
+std::string_view group_prefix(std::string_view sort_keys, std::size_t level, StringOrder order);
 
 /// A row as it stands. Views into the row.
 struct ViewRow {

@@ -17,11 +17,11 @@ std::unexpected<Error> damaged_row() {
   return fail(ErrorCode::corrupted, "A row of a view is damaged.");
 }
 
-Expected<std::string> sort_key_of(const boost::json::value& key, bool raw) {
+Expected<std::string> sort_key_of(const boost::json::value& key, StringOrder order) {
   DocumentParser parser;
   OCTAVO_TRY(const auto element, parser.parse(boost::json::serialize(key)));
   std::string sort_key;
-  append_view_sort_key(sort_key, element, raw);
+  append_sort_key(sort_key, element, order);
   return sort_key;
 }
 
@@ -45,7 +45,7 @@ SummaryReader summaries_of(const ViewGroup& group, std::size_t view, const stora
 
 Expected<RowRange> row_range(const ViewGroup& group, std::size_t view, std::string_view partition,
                              const KeyRange& keys) {
-  const bool raw = group.definition().options.raw_collation;
+  const StringOrder order = group.definition().key_order();
   RowRange range;
   range.scope = group.definition().partitioned ? view_prefix(view, partition) : view_prefix(view);
   range.descending = keys.descending;
@@ -54,10 +54,10 @@ Expected<RowRange> row_range(const ViewGroup& group, std::size_t view, std::stri
   std::string start;
   std::string end;
   if (keys.start) {
-    OCTAVO_TRY(start, sort_key_of(*keys.start, raw));
+    OCTAVO_TRY(start, sort_key_of(*keys.start, order));
   }
   if (keys.end) {
-    OCTAVO_TRY(end, sort_key_of(*keys.end, raw));
+    OCTAVO_TRY(end, sort_key_of(*keys.end, order));
   }
   if (keys.start && keys.end && start != end) {
     const bool less = start < end;
@@ -178,7 +178,7 @@ ReduceScan::ReduceScan(std::shared_ptr<ViewGroup> group, std::size_t view, RowRa
 
 Expected<std::optional<ReduceScan::Group>> ReduceScan::next(bool skip) {
   if (range_.low >= range_.high) return std::nullopt;
-  const bool raw = group_->definition().options.raw_collation;
+  const StringOrder order = group_->definition().key_order();
   OCTAVO_TRY(const auto transaction, group_->read());
   std::string low = range_.low;
   std::string high = range_.high;
@@ -201,9 +201,9 @@ Expected<std::optional<ReduceScan::Group>> ReduceScan::next(bool skip) {
     if (!row) return damaged_row();
     if (level_ != 0) {
       const auto sort_keys = entry->key.substr(range_.scope.size());
-      auto group = level_ == exact ? std::string_view() : group_prefix(sort_keys, level_, raw);
+      auto group = level_ == exact ? std::string_view() : group_prefix(sort_keys, level_, order);
       const bool cut = !group.empty();
-      if (!cut) group = sort_keys.substr(0, view_sort_key_length(sort_keys, raw));
+      if (!cut) group = sort_keys.substr(0, sort_key_length(sort_keys, false, order));
       if (group.empty()) return damaged_row();
       const std::string begin = range_.scope + std::string(group);
       low = std::max(low, begin);

@@ -395,7 +395,7 @@ const std::vector<Case>& all_cases() {
       {"global-find", "build of a global index, and queries by it", global_find},
       {"view", "build of a view, groups and ranges of it", view_queries},
       {"large-view", "the same with a hundred rows for each document", large_view},
-      {"view-writes", "durable writes with 0, 1 and 5 views", view_writes},
+      {"view-writes", "durable writes with 0, 1 and 5 views, and a search index", view_writes},
       {"global-sql", "the queries of global-find in SQL; after it", global_sql},
       {"feed", "wake-up of continuous and long-poll followers", feed},
       {"stream", "all documents in one reply", stream},

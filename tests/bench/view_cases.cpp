@@ -24,15 +24,21 @@ std::string sales_map(unsigned rows) {
       rows);
 }
 
-/// A design document of the run's database with one view `v`, or more of the same kind.
-std::string design_of(unsigned rows, unsigned views = 1) {
+/// Of the fields that documents have.
+constexpr std::string_view kIndexFunction =
+    "function(doc) { index('default', doc.text); index('kind', doc.kind, {facet: true}); "
+    "index('price', doc.price, {store: true}); }";
+
+/// A design document of the run's database with one view `v`, or more of the same kind, or a search index.
+std::string design_of(unsigned rows, unsigned views = 1, bool searched = false) {
   boost::json::object sources;
   for (unsigned i = 0; i < views; ++i) {
     sources[i == 0 ? std::string("v") : fmt::format("v{}", i)] =
         boost::json::object{{"map", sales_map(rows) + std::string(i, ' ')}, {"reduce", "_sum"}};
   }
-  return boost::json::serialize(
-      boost::json::object{{"options", boost::json::object{{"partitioned", false}}}, {"views", std::move(sources)}});
+  boost::json::object design{{"options", boost::json::object{{"partitioned", false}}}, {"views", std::move(sources)}};
+  if (searched) design["indexes"] = {{"all", {{"index", kIndexFunction}}}};
+  return boost::json::serialize(design);
 }
 
 std::uint64_t pending(HttpClient& client, const std::string& design) {
@@ -119,10 +125,14 @@ void large_view(Run& run) {
 
 void view_writes(Run& run) {
   HttpClient client(run.server->port());
-  for (const unsigned views : {0U, 1U, 5U}) {
-    const auto database = fmt::format("views{}-{}", views, ::getpid());
+  struct Followed {
+    unsigned views;
+    bool searched;
+  };
+  for (const auto [views, searched] : {Followed{0, false}, {1, false}, {5, false}, {0, true}, {5, true}}) {
+    const auto database = fmt::format("views{}{}-{}", views, searched ? "s" : "", ::getpid());
     client.expect(201, "PUT", "/" + database);
-    if (views > 0) client.expect(201, "PUT", fmt::format("/{}/_design/d", database), design_of(1, views));
+    client.expect(201, "PUT", fmt::format("/{}/_design/d", database), design_of(1, views, searched));
     const auto body = run.data.document(1, false);
     LoadOptions options;
     options.port = run.server->port();
@@ -134,7 +144,7 @@ void view_writes(Run& run) {
     });
     if (result.errors != 0) throw std::runtime_error(result.first_error);
     Row row;
-    row.name = fmt::format("durable PUT, 32 connections, {} views", views);
+    row.name = fmt::format("durable PUT, 32 connections, {} views{}", views, searched ? " and a search index" : "");
     row.result = result.per_second();
     row.unit = "docs/s";
     row.p50_ms = result.latencies.quantile_ms(0.5);

@@ -5,9 +5,11 @@ import { Connection } from './requests.mjs';
 
 const STEPS = {
   put: 24, remove: 7, get: 12, head: 3, openRevisions: 2, bulkGet: 4, listKeys: 3, bulk: 7, create: 3, listRange: 4, feedFromZero: 1,
-  findGlobal: 5, writeThenFind: 6, readAgain: 3,
+  findGlobal: 5, writeThenFind: 6, readAgain: 3, view: 4, writeThenView: 3, search: 4, writeThenSearch: 3,
 };
-const PARTITION_STEPS = { batch: 14, listPartition: 8, findLocal: 7, findUnindexed: 2, partitionFeed: 1 };
+const PARTITION_STEPS = {
+  batch: 14, listPartition: 8, findLocal: 7, findUnindexed: 2, partitionFeed: 1, partitionView: 3, partitionSearch: 3,
+};
 const VALUES = 4;
 const HANG_UP_CHANCE = 0.015;
 
@@ -15,6 +17,29 @@ export const indexes = [
   { partitioned: true, index: { fields: ['n'] }, ddoc: 'by-n', name: 'by-n' },
   { partitioned: false, index: { fields: ['hot', 'n'] }, ddoc: 'by-hot', name: 'by-hot' },
   { partitioned: false, index: { fields: ['tag'] }, ddoc: 'by-tag', name: 'by-tag' },
+];
+
+const functions = {
+  views: {
+    hot: { map: 'function(doc) { if (doc.hot === 1) emit(doc._id, { rev: doc._rev, tag: doc.tag }); }' },
+    tag: { map: 'function(doc) { if (doc.tag) emit(doc.tag, 1); }', reduce: '_count' },
+  },
+  indexes: {
+    all: {
+      analyzer: 'keyword',
+      index: `function(doc) {
+        index('hot', doc.hot);
+        index('n', doc.n);
+        index('tag', doc.tag, { store: true });
+        index('rev', doc._rev, { store: true });
+      }`,
+    },
+  },
+};
+/// Design documents with views and a search index, over the database and, where it has partitions, over each.
+export const functionDocuments = (shape) => [
+  { _id: '_design/whole', ...(shape.partitioned ? { options: { partitioned: false } } : {}), ...functions },
+  ...(shape.partitioned ? [{ _id: '_design/each', options: { partitioned: true }, ...functions }] : []),
 ];
 
 /// What the clients of one database know: they tell each other, which makes most of their writes race for a revision
@@ -318,6 +343,71 @@ export class Client {
     if (this.useless(reply)) return;
     const found = covering ? reply.body.docs.map((doc) => ({ id: doc._id, tag: doc.tag })) : reply.body.docs.map((doc) => this.seeDocument(doc));
     this.recordEach(covering ? 'covered _find' : '_find', reply, found.length > 0 ? found : [{ id, unlike: { tag } }]);
+  }
+  /// Rows of views and hits of searches are of the states that their index has seen, each by itself.
+  async viewOf(where, ids) {
+    const documents = this.random.chance(0.3);
+    const down = this.random.chance(0.3);
+    const range = { startkey: '"a"', endkey: '"b"' };
+    if (down) [range.startkey, range.endkey] = [range.endkey, range.startkey];
+    const reply = await this.ask('GET', `${where}/_view/hot?${new URLSearchParams({ ...range, ...(down ? { descending: true } : {}), ...(documents ? { include_docs: true } : {}) })}`);
+    if (this.useless(reply)) return;
+    const { rows } = reply.body;
+    this.recordEach('view', reply, this.compare(ids, rows.map(({ id, value }) => ({ _id: id, _rev: value.rev, tag: value.tag })), { gone: true }));
+    if (documents) this.recordEach('documents of a view', reply, rows.map(({ id, doc }) => (doc ? this.seeDocument(doc) : { id, gone: true })));
+  }
+  view() {
+    return this.viewOf(`${this.path}/_design/whole`, this.shape.hot);
+  }
+  partitionView() {
+    const partition = this.random.pick(this.shape.partitions);
+    return this.viewOf(`${this.path}/_partition/${partition}/_design/each`, this.shape.hotOf(partition));
+  }
+  /// Where a document is asked for: in all, or now and then in its partition alone.
+  functionsOf(id) {
+    const alone = this.shape.partitioned && this.random.chance(0.4);
+    return alone ? `${this.path}/_partition/${id.split(':')[0]}/_design/each` : `${this.path}/_design/whole`;
+  }
+  async writeThenView() {
+    const id = this.random.pick(this.shape.hot);
+    const where = this.functionsOf(id);
+    const reduced = this.random.chance(0.5);
+    const write = await this.put(id);
+    if (!write) return;
+    const { tag } = write;
+    const reply = await this.ask('GET', `${where}/_view/tag?reduce=${reduced}&key=${encodeURIComponent(JSON.stringify(tag))}`);
+    if (this.useless(reply)) return;
+    const { rows } = reply.body;
+    const found = reduced ? rows[0]?.value === 1 : rows.length === 1 && rows[0].id === id;
+    if (!found && rows.length > 0) this.history.complain(`client ${this.number}: one document has the tag ${tag}, the view says ${reply.text}`);
+    this.record(reduced ? 'reduced view' : 'view', reply, id, { sees: [found ? { id, tag } : { id, unlike: { tag } }] });
+  }
+  async searchIn(where, ids) {
+    const n = this.random.below(VALUES);
+    const reply = await this.ask('GET', `${where}/_search/all?limit=200&q=${encodeURIComponent(`hot:1 AND n:${n}`)}`);
+    if (this.useless(reply)) return;
+    const docs = reply.body.rows.map(({ id, fields }) => ({ _id: id, _rev: fields.rev, tag: fields.tag }));
+    if (reply.body.total_rows !== docs.length) this.history.complain(`client ${this.number}: a search counts ${reply.body.total_rows} rows and shows ${docs.length}`);
+    this.recordEach('search', reply, this.compare(ids, docs, { unlike: { hot: 1, n } }));
+  }
+  search() {
+    return this.searchIn(`${this.path}/_design/whole`, this.shape.hot);
+  }
+  partitionSearch() {
+    const partition = this.random.pick(this.shape.partitions);
+    return this.searchIn(`${this.path}/_partition/${partition}/_design/each`, this.shape.hotOf(partition));
+  }
+  async writeThenSearch() {
+    const id = this.random.pick(this.shape.hot);
+    const where = this.functionsOf(id);
+    const write = await this.put(id);
+    if (!write) return;
+    const { tag } = write;
+    const reply = await this.ask('GET', `${where}/_search/all?q=${encodeURIComponent(`tag:"${tag}"`)}`);
+    if (this.useless(reply)) return;
+    const hits = reply.body.rows;
+    if (hits.length > 1 || (hits.length === 1 && hits[0].id !== id)) this.history.complain(`client ${this.number}: one document has the tag ${tag}, the search says ${reply.text}`);
+    this.record('search', reply, id, { sees: [hits.length > 0 ? { id, tag } : { id, unlike: { tag } }] });
   }
   feedFromZero() {
     return this.readFeed(`${this.path}/_changes?since=0&limit=5000`, 'feed from 0', this.shape.hot);

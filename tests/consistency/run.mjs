@@ -1,7 +1,7 @@
 // One history: a database, its clients and followers, the end, and the documents as they are then.
 import { timeout } from '../integration/harness.mjs';
 import { checkHistory } from './checker.mjs';
-import { Client, indexes, Knowledge } from './clients.mjs';
+import { Client, functionDocuments, indexes, Knowledge } from './clients.mjs';
 import { makeFollowers } from './followers.mjs';
 import { History } from './history.mjs';
 import { Random } from '../support/random.mjs';
@@ -62,6 +62,11 @@ async function prepare(connection, shape, history) {
     const made = await must(connection, 'POST', `${path}/_index`, { ...index, ...(shape.partitioned ? { partitioned } : {}) }, 200);
     const { _rev: rev } = (await must(connection, 'GET', `${path}/${id}`, undefined, 200)).body;
     history.record({ name: 'index', begin: made.begin, end: made.end, unit: shape.unitOf(id), writes: [{ id, named: null, deleted: false, rev, tag: null }] });
+  }
+  for (const document of functionDocuments(shape)) {
+    const { _id: id } = document;
+    const made = await must(connection, 'PUT', `${path}/${id}`, document, 201);
+    history.record({ name: 'functions', begin: made.begin, end: made.end, unit: shape.unitOf(id), writes: [{ id, named: null, deleted: false, rev: made.body.rev, tag: null }] });
   }
   // What the clients take for a query by an index must be one.
   const explain = async (where, query, wanted, covering = false) => {

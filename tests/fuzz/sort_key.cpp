@@ -155,7 +155,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require(row->document_id().size() <= key.size() && bytes >= key.size(), "a row lies within its bytes");
     }
     for (const bool descending : {false, true}) {
-      for (const StringOrder order : {StringOrder::icu, StringOrder::bytes}) {
+      for (const StringOrder order : {StringOrder::icu, StringOrder::bytes, StringOrder::raw}) {
         require(sort_key_length(in.rest(), descending, order) <= in.rest().size(), "a key lies within its bytes");
       }
     }

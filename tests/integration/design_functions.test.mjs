@@ -73,6 +73,18 @@ describe('filters of a change feed', () => {
     assert.deepEqual(ids(await waiting), ['big']);
   });
 
+  test('a slow filter that holds everything back does not keep the client waiting for a sign of life', async () => {
+    const slow = await server.database();
+    const filter = 'function(doc) { var t = Date.now(); while (Date.now() - t < 40) {} return false; }';
+    await server.put(`/${slow}/_design/f`, { filters: { slow: filter } });
+    await server.fill(slow, Array.from({ length: 60 }, (_, n) => ({ _id: `n${n}` })));
+    const feed = await server.feed(`/${slow}/_changes?filter=f/slow&feed=continuous&heartbeat=100`);
+    // All documents take the filter more than two seconds; what comes meanwhile are heartbeats.
+    assert.equal(await feed.nextLine(), '');
+    assert.equal(await feed.nextLine(), '');
+    feed.close();
+  });
+
   test('continuous and eventsource feeds', async () => {
     const reply = await server.get(`/${db}/_changes?feed=continuous&filter=f/large&timeout=300`);
     const rows = parsedLines(reply.text);

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import sdk from '@ibm-cloud/cloudant';
 import core from 'ibm-cloud-sdk-core';
 import nano from 'nano';
-import { expectError, expectStatus, ids, Server } from './harness.mjs';
+import { expectError, expectStatus, ids, Server, sleep } from './harness.mjs';
 
 const { CloudantV1 } = sdk;
 const { NoAuthAuthenticator } = core;
@@ -72,6 +72,7 @@ describe('search', () => {
     assert.deepEqual(await found('q=name:%22garden+hose%22'), ['garden:hose']);
     assert.deepEqual(await found('q=digi*'), ['kitchen:scales']);
     assert.deepEqual(await found('q=mixre~'), ['kitchen:mixer']);
+    assert.deepEqual(await found('q=mixre~0'), []);
     assert.equal((await found('q=*:*')).length, 3);
   });
 
@@ -188,6 +189,7 @@ describe('search', () => {
       assert.ok(expectStatus(await server.get(`/_search_analyze?analyzer=${name}&text=kitchen`), 200).tokens.length > 0, name);
     }
     expectError(await server.get('/_search_analyze?analyzer=klingon&text=x'), 400, 'no_such_analyzer');
+    expectError(await server.get('/_search_analyze?analyzer=keyword&text=%FF%FE'), 400, 'bad_request', 'text parameter must be UTF-8');
     expectError(await server.get('/_search_analyze?text=x'), 400, 'bad_request', 'analyzer parameter is mandatory');
     expectError(await server.get('/_search_analyze?analyzer=simple'), 400, 'bad_request', 'text parameter is mandatory');
   });
@@ -205,6 +207,17 @@ describe('search', () => {
     await server.put(`/${other}/_design/d`, { _rev: put.rev, indexes: { i: { index: "function (doc) { index('default', doc._id); }" } } });
     assert.deepEqual(ids(expectStatus(await server.get(`/${other}/_design/d/_search/i?q=b`), 200).rows), ['b']);
     assert.deepEqual(expectStatus(await server.get(`/${other}/_design/d/_search/i?q=red`), 200).rows, []);
+  });
+
+  test('a search that waits while its design document changes searches the new index', async () => {
+    const other = await server.database();
+    await server.fill(other, Array.from({ length: 40 }, (_, n) => ({ _id: `d${n}`, n })));
+    const slow = "function (doc) { var t = Date.now(); while (Date.now() - t < 30) {} index('default', 'old'); }";
+    const put = expectStatus(await server.put(`/${other}/_design/d`, { indexes: { i: { index: slow } } }), 201);
+    const searching = server.get(`/${other}/_design/d/_search/i?q=new&limit=200`);
+    await sleep(300);
+    await server.put(`/${other}/_design/d`, { _rev: put.rev, indexes: { i: { index: "function (doc) { index('default', 'new'); }" } } });
+    assert.equal(expectStatus(await searching, 200).rows.length, 40);
   });
 
   test('nano', async () => {
@@ -404,6 +417,20 @@ describe('Mango indexes of type text', () => {
     assert.equal(body.index.type, 'text');
     assert.equal(body.query, '($default:kitchen AND year\\:number:[2019 TO 2019])');
     assert.equal(body.sort, 'relevance');
+  });
+
+  test('a selector that rejects nearly all that the index finds comes to its end', async () => {
+    const other = await server.database();
+    await server.fill(other, Array.from({ length: 3000 }, (_, n) => ({ _id: `d${n}`, title: 'common', n })));
+    await server.post(`/${other}/_index`, { type: 'text', index: {} });
+    const query = { selector: { $text: 'common', n: { $mod: [3000, 2999] } }, limit: 1, execution_stats: true };
+    const { docs, execution_stats: stats } = expectStatus(await server.post(`/${other}/_find`, query), 200);
+    assert.deepEqual(docs.map((doc) => doc.n), [2999]);
+    assert.equal(stats.total_docs_examined, 3000);
+  });
+
+  test('$text cannot be aggregated, and says so', async () => {
+    expectError(await server.post(`/${db}/_find`, { selector: { $text: 'kitchen' }, count: true }), 400, 'invalid_selector');
   });
 
   test('an index of some fields serves what it holds, and $text without any index is refused', async () => {

@@ -226,6 +226,26 @@ describe('design documents are checked when they are written', () => {
     await refused({ views: { v: { map: 'function() {}', reduce: '_nope' } } }, '`_nope` is not a supported reduce function.');
   });
 
+  test('an unknown built-in reduce is refused on every way to write, and kept when it is replicated', async () => {
+    const design = (name, reduce) => ({ _id: `_design/${name}`, views: { v: { map: 'function(doc) { emit(1, 1); }', reduce } } });
+    const reason = (reduce) => `\`${reduce}\` is not a supported reduce function.`;
+    for (const reduce of ['_median', '_top', '_top_0', '_bottom_101', '_']) {
+      expectError(await server.put(`/${db}/_design/r`, design('r', reduce)), 400, 'invalid_design_doc', reason(reduce));
+      expectError(await server.post(`/${db}`, design('r', reduce)), 400, 'invalid_design_doc', reason(reduce));
+      const [result] = expectStatus(await server.post(`/${db}/_bulk_docs`, { docs: [design('r', reduce)] }), 201);
+      assert.deepEqual([result.error, result.reason], ['invalid_design_doc', reason(reduce)]);
+      expectError(await server.put(`/${db}/_design/r?batch=ok`, design('r', reduce)), 400, 'invalid_design_doc', reason(reduce));
+    }
+    for (const reduce of ['_sum', '_count', '_stats', '_approx_count_distinct', '_top_3', '_bottom_100', '_first', '_last']) {
+      expectStatus(await server.put(`/${db}/_design/ok${reduce}`, design(`ok${reduce}`, reduce)), 201);
+    }
+    const _rev = `1-${'b'.repeat(32)}`;
+    const copied = await server.post(`/${db}/_bulk_docs`, { new_edits: false, docs: [{ ...design('newer', '_median'), _rev }] });
+    assert.deepEqual(expectStatus(copied, 201), []);
+    expectStatus(await server.get(`/${db}/_design/newer`), 200);
+    expectError(await server.get(`/${db}/_design/newer/_view/v`), 400, 'invalid_design_doc', reason('_median'));
+  });
+
   test('other languages and replicated filters are taken as they are', async () => {
     expectStatus(await server.put(`/${db}/_design/erlang`, { language: 'erlang', views: { v: { map: 'fun({Doc}) -> ok end.' } } }), 201);
     const rev = `1-${'a'.repeat(32)}`;

@@ -280,6 +280,22 @@ describe('views of partitioned databases', () => {
     assert.equal(expectStatus(several, 200).results[1].rows.length, 5);
   });
 
+  test('a body that names another partition than the path is refused', async () => {
+    const path = `/${db}/_partition/p0/_design/local/_view/v`;
+    expectError(await server.post(path, { partition: 'p1' }), 400, 'query_parse_error');
+    expectError(await server.post(`${path}/queries`, { queries: [{ partition: 'p1' }] }), 400, 'query_parse_error');
+    expectStatus(await server.post(path, { partition: 'p0' }), 200);
+  });
+
+  test('an encoded slash of a design document is redirected; what is no function says so', async () => {
+    const moved = await server.get(`/${db}/_design%2Fglobal/_view/v?limit=1`);
+    assert.equal(moved.status, 301);
+    assert.equal(moved.headers.location, `/${db}/_design/global/_view/v?limit=1`);
+    assert.equal((await server.get(`/${db}/_design/global/_view`)).status, 405);
+    assert.equal((await server.get(`/${db}/_design/global/_view/v/x`)).status, 405);
+    expectError(await server.get(`/${db}/_design/global/_nope/x`), 404, 'not_found', 'missing');
+  });
+
   test('each kind of view is asked in its own way', async () => {
     expectError(await server.get(`/${db}/_design/local/_view/v`), 400, 'query_parse_error',
       '`partition` parameter is mandatory for queries to this view.');

@@ -39,6 +39,16 @@ class FaultyShop {
     check();
   }
 
+  /// A view and a search index, which follow the feed.
+  void add_functions() {
+    REQUIRE(door_
+                .put("/shop/_design/functions", R"({"options":{"partitioned":false},
+                       "views":{"v":{"map":"function(doc) { emit(doc.n, 1); }","reduce":"_sum"}},
+                       "indexes":{"all":{"analyzer":"keyword","index":"function(doc) { index('n', doc.n); }"}}})")
+                .status == 201);
+    check();
+  }
+
   CouchDoor& door() { return door_; }
   FaultPlan& faults() { return faults_; }
 
@@ -134,6 +144,50 @@ inline std::vector<ShopRequest> shop_reads() {
       {"GET the database", get("/shop"), {200}, {}},
       {"_find by the global index", find("/shop/_find"), {200}, {}},
       {"_find by the local index", find("/shop/_partition/p1/_find"), {200}, {}},
+  };
+}
+
+/// Requests of a shop with functions. The documents that they ask for were just written, so that a view or search index
+/// has to be written first.
+inline std::vector<ShopRequest> shop_functions() {
+  using N = const std::string&;
+  const auto after_a_write = [](std::string target) {
+    return [target](FaultyShop& shop, N n) {
+      shop.revision_of("p0:followed" + n);
+      return [&shop, target] { return shop.door().get("/shop/_design/functions/" + target); };
+    };
+  };
+  return {
+      {"GET a view", after_a_write("_view/v?reduce=false"), {200}, {}},
+      {"GET a reduced view", after_a_write("_view/v?group=true"), {200}, {}},
+      {"GET a search", after_a_write("_search/all?q=n:1"), {200}, {}},
+      {"PUT a design document with functions, and ask it",
+       [](FaultyShop& shop, N n) {
+         return [&shop, n] {
+           const std::string body = fmt::format(
+               R"({{"options":{{"partitioned":false}},"views":{{"v":{{"map":"function(doc) {{ if (doc.n === 5) emit({}); }}"}}}},)"
+               R"("validate_doc_update":"function(doc) {{ if (doc.never) throw({{forbidden: 'no'}}); }}"}})",
+               n);
+           const auto stored = shop.door().put("/shop/_design/f" + n, body);
+           if (stored.status != 201 && stored.status != 409) return stored;
+           return shop.door().get("/shop/_design/f" + n + "/_view/v?limit=1");
+         };
+       },
+       {200},
+       {},
+       true},
+      {"DELETE a design document with functions",
+       [](FaultyShop& shop, N n) {
+         const auto made =
+             shop.door().put("/shop/_design/x" + n, R"({"views":{"v":{"map":"function(doc) { if (doc.n === 5) emit()" + n + "); }\"}}}");
+         REQUIRE(made.status == 201);
+         return [&shop, target = "/shop/_design/x" + n + "?rev=" + text(made.json(), "rev")] {
+           return shop.door().del(target);
+         };
+       },
+       {200},
+       {404, 409},
+       true},
   };
 }
 

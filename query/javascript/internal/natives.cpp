@@ -15,6 +15,28 @@ namespace octavo::query::javascript {
 
 namespace {
 
+// Appends key and value of a row and says where they are. A toJSON or a getter in them must not emit: its row would stand
+// in the middle of this one.
+bool append_row(JSContext* context, const JS::CallArgs& arguments, CallState& call, MapOutput::Row& row) {
+  if (call.emitting) {
+    JS_ReportErrorASCII(context, "emit was called by what is being emitted");
+    return false;
+  }
+  call.emitting = true;
+  auto& text = call.rows->text;
+  const auto key_begin = text.size();
+  const bool has_key = append_json(context, arguments.get(0), text);
+  const auto value_begin = text.size();
+  const bool done = has_key && append_json(context, arguments.get(1), text);
+  call.emitting = false;
+  row.function = call.function;
+  row.key_begin = static_cast<std::uint32_t>(key_begin);
+  row.key_size = static_cast<std::uint32_t>(value_begin - key_begin);
+  row.value_begin = static_cast<std::uint32_t>(value_begin);
+  row.value_size = static_cast<std::uint32_t>(text.size() - value_begin);
+  return done;
+}
+
 bool emit(JSContext* context, unsigned count, JS::Value* values) {
   const auto arguments = JS::CallArgsFromVp(count, values);
   arguments.rval().setUndefined();
@@ -22,18 +44,9 @@ bool emit(JSContext* context, unsigned count, JS::Value* values) {
   auto& call = runtime.call();
   call.emitted = true;
   if (call.rows == nullptr) return true;
-  auto& text = call.rows->text;
   MapOutput::Row row;
-  row.function = call.function;
-  const auto key_begin = text.size();
-  if (!append_json(context, arguments.get(0), text)) return false;
-  const auto value_begin = text.size();
-  if (!append_json(context, arguments.get(1), text)) return false;
-  if (text.size() > call.output_bytes_max) return runtime.stop(Stop::output);
-  row.key_begin = static_cast<std::uint32_t>(key_begin);
-  row.key_size = static_cast<std::uint32_t>(value_begin - key_begin);
-  row.value_begin = static_cast<std::uint32_t>(value_begin);
-  row.value_size = static_cast<std::uint32_t>(text.size() - value_begin);
+  if (!append_row(context, arguments, call, row)) return false;
+  if (call.rows->text.size() > call.output_bytes_max) return runtime.stop(Stop::output);
   // Rows cost memory, too, where they say nothing.
   if (call.rows->rows.size() * sizeof row > call.output_bytes_max) return runtime.stop(Stop::output);
   call.rows->rows.push_back(row);

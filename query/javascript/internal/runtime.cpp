@@ -104,6 +104,7 @@ std::string_view setting_of(Stop stop) {
     case Stop::output:
       return "javascript.output_bytes_max";
     case Stop::none:
+    case Stop::host:
       break;
   }
   return "";
@@ -118,6 +119,7 @@ std::string_view words_of(Stop stop) {
     case Stop::output:
       return "the function's output is too large";
     case Stop::none:
+    case Stop::host:
       break;
   }
   return "";
@@ -193,12 +195,13 @@ Expected<void> Runtime::run(const ProgramPtr& program, const CallState& call, Bo
   thread_local std::unique_ptr<Runtime> own;
   if (!own) own = create();
   if (!own) return out_of_memory();
-  if (own->watched_.running()) return fail(ErrorCode::internal, "A design function was called within another one.");
+  if (own->watched_.running()) return own->run_inside(program, call, body);
   own->call_ = call;
   own->call_.log_bytes_left = own->limits_.log_bytes;
   own->call_.output_bytes_max = own->limits_.output_bytes;
   own->program_ = program.get();
   own->stop_ = Stop::none;
+  own->host_error_.reset();
   own->watched_.begin();
   // Also when memory fails and the way out is an exception.
   const auto end = [&] {
@@ -217,6 +220,18 @@ Expected<void> Runtime::run(const ProgramPtr& program, const CallState& call, Bo
     throw;
   }
   if (own->stop_ == Stop::heap) own.reset();
+  return result;
+}
+
+Expected<void> Runtime::run_inside(const ProgramPtr& program, const CallState& call, Body body) {
+  if (call_.host == nullptr) return fail(ErrorCode::internal, "A design function was called within another one.");
+  const CallState outer = std::exchange(call_, call);
+  const Program* outer_program = std::exchange(program_, program.get());
+  call_.log_bytes_left = limits_.log_bytes;
+  call_.output_bytes_max = limits_.output_bytes;
+  auto result = run_in_world(program, body);
+  call_ = outer;
+  program_ = outer_program;
   return result;
 }
 
@@ -259,6 +274,10 @@ void Runtime::forget_world(const std::string& identity) {
 // What is thrown, or which limit was met. The function's world may be in any state then: the next call has a new one.
 Error Runtime::failure(const ProgramPtr& program) {
   JSContext* context = context_.get();
+  if (stop_ == Stop::host) {
+    JS_ClearPendingException(context);
+    return host_error_.value_or(Error{});
+  }
   if (stop_ == Stop::none && JS_IsThrowingOutOfMemory(context)) stop_ = Stop::heap;
   std::string reason;
   std::string_view word = "function_failed";
@@ -287,6 +306,11 @@ std::string_view Runtime::function_name() const {
 bool Runtime::stop(Stop why) {
   if (stop_ == Stop::none) stop_ = why;
   return false;
+}
+
+bool Runtime::stop(Error error) {
+  if (stop_ == Stop::none) host_error_ = std::move(error);
+  return stop(Stop::host);
 }
 
 void Runtime::collect() {

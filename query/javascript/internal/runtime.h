@@ -13,12 +13,13 @@
 #include "query/javascript/internal/watchdog.h"
 #include "query/javascript/internal/world.h"
 #include "query/javascript/limits.h"
+#include "query/javascript/script.h"
 #include "storage/function_ref.h"
 
 namespace octavo::query::javascript {
 
 /// Why a call was ended from outside.
-enum class Stop : std::uint8_t { none, time, heap, output };
+enum class Stop : std::uint8_t { none, time, heap, output, host };
 
 /// What the native functions of the running call write to.
 struct CallState {
@@ -26,6 +27,9 @@ struct CallState {
   MapOutput* rows = nullptr;                    ///< where `emit` goes
   std::vector<IndexedField>* fields = nullptr;  ///< where `index` goes
   bool emitted = false;
+  bool emitting = false;                        ///< the parts of a row are being written
+  ScriptHost* host = nullptr;         ///< what a script works on
+  std::string* script_log = nullptr;  ///< where `console.log` goes
   std::size_t log_bytes_left = 0;
   std::size_t output_bytes = 0;
   std::size_t output_bytes_max = 0;
@@ -44,7 +48,8 @@ class Runtime {
   /// Something done in a world, in its realm: false as in world.h.
   using Body = FunctionRef<bool(JSContext* context, Runtime& runtime, World& world)>;
   /// Runs `body` in the world of `program` on this thread, within the limits. Errors: function_failed: what was thrown
-  /// or which limit was exceeded; overloaded: no memory for a context.
+  /// or which limit was exceeded; overloaded: no memory for a context. A script's host may run a function of another
+  /// program meanwhile, within what is left of the script's time.
   static Expected<void> run(const ProgramPtr& program, const CallState& call, Body body);
 
   CallState& call() { return call_; }
@@ -52,7 +57,10 @@ class Runtime {
   std::string_view function_name() const;
   /// For natives: ends the call. Returns false, as nothing is to be caught.
   bool stop(Stop why);
+  /// As above, with the error that the call ends with.
+  bool stop(Error error);
   bool stopped() const { return stop_ != Stop::none; }
+  Stop stop_reason() const { return stop_; }
   /// The next of several calls in one run: its time starts anew.
   void begin_next() { watched_.begin_next(); }
 
@@ -67,6 +75,7 @@ class Runtime {
   bool set_up();
 
   Expected<void> run_in_world(const ProgramPtr& program, Body body);
+  Expected<void> run_inside(const ProgramPtr& program, const CallState& call, Body body);
   World* world_of(const ProgramPtr& program);
   void forget_world(const std::string& identity);
   void collect();
@@ -90,6 +99,7 @@ class Runtime {
   CallState call_;
   const Program* program_ = nullptr;  ///< of the running call
   Stop stop_ = Stop::none;
+  std::optional<Error> host_error_;  ///< with Stop::host
   bool collected_ = false;  ///< memory was collected since the last look
 };
 

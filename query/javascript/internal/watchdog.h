@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <ctime>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -14,6 +15,9 @@ namespace octavo::query::javascript {
 
 /// Looks at running calls now and then and asks those that take long to report (JS_RequestInterruptCallback):
 /// so a call costs two atomic writes and no look at the clock. Sleeps while nothing runs. One per process.
+///
+/// A call's time is the processor time of its thread: on a busy machine an honest function takes long by the clock, and
+/// must not be stopped, nor its index with it. By the clock it has ten times as long.
 ///
 /// SpiderMonkey gives up a regular expression that has been interrupted a few times ("too much recursion"), so one match
 /// may take about five ticks.
@@ -53,6 +57,8 @@ class Watchdog {
     std::uint64_t seen_ = 0;                  ///< the watchdog's
     std::uint64_t complained_ = 0;            ///< the watchdog's: the activity it has logged
     std::chrono::steady_clock::time_point since_{};
+    const clockid_t thread_clock_;            ///< processor time of the thread
+    std::chrono::nanoseconds used_before_{};  ///< the watchdog's: on that clock, when it first saw the running call
   };
 
  private:

@@ -15,6 +15,8 @@
 #include "query/javascript/internal/messages.h"
 #include "query/javascript/internal/natives.h"
 #include "query/javascript/internal/prelude.h"
+#include "query/javascript/internal/script_natives.h"
+#include "query/javascript/internal/script_prelude.h"
 
 namespace octavo::query::javascript {
 
@@ -123,6 +125,18 @@ bool run_prelude(JSContext* context, bool has_modules) {
   return JS::Call(context, JS::UndefinedHandleValue, prelude, arguments, &ignored);
 }
 
+bool run_script_prelude(JSContext* context, JS::MutableHandleObject runner) {
+  JS::RootedValue prelude(context), result(context);
+  JS::RootedValueArray<2> arguments(context);
+  if (!evaluate(context, "prelude", kScriptPrelude, &prelude) ||
+      !make_script_natives(context, arguments[0], arguments[1]) ||
+      !JS::Call(context, JS::UndefinedHandleValue, prelude, arguments, &result)) {
+    return false;
+  }
+  runner.set(&result.toObject());
+  return true;
+}
+
 JSObject* new_global(JSContext* context) {
   JS::RealmOptions options;
   // A zone of its own is collected on its own, and goes as a whole.
@@ -133,7 +147,7 @@ JSObject* new_global(JSContext* context) {
 }  // namespace
 
 World::World(JSContext* context, ProgramPtr program, JSObject* global)
-    : program_(std::move(program)), global_(context, global), modules_(context), request_(context) {
+    : program_(std::move(program)), global_(context, global), modules_(context), runner_(context), request_(context) {
   const std::size_t count = program_ ? program_->functions().size() : 0;
   for (std::size_t i = 0; i < count; ++i) functions_.emplace_back(context);
 }
@@ -145,7 +159,19 @@ std::unique_ptr<World> World::create(JSContext* context, ProgramPtr program) {
   std::unique_ptr<World> world(new World(context, std::move(program), global));
   const JSAutoRealm realm(context, global);
   JS::SetReservedSlot(global, kWorldSlot, JS::PrivateValue(world.get()));
-  if (!define_natives(context, global) || !run_prelude(context, has_modules)) return nullptr;
+  switch (world->program_ ? world->program_->kind() : Program::Kind::design) {
+    case Program::Kind::design:
+      if (!define_natives(context, global) || !run_prelude(context, has_modules)) return nullptr;
+      break;
+    case Program::Kind::script: {
+      JS::RootedObject runner(context);
+      if (!run_script_prelude(context, &runner)) return nullptr;
+      world->runner_ = runner;
+      break;
+    }
+    case Program::Kind::plain:
+      break;
+  }
   return world;
 }
 

@@ -28,6 +28,8 @@ class World {
   bool function(JSContext* context, std::size_t index, JS::MutableHandleValue function);
   /// The object that the program's modules are in: parsed at its first use.
   bool modules(JSContext* context, JS::MutableHandleObject modules);
+  /// Of a program of scripts: the function that runs one of them (script_prelude.h).
+  JSObject* runner() const { return runner_; }
   /// The value of a JSON text, remembered until another one is asked for: a feed's filter is given the same request for
   /// every document.
   bool request(JSContext* context, std::string_view text, JS::MutableHandleValue value);
@@ -38,6 +40,7 @@ class World {
   const ProgramPtr program_;
   JS::PersistentRootedObject global_;
   JS::PersistentRootedObject modules_;
+  JS::PersistentRootedObject runner_;
   std::deque<JS::PersistentRootedObject> functions_;
   std::string request_text_;
   JS::PersistentRootedValue request_;

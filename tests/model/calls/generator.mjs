@@ -26,6 +26,7 @@ const WEIGHTS = [
   [14, queries.find],
   [4, queries.index],
   [12, functions.view],
+  [8, functions.search],
   [10, malformed],
   [2, databases.create],
   [0.7, databases.remove],

@@ -30,6 +30,17 @@ export function mapDocument(source, document) {
   return rows;
 }
 
+/// [[name, value]…] that an index function gives of one document.
+export function indexDocument(source, document) {
+  const fields = [];
+  try {
+    compile(source, 'index')((name, value) => fields.push([name, value]))(structuredClone(document));
+  } catch {
+    return [];
+  }
+  return fields;
+}
+
 const validationsOf = (database) =>
   database
     .sorted()

@@ -13,6 +13,7 @@ import { createIndex, deleteIndex, deleteIndexes, listIndexes } from './indexes.
 import { explain, find } from './find.mjs';
 import { badRequest, methodNotAllowed, notFound, Refusal, Reply } from './reply.mjs';
 import { Request } from './request.mjs';
+import { querySearch } from './search.mjs';
 import { queryView, queryViewTogether } from './views.mjs';
 import { missingRevs, purge, revsDiff } from './revision_requests.mjs';
 
@@ -128,6 +129,7 @@ function routeBelow(context, parts) {
   const [first, second] = parts;
   if (first === '_partition') return routePartition(context, parts.slice(1));
   if (first === '_design' && parts[2] === '_view' && parts.length > 3) return routeView(context, parts);
+  if (first === '_design' && parts[2] === '_search' && parts.length === 4) return routeSearch(context, parts);
   if (first === '_design' && parts.length > 2)
     return dispatch(ATTACHMENT, { ...context, id: `_design/${second}`, attachment: parts[2] });
   if (first === '_design' && parts.length === 2) return dispatch(DOCUMENT, { ...context, id: `_design/${second}` });
@@ -149,6 +151,10 @@ function routeView(context, [, design, , view, queries]) {
   const asked = { ...context, design: `_design/${design}`, view };
   if (queries === 'queries') return dispatch({ POST: queryViewTogether }, asked);
   return dispatch({ allowed: 'GET,HEAD,POST', GET: queryView, POST: queryView }, asked);
+}
+
+function routeSearch(context, [, design, , index]) {
+  return dispatch({ allowed: 'GET,HEAD,POST', GET: querySearch, POST: querySearch }, { ...context, design: `_design/${design}`, index });
 }
 
 function routeList(context, parts) {
@@ -188,6 +194,10 @@ function routePartition(context, [partition, ...rest]) {
   if (name === '_design' && rest[2] === '_view' && rest.length > 3) {
     check();
     return routeView(checked, rest);
+  }
+  if (name === '_design' && rest[2] === '_search' && rest.length === 4) {
+    check();
+    return routeSearch(checked, rest);
   }
   if (BELOW_PARTITION[name]) return dispatch(BELOW_PARTITION[name], { ...checked, find: check });
   check();

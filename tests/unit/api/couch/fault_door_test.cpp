@@ -123,8 +123,10 @@ void run_everywhere(FaultyShop& faulty, const ShopRequest& request, const FaultK
 TEST_CASE("every request answers every fault at every storage call, and afterwards all is in order", "[.][matrix]") {
   const FaultKind kind = GENERATE(from_range(fault_kinds()));
   FaultyShop faulty;
+  faulty.add_functions();
   std::vector<ShopRequest> requests = shop_reads();
   std::ranges::move(shop_writes(), std::back_inserter(requests));
+  std::ranges::move(shop_functions(), std::back_inserter(requests));
   for (const ShopRequest& request : requests) {
     run_everywhere(faulty, request, kind);
     // Each full map has doubled the map: without an end of that, the address space would not suffice in time.

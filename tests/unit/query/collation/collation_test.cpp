@@ -219,12 +219,22 @@ TEST_CASE("sort keys order random values as the comparison does, both ways, and 
   }
 }
 
+TEST_CASE("raw sort keys order random values as raw collation does") {
+  Random random(15);
+  for (int round = 0; round < 20'000; ++round) {
+    const json::value a = random_value(random, 0);
+    const json::value b = random_value(random, 0);
+    INFO(json::serialize(a) << " and " << json::serialize(b));
+    REQUIRE(sign(key(a, StringOrder::raw).compare(key(b, StringOrder::raw))) == sign(compare_raw(a, b)));
+  }
+}
+
 TEST_CASE("joined keys are taken apart again") {
   Random random(9);
   for (int round = 0; round < 2000; ++round) {
     const json::value a = random_value(random, 0);
     const json::value b = random_value(random, 0);
-    for (const StringOrder order : {StringOrder::icu, StringOrder::bytes}) {
+    for (const StringOrder order : {StringOrder::icu, StringOrder::bytes, StringOrder::raw}) {
       const std::string first = key(a, order);
       REQUIRE(sort_key_length(first + key(b, order), false, order) == first.size());
       REQUIRE(sort_key_length(first.substr(0, first.size() - 1), false, order) == 0);

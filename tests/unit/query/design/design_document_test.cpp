@@ -43,7 +43,7 @@ TEST_CASE("a design document is read with all its functions") {
   CHECK(design.view("by_price")->reduce == "_sum");
   CHECK_FALSE(design.view("all")->reduce);
   CHECK(design.view("lib") == nullptr);
-  CHECK(design.view_modules() == R"({"views":{"lib":{"x": "exports.a = 1"}}})");
+  CHECK(design.view_modules == R"({"views":{"lib":{"x": "exports.a = 1"}}})");
   REQUIRE(design.index("text"));
   CHECK(design.index("text")->analyzer == R"({"name": "perfield"})");
   CHECK(design.index("plain")->analyzer.empty());
@@ -64,7 +64,7 @@ TEST_CASE("an empty design document has nothing in it") {
   REQUIRE(design);
   CHECK((*design)->views.empty());
   CHECK((*design)->body == R"({"_id":"_design/shop","_rev":"1-abc"})");
-  CHECK((*design)->view_modules().empty());
+  CHECK((*design)->view_modules.empty());
   CHECK_FALSE((*design)->options.partitioned);
   CHECK((*design)->partitioned(true));
   CHECK_FALSE((*design)->partitioned(false));

@@ -99,10 +99,10 @@ TEST_CASE("functions of another language are not run") {
 }
 
 TEST_CASE("a design document is refused for what does not compile") {
-  const auto function_error_of = [](std::string_view body, bool views_only = false) -> std::string {
+  const auto function_error_of = [](std::string_view body, bool replicated = false) -> std::string {
     const auto document = read_design_document("_design/d", "", body);
     REQUIRE(document);
-    const auto checked = check_functions(**document, views_only);
+    const auto checked = check_functions(**document, replicated);
     return checked ? "" : std::string(checked.error().word) + ": " + checked.error().reason;
   };
   CHECK(function_error_of(R"({"views":{"v":{"map":"function(doc) { emit(1); }","reduce":"_stats"}}})").empty());
@@ -114,6 +114,12 @@ TEST_CASE("a design document is refused for what does not compile") {
         "Error: Expression does not eval to a function. (7)");
   CHECK(function_error_of(R"({"views":{"v":{"map":"function(doc) {}","reduce":"_nonsense"}}})") ==
         "invalid_design_doc: `_nonsense` is not a supported reduce function.");
+  for (const std::string reduce : {"_top", "_top_0", "_top_101", "_bottom_x", "_"}) {
+    const std::string body = R"({"views":{"v":{"map":"function(doc) {}","reduce":")" + reduce + R"("}}})";
+    INFO(reduce);
+    CHECK(function_error_of(body) == "invalid_design_doc: `" + reduce + "` is not a supported reduce function.");
+    CHECK(function_error_of(body, true).empty());
+  }
   const std::string others = R"({"filters":{"f":"("},"updates":{"u":"("},"validate_doc_update":"("})";
   CHECK(
       function_error_of(others).starts_with("compilation_error: Compilation of the filter function in the 'f' filter failed:"));

@@ -27,6 +27,8 @@ using ListRows = std::map<std::string, std::string>;
 struct Orders {
   std::mutex mutex;
   std::map<std::string, Error> fail;
+  std::map<std::string, Error> fail_to_open;
+  std::map<std::string, int> opened;  ///< attempts
   std::map<std::string, bool> hold;
   std::map<std::string, int> applied;
 };
@@ -48,6 +50,11 @@ class Listing : public FeedIndex {
     return rows_;
   }
   Expected<void> open(storage::Sequence) override {
+    {
+      const std::lock_guard lock(orders().mutex);
+      ++orders().opened[content()];
+      if (orders().fail_to_open.contains(content())) return std::unexpected(orders().fail_to_open.at(content()));
+    }
     std::filesystem::create_directories(options_.folder);
     std::ifstream file(options_.folder / "rows");
     if (!file) return {};
@@ -152,6 +159,8 @@ class Lists {
   explicit Lists(partitioning::CreateDatabaseOptions options = {})
       : engine([](partitioning::Database& one) { return std::make_unique<ListExtension>(one); }) {
     orders().fail.clear();
+    orders().fail_to_open.clear();
+    orders().opened.clear();
     orders().hold.clear();
     orders().applied.clear();
     database = engine.create("db", options);
@@ -412,6 +421,41 @@ TEST_CASE("an index whose disk was full is updated as soon as somebody asks") {
     orders().fail.clear();
   }
   CHECK(lists.current_rows("d", "all").size() == 2);
+}
+
+TEST_CASE("an index that could not be opened is opened as soon as somebody asks") {
+  Lists lists;
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail_to_open["x"] = Error{ErrorCode::disk_full, "full", {}};
+  }
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  const auto refused = lists.view("d", "all");
+  CHECK(!refused.index);
+  REQUIRE(refused.failure);
+  CHECK(refused.failure->code == ErrorCode::disk_full);
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail_to_open.clear();
+  }
+  CHECK(lists.current_rows("d", "all").size() == 1);
+}
+
+TEST_CASE("a definition that makes no sense is not tried again and again") {
+  Lists lists;
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail_to_open["x"] = Error{ErrorCode::bad_request, "nonsense", {}};
+  }
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  Lists::soon([&] { return lists.view("d", "all").failure.has_value(); });
+  const auto attempts = [] {
+    const std::lock_guard lock(orders().mutex);
+    return orders().opened["x"];
+  };
+  const int before = attempts();
+  for (int i = 0; i < 5; ++i) CHECK(lists.view("d", "all").failure->reason == "nonsense");
+  CHECK(attempts() <= before + 1);  // the load that the write asked for may come last
 }
 
 TEST_CASE("one index that takes long does not hold up another, nor the end of the server") {

@@ -37,7 +37,7 @@ class GroupFixture {
     options.pool = &pool_;
     options.stopping = stopping;
     const auto content = definition_.content();
-    auto made = query::views::ViewGroup::make({query::views::identity_of_content(content), "_design/d", {}, content},
+    auto made = query::views::ViewGroup::make({query::feed_index_identity(content), "_design/d", {}, content},
                                               std::move(options));
     if (!made) throw std::runtime_error(made.error().reason);
     group = std::shared_ptr<query::views::ViewGroup>(dynamic_cast<query::views::ViewGroup*>(made->release()));

@@ -28,7 +28,7 @@ class SummarizedRows {
     std::string json = std::to_string(number);
     if (pad > 0) json = "[" + json + ",\"" + std::string(static_cast<std::size_t>(pad), 'x') + "\"]";
     std::string key = view_prefix(view);
-    append_view_sort_key(key, *parser.parse(json), false);
+    append_sort_key(key, *parser.parse(json));
     append_key_text(key, id);
     key.append(kOrdinalBytes, '\0');
     return key;

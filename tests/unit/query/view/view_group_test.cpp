@@ -310,7 +310,7 @@ TEST_CASE("what a definition says decides its identity, and nothing else") {
   const auto design = [](std::string_view body) {
     return *view_group_of(**octavo::query::read_design_document("_design/d", "1-a", body), false);
   };
-  const auto identity = [&](std::string_view body) { return identity_of_content(design(body).content()); };
+  const auto identity = [&](std::string_view body) { return query::feed_index_identity(design(body).content()); };
   const auto base =
       identity(R"({"views":{"a":{"map":"function(d) {}"},"b":{"map":"function(e) {}","reduce":"_sum"}}})");
   CHECK(base == identity(R"({"views":{"b":{"map":"function(e) {}","reduce":"_sum"},"a":{"map":"function(d) {}"}},
@@ -323,6 +323,6 @@ TEST_CASE("what a definition says decides its identity, and nothing else") {
       "a":{"map":"function(d) {}"}},"options":{"local_seq":true}})")
                                                           .content());
   REQUIRE(read);
-  CHECK(read->library == R"({"m":"exports.x = 1"})");
+  CHECK(read->modules == R"({"views":{"lib":{"m":"exports.x = 1"}}})");
   CHECK(read->options.local_sequence);
 }

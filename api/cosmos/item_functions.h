@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "api/cosmos/call.h"
+#include "api/cosmos/container_definition.h"
+#include "api/cosmos/item.h"
+#include "api/cosmos/patch.h"
+#include "api/scripts/write_rules.h"
+
+namespace octavo::api::cosmos {
+
+/// A write of one item, as a request asks for it.
+struct ItemRequest {
+  enum class Kind : std::uint8_t { create, upsert, replace, remove, patch };
+  Kind kind = Kind::create;
+  partitioning::TypedKey key;
+  std::string id;
+  std::string body;  ///< create, upsert, replace: the item as it will be stored
+  Patch patch;
+  MatchCondition match;
+};
+
+/// What the design documents of the container's database demand of its writes; nullopt: nothing, told by one atomic load.
+Expected<std::optional<scripts::WriteRules>> rules_of(const Call& call, const OpenContainer& opened);
+
+/// Whether functions have a say in this write: triggers that the request names, or rules of the database.
+Expected<bool> has_functions(const Call& call, const OpenContainer& opened);
+
+/// Writes the item with its functions: pre-triggers, the write, what the database's rules say of it, post-triggers, in
+/// one transaction of the item's partition key. On a worker; runs again when others write there meanwhile.
+Handled write_with_functions(Call& call, const OpenContainer& opened, ItemRequest request);
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <boost/json.hpp>
+
+#include "api/http/reply.h"
+#include "query/planner/charge_estimate.h"
+
+/// `Prefer: dry-run`: what a query would do and cost, without running it. An extension of the dialect.
+namespace octavo::api::couch {
+
+/// `reply` with the estimate beside what it says.
+Reply dry_run_reply(boost::json::object reply, const query::ChargeEstimate& estimate);
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/http/reply.h"
+
+namespace octavo::api {
+
+/// Appends `text` as a JSON string. Messages may quote what the client sent; a reply must be UTF-8 all the same, so
+/// bytes that are not become `?`.
+void append_error_text(std::string& out, std::string_view text);
+
+/// One of the two members of an error's body, which dialects name as they like.
+struct ErrorMember {
+  std::string_view name;
+  std::string_view text;
+};
+/// A reply whose body is an object with these two members.
+Reply error_body(int status, ErrorMember word, ErrorMember reason);
+
+}  // namespace octavo::api

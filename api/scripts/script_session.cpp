@@ -1,0 +1,282 @@
+#include "api/scripts/script_session.h"
+
+#include <utility>
+#include <vector>
+
+#include "partitioning/partition_key.h"
+#include "partitioning/scan.h"
+#include "query/sql/continuation.h"
+#include "query/sql/query_charge.h"
+#include "query/sql/sql_execution.h"
+#include "query/sql/sql_preparation.h"
+
+namespace octavo::api::scripts {
+
+namespace {
+
+namespace sql = query::sql;
+using partitioning::OptimisticTransaction;
+using partitioning::ScanBudget;
+using partitioning::ScanState;
+using query::javascript::ScriptHost;
+using Answer = ScriptHost::Answer;
+using Operation = ScriptHost::Operation;
+
+// A function that does not look whether its writes are accepted is ended after this many.
+constexpr std::size_t kRefusedWritesMax = 1'000;
+constexpr std::size_t kSelfNamesMax = 1'000'000;
+
+Answer answer_error(int status, std::string message) {
+  Answer answer;
+  answer.error = status;
+  answer.message = std::move(message);
+  return answer;
+}
+
+Answer not_found() {
+  return answer_error(404, "Resource Not Found.");
+}
+
+Answer not_accepted() {
+  Answer answer;
+  answer.accepted = false;
+  return answer;
+}
+
+std::unexpected<Error> stale() {
+  return fail(ErrorCode::conflict, "What the function has read has changed.");
+}
+
+// Errors that a function may deal with; the others end it.
+Expected<Answer> answer_of(Error error, bool creates) {
+  switch (error.code) {
+    case ErrorCode::bad_request:
+      return answer_error(400, std::move(error.reason));
+    case ErrorCode::not_found:
+    case ErrorCode::deleted:
+      return not_found();
+    case ErrorCode::conflict:
+      if (error.word == "unique_key") return answer_error(409, "Unique index constraint violation.");
+      if (creates) return answer_error(409, "Resource with specified id or name already exists.");
+      return answer_error(412, "One of the specified pre-condition is not met.");
+    case ErrorCode::too_large:
+      return answer_error(413, std::move(error.reason));
+    case ErrorCode::forbidden:
+    case ErrorCode::unauthorized:
+      return answer_error(403, std::move(error.reason));
+    default:
+      return std::unexpected(std::move(error));
+  }
+}
+
+std::string_view trim_slashes(std::string_view link) {
+  while (link.starts_with('/')) link.remove_prefix(1);
+  while (link.ends_with('/')) link.remove_suffix(1);
+  return link;
+}
+
+// What follows `collection` and `/docs/`.
+std::optional<std::string_view> below(std::string_view link, std::string_view collection) {
+  constexpr std::string_view kDocuments = "/docs/";
+  collection = trim_slashes(collection);
+  if (!link.starts_with(collection)) return std::nullopt;
+  link.remove_prefix(collection.size());
+  if (!link.starts_with(kDocuments) || link.size() == kDocuments.size()) return std::nullopt;
+  return link.substr(kDocuments.size());
+}
+
+// A precondition as headers have it; nullopt: none that a document can meet.
+std::optional<storage::Revision> revision_of_etag(std::string_view etag) {
+  if (etag.starts_with("W/")) etag.remove_prefix(2);
+  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') etag = etag.substr(1, etag.size() - 2);
+  auto revision = storage::Revision::parse(etag);
+  return revision ? std::optional(*revision) : std::nullopt;
+}
+
+// The documents as the transaction has them, for queries.
+class TransactionSource final : public sql::DocumentSource {
+ public:
+  explicit TransactionSource(OptimisticTransaction& transaction) : transaction_(transaction) {}
+  Expected<ScanState> scan(std::optional<std::string>& from, ScanBudget budget,
+                           FunctionRef<partitioning::Visit(const storage::DocumentView&)> visit) override {
+    return transaction_.scan(from, budget, visit);
+  }
+  const storage::DocumentView* changed(std::string_view id) const override { return transaction_.changed(id); }
+
+ private:
+  OptimisticTransaction& transaction_;
+};
+
+// A page that an index began goes on by it.
+bool goes_on_by_index(const std::optional<std::string>& continuation) {
+  if (!continuation) return false;
+  const auto decoded = sql::Continuation::decode(*continuation);
+  return decoded &&
+         (decoded->kind == sql::Continuation::Kind::index || decoded->kind == sql::Continuation::Kind::combined);
+}
+
+}  // namespace
+
+bool ScriptSession::is_late(int quarters) const {
+  return elapsed() * 4 >= options_.call_time * quarters;
+}
+
+Expected<Answer> ScriptSession::run(const Request& request) {
+  if (transaction_.is_stale()) return stale();
+  if (is_late(3)) {
+    if (++refused_ > kRefusedWritesMax) return fail(ErrorCode::timeout, "The function took too long.", "resource_limit");
+    return not_accepted();
+  }
+  auto answer = request.operation == Operation::read    ? read(request)
+                : request.operation == Operation::query ? query(request)
+                                                        : write(request);
+  if (answer && transaction_.is_stale()) return stale();
+  return answer;
+}
+
+Expected<std::optional<std::string>> ScriptSession::id_of_link(std::string_view link) {
+  link = trim_slashes(link);
+  if (const auto id = below(link, model_.alt_link())) return model_.document_id(*id);
+  const auto name = below(link, model_.self_link());
+  if (!name) return std::nullopt;
+  OCTAVO_TRY(auto id, find_by_self_name(*name));
+  return id;
+}
+
+// Which id has this name is no matter of the transaction: it is the same for ever.
+Expected<std::string> ScriptSession::find_by_self_name(std::string_view name) {
+  const std::string key(name);
+  if (const auto known = by_self_name_.find(key); known != by_self_name_.end()) return known->second;
+  if (knows_self_names_) return std::string();
+  knows_self_names_ = true;
+  partitioning::DocumentRange range;
+  range.partition_key = transaction_.partition_key();
+  partitioning::DocumentScan scan(*transaction_.database(), std::move(range));
+  for (auto state = ScanState::more; state == ScanState::more;) {
+    OCTAVO_TRY(state, scan.run(ScanBudget::worker_slice(), [&](const storage::DocumentView& document, const auto&) {
+      if (!document.deleted) by_self_name_.emplace(model_.self_name(document.id), document.id);
+      return by_self_name_.size() < kSelfNamesMax ? partitioning::Visit::next : partitioning::Visit::stop;
+    }));
+    if (is_late(4)) return fail(ErrorCode::timeout, "The function took too long.", "resource_limit");
+  }
+  const auto found = by_self_name_.find(key);
+  return found == by_self_name_.end() ? std::string() : found->second;
+}
+
+Expected<Answer> ScriptSession::show(std::string_view id) {
+  OCTAVO_TRY(const auto document, transaction_.find(id));
+  if (!document || document->deleted) {
+    charge_ += partitioning::charge_of_miss();
+    return not_found();
+  }
+  Answer answer;
+  model_.append(answer.body, *document);
+  by_self_name_.insert_or_assign(model_.self_name(document->id), std::string(document->id));
+  return answer;
+}
+
+Expected<Answer> ScriptSession::read(const Request& request) {
+  OCTAVO_TRY(const auto id, id_of_link(request.link));
+  if (!id) return answer_error(400, "The document link is not one of the function's own collection: " + request.link);
+  if (id->empty()) return not_found();
+  OCTAVO_TRY(auto answer, show(*id));
+  if (answer.error == 0) charge_ += partitioning::charge_of_read(answer.body.size());
+  return answer;
+}
+
+Expected<Answer> ScriptSession::query(const Request& request) {
+  std::vector<sql::SqlParameter> parameters;
+  if (!request.parameters.empty()) {
+    auto read = sql::parse_sql_parameters(request.parameters);
+    if (!read) return answer_error(400, std::move(read).error().reason);
+    parameters = *std::move(read);
+  }
+  auto parsed = sql::SqlQuery::parse(request.body, parameters);
+  if (!parsed) return answer_error(400, parsed.error().to_json());
+
+  // By an index as long as nothing was written; then what was written counts.
+  OCTAVO_TRY_VOID(transaction_.reads_all());
+  TransactionSource source(transaction_);
+  sql::SqlScope scope;
+  scope.partition_key = transaction_.partition_key();
+  const bool over_source = transaction_.has_writes() && !goes_on_by_index(request.continuation);
+  auto prepared = over_source ? sql::prepare_sql_over(*transaction_.database(), *std::move(parsed), std::move(scope),
+                                                      model_.shape(), request.continuation)
+                              : sql::prepare_sql_now(*transaction_.database(), *std::move(parsed), std::move(scope),
+                                                     model_.shape(), request.continuation);
+  if (!prepared) return answer_of(std::move(prepared).error(), false);
+  sql::SqlOptions options;
+  if (request.page_size) options.page_items_max = *request.page_size;
+  options.user_functions = options_.user_functions;
+  if (transaction_.has_writes()) options.source = &source;
+  const auto plan = *std::move(prepared);
+  sql::SqlExecution execution(transaction_.database(), plan, std::move(options));
+  Answer answer;
+  answer.body += '[';
+  for (auto state = ScanState::more; state == ScanState::more;) {
+    auto slice = execution.run(ScanBudget::worker_slice());
+    if (!slice) return answer_of(std::move(slice).error(), false);
+    state = *slice;
+    // Taken after each slice: the next one would do nothing while much output waits.
+    answer.body += execution.output();
+    execution.output().clear();
+    if (is_late(4)) return fail(ErrorCode::timeout, "The function took too long.", "resource_limit");
+  }
+  const auto& statistics = execution.statistics();
+  charge_ += partitioning::charge_of_scan(sql::scan_work_of(*transaction_.database(), *plan, statistics));
+  answer.body += ']';
+  answer.continuation = execution.continuation();
+  return answer;
+}
+
+Expected<Answer> ScriptSession::write(const Request& request) {
+  if (transaction_.is_full()) {
+    if (++refused_ > kRefusedWritesMax) {
+      return fail(ErrorCode::too_large, "The function writes too many documents.", "resource_limit");
+    }
+    return not_accepted();
+  }
+  storage::DocumentWrite write;
+  const bool has_body = request.operation != Operation::remove;
+  const bool has_link = request.operation == Operation::replace || !has_body;
+  if (has_link) {
+    OCTAVO_TRY(auto id, id_of_link(request.link));
+    if (!id) return answer_error(400, "The document link is not one of the function's own collection: " + request.link);
+    if (id->empty()) return not_found();
+    write.id = *std::move(id);
+    write.base = storage::WriteBase::live_winner;
+  }
+  if (has_body) {
+    auto parsed = model_.parse(request.body, request.makes_id && !has_link);
+    if (!parsed) return answer_of(std::move(parsed).error(), false);
+    if (has_link && parsed->id != write.id) {
+      return answer_error(400, "The id of the document cannot be changed by replacing it.");
+    }
+    write.id = std::move(parsed->id);
+    write.body = std::move(parsed->body);
+    if (request.operation != Operation::create) write.parent = parsed->revision;
+    if (request.operation == Operation::upsert) write.base = storage::WriteBase::any_winner;
+  } else {
+    write.body = "{}";
+    write.deleted = true;
+  }
+  if (request.etag && *request.etag != "*") {
+    write.parent = revision_of_etag(*request.etag);
+    if (!write.parent) return answer_error(412, "One of the specified pre-condition is not met.");
+  }
+  if (options_.rules != nullptr) {
+    OCTAVO_TRY(const auto before, transaction_.find(write.id));
+    const storage::DocumentView after{.id = write.id, .revision = {}, .deleted = write.deleted, .body = write.body};
+    auto valid = options_.rules->check(after, before);
+    if (!valid) return answer_of(std::move(valid).error(), false);
+  }
+  OCTAVO_TRY(auto written, transaction_.apply(write));
+  if (!written) {
+    charge_ += partitioning::charge_of_miss();
+    return answer_of(std::move(written).error(), request.operation == Operation::create);
+  }
+  if (write.deleted) return Answer{};
+  return show(write.id);
+}
+
+}  // namespace octavo::api::scripts

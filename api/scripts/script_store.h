@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "partitioning/database.h"
+#include "query/javascript/program.h"
+#include "storage/function_ref.h"
+
+namespace octavo::api::scripts {
+
+enum class ScriptKind : std::uint8_t { stored_procedure, trigger, user_function };
+
+/// A function stored with a database by the Cosmos door: what the client said of it, and what was added.
+struct Script {
+  std::string id;
+  std::string body;  ///< the function's source
+  std::string rid;   ///< shown
+  std::string etag;
+  std::int64_t modified_s = 0;
+  std::string trigger_type;       ///< of triggers: `Pre` or `Post`
+  std::string trigger_operation;  ///< `All`, `Create`, …
+};
+
+/// The functions of one database, in the catalog. They go with the database. All calls may wait for the disk: not for
+/// I/O threads. Thread-safe.
+class ScriptStore {
+ public:
+  explicit ScriptStore(partitioning::Database& database) : database_(database) {}
+
+  Expected<std::optional<Script>> find(ScriptKind kind, std::string_view id) const;
+  /// In order of their ids.
+  Expected<std::vector<Script>> list(ScriptKind kind) const;
+  /// Stores what `change` makes of the one that is there (nullopt: none). Errors: its own; bad_request for an id that
+  /// is too long.
+  Expected<void> change(ScriptKind kind, std::string_view id,
+                        FunctionRef<Expected<Script>(const std::optional<Script>& before)> change);
+  Expected<void> erase(ScriptKind kind, std::string_view id);
+
+ private:
+  partitioning::Database& database_;
+};
+
+/// Ready to run. Equal sources of one database share a world.
+query::javascript::ProgramPtr program_of(const partitioning::Database& database, ScriptKind kind, std::string_view id,
+                                         std::string source);
+
+}  // namespace octavo::api::scripts

@@ -1,0 +1,58 @@
+#include "api/scripts/write_rules.h"
+
+#include "api/couch/document_renderer.h"
+#include "query/index/index_manager.h"
+#include "query/javascript/functions.h"
+#include "query/json/writer.h"
+
+namespace octavo::api::scripts {
+
+std::string document_for_validation(std::string_view id, const std::vector<storage::Revision>& history, bool deleted,
+                                    std::string_view body) {
+  std::string out = "{\"_id\":";
+  query::append_json_string(out, id);
+  if (!history.empty()) {
+    out += ",\"_rev\":";
+    couch::append_revision(out, history.front());
+  }
+  if (deleted) out += ",\"_deleted\":true";
+  out += ",\"_revisions\":{\"start\":";
+  query::append_json_number(out, history.empty() ? std::uint64_t{0} : history.front().generation);
+  out += ",\"ids\":[";
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    if (i > 0) out += ',';
+    const auto text = history[i].to_string();
+    query::append_json_string(out, std::string_view(text).substr(text.find('-') + 1));
+  }
+  out += "]}";
+  if (body.size() > 2) {
+    out += ',';
+    out.append(body, 1);
+  } else {
+    out += '}';
+  }
+  return out;
+}
+
+Expected<std::shared_ptr<const query::Validation>> WriteRules::validation_of(partitioning::Database& database) {
+  auto* manager = query::IndexManager::of(database);
+  if (manager == nullptr) return nullptr;
+  return manager->design_functions().validation();
+}
+
+Expected<void> WriteRules::check(const storage::DocumentView& after,
+                                 const std::optional<storage::DocumentView>& before) const {
+  std::vector<storage::Revision> history;
+  std::optional<std::string> old;
+  if (before) {
+    history.push_back(before->revision);
+    couch::append_document(old.emplace(), before->id, before->revision, before->deleted, before->body);
+  }
+  const std::string document = document_for_validation(after.id, history, after.deleted, after.body);
+  for (const auto& program : validation_->programs) {
+    OCTAVO_TRY_VOID(query::javascript::validate(program, 0, document, old, user_context_, security_));
+  }
+  return {};
+}
+
+}  // namespace octavo::api::scripts

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "partitioning/request_charge.h"
+
+namespace octavo::partitioning {
+
+/// One logical partition among those that spend most.
+struct HotKey {
+  std::string partition_key;
+  RequestUnits units = 0;
+  RequestUnits error_max = 0;  ///< of `units`, at most so much was spent by others
+};
+
+/// The partition keys that spend most of a physical partition's request units, in bounded memory: the space-saving
+/// algorithm (Metwally, Agrawal, El Abbadi 2005) over the half minute that goes on and the one before it. Whoever spends
+/// more than a thirty-second part of a half minute's units is found.
+///
+/// Thread-safe; add() never waits: while another thread is in it, what it should note is left out.
+class HotKeys {
+ public:
+  static constexpr std::size_t keys_max = 32;
+  static constexpr std::int64_t window_s = 30;
+
+  void add(std::string_view partition_key, RequestUnits units, std::int64_t now_s);
+  /// Most first. Of the last 30 to 60 seconds.
+  std::vector<HotKey> top(std::size_t count_max, std::int64_t now_s) const;
+
+ private:
+  struct Entry {
+    std::size_t hash = 0;
+    HotKey key;
+  };
+  struct Window {
+    std::int64_t number = -1;  ///< of half minutes
+    std::size_t size = 0;
+    std::array<Entry, keys_max> entries;
+    void add(std::string_view partition_key, RequestUnits units);
+  };
+  mutable std::atomic_flag busy_;  ///< guards the windows
+  std::array<Window, 2> windows_;
+};
+
+}  // namespace octavo::partitioning

@@ -1,0 +1,271 @@
+#include "partitioning/optimistic_transaction.h"
+
+#include <chrono>
+#include <utility>
+
+#include "partitioning/engine.h"
+#include "partitioning/turns.h"
+
+namespace octavo::partitioning {
+
+namespace {
+
+using storage::DocumentView;
+using storage::DocumentWrite;
+using storage::Revision;
+
+constexpr int kAttemptsMax = 16;
+constexpr std::chrono::seconds kAttemptsTime{10};
+
+std::int64_t unix_now_s() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::unexpected<Error> update_conflict() {
+  return fail(ErrorCode::conflict, "Document update conflict.");
+}
+
+}  // namespace
+
+OptimisticTransaction::OptimisticTransaction(std::shared_ptr<Database> database, std::string partition_key)
+    : database_(std::move(database)),
+      partition_key_(std::move(partition_key)),
+      place_(database_->locate_partition_key(partition_key_)) {}
+
+OptimisticTransaction::Seen OptimisticTransaction::seen(const std::optional<DocumentView>& document) {
+  if (!document) return {};
+  return {.exists = true, .deleted = document->deleted, .revision = document->revision};
+}
+
+void OptimisticTransaction::note(std::string_view id, const Seen& now) {
+  const auto known = reads_.find(id);
+  if (known == reads_.end()) {
+    reads_.emplace(id, now);
+  } else if (known->second != now) {
+    stale_ = true;
+  }
+}
+
+Expected<std::optional<DocumentView>> OptimisticTransaction::find(std::string_view id) {
+  if (const auto own = changes_.find(id); own != changes_.end()) return own->second.view;
+  OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
+  OCTAVO_TRY(auto document, snapshot.find(id));
+  note(id, seen(document));
+  if (!document) return std::nullopt;
+  found_id_ = id;
+  found_ = document->body;
+  document->id = found_id_;
+  document->body = found_;
+  return document;
+}
+
+// As the writer resolves it, with the winner for the only leaf.
+Expected<std::optional<Revision>> OptimisticTransaction::resolve_parent(
+    const DocumentWrite& write, const std::optional<DocumentView>& before) const {
+  const bool live = before && !before->deleted;
+  const auto winner = before ? std::optional(before->revision) : std::nullopt;
+  if (write.base != storage::WriteBase::parent) {
+    if (write.base == storage::WriteBase::live_winner && !live) return fail(ErrorCode::not_found, "");
+    if (write.parent && (!live || *write.parent != before->revision)) return update_conflict();
+    return winner;
+  }
+  if (write.parent ? write.parent != winner : live) return update_conflict();
+  return winner;
+}
+
+Expected<Expected<void>> OptimisticTransaction::take_unique(const DocumentWrite& write,
+                                                            const std::optional<DocumentView>& before) {
+  const storage::UniqueKeys* keys = database_->physical_partition(place_).unique_keys();
+  if (keys == nullptr) return Expected<void>{};
+  std::vector<std::string> digests;
+  if (!write.deleted) digests = keys->digests(write.body);
+  for (const std::string& digest : digests) {
+    std::optional<std::string> owner;
+    if (const auto known = unique_.find(digest); known != unique_.end()) {
+      if (!known->second.empty()) owner = known->second;
+    } else {
+      OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
+      OCTAVO_TRY(owner, snapshot.unique_owner(partition_key_, digest));
+      if (owner && changes_.contains(*owner)) owner.reset();  // it had them before these edits
+    }
+    if (owner && *owner != write.id) {
+      return Expected<void>(fail(ErrorCode::conflict, "Unique index constraint violation.", "unique_key"));
+    }
+  }
+  if (before && !before->deleted) {
+    for (const std::string& digest : keys->digests(before->body)) unique_.insert_or_assign(digest, std::string());
+  }
+  for (const std::string& digest : digests) unique_.insert_or_assign(digest, write.id);
+  return Expected<void>{};
+}
+
+Expected<Expected<storage::WrittenDocument>> OptimisticTransaction::apply(const DocumentWrite& write) {
+  using Result = Expected<storage::WrittenDocument>;
+  if (write.replicated || !storage::in_logical_partition(write.id, partition_key_)) {
+    return Result(fail(ErrorCode::bad_request, "A transaction writes documents of its own partition key only."));
+  }
+  const std::size_t bytes = write.id.size() + write.body.size();
+  if (writes_.size() >= writes_max || bytes_ + bytes > bytes_max) {
+    return Result(fail(ErrorCode::too_large, "The transaction writes too much: at most " + std::to_string(writes_max) +
+                                                 " documents and " + std::to_string(bytes_max >> 20) + " MiB."));
+  }
+  OCTAVO_TRY(const auto before, find(write.id));
+  auto parent = resolve_parent(write, before);
+  if (!parent) return Result(std::unexpected(std::move(parent).error()));
+  OCTAVO_TRY(auto unique, take_unique(write, before));
+  if (!unique) return Result(std::unexpected(std::move(unique).error()));
+
+  storage::WrittenDocument written;
+  written.revision = storage::next_revision(*parent, write.deleted, write.body);
+  written.created = !before || before->deleted;
+  written.modified_s = unix_now_s();
+  DocumentWrite& kept = writes_.emplace_back(write);
+  kept.partition_key = partition_key_;
+  bytes_ += bytes;
+  Change& change = changes_[kept.id];
+  change.hidden = false;
+  change.view.id = kept.id;
+  change.view.revision = written.revision;
+  change.view.modified_s = written.modified_s;
+  change.view.deleted = kept.deleted;
+  change.view.has_history = before.has_value();
+  change.view.body = kept.body;
+  return Result(written);
+}
+
+const DocumentView* OptimisticTransaction::changed(std::string_view id) const {
+  const auto own = changes_.find(id);
+  return own == changes_.end() || own->second.hidden ? nullptr : &own->second.view;
+}
+
+void OptimisticTransaction::hide_from_scans(std::string_view id) {
+  if (const auto own = changes_.find(id); own != changes_.end()) own->second.hidden = true;
+}
+
+Expected<void> OptimisticTransaction::reads_all() {
+  if (last_change_) return {};
+  OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
+  last_change_ = snapshot.last_change(partition_key_);
+  return {};
+}
+
+Expected<ScanState> OptimisticTransaction::scan(std::optional<std::string>& from, ScanBudget budget,
+                                                FunctionRef<Visit(const DocumentView&)> visit) {
+  OCTAVO_TRY_VOID(reads_all());
+  DocumentRange range;
+  range.partition_key = partition_key_;
+  range.start = from;
+  DocumentScan stored(*database_, std::move(range));
+  auto own = from ? changes_.lower_bound(*from) : changes_.begin();
+  Visit last = Visit::next;
+  std::string last_id;
+  const auto show = [&](const DocumentView& document) {
+    last_id = document.id;
+    if (!document.deleted) last = visit(document);
+    return last == Visit::next;
+  };
+  // The next own documents, up to `end`: false when the visitor wants no more.
+  const auto show_own = [&](std::optional<std::string_view> end) {
+    while (own != changes_.end() && (!end || own->first < *end)) {
+      const Change& change = (own++)->second;
+      if (!change.hidden && !show(change.view)) return false;
+    }
+    return true;
+  };
+  OCTAVO_TRY(ScanState state, stored.run(budget, [&](const DocumentView& document, const storage::Snapshot&) {
+    if (!show_own(document.id)) return Visit::stop;  // this one is for the next call
+    const Change* change = nullptr;
+    if (own != changes_.end() && own->first == document.id) change = &(own++)->second;
+    return show(change != nullptr && !change->hidden ? change->view : document) ? Visit::next : Visit::stop;
+  }));
+  if (last == Visit::next && state == ScanState::done) show_own(std::nullopt);
+  if (last == Visit::pause) state = ScanState::more;
+  if (state == ScanState::more) from = last_id + '\0';
+  return state;
+}
+
+Expected<bool> OptimisticTransaction::still_holds() {
+  if (stale_) return false;
+  OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
+  if (last_change_ && snapshot.last_change(partition_key_) != *last_change_) return false;
+  for (const auto& [id, before] : reads_) {
+    OCTAVO_TRY(const auto document, snapshot.find(id));
+    if (seen(document) != before) return false;
+  }
+  return true;
+}
+
+// May run again, when the map has to grow.
+Expected<bool> OptimisticTransaction::commit_on_writer(storage::PartitionTransaction& transaction) {
+  stale_ = true;
+  refused_.reset();
+  sequence_ = 0;
+  write_charge_ = 0;
+  if (last_change_ && transaction.last_change(partition_key_) != *last_change_) return false;
+  for (const auto& [id, before] : reads_) {
+    OCTAVO_TRY(const auto document, transaction.find(id));
+    if (seen(document) != before) return false;
+  }
+  for (const DocumentWrite& write : writes_) {
+    OCTAVO_TRY(const auto written, transaction.apply(write));
+    if (written) {
+      sequence_ = written->sequence;
+      write_charge_ += charge_of_write({.body_bytes = write.deleted ? 0 : write.body.size(),
+                                        .index_rows = written->index_rows});
+      continue;
+    }
+    // What these edits do not know of: another leaf, somebody else's unique values.
+    if (written.error().code != ErrorCode::conflict) {
+      stale_ = false;
+      refused_ = written.error();
+    }
+    return false;
+  }
+  stale_ = false;
+  return true;
+}
+
+Task<Expected<bool>> OptimisticTransaction::commit() {
+  if (stale_) co_return false;
+  if (writes_.empty()) co_return still_holds();
+  storage::PhysicalPartition::TransactionTask task = [this](storage::PartitionTransaction& transaction) {
+    return commit_on_writer(transaction);
+  };
+  auto done = co_await database_->run_transaction_in(place_, std::move(task), bytes_);
+  if (!done) co_return std::unexpected(std::move(done).error());
+  if (refused_) co_return std::unexpected(*std::move(refused_));
+  co_return !stale_;
+}
+
+Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database, std::string partition_key,
+                                             bool in_turn,
+                                             std::function<Expected<Verdict>(OptimisticTransaction&)> attempt) {
+  const auto until = std::chrono::steady_clock::now() + kAttemptsTime;
+  std::optional<Turns::Turn> turn;
+  if (in_turn) {
+    auto taken = co_await database->turns().take(partition_key);
+    if (!taken) co_return std::unexpected(std::move(taken).error());
+    turn.emplace(*std::move(taken));
+  }
+  for (int i = 0; i < kAttemptsMax && (i == 0 || std::chrono::steady_clock::now() < until); ++i) {
+    OptimisticTransaction transaction(database, partition_key);
+    const auto run = [&] { return attempt(transaction); };
+    auto verdict = co_await database->engine().run_function(run);
+    if (transaction.is_stale()) continue;
+    if (!verdict || *verdict == Verdict::discard) {
+      const auto holds = transaction.still_holds();
+      if (!holds) co_return std::unexpected(holds.error());
+      if (!*holds) continue;
+      if (!verdict) co_return std::unexpected(std::move(verdict).error());
+      co_return Committed{};
+    }
+    const auto committed = co_await transaction.commit();
+    if (!committed) co_return std::unexpected(committed.error());
+    if (*committed) co_return Committed{transaction.sequence(), transaction.write_charge()};
+  }
+  co_return fail(ErrorCode::conflict,
+                 "The documents that the function reads are written by others all the time; try again.",
+                 word_retry_with);
+}
+
+}  // namespace octavo::partitioning

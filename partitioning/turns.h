@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "partitioning/completion.h"
+#include "partitioning/task.h"
+#include "storage/error.h"
+
+namespace octavo::partitioning {
+
+/// Lets coroutines through one after the other, in the order in which they came, for each key apart from the others.
+/// Nobody in front: no waiting. Thread-safe; each resumes on its own I/O thread.
+class Turns : public std::enable_shared_from_this<Turns> {
+ public:
+  static constexpr std::size_t waiting_max = 256;  ///< for one key; beyond: overloaded
+
+  /// Whose turn it is, until it is destroyed.
+  class Turn {
+   public:
+    Turn(std::shared_ptr<Turns> turns, std::string key) : turns_(std::move(turns)), key_(std::move(key)) {}
+    Turn(Turn&&) noexcept = default;
+    Turn& operator=(Turn&&) = delete;
+    ~Turn() {
+      if (turns_) turns_->leave(key_);
+    }
+
+   private:
+    std::shared_ptr<Turns> turns_;
+    std::string key_;
+  };
+
+  /// Waits for the turn. Errors: overloaded.
+  Task<Expected<Turn>> take(std::string key);
+
+ private:
+  using Waiting = Completion<bool>;
+  void leave(const std::string& key) noexcept;
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::deque<Waiting>> lines_;  ///< of keys that are taken
+};
+
+}  // namespace octavo::partitioning

@@ -1,0 +1,20 @@
+#include "query/executor/find_charge.h"
+
+#include <algorithm>
+
+namespace octavo::query {
+
+partitioning::ScanWork scan_work_of(const partitioning::Database& database, const PreparedFind& prepared,
+                                    bool in_partition) {
+  const auto& branches = prepared.plan.branches;
+  const auto is_one_place = [](const Branch& branch) { return branch.index && branch.index->global != nullptr; };
+  partitioning::ScanWork work;
+  const bool one = in_partition || (!branches.empty() && std::ranges::all_of(branches, is_one_place));
+  work.partitions = one ? 1 : database.physical_partition_count();
+  for (const Branch& branch : branches) {
+    work.predicates += branch.selector.fields_used().size() + prepared.request.sort.size();
+  }
+  return work;
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "partitioning/database.h"
+#include "partitioning/scan.h"
+#include "storage/function_ref.h"
+
+/// What all indexes that follow a database's feed do alike.
+namespace octavo::query {
+
+/// How far a batch of the feed went.
+struct FeedBatch {
+  storage::Sequence reached = 0;  ///< everything up to here has been shown
+  bool complete = false;          ///< after this batch no entry is older than `reached`
+  bool more = false;              ///< the scan was cut short: there is more at once
+};
+
+/// Shows the documents that changed after `from`, and those that are being written meanwhile: these have left their
+/// place in the feed, and an index must not keep the entry of a state before that place. `show` gets an id and a
+/// snapshot in which its newest state stands, perhaps twice for one document; false ends the batch. `watermark` was
+/// read before the count of purges: the batch claims nothing beyond it, as the scan may see further than that count
+/// does. At most `rows_max` rows of the feed. One slice: holds snapshots for as long as it takes.
+Expected<FeedBatch> read_feed_batch(partitioning::Database& database, storage::Sequence from,
+                                    storage::Sequence watermark, std::size_t rows_max,
+                                    FunctionRef<Expected<bool>(std::string_view id, const storage::Snapshot&)> show);
+
+/// A batch for an index that is at `checkpoint` begins here; nullopt: it has everything.
+std::optional<storage::Sequence> begin_of_batch(storage::Sequence checkpoint, bool complete,
+                                                storage::Sequence watermark);
+
+/// Lets `index`, a GlobalIndex or FeedIndex, drop documents that were purged, some at a time; true: all of them.
+template <class Index>
+Expected<bool> catch_up_with_purges(partitioning::Database& database, Index& index, std::uint64_t purge_count) {
+  constexpr std::size_t kDocumentsMax = 8192;
+  std::vector<storage::Snapshot> snapshots;
+  for (std::size_t place = 0; place < database.physical_partition_count(); ++place) {
+    OCTAVO_TRY(auto snapshot, database.snapshot(place));
+    snapshots.push_back(std::move(snapshot));
+  }
+  OCTAVO_TRY_VOID(database.make_durable());
+  return index.remove_purged(purge_count, kDocumentsMax, [&](std::string_view id) -> Expected<bool> {
+    OCTAVO_TRY(const auto document, snapshots[database.locate_document(id)].find(id));
+    return !document || document->deleted;
+  });
+}
+
+}  // namespace octavo::query

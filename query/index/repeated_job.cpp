@@ -1,0 +1,66 @@
+#include "query/index/repeated_job.h"
+
+#include <exception>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+namespace octavo::query {
+
+namespace {
+
+constexpr RepeatedJob::Milliseconds kAfterFailure{5'000};
+
+}  // namespace
+
+RepeatedJob::RepeatedJob(boost::asio::thread_pool& pool, Job job)
+    : job_(std::move(job)), alarm_(std::make_shared<Alarm>(pool)), jobs_(pool) {
+  alarm_->owner = this;
+}
+
+void RepeatedJob::start(Milliseconds delay) {
+  const std::lock_guard lock(alarm_->mutex);
+  if (alarm_->owner == nullptr) return;
+  if (alarm_->goes_on) {
+    alarm_->started_again = delay;
+    return;
+  }
+  alarm_->goes_on = true;
+  set(alarm_, delay);
+}
+
+void RepeatedJob::stop() {
+  {
+    const std::lock_guard lock(alarm_->mutex);
+    alarm_->owner = nullptr;
+    alarm_->timer.cancel();
+  }
+  jobs_.stop();
+}
+
+// Under the alarm's mutex.
+void RepeatedJob::set(const std::shared_ptr<Alarm>& alarm, Milliseconds delay) {
+  alarm->timer.expires_after(delay);
+  alarm->timer.async_wait([alarm](const boost::system::error_code& cancelled) {
+    if (cancelled) return;
+    const std::lock_guard held(alarm->mutex);
+    if (RepeatedJob* owner = alarm->owner) owner->jobs_.post([owner] { owner->run(); });
+  });
+}
+
+void RepeatedJob::run() {
+  std::optional<Milliseconds> pause = kAfterFailure;
+  try {
+    pause = job_();
+  } catch (const std::exception& error) {
+    spdlog::warn("background work failed, will try again: {}", error.what());
+  }
+  const std::lock_guard lock(alarm_->mutex);
+  if (alarm_->owner == nullptr) return;
+  const auto again = std::exchange(alarm_->started_again, std::nullopt);
+  if (!pause) pause = again;
+  alarm_->goes_on = pause.has_value();
+  if (pause) set(alarm_, *pause);
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,64 @@
+#include "query/index/version_retention.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <spdlog/spdlog.h>
+
+#include "partitioning/engine.h"
+
+namespace octavo::query {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kVersionsPerSlice = 1'000;
+constexpr milliseconds kBetweenTrims{20};
+constexpr milliseconds kPauseMin{1'000};
+constexpr milliseconds kPauseMax{60'000};
+
+std::int64_t unix_now_s() {
+  using namespace std::chrono;
+  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+VersionRetention::VersionRetention(partitioning::Database& database)
+    : database_(database), trimming_(database.engine().workers(), [this] { return trim(); }) {}
+
+void VersionRetention::set_seconds(std::int64_t seconds) {
+  for (std::size_t i = 0; i < database_.physical_partition_count(); ++i) {
+    database_.physical_partition(i).set_keeps_versions(seconds > 0);
+  }
+  seconds_ = seconds;
+  trimming_.start(kPauseMin);
+}
+
+bool VersionRetention::has_old_versions(std::size_t place, std::int64_t before_s) const {
+  const auto snapshot = database_.snapshot(place);
+  if (!snapshot) return false;
+  const auto since = snapshot->versions_since();
+  const auto first = snapshot->versions().rows().seek(0);
+  return first && (first->time_s < before_s || !since || first->sequence <= *since);
+}
+
+std::optional<milliseconds> VersionRetention::trim() {
+  const std::int64_t seconds = seconds_;
+  const std::int64_t before_s = seconds > 0 ? unix_now_s() - seconds : std::numeric_limits<std::int64_t>::max();
+  bool found = false;
+  for (std::size_t place = 0; place < database_.physical_partition_count(); ++place) {
+    if (!has_old_versions(place, before_s)) continue;
+    found = true;
+    database_.physical_partition(place).trim_versions(before_s, kVersionsPerSlice, [](const Expected<bool>& trimmed) {
+      // The next pass tries again.
+      if (!trimmed) spdlog::warn("old versions of documents could not be removed: {}", trimmed.error().reason);
+    });
+  }
+  if (found) return kBetweenTrims;
+  if (seconds == 0) return std::nullopt;
+  return std::clamp(milliseconds(seconds * 100), kPauseMin, kPauseMax);
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,298 @@
+// Expressions, as nodes.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "query/sql/internal/compiler.h"
+
+namespace octavo::query::sql {
+
+namespace {
+
+NodePtr constant(const Value& value) {
+  return std::make_unique<Constant>(value);
+}
+
+std::optional<std::uint64_t> constant_index(const Expression& expression) {
+  if (expression.kind != ExpressionKind::number || expression.number < 0 || expression.number > 1e9 ||
+      expression.number != std::floor(expression.number)) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint64_t>(expression.number);
+}
+
+}  // namespace
+
+std::size_t Compiler::root_name(std::string_view name) {
+  const auto found = std::ranges::find(root_names_, name);
+  if (found != root_names_.end()) return static_cast<std::size_t>(found - root_names_.begin());
+  root_names_.emplace_back(name);
+  return root_names_.size() - 1;
+}
+
+NodePtr Compiler::root_path(std::vector<PathStep> steps) {
+  if (steps.empty()) return std::make_unique<RootItem>();
+  if (steps.front().index) return std::make_unique<Path>(std::make_unique<RootItem>(), std::move(steps));
+  NodePtr property = std::make_unique<RootProperty>(root_name(steps.front().name));
+  steps.erase(steps.begin());
+  if (steps.empty()) return property;
+  return std::make_unique<Path>(std::move(property), std::move(steps));
+}
+
+Value Compiler::constant_text(std::string_view text) {
+  auto* place = constants_.allocate_array<char>(text.size());
+  std::ranges::copy(text, place);
+  return Value::of(std::string_view(place, text.size()));
+}
+
+Compiled<NodePtr> Compiler::compile_parameter(const Expression& expression) {
+  const auto found = std::ranges::find(parameters_, expression.text, &SqlParameter::name);
+  if (found == parameters_.end()) {
+    return refuse(expression.location, codes::unresolved, fmt::format("Parameter '{}' has no value.", expression.text));
+  }
+  return constant(Value::read(found->value, constants_));
+}
+
+Compiled<std::vector<NodePtr>> Compiler::compile_all(const Expression& expression, std::size_t from, const Scope& scope,
+                                                     const Grouping* grouping) {
+  std::vector<NodePtr> nodes;
+  for (std::size_t i = from; i < expression.operands.size(); ++i) {
+    OCTAVO_TRY(auto node, compile(*expression.operands[i], scope, grouping));
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+Compiled<NodePtr> Compiler::compile_name(const Expression& expression, const Scope& scope, const Grouping* grouping) {
+  const Binding* binding = scope.find(expression.text);
+  const bool hidden = !binding && scope.names_hidden_root(expression.text);
+  if (!binding && !hidden) {
+    // Numbers that JSON cannot spell.
+    if (expression.text == "NaN") return constant(Value::of(std::numeric_limits<double>::quiet_NaN()));
+    if (expression.text == "Infinity") return constant(Value::of(std::numeric_limits<double>::infinity()));
+    return refuse(expression.location, codes::unresolved,
+                  fmt::format("Identifier '{}' could not be resolved.", expression.text));
+  }
+  if (grouping && (hidden || grouping->scope->find_here(expression.text) == binding)) {
+    return refuse(expression.location, codes::not_grouped,
+                  fmt::format("Property reference '{}' is invalid in the select list because it is not contained in "
+                              "either an aggregate function or the GROUP BY clause.",
+                              expression.text));
+  }
+  if (hidden || binding->is_root) return std::make_unique<RootItem>();
+  return std::make_unique<SlotValue>(binding->slot);
+}
+
+// A chain of constant steps, down to what it starts from.
+Compiled<NodePtr> Compiler::compile_path(const Expression& expression, const Scope& scope, const Grouping* grouping) {
+  std::vector<PathStep> steps;
+  const Expression* base = &expression;
+  while (true) {
+    PathStep step;
+    if (base->kind == ExpressionKind::property) {
+      step.name = base->text;
+    } else if (base->kind == ExpressionKind::index && constant_index(*base->operands[1])) {
+      step.index = constant_index(*base->operands[1]);
+    } else {
+      break;
+    }
+    steps.push_back(std::move(step));
+    base = base->operands[0].get();
+    // A GROUP BY expression may end inside of the chain.
+    if (grouping && grouping->find(*base)) break;
+  }
+  std::ranges::reverse(steps);
+  if (base->kind == ExpressionKind::identifier && !grouping) {
+    const Binding* binding = scope.find(base->text);
+    if (binding ? binding->is_root : scope.names_hidden_root(base->text)) return root_path(std::move(steps));
+  }
+  if (grouping && base->kind == ExpressionKind::identifier && !grouping->find(*base) &&
+      grouping->scope->find_here(base->text)) {
+    return refuse(expression.location, codes::not_grouped,
+                  fmt::format("Property reference '{}' is invalid in the select list because it is not contained in "
+                              "either an aggregate function or the GROUP BY clause.",
+                              text_of(expression)));
+  }
+  OCTAVO_TRY(auto node, compile(*base, scope, grouping));
+  return std::make_unique<Path>(std::move(node), std::move(steps));
+}
+
+Compiled<NodePtr> Compiler::compile_aggregate(const Expression& expression, const Scope& scope,
+                                              const Grouping* grouping) {
+  if (in_aggregate_) {
+    return refuse(expression.location, codes::nested_aggregate,
+                  "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.");
+  }
+  if (!grouping) {
+    return refuse(expression.location, codes::aggregate_place,
+                  "An aggregate function may only appear in the SELECT clause.");
+  }
+  if (expression.operands.size() != 1) {
+    return refuse(expression.location, codes::arguments,
+                  fmt::format("The {} function requires 1 argument.", expression.text));
+  }
+  if (grouping->aggregates->size() == sql_aggregates_max) {
+    return refuse(expression.location, codes::limit_exceeded,
+                  fmt::format("The query exceeds the maximum of {} aggregates.", sql_aggregates_max));
+  }
+  in_aggregate_ = true;
+  auto argument = compile(*expression.operands[0], scope);
+  in_aggregate_ = false;
+  if (!argument) return std::unexpected(std::move(argument).error());
+  grouping->aggregates->push_back({*aggregate_kind(expression.text), *std::move(argument)});
+  return std::make_unique<AggregateResult>(grouping->aggregates->size() - 1);
+}
+
+Compiled<NodePtr> Compiler::compile_call(const Expression& expression, const Scope& scope, const Grouping* grouping) {
+  if (is_aggregate_call(expression)) return compile_aggregate(expression, scope, grouping);
+  if (expression.flag) {
+    if (++udf_calls_ > sql_udf_calls_max) {
+      return refuse(
+          expression.location, codes::limit_exceeded,
+          fmt::format("The query exceeds the maximum of {} calls of user-defined functions.", sql_udf_calls_max));
+    }
+    OCTAVO_TRY(auto arguments, compile_all(expression, 0, scope, grouping));
+    return std::make_unique<UserFunctionCall>(expression.text, std::move(arguments));
+  }
+  const Function* function = find_function(expression.text);
+  if (!function) {
+    return refuse(expression.location, codes::unknown_function,
+                  fmt::format("'{}' is not a recognized built-in function name.", expression.text));
+  }
+  const std::size_t count = expression.operands.size();
+  if (count < function->arguments_min || (function->arguments_max != any_number && count > function->arguments_max)) {
+    std::string wanted = std::to_string(function->arguments_min);
+    if (function->arguments_max == any_number) {
+      wanted += " or more";
+    } else if (function->arguments_max != function->arguments_min) {
+      wanted += " to " + std::to_string(function->arguments_max);
+    }
+    return refuse(expression.location, codes::arguments,
+                  fmt::format("The {} function requires {} argument(s).", function->name, wanted));
+  }
+  OCTAVO_TRY(auto arguments, compile_all(expression, 0, scope, grouping));
+  return std::make_unique<FunctionCall>(*function, std::move(arguments));
+}
+
+Compiled<NodePtr> Compiler::compile_subquery(const Expression& expression, const Scope& scope,
+                                             const Grouping* grouping) {
+  if (in_aggregate_) {
+    // As part of an aggregate's argument a subquery has aggregates of its own.
+    in_aggregate_ = false;
+    auto node = compile_subquery(expression, scope, grouping);
+    in_aggregate_ = true;
+    return node;
+  }
+  if (grouping) {
+    return refuse(expression.location, codes::not_grouped,
+                  "A subquery is invalid in the select list of a query with aggregates or GROUP BY.");
+  }
+  OCTAVO_TRY(auto program, compile_program(*expression.subquery, &scope, false));
+  Subquery::Use use = Subquery::Use::scalar;
+  switch (expression.kind) {
+    case ExpressionKind::exists:
+      use = Subquery::Use::exists;
+      break;
+    case ExpressionKind::all:
+      use = Subquery::Use::all;
+      break;
+    case ExpressionKind::array_of:
+      use = Subquery::Use::array;
+      break;
+    case ExpressionKind::first:
+      use = Subquery::Use::first;
+      break;
+    case ExpressionKind::last:
+      use = Subquery::Use::last;
+      break;
+    default:
+      break;
+  }
+  return std::make_unique<Subquery>(use, std::move(program));
+}
+
+Compiled<NodePtr> Compiler::compile(const Expression& expression, const Scope& scope, const Grouping* grouping) {
+  if (grouping) {
+    if (const auto number = grouping->find(expression)) return std::make_unique<GroupValue>(*number);
+  }
+  switch (expression.kind) {
+    case ExpressionKind::undefined:
+      return constant(Value());
+    case ExpressionKind::null:
+      return constant(Value::null());
+    case ExpressionKind::boolean:
+      return constant(Value::of(expression.flag));
+    case ExpressionKind::number:
+      return constant(Value::of(expression.number));
+    case ExpressionKind::string:
+      return constant(constant_text(expression.text));
+    case ExpressionKind::parameter:
+      return compile_parameter(expression);
+    case ExpressionKind::identifier:
+      return compile_name(expression, scope, grouping);
+    case ExpressionKind::property:
+      return compile_path(expression, scope, grouping);
+    case ExpressionKind::index:
+      if (constant_index(*expression.operands[1])) return compile_path(expression, scope, grouping);
+      break;
+    case ExpressionKind::call:
+      return compile_call(expression, scope, grouping);
+    case ExpressionKind::subquery:
+    case ExpressionKind::exists:
+    case ExpressionKind::all:
+    case ExpressionKind::array_of:
+    case ExpressionKind::first:
+    case ExpressionKind::last:
+      return compile_subquery(expression, scope, grouping);
+    default:
+      break;
+  }
+  OCTAVO_TRY(auto nodes, compile_all(expression, 0, scope, grouping));
+  switch (expression.kind) {
+    case ExpressionKind::index:
+      return std::make_unique<Index>(std::move(nodes[0]), std::move(nodes[1]));
+    case ExpressionKind::array:
+      return std::make_unique<ArrayMaker>(std::move(nodes));
+    case ExpressionKind::object: {
+      // Of two members with one name the later one counts.
+      std::vector<std::string> names;
+      std::vector<NodePtr> values;
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        if (std::find(expression.names.begin() + static_cast<std::ptrdiff_t>(i) + 1, expression.names.end(),
+                      expression.names[i]) != expression.names.end()) {
+          continue;
+        }
+        names.push_back(expression.names[i]);
+        values.push_back(std::move(nodes[i]));
+      }
+      return std::make_unique<ObjectMaker>(std::move(names), std::move(values));
+    }
+    case ExpressionKind::unary:
+      return std::make_unique<Unary>(expression.op, std::move(nodes[0]));
+    case ExpressionKind::binary:
+      return std::make_unique<Binary>(expression.op, std::move(nodes[0]), std::move(nodes[1]));
+    case ExpressionKind::conjunction:
+      return std::make_unique<Logical>(false, std::move(nodes));
+    case ExpressionKind::disjunction:
+      return std::make_unique<Logical>(true, std::move(nodes));
+    case ExpressionKind::in: {
+      NodePtr needle = std::move(nodes[0]);
+      nodes.erase(nodes.begin());
+      return std::make_unique<In>(std::move(needle), std::move(nodes), expression.flag);
+    }
+    case ExpressionKind::between:
+      return std::make_unique<Between>(std::move(nodes[0]), std::move(nodes[1]), std::move(nodes[2]), expression.flag);
+    case ExpressionKind::like:
+      return std::make_unique<Like>(std::move(nodes[0]), std::move(nodes[1]), expression.text, expression.flag);
+    case ExpressionKind::conditional:
+      return std::make_unique<Conditional>(std::move(nodes[0]), std::move(nodes[1]), std::move(nodes[2]));
+    default:
+      return std::make_unique<Coalesce>(std::move(nodes[0]), std::move(nodes[1]));
+  }
+}
+
+}  // namespace octavo::query::sql

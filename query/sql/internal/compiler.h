@@ -1,0 +1,125 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "query/sql/nodes.h"
+#include "query/sql/program.h"
+#include "query/sql/syntax_text.h"
+
+namespace octavo::query::sql {
+
+template <class T>
+using Compiled = std::expected<T, SqlError>;
+
+inline std::unexpected<SqlError> refuse(Location location, std::string_view code, std::string message) {
+  return std::unexpected(SqlError{location, code, std::move(message)});
+}
+
+inline bool is_aggregate_call(const Expression& expression) {
+  return expression.kind == ExpressionKind::call && !expression.flag && aggregate_kind(expression.text);
+}
+
+/// What a name in FROM stands for.
+struct Binding {
+  std::string name;
+  bool is_root = false;
+  std::size_t slot = 0;
+};
+
+struct Scope {
+  const Scope* outer = nullptr;
+  std::vector<Binding> bindings;
+  std::string hidden_root;  ///< the name of the database where FROM gave it none: `FROM t IN c.tags`
+
+  const Binding* find_here(std::string_view name) const {
+    const auto found = std::ranges::find(bindings, name, &Binding::name);
+    return found == bindings.end() ? nullptr : &*found;
+  }
+  const Binding* find(std::string_view name) const {
+    for (const Scope* scope = this; scope; scope = scope->outer) {
+      if (const Binding* found = scope->find_here(name)) return found;
+    }
+    return nullptr;
+  }
+  bool names_hidden_root(std::string_view name) const {
+    for (const Scope* scope = this; scope; scope = scope->outer) {
+      if (!scope->hidden_root.empty() && scope->hidden_root == name) return true;
+    }
+    return false;
+  }
+};
+
+/// The projection of a grouped query: expressions of GROUP BY and aggregates stand for what the group knows.
+struct Grouping {
+  struct Key {
+    const Expression* expression;
+    std::string text;
+  };
+  const Scope* scope = nullptr;
+  std::vector<Key> keys;
+  std::vector<Aggregate>* aggregates = nullptr;
+
+  /// The number of the GROUP BY expression that `expression` is. Texts are made only of what could be one.
+  std::optional<std::size_t> find(const Expression& expression) const {
+    std::string text;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i].expression->kind != expression.kind || keys[i].expression->depth != expression.depth) continue;
+      if (text.empty()) text = text_of(expression);
+      if (keys[i].text == text) return i;
+    }
+    return std::nullopt;
+  }
+};
+
+/// From the syntax tree to a program: names, functions, parameters, aggregates. Queries are in query_compiler.cpp,
+/// expressions in expression_compiler.cpp.
+class Compiler {
+ public:
+  Compiler(std::span<const SqlParameter> parameters, Arena& constants)
+      : parameters_(parameters), constants_(constants) {}
+
+  Compiled<std::unique_ptr<Program>> run(const Query& query) {
+    OCTAVO_TRY(auto program, compile_program(query, nullptr, true));
+    program->root_names = std::move(root_names_);
+    program->slots = slots_;
+    return program;
+  }
+
+ private:
+  Compiled<std::unique_ptr<Program>> compile_program(const Query& query, const Scope* outer, bool is_top);
+  Compiled<void> check_selection(const Query& query, const Program& program) const;
+  Compiled<void> compile_sources(const Query& query, Scope& scope, Program& program, bool is_top);
+  Compiled<void> compile_source(const FromSource& source, Scope& scope, Program& program, bool is_first_of_all);
+  Compiled<void> compile_root_subquery(const FromSource& source, Scope& scope, Program& program);
+  Compiled<void> compile_items(const Query& query, Scope& scope, Program& program);
+  Compiled<void> compile_order(const Query& query, Scope& scope, Program& program);
+  Compiled<void> compile_counts(const Query& query, Program& program);
+
+  Compiled<NodePtr> compile(const Expression& expression, const Scope& scope, const Grouping* grouping = nullptr);
+  Compiled<std::vector<NodePtr>> compile_all(const Expression& expression, std::size_t from, const Scope& scope,
+                                             const Grouping* grouping);
+  Compiled<NodePtr> compile_name(const Expression& expression, const Scope& scope, const Grouping* grouping);
+  Compiled<NodePtr> compile_path(const Expression& expression, const Scope& scope, const Grouping* grouping);
+  Compiled<NodePtr> compile_call(const Expression& expression, const Scope& scope, const Grouping* grouping);
+  Compiled<NodePtr> compile_aggregate(const Expression& expression, const Scope& scope, const Grouping* grouping);
+  Compiled<NodePtr> compile_subquery(const Expression& expression, const Scope& scope, const Grouping* grouping);
+  Compiled<NodePtr> compile_parameter(const Expression& expression);
+  NodePtr root_path(std::vector<PathStep> steps);
+  std::size_t root_name(std::string_view name);
+  Value constant_text(std::string_view text);
+
+  std::span<const SqlParameter> parameters_;
+  Arena& constants_;
+  std::vector<std::string> root_names_;
+  std::size_t slots_ = 0;
+  std::size_t udf_calls_ = 0;
+  bool in_aggregate_ = false;
+};
+
+}  // namespace octavo::query::sql
