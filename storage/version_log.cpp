@@ -10,8 +10,8 @@ namespace octavo::storage {
 namespace {
 
 constexpr std::uint8_t kRecordVersion = 1;
-constexpr std::uint8_t kTextHash = 1;
-constexpr std::uint8_t kBodyTextHash = 2;
+constexpr std::uint8_t kRevisionText = 1;
+constexpr std::uint8_t kBodyRevisionText = 2;
 constexpr char kRowPrefix = 'v';
 constexpr std::string_view kExtentKey = "versions";  // a byte shorter than the rows' keys, and behind them
 
@@ -62,13 +62,13 @@ Expected<VersionRow> decode_version(std::string_view key, std::string_view recor
   const std::uint8_t flags = reader.u8();
   row.time_s = static_cast<std::int64_t>(reader.u48());
   row.previous_sequence = reader.varint();
-  if (operation < 1 || operation > 4 || !read_revision(reader, flags & kTextHash, row.revision)) return damaged();
+  if (operation < 1 || operation > 4 || !read_revision(reader, flags & kRevisionText, row.revision)) return damaged();
   row.id = reader.sized_bytes();
   row.body_revision = row.revision;
   row.body_time_s = row.time_s;
   if (row.removes()) {
     row.body_time_s = static_cast<std::int64_t>(reader.u48());
-    if (!read_revision(reader, flags & kBodyTextHash, row.body_revision)) return damaged();
+    if (!read_revision(reader, flags & kBodyRevisionText, row.body_revision)) return damaged();
   }
   if (!reader.ok() || row.id.empty()) return damaged();
   row.body = reader.rest();
@@ -98,8 +98,8 @@ Expected<void> VersionLog::append(WriteTransaction& transaction, Tree meta, cons
   ByteWriter writer(record);
   writer.u8(kRecordVersion);
   writer.u8(static_cast<std::uint8_t>(row.operation));
-  writer.u8(static_cast<std::uint8_t>((row.revision.hash.is_digest() ? 0 : kTextHash) |
-                                      (row.body_revision.hash.is_digest() ? 0 : kBodyTextHash)));
+  writer.u8(static_cast<std::uint8_t>((row.revision.hash.is_digest() ? 0 : kRevisionText) |
+                                      (row.body_revision.hash.is_digest() ? 0 : kBodyRevisionText)));
   writer.u48(static_cast<std::uint64_t>(row.time_s));
   writer.varint(row.previous_sequence);
   write_revision(writer, row.revision);

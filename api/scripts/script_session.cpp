@@ -211,18 +211,19 @@ Expected<Answer> ScriptSession::query(const Request& request) {
   if (transaction_.has_writes()) options.source = &source;
   const auto plan = *std::move(prepared);
   sql::SqlExecution execution(transaction_.database(), plan, std::move(options));
+  Answer answer;
+  answer.body += '[';
   for (auto state = ScanState::more; state == ScanState::more;) {
     auto slice = execution.run(ScanBudget::worker_slice());
     if (!slice) return answer_of(std::move(slice).error(), false);
     state = *slice;
+    // Taken after each slice: the next one would do nothing while much output waits.
+    answer.body += execution.output();
+    execution.output().clear();
     if (is_late(4)) return fail(ErrorCode::timeout, "The function took too long.", "resource_limit");
   }
   const auto& statistics = execution.statistics();
   charge_ += partitioning::charge_of_scan(sql::scan_work_of(*transaction_.database(), *plan, statistics));
-  Answer answer;
-  answer.body.reserve(execution.output().size() + 2);
-  answer.body += '[';
-  answer.body += execution.output();
   answer.body += ']';
   answer.continuation = execution.continuation();
   return answer;

@@ -13,8 +13,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kRowsPerSlice = 1'000;
-constexpr milliseconds kBetweenSlices{20};
+constexpr std::size_t kVersionsPerSlice = 1'000;
+constexpr milliseconds kBetweenTrims{20};
 constexpr milliseconds kPauseMin{1'000};
 constexpr milliseconds kPauseMax{60'000};
 
@@ -51,12 +51,12 @@ std::optional<milliseconds> VersionRetention::trim() {
   for (std::size_t place = 0; place < database_.physical_partition_count(); ++place) {
     if (!has_old_versions(place, before_s)) continue;
     found = true;
-    database_.physical_partition(place).trim_versions(before_s, kRowsPerSlice, [](const Expected<bool>& trimmed) {
+    database_.physical_partition(place).trim_versions(before_s, kVersionsPerSlice, [](const Expected<bool>& trimmed) {
       // The next pass tries again.
       if (!trimmed) spdlog::warn("old versions of documents could not be removed: {}", trimmed.error().reason);
     });
   }
-  if (found) return kBetweenSlices;
+  if (found) return kBetweenTrims;
   if (seconds == 0) return std::nullopt;
   return std::clamp(milliseconds(seconds * 100), kPauseMin, kPauseMax);
 }

@@ -57,6 +57,18 @@ describe('queries of the Cosmos door', () => {
     assert.deepEqual(await all("SELECT VALUE c.id FROM c WHERE EXISTS(SELECT VALUE t FROM t IN c.tags WHERE t = 't2') AND c.n < 6"), ['i2', 'i5'].filter(Boolean));
   });
 
+  test('a page of far more than a slice of output, in any order, comes whole', async () => {
+    const large = await newContainer(client);
+    const text = 'x'.repeat(2000);
+    for (let n = 0; n < 100; n++) await large.items.create({ id: String(n), pk: n % 3, n, text });
+    for (const query of ['SELECT * FROM c', 'SELECT * FROM c ORDER BY c.n DESC', 'SELECT DISTINCT c.n, c.text FROM c']) {
+      const page = await large.items.query(query, { maxItemCount: 100 }).fetchNext();
+      assert.equal(page.resources.length, 100, query);
+      assert.equal(new Set(page.resources.map(({ n }) => n)).size, 100, query);
+      assert.ok(page.resources.every((item) => item.text === text), query);
+    }
+  });
+
   test('pages go on where they stopped, also in a client that starts anew', async () => {
     const seen = [];
     let continuationToken;
