@@ -122,6 +122,7 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
       writers_(thread_count(settings.writer_threads, 2, 2)),
       patient_(workers_, thread_count(settings.worker_threads, 1, 1)),
       functions_(workers_, std::max<std::size_t>(2, thread_count(settings.worker_threads, 1, 1)) - 1),
+      slow_indexing_(indexers_, std::max<std::size_t>(2, thread_count(settings.worker_threads, 1, 2)) - 1),
       workers_(thread_count(settings.worker_threads, 1, 1)),
       indexers_(thread_count(settings.worker_threads, 1, 2)),
       openers_(kOpeners),
@@ -355,7 +356,7 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
 
 Expected<void> Engine::delete_database(std::string_view name) {
   const std::string key(name);
-  std::lock_guard<std::mutex> schema(schema_mutex_);
+  std::unique_lock<std::mutex> schema(schema_mutex_);
   OCTAVO_TRY(const std::shared_ptr<Database> database, open_database(name));
   auto removed = catalog_->remove(name);
   if (!removed) {
@@ -371,8 +372,10 @@ Expected<void> Engine::delete_database(std::string_view name) {
   }
   generation_.fetch_add(1, std::memory_order_release);
   database->mark_deleted();
-  database->shut_down();
   until_memory_suffices([&] { updates_.record(name, DatabaseUpdates::Kind::deleted); });
+  // Its jobs end when they have come to the end of a step, and nobody else has to wait for that.
+  schema.unlock();
+  database->shut_down();
   return removed;
 }
 

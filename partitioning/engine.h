@@ -120,6 +120,8 @@ class Engine {
   /// Threads that run the functions of indexes over documents: apart from the workers, as a slow function may keep its
   /// thread for seconds while queries want an answer.
   boost::asio::thread_pool& indexers() { return indexers_; }
+  /// Their queue for indexes whose functions are known to be slow: one indexer is always kept free of these.
+  WorkLane& slow_indexing() { return slow_indexing_; }
   /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not.
   std::optional<ErrorCode> disk_failure() const { return writers_.disk_failure(); }
 
@@ -155,6 +157,7 @@ class Engine {
   storage::WriterPool writers_;
   WorkLane patient_;  ///< of the workers; they are joined before it goes
   WorkLane functions_;
+  WorkLane slow_indexing_;  ///< of the indexers
   boost::asio::thread_pool workers_;
   boost::asio::thread_pool indexers_;
   boost::asio::thread_pool openers_;  ///< open databases; never wait for a worker

@@ -30,4 +30,19 @@ int ShutdownSignal::wait() {
   return signal;
 }
 
+ShutdownDeadline::ShutdownDeadline(std::chrono::milliseconds time) {
+  thread_ = std::jthread([this, time](const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    over_.wait_for(lock, stop, time, [] { return false; });
+    if (stop.stop_requested()) return;
+    spdlog::warn("something does not come to its end: ending without it");
+    spdlog::default_logger()->flush();
+    std::_Exit(0);
+  });
+}
+
+ShutdownDeadline::~ShutdownDeadline() {
+  thread_.request_stop();
+}
+
 }  // namespace octavo::server

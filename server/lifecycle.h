@@ -1,6 +1,10 @@
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
+#include <mutex>
+#include <thread>
 
 namespace octavo::server {
 
@@ -20,6 +24,21 @@ class ShutdownSignal {
 
  private:
   sigset_t signals_{};
+};
+
+/// The last resort of an orderly end: ends the process at once, with exit code 0, unless it is gone by then. As with a
+/// second signal nothing acknowledged is lost; a supervisor would do the same a little later, and call it a failure.
+class ShutdownDeadline {
+ public:
+  explicit ShutdownDeadline(std::chrono::milliseconds time);
+  ~ShutdownDeadline();
+  ShutdownDeadline(const ShutdownDeadline&) = delete;
+  ShutdownDeadline& operator=(const ShutdownDeadline&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any over_;
+  std::jthread thread_;
 };
 
 }  // namespace octavo::server

@@ -17,6 +17,7 @@
 #include "partitioning/engine.h"
 #include "query/index/active_tasks.h"
 #include "query/index/index_manager.h"
+#include "query/javascript/interruption.h"
 #include "query/javascript/limits.h"
 #include "server/access_log.h"
 #include "server/descriptor_budget.h"
@@ -27,6 +28,9 @@
 
 namespace octavo::server {
 namespace {
+
+// After running requests had their time, for what has to be put away.
+constexpr std::chrono::milliseconds kClosingTime{4'000};
 
 // What the system allows is not what was asked for, as a rule; then better less than asked than refusing later.
 config::Settings fitted_to_system(const config::Settings& wanted) {
@@ -115,7 +119,9 @@ int run_serve(const config::Settings& wanted) {
   const MemoryTrimmer memory_trimmer;
   const int signal = shutdown_signal.wait();
   spdlog::info("signal {}: finishing what runs, at most {} ms", signal, settings.shutdown_timeout_ms.count());
+  const ShutdownDeadline deadline(settings.shutdown_timeout_ms + kClosingTime);
   const bool in_time = server.stop();
+  query::javascript::stop_all_calls();
   engine.shut_down();
   spdlog::info("stopped{}", in_time ? "" : "; some requests were cut off");
   return 0;

@@ -27,6 +27,9 @@ constexpr std::size_t kSliceBytes = 64 * 1024;
 constexpr std::uint64_t kPendingCountMax = 1000;
 // `_doc_ids` with up to so many ids looks them up; Apache CouchDB's changes_doc_ids_optimization_threshold.
 constexpr std::size_t kNamedDocumentsMax = 1000;
+// Rows that wait for a function.
+constexpr std::size_t kCandidatesMax = 64;
+constexpr std::size_t kCandidateBytesMax = 1024 * 1024;
 
 bool is_line_mode(FeedMode mode) {
   return mode == FeedMode::continuous || mode == FeedMode::eventsource;
@@ -94,6 +97,7 @@ void ChangesFeed::append_head(std::string& out) {
 }
 
 Expected<bool> ChangesFeed::scan(std::string& out, ScanBudget budget) {
+  if (filter_.runs_functions()) return scan_by_function(out, budget);
   Expected<void> rendered;
   auto visit = [&](const FeedRow& change, const Snapshot& snapshot) {
     ++seen_;
@@ -106,6 +110,78 @@ Expected<bool> ChangesFeed::scan(std::string& out, ScanBudget budget) {
   OCTAVO_TRY(const auto state, scan_->run(budget, visit));
   if (!rendered) return std::unexpected(std::move(rendered).error());
   return state == ScanState::done && !limit_reached();
+}
+
+// A function may take seconds. With a snapshot held so long, a map that has to grow would keep all who write and read
+// waiting: so it runs over copies.
+Expected<bool> ChangesFeed::scan_by_function(std::string& out, ScanBudget budget) {
+  if (candidates_.empty()) {
+    OCTAVO_TRY(collected_all_, collect_candidates(budget));
+  }
+  while (!candidates_.empty()) {
+    ++seen_;
+    last_sent_ = candidates_.front().sequence;
+    OCTAVO_TRY_VOID(append_candidate(out, candidates_.front()));
+    candidates_.pop_front();
+    if (limit_reached()) return false;
+    if (out.size() >= kSliceBytes || ScanBudget::Clock::now() >= budget.until) break;
+  }
+  return collected_all_ && candidates_.empty();
+}
+
+Expected<bool> ChangesFeed::collect_candidates(ScanBudget budget) {
+  Expected<void> collected;
+  std::size_t bytes = 0;
+  const auto visit = [&](const FeedRow& change, const Snapshot& snapshot) {
+    auto candidate = candidate_of(Row{change, snapshot});
+    if (!candidate) {
+      collected = std::unexpected(std::move(candidate).error());
+      return Visit::stop;
+    }
+    bytes += candidate->document.size();
+    for (const auto& leaf : candidate->leaves) bytes += leaf.body.size();
+    candidates_.push_back(*std::move(candidate));
+    return candidates_.size() == kCandidatesMax || bytes >= kCandidateBytesMax ? Visit::pause : Visit::next;
+  };
+  OCTAVO_TRY(const auto state, scan_->run(budget, visit));
+  if (!collected) return std::unexpected(std::move(collected).error());
+  return state == ScanState::done;
+}
+
+Expected<ChangesFeed::Candidate> ChangesFeed::candidate_of(const Row& row) const {
+  Candidate candidate{row.change.sequence, std::string(row.change.id), row.change.deleted, {}, {}};
+  OCTAVO_TRY(const auto document, row.snapshot.find(row.change.id));
+  if (!document) return candidate;
+  if (query_.all_leaves && row.change.has_conflicts) {
+    OCTAVO_TRY(const auto tree, row.snapshot.revision_tree(*document));
+    for (const auto* leaf : tree.leaves()) {
+      OCTAVO_TRY(const auto body, row.snapshot.leaf_body(*document, leaf->revision));
+      if (body) candidate.leaves.push_back({leaf->revision, leaf->deleted, std::string(*body)});
+    }
+  } else {
+    candidate.leaves.push_back({row.change.revision, document->deleted, std::string(document->body)});
+  }
+  if (query_.include_docs) {
+    OCTAVO_TRY_VOID(
+        append_document(candidate.document, *document, row.snapshot, RenderOptions{.conflicts = query_.conflicts}));
+  }
+  return candidate;
+}
+
+Expected<void> ChangesFeed::append_candidate(std::string& out, const Candidate& candidate) {
+  passing_.clear();
+  for (const auto& leaf : candidate.leaves) {
+    OCTAVO_TRY(const bool passes, filter_.passes(candidate.id, leaf.revision, leaf.deleted, leaf.body));
+    if (passes) passing_.push_back(leaf.revision);
+  }
+  if (passing_.empty()) return {};
+  begin_row(out, candidate.sequence, candidate.id, candidate.deleted);
+  if (query_.include_docs) {
+    out += ",\"doc\":";
+    out += candidate.document;
+  }
+  end_row(out, candidate.sequence);
+  return {};
 }
 
 // A follower sees what is there in falling order, and what comes then as it comes.
@@ -171,7 +247,7 @@ Expected<void> ChangesFeed::append_row(std::string& out, const Row& row) {
   OCTAVO_TRY_VOID(collect_passing(row, document));
   if (passing_.empty()) return {};
 
-  append_row_text(out, row);
+  begin_row(out, row.change.sequence, row.change.id, row.change.deleted);
   if (query_.include_docs) {
     out += ",\"doc\":";
     if (!document) {
@@ -180,15 +256,7 @@ Expected<void> ChangesFeed::append_row(std::string& out, const Row& row) {
       OCTAVO_TRY_VOID(append_document(out, *document, row.snapshot, RenderOptions{.conflicts = query_.conflicts}));
     }
   }
-  out += '}';
-  if (query_.mode == FeedMode::eventsource) {
-    out += "\nid: ";
-    append_sequence(out, row.change.sequence);
-    out += "\n\n";
-  } else if (query_.mode == FeedMode::continuous) {
-    out += '\n';
-  }
-  ++emitted_;
+  end_row(out, row.change.sequence);
   return {};
 }
 
@@ -218,7 +286,8 @@ Expected<void> ChangesFeed::collect_passing(const Row& row, const std::optional<
   return {};
 }
 
-void ChangesFeed::append_row_text(std::string& out, const Row& row) {
+// All but its document.
+void ChangesFeed::begin_row(std::string& out, Sequence sequence, std::string_view id, bool deleted) {
   if (query_.mode == FeedMode::eventsource) {
     out += "data: ";
   } else if (!is_line_mode(query_.mode) && emitted_ > 0) {
@@ -228,12 +297,12 @@ void ChangesFeed::append_row_text(std::string& out, const Row& row) {
   // As CouchDB counts: from the limit down, so that the first row of an unlimited feed has its sequence.
   const bool has_sequence = query_.seq_interval == 1 || emitted_ % query_.seq_interval == 0;
   if (has_sequence) {
-    append_sequence(out, row.change.sequence);
+    append_sequence(out, sequence);
   } else {
     out += "null";
   }
   out += ",\"id\":";
-  query::append_json_string(out, row.change.id);
+  query::append_json_string(out, id);
   out += ",\"changes\":[";
   for (const auto& revision : passing_) {
     out += out.back() == '[' ? "{\"rev\":" : ",{\"rev\":";
@@ -241,7 +310,19 @@ void ChangesFeed::append_row_text(std::string& out, const Row& row) {
     out += '}';
   }
   out += ']';
-  if (row.change.deleted) out += ",\"deleted\":true";
+  if (deleted) out += ",\"deleted\":true";
+}
+
+void ChangesFeed::end_row(std::string& out, Sequence sequence) {
+  out += '}';
+  if (query_.mode == FeedMode::eventsource) {
+    out += "\nid: ";
+    append_sequence(out, sequence);
+    out += "\n\n";
+  } else if (query_.mode == FeedMode::continuous) {
+    out += '\n';
+  }
+  ++emitted_;
 }
 
 void ChangesFeed::append_sequence(std::string& out, Sequence sequence) const {
@@ -264,7 +345,7 @@ Expected<void> ChangesFeed::finish(std::string& out) {
     OCTAVO_TRY(pending, count_pending());
   }
   out += is_line_mode(query_.mode) ? "{\"last_seq\":" : "\n],\n\"last_seq\":";
-  append_sequence(out, query_.descending ? last_sent_ : scan_->position());
+  append_sequence(out, query_.descending ? last_sent_ : looked_at());
   out += ",\"pending\":";
   query::append_json_number(out, pending);
   out += "}\n";
@@ -286,7 +367,7 @@ Expected<std::uint64_t> ChangesFeed::count_pending() const {
     const auto rows = statistics->document_count + statistics->deleted_count;
     return rows > seen_ ? rows - seen_ : 0;
   }
-  const auto from = query_.descending ? since_ : scan_->position();
+  const auto from = query_.descending ? since_ : looked_at();
   const bool looked_backwards = query_.descending && seen_ > 0;
   const auto end = looked_backwards ? last_sent_ : database_->watermark() + 1;
   FeedScan ahead(*database_, FeedRange{from, false, partition_key_});

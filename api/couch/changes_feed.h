@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -58,14 +59,35 @@ class ChangesFeed {
     const storage::Snapshot& snapshot;
   };
 
+  /// A row whose revisions a function has yet to see, with copies of all that it and the row need.
+  struct Candidate {
+    struct Leaf {
+      storage::Revision revision;
+      bool deleted = false;
+      std::string body;
+    };
+    storage::Sequence sequence = 0;
+    std::string id;
+    bool deleted = false;
+    std::vector<Leaf> leaves;
+    std::string document;  ///< with `include_docs`
+  };
+
   Expected<bool> scan(std::string& out, partitioning::ScanBudget budget);
+  Expected<bool> scan_by_function(std::string& out, partitioning::ScanBudget budget);
+  Expected<bool> collect_candidates(partitioning::ScanBudget budget);
+  Expected<Candidate> candidate_of(const Row& row) const;
+  Expected<void> append_candidate(std::string& out, const Candidate& candidate);
+  /// All rows up to here have been looked at.
+  storage::Sequence looked_at() const { return candidates_.empty() ? scan_->position() : last_sent_; }
   void append_head(std::string& out);
   bool must_settle();
   void turn_forward();
   Expected<void> send_named_documents(std::string& out);
   Expected<void> append_row(std::string& out, const Row& row);
   Expected<void> collect_passing(const Row& row, const std::optional<storage::DocumentView>& document);
-  void append_row_text(std::string& out, const Row& row);
+  void begin_row(std::string& out, storage::Sequence sequence, std::string_view id, bool deleted);
+  void end_row(std::string& out, storage::Sequence sequence);
   void append_sequence(std::string& out, storage::Sequence sequence) const;
   Expected<std::uint64_t> count_pending() const;
   bool limit_reached() const { return emitted_ >= query_.limit; }
@@ -84,6 +106,8 @@ class ChangesFeed {
   std::vector<storage::Revision> passing_;  ///< of the row at hand; kept for its memory
   /// Documents that a feed which must end has not shown yet, because they were being written when it came to its end.
   std::set<std::string, std::less<>> unsettled_;
+  std::deque<Candidate> candidates_;
+  bool collected_all_ = false;  ///< at the last call; some may still be among the candidates
   int settle_rounds_ = 0;
   bool started_ = false;                  ///< its head was sent, if it has one
   bool caught_up_ = false;                ///< at the last call nothing was left

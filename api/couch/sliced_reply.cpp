@@ -25,7 +25,9 @@ class WorkerSlices {
     while (true) {
       auto slice = [this, &out] { return produce(out); };
       Expected<bool> complete;
-      if (spent_ < kImpatientTime) {
+      if (producer_.runs_functions()) {
+        complete = co_await engine_.run_function(std::move(slice));
+      } else if (spent_ < kImpatientTime) {
         complete = co_await engine_.run_blocking(std::move(slice));
       } else {
         complete = co_await engine_.run_patiently(std::move(slice));

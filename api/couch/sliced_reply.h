@@ -24,10 +24,12 @@ class SliceProducer {
   /// Appends the next piece to `out`: until `budget` rows were looked at or `out` holds `slice_bytes`. True when the
   /// reply is complete.
   virtual Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) = 0;
-  /// True when it runs functions: then the first piece, too, is made on a worker.
-  virtual bool may_take_long() const { return false; }
   /// Request units spent so far, of which `bytes` were written.
   virtual double charge(std::uint64_t bytes) const;
+  /// True: the first piece, too, is made on a worker.
+  virtual bool may_take_long() const { return runs_functions(); }
+  /// True when it runs functions that people wrote: each piece is made behind the workers' other work.
+  virtual bool runs_functions() const { return false; }
 };
 
 /// A JSON reply made by `producer`. The first slice runs on the caller's I/O thread, later ones on workers. What fits

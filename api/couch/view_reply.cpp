@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "api/couch/document_renderer.h"
@@ -192,7 +193,7 @@ class ReduceReply final : public SliceProducer {
   ReduceReply(ViewTarget target, ViewQuery query, std::vector<RowRange> ranges)
       : target_(std::move(target)), query_(std::move(query)), ranges_(std::move(ranges)), skip_(query_.skip) {}
 
-  bool may_take_long() const override { return target_.group->reducer(target_.view)->runs_functions(); }
+  bool runs_functions() const override { return target_.group->reducer(target_.view)->runs_functions(); }
 
   Expected<bool> produce(std::string& out, ScanBudget budget) override {
     for (std::size_t groups = 1; emitted_ < query_.limit; ++groups) {
@@ -257,6 +258,7 @@ class SingleViewReply final : public SliceProducer {
  public:
   explicit SingleViewReply(std::unique_ptr<SliceProducer> answer) : answer_(std::move(answer)) {}
   bool may_take_long() const override { return answer_->may_take_long(); }
+  bool runs_functions() const override { return answer_->runs_functions(); }
   Expected<bool> produce(std::string& out, ScanBudget budget) override {
     OCTAVO_TRY(const bool complete, answer_->produce(out, budget));
     if (complete) out += '\n';
@@ -273,6 +275,10 @@ class SeveralViewReplies final : public SliceProducer {
 
   bool may_take_long() const override {
     return std::ranges::any_of(answers_, [](const auto& answer) { return answer->may_take_long(); });
+  }
+  bool runs_functions() const override {
+    const auto left = std::span(answers_).subspan(next_);
+    return std::ranges::any_of(left, [](const auto& answer) { return answer->runs_functions(); });
   }
 
   Expected<bool> produce(std::string& out, ScanBudget budget) override {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -16,6 +17,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <spdlog/spdlog.h>
 
+#include "partitioning/work_lane.h"
 #include "storage/error.h"
 #include "storage/memory_retry.h"
 #include "storage/read_failure.h"
@@ -50,7 +52,8 @@ class CountedWaiter {
   std::atomic<int>& count_;
 };
 
-/// Work of one owner on a shared thread pool, that ends before its owner does: after stop() nothing of it runs or will.
+/// Work of one owner on a shared thread pool, that ends before its owner does: after stop() nothing of it runs or will,
+/// and no timer of it keeps the pool from being joined.
 ///
 /// stop() waits only for what is running, never for what is queued, so it may be called on a thread of the same pool
 /// (though not from inside a job). Thread-safe.
@@ -67,11 +70,26 @@ class BackgroundJobs {
     until_memory_suffices([&] { boost::asio::post(pool_, [state = state_, job] { state->run(job); }); });
   }
 
+  /// As post, through another queue of the same pool.
+  void post_to(partitioning::WorkLane& lane, const std::function<void()>& job) {
+    until_memory_suffices([&] { lane.post([state = state_, job] { state->run(job); }); });
+  }
+
   /// Queues `job` once `delay` has passed.
   void post_after(std::chrono::milliseconds delay, const std::function<void()>& job) {
     until_memory_suffices([&] {
-      auto timer = std::make_shared<boost::asio::steady_timer>(pool_.get_executor(), delay);
-      timer->async_wait([timer, state = state_, job](const boost::system::error_code&) { state->run(job); });
+      const std::lock_guard lock(state_->mutex);
+      if (state_->stopped) return;
+      const auto timer = state_->timers.emplace(state_->timers.end(), pool_.get_executor(), delay);
+      try {
+        timer->async_wait([timer, state = state_, job](const boost::system::error_code& cancelled) {
+          state->forget(timer);
+          if (!cancelled) state->run(job);
+        });
+      } catch (...) {
+        state_->timers.erase(timer);
+        throw;
+      }
     });
   }
 
@@ -79,6 +97,7 @@ class BackgroundJobs {
   void stop() {
     std::unique_lock lock(state_->mutex);
     state_->stopped = true;
+    for (auto& timer : state_->timers) timer.cancel();
     state_->idle.wait(lock, [this] { return state_->running == 0; });
   }
 
@@ -94,6 +113,12 @@ class BackgroundJobs {
     std::condition_variable idle;
     bool stopped = false;
     std::size_t running = 0;
+    std::list<boost::asio::steady_timer> timers;  ///< each until its handler runs
+
+    void forget(std::list<boost::asio::steady_timer>::iterator timer) {
+      const std::lock_guard lock(mutex);
+      timers.erase(timer);
+    }
 
     void run(const std::function<void()>& job) {
       {

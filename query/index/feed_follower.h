@@ -28,14 +28,22 @@ struct FeedIndexes::Follower {
   std::atomic<bool> following{false};
   std::atomic<bool> again{false};
   std::atomic<int> waiters{0};
+  /// Its functions keep a thread for long: it goes through Engine::slow_indexing.
+  std::atomic<bool> slow{false};
 
   // Under mutex_.
   std::optional<Error> failure;  ///< of the last attempt
   std::uint64_t failures = 0;
   std::chrono::steady_clock::time_point not_before{};  ///< after a failure: not again at once
+  /// After a failure of a function: when it may be tried again if documents have changed since, and since when.
+  std::chrono::steady_clock::time_point not_before_changes{};
+  storage::Sequence failed_at = 0;
+  bool early_retry_planned = false;
 
   // The follow job's alone.
-  std::size_t rows_max = 64;
+  std::size_t rows_max = 8;  ///< nothing is known of its functions yet
+  std::chrono::steady_clock::time_point begun{};  ///< of the last batch
+  storage::Sequence begun_at = 0;                 ///< watermark then
   std::chrono::milliseconds retry_delay{0};
   ActiveTasks::Handle task;
   storage::Sequence task_from = 0;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,6 +22,22 @@ struct FeedDocument {
   bool present = false;       ///< live; else everything of it has to go
   storage::Revision revision;
   std::string json;  ///< with `_id` and `_rev`, as functions see it; empty unless present
+};
+
+/// Changes of the feed, as an index gets them.
+struct FeedChanges {
+  /// Each at most once, in the order of the feed; those that the feed has only beyond `reached` stand last.
+  std::span<const FeedDocument> documents;
+  storage::Sequence from = 0;     ///< checkpoint of the index when they were read
+  storage::Sequence reached = 0;  ///< all of the feed between is among them
+  bool complete = false;          ///< after them no entry is older than `reached`
+  bool alone = false;             ///< to be worked on by the calling thread only: the others are for other indexes
+
+  /// How far the feed is in with the first `count` of the documents.
+  storage::Sequence checkpoint_after(std::size_t count) const {
+    if (count == documents.size()) return reached;
+    return count == 0 ? from : std::min(documents[count - 1].sequence, reached);
+  }
 };
 
 /// An index in files of its own whose entries JavaScript decides: a group of views (query/view) or a search index
@@ -49,11 +67,13 @@ class FeedIndex {
   /// The database's count of purges that the index has caught up with.
   virtual std::uint64_t purge_count() const = 0;
 
-  /// Replaces the entries of these documents, each at most once among them, and stores `checkpoint` with them, in one
-  /// transaction. `complete`: after them no entry is older than `checkpoint`. Runs functions for as long as they take;
-  /// may spread them over other threads. An error leaves the index as it was.
-  virtual Expected<void> apply(std::span<const FeedDocument> documents, storage::Sequence checkpoint,
-                               bool complete) = 0;
+  /// Replaces the entries of the first of these documents, and stores the checkpoint with them. Takes as many as it can
+  /// in about `apply_time` and in bounded memory, but one at least, and returns how many: what is left has to come
+  /// again. Runs functions, and may spread them over other threads. An error leaves the index as it was, or at an
+  /// earlier checkpoint.
+  virtual Expected<std::size_t> apply(const FeedChanges& changes) = 0;
+  /// Long enough for commits to cost little beside the functions; short enough that other indexes get their turn.
+  static constexpr std::chrono::milliseconds apply_time{500};
   /// As GlobalIndex::remove_purged.
   virtual Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                        FunctionRef<Expected<bool>(std::string_view id)> is_gone) = 0;

@@ -8,6 +8,7 @@
 #include "query/index/feed_batch.h"
 #include "query/index/feed_document.h"
 #include "query/index/feed_follower.h"
+#include "query/javascript/interruption.h"
 #include "storage/memory_retry.h"
 
 /// The part of FeedIndexes that keeps each index in step with the feed, and lets queries wait for it.
@@ -17,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kRowsMin = 16;
+constexpr std::size_t kRowsMin = 1;
 constexpr std::size_t kRowsMax = 32'768;
 constexpr std::size_t kBytesMax = 16ULL << 20;
 // A batch should keep its thread busy for about this long: long enough for commits, and for what a batch must read to
@@ -31,6 +32,14 @@ constexpr std::chrono::milliseconds kRetryMin{100};
 constexpr std::chrono::milliseconds kRetryMax{10'000};
 constexpr std::chrono::milliseconds kFunctionRetryMin{2'000};
 constexpr std::chrono::milliseconds kFunctionRetryMax{300'000};
+// A function that failed may do with other documents: then it is tried again so many times as long after it failed as
+// the attempt took, within these bounds.
+constexpr int kChangedRetryFactor = 2;
+constexpr std::chrono::milliseconds kChangedRetryMax{60'000};
+// A query waits for such an attempt if it is that near.
+constexpr std::chrono::milliseconds kWaitForRetryMax{5'000};
+// Functions, a reduce included, that take so long for a document are slow.
+constexpr std::chrono::milliseconds kSlowDocument{50};
 
 /// A disk may be well again in a moment, and then whoever asks should see it; a function fails until somebody mends it.
 bool may_pass(const Error& error) {
@@ -79,21 +88,51 @@ void FeedIndexes::wake_all(bool only_awaited) {
 }
 
 void FeedIndexes::wake(const FollowerPtr& follower) {
-  if (follower->stopping->load(std::memory_order_relaxed)) return;
+  if (follower->stopping->load(std::memory_order_relaxed) || !may_try(follower)) return;
+  if (follower->following.load() && follower->again.exchange(true)) return;
+  post_follow(follower);
+}
+
+// After a failure not at once; then somebody else asks later.
+bool FeedIndexes::may_try(const FollowerPtr& follower) {
+  const auto watermark = database_.watermark();
+  std::chrono::milliseconds wait{0};
   {
     const std::lock_guard lock(mutex_);
-    // Who waits for the disk has it tried now; a function would only fail again.
-    const bool patient =
-        !follower->failure || !may_pass(*follower->failure) || follower->waiters.load(std::memory_order_relaxed) == 0;
-    if (patient && Clock::now() < follower->not_before) return;
+    const auto now = Clock::now();
+    if (!follower->failure || now >= follower->not_before) return true;
+    // Who waits for the disk has it tried now; a function would only fail again, unless documents have changed.
+    if (may_pass(*follower->failure)) return follower->waiters.load(std::memory_order_relaxed) > 0;
+    if (watermark <= follower->failed_at) return false;
+    if (now >= follower->not_before_changes) return true;
+    if (std::exchange(follower->early_retry_planned, true)) return false;
+    wait = std::chrono::ceil<std::chrono::milliseconds>(follower->not_before_changes - now);
   }
-  if (follower->following.load() && follower->again.exchange(true)) return;
-  jobs_.post([this, follower] { follow(follower); });
+  jobs_.post_after(wait, [this, weak = std::weak_ptr<Follower>(follower)] {
+    const auto again = weak.lock();
+    if (!again) return;
+    {
+      const std::lock_guard lock(mutex_);
+      again->early_retry_planned = false;
+    }
+    wake(again);
+  });
+  return false;
+}
+
+void FeedIndexes::post_follow(const FollowerPtr& follower) {
+  const auto job = [this, follower] { follow(follower); };
+  if (follower->slow.load(std::memory_order_relaxed)) {
+    jobs_.post_to(database_.engine().slow_indexing(), job);
+  } else {
+    jobs_.post(job);
+  }
 }
 
 void FeedIndexes::follow(const FollowerPtr& follower) {
   follower->again.store(true);
   if (follower->following.exchange(true)) return;  // the one who follows will look again
+  const javascript::StoppableCalls calls(*follower->stopping);
   while (follower->again.exchange(false)) {
     if (follower->stopping->load()) break;
     const auto more = run_guarded("updating views", [&] { return follow_batch(*follower); });
@@ -106,7 +145,7 @@ void FeedIndexes::follow(const FollowerPtr& follower) {
     if (*more) {
       // Others want the thread too: go to the end of its queue.
       follower->following.store(false);
-      jobs_.post([this, follower] { follow(follower); });
+      post_follow(follower);
       return;
     }
     follower->task = {};
@@ -122,11 +161,17 @@ void FeedIndexes::failed(const FollowerPtr& follower, const Error& error) {
   const bool function = !may_pass(error);
   follower->retry_delay = std::clamp(2 * follower->retry_delay, function ? kFunctionRetryMin : kRetryMin,
                                      function ? kFunctionRetryMax : kRetryMax);
+  const auto now = Clock::now();
+  const auto took = std::chrono::ceil<std::chrono::milliseconds>(now - follower->begun);
+  // It may have come to its limit of time.
+  if (function) follower->slow.store(true, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
     until_memory_suffices([&] { follower->failure = error; });
     ++follower->failures;
-    follower->not_before = Clock::now() + follower->retry_delay;
+    follower->not_before = now + follower->retry_delay;
+    follower->not_before_changes = now + std::clamp(kChangedRetryFactor * took, kFunctionRetryMin, kChangedRetryMax);
+    follower->failed_at = follower->begun_at;
   }
   if (!database_.deleted()) {
     spdlog::warn("database {}: {} {} waits: {}", database_.name(), follower->definition.design_document,
@@ -143,6 +188,8 @@ Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
   FeedIndex& index = *follower.index;
   // In this order: a purge up to the watermark is then in the count.
   const storage::Sequence watermark = database_.watermark();
+  follower.begun = Clock::now();
+  follower.begun_at = watermark;
   OCTAVO_TRY(const std::uint64_t purge_count, database_.purge_count());
   if (index.purge_count() != purge_count) {
     OCTAVO_TRY(const bool through, catch_up_with_purges(database_, index, purge_count));
@@ -176,22 +223,30 @@ Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
     follower.task.report(0, watermark - checkpoint);
   }
   OCTAVO_TRY_VOID(database_.make_durable());
-  OCTAVO_TRY_VOID(index.apply(documents, batch.reached, batch.complete));
+  const FeedChanges changes{documents, checkpoint, batch.reached, batch.complete, follower.slow.load()};
+  OCTAVO_TRY(const std::size_t applied, index.apply(changes));
+  const storage::Sequence reached = changes.checkpoint_after(applied);
   {
     const std::lock_guard lock(mutex_);
     follower.failure.reset();
     follower.not_before = {};
   }
   follower.retry_delay = {};
-  follower.task.report(batch.reached - follower.task_from, watermark - follower.task_from);
+  follower.task.report(reached - follower.task_from, watermark - follower.task_from);
 
   const auto took = thread_time() - begun;
-  if (took > 2 * kBatchTime) {
+  if (applied < documents.size()) {
+    follower.rows_max = std::max(kRowsMin, applied);
+  } else if (took > 2 * kBatchTime) {
     follower.rows_max = std::max(kRowsMin, follower.rows_max / 2);
   } else if (took < kBatchTime && batch.more) {
     follower.rows_max = std::min(kRowsMax, follower.rows_max * 2);
   }
-  return !batch.complete || batch.reached < database_.watermark();
+  if (applied > 0) {
+    const bool slow = took > kSlowDocument * static_cast<std::int64_t>(applied);
+    follower.slow.store(slow, std::memory_order_relaxed);
+  }
+  return !batch.complete || applied < documents.size() || reached < database_.watermark();
 }
 
 // The first time, what answered instead of the index until now has to go.
@@ -255,8 +310,10 @@ Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> 
     among_all.emplace(waiters_);
     const std::lock_guard lock(mutex_);
     failures_before = follower->failures;
-    // A function that fails is not tried again for each query.
-    if (follower->failure && !may_pass(*follower->failure)) {
+    // A function that fails is not tried again for each query, unless it may do now.
+    const bool tried_soon = database_.watermark() > follower->failed_at &&
+                            Clock::now() + kWaitForRetryMax >= follower->not_before_changes;
+    if (follower->failure && !may_pass(*follower->failure) && !tried_soon) {
       co_return std::unexpected(*follower->failure);
     }
   }

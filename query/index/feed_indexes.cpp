@@ -320,6 +320,11 @@ void FeedIndexes::remove_strays() {
       return name == folder_of(one->kind, one->definition.identity).filename();
     };
     if (std::ranges::any_of(followers_, is_it) || std::ranges::any_of(retired_, is_it)) continue;
+    // What could not be opened, as descriptors were used up or a disk failed, is there all the same.
+    const auto is_wanted = [&](const FeedIndexView& view) {
+      return name == std::string(view.kind) + "-" + view.definition.identity;
+    };
+    if (std::ranges::any_of(views_, is_wanted)) continue;
     std::error_code ignored;
     std::filesystem::remove_all(entry.path(), ignored);
   }

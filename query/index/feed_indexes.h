@@ -44,8 +44,9 @@ struct FeedIndexCatalog {
 ///
 /// Each index is followed by a job of its own on the engine's indexers: a batch of changes is read, made durable, and
 /// given to the index with its checkpoint. A new index begins at sequence 0 and goes on where it was after a crash.
-/// Batches are sized by the time that the last one took. While nobody waits the job is delayed a little, so that many
-/// small commits make one batch. An index that fails is tried again after a delay that grows, and the others go on.
+/// Batches are sized by the time that the last one took; indexes whose functions are slow leave one indexer to the
+/// others. While nobody waits the job is delayed a little, so that many small commits make one batch. An index that
+/// fails is tried again after a delay that grows, or soon when documents have changed, and the others go on.
 ///
 /// Folders: <database>/<kind>-<identity>. Beside an index's own files lies `definition.json`:
 ///   {"content":text,"owners":[[design document,name],…]}
@@ -114,6 +115,8 @@ class FeedIndexes {
   FollowerPtr follower_of(const FeedIndex& index) const;
   void wake(const FollowerPtr& follower);
   void wake_all(bool only_awaited);
+  bool may_try(const FollowerPtr& follower);
+  void post_follow(const FollowerPtr& follower);
   void follow(const FollowerPtr& follower);
   Expected<bool> follow_batch(Follower& follower);
   void caught_up(Follower& follower);

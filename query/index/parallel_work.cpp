@@ -1,6 +1,7 @@
 #include "query/index/parallel_work.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include "query/javascript/interruption.h"
 #include "storage/read_failure.h"
 
 namespace octavo::query {
@@ -19,48 +21,61 @@ namespace {
 
 // Taken by a thread at once: short enough that the threads end together, long enough that the mutex costs nothing.
 constexpr std::size_t kPieceMax = 16;
+constexpr std::chrono::microseconds kPieceTime{1'000};
 
 class ParallelWork {
  public:
-  ParallelWork(std::size_t count, const std::atomic<bool>& stopping, FunctionRef<Expected<void>(std::size_t)> work)
-      : count_(count), stopping_(stopping), work_(work) {}
+  ParallelWork(std::size_t count, const std::atomic<bool>& stopping, FunctionRef<Expected<void>(std::size_t)> work,
+               FunctionRef<bool()> enough)
+      : count_(count), stopping_(stopping), work_(work), enough_(enough), done_(count) {}
 
-  /// One piece; false when there is none left to take. `work_` and `stopping_` live as long as pieces are taken.
+  /// One piece; false when there is none left to take. What the caller gave lives as long as pieces are taken.
   bool take_piece() {
     std::size_t begin = 0;
     std::size_t end = 0;
     {
       const std::lock_guard lock(mutex_);
-      if (next_ == count_ || failure_) return false;
+      if (next_ == count_ || ended_) return false;
       begin = next_;
-      end = next_ = std::min(count_, begin + kPieceMax);
+      end = next_ = std::min(count_, begin + piece_);
       ++running_;
     }
+    const auto begun = std::chrono::steady_clock::now();
     auto done = run(begin, end);
+    const auto took = std::chrono::steady_clock::now() - begun;
     const std::lock_guard lock(mutex_);
     --running_;
+    piece_ = took < kPieceTime ? std::min(2 * piece_, kPieceMax) : std::max<std::size_t>(1, piece_ / 2);
+    if (!done || *done < end) {
+      ended_ = true;
+      done_ = std::min(done_, done ? *done : begin);
+    }
     if (!done && !failure_) failure_ = std::move(done).error();
     idle_.notify_all();
     return true;
   }
 
-  Expected<void> finish() {
+  Expected<std::size_t> finish() {
     while (take_piece()) continue;
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [this] { return running_ == 0; });
-    next_ = count_;
+    const std::size_t done = std::min(done_, next_);
+    ended_ = true;  // a helper that comes late finds nothing
     if (failure_) return std::unexpected(*failure_);
-    return {};
+    return done;
   }
 
  private:
-  Expected<void> run(std::size_t begin, std::size_t end) {
+  // How far it came.
+  Expected<std::size_t> run(std::size_t begin, std::size_t end) {
+    const javascript::StoppableCalls calls(stopping_);
     try {
       for (std::size_t i = begin; i < end; ++i) {
         if (stopping_.load(std::memory_order_relaxed)) return fail(ErrorCode::timeout, "The work was stopped.");
+        if (i > 0 && enough_()) return i;
         OCTAVO_TRY_VOID(work_(i));
       }
-      return {};
+      return end;
     } catch (const std::bad_alloc&) {
       return out_of_memory();
     } catch (const storage::ReadFailure& failure) {
@@ -73,9 +88,13 @@ class ParallelWork {
   const std::size_t count_;
   const std::atomic<bool>& stopping_;
   const FunctionRef<Expected<void>(std::size_t)> work_;
+  const FunctionRef<bool()> enough_;
   std::mutex mutex_;  ///< guards all below
   std::condition_variable idle_;
   std::size_t next_ = 0;
+  std::size_t piece_ = 1;
+  std::size_t done_;  ///< all below were called, or will be
+  bool ended_ = false;
   std::size_t running_ = 0;
   std::optional<Error> failure_;
 };
@@ -93,12 +112,13 @@ void help(boost::asio::thread_pool& pool, const std::shared_ptr<ParallelWork>& w
 
 }  // namespace
 
-Expected<void> work_in_parallel(boost::asio::thread_pool& pool, std::size_t count, const std::atomic<bool>& stopping,
-                                FunctionRef<Expected<void>(std::size_t)> work) {
-  const auto shared = std::make_shared<ParallelWork>(count, stopping, work);
+Expected<std::size_t> work_in_parallel(boost::asio::thread_pool* pool, std::size_t count,
+                                       const std::atomic<bool>& stopping,
+                                       FunctionRef<Expected<void>(std::size_t)> work, FunctionRef<bool()> enough) {
+  const auto shared = std::make_shared<ParallelWork>(count, stopping, work, enough);
   const std::size_t pieces = (count + kPieceMax - 1) / kPieceMax;
   const std::size_t threads = std::max<std::size_t>(1, std::thread::hardware_concurrency());
-  for (std::size_t i = 1; i < std::min(pieces, threads); ++i) help(pool, shared);
+  for (std::size_t i = 1; pool != nullptr && i < std::min(pieces, threads); ++i) help(*pool, shared);
   return shared->finish();
 }
 

@@ -48,7 +48,8 @@ void Highlighter::mark_text(std::string_view field, std::string_view text, std::
       fragment_end += options_.fragment_size;
       while (fragment_end <= token.start) fragment_end += options_.fragment_size;
     }
-    if (!words_.matches(tokens.term(i))) continue;
+    budget_.step();
+    if (!words_.matches(tokens.term(i), budget_)) continue;
     Fragment& fragment = fragments.back();
     fragment.text.append(text, done, token.start - done);
     fragment.text += options_.before;

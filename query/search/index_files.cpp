@@ -108,6 +108,8 @@ Expected<void> IndexFiles::open(storage::Sequence last_sequence) {
   } else if (read) {
     adopt(state);
     committed_checkpoint_.store(state.checkpoint, std::memory_order_release);
+    // Else it may have been catching up.
+    if (state.checkpoint == last_sequence) complete_through_.store(last_sequence, std::memory_order_release);
     return {};
   } else {
     spdlog::error("the search index in {} cannot be read: it is built anew ({})", options_.folder.string(),
@@ -211,21 +213,18 @@ void IndexFiles::make_change(const Change& change) {
   ++changes_;
 }
 
-Expected<void> IndexFiles::apply(FunctionRef<Expected<bool>(Change&)> next, storage::Sequence checkpoint,
-                                 std::uint64_t purge_count, bool caught_up) {
+Expected<void> IndexFiles::apply(FunctionRef<bool(Change&)> next, const Batch& batch) {
   const std::lock_guard lock(write_mutex_);
+  if (losses() != batch.losses) return fail(ErrorCode::overloaded, "The search index went back to its last commit.");
   auto applied = guard_lucene(directory_.get(), [&]() -> Expected<void> {
     touch();
-    while (true) {
-      Change change;
-      OCTAVO_TRY(const bool more, next(change));
-      if (!more) break;
+    for (Change change; next(change);) {
       open_writer();
       make_change(change);
     }
-    pending_.checkpoint = std::max(pending_.checkpoint, checkpoint);
-    pending_.purge_count = purge_count;
-    if (caught_up) known_ids_.reset();
+    pending_.checkpoint = std::max(pending_.checkpoint, batch.checkpoint);
+    pending_.purge_count = batch.purge_count;
+    if (batch.complete) known_ids_.reset();
     const bool due = uncommitted_changes_ >= kUncommittedChangesMax || Clock::now() - committed_at_ >= kCommitInterval;
     if (uncommitted_changes_ > 0 && due) commit();
     if (uncommitted_changes_ == 0 && pending_.checkpoint - noted_checkpoint_ > kUnnotedChangesMax) write_note();
@@ -236,7 +235,8 @@ Expected<void> IndexFiles::apply(FunctionRef<Expected<bool>(Change&)> next, stor
     return applied;
   }
   adopt(pending_);
-  if (now_ms() - last_searched_ms_.load(std::memory_order_relaxed) > kSearchedLatelyMs) return {};
+  if (batch.complete) complete_through_.store(pending_.checkpoint, std::memory_order_release);
+  if (!batch.last || now_ms() - last_searched_ms_.load(std::memory_order_relaxed) > kSearchedLatelyMs) return {};
   auto refreshed = guard_lucene(directory_.get(), [&]() -> Expected<void> {
     refresh();
     return {};
@@ -278,8 +278,15 @@ void IndexFiles::write_note() {
   if (!error) noted_checkpoint_ = pending_.checkpoint;
 }
 
+// Who has seen the state before must not rely on it.
+void IndexFiles::take_back() {
+  complete_through_.store(0, std::memory_order_release);
+  losses_.fetch_add(1, std::memory_order_acq_rel);
+}
+
 // Back to the last commit.
 void IndexFiles::abandon_writer() {
+  take_back();
   if (writer_) {
     const auto rolled_back = guard_lucene(directory_.get(), [&]() -> Expected<void> {
       writer_->rollback();

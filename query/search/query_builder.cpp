@@ -302,6 +302,7 @@ Lucene::QueryPtr QueryBuilder::build_fuzzy(const QueryNode& node) {
   };
   all.for_each(reader_, *budget_, [&](const Lucene::TermEnumPtr& terms) {
     const Lucene::TermPtr term = terms->term();
+    budget_->step_pattern();
     const int distance = edit_distance(word, term->_text, edits);
     if (distance > edits) return true;
     const double shorter = static_cast<double>(std::max<std::size_t>(1, std::min(word.size(), term->_text.size())));
@@ -405,9 +406,12 @@ void WordMatcher::collect(const QueryNode& node, const FieldAnalyzers& analyzers
   }
 }
 
-bool WordMatcher::matches(std::string_view term) const {
+bool WordMatcher::matches(std::string_view term, SearchBudget& budget) const {
   if (std::ranges::binary_search(words_, term, std::less<>{})) return true;
-  return std::ranges::any_of(tests_, [&](const auto& test) { return test(term); });
+  return std::ranges::any_of(tests_, [&](const auto& test) {
+    budget.step_pattern();
+    return test(term);
+  });
 }
 
 }  // namespace octavo::query::search

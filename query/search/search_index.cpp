@@ -16,6 +16,14 @@
 
 namespace octavo::query::search {
 
+namespace {
+
+// Of documents whose fields wait for the files: so much memory, and no longer without any change than that takes.
+constexpr std::size_t kPieceDocumentsMax = 256;
+constexpr std::size_t kPieceBytesMax = 8ULL << 20;
+
+}  // namespace
+
 SearchIndex::SearchIndex(std::string identity, std::shared_ptr<const FieldAnalyzers> analyzers,
                          std::unique_ptr<FieldSource> source, FeedIndexOptions options)
     : identity_(std::move(identity)),
@@ -27,41 +35,94 @@ SearchIndex::SearchIndex(std::string identity, std::shared_ptr<const FieldAnalyz
 SearchIndex::~SearchIndex() = default;
 
 Expected<void> SearchIndex::open(storage::Sequence last_sequence) {
-  OCTAVO_TRY_VOID(files_->open(last_sequence));
-  // Else it may have been catching up.
-  if (files_->checkpoint() == last_sequence) complete_through_.store(last_sequence, std::memory_order_release);
-  return {};
+  return files_->open(last_sequence);
 }
 
 storage::Sequence SearchIndex::checkpoint() const {
   return files_->checkpoint();
 }
 
+storage::Sequence SearchIndex::complete_through() const {
+  return files_->complete_through();
+}
+
 std::uint64_t SearchIndex::purge_count() const {
   return files_->purge_count();
 }
 
-Expected<void> SearchIndex::apply(std::span<const FeedDocument> documents, storage::Sequence checkpoint,
-                                  bool complete) {
-  std::vector<IndexedField> fields;
-  std::size_t next = 0;
-  const auto produce = [&](IndexFiles::Change& change) -> Expected<bool> {
-    if (next == documents.size()) return false;
+/// What the source says of documents that follow each other.
+struct SearchIndex::Fields {
+  std::vector<std::vector<IndexedField>> of;  ///< as long as was needed once: `count` of them count
+  std::size_t count = 0;
+};
+
+namespace {
+
+std::size_t bytes_of(const std::vector<IndexedField>& fields) {
+  std::size_t bytes = 0;
+  for (const auto& field : fields) {
+    bytes += sizeof(field) + field.name.size();
+    if (const auto* text = std::get_if<std::string>(&field.value)) bytes += text->size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+// The first of the documents; false: the time is over.
+Expected<bool> SearchIndex::read_some(std::span<const FeedDocument> documents,
+                                      std::chrono::steady_clock::time_point until, Fields& some) {
+  std::size_t bytes = 0;
+  some.count = 0;
+  while (some.count < std::min(documents.size(), kPieceDocumentsMax) && bytes < kPieceBytesMax) {
     if (stopping_ && stopping_->load(std::memory_order_relaxed)) return fail(ErrorCode::overloaded, "");
-    const FeedDocument& document = documents[next++];
+    if (some.of.size() == some.count) some.of.emplace_back();
+    auto& fields = some.of[some.count];
     fields.clear();
+    const FeedDocument& document = documents[some.count];
     if (document.present) OCTAVO_TRY_VOID(source_->read(document, fields));
-    change = {&document, fields};
-    return true;
-  };
-  OCTAVO_TRY_VOID(files_->apply(produce, checkpoint, files_->purge_count(), complete));
-  if (complete) complete_through_.store(files_->checkpoint(), std::memory_order_release);
-  return {};
+    bytes += bytes_of(fields);
+    ++some.count;
+    if (std::chrono::steady_clock::now() >= until) return false;
+  }
+  return true;
+}
+
+// Functions run before the files are locked: they may take long, and who searches must not wait for them.
+Expected<std::size_t> SearchIndex::apply(const FeedChanges& changes) {
+  const std::uint64_t losses = files_->losses();
+  if (files_->checkpoint() < changes.from) return fail(ErrorCode::overloaded, "The search index went back.");
+  const auto until = std::chrono::steady_clock::now() + apply_time;
+  Fields some;
+  std::size_t taken = 0;
+  bool last = false;
+  while (!last) {
+    OCTAVO_TRY(const bool in_time, read_some(changes.documents.subspan(taken), until, some));
+    std::size_t next = 0;
+    const auto produce = [&](IndexFiles::Change& change) {
+      if (next == some.count) return false;
+      change = {&changes.documents[taken + next], some.of[next]};
+      ++next;
+      return true;
+    };
+    const std::size_t after = taken + some.count;
+    const bool all = after == changes.documents.size();
+    last = all || !in_time;
+    OCTAVO_TRY_VOID(files_->apply(produce, {.checkpoint = changes.checkpoint_after(after),
+                                            .purge_count = files_->purge_count(),
+                                            .complete = all && changes.complete,
+                                            .last = last,
+                                            .losses = losses}));
+    taken = after;
+  }
+  return taken;
 }
 
 Expected<bool> SearchIndex::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                           FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
-  if (!purge_scan_) purge_scan_.emplace(purge_count, std::string());
+  if (!purge_scan_ || purge_scan_->losses != files_->losses()) {
+    purge_scan_.emplace(purge_count, files_->losses(), std::string());
+  }
   std::vector<FeedDocument> gone;
   std::string last = purge_scan_->last;
   bool end = false;
@@ -88,13 +149,14 @@ Expected<bool> SearchIndex::remove_purged(std::uint64_t purge_count, std::size_t
   });
   if (!looked) return std::unexpected(looked.error());
   std::size_t next = 0;
-  const auto produce = [&](IndexFiles::Change& change) -> Expected<bool> {
+  const auto produce = [&](IndexFiles::Change& change) {
     if (next == gone.size()) return false;
     change = {&gone[next++], {}};
     return true;
   };
   const std::uint64_t count = end ? purge_scan_->count_at_start : files_->purge_count();
-  if (auto removed = files_->apply(produce, files_->checkpoint(), count, false); !removed) {
+  const IndexFiles::Batch batch{.checkpoint = files_->checkpoint(), .purge_count = count, .losses = purge_scan_->losses};
+  if (auto removed = files_->apply(produce, batch); !removed) {
     purge_scan_.reset();
     return std::unexpected(removed.error());
   }
@@ -109,7 +171,6 @@ Expected<SearchResult> SearchIndex::search(const SearchRequest& request) {
                              [&] { return run_search(snapshot, *analyzers_, files_->columns(), request); });
   if (!result && result.error().code == ErrorCode::corrupted) {
     spdlog::error("search index {}: {} It is built anew.", identity_, result.error().reason);
-    complete_through_.store(0, std::memory_order_release);
     files_->discard();
   }
   return result;

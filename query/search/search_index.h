@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -45,9 +46,9 @@ class SearchIndex final : public FeedIndex {
   const std::string& identity() const override { return identity_; }
   Expected<void> open(storage::Sequence last_sequence) override;
   storage::Sequence checkpoint() const override;
-  storage::Sequence complete_through() const override { return complete_through_.load(std::memory_order_acquire); }
+  storage::Sequence complete_through() const override;
   std::uint64_t purge_count() const override;
-  Expected<void> apply(std::span<const FeedDocument> documents, storage::Sequence checkpoint, bool complete) override;
+  Expected<std::size_t> apply(const FeedChanges& changes) override;
   Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                FunctionRef<Expected<bool>(std::string_view id)> is_gone) override;
   std::size_t open_environment_count() const override;
@@ -56,15 +57,19 @@ class SearchIndex final : public FeedIndex {
   void remove_files() override;
 
  private:
+  struct Fields;
+  Expected<bool> read_some(std::span<const FeedDocument> documents, std::chrono::steady_clock::time_point until,
+                           Fields& some);
+
   const std::string identity_;
   const std::shared_ptr<const FieldAnalyzers> analyzers_;
   const std::unique_ptr<FieldSource> source_;
   const std::shared_ptr<const std::atomic<bool>> stopping_;
   const std::unique_ptr<IndexFiles> files_;
-  std::atomic<storage::Sequence> complete_through_{0};
 
   struct PurgeScan {
     std::uint64_t count_at_start;
+    std::uint64_t losses;  ///< IndexFiles::losses() at the start
     std::string last;  ///< id looked at last
   };
   std::optional<PurgeScan> purge_scan_;

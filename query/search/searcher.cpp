@@ -394,7 +394,7 @@ class Search {
     std::vector<SearchHit> hits;
     hits.reserve(found.size());
     std::optional<Highlighter> highlighter;
-    if (request_.highlighting) highlighter.emplace(*request_.highlighting, request_.query, analyzers_);
+    if (request_.highlighting) highlighter.emplace(*request_.highlighting, request_.query, analyzers_, *budget_);
     for (const FoundDocument& one : found) {
       budget_->step();
       const std::string bytes = snapshot_.stored(one.document);

@@ -133,6 +133,7 @@ void TermSelection::for_each(const Lucene::IndexReaderPtr& reader, SearchBudget&
         const int order = text.compare(*range.last);
         if (order > 0 || (order == 0 && !range.last_included)) break;
       }
+      if (test) budget.step_pattern();
       if ((range.first_included || text != range.first) && (!test || test(text)) && !visit(terms)) return;
       if (!terms->next()) break;
     }

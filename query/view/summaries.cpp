@@ -384,14 +384,14 @@ Expected<void> SummaryReader::reduce_blocks(std::uint8_t level, std::string_view
   return {};
 }
 
-Expected<std::optional<std::string>> SummaryReader::reduce(std::string_view low, std::string_view high) const {
+Expected<std::vector<std::string>> SummaryReader::states(std::string_view low, std::string_view high) const {
   std::vector<std::string> states;
   const std::string end = after_prefix(view_prefix(view_));
   high = std::min<std::string_view>(high, end);
-  if (low >= high) return std::nullopt;
+  if (low >= high) return states;
   const auto first = entry_at_or_before(1, low);
   const auto last = entry_before(high);
-  if (!last) return std::nullopt;
+  if (!last) return states;
   const bool same = first && first->start == last->start;
   if (same) {
     OCTAVO_TRY_VOID(reduce_rows(low, high, states));
@@ -408,6 +408,11 @@ Expected<std::optional<std::string>> SummaryReader::reduce(std::string_view low,
     OCTAVO_TRY_VOID(reduce_blocks(1, blocks_from, last->start, states));
     OCTAVO_TRY_VOID(reduce_rows(last->start, high, states));
   }
+  return states;
+}
+
+Expected<std::optional<std::string>> SummaryReader::reduce(std::string_view low, std::string_view high) const {
+  OCTAVO_TRY(auto states, this->states(low, high));
   if (states.empty()) return std::nullopt;
   if (states.size() == 1) return std::move(states.front());
   const std::vector<std::string_view> views(states.begin(), states.end());

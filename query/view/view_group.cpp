@@ -1,6 +1,7 @@
 #include "query/view/view_group.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -22,6 +23,10 @@ constexpr std::size_t kMetaTree = 3;
 // A checkpoint that moves without any row changing is only written now and then: after a crash those changes are looked
 // at again, to no effect.
 constexpr storage::Sequence kUnstoredChanges = 50'000;
+// Rows of a batch wait in memory until they are written: about so many bytes, and what the documents at hand emit.
+constexpr std::size_t kRowBytesMax = 64ULL << 20;
+// A thread keeps the memory of usual outputs for the next document.
+constexpr std::size_t kOutputBytesKept = 1ULL << 20;
 
 storage::Environment::Options environment_options_of(const FeedIndexOptions& options) {
   storage::Environment::Options environment;
@@ -50,6 +55,12 @@ bool is_plain(std::string_view json) {
 }
 
 }  // namespace
+
+std::size_t ViewGroup::bytes_of(const std::vector<Row>& rows) {
+  std::size_t bytes = 0;
+  for (const auto& row : rows) bytes += 2 * row.key.size() + row.value.size() + 64;
+  return bytes;
+}
 
 struct ViewGroup::Change {
   std::string id;
@@ -182,25 +193,36 @@ Expected<std::vector<ViewGroup::Row>> ViewGroup::rows_of(const FeedDocument& doc
     rows.push_back(std::move(row));
   }
   std::ranges::sort(rows, {}, &Row::key);
+  if (output.text.capacity() > kOutputBytesKept) output = {};
   return rows;
 }
 
-Expected<void> ViewGroup::apply(std::span<const FeedDocument> documents, storage::Sequence checkpoint, bool complete) {
-  checkpoint = std::max(checkpoint, checkpoint_.load(std::memory_order_acquire));
+Expected<std::size_t> ViewGroup::apply(const FeedChanges& given) {
+  const auto documents = given.documents;
   std::vector<Change> changes(documents.size());
-  OCTAVO_TRY_VOID(
-      work_in_parallel(*options_.pool, documents.size(), *options_.stopping, [&](std::size_t i) -> Expected<void> {
-        OCTAVO_TRY(changes[i].rows, rows_of(documents[i]));
-        changes[i].id = documents[i].id;
-        return {};
-      }));
+  std::atomic<std::size_t> bytes{0};
+  const auto map_one = [&](std::size_t i) -> Expected<void> {
+    OCTAVO_TRY(changes[i].rows, rows_of(documents[i]));
+    changes[i].id = documents[i].id;
+    bytes.fetch_add(bytes_of(changes[i].rows), std::memory_order_relaxed);
+    return {};
+  };
+  const auto until = std::chrono::steady_clock::now() + apply_time;
+  const auto enough = [&] {
+    return bytes.load(std::memory_order_relaxed) >= kRowBytesMax || std::chrono::steady_clock::now() >= until;
+  };
+  OCTAVO_TRY(const std::size_t count, work_in_parallel(given.alone ? nullptr : options_.pool, documents.size(),
+                                                       *options_.stopping, map_one, enough));
+  changes.resize(count);
+  const auto checkpoint =
+      std::max(given.checkpoint_after(count), checkpoint_.load(std::memory_order_acquire));
   OCTAVO_TRY(const bool effective, has_effect(changes));
   if (effective || checkpoint - stored_checkpoint_ > kUnstoredChanges) {
     OCTAVO_TRY_VOID(write(changes, checkpoint, purge_count_.load(std::memory_order_acquire)));
   }
   checkpoint_.store(checkpoint, std::memory_order_release);
-  if (complete) complete_through_.store(checkpoint, std::memory_order_release);
-  return {};
+  if (given.complete && count == documents.size()) complete_through_.store(checkpoint, std::memory_order_release);
+  return count;
 }
 
 Expected<bool> ViewGroup::has_effect(const std::vector<Change>& changes) {
@@ -217,9 +239,7 @@ Expected<void> ViewGroup::write(std::vector<Change>& changes, storage::Sequence 
   // In the order of the tree: neighbours share pages.
   std::ranges::sort(changes, {}, &Change::id);
   std::size_t bytes = 0;
-  for (const auto& change : changes) {
-    for (const auto& row : change.rows) bytes += 2 * row.key.size() + row.value.size() + 64;
-  }
+  for (const auto& change : changes) bytes += bytes_of(change.rows);
   const auto body = [&](storage::WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(put_changes(transaction, changes));
     return put_state(transaction, checkpoint, purge_count);

@@ -46,7 +46,7 @@ class ViewGroup final : public FeedIndex {
   storage::Sequence checkpoint() const override { return checkpoint_.load(std::memory_order_acquire); }
   storage::Sequence complete_through() const override { return complete_through_.load(std::memory_order_acquire); }
   std::uint64_t purge_count() const override { return purge_count_.load(std::memory_order_acquire); }
-  Expected<void> apply(std::span<const FeedDocument> documents, storage::Sequence checkpoint, bool complete) override;
+  Expected<std::size_t> apply(const FeedChanges& changes) override;
   Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                FunctionRef<Expected<bool>(std::string_view id)> is_gone) override;
   std::size_t open_environment_count() const override { return environment_.is_open() ? 1 : 0; }
@@ -73,6 +73,7 @@ class ViewGroup final : public FeedIndex {
  private:
   ViewGroup(std::string identity, ViewGroupDefinition definition, FeedIndexOptions options);
   Expected<void> prepare();
+  static std::size_t bytes_of(const std::vector<Row>& rows);
   struct Change;
   Expected<void> write(std::vector<Change>& changes, storage::Sequence checkpoint, std::uint64_t purge_count);
   Expected<void> put_changes(storage::WriteTransaction& transaction, const std::vector<Change>& changes) const;

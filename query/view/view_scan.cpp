@@ -1,6 +1,8 @@
 #include "query/view/view_scan.h"
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 #include <utility>
 
 #include "query/json/parsed_document.h"
@@ -36,6 +38,55 @@ Expected<std::string> first_elements(std::string_view array, std::uint64_t count
   cut += ']';
   return cut;
 }
+
+/// Puts off what a slow reducer has to do until no snapshot is held: a snapshot that lives for seconds keeps the map from
+/// growing, and then everybody waits who reads. Within the snapshot it copies the rows that are to be reduced, and
+/// leaves an empty state in their place. For one range.
+class DeferredReducer final : public Reducer {
+ public:
+  explicit DeferredReducer(const Reducer& reducer) : reducer_(reducer) {}
+
+  Expected<std::string> reduce(std::span<const ViewRow> rows) const override {
+    std::size_t bytes = 0;
+    for (const auto& row : rows) bytes += row.escaped_id.size() + row.key.size() + row.value.size();
+    Copy copy{std::make_unique<char[]>(bytes), {}};
+    copy.rows.reserve(rows.size());
+    char* end = copy.text.get();
+    const auto keep = [&](std::string_view text) {
+      char* const begin = std::exchange(end, std::ranges::copy(text, end).out);
+      return std::string_view(begin, text.size());
+    };
+    for (const auto& row : rows) copy.rows.push_back({{}, keep(row.escaped_id), keep(row.key), keep(row.value)});
+    copies_.push_back(std::move(copy));
+    return std::string();
+  }
+  Expected<std::string> merge(std::span<const std::string_view> /*states*/) const override {
+    return fail(ErrorCode::internal, "States of a deferred reduction are merged when it runs.");
+  }
+  Expected<std::string> finish(std::string_view state) const override { return reducer_.finish(state); }
+
+  /// The value of all, JSON text. `states`: in the order of the rows, at least one; an empty one stands for the next of
+  /// the copies, if there are any. Runs functions.
+  Expected<std::string> run(std::vector<std::string> states) const {
+    for (auto& state : states) {
+      if (!state.empty() || copies_.empty()) continue;
+      OCTAVO_TRY(state, reducer_.reduce(copies_.front().rows));
+      copies_.pop_front();
+    }
+    if (states.size() == 1) return reducer_.finish(states.front());
+    const std::vector<std::string_view> views(states.begin(), states.end());
+    OCTAVO_TRY(const auto merged, reducer_.merge(views));
+    return reducer_.finish(merged);
+  }
+
+ private:
+  struct Copy {
+    std::unique_ptr<char[]> text;
+    std::vector<ViewRow> rows;  ///< in `text`
+  };
+  const Reducer& reducer_;
+  mutable std::deque<Copy> copies_;  ///< a reducer is const to those who use it
+};
 
 SummaryReader summaries_of(const ViewGroup& group, std::size_t view, const storage::ReadTransaction& transaction) {
   return {transaction, group.trees(), view, group.reducer(view)};
@@ -179,11 +230,14 @@ ReduceScan::ReduceScan(std::shared_ptr<ViewGroup> group, std::size_t view, RowRa
 Expected<std::optional<ReduceScan::Group>> ReduceScan::next(bool skip) {
   if (range_.low >= range_.high) return std::nullopt;
   const StringOrder order = group_->definition().key_order();
-  OCTAVO_TRY(const auto transaction, group_->read());
+  const Reducer& reducer = *group_->reducer(view_);
+  const DeferredReducer deferred(reducer);
   std::string low = range_.low;
   std::string high = range_.high;
   Group found{"null", {}};
+  std::vector<std::string> states;
   {
+    OCTAVO_TRY(const auto transaction, group_->read());
     storage::LongKeyCursor cursor(transaction, group_->trees().rows);
     std::optional<storage::KeyValue> entry;
     if (range_.descending) {
@@ -213,9 +267,13 @@ Expected<std::optional<ReduceScan::Group>> ReduceScan::next(bool skip) {
         OCTAVO_TRY(found.key, first_elements(row->key, level_));
       }
     }
+    if (!skip) {
+      const Reducer& now = reducer.runs_functions() ? static_cast<const Reducer&>(deferred) : reducer;
+      OCTAVO_TRY(states, states_of(transaction, low, high, now));
+    }
   }
   if (!skip) {
-    OCTAVO_TRY(found.value, reduce(transaction, low, high));
+    OCTAVO_TRY(found.value, deferred.run(std::move(states)));
   }
   if (range_.descending) {
     range_.high = std::move(low);
@@ -225,9 +283,9 @@ Expected<std::optional<ReduceScan::Group>> ReduceScan::next(bool skip) {
   return found;
 }
 
-Expected<std::string> ReduceScan::reduce(const storage::ReadTransaction& transaction, std::string_view low,
-                                         std::string_view high) const {
-  const Reducer& reducer = *group_->reducer(view_);
+Expected<std::vector<std::string>> ReduceScan::states_of(const storage::ReadTransaction& transaction,
+                                                         std::string_view low, std::string_view high,
+                                                         const Reducer& reducer) const {
   RowBatch batch;
   {
     storage::LongKeyCursor cursor(transaction, group_->trees().rows);
@@ -238,13 +296,15 @@ Expected<std::string> ReduceScan::reduce(const storage::ReadTransaction& transac
       batch.add(*row);
     }
   }
+  std::vector<std::string> states;
   if (batch.size() <= kDirectRowsMax) {
-    OCTAVO_TRY(const auto state, reducer.reduce(batch.rows()));
-    return reducer.finish(state);
+    OCTAVO_TRY(auto state, reducer.reduce(batch.rows()));
+    states.push_back(std::move(state));
+    return states;
   }
-  OCTAVO_TRY(const auto state, summaries_of(*group_, view_, transaction).reduce(low, high));
-  if (!state) return fail(ErrorCode::corrupted, "The summaries of a view are damaged.");
-  return reducer.finish(*state);
+  OCTAVO_TRY(states, SummaryReader(transaction, group_->trees(), view_, &reducer).states(low, high));
+  if (states.empty()) return fail(ErrorCode::corrupted, "The summaries of a view are damaged.");
+  return states;
 }
 
 }  // namespace octavo::query::views

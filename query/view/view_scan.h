@@ -85,8 +85,9 @@ class ReduceScan {
   Expected<std::optional<Group>> next(bool skip);
 
  private:
-  Expected<std::string> reduce(const storage::ReadTransaction& transaction, std::string_view low,
-                               std::string_view high) const;
+  /// States for all of the rows; `reducer` is the view's, or stands for it.
+  Expected<std::vector<std::string>> states_of(const storage::ReadTransaction& transaction, std::string_view low,
+                                               std::string_view high, const Reducer& reducer) const;
 
   std::shared_ptr<ViewGroup> group_;
   std::size_t view_;

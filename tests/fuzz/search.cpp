@@ -17,6 +17,7 @@
 #include "fuzz/target.h"
 #include "query/search/query_syntax.h"
 #include "query/search/search_index.h"
+#include "support/apply_changes.h"
 #include "support/temporary_folder.h"
 
 namespace {
@@ -77,7 +78,7 @@ class Shelf {
       document.present = true;
       documents.push_back(std::move(document));
     }
-    require(index_->apply(documents, documents.size(), true).has_value(), "and filled");
+    require(octavo::tests::apply_all(*index_, documents, documents.size()).has_value(), "and filled");
   }
 
   /// Ids of the documents found, in their order; nullopt: refused.

@@ -21,6 +21,7 @@
 #include "query/javascript/internal/allocation_guard.h"
 #include "query/javascript/internal/function_log.h"
 #include "query/javascript/internal/messages.h"
+#include "query/javascript/interruption.h"
 
 namespace octavo::query::javascript {
 
@@ -105,9 +106,14 @@ std::string_view setting_of(Stop stop) {
       return "javascript.output_bytes_max";
     case Stop::none:
     case Stop::host:
+    case Stop::unwanted:
       break;
   }
   return "";
+}
+
+std::unexpected<Error> stopped_call() {
+  return fail(ErrorCode::overloaded, "The function was stopped, as what it worked for ends.");
 }
 
 std::string_view words_of(Stop stop) {
@@ -120,6 +126,7 @@ std::string_view words_of(Stop stop) {
       return "the function's output is too large";
     case Stop::none:
     case Stop::host:
+    case Stop::unwanted:
       break;
   }
   return "";
@@ -192,6 +199,7 @@ bool Runtime::set_up() {
 }
 
 Expected<void> Runtime::run(const ProgramPtr& program, const CallState& call, Body body) {
+  if (calls_are_stopped()) return stopped_call();
   thread_local std::unique_ptr<Runtime> own;
   if (!own) own = create();
   if (!own) return out_of_memory();
@@ -286,6 +294,11 @@ Error Runtime::failure(const ProgramPtr& program) {
     reason = std::move(thrown.text);
     if (!thrown.kind.empty()) word = thrown.kind;
   }
+  if (stop_ == Stop::unwanted) {
+    JS_ClearPendingException(context);
+    if (program) forget_world(program->identity());
+    return stopped_call().error();
+  }
   if (stop_ != Stop::none) {
     JS_ClearPendingException(context);
     reason = std::string(words_of(stop_)) + " (" + std::string(setting_of(stop_)) + ")";
@@ -358,6 +371,7 @@ bool Runtime::on_interrupt(JSContext* context) {
   if (!runtime.watched_.running()) return true;
   if (runtime.stop_ != Stop::none) return false;
   if (runtime.watched_.expired()) return runtime.stop(Stop::time);
+  if (calls_are_stopped()) return runtime.stop(Stop::unwanted);
   const auto bytes_max = static_cast<double>(runtime.limits_.heap_bytes);
   if (runtime.heap_bytes() <= bytes_max) return true;
   JS_GC(context);  // some of it may be garbage

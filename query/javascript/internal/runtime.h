@@ -19,7 +19,7 @@
 namespace octavo::query::javascript {
 
 /// Why a call was ended from outside.
-enum class Stop : std::uint8_t { none, time, heap, output, host };
+enum class Stop : std::uint8_t { none, time, heap, output, host, unwanted };
 
 /// What the native functions of the running call write to.
 struct CallState {
@@ -48,8 +48,8 @@ class Runtime {
   /// Something done in a world, in its realm: false as in world.h.
   using Body = FunctionRef<bool(JSContext* context, Runtime& runtime, World& world)>;
   /// Runs `body` in the world of `program` on this thread, within the limits. Errors: function_failed: what was thrown
-  /// or which limit was exceeded; overloaded: no memory for a context. A script's host may run a function of another
-  /// program meanwhile, within what is left of the script's time.
+  /// or which limit was exceeded; overloaded: no memory for a context, or stopped (interruption.h). A script's host may
+  /// run a function of another program meanwhile, within what is left of the script's time.
   static Expected<void> run(const ProgramPtr& program, const CallState& call, Body body);
 
   CallState& call() { return call_; }

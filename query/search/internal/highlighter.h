@@ -13,10 +13,11 @@ namespace octavo::query::search {
 /// with its simple fragments.
 class Highlighter {
  public:
-  Highlighter(const Highlighting& options, const QueryNode& query, const FieldAnalyzers& analyzers)
-      : options_(options), analyzers_(analyzers), words_(query, analyzers) {}
+  Highlighter(const Highlighting& options, const QueryNode& query, const FieldAnalyzers& analyzers,
+              SearchBudget& budget)
+      : options_(options), analyzers_(analyzers), words_(query, analyzers), budget_(budget) {}
 
-  /// `{"field":["… <em>word</em> …"]}` of a document's stored fields (JSON object, or empty).
+  /// `{"field":["… <em>word</em> …"]}` of a document's stored fields (JSON object, or empty). Throws TimeIsOver.
   std::string mark(std::string_view stored_fields) const;
 
  private:
@@ -25,6 +26,7 @@ class Highlighter {
   const Highlighting& options_;
   const FieldAnalyzers& analyzers_;
   WordMatcher words_;
+  SearchBudget& budget_;
 };
 
 }  // namespace octavo::query::search

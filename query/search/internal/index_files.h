@@ -54,10 +54,22 @@ class IndexFiles {
     const FeedDocument* document = nullptr;
     std::span<const IndexedField> fields;  ///< none: the document is not in the index
   };
-  /// Makes the changes that `next` fills in until it says false, and stores the state with them. One thread at a time.
-  /// An error takes back everything since the last commit, also what earlier calls did: state() tells.
-  Expected<void> apply(FunctionRef<Expected<bool>(Change&)> next, storage::Sequence checkpoint,
-                       std::uint64_t purge_count, bool caught_up);
+  struct Batch {
+    storage::Sequence checkpoint = 0;
+    std::uint64_t purge_count = 0;
+    bool complete = false;     ///< as FeedChanges::complete
+    bool last = true;          ///< no other follows at once: those who search want it
+    std::uint64_t losses = 0;  ///< losses() before the feed was read for it
+  };
+  /// Makes the changes that `next` fills in until it says false, and stores the state with them. One thread at a time;
+  /// searches wait meanwhile, so `next` only hands over what is there. An error takes back everything since the last
+  /// commit, also what earlier calls did: checkpoint() tells. Errors: also overloaded, when something was taken back
+  /// that the batch goes on from.
+  Expected<void> apply(FunctionRef<bool(Change&)> next, const Batch& batch);
+  /// As FeedIndex: 0 after anything was taken back, until a complete batch has come.
+  storage::Sequence complete_through() const { return complete_through_.load(std::memory_order_acquire); }
+  /// How often changes were taken back.
+  std::uint64_t losses() const { return losses_.load(std::memory_order_acquire); }
 
   /// Everything up to at_least, at least. Opens the files when they are closed.
   Expected<IndexSnapshotPtr> snapshot(storage::Sequence at_least);
@@ -86,6 +98,7 @@ class IndexFiles {
   void refresh();
   void write_note();
   void adopt(const IndexState& state);
+  void take_back();
   void close_files();
   void touch();
 
@@ -112,6 +125,8 @@ class IndexFiles {
   IndexSnapshotPtr snapshot_;
 
   std::atomic<storage::Sequence> checkpoint_{0};
+  std::atomic<storage::Sequence> complete_through_{0};
+  std::atomic<std::uint64_t> losses_{0};
   std::atomic<storage::Sequence> committed_checkpoint_{0};
   std::atomic<std::uint64_t> purge_count_{0};
   std::atomic<std::uint64_t> last_used_ms_{0};

@@ -56,7 +56,8 @@ class QueryBuilder {
 class WordMatcher {
  public:
   WordMatcher(const QueryNode& query, const FieldAnalyzers& analyzers);
-  bool matches(std::string_view term) const;
+  /// Throws TimeIsOver.
+  bool matches(std::string_view term, SearchBudget& budget) const;
 
  private:
   void collect(const QueryNode& node, const FieldAnalyzers& analyzers);

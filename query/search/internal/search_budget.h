@@ -21,14 +21,20 @@ class SearchBudget {
   void step() {
     if (++steps_ % kStepsPerLook == 0) look();
   }
+  /// One test of a term by a pattern, which may take a thousand times as long.
+  void step_pattern() {
+    if (++patterns_ % kPatternsPerLook == 0) look();
+  }
   void look() const {
     if (std::chrono::steady_clock::now() >= deadline_) throw TimeIsOver();
   }
 
  private:
   static constexpr std::uint64_t kStepsPerLook = 2048;
+  static constexpr std::uint64_t kPatternsPerLook = 8;
   std::chrono::steady_clock::time_point deadline_;
   std::uint64_t steps_ = 0;
+  std::uint64_t patterns_ = 0;
 };
 
 }  // namespace octavo::query::search

@@ -17,6 +17,7 @@
 
 #include "query/search/search_index.h"
 #include "query/search/search_kind.h"
+#include "support/apply_changes.h"
 
 namespace {
 
@@ -156,7 +157,7 @@ int main(int argc, char** argv) {
   constexpr std::size_t kBatch = 4096;
   for (std::size_t at = 0; at < documents.size(); at += kBatch) {
     const std::size_t size = std::min(kBatch, documents.size() - at);
-    need(index.apply(std::span(documents).subspan(at, size), at + size, at + size == documents.size()));
+    need(octavo::tests::apply_all(index, std::span(documents).subspan(at, size), at + size, at + size == documents.size()));
   }
   index.close_idle(UINT64_MAX);  // commits
   const double rate = static_cast<double>(count) / seconds_since(begun);

@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include "partitioning/scan.h"
+#include "query/index/background_jobs.h"
 #include "query/index/parallel_work.h"
 #include "support/engine_fixture.h"
 
@@ -31,6 +32,7 @@ struct Orders {
   std::map<std::string, int> opened;  ///< attempts
   std::map<std::string, bool> hold;
   std::map<std::string, int> applied;
+  std::map<std::string, int> at_most;  ///< documents in one call; 0: all
 };
 Orders& orders() {
   static Orders all;
@@ -68,10 +70,14 @@ class Listing : public FeedIndex {
   storage::Sequence checkpoint() const override { return checkpoint_; }
   storage::Sequence complete_through() const override { return complete_; }
   std::uint64_t purge_count() const override { return purges_; }
-  Expected<void> apply(std::span<const FeedDocument> documents, storage::Sequence checkpoint, bool complete) override {
+  Expected<std::size_t> apply(const FeedChanges& changes) override {
+    auto documents = changes.documents;
     {
       const std::lock_guard lock(orders().mutex);
       if (orders().fail.contains(content())) return std::unexpected(orders().fail.at(content()));
+      if (const int most = orders().at_most[content()]; most > 0 && std::cmp_less(most, documents.size())) {
+        documents = documents.first(static_cast<std::size_t>(most));
+      }
       orders().applied[content()] += static_cast<int>(documents.size());
     }
     while (true) {
@@ -87,10 +93,10 @@ class Listing : public FeedIndex {
         rows_.erase(document.id);
       }
     }
-    checkpoint_ = std::max<storage::Sequence>(checkpoint_, checkpoint);
-    if (complete) complete_ = checkpoint_.load();
+    checkpoint_ = std::max<storage::Sequence>(checkpoint_, changes.checkpoint_after(documents.size()));
+    if (changes.complete && documents.size() == changes.documents.size()) complete_ = checkpoint_.load();
     store();
-    return {};
+    return documents.size();
   }
   Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t,
                                FunctionRef<Expected<bool>(std::string_view)> is_gone) override {
@@ -163,6 +169,7 @@ class Lists {
     orders().opened.clear();
     orders().hold.clear();
     orders().applied.clear();
+    orders().at_most.clear();
     database = engine.create("db", options);
   }
   FeedIndexes& indexes() { return dynamic_cast<ListExtension&>(*database->extension()).indexes; }
@@ -381,6 +388,92 @@ TEST_CASE("folders that nothing defines are removed at the start, and by a clean
   CHECK(std::filesystem::exists(lists.database->folder() / "other-folder"));
 }
 
+TEST_CASE("an index that cannot be opened now keeps its files") {
+  Lists lists;
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  lists.put("a", "{}");
+  lists.current_rows("d", "all");
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail_to_open["x"] = Error{ErrorCode::overloaded, "Too many open files.", {}};
+  }
+  lists.restart();
+  REQUIRE(lists.view("d", "all").failure);
+  CHECK(lists.folders() == IdList{"list-ofx"});
+  REQUIRE(lists.indexes().clean_up());
+  CHECK(lists.folders() == IdList{"list-ofx"});
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail_to_open.clear();
+    orders().applied.clear();
+  }
+  CHECK(Lists::soon([&] { return !lists.view("d", "all").failure; }));
+  CHECK(lists.current_rows("d", "all").size() == 2);
+  CHECK(orders().applied["x"] == 0);  // nothing was built anew
+}
+
+TEST_CASE("an index that takes only some of the documents gets the others later") {
+  Lists lists({false, 3});
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().at_most["x"] = 3;
+  }
+  std::vector<std::string> expected{"_design/d"};
+  for (int i = 100; i < 180; ++i) {
+    expected.push_back("a" + std::to_string(i));
+    lists.put(expected.back(), "{}");
+  }
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  CHECK(ids_in(lists.current_rows("d", "all")) == expected);
+  std::vector<std::jthread> writers;
+  for (int writer = 0; writer < 3; ++writer) {
+    writers.emplace_back([&lists, writer] {
+      for (int i = 0; i < 60; ++i) lists.put(std::to_string(writer) + "-" + std::to_string(i % 20), "{}");
+    });
+  }
+  for (int i = 0; i < 10; ++i) lists.current_rows("d", "all");
+  writers.clear();
+  CHECK(lists.current_rows("d", "all").size() == 81 + 60);
+}
+
+TEST_CASE("a function that failed is tried again soon when documents have changed") {
+  Lists lists;
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  lists.put("a", "{}");
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail["x"] = Error{ErrorCode::function_failed, "too slow", "resource_limit"};
+  }
+  // Until it would be left alone for long.
+  for (int i = 0; i < 2; ++i) {
+    lists.put("a", "{}");
+    REQUIRE(!lists.wait(lists.view("d", "all").index));
+  }
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail.clear();
+  }
+  lists.put("a", "{}", true);
+  const auto before = std::chrono::steady_clock::now();
+  CHECK(lists.current_rows("d", "all").size() == 1);
+  CHECK(std::chrono::steady_clock::now() - before < std::chrono::seconds(4));
+}
+
+TEST_CASE("the timers of background jobs end with their owner") {
+  boost::asio::thread_pool pool(2);
+  std::atomic<int> runs{0};
+  BackgroundJobs jobs(pool);
+  jobs.post_after(std::chrono::milliseconds(1), [&] { ++runs; });
+  CHECK(Lists::soon([&] { return runs == 1; }));
+  jobs.post_after(std::chrono::hours(1), [&] { ++runs; });
+  jobs.stop();
+  jobs.post_after(std::chrono::hours(1), [&] { ++runs; });
+  const auto before = std::chrono::steady_clock::now();
+  pool.join();
+  CHECK(std::chrono::steady_clock::now() - before < std::chrono::seconds(10));
+  CHECK(runs == 1);
+}
+
 TEST_CASE("an index whose function fails tells its queries, and the others go on") {
   Lists lists;
   {
@@ -477,13 +570,13 @@ TEST_CASE("work in parallel is done once each, and ends at the first error or wh
   boost::asio::thread_pool pool(3);
   std::atomic<bool> stopping{false};
   std::vector<std::atomic<int>> calls(1000);
-  REQUIRE(work_in_parallel(pool, calls.size(), stopping, [&](std::size_t i) -> Expected<void> {
+  REQUIRE(work_in_parallel(&pool, calls.size(), stopping, [&](std::size_t i) -> Expected<void> {
     ++calls[i];
     return {};
   }));
   CHECK(std::ranges::all_of(calls, [](const auto& count) { return count == 1; }));
   std::atomic<int> done{0};
-  const auto failed = work_in_parallel(pool, 1000, stopping, [&](std::size_t i) -> Expected<void> {
+  const auto failed = work_in_parallel(&pool, 1000, stopping, [&](std::size_t i) -> Expected<void> {
     ++done;
     if (i == 3) return fail(ErrorCode::conflict, "three");
     return {};
@@ -492,9 +585,33 @@ TEST_CASE("work in parallel is done once each, and ends at the first error or wh
   CHECK(failed.error().reason == "three");
   CHECK(done < 1000);
   stopping = true;
-  const auto stopped = work_in_parallel(pool, 10, stopping, [&](std::size_t) -> Expected<void> { return {}; });
+  const auto stopped = work_in_parallel(&pool, 10, stopping, [&](std::size_t) -> Expected<void> { return {}; });
   REQUIRE(!stopped);
   CHECK(stopped.error().code == ErrorCode::timeout);
-  CHECK(work_in_parallel(pool, 0, stopping, [&](std::size_t) -> Expected<void> { return {}; }));
+  CHECK(work_in_parallel(&pool, 0, stopping, [&](std::size_t) -> Expected<void> { return {}; }));
+  pool.join();
+}
+
+TEST_CASE("work in parallel that has enough tells how much is done, without a gap") {
+  boost::asio::thread_pool pool(3);
+  const std::atomic<bool> stopping{false};
+  for (auto* const helpers : {&pool, static_cast<boost::asio::thread_pool*>(nullptr)}) {
+    std::vector<std::atomic<int>> calls(1000);
+    std::atomic<int> done{0};
+    const auto work = [&](std::size_t i) -> Expected<void> {
+      ++calls[i];
+      ++done;
+      return {};
+    };
+    const auto count = work_in_parallel(helpers, calls.size(), stopping, work, [&] { return done >= 100; });
+    REQUIRE(count);
+    CHECK(*count >= 90);
+    CHECK(*count < 300);
+    for (std::size_t i = 0; i < *count; ++i) CHECK(calls[i] == 1);
+    // One is always done.
+    const auto one = work_in_parallel(helpers, calls.size(), stopping, work, [] { return true; });
+    REQUIRE(one);
+    CHECK(*one == 1);
+  }
   pool.join();
 }

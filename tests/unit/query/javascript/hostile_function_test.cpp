@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <catch2/catch.hpp>
 
 #include "query/javascript/functions.h"
+#include "query/javascript/interruption.h"
 #include "query/javascript/limits.h"
 #include "unit/query/javascript/programs.h"
 
@@ -99,6 +101,35 @@ TEST_CASE("an endless loop ends at the time limit") {
   CHECK(outcome.reason == kTooLong);
   CHECK(outcome.took >= 190ms);
   CHECK(outcome.took < 3s);
+}
+
+TEST_CASE("a call ends soon when nobody needs it any more, and others go on") {
+  std::atomic<bool> stopping{false};
+  std::optional<Error> ended;
+  std::optional<Error> refused;
+  std::string outside;
+  const auto began = std::chrono::steady_clock::now();
+  std::thread owner([&] {
+    MapOutput output;
+    {
+      const StoppableCalls calls(stopping);
+      const auto endless = map(program_of("function() { while (true) { try { while (true) {} } finally { continue; } } }"),
+                               R"({"_id":"b"})", output);
+      if (!endless) ended = endless.error();
+      const auto next = map(program_of("function(doc) { emit(1); }"), R"({"_id":"b"})", output);
+      if (!next) refused = next.error();
+    }
+    outside = honest_result();
+  });
+  std::this_thread::sleep_for(100ms);
+  stopping = true;
+  owner.join();
+  CHECK(std::chrono::steady_clock::now() - began < 3s);
+  REQUIRE(ended);
+  CHECK(ended->code == ErrorCode::overloaded);
+  REQUIRE(refused);
+  CHECK(refused->code == ErrorCode::overloaded);
+  CHECK(outside == "[2]");
 }
 
 TEST_CASE("the time limit cannot be caught") {

@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include "query/search/search_index.h"
+#include "support/apply_changes.h"
 #include "support/temporary_folder.h"
 
 namespace octavo::query::search {
@@ -84,7 +85,7 @@ class SearchIndexFixture {
     queued_.push_back(std::move(document));
   }
   Expected<void> try_apply() {
-    auto applied = index->apply(queued_, sequence_, true);
+    auto applied = tests::apply_all(*index, queued_, sequence_);
     if (applied) queued_.clear();
     return applied;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <future>
 #include <random>
 #include <set>
 #include <thread>
@@ -476,6 +477,97 @@ TEST_CASE("what is searched agrees with a naive model, through updates, deletion
     REQUIRE(std::set<std::string>(found.begin(), found.end()) == wanted);
     REQUIRE(found.size() == wanted.size());
   }
+}
+
+TEST_CASE("searches do not wait for the functions of an index") {
+  std::promise<void> entered;
+  std::promise<void> leave;
+  struct Waiting final : FieldSource {
+    std::promise<void>& entered;
+    std::promise<void>& leave;
+    Waiting(std::promise<void>& in, std::promise<void>& out) : entered(in), leave(out) {}
+    Expected<void> read(const FeedDocument& document, std::vector<IndexedField>& fields) override {
+      if (document.id == "slow") {
+        entered.set_value();
+        leave.get_future().wait();
+      }
+      fields = {Fixture::text("default", "red")};
+      return {};
+    }
+    bool scores_length(std::string_view) const override { return true; }
+  };
+  tests::TemporaryFolder folder;
+  FeedIndexOptions options;
+  options.folder = folder.path() / "search-test";
+  options.durability = config::Durability::ephemeral;
+  SearchIndex index("test", *make_analyzers("standard"), std::make_unique<Waiting>(entered, leave), options);
+  REQUIRE(index.open(0));
+  std::vector<FeedDocument> documents(2);
+  documents[0].id = "quick";
+  documents[1].id = "slow";
+  for (std::size_t i = 0; i < 2; ++i) {
+    documents[i].present = true;
+    documents[i].sequence = i + 1;
+  }
+  REQUIRE(tests::apply_all(index, std::span(documents).first(1), 1));
+  std::thread applying([&] { static_cast<void>(tests::apply_all(index, std::span(documents).last(1), 2)); });
+  entered.get_future().wait();
+  auto asked = std::async(std::launch::async, [&] { return index.info()->documents; });
+  const bool answered = asked.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
+  leave.set_value();
+  applying.join();
+  CHECK(answered);
+  CHECK(asked.get() >= 1);
+  CHECK(index.checkpoint() == 2);
+}
+
+TEST_CASE("an index that lost changes with its files does not claim to have them") {
+  tests::FaultPlan faults;
+  Fixture shop;
+  shop.faults = &faults;
+  shop.reopen();
+  put_products(shop);
+  shop.apply();
+  shop.index->close_idle(UINT64_MAX);
+  const auto committed = shop.index->checkpoint();
+  REQUIRE(shop.index->complete_through() == committed);
+  shop.put("fresh", {Fixture::text("default", "fresh")});
+  shop.apply();
+  const auto before = shop.index->checkpoint();
+  CHECK(shop.run(shop.request("fresh")).total_rows == 1);
+  faults.plan({.code = ENOSPC, .lasting = true});
+  shop.index->close_idle(UINT64_MAX);
+  faults.heal();
+  REQUIRE(faults.fired() > 0);
+  CHECK(shop.index->checkpoint() == committed);
+  CHECK(shop.index->complete_through() < before);
+  // What was read from the feed before cannot be put on top of what is left.
+  FeedDocument later;
+  later.id = "later";
+  later.present = true;
+  later.sequence = before + 1;
+  const auto applied = shop.index->apply({{&later, 1}, before, before + 1, true, false});
+  REQUIRE(!applied);
+  CHECK(applied.error().code == ErrorCode::overloaded);
+  CHECK(shop.index->checkpoint() == committed);
+}
+
+TEST_CASE("highlighting ends at the deadline of its search") {
+  Fixture shop;
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += std::string(28, 'a') + " ";
+  shop.put("long", {Fixture::text("default", text, true)});
+  shop.apply();
+  auto request = shop.request(std::string(28, 'a') +
+                              " OR n:/(a+)+b/ OR n:/(a+)+x/ OR n:/(a+)+y/ OR n:/(a+)+z/ OR n:/(a+)+w/ OR n:/(a+)+v/");
+  request.highlighting.emplace();
+  request.highlighting->fields = {"default"};
+  const auto begun = std::chrono::steady_clock::now();
+  request.deadline = begun + std::chrono::milliseconds(100);
+  const auto result = shop.index->search(request);
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(1500));
+  REQUIRE(!result);
+  CHECK(result.error().code == ErrorCode::timeout);
 }
 
 TEST_CASE("searches run beside changes") {

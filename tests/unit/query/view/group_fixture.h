@@ -14,6 +14,7 @@
 #include "partitioning/partition_key.h"
 #include "query/view/view_group.h"
 #include "query/view/view_scan.h"
+#include "support/apply_changes.h"
 #include "support/temporary_folder.h"
 
 namespace octavo::tests {
@@ -59,7 +60,7 @@ class GroupFixture {
     return document;
   }
   Expected<void> apply(const std::vector<query::FeedDocument>& documents) {
-    return group->apply(documents, sequence, true);
+    return apply_all(*group, documents, sequence);
   }
   void put(std::string id, std::string_view body) {
     const auto applied = apply({document(std::move(id), body)});
