@@ -26,7 +26,7 @@ void ThroughputBudget::spend(std::size_t share, RequestUnits units, Clock::time_
   if (per_second == 0 || units <= 0) return;
   const double share_rate = static_cast<double>(per_second) / static_cast<double>(shares_.size());
   constexpr double kDebtMaxUs = std::chrono::duration<double, std::micro>(debt_max).count();
-  const auto cost_us = static_cast<std::int64_t>(std::min(units / share_rate * kSecondUs, kDebtMaxUs));
+  const auto cost_us = static_cast<std::int64_t>(std::min(units / share_rate * kSecondUs, kDebtMaxUs + kUnspentKeptUs));
   const std::int64_t now_us = microseconds(now);
   auto& paid_at = shares_[share].paid_at_us;
   std::int64_t before = paid_at.load(std::memory_order_relaxed);

@@ -97,7 +97,8 @@ TEST_CASE("the well-known key is for this machine, without a key or admins") {
   CHECK_FALSE(asker.ask(authorization, {"dbs"}, kWellKnownKey));
   admins = false;
   settings.bind = "0.0.0.0";
-  CHECK_FALSE(asker.ask(authorization, {"dbs"}, kWellKnownKey));
+  const Authorization open_to_all(settings, fixture.engine(), [] { return false; });
+  CHECK_FALSE(asker.ask(open_to_all, {"dbs"}, kWellKnownKey));
 }
 
 TEST_CASE("a key of one's own opens, for reading only or for everything") {
