@@ -133,6 +133,14 @@ Expected<Expected<storage::WrittenDocument>> OptimisticTransaction::apply(const 
   return Result(written);
 }
 
+Expected<Expected<void>> OptimisticTransaction::check(const DocumentWrite& write) {
+  OCTAVO_TRY(const auto before, find(write.id));
+  if (auto parent = resolve_parent(write, before); !parent) {
+    return Expected<void>(std::unexpected(std::move(parent).error()));
+  }
+  return Expected<void>{};
+}
+
 const DocumentView* OptimisticTransaction::changed(std::string_view id) const {
   const auto own = changes_.find(id);
   return own == changes_.end() || own->second.hidden ? nullptr : &own->second.view;
@@ -210,8 +218,8 @@ Expected<bool> OptimisticTransaction::commit_on_writer(storage::PartitionTransac
     OCTAVO_TRY(const auto written, transaction.apply(write));
     if (written) {
       sequence_ = written->sequence;
-      write_charge_ += charge_of_write({.body_bytes = write.deleted ? 0 : write.body.size(),
-                                        .index_rows = written->index_rows});
+      write_charge_ +=
+          charge_of_write({.body_bytes = write.deleted ? 0 : write.body.size(), .index_rows = written->index_rows});
       continue;
     }
     // What these edits do not know of: another leaf, somebody else's unique values.

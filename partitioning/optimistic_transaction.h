@@ -42,6 +42,9 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
   /// Edits of this logical partition only. Inner errors are those of a write, and too_large beyond the bounds above.
   Expected<Expected<storage::WrittenDocument>> apply(const storage::DocumentWrite& write) override;
 
+  /// Whether the preconditions of an edit hold; changes nothing.
+  Expected<Expected<void>> check(const storage::DocumentWrite& write);
+
   /// Visits the documents as they are here, live ones only, in byte order of their ids from `from` on. `more`: the
   /// budget is used up, or the visitor paused; then `from` is where to go on.
   Expected<ScanState> scan(std::optional<std::string>& from, ScanBudget budget,
@@ -81,8 +84,8 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
   };
   static Seen seen(const std::optional<storage::DocumentView>& document);
   void note(std::string_view id, const Seen& now);
-  Expected<std::optional<storage::Revision>> resolve_parent(
-      const storage::DocumentWrite& write, const std::optional<storage::DocumentView>& before) const;
+  Expected<std::optional<storage::Revision>> resolve_parent(const storage::DocumentWrite& write,
+                                                            const std::optional<storage::DocumentView>& before) const;
   Expected<Expected<void>> take_unique(const storage::DocumentWrite& write,
                                        const std::optional<storage::DocumentView>& before);
   Expected<bool> commit_on_writer(storage::PartitionTransaction& transaction);
@@ -118,9 +121,9 @@ struct Committed {
   storage::Sequence sequence = 0;  ///< of the last edit; 0: there was none
   RequestUnits write_charge = 0;   ///< of all edits
 };
-Task<Expected<Committed>> run_optimistically(
-    std::shared_ptr<Database> database, std::string partition_key, bool in_turn,
-    std::function<Expected<Verdict>(OptimisticTransaction&)> attempt);
+Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database, std::string partition_key,
+                                             bool in_turn,
+                                             std::function<Expected<Verdict>(OptimisticTransaction&)> attempt);
 
 /// The word of the error when no attempt could be committed.
 inline constexpr std::string_view word_retry_with = "retry_with";

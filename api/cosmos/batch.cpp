@@ -6,6 +6,7 @@
 #include "api/cosmos/container_definition.h"
 #include "api/cosmos/errors.h"
 #include "api/cosmos/feed_scope.h"
+#include "api/cosmos/item_functions.h"
 #include "api/cosmos/item_operation.h"
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/patch_condition.h"
@@ -139,7 +140,7 @@ Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
 }
 
 // Reads and writes them all; what a batch says of each of its operations.
-Expected<bool> run_batch(storage::PartitionTransaction& transaction, const Batch& batch,
+Expected<bool> run_batch(storage::DocumentTransaction& transaction, const Batch& batch,
                          const ContainerDefinition& container, std::size_t item_bytes_max,
                          std::vector<OperationResult>& results) {
   const Error not_run{ErrorCode::precondition_failed, "Another operation of the batch failed.",
@@ -162,6 +163,52 @@ Expected<bool> run_batch(storage::PartitionTransaction& transaction, const Batch
     if (!batch.continues_on_error) return true;
   }
   return true;
+}
+
+using partitioning::OptimisticTransaction;
+using partitioning::Verdict;
+
+// The same beside the partition, where the database's rules have a say: as one transaction, or each for itself.
+Task<Expected<void>> run_with_rules(const OpenContainer& opened, const Batch& batch, const scripts::WriteRules& rules,
+                                    std::size_t item_bytes_max, std::vector<OperationResult>& results) {
+  const auto& container = *opened.definition;
+  if (batch.atomic) {
+    const std::function<Expected<Verdict>(OptimisticTransaction&)> attempt =
+        [&](OptimisticTransaction& transaction) -> Expected<Verdict> {
+      scripts::ValidatedTransaction validated(transaction, &rules);
+      OCTAVO_TRY(const bool kept, run_batch(validated, batch, container, item_bytes_max, results));
+      return kept ? Verdict::commit : Verdict::discard;
+    };
+    const auto done = co_await partitioning::run_optimistically(opened.database, batch.key->encode(), false, attempt);
+    if (!done) co_return std::unexpected(done.error());
+    if (!results.empty()) results.back().sequence = done->sequence;
+    co_return Expected<void>{};
+  }
+  for (const auto& operation : batch.operations) {
+    OperationResult& result = results.emplace_back();
+    const std::function<Expected<Verdict>(OptimisticTransaction&)> attempt =
+        [&](OptimisticTransaction& transaction) -> Expected<Verdict> {
+      scripts::ValidatedTransaction validated(transaction, &rules);
+      OCTAVO_TRY(result, operation.run(validated, container, item_bytes_max));
+      return result.error ? Verdict::discard : Verdict::commit;
+    };
+    const std::string key = operation.key.encode();
+    const auto done = co_await partitioning::run_optimistically(opened.database, key, false, attempt);
+    if (done) {
+      result.sequence = done->sequence;
+    } else {
+      result.error = done.error();
+      result.status = words_for(done.error()).status;
+    }
+    if (result.error && !batch.continues_on_error) break;
+  }
+  const Error not_run{ErrorCode::precondition_failed, "Another operation of the batch failed.",
+                      word::kFailedDependency};
+  while (results.size() < batch.operations.size()) {
+    results.emplace_back().status = 424;
+    results.back().error = not_run;
+  }
+  co_return Expected<void>{};
 }
 
 void append_result(std::string& out, const ItemOperation& operation, const OperationResult& result,
@@ -203,10 +250,17 @@ Handled serve_batch(Call& call) {
   }
   std::vector<OperationResult> results;
   const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
-  storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) {
-    return run_batch(transaction, *batch, container, bytes_max, results);
-  };
-  auto done = co_await opened->database->run_transaction_in(batch->place, std::move(task), call.request.body.size());
+  const auto rules = rules_of(call, *opened);
+  if (!rules) co_return std::unexpected(rules.error());
+  Expected<void> done;
+  if (*rules) {
+    done = co_await run_with_rules(*opened, *batch, **rules, bytes_max, results);
+  } else {
+    storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) {
+      return run_batch(transaction, *batch, container, bytes_max, results);
+    };
+    done = co_await opened->database->run_transaction_in(batch->place, std::move(task), call.request.body.size());
+  }
   if (!done) co_return std::unexpected(std::move(done).error());
 
   Reply reply;

@@ -24,7 +24,6 @@ namespace {
 namespace javascript = query::javascript;
 using partitioning::OptimisticTransaction;
 using partitioning::Verdict;
-using storage::DocumentView;
 using Kind = ItemRequest::Kind;
 
 constexpr std::string_view kPreTriggers = "x-ms-documentdb-pre-trigger-include";
@@ -101,31 +100,6 @@ ItemOperation::Kind operation_kind_of(Kind kind) {
   return ItemOperation::Kind::patch;
 }
 
-// A document that the next call of the transaction does not take away.
-class StoredItem {
- public:
-  static Expected<std::optional<StoredItem>> find(OptimisticTransaction& transaction, const std::string& id) {
-    OCTAVO_TRY(const auto document, transaction.find(id));
-    if (!document) return std::nullopt;
-    StoredItem item;
-    item.id_ = document->id;
-    item.body_ = document->body;
-    item.view_ = *document;
-    return item;
-  }
-  DocumentView view() const {
-    DocumentView view = view_;
-    view.id = id_;
-    view.body = body_;
-    return view;
-  }
-
- private:
-  std::string id_;
-  std::string body_;
-  DocumentView view_;
-};
-
 // One request on its way through its functions; each attempt begins anew.
 class FunctionalWrite {
  public:
@@ -181,16 +155,9 @@ class FunctionalWrite {
       if (!ran.request.empty() && !operation.body.empty()) OCTAVO_TRY_VOID(change_body(ran.request, operation));
     }
     const auto& container = *opened_.definition;
-    std::optional<StoredItem> before;
-    if (rules_ != nullptr) {
-      OCTAVO_TRY(before, StoredItem::find(transaction, operation.document_id));
-    }
-    OCTAVO_TRY(result_, operation.run(transaction, container, call_.services.settings.cosmos_item_bytes_max));
+    scripts::ValidatedTransaction validated(transaction, rules_);
+    OCTAVO_TRY(result_, operation.run(validated, container, call_.services.settings.cosmos_item_bytes_max));
     if (result_.error) return std::unexpected(*result_.error);
-    if (rules_ != nullptr) {
-      OCTAVO_TRY_VOID(rules_->check(*transaction.changed(operation.document_id),
-                                    before ? std::optional(before->view()) : std::nullopt));
-    }
     if (request_.kind != Kind::remove) {
       container.shape->append_item(response_, operation.document_id, result_.revision, result_.modified_s,
                                    result_.body);
@@ -208,8 +175,8 @@ class FunctionalWrite {
                                                  std::string_view request_body, std::string_view response_body,
                                                  bool has_response) {
     if (!fires_on(trigger, request_.kind, exists)) {
-      return fail(ErrorCode::bad_request, "The trigger '" + trigger.id + "' is for the operation " +
-                                              trigger.operation + ": it cannot be included in another one.");
+      return fail(ErrorCode::bad_request, "The trigger '" + trigger.id + "' is for the operation " + trigger.operation +
+                                              ": it cannot be included in another one.");
     }
     const javascript::ScriptCall script_call{.self_link = self_link_,
                                              .alt_link = alt_link_,
@@ -225,8 +192,8 @@ class FunctionalWrite {
 
   // What a trigger made of the item is checked as what a client sends.
   Expected<void> change_body(std::string_view json, ItemOperation& operation) const {
-    OCTAVO_TRY(auto item, parse_item(json, *opened_.definition, call_.services.settings.cosmos_item_bytes_max,
-                                     request_.key));
+    OCTAVO_TRY(auto item,
+               parse_item(json, *opened_.definition, call_.services.settings.cosmos_item_bytes_max, request_.key));
     if (request_.kind == Kind::replace && item.id != request_.id) {
       return fail(ErrorCode::bad_request, "The id of an item cannot be changed.");
     }
@@ -283,9 +250,8 @@ Handled write_with_functions(Call& call, const OpenContainer& opened, ItemReques
   FunctionalWrite write(call, opened, request, *rules ? &**rules : nullptr);
   const bool in_turn = call.request.header(kPreTriggers) || call.request.header(kPostTriggers);
   const std::string partition_key = request.key.encode();
-  const std::function<Expected<Verdict>(OptimisticTransaction&)> attempt = [&write](OptimisticTransaction& transaction) {
-    return write.attempt(transaction);
-  };
+  const std::function<Expected<Verdict>(OptimisticTransaction&)> attempt =
+      [&write](OptimisticTransaction& transaction) { return write.attempt(transaction); };
   const auto committed = co_await partitioning::run_optimistically(opened.database, partition_key, in_turn, attempt);
   call.account.request_charge =
       std::max(write.charge() + (committed ? committed->write_charge : 0), partitioning::charge_of_metadata());

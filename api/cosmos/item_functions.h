@@ -23,7 +23,8 @@ struct ItemRequest {
   MatchCondition match;
 };
 
-/// What the design documents of the container's database demand of its writes; nullopt: nothing, told by one atomic load.
+/// What the design documents of the container's database demand of its writes; nullopt: nothing, told by one atomic
+/// load.
 Expected<std::optional<scripts::WriteRules>> rules_of(const Call& call, const OpenContainer& opened);
 
 /// Whether functions have a say in this write: triggers that the request names, or rules of the database.

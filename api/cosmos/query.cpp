@@ -9,6 +9,7 @@
 #include "api/cosmos/feed_page.h"
 #include "api/cosmos/feed_scope.h"
 #include "api/cosmos/item_shape.h"
+#include "api/cosmos/resource_query.h"
 #include "api/crypto/base64.h"
 #include "api/scripts/user_functions.h"
 #include "partitioning/request_charge.h"
@@ -35,28 +36,6 @@ using partitioning::ScanState;
 
 Error sql_error(const sql::SqlError& error) {
   return {ErrorCode::bad_request, "Message: " + error.to_json(), {}};
-}
-
-// The body: `{"query":…,"parameters":[…]}`, or the bare text.
-Expected<sql::SqlQuery::Ptr> parse_query(const Request& request) {
-  std::string text;
-  std::vector<sql::SqlParameter> parameters;
-  const std::size_t start = request.body.find_first_not_of(" \t\r\n");
-  if (start != std::string_view::npos && request.body[start] == '{') {
-    auto members = query::split_object(request.body);
-    if (!members) return fail(ErrorCode::bad_request, "The request body is not JSON: " + members.error().reason);
-    const auto raw = query::member_value(*members, "query");
-    if (raw.empty() || raw.front() != '"') return fail(ErrorCode::bad_request, "The body must have a 'query' text.");
-    OCTAVO_TRY(text, query::decode_json_string(raw));
-    if (const auto list = query::member_value(*members, "parameters"); !list.empty() && list != "null") {
-      OCTAVO_TRY(parameters, sql::parse_sql_parameters(list));
-    }
-  } else {
-    text = request.body;
-  }
-  auto query = sql::SqlQuery::parse(text, parameters);
-  if (!query) return std::unexpected(sql_error(query.error()));
-  return std::move(*query);
 }
 
 std::string hex_upper(std::string_view bytes) {
@@ -238,6 +217,27 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
 }
 
 }  // namespace
+
+Expected<sql::SqlQuery::Ptr> parse_query(const Request& request) {
+  std::string text;
+  std::vector<sql::SqlParameter> parameters;
+  const std::size_t start = request.body.find_first_not_of(" \t\r\n");
+  if (start != std::string_view::npos && request.body[start] == '{') {
+    auto members = query::split_object(request.body);
+    if (!members) return fail(ErrorCode::bad_request, "The request body is not JSON: " + members.error().reason);
+    const auto raw = query::member_value(*members, "query");
+    if (raw.empty() || raw.front() != '"') return fail(ErrorCode::bad_request, "The body must have a 'query' text.");
+    OCTAVO_TRY(text, query::decode_json_string(raw));
+    if (const auto list = query::member_value(*members, "parameters"); !list.empty() && list != "null") {
+      OCTAVO_TRY(parameters, sql::parse_sql_parameters(list));
+    }
+  } else {
+    text = request.body;
+  }
+  auto query = sql::SqlQuery::parse(text, parameters);
+  if (!query) return std::unexpected(sql_error(query.error()));
+  return std::move(*query);
+}
 
 Handled serve_query(Call& call) {
   if (call.path.resource != Resource::item) {

@@ -10,8 +10,7 @@ namespace octavo::api::cosmos {
 
 Reply script_failure_reply(const query::javascript::ScriptResult::Failure& failure) {
   std::string message = "Message: {\"Errors\":[";
-  query::append_json_string(message,
-                            "Encountered exception while executing Javascript. Exception = " + failure.text);
+  query::append_json_string(message, "Encountered exception while executing Javascript. Exception = " + failure.text);
   message += "]}";
   auto reply = error_reply(400, "BadRequest", message);
   if (failure.number != 0) reply.headers.emplace_back("x-ms-substatus", std::to_string(failure.number));

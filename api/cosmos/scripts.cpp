@@ -9,6 +9,7 @@
 #include "api/cosmos/feed_page.h"
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/resource_id.h"
+#include "api/cosmos/resource_query.h"
 #include "api/cosmos/schema.h"
 #include "api/scripts/script_store.h"
 #include "query/json/writer.h"
@@ -111,8 +112,8 @@ Expected<void> check_source(const Script& script) {
   if (checked || checked.error().code != ErrorCode::bad_request) return checked;
   const std::string_view reason = checked.error().reason;
   const auto source = reason.rfind(" (" + script.body.substr(0, 16));
-  return fail(ErrorCode::bad_request, "Encountered exception while compiling Javascript. Exception = " +
-                                          std::string(reason.substr(0, source)));
+  return fail(ErrorCode::bad_request,
+              "Encountered exception while compiling Javascript. Exception = " + std::string(reason.substr(0, source)));
 }
 
 Expected<Script> store(const OpenContainer& opened, const KindWords& words, Script script,
@@ -151,8 +152,8 @@ Handled list_scripts(const Call& call, const OpenContainer& opened, const KindWo
   if (!size) co_return std::unexpected(size.error());
   const auto after = continuation_of(call.request);
   if (!after) co_return std::unexpected(after.error());
-  const auto listed = co_await call.services.engine.run_blocking(
-      [&] { return ScriptStore(*opened.database).list(words.kind); });
+  const auto listed =
+      co_await call.services.engine.run_blocking([&] { return ScriptStore(*opened.database).list(words.kind); });
   if (!listed) co_return std::unexpected(listed.error());
   std::vector<std::string> items;
   std::optional<std::string> next;
@@ -167,6 +168,16 @@ Handled list_scripts(const Call& call, const OpenContainer& opened, const KindWo
     last = script.id;
   }
   co_return feed_reply(opened.definition->shape->container_rid(), words.feed, items, next);
+}
+
+Handled query_scripts(Call& call, const OpenContainer& opened, const KindWords& words) {
+  const auto run = [&]() -> Expected<Reply> {
+    OCTAVO_TRY(const auto listed, ScriptStore(*opened.database).list(words.kind));
+    std::vector<std::pair<std::string, std::string>> resources;
+    for (const auto& script : listed) resources.emplace_back(script.id, shown(script, words, *opened.definition));
+    return query_resources(call, *opened.database, opened.definition->shape->container_rid(), words.feed, resources);
+  };
+  co_return co_await call.services.engine.run_blocking(run);
 }
 
 Handled write_script(const Call& call, const OpenContainer& opened, const KindWords& words) {
@@ -197,14 +208,14 @@ Handled serve_scripts(Call& call) {
   if (call.path.feed) {
     if (reads) co_return co_await list_scripts(call, *opened, words);
     if (method != Method::post) co_return method_not_allowed();
-    if (call.flag("x-ms-documentdb-isquery")) co_return co_await serve_query(call);
+    if (call.flag("x-ms-documentdb-isquery")) co_return co_await query_scripts(call, *opened, words);
     co_return co_await write_script(call, *opened, words);
   }
   if (method == Method::put) co_return co_await write_script(call, *opened, words);
   auto& engine = call.services.engine;
   if (method == Method::del) {
-    auto erased = co_await engine.run_blocking(
-        [&] { return ScriptStore(*opened->database).erase(words.kind, call.path.id); });
+    auto erased =
+        co_await engine.run_blocking([&] { return ScriptStore(*opened->database).erase(words.kind, call.path.id); });
     if (!erased) co_return std::unexpected(std::move(erased).error());
     Reply reply;
     reply.status = 204;
@@ -212,8 +223,8 @@ Handled serve_scripts(Call& call) {
     co_return reply;
   }
   if (!reads) co_return method_not_allowed();
-  const auto found = co_await engine.run_blocking(
-      [&] { return ScriptStore(*opened->database).find(words.kind, call.path.id); });
+  const auto found =
+      co_await engine.run_blocking([&] { return ScriptStore(*opened->database).find(words.kind, call.path.id); });
   if (!found) co_return std::unexpected(found.error());
   if (!*found) co_return fail(ErrorCode::not_found, "");
   co_return resource_reply(200, shown(**found, words, *opened->definition), (*found)->etag);

@@ -8,8 +8,9 @@
 
 namespace octavo::api::couch {
 
-/// Documents of one partition as stored procedures see them: with `_id`, `_rev`, and `_self`, the link by which they are
-/// read, replaced and deleted. A document without `_id` gets one; an `_id` without a partition is one of this partition.
+/// Documents of one partition as stored procedures see them: with `_id`, `_rev`, and `_self`, the link by which they
+/// are read, replaced and deleted. A document without `_id` gets one; an `_id` without a partition is one of this
+/// partition.
 class PartitionModel final : public scripts::DocumentModel {
  public:
   PartitionModel(const partitioning::Database& database, std::string partition, std::size_t bytes_max)

@@ -19,7 +19,7 @@ struct ProcedureCall {
   std::shared_ptr<partitioning::Database> database;
   std::string partition_key;  ///< as in front of documents' ids
   const DocumentModel& model;
-  std::string arguments;             ///< a JSON array
+  std::string arguments;              ///< a JSON array
   const WriteRules* rules = nullptr;  ///< null: writes need not pass any
   std::chrono::milliseconds call_time{5'000};
   /// Called on a worker, once.

@@ -124,7 +124,8 @@ bool ScriptSession::is_late(int quarters) const {
 Expected<Answer> ScriptSession::run(const Request& request) {
   if (transaction_.is_stale()) return stale();
   if (is_late(3)) {
-    if (++refused_ > kRefusedWritesMax) return fail(ErrorCode::timeout, "The function took too long.", "resource_limit");
+    if (++refused_ > kRefusedWritesMax)
+      return fail(ErrorCode::timeout, "The function took too long.", "resource_limit");
     return not_accepted();
   }
   auto answer = request.operation == Operation::read    ? read(request)
@@ -264,13 +265,8 @@ Expected<Answer> ScriptSession::write(const Request& request) {
     write.parent = revision_of_etag(*request.etag);
     if (!write.parent) return answer_error(412, "One of the specified pre-condition is not met.");
   }
-  if (options_.rules != nullptr) {
-    OCTAVO_TRY(const auto before, transaction_.find(write.id));
-    const storage::DocumentView after{.id = write.id, .revision = {}, .deleted = write.deleted, .body = write.body};
-    auto valid = options_.rules->check(after, before);
-    if (!valid) return answer_of(std::move(valid).error(), false);
-  }
-  OCTAVO_TRY(auto written, transaction_.apply(write));
+  ValidatedTransaction validated(transaction_, options_.rules);
+  OCTAVO_TRY(auto written, validated.apply(write));
   if (!written) {
     charge_ += partitioning::charge_of_miss();
     return answer_of(std::move(written).error(), request.operation == Operation::create);

@@ -20,15 +20,12 @@ namespace octavo::api::scripts {
 class ScriptSession final : public query::javascript::ScriptHost {
  public:
   struct Options {
-    std::chrono::milliseconds call_time{5'000};         ///< after three quarters of it nothing more is accepted
+    std::chrono::milliseconds call_time{5'000};           ///< after three quarters of it nothing more is accepted
     query::sql::UserFunctions* user_functions = nullptr;  ///< for queries; null: there are none
     const WriteRules* rules = nullptr;                    ///< that writes have to pass; null: none
   };
   ScriptSession(partitioning::OptimisticTransaction& transaction, const DocumentModel& model, Options options)
-      : transaction_(transaction),
-        model_(model),
-        options_(options),
-        started_(std::chrono::steady_clock::now()) {}
+      : transaction_(transaction), model_(model), options_(options), started_(std::chrono::steady_clock::now()) {}
 
   /// Errors end the script: those of the storage, overloaded, and conflict when the transaction is stale already.
   Expected<Answer> run(const Request& request) override;
@@ -51,7 +48,7 @@ class ScriptSession final : public query::javascript::ScriptHost {
   const Options options_;
   const std::chrono::steady_clock::time_point started_;
   partitioning::RequestUnits charge_ = 0;
-  std::size_t refused_ = 0;  ///< writes after the last one that was accepted
+  std::size_t refused_ = 0;                                    ///< writes after the last one that was accepted
   std::unordered_map<std::string, std::string> by_self_name_;  ///< ids of the partition's documents
   bool knows_self_names_ = false;
 };

@@ -25,8 +25,11 @@ std::string area_of(const partitioning::Database& database) {
 }
 
 std::string encode(const Script& script) {
-  json::object object{{"id", script.id},     {"body", script.body},           {"_rid", script.rid},
-                      {"_etag", script.etag}, {"_ts", script.modified_s}};
+  json::object object{{"id", script.id},
+                      {"body", script.body},
+                      {"_rid", script.rid},
+                      {"_etag", script.etag},
+                      {"_ts", script.modified_s}};
   if (!script.trigger_type.empty()) {
     object["triggerType"] = script.trigger_type;
     object["triggerOperation"] = script.trigger_operation;
@@ -82,18 +85,18 @@ Expected<std::vector<Script>> ScriptStore::list(ScriptKind kind) const {
 Expected<void> ScriptStore::change(ScriptKind kind, std::string_view id,
                                    FunctionRef<Expected<Script>(const std::optional<Script>& before)> change) {
   if (id.size() > kStoredNameBytesMax) return fail(ErrorCode::bad_request, "The input name is too long.");
-  return database_.engine().catalog().change_fact(
-      area_of(database_), name_of(kind, id),
-      [&](std::optional<std::string_view> stored) -> Expected<std::string> {
-        // A deletion took the facts along: nothing may be stored after it.
-        if (database_.deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
-        std::optional<Script> before;
-        if (stored) {
-          OCTAVO_TRY(before, decode(*stored));
-        }
-        OCTAVO_TRY(const auto after, change(before));
-        return encode(after);
-      });
+  return database_.engine().catalog().change_fact(area_of(database_), name_of(kind, id),
+                                                  [&](std::optional<std::string_view> stored) -> Expected<std::string> {
+                                                    // A deletion took the facts along: nothing may be stored after it.
+                                                    if (database_.deleted())
+                                                      return fail(ErrorCode::not_found, "Database does not exist.");
+                                                    std::optional<Script> before;
+                                                    if (stored) {
+                                                      OCTAVO_TRY(before, decode(*stored));
+                                                    }
+                                                    OCTAVO_TRY(const auto after, change(before));
+                                                    return encode(after);
+                                                  });
 }
 
 Expected<void> ScriptStore::erase(ScriptKind kind, std::string_view id) {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "partitioning/database.h"
+#include "partitioning/optimistic_transaction.h"
 #include "query/design/design_functions.h"
 #include "storage/document.h"
 
@@ -33,6 +33,22 @@ class WriteRules {
   const std::shared_ptr<const query::Validation> validation_;
   const std::string user_context_;
   const std::string security_;
+};
+
+/// Edits that pass the rules first. What the rules are shown is what the edit replaces, or nothing is committed.
+class ValidatedTransaction final : public storage::DocumentTransaction {
+ public:
+  /// `rules`: null: there are none.
+  ValidatedTransaction(partitioning::OptimisticTransaction& transaction, const WriteRules* rules)
+      : transaction_(transaction), rules_(rules) {}
+
+  Expected<std::optional<storage::DocumentView>> find(std::string_view id) override { return transaction_.find(id); }
+  /// Inner errors are also those of WriteRules::check.
+  Expected<Expected<storage::WrittenDocument>> apply(const storage::DocumentWrite& write) override;
+
+ private:
+  partitioning::OptimisticTransaction& transaction_;
+  const WriteRules* const rules_;
 };
 
 }  // namespace octavo::api::scripts

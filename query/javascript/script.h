@@ -9,8 +9,8 @@
 #include "query/javascript/program.h"
 
 /// Functions that work on documents while they run: stored procedures and triggers, with Azure Cosmos DB's server-side
-/// API (`getContext()`, `__`). Their programs have the kind `script` and one function. As of functions.h, all run on the
-/// calling thread, which must be one that may take long, within the limits.
+/// API (`getContext()`, `__`). Their programs have the kind `script` and one function. As of functions.h, all run on
+/// the calling thread, which must be one that may take long, within the limits.
 namespace octavo::query::javascript {
 
 /// What a script reads and writes. Called on the script's thread, while it waits.
@@ -28,10 +28,10 @@ class ScriptHost {
     bool makes_id = true;                     ///< create, upsert: an id for a document without one
   };
   struct Answer {
-    bool accepted = true;  ///< false: there is no time for it any more, and nothing was done
-    int error = 0;         ///< an HTTP status, for the script to deal with; 0: none
-    std::string message;   ///< of the error
-    std::string body;      ///< JSON; empty: nothing
+    bool accepted = true;                     ///< false: there is no time for it any more, and nothing was done
+    int error = 0;                            ///< an HTTP status, for the script to deal with; 0: none
+    std::string message;                      ///< of the error
+    std::string body;                         ///< JSON; empty: nothing
     std::optional<std::string> continuation;  ///< of a query's next page
   };
   virtual ~ScriptHost() = default;
@@ -46,7 +46,7 @@ struct ScriptCall {
   std::string_view operation = {};      ///< `Create`, …: getOperationType(); empty: none
   std::string_view request_body = {};   ///< JSON; empty: none
   std::string_view response_body = {};  ///< JSON; empty: none
-  bool has_response = true;        ///< triggers that run before their write have none
+  bool has_response = true;             ///< triggers that run before their write have none
 };
 
 /// What a script that ended well, or by a throw of its own, left behind.

@@ -126,6 +126,8 @@ describe('stored procedures of the Cosmos door', () => {
     assert.deepEqual((await procedure.execute('x')).resource, { a: [1] });
     const { resources } = await container.scripts.storedProcedures.readAll().fetchAll();
     assert.deepEqual(resources.map((one) => one.id), ['hello']);
+    const asked = await container.scripts.storedProcedures.query({ query: 'SELECT * FROM c WHERE c.id = @id', parameters: [{ name: '@id', value: 'hello' }] }).fetchAll();
+    assert.deepEqual(asked.resources.map((one) => one._rid), [created._rid]);
     await procedure.delete();
     assert.equal((await errorOf(procedure.execute('x'))).code, 404);
     assert.equal((await errorOf(procedure.delete())).code, 404);
@@ -471,6 +473,108 @@ describe('user-defined functions of the Cosmos door', () => {
     assert.deepEqual(await query('SELECT VALUE udf.context() FROM c WHERE c.id = "1"'), ['undefinedundefined']);
     await container.scripts.userDefinedFunction('context').delete();
     assert.equal((await errorOf(query('SELECT VALUE udf.context() FROM c'))).code, 400);
+  });
+});
+
+describe('functions on both APIs', () => {
+  let server, client, container;
+  before(async () => {
+    server = await Server.start();
+    client = cosmosClient(server);
+    container = await newContainer(client);
+  });
+  after(() => server?.stop());
+
+  test('design documents have stored procedures, which the CouchDB API runs', async () => {
+    await server.request('PUT', '/shop?partitioned=true');
+    const broken = await server.request('PUT', '/shop/_design/bad', { body: { sprocs: { f: 'function () {' } } });
+    assert.equal(broken.status, 400);
+    assert.equal((await server.request('PUT', '/shop/_design/bad', { body: { sprocs: { f: 1 } } })).status, 400);
+    const stored = await server.request('PUT', '/shop/_design/orders', { body: { sprocs: {
+      pay: `function pay(id, sum) {
+        __.readDocument(__.getAltLink() + '/docs/' + id, function (err, order) {
+          if (err) throw err;
+          order.paid = sum;
+          __.replaceDocument(order._self, order, function (err, changed) {
+            if (err) throw err;
+            __.createDocument(__.getSelfLink(), { type: 'payment', sum: sum });
+            __.queryDocuments(__.getSelfLink(), 'SELECT VALUE COUNT(1) FROM c', function (err, count) {
+              __.response.setBody({ rev: changed._rev, count: count[0] });
+            });
+          });
+        });
+      }`,
+      stray: `function () { __.createDocument(__.getSelfLink(), { _id: 'other:1' }); }`,
+    } } });
+    assert.equal(stored.status, 201);
+    await server.request('PUT', '/shop/ann:1', { body: { type: 'order' } });
+    const paid = await server.request('POST', '/shop/_partition/ann/_sproc/orders/pay', { body: ['1', 12.5] });
+    assert.equal(paid.status, 200, JSON.stringify(paid.body));
+    assert.equal(paid.body.count, 2);
+    const order = (await server.request('GET', '/shop/ann:1')).body;
+    assert.equal(order.paid, 12.5);
+    assert.equal(order._rev, paid.body.rev);
+    assert.equal(order._self, undefined);
+    assert.equal((await server.request('GET', '/shop/_partition/ann')).body.doc_count, 2);
+    assert.equal((await server.request('POST', '/shop/_partition/ann/_sproc/pay', { body: ['1', 13] })).status, 200);
+    const missing = await server.request('POST', '/shop/_partition/ann/_sproc/pay', { body: ['2', 13] });
+    assert.equal(missing.status, 400);
+    assert.equal(missing.body.error, 'procedure_failed');
+    assert.equal((await server.request('POST', '/shop/_partition/ann/_sproc/orders/stray', { body: [] })).status, 400);
+    assert.equal((await server.request('POST', '/shop/_partition/ann/_sproc/orders/none', { body: [] })).status, 404);
+    assert.equal((await server.request('POST', '/shop/_partition/ann/_sproc/none')).status, 404);
+    assert.equal((await server.request('POST', '/shop/_partition/ann/_sproc/pay', { body: {} })).status, 400);
+  });
+
+  test('a procedure that one API stored the other runs, on the same items', async () => {
+    await container.scripts.storedProcedures.create({ id: 'add', body: `function (id) {
+      __.createDocument(__.getSelfLink(), { id: id, pk: 'k' }, function (err, item) { if (err) throw err; __.response.setBody(item); });
+    }` });
+    const path = `/${encodeURIComponent(`${container.database.id}/items`)}/_partition/k/_sproc/add`;
+    const added = await server.request('POST', path, { body: ['a'] });
+    assert.equal(added.status, 200, JSON.stringify(added.body));
+    assert.equal(added.body.id, 'a');
+    assert.equal((await container.item('a', 'k').read()).resource._etag, added.body._etag);
+    assert.equal((await container.scripts.storedProcedure('add').execute('k', ['b'])).resource.id, 'b');
+  });
+
+  test('validate_doc_update has a say in the writes of the Cosmos door', async () => {
+    const guarded = await newContainer(client);
+    const path = `/${encodeURIComponent(`${guarded.database.id}/items`)}`;
+    await guarded.items.create({ id: 'old', pk: 'x', good: true });
+    const put = await server.request('PUT', `${path}/_design/rules`, { body: { validate_doc_update: `function (after, before, user) {
+      if (after._deleted) { if (before.keep) throw { forbidden: 'it stays' }; return; }
+      if (!after.good) throw { forbidden: 'not good' };
+      if (before && before.good !== true) throw { forbidden: 'was not good' };
+      if (user.roles.indexOf('_admin') < 0) throw { unauthorized: 'who are you?' };
+    }` } });
+    assert.equal(put.status, 201, JSON.stringify(put.body));
+    const refused = async (promise) => {
+      const error = await errorOf(promise);
+      assert.equal(error.code, 403, error.message);
+      return error.message;
+    };
+    assert.match(await refused(guarded.items.create({ id: 'bad', pk: 'x' })), /not good/);
+    assert.equal((await guarded.items.create({ id: 'fine', pk: 'x', good: true, keep: true })).statusCode, 201);
+    await refused(guarded.items.upsert({ id: 'fine', pk: 'x' }));
+    await refused(guarded.item('fine', 'x').replace({ id: 'fine', pk: 'x', good: false }));
+    await refused(guarded.item('fine', 'x').patch([{ op: 'set', path: '/good', value: false }]));
+    assert.match(await refused(guarded.item('fine', 'x').delete()), /it stays/);
+    assert.equal((await guarded.item('fine', 'x').patch([{ op: 'add', path: '/n', value: 1 }])).resource.n, 1);
+    assert.equal((await guarded.item('old', 'x').delete()).statusCode, 204);
+    const batch = await guarded.items.batch([
+      { operationType: 'Create', resourceBody: { id: 'b1', pk: 'x', good: true } },
+      { operationType: 'Create', resourceBody: { id: 'b2', pk: 'x' } },
+    ], 'x');
+    assert.deepEqual(batch.result.map((one) => one.statusCode), [424, 403]);
+    assert.equal((await guarded.item('b1', 'x').read()).statusCode, 404);
+    const good = await guarded.items.batch([{ operationType: 'Create', resourceBody: { id: 'b1', pk: 'x', good: true } }], 'x');
+    assert.deepEqual(good.result.map((one) => one.statusCode), [201]);
+    await guarded.scripts.storedProcedures.create({ id: 'sneak', body: `function () {
+      __.createDocument(__.getSelfLink(), { id: 's', pk: 'x' }, function (err) { __.response.setBody(err && err.number); });
+    }` });
+    assert.equal((await guarded.scripts.storedProcedure('sneak').execute('x')).resource, 403);
+    assert.equal((await guarded.item('s', 'x').read()).statusCode, 404);
   });
 });
 

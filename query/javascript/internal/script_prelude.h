@@ -300,7 +300,7 @@ inline constexpr std::string_view kScriptPrelude = R"js((function (host, log) {
   return function run(script, call) {
     // What another run left in the globals is not there.
     Object.getOwnPropertyNames(globalThis).forEach(function (name) {
-      if (!known.has(name)) delete globalThis[name];
+      if (!known.has(name)) Reflect.deleteProperty(globalThis, name);
     });
     var collection = new Collection();
     state = {queue: [], selfLink: call.selfLink, altLink: call.altLink, request: new Message(call.request),

@@ -1,0 +1,229 @@
+// Transactions that are made beside a logical partition and committed if what they read still stands.
+#include "partitioning/optimistic_transaction.h"
+
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "partitioning/turns.h"
+#include "support/engine_fixture.h"
+
+using namespace octavo;
+using namespace octavo::partitioning;
+using octavo::tests::EngineFixture;
+using octavo::tests::run_task;
+
+namespace {
+
+storage::DocumentWrite edit_of(std::string id, std::string body,
+                               storage::WriteBase base = storage::WriteBase::any_winner) {
+  storage::DocumentWrite write;
+  write.id = std::move(id);
+  write.body = std::move(body);
+  write.base = base;
+  return write;
+}
+
+std::string body_of(Database& database, std::string_view id) {
+  const auto snapshot = database.snapshot_for_document(id);
+  const auto document = snapshot->find(id);
+  return !*document || (*document)->deleted ? "" : std::string((*document)->body);
+}
+
+std::vector<std::string> scanned(OptimisticTransaction& transaction, std::size_t slice = 2) {
+  std::vector<std::string> found;
+  std::optional<std::string> from;
+  for (auto state = ScanState::more; state == ScanState::more;) {
+    state = *transaction.scan(from, {slice}, [&](const storage::DocumentView& document) {
+      found.push_back(std::string(document.id) + std::string(document.body));
+      return found.size() % 3 == 0 ? Visit::pause : Visit::next;
+    });
+  }
+  return found;
+}
+
+bool committed(OptimisticTransaction& transaction) {
+  const auto done = run_task(transaction.commit());
+  REQUIRE(done);
+  return *done;
+}
+
+}  // namespace
+
+TEST_CASE("an optimistic transaction sees its own edits, and nobody else does before the commit") {
+  EngineFixture fixture;
+  const auto database = fixture.create("d", {true, 2});
+  EngineFixture::put(*database, "p:1", "{\"n\":1}");
+  OptimisticTransaction transaction(database, "p");
+  const auto written = *transaction.apply(edit_of("p:1", "{\"n\":2}"));
+  REQUIRE(written);
+  CHECK_FALSE(written->created);
+  CHECK((*transaction.find("p:1"))->body == "{\"n\":2}");
+  CHECK(body_of(*database, "p:1") == "{\"n\":1}");
+  REQUIRE(committed(transaction));
+  CHECK(body_of(*database, "p:1") == "{\"n\":2}");
+  // The revision that was promised is the one that is stored.
+  CHECK((*database->snapshot_for_document("p:1")->find("p:1"))->revision == written->revision);
+  CHECK(transaction.sequence() > 0);
+}
+
+TEST_CASE("an optimistic transaction judges edits as the writer does") {
+  EngineFixture fixture;
+  const auto database = fixture.create("d", {true, 1});
+  const auto first = EngineFixture::put(*database, "p:1", "{}");
+  OptimisticTransaction transaction(database, "p");
+  CHECK((*transaction.apply(edit_of("p:1", "{}", storage::WriteBase::parent))).error().code == ErrorCode::conflict);
+  CHECK((*transaction.apply(edit_of("p:2", "{}", storage::WriteBase::live_winner))).error().code ==
+        ErrorCode::not_found);
+  CHECK((*transaction.apply(edit_of("q:1", "{}"))).error().code == ErrorCode::bad_request);
+  auto conditional = edit_of("p:1", "{\"a\":1}", storage::WriteBase::live_winner);
+  conditional.parent = first.revision;
+  REQUIRE(*transaction.apply(conditional));
+  CHECK((*transaction.apply(conditional)).error().code == ErrorCode::conflict);  // another revision by now
+  auto deletion = edit_of("p:1", "{}", storage::WriteBase::live_winner);
+  deletion.deleted = true;
+  REQUIRE(*transaction.apply(deletion));
+  CHECK((*transaction.apply(deletion)).error().code == ErrorCode::not_found);
+  REQUIRE(*transaction.apply(edit_of("p:1", "{\"again\":true}", storage::WriteBase::parent)));
+  REQUIRE(committed(transaction));
+  CHECK(body_of(*database, "p:1") == "{\"again\":true}");
+}
+
+TEST_CASE("scans of a transaction merge its edits in, in order and slice by slice") {
+  EngineFixture fixture;
+  const auto database = fixture.create("d", {true, 1});
+  for (const std::string id : {"p:b", "p:d", "p:f", "q:x"}) EngineFixture::put(*database, id, "{}");
+  OptimisticTransaction transaction(database, "p");
+  CHECK(scanned(transaction) == std::vector<std::string>{"p:b{}", "p:d{}", "p:f{}"});
+  for (const std::string id : {"p:a", "p:d", "p:e", "p:g"}) REQUIRE(*transaction.apply(edit_of(id, "{\"n\":1}")));
+  auto deletion = edit_of("p:b", "{}", storage::WriteBase::live_winner);
+  deletion.deleted = true;
+  REQUIRE(*transaction.apply(deletion));
+  for (std::size_t slice = 2; slice < 6; ++slice) {
+    CHECK(scanned(transaction, slice) ==
+          std::vector<std::string>{"p:a{\"n\":1}", "p:d{\"n\":1}", "p:e{\"n\":1}", "p:f{}", "p:g{\"n\":1}"});
+  }
+  transaction.hide_from_scans("p:d");
+  transaction.hide_from_scans("p:g");
+  CHECK(scanned(transaction) == std::vector<std::string>{"p:a{\"n\":1}", "p:d{}", "p:e{\"n\":1}", "p:f{}"});
+  CHECK((*transaction.find("p:g")).has_value());
+  CHECK(transaction.changed("p:g") == nullptr);
+}
+
+TEST_CASE("a transaction is not committed when what it read has changed") {
+  EngineFixture fixture;
+  const auto database = fixture.create("d", {true, 1});
+  const auto first = EngineFixture::put(*database, "p:1", "{}");
+  EngineFixture::put(*database, "p:2", "{}");
+
+  OptimisticTransaction reader(database, "p");
+  REQUIRE(reader.find("p:1"));
+  REQUIRE(*reader.apply(edit_of("p:3", "{}")));
+  CHECK(*reader.still_holds());
+  EngineFixture::put(*database, "p:2", "{}", (*database->snapshot_for_document("p:2")->find("p:2"))->revision);
+  CHECK(*reader.still_holds());  // it never looked at that one
+  EngineFixture::put(*database, "p:1", "{\"n\":1}", first.revision);
+  CHECK_FALSE(*reader.still_holds());
+  CHECK_FALSE(committed(reader));
+  CHECK(body_of(*database, "p:3").empty());
+
+  OptimisticTransaction absent(database, "p");
+  REQUIRE(absent.find("p:4"));
+  REQUIRE(*absent.apply(edit_of("p:5", "{}")));
+  EngineFixture::put(*database, "p:4", "{}");
+  CHECK_FALSE(committed(absent));
+
+  OptimisticTransaction scanner(database, "p");
+  scanned(scanner);
+  REQUIRE(*scanner.apply(edit_of("p:5", "{}")));
+  EngineFixture::put(*database, "q:1", "{}");
+  CHECK(*scanner.still_holds());  // another partition
+  EngineFixture::put(*database, "p:6", "{}");
+  CHECK_FALSE(committed(scanner));
+  CHECK(body_of(*database, "p:5").empty());
+
+  OptimisticTransaction twice(database, "p");
+  REQUIRE(twice.find("p:7"));
+  EngineFixture::put(*database, "p:7", "{}");
+  REQUIRE(twice.find("p:7"));
+  CHECK(twice.is_stale());
+}
+
+TEST_CASE("a transaction that writes without end is bounded") {
+  EngineFixture fixture;
+  const auto database = fixture.create("d", {true, 1});
+  OptimisticTransaction transaction(database, "p");
+  for (std::size_t i = 0; i < OptimisticTransaction::writes_max; ++i) {
+    REQUIRE(*transaction.apply(edit_of("p:" + std::to_string(i), "{}")));
+  }
+  CHECK(transaction.is_full());
+  CHECK((*transaction.apply(edit_of("p:more", "{}"))).error().code == ErrorCode::too_large);
+  REQUIRE(committed(transaction));
+  CHECK(database->statistics()->document_count == OptimisticTransaction::writes_max);
+}
+
+TEST_CASE("attempts in turn lose nothing, whoever else writes") {
+  EngineFixture fixture;
+  const auto database = fixture.create("d", {true, 1});
+  EngineFixture::put(*database, "p:sum", "0");
+  constexpr int kEach = 40;
+  std::atomic<int> failed{0};
+  const auto add = [&](bool in_turn) {
+    for (int i = 0; i < kEach; ++i) {
+      const auto done = run_task(
+          run_optimistically(database, "p", in_turn, [](OptimisticTransaction& transaction) -> Expected<Verdict> {
+            OCTAVO_TRY(const auto sum, transaction.find("p:sum"));
+            const int next = std::stoi(std::string(sum->body)) + 1;
+            OCTAVO_TRY(const auto written, transaction.apply(edit_of("p:sum", std::to_string(next))));
+            if (!written) return std::unexpected(written.error());
+            return Verdict::commit;
+          }));
+      if (!done) ++failed;
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    threads.emplace_back(add, true);
+    threads.emplace_back(add, true);
+    threads.emplace_back(add, true);
+    threads.emplace_back(add, false);
+  }
+  CHECK(std::stoi(body_of(*database, "p:sum")) == 4 * kEach - failed);
+  CHECK(failed < kEach);
+}
+
+TEST_CASE("a verdict to discard, or an error, writes nothing") {
+  EngineFixture fixture;
+  const auto database = fixture.create("d", {true, 1});
+  const auto run = [&](Expected<Verdict> verdict) {
+    return run_task(run_optimistically(database, "p", true, [&](OptimisticTransaction& transaction) {
+      REQUIRE(*transaction.apply(edit_of("p:1", "{}")));
+      return verdict;
+    }));
+  };
+  CHECK(run(Verdict::discard)->sequence == 0);
+  CHECK(run(fail(ErrorCode::forbidden, "no")).error().reason == "no");
+  CHECK(body_of(*database, "p:1").empty());
+  CHECK(run(Verdict::commit)->sequence > 0);
+  CHECK(body_of(*database, "p:1") == "{}");
+}
+
+TEST_CASE("documents that always change in between end an attempt with retry_with") {
+  EngineFixture fixture;
+  const auto database = fixture.create("d", {true, 1});
+  int n = 0;
+  const auto done = run_task(run_optimistically(database, "p", true, [&](OptimisticTransaction& transaction) {
+    REQUIRE(transaction.find("p:1"));
+    const auto now = database->snapshot_for_document("p:1")->find("p:1");
+    EngineFixture::put(*database, "p:1", "{\"n\":" + std::to_string(++n) + "}",
+                       *now ? std::optional((*now)->revision) : std::nullopt);
+    REQUIRE(*transaction.apply(edit_of("p:2", "{}")));
+    return Expected<Verdict>(Verdict::commit);
+  }));
+  REQUIRE_FALSE(done);
+  CHECK(done.error().word == word_retry_with);
+  CHECK(n > 1);
+  CHECK(n < 100);
+}
