@@ -57,7 +57,7 @@ describe('dry runs', () => {
   });
 
   test('a bad query is a bad query', async () => {
-    expectError(await server.post(`/${db}/_find`, { selector: { $nonsense: 1 } }, dry), 400);
+    expectError(await server.post(`/${db}/_find`, { selector: { $nonsense: 1 } }, dry), 400, 'invalid_operator');
     expectStatus(await server.post(`/${db}/_sql`, { query: 'SELECT' }, dry), 400);
   });
 
