@@ -73,7 +73,8 @@ describe('throughput of containers', () => {
         await untilRefused(container);
         refused = await run().then(() => undefined, (error) => error);
       }
-      assert.equal(refused?.code, 429, kind);
+      // Of a batch that was refused the client keeps the message only.
+      assert.match(`${refused?.code} ${refused?.message}`, kind === 'batch' ? /Request rate is large/ : /^429/, kind);
     }
   });
 
