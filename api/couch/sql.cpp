@@ -12,6 +12,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
 #include "api/couch/users_database.h"
+#include "api/scripts/user_functions.h"
 #include "partitioning/engine.h"
 #include "partitioning/request_charge.h"
 #include "query/json/split.h"
@@ -92,12 +93,18 @@ Expected<sql::SqlQuery::Ptr> parse_query_of(const SqlRequest& request) {
 /// `{"docs":[…],"bookmark":…,…}` around the results of a query.
 class SqlReply : public SliceProducer {
  public:
+  /// `functions`: that the query calls, and `execution` refers to; null: none.
   SqlReply(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const sql::PreparedSql> prepared,
-           sql::SqlExecution execution, bool with_statistics, std::chrono::steady_clock::time_point started)
+           std::unique_ptr<scripts::StoredFunctions> functions, sql::SqlExecution execution, bool with_statistics,
+           std::chrono::steady_clock::time_point started)
       : database_(std::move(database)),
         prepared_(std::move(prepared)),
+        functions_(std::move(functions)),
         execution_(std::move(execution)),
-        with_statistics_(with_statistics), started_(started) {}
+        with_statistics_(with_statistics),
+        started_(started) {}
+
+  bool runs_functions() const override { return functions_ != nullptr; }
 
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
     OCTAVO_TRY(const auto state, execution_.run(budget));
@@ -116,7 +123,8 @@ class SqlReply : public SliceProducer {
   double charge(std::uint64_t bytes) const override {
     auto work = sql::scan_work_of(*database_, *prepared_, execution_.statistics());
     work.result_bytes = bytes;
-    return partitioning::charge_of_scan(work);
+    const double functions = functions_ ? partitioning::charge_of_function(functions_->time()) : 0;
+    return partitioning::charge_of_scan(work) + functions;
   }
 
  private:
@@ -141,6 +149,7 @@ class SqlReply : public SliceProducer {
 
   std::shared_ptr<partitioning::Database> database_;
   std::shared_ptr<const sql::PreparedSql> prepared_;
+  std::unique_ptr<scripts::StoredFunctions> functions_;
   sql::SqlExecution execution_;
   bool with_statistics_;
   std::chrono::steady_clock::time_point started_;
@@ -210,8 +219,14 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   options.memory_bytes_max = call.services.settings.sort_bytes_max;
   auto charged = partition.empty() ? std::nullopt : std::optional(partition);
   if (!partition.empty()) options.partition_key = std::move(partition);
+  std::unique_ptr<scripts::StoredFunctions> functions;
+  if ((*prepared)->query->calls_user_functions()) {
+    functions = std::make_unique<scripts::StoredFunctions>(call.database);
+    options.user_functions = functions.get();
+  }
   sql::SqlExecution execution(call.database, *prepared, std::move(options));
-  auto producer = std::make_unique<SqlReply>(call.database, *std::move(prepared), std::move(execution), request->execution_stats, started);
+  auto producer = std::make_unique<SqlReply>(call.database, *std::move(prepared), std::move(functions),
+                                             std::move(execution), request->execution_stats, started);
   co_return co_await sliced_reply(call, std::move(producer), std::move(charged));
 }
 

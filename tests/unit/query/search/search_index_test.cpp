@@ -555,10 +555,10 @@ TEST_CASE("an index that lost changes with its files does not claim to have them
 TEST_CASE("highlighting ends at the deadline of its search") {
   Fixture shop;
   std::string text;
-  for (int i = 0; i < 4000; ++i) text += std::string(28, 'a') + " ";
+  for (int i = 0; i < 4000; ++i) text.append(28, 'a').append(" ");
   shop.put("long", {Fixture::text("default", text, true)});
   shop.apply();
-  auto request = shop.request(std::string(28, 'a') +
+  auto request = shop.request("aaaaaaaaaaaaaaaaaaaaaaaaaaaa"
                               " OR n:/(a+)+b/ OR n:/(a+)+x/ OR n:/(a+)+y/ OR n:/(a+)+z/ OR n:/(a+)+w/ OR n:/(a+)+v/");
   request.highlighting.emplace();
   request.highlighting->fields = {"default"};
