@@ -40,7 +40,8 @@ OptimisticTransaction::Seen OptimisticTransaction::seen(const std::optional<Docu
 void OptimisticTransaction::note(std::string_view id, const Seen& now) {
   const auto known = reads_.find(id);
   if (known == reads_.end()) {
-    reads_.emplace(id, now);
+    // Once the whole partition must not change, single documents need no mention.
+    if (!last_change_) reads_.emplace(id, now);
   } else if (known->second != now) {
     stale_ = true;
   }
@@ -48,6 +49,7 @@ void OptimisticTransaction::note(std::string_view id, const Seen& now) {
 
 Expected<std::optional<DocumentView>> OptimisticTransaction::find(std::string_view id) {
   if (const auto own = changes_.find(id); own != changes_.end()) return own->second.view;
+  if (reads_.size() >= reads_max) OCTAVO_TRY_VOID(reads_all());
   OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
   OCTAVO_TRY(auto document, snapshot.find(id));
   note(id, seen(document));
@@ -195,12 +197,12 @@ Expected<ScanState> OptimisticTransaction::scan(std::optional<std::string>& from
 Expected<bool> OptimisticTransaction::still_holds() {
   if (stale_) return false;
   OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
-  if (last_change_ && snapshot.last_change(partition_key_) != *last_change_) return false;
-  for (const auto& [id, before] : reads_) {
-    OCTAVO_TRY(const auto document, snapshot.find(id));
-    if (seen(document) != before) return false;
+  stale_ = last_change_ && snapshot.last_change(partition_key_) != *last_change_;
+  for (auto read = reads_.begin(); !stale_ && read != reads_.end(); ++read) {
+    OCTAVO_TRY(const auto document, snapshot.find(read->first));
+    stale_ = seen(document) != read->second;
   }
-  return true;
+  return !stale_;
 }
 
 // May run again, when the map has to grow.
@@ -235,7 +237,6 @@ Expected<bool> OptimisticTransaction::commit_on_writer(storage::PartitionTransac
 
 Task<Expected<bool>> OptimisticTransaction::commit() {
   if (stale_) co_return false;
-  if (writes_.empty()) co_return still_holds();
   storage::PhysicalPartition::TransactionTask task = [this](storage::PartitionTransaction& transaction) {
     return commit_on_writer(transaction);
   };
@@ -257,16 +258,17 @@ Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database,
   }
   for (int i = 0; i < kAttemptsMax && (i == 0 || std::chrono::steady_clock::now() < until); ++i) {
     OptimisticTransaction transaction(database, partition_key);
-    const auto run = [&] { return attempt(transaction); };
+    // Without writes, what was read must have been true at one time, too.
+    const auto run = [&]() -> Expected<Verdict> {
+      auto verdict = attempt(transaction);
+      const bool commits = verdict && *verdict == Verdict::commit && transaction.has_writes();
+      if (!commits) OCTAVO_TRY_VOID(transaction.still_holds());
+      return verdict;
+    };
     auto verdict = co_await database->engine().run_function(run);
     if (transaction.is_stale()) continue;
-    if (!verdict || *verdict == Verdict::discard) {
-      const auto holds = transaction.still_holds();
-      if (!holds) co_return std::unexpected(holds.error());
-      if (!*holds) continue;
-      if (!verdict) co_return std::unexpected(std::move(verdict).error());
-      co_return Committed{};
-    }
+    if (!verdict) co_return std::unexpected(std::move(verdict).error());
+    if (*verdict == Verdict::discard || !transaction.has_writes()) co_return Committed{};
     const auto committed = co_await transaction.commit();
     if (!committed) co_return std::unexpected(committed.error());
     if (*committed) co_return Committed{transaction.sequence(), transaction.write_charge()};

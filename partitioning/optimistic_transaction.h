@@ -31,6 +31,7 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
  public:
   static constexpr std::size_t writes_max = 10'000;  ///< a commit of so many takes the writer some 300 ms
   static constexpr std::size_t bytes_max = 32ULL << 20;
+  static constexpr std::size_t reads_max = 10'000;  ///< documents remembered one by one; with more, as after a scan
 
   /// `partition_key`: as in front of documents' ids.
   OptimisticTransaction(std::shared_ptr<Database> database, std::string partition_key);
@@ -60,7 +61,7 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
 
   /// Two reads contradict each other: somebody wrote meanwhile. To be given up, and done again.
   bool is_stale() const { return stale_; }
-  /// Whether everything that was read still stands now.
+  /// Whether everything that was read still stands now; otherwise the transaction is stale.
   Expected<bool> still_holds();
   /// Durable on return. False: something that was read has changed, and nothing is written. Errors: those of the edits
   /// that show only now (partition_full), and those of the disk.

@@ -24,7 +24,8 @@ using Operation = ScriptHost::Operation;
 
 // A function that does not look whether its writes are accepted is ended after this many.
 constexpr std::size_t kRefusedWritesMax = 1'000;
-constexpr std::size_t kSelfNamesMax = 1'000'000;
+// Of larger partitions the rest is looked for each time.
+constexpr std::size_t kSelfNamesMax = 100'000;
 
 Answer answer_error(int status, std::string message) {
   Answer answer;
@@ -149,19 +150,28 @@ Expected<std::string> ScriptSession::find_by_self_name(std::string_view name) {
   const std::string key(name);
   if (const auto known = by_self_name_.find(key); known != by_self_name_.end()) return known->second;
   if (knows_self_names_) return std::string();
-  knows_self_names_ = true;
+  std::string found;
+  bool knows_all = true;
   partitioning::DocumentRange range;
   range.partition_key = transaction_.partition_key();
   partitioning::DocumentScan scan(*transaction_.database(), std::move(range));
+  const auto visit = [&](const storage::DocumentView& document, const storage::Snapshot&) {
+    if (document.deleted) return partitioning::Visit::next;
+    std::string own = model_.self_name(document.id);
+    if (own == key) found = document.id;
+    if (by_self_name_.size() < kSelfNamesMax) {
+      by_self_name_.emplace(std::move(own), document.id);
+      return partitioning::Visit::next;
+    }
+    knows_all = false;
+    return found.empty() ? partitioning::Visit::next : partitioning::Visit::stop;
+  };
   for (auto state = ScanState::more; state == ScanState::more;) {
-    OCTAVO_TRY(state, scan.run(ScanBudget::worker_slice(), [&](const storage::DocumentView& document, const auto&) {
-      if (!document.deleted) by_self_name_.emplace(model_.self_name(document.id), document.id);
-      return by_self_name_.size() < kSelfNamesMax ? partitioning::Visit::next : partitioning::Visit::stop;
-    }));
+    OCTAVO_TRY(state, scan.run(ScanBudget::worker_slice(), visit));
     if (is_late(4)) return fail(ErrorCode::timeout, "The function took too long.", "resource_limit");
   }
-  const auto found = by_self_name_.find(key);
-  return found == by_self_name_.end() ? std::string() : found->second;
+  knows_self_names_ = knows_all;
+  return found;
 }
 
 Expected<Answer> ScriptSession::show(std::string_view id) {
@@ -172,7 +182,9 @@ Expected<Answer> ScriptSession::show(std::string_view id) {
   }
   Answer answer;
   model_.append(answer.body, *document);
-  by_self_name_.insert_or_assign(model_.self_name(document->id), std::string(document->id));
+  if (by_self_name_.size() < kSelfNamesMax) {
+    by_self_name_.insert_or_assign(model_.self_name(document->id), std::string(document->id));
+  }
   return answer;
 }
 

@@ -10,7 +10,7 @@ namespace octavo::query {
 namespace {
 
 constexpr std::string_view kProcedures = "sprocs";
-constexpr std::string_view kDesignEnd = "_design0";
+constexpr std::string_view kProceduresEnd = "_design0";
 
 // The function in the document, if it has it.
 Expected<std::optional<NamedFunction>> procedure_of(const storage::DocumentView& document, std::string_view name) {
@@ -57,7 +57,7 @@ Expected<NamedFunction> find_procedure(partitioning::Database& database, std::st
   }
   partitioning::DocumentRange range;
   range.start = std::string(storage::kDesignPrefix);
-  range.end = std::string(kDesignEnd);
+  range.end = std::string(kProceduresEnd);
   range.end_inclusive = false;
   partitioning::DocumentScan scan(database, std::move(range));
   std::optional<NamedFunction> found;
