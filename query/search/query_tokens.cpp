@@ -74,6 +74,12 @@ bool starts_term(std::string_view text, std::size_t at) {
   return std::string_view("+-!():^[]\"{}~*?\\/").find(text[at]) == std::string_view::npos;
 }
 
+// For messages: `size` bytes from `at` on, and what belongs to the last character.
+std::string_view whole_characters(std::string_view text, std::size_t at, std::size_t size) {
+  while (at + size < text.size() && (text[at + size] & 0xC0) == 0x80) ++size;
+  return text.substr(at, size);
+}
+
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -243,8 +249,8 @@ std::unexpected<Error> QueryTokens::range_error() const {
                     "...\n    \"]\" ...\n    \"}}\" ...\n    ",
                     text_.size()));
   }
-  return cannot_parse(fmt::format("Encountered \" \"{}\" \"{} \"\" at line 1, column {}.", text_[position_],
-                                  text_[position_], position_));
+  const auto found = whole_characters(text_, position_, 1);
+  return cannot_parse(fmt::format("Encountered \" \"{}\" \"{} \"\" at line 1, column {}.", found, found, position_));
 }
 
 Expected<QueryTokens::Range> QueryTokens::take_range() {
@@ -301,7 +307,8 @@ Expected<std::string> QueryTokens::without_escapes(std::string_view image) const
     if (image.size() - i < 5) return cannot_parse("Truncated unicode escape sequence.");
     const char* digits = image.data() + i + 1;
     if (const auto read = std::from_chars(digits, digits + 4, code, 16); read.ptr != digits + 4) {
-      return cannot_parse(fmt::format("Non-hex character in Unicode escape sequence: {}", image.substr(i + 1, 4)));
+      return cannot_parse(
+          fmt::format("Non-hex character in Unicode escape sequence: {}", whole_characters(image, i + 1, 4)));
     }
     append_utf8(out, code);
     i += 4;

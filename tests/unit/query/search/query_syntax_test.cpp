@@ -164,6 +164,15 @@ TEST_CASE("broken queries say what was met where") {
   CHECK(first_line("a^").starts_with("error: Cannot parse 'a^': Encountered \"<EOF>\""));
 }
 
+TEST_CASE("messages are cut between characters") {
+  CHECK(first_line("[a TO b 東]") ==
+        "error: Cannot parse '[a TO b 東]': Encountered \" \"東\" \"東 \"\" at line 1, column 8.");
+  CHECK(first_line("\\u00é東東") ==
+        "error: Cannot parse '\\u00é東東': Non-hex character in Unicode escape sequence: 00é");
+  CHECK(first_line("\\u0é東東") ==
+        "error: Cannot parse '\\u0é東東': Non-hex character in Unicode escape sequence: 0é東");
+}
+
 TEST_CASE("hostile queries are refused at once") {
   CHECK(parsed(std::string(10'000, '(')).find("too deeply nested") != std::string::npos);
   std::string many;
