@@ -121,7 +121,10 @@ bool FeedIndexes::may_try(const FollowerPtr& follower) {
 }
 
 void FeedIndexes::post_follow(const FollowerPtr& follower) {
-  const auto job = [this, follower] { follow(follower); };
+  // What waits in a queue keeps no index from being removed.
+  const auto job = [this, weak = std::weak_ptr<Follower>(follower)] {
+    if (const auto waiting = weak.lock()) follow(waiting);
+  };
   if (follower->slow.load(std::memory_order_relaxed)) {
     jobs_.post_to(database_.engine().slow_indexing(), job);
   } else {
@@ -157,7 +160,7 @@ void FeedIndexes::follow(const FollowerPtr& follower) {
 }
 
 void FeedIndexes::failed(const FollowerPtr& follower, const Error& error) {
-  if (follower->stopping->load()) return;
+  if (javascript::calls_are_stopped()) return;  // it ends, or the server does
   const bool function = !may_pass(error);
   follower->retry_delay = std::clamp(2 * follower->retry_delay, function ? kFunctionRetryMin : kRetryMin,
                                      function ? kFunctionRetryMax : kRetryMax);

@@ -1,5 +1,9 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 
+#include "server/lifecycle.h"
 #include "unit/server/test_client.h"
 #include "unit/server/test_server.h"
 
@@ -93,4 +97,25 @@ TEST_CASE("a name is not an address to listen on") {
   octavo::server::HttpServer server(settings, metrics, nullptr);
   TestHandler handler;
   CHECK_FALSE(server.listen({.address = "nowhere", .handler = &handler}));
+}
+
+TEST_CASE("an orderly end that does not come to its end is cut short, and is no failure") {
+  const auto exit_code = [](milliseconds deadline, milliseconds work) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      {
+        const octavo::server::ShutdownDeadline last_resort(deadline);
+        std::this_thread::sleep_for(work);
+      }
+      std::_Exit(7);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    return WEXITSTATUS(status);
+  };
+  const auto begun = steady_clock::now();
+  CHECK(exit_code(milliseconds{50}, milliseconds{20'000}) == 0);
+  CHECK(steady_clock::now() - begun < milliseconds{10'000});
+  CHECK(exit_code(milliseconds{20'000}, milliseconds{50}) == 7);
 }
