@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <chrono>
 #include <random>
+#include <thread>
 
 #include <catch2/catch.hpp>
 
 #include "group_fixture.h"
+#include "query/javascript/interruption.h"
 #include "support/fault_plan.h"
 
 using namespace octavo;
@@ -239,6 +242,57 @@ TEST_CASE("a custom reduce that does not shrink, or throws, does not keep the in
   REQUIRE(grown.size() == 1);
   CHECK(grown[0].find("reduce_overflow_error") != std::string::npos);
   CHECK(fixture.reduced("throws", 0) == RowLines{"null null"});
+}
+
+TEST_CASE("a batch with large rows is taken in parts") {
+  GroupFixture fixture(definition_of({{"large", "function(doc) { emit(doc._id, 'x'.repeat(4000000)); }", {}}}));
+  std::vector<octavo::query::FeedDocument> documents;
+  for (int i = 0; i < 30; ++i) documents.push_back(fixture.document("d" + std::to_string(i), "{}"));
+  const auto taken = fixture.group->apply({documents, 0, fixture.sequence, true, false});
+  REQUIRE(taken);
+  CHECK(*taken >= 1);
+  CHECK(*taken < 20);  // of 120 MB
+  CHECK(fixture.group->checkpoint() == documents[*taken - 1].sequence);
+  CHECK(fixture.group->complete_through() == 0);
+  REQUIRE(fixture.apply({documents.begin() + static_cast<std::ptrdiff_t>(*taken), documents.end()}));
+  CHECK(fixture.group->complete_through() == fixture.sequence);
+  CHECK(!fixture.problem());
+}
+
+TEST_CASE("a group that is stopped while a reduce runs ends soon, as it was") {
+  GroupFixture fixture(definition_of({{"slow", "function(doc) { emit(doc._id, 1); }",
+                                       "function(k, v) { while (true) { try { while (true) {} } finally { continue; } } }"}}));
+  const auto begun = std::chrono::steady_clock::now();
+  std::jthread stop([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    fixture.stopping->store(true);
+  });
+  // As its owner's thread does.
+  const octavo::query::javascript::StoppableCalls calls(*fixture.stopping);
+  CHECK(!fixture.apply({fixture.document("a", "{}")}));
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(3));
+  CHECK(fixture.group->checkpoint() == 0);
+}
+
+TEST_CASE("a reduce of a query does not keep the index from growing") {
+  GroupFixture fixture(definition_of(
+      {{"slow", "function(doc) { emit(doc._id, doc.s); }",
+        "function(k, v) { var b = Date.now(); if (v.length === 1) while (Date.now() - b < 2500) {} return v.length; }"}}));
+  REQUIRE(fixture.apply({fixture.document("a", "{}"), fixture.document("b", "{}")}));
+  octavo::query::views::KeyRange one;
+  one.start = one.end = "a";
+  std::vector<std::string> reduced;
+  std::jthread query([&] { reduced = fixture.reduced("slow", 0, one); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const auto begun = std::chrono::steady_clock::now();
+  std::vector<octavo::query::FeedDocument> documents;
+  for (int i = 0; i < 8; ++i) {
+    documents.push_back(fixture.document("c" + std::to_string(i), R"({"s":")" + std::string(1'000'000, 'x') + "\"}"));
+  }
+  REQUIRE(fixture.apply(documents));
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(1500));
+  query.join();
+  CHECK(reduced == RowLines{"null 1"});
 }
 
 TEST_CASE("a batch whose commit fails leaves the old state, and can be given again") {
