@@ -377,7 +377,6 @@ Expected<void> Database::set_definition(std::string text) {
     if (!stored || !*stored) return replaced;
     changed.definition = std::move((*stored)->definition);
   }
-  earlier_definitions_.push_back(definition_.load());
   record_.definition = std::move(changed.definition);
   definition_.store(std::make_shared<const DatabaseDefinition>(record_.definition), std::memory_order_release);
   if (extension_) extension_->definition_changed();

@@ -67,7 +67,7 @@ class Database : public std::enable_shared_from_this<Database> {
   bool partitioned() const { return record_.partitioned; }
   bool auto_index() const { return record_.auto_index; }
   storage::KeyScheme key_scheme() const { return record_.key_scheme; }
-  /// Never null; the text is empty in databases of the Couch door.
+  /// Never null; the text is empty in databases of the Couch door. Who keeps what was read from it keeps it.
   std::shared_ptr<const DatabaseDefinition> definition() const { return definition_.load(std::memory_order_acquire); }
   /// Durable on return. Errors: not_found, those of the disk.
   Expected<void> set_definition(std::string text);
@@ -183,8 +183,6 @@ class Database : public std::enable_shared_from_this<Database> {
   mutable std::mutex facts_mutex_;  ///< guards security_ and changes of record_.revs_limit
   std::atomic<std::shared_ptr<const std::string>> security_;
   std::atomic<std::shared_ptr<const DatabaseDefinition>> definition_;
-  /// Cached plans may refer to what was read from them.
-  std::vector<std::shared_ptr<const DatabaseDefinition>> earlier_definitions_;
 };
 
 }  // namespace octavo::partitioning

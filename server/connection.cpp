@@ -49,6 +49,7 @@ Connection::Connection(Socket socket, std::string peer_address, ConnectionSlot s
   request_.peer_address = std::move(peer_address);
   request_.tls = door.tls != nullptr;
   request_.headers = &fields_;
+  request_.client = this;
   auto& metrics = thread_.metrics();
   (slot_.admission() == Admission::accepted ? metrics.connections_accepted : metrics.connections_rejected).add(1);
   metrics.connections_open.add(1);

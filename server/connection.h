@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "api/http/handler.h"
+#include "api/http/request.h"
 #include "server/compression.h"
 #include "server/header_fields.h"
 #include "server/read_buffer.h"
@@ -32,7 +33,7 @@ struct Door {
 /// Lives on one I/O thread and is owned by the coroutine that runs it. What it holds is bounded by the settings: one
 /// request at a time (head, body), one reply's head and what the handler made of its body. While it idles it gives its
 /// buffers back.
-class Connection final : public ConnectionHook, private api::BodySink {
+class Connection final : public ConnectionHook, private api::BodySink, private api::Client {
  public:
   Connection(Socket socket, std::string peer_address, ConnectionSlot slot, const Door& door);
   ~Connection() override;
@@ -112,6 +113,7 @@ class Connection final : public ConnectionHook, private api::BodySink {
   bool try_send(GatherList& list);
   Task<bool> send_rest(GatherList list);
   Task<bool> send_waiting(GatherList list);
+  bool has_left() override;
   void count(const api::Reply& reply);
   void log(const api::Reply& reply, std::uint64_t body_bytes);
 

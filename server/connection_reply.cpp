@@ -1,3 +1,5 @@
+#include <poll.h>
+
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -78,6 +80,13 @@ Task<bool> Connection::handle_and_reply() {
   if (!sent && !broken_) sent = co_await send_rest(list);
   out_.clear();
   co_return sent&& keep_alive_;
+}
+
+// While a handler works nobody reads: the kernel knows.
+bool Connection::has_left() {
+  if (broken_) return true;
+  pollfd state{.fd = transport_.socket().native_handle(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
 // Checks what the handler made, decides on keep-alive, and turns large compressed replies into streams.

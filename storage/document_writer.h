@@ -53,6 +53,8 @@ class DocumentWriter {
   Expected<void> finish();
 
   bool design_documents_changed() const { return design_documents_changed_; }
+  /// Documents of one request may be in each other's way, which check() cannot know.
+  bool has_unique_keys() const { return environment_.unique_keys != nullptr; }
 
  private:
   /// What stood there before the edit, copied out of the map.

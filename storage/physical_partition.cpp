@@ -221,28 +221,41 @@ bool PhysicalPartition::drain() noexcept {
 }
 
 Expected<void> PhysicalPartition::run_documents(DocumentWriter& writer, DocumentsJob& job) {
+  if (job.options.atomic) return run_atomic_documents(writer, job);
   job.results.clear();
   job.results.reserve(job.writes.size());
-  if (job.options.atomic) {
-    bool accepted = true;
-    for (const DocumentWrite& write : job.writes) {
-      OCTAVO_TRY(Expected<void> verdict, writer.check(write));
-      accepted = accepted && verdict;
-      job.results.push_back(verdict ? Expected<WrittenDocument>(fail(ErrorCode::precondition_failed, "not written"))
-                                    : Expected<WrittenDocument>(std::unexpected(verdict.error())));
-    }
-    if (!accepted) return {};
-    job.results.clear();
-  }
   for (const DocumentWrite& write : job.writes) {
     OCTAVO_TRY(Expected<WrittenDocument> result, writer.apply(write));
-    if (job.options.atomic && !result) {
-      // check() accepted it: only two edits of one document in one request can lead here, and those are refused before.
-      return fail(ErrorCode::internal, "An atomic request changed its mind: " + result.error().reason);
-    }
     job.results.push_back(std::move(result));
   }
   return {};
+}
+
+Expected<void> PhysicalPartition::run_atomic_documents(DocumentWriter& writer, DocumentsJob& job) {
+  const Expected<WrittenDocument> not_written = fail(ErrorCode::precondition_failed, "not written");
+  bool accepted = true;
+  job.results.assign(job.writes.size(), not_written);
+  for (std::size_t i = 0; i < job.writes.size(); ++i) {
+    OCTAVO_TRY(Expected<void> verdict, writer.check(job.writes[i]));
+    if (verdict) continue;
+    accepted = false;
+    job.results[i] = std::unexpected(std::move(verdict).error());
+  }
+  if (!accepted) return {};
+  const auto apply_all = [&]() -> Expected<bool> {
+    for (std::size_t i = 0; i < job.writes.size(); ++i) {
+      OCTAVO_TRY(job.results[i], writer.apply(job.writes[i]));
+      if (job.results[i]) continue;
+      std::fill_n(job.results.begin(), i, not_written);
+      return false;
+    }
+    return true;
+  };
+  // What check() accepts one by one can only be refused together by a unique key.
+  if (writer.has_unique_keys()) return writer.all_or_nothing(apply_all);
+  OCTAVO_TRY(const bool applied, apply_all());
+  if (applied) return {};
+  return fail(ErrorCode::internal, "An atomic request changed its mind.");
 }
 
 Expected<void> PhysicalPartition::run_job(DocumentWriter& writer, Job& job) {

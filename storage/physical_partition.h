@@ -346,6 +346,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   static void complete(Job& job, const Expected<void>& committed) noexcept;
   static Expected<void> run_job(DocumentWriter& writer, Job& job);
   static Expected<void> run_documents(DocumentWriter& writer, DocumentsJob& job);
+  static Expected<void> run_atomic_documents(DocumentWriter& writer, DocumentsJob& job);
 
   Options options_;
   WriterPool& writers_;

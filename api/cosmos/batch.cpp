@@ -9,7 +9,6 @@
 #include "api/cosmos/item_functions.h"
 #include "api/cosmos/item_operation.h"
 #include "api/cosmos/item_shape.h"
-#include "api/cosmos/patch_condition.h"
 #include "query/json/split.h"
 #include "query/json/writer.h"
 
@@ -242,11 +241,6 @@ Handled serve_batch(Call& call) {
   if (auto admitted = call.admit(opened->database, {batch->place, batch->place}, batch->key ? batch->key->encode() : "");
       !admitted) {
     co_return std::unexpected(std::move(admitted).error());
-  }
-  for (auto& operation : batch->operations) {
-    if (operation.refused || !operation.patch.condition) continue;
-    auto condition = co_await check_patch_condition(opened->database, container, operation);
-    if (!condition) operation.refused = std::move(condition).error();
   }
   std::vector<OperationResult> results;
   const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;

@@ -1,6 +1,9 @@
 #include "api/cosmos/item_operation.h"
 
+#include "api/cosmos/container_definition.h"
 #include "api/cosmos/errors.h"
+#include "api/cosmos/item_shape.h"
+#include "api/cosmos/patch_condition.h"
 #include "partitioning/partition_key.h"
 #include "partitioning/request_charge.h"
 
@@ -66,6 +69,13 @@ Expected<OperationResult> ItemOperation::run(storage::DocumentTransaction& trans
     result.body = document->body;
     result.charge = partitioning::charge_of_read(result.body.size());
     return result;
+  }
+  if (patch.condition) {
+    const auto meets = meets_condition(*patch.condition, *document, *container.shape);
+    if (!meets) return failed(meets.error());
+    if (!*meets) {
+      return failed({ErrorCode::precondition_failed, "The item does not meet the condition of the patch.", word::kEtag});
+    }
   }
   auto patched = patch.apply(document->body);
   if (!patched) return failed(patched.error());

@@ -9,7 +9,6 @@
 #include "api/cosmos/item_functions.h"
 #include "api/cosmos/item_operation.h"
 #include "api/cosmos/item_shape.h"
-#include "api/cosmos/patch_condition.h"
 #include "partitioning/request_charge.h"
 
 namespace octavo::api::cosmos {
@@ -179,10 +178,6 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
   operation.match = MatchCondition::parse(call.request.header("If-Match"));
   if (auto admitted = call.admit_document(opened.database, operation.document_id); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
-  }
-  if (operation.patch.condition) {
-    auto condition = co_await check_patch_condition(opened.database, *opened.definition, operation);
-    if (!condition) co_return std::unexpected(std::move(condition).error());
   }
   const auto functions = has_functions(call, opened);
   if (!functions) co_return std::unexpected(functions.error());

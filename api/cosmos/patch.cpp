@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "api/cosmos/patch_condition.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
 #include "query/json/property_path.h"
@@ -243,7 +244,8 @@ Expected<Patch> Patch::parse(std::string_view json) {
     if (list.empty()) return refused("A patch needs 'operations'.");
     if (const auto raw = query::member_value(members, "condition"); !raw.empty() && raw != "null") {
       if (raw.front() != '"') return refused("'condition' must be a string such as \"from c where c.state = 1\".");
-      OCTAVO_TRY(patch.condition, query::decode_json_string(raw));
+      OCTAVO_TRY(const std::string condition, query::decode_json_string(raw));
+      OCTAVO_TRY(patch.condition, parse_patch_condition(condition));
     }
   }
   OCTAVO_TRY(const auto operations, query::split_array(list));

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "query/sql/sql_query.h"
 #include "storage/error.h"
 
 namespace octavo::api::cosmos {
@@ -21,9 +21,10 @@ struct PatchOperation {
 /// A partial update: what happens to an item, in order, all of it or nothing.
 struct Patch {
   std::vector<PatchOperation> operations;
-  std::optional<std::string> condition;  ///< `from c where …`
+  query::sql::SqlQuery::Ptr condition;  ///< `from c where …`; null: none
 
-  /// `{"operations":[…],"condition":…}`, or the bare array. Errors: bad_request, naming the operation.
+  /// `{"operations":[…],"condition":…}`, or the bare array. Errors: bad_request, naming the operation, or what is wrong with the
+  /// condition.
   static Expected<Patch> parse(std::string_view json);
   /// The body (minified JSON object) after the update. What is not touched keeps its text. Errors: bad_request.
   Expected<std::string> apply(std::string_view body) const;

@@ -1,16 +1,20 @@
 #pragma once
 
-#include <memory>
+#include <string_view>
 
-#include "api/cosmos/container_definition.h"
-#include "api/cosmos/item_operation.h"
-#include "partitioning/database.h"
+#include "query/sql/row_shape.h"
+#include "query/sql/sql_query.h"
+#include "storage/physical_partition.h"
 
 namespace octavo::api::cosmos {
 
-/// Whether the item of `operation` meets its patch's condition now; then the operation is bound to the revision that
-/// met it. Errors: precondition_failed, not_found, bad_request for a condition that is none.
-Task<Expected<void>> check_patch_condition(std::shared_ptr<partitioning::Database> database,
-                                           const ContainerDefinition& container, ItemOperation& operation);
+/// The condition of a patch as a query that has a row for an item that meets it: `from c where …`, with an alias as in
+/// FROM (`FROM products p WHERE …`, `FROM products AS p WHERE …`). Errors: bad_request.
+Expected<query::sql::SqlQuery::Ptr> parse_patch_condition(std::string_view text);
+
+/// Whether the item meets it. For the thread that writes: takes some milliseconds at most. Errors: too_large over the
+/// limits of an item, or of this time.
+Expected<bool> meets_condition(const query::sql::SqlQuery& condition, const storage::DocumentView& item,
+                               const query::sql::RowShape& shape);
 
 }  // namespace octavo::api::cosmos

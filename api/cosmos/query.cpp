@@ -11,6 +11,7 @@
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/resource_query.h"
 #include "api/crypto/base64.h"
+#include "api/http/worker_slices.h"
 #include "api/scripts/user_functions.h"
 #include "partitioning/request_charge.h"
 #include "partitioning/typed_key.h"
@@ -33,6 +34,9 @@ namespace {
 namespace sql = query::sql;
 using partitioning::ScanBudget;
 using partitioning::ScanState;
+
+// Longer queries are parsed on a worker.
+constexpr std::size_t kInlineParsedBytesMax = 16 * 1024;
 
 Error sql_error(const sql::SqlError& error) {
   return {ErrorCode::bad_request, "Message: " + error.to_json(), {}};
@@ -185,15 +189,16 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   const bool calls_functions = (*prepared)->query->calls_user_functions();
   if (calls_functions) options.user_functions = &functions;
   sql::SqlExecution execution(opened.database, *prepared, std::move(options));
-  auto state = calls_functions ? Expected<ScanState>(ScanState::more) : execution.run(ScanBudget::inline_slice());
+  Expected<ScanState> state = ScanState::more;
+  if (!(*prepared)->query->may_take_long()) state = execution.run(ScanBudget::inline_slice());
+  WorkerSlices slices(call.services.engine, call.request);
   const auto run_slice = [&] { return execution.run(ScanBudget::worker_slice()); };
   std::string results;
   while (state && *state == ScanState::more) {
     // A slice ends when much is written and not taken.
     results += execution.output();
     execution.output().clear();
-    state = calls_functions ? co_await call.services.engine.run_function(run_slice)
-                            : co_await call.services.engine.run_blocking(run_slice);
+    state = co_await slices.run(run_slice, calls_functions);
   }
   if (!state) co_return std::unexpected(std::move(state).error());
 
@@ -246,7 +251,12 @@ Handled serve_query(Call& call) {
   auto opened = co_await open_container(call);
   if (!opened) co_return std::unexpected(std::move(opened).error());
   const QueryTimes times;
-  auto query = parse_query(call.request);
+  Expected<sql::SqlQuery::Ptr> query;
+  if (call.request.body.size() <= kInlineParsedBytesMax) {
+    query = parse_query(call.request);
+  } else {
+    query = co_await call.services.engine.run_blocking([&call] { return parse_query(call.request); });
+  }
   if (!query) co_return std::unexpected(std::move(query).error());
   if (call.flag("x-ms-cosmos-is-query-plan-request")) co_return co_await plan_query(*opened, **query);
   co_return co_await run_query(call, *opened, std::move(*query), times);

@@ -1,8 +1,8 @@
 #include "api/couch/sliced_reply.h"
 
-#include <chrono>
 #include <stdexcept>
 
+#include "api/http/worker_slices.h"
 #include "partitioning/engine.h"
 #include "partitioning/request_charge.h"
 
@@ -13,41 +13,14 @@ namespace {
 using partitioning::Database;
 using partitioning::ScanBudget;
 
-/// A reply that has had this much of the workers' time goes on behind the others.
-constexpr std::chrono::milliseconds kImpatientTime{10};
-
-/// On workers: slices until a piece is full or the reply is complete. Other requests get their turn between slices.
-class WorkerSlices {
- public:
-  WorkerSlices(Database& database, SliceProducer& producer) : engine_(database.engine()), producer_(producer) {}
-
-  Task<Expected<bool>> fill(std::string& out) {
-    while (true) {
-      auto slice = [this, &out] { return produce(out); };
-      Expected<bool> complete;
-      if (producer_.runs_functions()) {
-        complete = co_await engine_.run_function(std::move(slice));
-      } else if (spent_ < kImpatientTime) {
-        complete = co_await engine_.run_blocking(std::move(slice));
-      } else {
-        complete = co_await engine_.run_patiently(std::move(slice));
-      }
-      if (!complete || *complete || out.size() >= slice_bytes) co_return complete;
-    }
+/// Slices until a piece is full or the reply is complete.
+Task<Expected<bool>> fill(WorkerSlices& slices, SliceProducer& producer, std::string& out) {
+  while (true) {
+    auto slice = [&producer, &out] { return producer.produce(out, ScanBudget::worker_slice()); };
+    Expected<bool> complete = co_await slices.run(std::move(slice), producer.runs_functions());
+    if (!complete || *complete || out.size() >= slice_bytes) co_return complete;
   }
-
- private:
-  Expected<bool> produce(std::string& out) {
-    const auto begun = std::chrono::steady_clock::now();
-    auto complete = producer_.produce(out, ScanBudget::worker_slice());
-    spent_ += std::chrono::steady_clock::now() - begun;
-    return complete;
-  }
-
-  partitioning::Engine& engine_;
-  SliceProducer& producer_;
-  std::chrono::steady_clock::duration spent_{};
-};
+}
 
 /// What is left of a reply when its head goes out.
 struct Rest {
@@ -56,16 +29,16 @@ struct Rest {
   std::optional<std::string> partition_key;
   std::uint64_t bytes = 0;  ///< written so far
   double charged = 0;
+  WorkerSlices slices;
 };
 
 Task<void> send_rest(Rest rest, BodySink& sink) {
   const auto& database = rest.database;
-  WorkerSlices slices(*database, *rest.producer);
   std::string piece;
   bool complete = false;
   while (!complete) {
     piece.clear();
-    auto filled = co_await slices.fill(piece);
+    auto filled = co_await fill(rest.slices, *rest.producer, piece);
     if (!filled) {
       // The head is gone: only a broken body can tell. The connection logs it.
       throw std::runtime_error("database " + database->name() + ": " + filled.error().reason);
@@ -93,17 +66,17 @@ Task<Expected<Reply>> sliced_reply(Call& call, std::unique_ptr<SliceProducer> pr
     co_return std::unexpected(std::move(admitted).error());
   }
   Reply reply;
+  WorkerSlices slices(database->engine(), call.request);
   Expected<bool> complete = false;
   if (!producer->may_take_long()) complete = producer->produce(reply.body, ScanBudget::inline_slice());
   if (complete && !*complete && reply.body.size() < slice_bytes) {
-    WorkerSlices slices(*database, *producer);
-    complete = co_await slices.fill(reply.body);
+    complete = co_await fill(slices, *producer, reply.body);
   }
   if (!complete) co_return std::unexpected(std::move(complete).error());
   const double charge = producer->charge(reply.body.size());
   call.charge_scan(partition_key, charge);
   if (!*complete) {
-    Rest rest{database, std::move(producer), std::move(partition_key), reply.body.size(), charge};
+    Rest rest{database, std::move(producer), std::move(partition_key), reply.body.size(), charge, slices};
     reply.stream = [rest = std::move(rest)](BodySink& sink) mutable { return send_rest(std::move(rest), sink); };
   }
   co_return reply;

@@ -26,7 +26,7 @@ class SliceProducer {
   virtual Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) = 0;
   /// Request units spent so far, of which `bytes` were written.
   virtual double charge(std::uint64_t bytes) const;
-  /// True: the first piece, too, is made on a worker.
+  /// True: the first piece, too, is made on a worker, as one row may need much time.
   virtual bool may_take_long() const { return runs_functions(); }
   /// True when it runs functions that people wrote: each piece is made behind the workers' other work.
   virtual bool runs_functions() const { return false; }
@@ -34,7 +34,7 @@ class SliceProducer {
 
 /// A JSON reply made by `producer`. The first slice runs on the caller's I/O thread, later ones on workers. What fits
 /// one piece goes out whole, with its length; more is streamed in bounded memory. An error after the head was sent can
-/// only cut the reply short, which leaves its JSON incomplete. The reply's head says what the first piece has cost; the
+/// only cut the reply short, which leaves its JSON incomplete. Ends when the client has left. The reply's head says what the first piece has cost; the
 /// rest is spent as it goes out. Error throttled: the throughput of `partition_key`, or of all, is used up.
 Task<Expected<Reply>> sliced_reply(Call& call, std::unique_ptr<SliceProducer> producer,
                                    std::optional<std::string> partition_key = std::nullopt);

@@ -30,6 +30,9 @@ namespace {
 
 namespace sql = query::sql;
 
+// Longer queries are parsed on a worker.
+constexpr std::size_t kInlineParsedBytesMax = 16 * 1024;
+
 /// A request body, its parts still text.
 struct SqlRequest {
   std::string_view query;       ///< a JSON string
@@ -105,6 +108,7 @@ class SqlReply : public SliceProducer {
         started_(started) {}
 
   bool runs_functions() const override { return functions_ != nullptr; }
+  bool may_take_long() const override { return runs_functions() || prepared_->query->may_take_long(); }
 
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
     OCTAVO_TRY(const auto state, execution_.run(budget));
@@ -167,7 +171,12 @@ Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::str
     key.append(request.query).append(request.parameters);
     if (auto found = sql::find_prepared_sql(*call.database, key)) co_return found;
   }
-  auto query = parse_query_of(request);
+  Expected<sql::SqlQuery::Ptr> query;
+  if (request.query.size() + request.parameters.size() <= kInlineParsedBytesMax) {
+    query = parse_query_of(request);
+  } else {
+    query = co_await call.services.engine.run_blocking([&request] { return parse_query_of(request); });
+  }
   if (!query) co_return std::unexpected(std::move(query).error());
   sql::SqlScope scope;
   scope.partition_key = std::move(partition);

@@ -22,23 +22,43 @@ using query::views::RowRange;
 using query::views::RowScan;
 using query::views::ViewRow;
 
-/// The ranges of a query: one, or one for each of `keys`.
-Expected<std::vector<RowRange>> ranges_of(const ViewTarget& target, const ViewQuery& query) {
-  const std::string partition = query.partition.value_or(std::string());
-  std::vector<RowRange> ranges;
-  if (!query.keys) {
-    OCTAVO_TRY(auto range, query::views::row_range(*target.group, target.view, partition, query.range));
-    ranges.push_back(std::move(range));
+/// The ranges of a query: one, or one for each of `keys`. Of keys each is made when its turn comes: there may be many.
+class ViewRanges {
+ public:
+  /// Looks at what can be wrong with a range, not at keys.
+  static Expected<ViewRanges> make(const ViewTarget& target, ViewQuery& query) {
+    ViewRanges ranges;
+    ranges.partition_ = query.partition.value_or(std::string());
+    ranges.keys_ = std::exchange(query.keys, std::nullopt);
+    ranges.range_ = query.range;
+    if (!ranges.keys_) {
+      OCTAVO_TRY(ranges.single_, query::views::row_range(*target.group, target.view, ranges.partition_, query.range));
+    } else if (query.range.descending) {
+      std::ranges::reverse(*ranges.keys_);
+    }
     return ranges;
   }
-  for (const auto& key : *query.keys) {
-    KeyRange one = query.range;
-    one.start = one.end = key;
-    OCTAVO_TRY(auto range, query::views::row_range(*target.group, target.view, partition, one));
-    ranges.push_back(std::move(range));
+
+  std::size_t size() const { return keys_ ? keys_->size() : 1; }
+  bool are_many() const { return size() > kFew; }
+  Expected<RowRange> at(const ViewTarget& target, std::size_t number) const {
+    if (!keys_) return single_;
+    KeyRange one = range_;
+    one.start = one.end = (*keys_)[number];
+    return query::views::row_range(*target.group, target.view, partition_, one);
   }
-  if (query.range.descending) std::ranges::reverse(ranges);
-  return ranges;
+
+ private:
+  static constexpr std::size_t kFew = 64;
+
+  std::string partition_;
+  KeyRange range_;
+  decltype(ViewQuery::keys) keys_;
+  RowRange single_;
+};
+
+bool is_over(const ScanBudget& budget) {
+  return budget.until != ScanBudget::Clock::time_point::max() && ScanBudget::Clock::now() >= budget.until;
 }
 
 void append_update_sequence(std::string& out, const ViewTarget& target) {
@@ -50,15 +70,22 @@ void append_update_sequence(std::string& out, const ViewTarget& target) {
 /// `{"total_rows":…,"offset":…,"rows":[…]}`
 class MapReply final : public SliceProducer {
  public:
-  MapReply(ViewTarget target, ViewQuery query, std::vector<RowRange> ranges)
+  MapReply(ViewTarget target, ViewQuery query, ViewRanges ranges)
       : target_(std::move(target)), query_(std::move(query)), ranges_(std::move(ranges)), skip_(query_.skip) {}
 
+  bool may_take_long() const override { return ranges_.are_many(); }
+
   Expected<bool> produce(std::string& out, ScanBudget budget) override {
-    if (!std::exchange(begun_, true)) OCTAVO_TRY_VOID(append_head(out));
+    if (!begun_) {
+      OCTAVO_TRY(begun_, append_head(out, budget));
+      if (!begun_) return false;
+    }
     while (emitted_ < query_.limit) {
       if (!scan_) {
         if (next_ == ranges_.size()) break;
-        scan_.emplace(target_.group, target_.view, std::move(ranges_[next_++]), skip_);
+        OCTAVO_TRY(auto range, ranges_.at(target_, next_));
+        ++next_;
+        scan_.emplace(target_.group, target_.view, std::move(range), skip_);
       }
       Expected<void> rendered;
       OCTAVO_TRY(const auto state, scan_->run(budget, [&](const ViewRow& row) {
@@ -80,25 +107,31 @@ class MapReply final : public SliceProducer {
   }
 
  private:
-  Expected<void> append_head(std::string& out) {
+  // False: the budget is used up before it is known.
+  Expected<bool> append_head(std::string& out, const ScanBudget& budget) {
     if (!query_.sorted) {
       out += '{';
       if (query_.update_sequence) append_update_sequence(out, target_);
       out += "\"rows\":[\r\n";
-      return {};
+      return true;
     }
     query::views::RowCounts counts;
-    if (ranges_.empty()) {
+    if (ranges_.size() == 0) {
       KeyRange all;
       OCTAVO_TRY(const auto range,
                  query::views::row_range(*target_.group, target_.view, query_.partition.value_or(std::string()), all));
       OCTAVO_TRY(counts, query::views::count_rows(*target_.group, target_.view, range));
       counts.offset = 0;
     }
-    // CouchDB's offset is that of the first row that is found, and what is skipped.
-    for (const auto& range : ranges_) {
+    // CouchDB's offset is that of the first row that is found, and what is skipped. Keys before it have no rows.
+    for (std::size_t looked_at = 1; next_ < ranges_.size(); ++next_, ++looked_at) {
+      OCTAVO_TRY(const auto range, ranges_.at(target_, next_));
       OCTAVO_TRY(counts, query::views::count_rows(*target_.group, target_.view, range));
       if (!counts.empty) break;
+      if (looked_at % kKeysBetweenLooks == 0 && is_over(budget) && next_ + 1 < ranges_.size()) {
+        ++next_;
+        return false;
+      }
     }
     const std::uint64_t skipped = std::min(query_.skip, counts.total);
     out += "{\"total_rows\":";
@@ -108,7 +141,7 @@ class MapReply final : public SliceProducer {
     out += ',';
     if (query_.update_sequence) append_update_sequence(out, target_);
     out += "\"rows\":[\r\n";
-    return {};
+    return true;
   }
 
   Expected<void> append_row(std::string& out, const ViewRow& row) {
@@ -175,9 +208,11 @@ class MapReply final : public SliceProducer {
     return {};
   }
 
+  static constexpr std::size_t kKeysBetweenLooks = 8;
+
   ViewTarget target_;
   ViewQuery query_;
-  std::vector<RowRange> ranges_;
+  ViewRanges ranges_;
   std::uint64_t skip_;
   std::uint64_t emitted_ = 0;
   std::size_t next_ = 0;
@@ -190,16 +225,19 @@ class MapReply final : public SliceProducer {
 /// `{"rows":[{"key":…,"value":…}, …]}`
 class ReduceReply final : public SliceProducer {
  public:
-  ReduceReply(ViewTarget target, ViewQuery query, std::vector<RowRange> ranges)
+  ReduceReply(ViewTarget target, ViewQuery query, ViewRanges ranges)
       : target_(std::move(target)), query_(std::move(query)), ranges_(std::move(ranges)), skip_(query_.skip) {}
 
+  bool may_take_long() const override { return ranges_.are_many() || runs_functions(); }
   bool runs_functions() const override { return target_.group->reducer(target_.view)->runs_functions(); }
 
   Expected<bool> produce(std::string& out, ScanBudget budget) override {
     for (std::size_t groups = 1; emitted_ < query_.limit; ++groups) {
       if (!scan_) {
         if (next_ == ranges_.size()) break;
-        scan_.emplace(target_.group, target_.view, std::move(ranges_[next_++]), query_.level());
+        OCTAVO_TRY(auto range, ranges_.at(target_, next_));
+        ++next_;
+        scan_.emplace(target_.group, target_.view, std::move(range), query_.level());
       }
       OCTAVO_TRY(const auto group, scan_->next(skip_ > 0));
       if (!group) {
@@ -211,9 +249,7 @@ class ReduceReply final : public SliceProducer {
         append_group(out, *group);
       }
       // A group costs as much as some hundred rows.
-      const bool over =
-          budget.until != ScanBudget::Clock::time_point::max() && ScanBudget::Clock::now() >= budget.until;
-      if (over || groups == budget.rows_max || out.size() >= slice_bytes) return false;
+      if (is_over(budget) || groups == budget.rows_max || out.size() >= slice_bytes) return false;
     }
     append_head(out);
     out += "\r\n]}";
@@ -246,7 +282,7 @@ class ReduceReply final : public SliceProducer {
 
   ViewTarget target_;
   ViewQuery query_;
-  std::vector<RowRange> ranges_;
+  ViewRanges ranges_;
   std::uint64_t skip_;
   std::uint64_t emitted_ = 0;
   std::size_t next_ = 0;
@@ -274,7 +310,7 @@ class SeveralViewReplies final : public SliceProducer {
   explicit SeveralViewReplies(std::vector<std::unique_ptr<SliceProducer>> answers) : answers_(std::move(answers)) {}
 
   bool may_take_long() const override {
-    return std::ranges::any_of(answers_, [](const auto& answer) { return answer->may_take_long(); });
+    return answers_.size() > kFew || std::ranges::any_of(answers_, [](const auto& one) { return one->may_take_long(); });
   }
   bool runs_functions() const override {
     const auto left = std::span(answers_).subspan(next_);
@@ -288,7 +324,7 @@ class SeveralViewReplies final : public SliceProducer {
       if (!complete) return false;
       answers_[next_++].reset();
       within_ = false;
-      if (next_ < answers_.size() && out.size() >= slice_bytes) return false;
+      if (next_ < answers_.size() && (out.size() >= slice_bytes || is_over(budget))) return false;
     }
     if (answers_.empty()) out += "{\"results\":[";
     out += "\r\n]}\n";
@@ -296,6 +332,8 @@ class SeveralViewReplies final : public SliceProducer {
   }
 
  private:
+  static constexpr std::size_t kFew = 16;
+
   std::vector<std::unique_ptr<SliceProducer>> answers_;
   std::size_t next_ = 0;
   bool within_ = false;
@@ -304,7 +342,7 @@ class SeveralViewReplies final : public SliceProducer {
 }  // namespace
 
 Expected<std::unique_ptr<SliceProducer>> make_view_reply(const ViewTarget& target, ViewQuery query) {
-  OCTAVO_TRY(auto ranges, ranges_of(target, query));
+  OCTAVO_TRY(auto ranges, ViewRanges::make(target, query));
   if (query.reduce.value_or(false)) {
     return std::make_unique<ReduceReply>(target, std::move(query), std::move(ranges));
   }

@@ -25,6 +25,14 @@ class HeaderSource {
   virtual void for_each(FunctionRef<void(std::string_view name, std::string_view value)> visit) const = 0;
 };
 
+/// Who sent a request.
+class Client {
+ public:
+  virtual ~Client() = default;
+  /// The connection is lost, or will bring nothing more: nobody waits for a reply that takes long. Costs a system call.
+  virtual bool has_left() = 0;
+};
+
 /// One decoded `name=value` of the query string, in the order sent.
 struct QueryParameter {
   std::string name;
@@ -44,7 +52,9 @@ struct Request {
   std::string request_id;            ///< from `X-Request-Id`/`X-Couch-Request-ID`-like header if well formed, else generated
   std::string peer_address;          ///< without port
   bool tls = false;
+  Client* client = nullptr;          ///< null: none that can leave
 
+  bool client_has_left() const { return client && client->has_left(); }
   std::optional<std::string_view> header(std::string_view name) const { return headers ? headers->find(name) : std::nullopt; }
   /// The last value of a query parameter: a repeated parameter means its last value.
   std::optional<std::string_view> parameter(std::string_view name) const;

@@ -31,8 +31,10 @@ class DefinedTimeToLive final : public storage::TimeToLive {
       const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), own);
       if (error == std::errc{} && end == raw.data() + raw.size() && own >= -1 && own != 0) seconds = own;
     }
-    if (seconds < 0) return std::nullopt;
-    return document.modified_s + seconds;
+    std::int64_t end_s = 0;
+    // Documents of the Couch API may say any number: beyond the end of time is for ever.
+    if (seconds < 0 || __builtin_add_overflow(document.modified_s, seconds, &end_s)) return std::nullopt;
+    return end_s;
   }
 
  private:

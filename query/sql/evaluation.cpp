@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
@@ -12,12 +13,27 @@ namespace octavo::query::sql {
 
 // --- row ---
 
+namespace {
+constexpr std::size_t kNamesComparedMax = 16;
+}
+
 Row::Row(const std::vector<std::string>& names, const RowShape* shape) : names_(names), shape_(shape) {
   properties_.resize(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     properties_[i].is_system = shape_ && shape_->is_system_property(names[i]);
     if (!properties_[i].is_system) ++body_properties_;
   }
+  if (names.size() <= kNamesComparedMax) return;
+  for (std::size_t i = 0; i < names.size(); ++i) numbers_.emplace(names[i], i);
+}
+
+std::optional<std::size_t> Row::number_of(std::string_view name) const {
+  if (numbers_.empty()) {
+    const auto found = std::ranges::find(names_, name);
+    return found == names_.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - names_.begin()));
+  }
+  const auto found = numbers_.find(name);
+  return found == numbers_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void Row::bind(const storage::DocumentView& document) {
@@ -58,14 +74,12 @@ void Row::find(std::size_t number) {
     }
     const std::size_t end = skip_raw_value(body, name_end + 1);
     position_ = end + 1;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      if (names_[i] != name || properties_[i].is_system) continue;
-      properties_[i].state = State::found;
-      properties_[i].json = body.substr(name_end + 1, end - name_end - 1);
-      ++found_;
-      if (i == number) return;
-      break;
-    }
+    const auto found = number_of(name);
+    if (!found || properties_[*found].is_system) continue;
+    properties_[*found].state = State::found;
+    properties_[*found].json = body.substr(name_end + 1, end - name_end - 1);
+    ++found_;
+    if (*found == number) return;
   }
   wanted.state = State::absent;
 }
@@ -93,23 +107,105 @@ Evaluation::Evaluation(const std::vector<std::string>& root_names, std::size_t s
 
 Evaluation::~Evaluation() = default;
 
-bool Evaluation::step(std::uint64_t count) {
-  if (failed()) return false;
-  if (steps_left_ < count) {
-    fail({ErrorCode::too_large,
-          "The query walks through too many combinations of array elements of one item; filter them earlier.",
-          "resource_limit"});
-    return false;
-  }
-  steps_left_ -= count;
-  return true;
-}
-
 namespace {
+
+// Some ten to a hundred microseconds.
+constexpr std::uint64_t kStepsBetweenLooks = 1024;
+
 Error over_memory() {
   return {ErrorCode::too_large, "The values that the query builds for one item exceed their limit.", "resource_limit"};
 }
+
+std::chrono::nanoseconds processor_time() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
 }  // namespace
+
+bool Evaluation::refuse_step() {
+  fail({ErrorCode::too_large,
+        "The query walks through too many combinations of array elements of one item; filter them earlier.",
+        "resource_limit"});
+  return false;
+}
+
+bool Evaluation::look() {
+  next_look_ = spent_ + kStepsBetweenLooks;
+  if (failed()) return false;
+  const auto now = Clock::now();
+  is_late_ = is_late_ || now >= slice_until_;
+  if (now >= interrupt_at_ && interruptible_) {
+    interrupted_ = true;
+    fail({ErrorCode::timeout, "The slice is over.", "resource_limit"});
+    return false;
+  }
+  if (!item_has_begun_) {
+    item_has_begun_ = true;
+    item_begun_ = now;
+    item_processor_begun_ = processor_time();
+  } else if (now - item_begun_ >= item_time_max_ && processor_time() - item_processor_begun_ >= item_time_max_) {
+    fail({ErrorCode::too_large, "The query takes too much time for one item; filter earlier, or ask for less.",
+          "resource_limit"});
+    return false;
+  }
+  return true;
+}
+
+bool Evaluation::hold(std::size_t bytes) {
+  held_bytes_ += bytes;
+  if (held_bytes_ <= sql_item_bytes_max) return !failed();
+  fail(over_memory());
+  return false;
+}
+
+bool Evaluation::append_json(const Value& value, std::string& out, std::size_t start) {
+  const std::size_t before = out.size();
+  if (!value.append_json(out, start + sql_item_bytes_max)) fail(over_memory());
+  return work(out.size() - before);
+}
+
+bool Evaluation::append_order_key(std::string& out, const Value& value, std::size_t start) {
+  const std::size_t before = out.size();
+  if (!sql::append_order_key(out, value, start + sql_item_bytes_max)) fail(over_memory());
+  return work(out.size() - before);
+}
+
+bool Evaluation::append_order_key_descending(std::string& out, const Value& value, std::size_t start) {
+  const std::size_t before = out.size();
+  if (!sql::append_order_key_descending(out, value, start + sql_item_bytes_max)) fail(over_memory());
+  return work(out.size() - before);
+}
+
+bool Evaluation::equal(const Value& a, const Value& b) {
+  if (a.type() != b.type()) return false;
+  switch (a.type()) {
+    case Type::undefined:
+    case Type::null:
+      return true;
+    case Type::boolean:
+      return a.boolean() == b.boolean();
+    case Type::number:
+      return a.number() == b.number();
+    case Type::string:
+      return a.string().size() == b.string().size() && work(a.string().size()) && a.string() == b.string();
+    case Type::array:
+    case Type::object: {
+      if (a.is_text() && b.is_text() && a.text() == b.text()) return true;
+      std::string left, right;
+      return append_order_key(left, a) && append_order_key(right, b) && left == right;
+    }
+  }
+  return false;
+}
+
+Value ValueList::to_array() const {
+  Value* items = evaluation_.values(values_.size());
+  if (!items) return {};
+  std::ranges::copy(values_, items);
+  return Value::array_of(items, values_.size());
+}
 
 char* Evaluation::text_space(std::size_t size) {
   auto* place = arena.allocate_array<char>(size);

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "query/sql/arena.h"
@@ -47,7 +50,10 @@ class Row {
   };
   void find(std::size_t number);
 
+  std::optional<std::size_t> number_of(std::string_view name) const;
+
   const std::vector<std::string>& names_;
+  std::unordered_map<std::string_view, std::size_t> numbers_;  ///< of many names; of few they are compared
   const RowShape* shape_;
   const storage::DocumentView* document_ = nullptr;
   std::vector<Property> properties_;
@@ -78,9 +84,54 @@ class Evaluation {
   bool failed() const { return error_.has_value(); }
   const Error& error() const { return *error_; }
 
-  /// Counts a step of work on this item; false when it has had too many.
-  bool step(std::uint64_t count = 1);
-  void begin_item() { steps_left_ = sql_item_steps_max; }
+  /// Counts a step of work on this item; false when it has had too many, or too much time. Cheap: looks at the clock
+  /// after a thousand steps or so.
+  bool step(std::uint64_t count = 1) {
+    if (failed() || steps_left_ < count) return refuse_step();
+    steps_left_ -= count;
+    return spend(count);
+  }
+  /// So many bytes are looked through, or as much work is done: counts towards looks at the clock only. False: failed.
+  bool work(std::size_t bytes) { return spend(bytes / kBytesPerStep) && !failed(); }
+  /// Looks at the clock now: after work whose duration nobody knows.
+  bool look();
+
+  /// The limits of an item begin anew.
+  void begin_item() {
+    steps_left_ = sql_item_steps_max;
+    item_has_begun_ = false;
+  }
+  /// Of one item; sql_item_time_max unless it is said.
+  void set_item_time_max(std::chrono::milliseconds limit) { item_time_max_ = limit; }
+  /// A slice of the query begins, which should end at `until`. Evaluation goes on beyond it, but is_late() tells.
+  /// `interrupt`: an item that takes until then fails, and interrupted() tells; it can be begun anew after resume().
+  using Clock = std::chrono::steady_clock;
+  void begin_slice(Clock::time_point until, Clock::time_point interrupt) {
+    slice_until_ = until;
+    interrupt_at_ = interrupt;
+    is_late_ = false;
+  }
+  /// Whether this is a moment for it: what has been counted cannot be counted anew.
+  void set_interruptible(bool interruptible) { interruptible_ = interruptible; }
+  bool is_late() const { return is_late_; }
+  bool interrupted() const { return interrupted_; }
+  void resume() {
+    if (interrupted_) error_.reset();
+    interrupted_ = false;
+  }
+
+  /// Memory of an item outside of the arena, which is limited like it: false when it is too much (see HeldBytes).
+  bool hold(std::size_t bytes);
+  void release(std::size_t bytes) { held_bytes_ -= bytes; }
+
+  /// As Value::append_json and sql::append_order_key, where `out` may become as long as the values of an item may: what
+  /// stands before `start` does not count. False: the evaluation failed.
+  bool append_json(const Value& value, std::string& out, std::size_t start = 0);
+  bool append_order_key(std::string& out, const Value& value, std::size_t start = 0);
+  bool append_order_key_descending(std::string& out, const Value& value, std::size_t start = 0);
+  /// Equality of the language, which looks at types first; objects are equal whatever the order of their members.
+  /// Neither may be undefined.
+  bool equal(const Value& a, const Value& b);
 
   /// Copies into the arena, or arrays for values to be filled in; fails over its limit (null, undefined).
   Value text(std::string_view text);
@@ -97,6 +148,13 @@ class Evaluation {
   const CompiledRegex* regex(std::string_view pattern, std::string_view modifiers);
 
  private:
+  static constexpr std::size_t kBytesPerStep = 256;
+  bool spend(std::uint64_t steps) {
+    spent_ += steps;
+    return spent_ < next_look_ || look();
+  }
+  bool refuse_step();
+
   struct CachedRegex {
     std::string pattern;
     std::string modifiers;
@@ -104,8 +162,63 @@ class Evaluation {
   };
   std::optional<Error> error_;
   std::uint64_t steps_left_ = sql_item_steps_max;
+  std::uint64_t spent_ = 0;      ///< steps, ever
+  std::uint64_t next_look_ = 0;  ///< at the clock
+  std::size_t held_bytes_ = 0;
+  Clock::time_point slice_until_ = Clock::time_point::max();
+  Clock::time_point interrupt_at_ = Clock::time_point::max();
+  Clock::time_point item_begun_;  ///< at its first look
+  std::chrono::nanoseconds item_processor_begun_{};
+  std::chrono::milliseconds item_time_max_ = sql_item_time_max;
+  bool item_has_begun_ = false;
+  bool is_late_ = false;
+  bool interruptible_ = true;
+  bool interrupted_ = false;
   std::int64_t started_us_ = now_us();
   std::vector<CachedRegex> regexes_;
+};
+
+/// Memory that an item holds outside of the arena, until the holder goes.
+class HeldBytes {
+ public:
+  explicit HeldBytes(Evaluation& evaluation) : evaluation_(evaluation) {}
+  HeldBytes(const HeldBytes&) = delete;
+  HeldBytes& operator=(const HeldBytes&) = delete;
+  HeldBytes(HeldBytes&& other) noexcept : evaluation_(other.evaluation_), bytes_(std::exchange(other.bytes_, 0)) {}
+  ~HeldBytes() { evaluation_.release(bytes_); }
+  /// False: the evaluation failed.
+  bool add(std::size_t bytes) {
+    bytes_ += bytes;
+    return evaluation_.hold(bytes);
+  }
+
+ private:
+  Evaluation& evaluation_;
+  std::size_t bytes_ = 0;
+};
+
+/// Values whose number is not known before the last of them is.
+class ValueList {
+ public:
+  explicit ValueList(Evaluation& evaluation) : evaluation_(evaluation), held_(evaluation) {}
+  /// False: the evaluation failed.
+  bool push(const Value& value) {
+    if (!held_.add(sizeof(Value))) return false;
+    values_.push_back(value);
+    return true;
+  }
+  std::size_t size() const { return values_.size(); }
+  bool empty() const { return values_.empty(); }
+  auto begin() const { return values_.begin(); }
+  auto end() const { return values_.end(); }
+  std::span<const Value> all() const { return values_; }
+  /// As a value, in the arena; undefined: the evaluation failed.
+  Value to_array() const;
+
+ private:
+  Evaluation& evaluation_;
+  HeldBytes held_;
+  std::vector<Value> values_;
 };
 
 /// An expression, resolved. Immutable; evaluated by many threads, each with an evaluation of its own.

@@ -28,10 +28,9 @@ std::optional<std::uint64_t> constant_index(const Expression& expression) {
 }  // namespace
 
 std::size_t Compiler::root_name(std::string_view name) {
-  const auto found = std::ranges::find(root_names_, name);
-  if (found != root_names_.end()) return static_cast<std::size_t>(found - root_names_.begin());
-  root_names_.emplace_back(name);
-  return root_names_.size() - 1;
+  const auto [place, is_new] = root_numbers_.try_emplace(std::string(name), root_names_.size());
+  if (is_new) root_names_.emplace_back(name);
+  return place->second;
 }
 
 NodePtr Compiler::root_path(std::vector<PathStep> steps) {
@@ -50,11 +49,16 @@ Value Compiler::constant_text(std::string_view text) {
 }
 
 Compiled<NodePtr> Compiler::compile_parameter(const Expression& expression) {
+  // Each is read once, however often it is named.
+  const auto known = parameter_values_.find(expression.text);
+  if (known != parameter_values_.end()) return constant(known->second);
   const auto found = std::ranges::find(parameters_, expression.text, &SqlParameter::name);
   if (found == parameters_.end()) {
     return refuse(expression.location, codes::unresolved, fmt::format("Parameter '{}' has no value.", expression.text));
   }
-  return constant(Value::read(found->value, constants_));
+  const Value value = Value::read(found->value, constants_);
+  parameter_values_.emplace(found->name, value);
+  return constant(value);
 }
 
 Compiled<std::vector<NodePtr>> Compiler::compile_all(const Expression& expression, std::size_t from, const Scope& scope,
@@ -261,11 +265,9 @@ Compiled<NodePtr> Compiler::compile(const Expression& expression, const Scope& s
       // Of two members with one name the later one counts.
       std::vector<std::string> names;
       std::vector<NodePtr> values;
+      const auto last_of_name = last_places(expression.names);
       for (std::size_t i = 0; i < nodes.size(); ++i) {
-        if (std::find(expression.names.begin() + static_cast<std::ptrdiff_t>(i) + 1, expression.names.end(),
-                      expression.names[i]) != expression.names.end()) {
-          continue;
-        }
+        if (last_of_name.at(expression.names[i]) != i) continue;
         names.push_back(expression.names[i]);
         values.push_back(std::move(nodes[i]));
       }

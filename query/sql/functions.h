@@ -31,7 +31,7 @@ std::span<const Function> string_functions();
 std::span<const Function> type_functions();
 
 /// A LIKE pattern: `%` any characters, `_` one, `[abc]`, `[a-f]`, `[^abc]` one of a set or none of it.
-/// Counts its retries as steps.
+/// Counts its retries as steps, and what it reads as work.
 bool is_like(Evaluation& evaluation, std::string_view text, std::string_view pattern, std::string_view escape);
 
 }  // namespace octavo::query::sql

@@ -5,7 +5,7 @@
 
 namespace octavo::query::sql {
 
-std::size_t Accumulator::add(const Value& value) {
+std::size_t Accumulator::add(Evaluation& evaluation, const Value& value) {
   if (value.is_undefined()) return 0;
   switch (kind_) {
     case AggregateKind::count:
@@ -26,12 +26,12 @@ std::size_t Accumulator::add(const Value& value) {
       if (value.is_array() || value.is_object()) impossible_ = true;
       if (impossible_) return 0;
       std::string key;
-      append_order_key(key, value);
+      if (!evaluation.append_order_key(key, value)) return 0;
       if (count_++ > 0 && (kind_ == AggregateKind::minimum ? key >= best_key_ : key <= best_key_)) return 0;
       const std::size_t before = best_key_.size() + text_.size();
       best_key_ = std::move(key);
       text_.clear();
-      value.append_json(text_);
+      evaluation.append_json(value, text_);
       const std::size_t after = best_key_.size() + text_.size();
       return after > before ? after - before : 0;
     }
@@ -40,13 +40,13 @@ std::size_t Accumulator::add(const Value& value) {
       std::size_t taken = 0;
       if (kind_ == AggregateKind::make_set) {
         std::string key;
-        append_order_key(key, value);
+        if (!evaluation.append_order_key(key, value)) return 0;
         taken += key.size() + 64;
         if (!seen_.insert(std::move(key)).second) return 0;
       }
       const std::size_t before = text_.size();
       if (!text_.empty()) text_ += ',';
-      value.append_json(text_);
+      evaluation.append_json(value, text_, before);
       return taken + text_.size() - before;
     }
   }
@@ -92,11 +92,16 @@ Groups::Group Groups::make_group() const {
 }
 
 bool Groups::add_row(Evaluation& evaluation, std::size_t groups_max, const std::string* after) {
+  // All of them first: a row counts whole, or (the evaluation fails) not at all.
+  arguments_.clear();
+  for (const Aggregate& aggregate : program_.aggregates) arguments_.push_back(aggregate.argument->evaluate(evaluation));
+  if (evaluation.failed()) return false;
   auto found = groups_.begin();
   if (!program_.group_by.empty()) {
     std::string key;
-    for (const NodePtr& expression : program_.group_by) append_order_key(key, expression->evaluate(evaluation));
-    if (evaluation.failed()) return false;
+    for (const NodePtr& expression : program_.group_by) {
+      if (!evaluation.append_order_key(key, expression->evaluate(evaluation))) return false;
+    }
     if (after && key <= *after) return true;
     found = groups_.lower_bound(key);
     if (found == groups_.end() || found->first != key) {
@@ -111,7 +116,7 @@ bool Groups::add_row(Evaluation& evaluation, std::size_t groups_max, const std::
       for (const NodePtr& expression : program_.group_by) {
         const Value value = expression->evaluate(evaluation);
         auto& text = group.values.emplace_back();
-        if (!value.is_undefined()) value.append_json(text);
+        if (!value.is_undefined() && !evaluation.append_json(value, text)) return false;
         group.bytes += text.size();
       }
       group.bytes += key.size() + sizeof(Group) + 64 + program_.aggregates.size() * sizeof(Accumulator);
@@ -120,11 +125,13 @@ bool Groups::add_row(Evaluation& evaluation, std::size_t groups_max, const std::
     }
   }
   Group& group = found->second;
-  for (std::size_t i = 0; i < program_.aggregates.size(); ++i) {
-    const std::size_t taken = group.accumulators[i].add(program_.aggregates[i].argument->evaluate(evaluation));
+  evaluation.set_interruptible(false);
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    const std::size_t taken = group.accumulators[i].add(evaluation, arguments_[i]);
     group.bytes += taken;
     bytes_ += taken;
   }
+  evaluation.set_interruptible(true);
   return !evaluation.failed();
 }
 

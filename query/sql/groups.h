@@ -19,7 +19,7 @@ class Accumulator {
   explicit Accumulator(AggregateKind kind) : kind_(kind) {}
 
   /// Bytes of memory that it took in addition.
-  std::size_t add(const Value& value);
+  std::size_t add(Evaluation& evaluation, const Value& value);
   Value result(Evaluation& evaluation) const;
 
  private:
@@ -64,6 +64,7 @@ class Groups {
   const Program& program_;
   Map groups_;
   std::size_t bytes_ = 0;
+  std::vector<Value> arguments_;  ///< of the aggregates, of the row that is being added
   mutable const Group* selected_ = nullptr;
   mutable const Groups* outer_ = nullptr;
 };

@@ -63,7 +63,7 @@ Value negate_if(bool negated, bool value) {
 Value Path::evaluate(Evaluation& evaluation) const {
   Value value = base_->evaluate(evaluation);
   for (const PathStep& step : steps_) {
-    if (value.is_undefined()) return {};
+    if (value.is_undefined() || !evaluation.work(value.bytes())) return {};
     value = step.index ? value.element(*step.index, evaluation.arena) : value.member(step.name, evaluation.arena);
   }
   return value;
@@ -72,6 +72,7 @@ Value Path::evaluate(Evaluation& evaluation) const {
 Value Index::evaluate(Evaluation& evaluation) const {
   const Value base = base_->evaluate(evaluation);
   const Value index = index_->evaluate(evaluation);
+  if (!evaluation.work(base.bytes())) return {};
   if (index.is_string()) return base.member(index.string(), evaluation.arena);
   const auto number = index.integer();
   return number && *number >= 0 ? base.element(static_cast<std::uint64_t>(*number), evaluation.arena) : Value();
@@ -120,7 +121,7 @@ Value Binary::evaluate(Evaluation& evaluation) const {
     case SqlOperator::equal:
     case SqlOperator::not_equal:
       if (left.is_undefined() || right.is_undefined()) return {};
-      return negate_if(op_ == SqlOperator::not_equal, equal(left, right));
+      return negate_if(op_ == SqlOperator::not_equal, evaluation.equal(left, right));
     case SqlOperator::less:
     case SqlOperator::less_equal:
     case SqlOperator::greater:
@@ -170,17 +171,21 @@ Value Logical::evaluate(Evaluation& evaluation) const {
 
 namespace {
 constexpr std::size_t kItemsComparedMax = 8;
-}
+// Keys of constants are kept for as long as the query is; parameters may be large, and be named many times.
+constexpr std::size_t kConstantKeysBytesMax = 1024 * 1024;
+}  // namespace
 
 In::In(NodePtr needle, std::vector<NodePtr> items, bool negated)
     : needle_(std::move(needle)), items_(std::move(items)), negated_(negated) {
   if (items_.size() <= kItemsComparedMax) return;
   std::unordered_set<std::string> keys;
+  std::size_t bytes_left = kConstantKeysBytesMax;
   for (const NodePtr& item : items_) {
     const auto* constant = dynamic_cast<const Constant*>(item.get());
-    if (!constant) return;
+    if (!constant || constant->value().bytes() > bytes_left) return;
     std::string key;
-    append_order_key(key, constant->value());
+    if (!append_order_key(key, constant->value(), bytes_left)) return;
+    bytes_left -= std::min(bytes_left, key.size());
     keys.insert(std::move(key));
   }
   keys_ = std::move(keys);
@@ -190,12 +195,11 @@ In::In(NodePtr needle, std::vector<NodePtr> items, bool negated)
 bool In::contains(Evaluation& evaluation, const Value& needle) const {
   if (!keys_.empty()) {
     std::string key;
-    append_order_key(key, needle);
-    return keys_.contains(key);
+    return evaluation.append_order_key(key, needle) && keys_.contains(key);
   }
   return std::ranges::any_of(items_, [&](const NodePtr& item) {
     const Value value = item->evaluate(evaluation);
-    return !value.is_undefined() && equal(needle, value);
+    return !value.is_undefined() && evaluation.equal(needle, value);
   });
 }
 
@@ -232,10 +236,13 @@ Value FunctionCall::evaluate(Evaluation& evaluation) const {
     if (!many) return {};
     values = std::span(many, arguments_.size());
   }
+  std::size_t bytes = 0;
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     values[i] = arguments_[i]->evaluate(evaluation);
     if (values[i].is_undefined() && !function_.takes_undefined) return {};
+    bytes += values[i].bytes();
   }
+  if (!evaluation.work(bytes)) return {};
   return function_.call(evaluation, values);
 }
 
@@ -247,10 +254,12 @@ Value UserFunctionCall::evaluate(Evaluation& evaluation) const {
     return {};
   }
   std::vector<std::string> arguments;
+  HeldBytes held(evaluation);
   for (const NodePtr& argument : arguments_) {
     const Value value = argument->evaluate(evaluation);
     auto& text = arguments.emplace_back();
-    if (!value.is_undefined()) value.append_json(text);
+    if (value.is_undefined()) continue;
+    if (!evaluation.append_json(value, text) || !held.add(text.size())) return {};
   }
   const auto result = evaluation.user_functions->call(name_, arguments);
   if (!result) {
@@ -264,15 +273,10 @@ Value UserFunctionCall::evaluate(Evaluation& evaluation) const {
 // --- subqueries ---
 
 Value Subquery::collect(Evaluation& evaluation) const {
-  std::vector<Value> values;
-  run_subquery(*program_, evaluation, [&](const Value& value) {
-    values.push_back(value);
-    return evaluation.step();
-  });
-  Value* items = evaluation.values(values.size());
-  if (!items) return {};
-  std::ranges::copy(values, items);
-  return Value::array_of(items, values.size());
+  ValueList values(evaluation);
+  run_subquery(*program_, evaluation,
+               [&](const Value& value) { return values.push(value) && evaluation.step(); });
+  return values.to_array();
 }
 
 Value Subquery::evaluate(Evaluation& evaluation) const {

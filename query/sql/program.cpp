@@ -14,10 +14,12 @@ Value Program::project(Evaluation& evaluation) const {
   if (selection != Query::Selection::list) return items[0].value->evaluate(evaluation);
   Member* members = evaluation.members(items.size());
   if (!members) return {};
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    members[i] = {items[i].name, items[i].value->evaluate(evaluation)};
+  std::size_t count = 0;
+  for (const ProjectedItem& item : items) {
+    const Value value = item.value->evaluate(evaluation);
+    if (!value.is_undefined()) members[count++] = {item.name, value};
   }
-  return Value::object_of(members, items.size());
+  return Value::object_of(members, count);
 }
 
 bool Program::append_projection(Evaluation& evaluation, std::string& out) const {
@@ -27,10 +29,9 @@ bool Program::append_projection(Evaluation& evaluation, std::string& out) const 
   }
   if (selection != Query::Selection::list) {
     const Value value = items[0].value->evaluate(evaluation);
-    if (value.is_undefined()) return false;
-    value.append_json(out);
-    return true;
+    return !value.is_undefined() && evaluation.append_json(value, out, out.size());
   }
+  const std::size_t start = out.size();
   out += '{';
   bool first = true;
   for (const ProjectedItem& item : items) {
@@ -39,7 +40,7 @@ bool Program::append_projection(Evaluation& evaluation, std::string& out) const 
     if (!first) out += ',';
     first = false;
     out += item.key;
-    value.append_json(out);
+    if (!evaluation.append_json(value, out, start)) return false;
   }
   out += '}';
   return true;
@@ -97,7 +98,7 @@ bool FromIterator::advance(Evaluation& evaluation, std::size_t number) {
   }
   evaluation.slots[source.slot] = element;
   ++level.position;
-  return true;
+  return evaluation.work(element.bytes());
 }
 
 bool FromIterator::next(Evaluation& evaluation) {
@@ -148,8 +149,13 @@ struct SubqueryRow {
 /// What happens to the results of a subquery on their way out: DISTINCT, then OFFSET and LIMIT.
 class SubqueryOutput {
  public:
-  SubqueryOutput(const Program& program, FunctionRef<bool(const Value&)> result)
-      : program_(program), result_(result), skip_(program.offset), left_(program.limit) {}
+  SubqueryOutput(const Program& program, Evaluation& evaluation, FunctionRef<bool(const Value&)> result)
+      : program_(program),
+        evaluation_(evaluation),
+        result_(result),
+        seen_bytes_(evaluation),
+        skip_(program.offset),
+        left_(program.limit) {}
 
   bool wants_more() const { return left_ > 0; }
   /// False: enough.
@@ -157,8 +163,10 @@ class SubqueryOutput {
     if (value.is_undefined()) return true;
     if (program_.distinct) {
       std::string key;
-      append_order_key(key, value);
+      if (!evaluation_.append_order_key(key, value)) return false;
+      const std::size_t bytes = key.size() + kSetEntryBytes;
       if (!seen_.insert(std::move(key)).second) return true;
+      if (!seen_bytes_.add(bytes)) return false;
     }
     if (skip_ > 0) {
       --skip_;
@@ -170,9 +178,13 @@ class SubqueryOutput {
   }
 
  private:
+  static constexpr std::size_t kSetEntryBytes = 64;
+
   const Program& program_;
+  Evaluation& evaluation_;
   FunctionRef<bool(const Value&)> result_;
   std::unordered_set<std::string> seen_;
+  HeldBytes seen_bytes_;
   std::uint64_t skip_;
   std::uint64_t left_;
 };
@@ -183,14 +195,13 @@ bool is_filtered_out(const Program& program, Evaluation& evaluation) {
 
 bool run_grouped(const Program& program, Evaluation& evaluation, SubqueryOutput& output) {
   Groups groups(program);
+  HeldBytes held(evaluation);
   FromIterator from(program.sources, false);
   from.begin();
   while (from.next(evaluation)) {
     if (is_filtered_out(program, evaluation)) continue;
-    if (!groups.add_row(evaluation)) return false;
-    if (groups.bytes() > sql_item_bytes_max) {
-      evaluation.fail({ErrorCode::too_large, "The groups of a subquery exceed their limit.", "resource_limit"});
-    }
+    const std::size_t before = groups.bytes();
+    if (!groups.add_row(evaluation) || !held.add(groups.bytes() - before)) return false;
   }
   if (evaluation.failed()) return false;
   for (const auto& [key, group] : groups.all()) {
@@ -204,6 +215,7 @@ bool run_grouped(const Program& program, Evaluation& evaluation, SubqueryOutput&
 
 bool run_ordered(const Program& program, Evaluation& evaluation, SubqueryOutput& output) {
   std::vector<SubqueryRow> rows;
+  HeldBytes held(evaluation);
   FromIterator from(program.sources, false);
   from.begin();
   while (from.next(evaluation)) {
@@ -213,11 +225,12 @@ bool run_ordered(const Program& program, Evaluation& evaluation, SubqueryOutput&
     for (const SortItem& item : program.order_by) {
       const Value value = item.value->evaluate(evaluation);
       sortable = sortable && !(value.is_undefined() && program.order_by.size() == 1);
-      item.descending ? append_order_key_descending(row.key, value) : append_order_key(row.key, value);
+      item.descending ? evaluation.append_order_key_descending(row.key, value)
+                      : evaluation.append_order_key(row.key, value);
     }
     if (!sortable) continue;
     row.value = program.project(evaluation);
-    if (evaluation.failed()) return false;
+    if (evaluation.failed() || !held.add(sizeof(row) + row.key.size())) return false;
     rows.push_back(std::move(row));
   }
   if (evaluation.failed()) return false;
@@ -231,7 +244,7 @@ bool run_ordered(const Program& program, Evaluation& evaluation, SubqueryOutput&
 }  // namespace
 
 bool run_subquery(const Program& program, Evaluation& evaluation, FunctionRef<bool(const Value&)> result) {
-  SubqueryOutput output(program, result);
+  SubqueryOutput output(program, evaluation, result);
   if (!output.wants_more()) return true;
   if (program.grouped) return run_grouped(program, evaluation, output);
   if (!program.order_by.empty()) return run_ordered(program, evaluation, output);

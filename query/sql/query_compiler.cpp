@@ -149,6 +149,7 @@ Compiled<void> Compiler::compile_items(const Query& query, Scope& scope, Program
     for (const auto& expression : query.group_by) grouping.keys.push_back({expression.get(), text_of(*expression)});
   }
   const std::vector<std::string> names = item_names(query);
+  const auto last_of_name = last_places(names);
   for (std::size_t i = 0; i < query.items.size(); ++i) {
     const Expression& expression = *query.items[i].expression;
     ProjectedItem item;
@@ -158,7 +159,7 @@ Compiled<void> Compiler::compile_items(const Query& query, Scope& scope, Program
       append_json_string(item.key, item.name);
       item.key += ':';
       // Of two items with one name the later one counts.
-      std::erase_if(program.items, [&](const ProjectedItem& other) { return other.name == item.name; });
+      if (last_of_name.at(item.name) != i) continue;
     } else if (expression.kind == ExpressionKind::identifier && !program.grouped) {
       const Binding* binding = scope.find(expression.text);
       program.projects_row = binding && binding->is_root;

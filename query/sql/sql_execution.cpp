@@ -10,6 +10,9 @@ namespace octavo::query::sql {
 
 namespace {
 
+// How much longer than it should a first slice may take for its last row.
+constexpr std::chrono::milliseconds kFirstSliceGrace{8};
+
 // What follows a key, walking up, begins at the key with the lowest byte after it.
 std::string after(std::string_view key) {
   std::string next(key);
@@ -82,9 +85,17 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   }
 }
 
+// Combinations of a JOIN are begun on a worker, and cannot be begun anew.
+std::chrono::steady_clock::time_point SqlExecution::Implementation::interrupt_time() {
+  constexpr auto kNever = std::chrono::steady_clock::time_point::max();
+  const bool first = std::exchange(first_slice_, false);
+  return first && program().sources.empty() && until_ != kNever ? until_ + kFirstSliceGrace : kNever;
+}
+
 Expected<ScanState> SqlExecution::Implementation::run(partitioning::ScanBudget budget) {
   std::size_t rows_left = budget.rows_max;
   until_ = budget.until;
+  evaluation_.begin_slice(until_, interrupt_time());
   if (!scanned_) {
     OCTAVO_TRY(const ScanState state, scan(rows_left));
     if (state == ScanState::more) return state;

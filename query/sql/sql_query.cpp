@@ -4,6 +4,7 @@
 
 #include "query/json/normalize.h"
 #include "query/json/split.h"
+#include "query/sql/functions.h"
 #include "query/sql/parser.h"
 #include "query/sql/program.h"
 #include "query/sql/sql_limits.h"
@@ -33,21 +34,50 @@ std::uint64_t add_to_fingerprint(std::uint64_t hash, std::string_view text) {
   return (hash ^ 0xFF) * 1099511628211ULL;
 }
 
-bool calls_udf(const Expression& expression);
+/// What of a query decides how long one item may take.
+struct Traits {
+  bool calls_udf = false;
+  bool has_subqueries = false;
+  bool has_patterns = false;  ///< regular expressions, or LIKE whose pattern is not a short constant
+  std::size_t calls = 0;
+};
 
-bool calls_udf(const Query& query) {
-  const auto any = [](const ExpressionPtr& expression) { return expression && calls_udf(*expression); };
-  return std::ranges::any_of(query.items, [&](const SelectItem& item) { return any(item.expression); }) ||
-         std::ranges::any_of(query.sources,
-                             [](const FromSource& source) { return source.subquery && calls_udf(*source.subquery); }) ||
-         any(query.where) || std::ranges::any_of(query.group_by, any) ||
-         std::ranges::any_of(query.order_by, [&](const OrderItem& item) { return any(item.expression); });
+// LIKE takes as long as text and pattern multiplied, at worst.
+constexpr std::size_t kShortPatternBytes = 64;
+constexpr std::size_t kFewCalls = 32;
+constexpr std::size_t kFewParameterBytes = 16 * 1024;
+
+void look_at(const Query& query, Traits& traits);
+
+void look_at(const Expression& expression, Traits& traits) {
+  if (expression.kind == ExpressionKind::call) {
+    ++traits.calls;
+    if (expression.flag) traits.calls_udf = true;
+    const Function* function = expression.flag ? nullptr : find_function(expression.text);
+    if (function && function->name == "REGEXMATCH") traits.has_patterns = true;
+  } else if (expression.kind == ExpressionKind::like) {
+    ++traits.calls;
+    const Expression& pattern = *expression.operands[1];
+    if (pattern.kind != ExpressionKind::string || pattern.text.size() > kShortPatternBytes) traits.has_patterns = true;
+  }
+  if (expression.subquery) {
+    traits.has_subqueries = true;
+    look_at(*expression.subquery, traits);
+  }
+  for (const ExpressionPtr& operand : expression.operands) look_at(*operand, traits);
 }
 
-bool calls_udf(const Expression& expression) {
-  if (expression.kind == ExpressionKind::call && expression.flag) return true;
-  if (expression.subquery && calls_udf(*expression.subquery)) return true;
-  return std::ranges::any_of(expression.operands, [](const ExpressionPtr& operand) { return calls_udf(*operand); });
+void look_at(const Query& query, Traits& traits) {
+  const auto look = [&traits](const ExpressionPtr& expression) {
+    if (expression) look_at(*expression, traits);
+  };
+  for (const SelectItem& item : query.items) look(item.expression);
+  for (const FromSource& source : query.sources) {
+    if (source.subquery) look_at(*source.subquery, traits);
+  }
+  look(query.where);
+  std::ranges::for_each(query.group_by, look);
+  for (const OrderItem& item : query.order_by) look(item.expression);
 }
 
 }  // namespace
@@ -95,6 +125,13 @@ std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text,
     query->fingerprint_ = add_to_fingerprint(query->fingerprint_, parameter.name);
     query->fingerprint_ = add_to_fingerprint(query->fingerprint_, parameter.value);
   }
+  Traits traits;
+  look_at(*query->syntax_, traits);
+  std::size_t parameter_bytes = 0;
+  for (const SqlParameter& parameter : query->parameters_) parameter_bytes += parameter.value.size();
+  query->calls_user_functions_ = traits.calls_udf;
+  query->may_take_long_ = !query->program_->sources.empty() || traits.calls_udf || traits.has_subqueries ||
+                          traits.has_patterns || traits.calls > kFewCalls || parameter_bytes > kFewParameterBytes;
   if (query->syntax_->top) query->top_ = query->program_->limit;
   if (query->syntax_->offset) {
     query->offset_ = query->program_->offset;
@@ -117,9 +154,6 @@ bool SqlQuery::is_distinct() const {
 }
 bool SqlQuery::is_ordered() const {
   return !program_->order_by.empty();
-}
-bool SqlQuery::calls_user_functions() const {
-  return calls_udf(*syntax_);
 }
 
 }  // namespace octavo::query::sql

@@ -56,7 +56,9 @@ class SqlQuery {
   bool is_grouped() const;  ///< aggregates or GROUP BY
   bool is_distinct() const;
   bool is_ordered() const;
-  bool calls_user_functions() const;
+  bool calls_user_functions() const { return calls_user_functions_; }
+  /// One item may have many rows, patterns or functions that people wrote: nothing for a thread that others wait for.
+  bool may_take_long() const { return may_take_long_; }
   const std::vector<SqlParameter>& parameters() const { return parameters_; }
 
  private:
@@ -68,6 +70,8 @@ class SqlQuery {
   std::unique_ptr<Query> syntax_;
   std::unique_ptr<Program> program_;
   std::uint64_t fingerprint_ = 0;
+  bool calls_user_functions_ = false;
+  bool may_take_long_ = false;
   std::optional<std::uint64_t> top_;
   std::optional<std::uint64_t> offset_;
   std::optional<std::uint64_t> limit_;

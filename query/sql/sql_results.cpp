@@ -11,6 +11,7 @@ namespace octavo::query::sql {
 
 SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::string_view position) {
   if (program().where && !program().where->evaluate(evaluation_).is_true()) return Flow::next;
+  if (evaluation_.failed()) return Flow::next;
   switch (mode_) {
     case Mode::streaming:
       return emit_row(position);
@@ -33,10 +34,11 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::s
   if (skip_left_ > 0) {
     // A projection that is undefined is no result, and is not skipped either.
     if (program().selection == Query::Selection::value && !program().append_projection(evaluation_, output_)) {
+      output_.resize(before);
       return Flow::next;
     }
     output_.resize(before);
-    --skip_left_;
+    if (!evaluation_.failed()) --skip_left_;
     return Flow::next;
   }
   if (!first_) output_ += ",\n";
@@ -89,20 +91,18 @@ void SqlExecution::Implementation::check_memory(std::size_t bytes) {
        "resource_limit"});
 }
 
-// False: a single ORDER BY leaves out the items that do not have what it sorts by.
+// False: the evaluation failed, or a single ORDER BY leaves out the items that do not have what it sorts by.
 bool SqlExecution::Implementation::make_sort_key() {
   sort_key_.clear();
   const auto& order = program().order_by;
   for (const SortItem& item : order) {
     const Value value = item.value->evaluate(evaluation_);
     if (value.is_undefined() && order.size() == 1) return false;
-    if (item.descending) {
-      append_order_key_descending(sort_key_, value);
-    } else {
-      append_order_key(sort_key_, value);
-    }
+    const bool appended = item.descending ? evaluation_.append_order_key_descending(sort_key_, value)
+                                          : evaluation_.append_order_key(sort_key_, value);
+    if (!appended) return false;
   }
-  return true;
+  return !evaluation_.failed();
 }
 
 void SqlExecution::Implementation::collect_row() {
@@ -117,7 +117,7 @@ void SqlExecution::Implementation::collect_row() {
   if (has_resume_key_ && sort_key_ <= resume_key_) return;
   if (!collected_.has_place_for(sort_key_)) return;
   CollectedRow row;
-  if (!program().append_projection(evaluation_, row.text)) return;
+  if (!program().append_projection(evaluation_, row.text) || evaluation_.failed()) return;
   row.key = sort_key_;
   collected_.add(std::move(row));
   check_memory(collected_.bytes());
@@ -129,14 +129,15 @@ void SqlExecution::Implementation::collect_distinct() {
   value_key_.clear();
   CollectedRow row;
   if (program().projects_row) {
-    append_order_key(value_key_, evaluation_.row.whole(evaluation_.arena));
+    evaluation_.append_order_key(value_key_, evaluation_.row.whole(evaluation_.arena));
     program().append_projection(evaluation_, row.text);
   } else {
     const Value value = program().project(evaluation_);
     if (value.is_undefined()) return;
-    append_order_key(value_key_, value);
-    value.append_json(row.text);
+    evaluation_.append_order_key(value_key_, value);
+    evaluation_.append_json(value, row.text);
   }
+  if (evaluation_.failed()) return;
   row.key = sort_key_ + value_key_;
   collected_.add_distinct(value_key_, std::move(row));
   check_memory(collected_.bytes());
@@ -144,6 +145,9 @@ void SqlExecution::Implementation::collect_distinct() {
 
 void SqlExecution::Implementation::prepare_groups() {
   std::unordered_set<std::string> seen;
+  std::size_t bytes = 0;
+  // What was interrupted here could not be begun anew.
+  evaluation_.set_interruptible(false);
   for (const auto& [key, group] : groups_->all()) {
     evaluation_.arena.rewind({});
     evaluation_.begin_item();
@@ -153,17 +157,22 @@ void SqlExecution::Implementation::prepare_groups() {
     if (program().distinct) {
       const Value value = program().project(evaluation_);
       std::string identity;
-      append_order_key(identity, value);
+      evaluation_.append_order_key(identity, value);
+      bytes += identity.size();
       defined = !value.is_undefined() && seen.insert(std::move(identity)).second;
-      if (defined) value.append_json(row.text);
+      if (defined) evaluation_.append_json(value, row.text);
     } else {
       defined = program().append_projection(evaluation_, row.text);
     }
     groups_->unselect(evaluation_);
+    bytes += row.text.size() + key.size() + sizeof(row);
+    check_memory(bytes);
+    if (evaluation_.failed()) break;
     if (!defined) continue;
     row.key = key;
     rows_.push_back(std::move(row));
   }
+  evaluation_.set_interruptible(true);
   groups_.reset();
 }
 

@@ -80,6 +80,9 @@ class Translator {
   const SqlQuery& query_;
   const RowShape* shape_;
   const bool ordinal_;
+  /// A condition has copies of its values, and a long parameter may be named many times. Later ones are left out: every
+  /// row is tested all the same.
+  mutable std::size_t parameter_bytes_left_ = 4 * 1024 * 1024;
   std::string root_;
   std::vector<ElementAlias> elements_;
 };
@@ -228,6 +231,8 @@ std::optional<json::value> Translator::constant_of(const Expression& expression)
     case ExpressionKind::parameter: {
       const auto found = std::ranges::find(query_.parameters(), expression.text, &SqlParameter::name);
       if (found == query_.parameters().end() || found->value.empty()) return std::nullopt;
+      if (found->value.size() > parameter_bytes_left_) return std::nullopt;
+      parameter_bytes_left_ -= found->value.size();
       auto parsed = parse_json(found->value);
       if (!parsed || parsed->is_array() || parsed->is_object()) return std::nullopt;
       return *std::move(parsed);

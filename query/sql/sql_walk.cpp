@@ -29,7 +29,7 @@ Expected<ScanState> SqlExecution::Implementation::run_index(std::size_t& rows_le
   DocumentLookup documents(*database_, reader.documents());
   return walk_index(reader, ranges, down, position_, rows_left, until_, statistics_.keys_examined,
                     [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
-                      if (output_.size() >= kSqlOutputBytesMax) return WalkStep::stop_before;
+                      if (output_.size() >= kSqlOutputBytesMax || evaluation_.is_late()) return WalkStep::stop_before;
                       OCTAVO_TRY(const Flow flow, take_entry(entry, documents));
                       if (flow == Flow::pause) return WalkStep::stop_before;
                       return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
@@ -121,7 +121,8 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
         }
         if (*flow == Flow::finished) return Visit::stop;
         paused_inside = *flow == Flow::pause;
-        return paused_inside || output_.size() >= kSqlOutputBytesMax ? Visit::pause : Visit::next;
+        const bool enough = paused_inside || output_.size() >= kSqlOutputBytesMax || evaluation_.is_late();
+        return enough ? Visit::pause : Visit::next;
       });
   rows_left -= std::min(rows, rows_left);
   if (failure) return std::unexpected(*std::move(failure));
@@ -154,7 +155,8 @@ Expected<ScanState> SqlExecution::Implementation::run_source(std::size_t& rows_l
     }
     if (*flow == Flow::finished) return Visit::stop;
     paused_inside = *flow == Flow::pause;
-    return paused_inside || output_.size() >= kSqlOutputBytesMax ? Visit::pause : Visit::next;
+    const bool enough = paused_inside || output_.size() >= kSqlOutputBytesMax || evaluation_.is_late();
+    return enough ? Visit::pause : Visit::next;
   });
   if (failure) return std::unexpected(*std::move(failure));
   if (state && paused_inside) {
@@ -206,8 +208,18 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   evaluation_.row.bind(document);
   evaluation_.arena.rewind({});
   evaluation_.begin_item();
-  if (program().sources.empty()) return evaluated(take_row(position));
-  return take_combinations(position);
+  if (!program().sources.empty()) return take_combinations(position);
+  const Flow flow = take_row(position);
+  if (has_taken_row()) return evaluated(flow);
+  inside_ = std::string(position);
+  --statistics_.documents_examined;
+  return Flow::pause;
+}
+
+bool SqlExecution::Implementation::has_taken_row() {
+  if (!evaluation_.interrupted()) return true;
+  evaluation_.resume();
+  return false;
 }
 
 Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::evaluated(Flow flow) const {
@@ -227,7 +239,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
     const bool late = taken % kCombinationsBetweenLooks == 0 &&
                       until_ != std::chrono::steady_clock::time_point::max() &&
                       std::chrono::steady_clock::now() >= until_;
-    if (late || output_.size() >= kSqlOutputBytesMax) {
+    if (late || evaluation_.is_late() || output_.size() >= kSqlOutputBytesMax) {
       inside_ = std::string(position);
       inside_positions_ = from_.positions();
       return Flow::pause;
@@ -244,7 +256,8 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   evaluation_.begin_item();
   if (program().sources.empty()) {
     if (position_.key) return Flow::finished;  // by a continuation: it was returned before
-    return evaluated(take_row(""));
+    const Flow flow = take_row("");
+    return has_taken_row() ? evaluated(flow) : Flow::pause;
   }
   return take_combinations("");
 }

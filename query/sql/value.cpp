@@ -140,15 +140,28 @@ std::size_t Value::count() const {
   return found;
 }
 
-void Value::append_json(std::string& out) const {
+std::size_t Value::bytes() const {
+  switch (type_) {
+    case Type::string:
+      return size_;
+    case Type::array:
+      return spelled_ ? size_ : size_ * sizeof(Value);
+    case Type::object:
+      return spelled_ ? size_ : size_ * sizeof(Member);
+    default:
+      return 0;
+  }
+}
+
+bool Value::append_json(std::string& out, std::size_t size_max) const {
   switch (type_) {
     case Type::undefined:
     case Type::null:
       out += "null";
-      return;
+      break;
     case Type::boolean:
       out += boolean_ ? "true" : "false";
-      return;
+      break;
     case Type::number:
       if (spelled_) {
         out.append(spelling_, size_);
@@ -159,27 +172,27 @@ void Value::append_json(std::string& out) const {
         append_number_text(out, number_);
         out += '"';
       }
-      return;
+      break;
     case Type::string:
       append_json_string(out, string());
-      return;
+      break;
     case Type::array:
       if (spelled_) {
         out += text();
-        return;
+        break;
       }
       out += '[';
       for (std::size_t i = 0; i < size_; ++i) {
         if (items_[i].is_undefined()) continue;
         if (out.back() != '[') out += ',';
-        items_[i].append_json(out);
+        if (!items_[i].append_json(out, size_max)) return false;
       }
       out += ']';
-      return;
+      break;
     case Type::object: {
       if (spelled_) {
         out += text();
-        return;
+        break;
       }
       out += '{';
       bool first = true;
@@ -189,12 +202,13 @@ void Value::append_json(std::string& out) const {
         first = false;
         append_json_string(out, members_[i].name);
         out += ':';
-        members_[i].value.append_json(out);
+        if (!members_[i].value.append_json(out, size_max)) return false;
       }
       out += '}';
-      return;
+      break;
     }
   }
+  return out.size() <= size_max;
 }
 
 // --- elements ---
@@ -267,30 +281,6 @@ int sign(int value) {
 
 }  // namespace
 
-bool equal(const Value& a, const Value& b) {
-  if (a.type() != b.type()) return false;
-  switch (a.type()) {
-    case Type::undefined:
-    case Type::null:
-      return true;
-    case Type::boolean:
-      return a.boolean() == b.boolean();
-    case Type::number:
-      return a.number() == b.number();
-    case Type::string:
-      return a.string() == b.string();
-    case Type::array:
-    case Type::object: {
-      if (a.is_text() && b.is_text() && a.text() == b.text()) return true;
-      std::string left, right;
-      append_order_key(left, a);
-      append_order_key(right, b);
-      return left == right;
-    }
-  }
-  return false;
-}
-
 std::optional<int> compare_scalars(const Value& a, const Value& b) {
   if (a.type() != b.type()) return std::nullopt;
   switch (a.type()) {
@@ -308,34 +298,37 @@ std::optional<int> compare_scalars(const Value& a, const Value& b) {
   }
 }
 
-void append_order_key(std::string& out, const Value& value) {
+bool append_order_key(std::string& out, const Value& value, std::size_t size_max) {
   switch (value.type()) {
     case Type::undefined:
       out += '\x01';
-      return;
+      break;
     case Type::null:
       out += '\x02';
-      return;
+      break;
     case Type::boolean:
       out += value.boolean() ? '\x04' : '\x03';
-      return;
+      break;
     case Type::number: {
       out += '\x05';
       const double number = value.number() == 0 ? 0.0 : value.number();
       auto bits = std::bit_cast<std::uint64_t>(number);
       bits = (bits >> 63) != 0 ? ~bits : bits | (1ULL << 63);
       for (int shift = 56; shift >= 0; shift -= 8) out += static_cast<char>(bits >> shift);
-      return;
+      break;
     }
     case Type::string:
-      return append_string_key(out, value.string());
+      append_string_key(out, value.string());
+      break;
     case Type::array: {
       out += '\x07';
       Arena arena(std::numeric_limits<std::size_t>::max());
       Elements elements(value);
-      for (Value element; elements.next(element, arena);) append_order_key(out, element);
+      for (Value element; elements.next(element, arena);) {
+        if (!append_order_key(out, element, size_max)) return false;
+      }
       out += '\0';
-      return;
+      break;
     }
     case Type::object: {
       out += '\x08';
@@ -346,18 +339,20 @@ void append_order_key(std::string& out, const Value& value) {
       std::ranges::sort(members, {}, &Member::name);
       for (const Member& member : members) {
         append_string_key(out, member.name);
-        append_order_key(out, member.value);
+        if (!append_order_key(out, member.value, size_max)) return false;
       }
       out += '\0';
-      return;
+      break;
     }
   }
+  return out.size() <= size_max;
 }
 
-void append_order_key_descending(std::string& out, const Value& value) {
+bool append_order_key_descending(std::string& out, const Value& value, std::size_t size_max) {
   const std::size_t start = out.size();
-  append_order_key(out, value);
+  const bool complete = append_order_key(out, value, size_max);
   for (std::size_t i = start; i < out.size(); ++i) out[i] = static_cast<char>(~out[i]);
+  return complete;
 }
 
 }  // namespace octavo::query::sql

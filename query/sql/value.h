@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -86,8 +87,13 @@ class Value {
   /// Elements of an array, members of an object. Linear for text.
   std::size_t count() const;
 
+  /// Bytes of text that a look at all of the value reads; of what was built, its items or members without their values.
+  std::size_t bytes() const;
+
   /// Appends JSON text. Undefined elements are left out; a number that JSON does not have is a string ("NaN").
-  void append_json(std::string& out) const;
+  /// Values share parts, so a small one may be a huge text: false, and no more is appended, once `out` has more than
+  /// `size_max` bytes (a single string or text may exceed it).
+  bool append_json(std::string& out, std::size_t size_max = SIZE_MAX) const;
 
  private:
   explicit constexpr Value(Type type) : type_(type) {}
@@ -126,9 +132,6 @@ class Elements {
   std::size_t position_ = 0;  ///< in the text, or of the item
 };
 
-/// Equality of the language, which looks at types first; objects are equal whatever the order of their members. Neither
-/// may be undefined.
-bool equal(const Value& a, const Value& b);
 /// Order of two values of one scalar type; nullopt for others: they cannot be compared.
 std::optional<int> compare_scalars(const Value& a, const Value& b);
 
@@ -140,7 +143,9 @@ std::optional<int> compare_scalars(const Value& a, const Value& b);
 ///        | 06 (byte | 00 FF)* 00 00         string, its UTF-8
 ///        | 07 key* 00                       array
 ///        | 08 (string-key key)* 00          object, members in order of name
-void append_order_key(std::string& out, const Value& value);
-void append_order_key_descending(std::string& out, const Value& value);
+///
+/// False: `out` has more than `size_max` bytes, and the key is not complete (see Value::append_json).
+bool append_order_key(std::string& out, const Value& value, std::size_t size_max = SIZE_MAX);
+bool append_order_key_descending(std::string& out, const Value& value, std::size_t size_max = SIZE_MAX);
 
 }  // namespace octavo::query::sql

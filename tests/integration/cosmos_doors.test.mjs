@@ -96,6 +96,12 @@ describe('two doors to one container', () => {
     await unique.items.create({ id: 'a', pk: 'x', email: 'a' });
     assert.equal((await server.put(`${path}/x:b`, { pk: 'x', email: 'a' })).status, 409);
     assert.equal((await server.put(`${path}/x:b`, { pk: 'x', email: 'b' })).status, 201);
+    const batch = await server.post(`${path}/_partition/x/_batch`, { docs: [
+      { _id: 'x:c', pk: 'x', email: 'c' }, { _id: 'x:d', pk: 'x', email: 'd' }, { _id: 'x:e', pk: 'x', email: 'd' }] });
+    assert.equal(batch.status, 409);
+    for (const id of ['c', 'd', 'e']) expectStatus(await server.get(`${path}/x:${id}`), 404);
+    expectStatus(await server.post(`${path}/_partition/x/_batch`, { docs: [
+      { _id: 'x:c', pk: 'x', email: 'c' }, { _id: 'x:d', pk: 'x', email: 'd' }] }), 201);
   });
 
   test('a container replicates into another, with its changes, deletions and conflicts, and its items are items there', async () => {

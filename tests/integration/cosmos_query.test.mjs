@@ -132,6 +132,33 @@ describe('queries of the Cosmos door', () => {
     await item.delete();
   });
 
+  test('the condition of a patch sees the item as it is in the moment of the write', async () => {
+    const { resource } = await container.items.create({ id: 'stock', pk: 'k0', left: 20 });
+    const item = container.item('stock', 'k0');
+    const buy = (options = {}) => item.patch({ condition: 'FROM products p WHERE p.left > 0', operations: [{ op: 'incr', path: '/left', value: -1 }] }, options);
+    const replies = await Promise.allSettled(Array.from({ length: 30 }, () => buy()));
+    assert.equal(replies.filter((reply) => reply.status === 'fulfilled').length, 20);
+    for (const reply of replies) if (reply.status === 'rejected') assert.equal(reply.reason.code, 412);
+    assert.equal((await item.read()).resource.left, 0);
+    await item.patch([{ op: 'set', path: '/left', value: 5 }]);
+    assert.equal((await errorOf(buy({ accessCondition: { type: 'IfMatch', condition: resource._etag } }))).code, 412);
+    await item.delete();
+  });
+
+  test('a condition in a batch sees what the operations before it did', async () => {
+    const patch = (id, value, condition) => ({ operationType: 'Patch', id, resourceBody: { condition, operations: [{ op: 'set', path: '/state', value }] } });
+    const done = await container.items.batch([
+      { operationType: 'Create', resourceBody: { id: 'order', pk: 'k0', state: 1 } },
+      patch('order', 2, 'from c where c.state = 1'),
+      patch('order', 3, 'from c where c.state = 2'),
+    ], 'k0');
+    assert.deepEqual(done.result.map((one) => one.statusCode), [201, 200, 200]);
+    const refused = await container.items.batch([patch('order', 4, 'from c where c.state = 3'), patch('order', 5, 'from c where c.state = 3')], 'k0');
+    assert.deepEqual(refused.result.map((one) => one.statusCode), [424, 412]);
+    assert.equal((await container.item('order', 'k0').read()).resource.state, 3);
+    await container.item('order', 'k0').delete();
+  });
+
   test('mistakes in a query say where', async () => {
     const error = await errorOf(container.items.query('SELECT * FRM c').fetchAll());
     assert.equal(error.code, 400);

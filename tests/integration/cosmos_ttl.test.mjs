@@ -35,6 +35,16 @@ describe('time to live', () => {
     assert.deepEqual((await iterator.readNext()).result.map((item) => item.id).sort(), ['ever', 'long']);
   });
 
+  test('a time beyond all times is for ever', async () => {
+    const container = await newContainer(client, { defaultTtl: 10 });
+    for (const [id, ttl] of [['a', '9223372036854775807'], ['b', '9223372036854775000'], ['c', '99999999999999999999']]) {
+      const reply = await server.request('PUT', `${pathOf(container)}/x:${id}`, {
+        body: `{"pk":"x","ttl":${ttl}}`, headers: { 'content-type': 'application/json' } });
+      expectStatus(reply, 201);
+      expectStatus(await server.get(`${pathOf(container)}/x:${id}`), 200);
+    }
+  });
+
   test('what has ended is not there for writers either', async () => {
     const container = await newContainer(client, { defaultTtl: 1, uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/email'] }] } });
     for (const id of ['a', 'b', 'c', 'd']) await container.items.create({ id, pk: 'x', email: id });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { expectError, expectStatus, Server } from './harness.mjs';
+import { eventually, expectError, expectStatus, Server, sleep } from './harness.mjs';
 
 const COUNT = 300;
 
@@ -131,5 +132,36 @@ describe('_sql', () => {
     const bomb = Array.from({ length: 9 }, (_, i) => `JOIN t${i} IN (SELECT VALUE [1, 2, 3, 4, 5, 6, 7, 8, 9])`).join(' ');
     expectError(await server.post(`/${db}/_sql`, { query: `SELECT VALUE (SELECT VALUE COUNT(1) FROM c ${bomb}) FROM c` }), 413, 'resource_limit');
     expectStatus(await server.get('/_up'), 200);
+  });
+
+  test('a query over endless combinations holds nobody up, and ends when its client has left', async () => {
+    const big = await server.database();
+    await server.fill(big, [{ _id: 'big', arr: Array.from({ length: 2000 }, (_, n) => n) }, { _id: 'small' }]);
+    const query = 'SELECT VALUE 1 FROM c JOIN x IN c.arr JOIN y IN c.arr JOIN z IN c.arr WHERE x + y + z = -1';
+    const ticks = () => fs.readFileSync(`/proc/${server.process.pid}/stat`, 'utf8').split(' ').slice(13, 15).reduce((sum, n) => sum + Number(n), 0);
+    const ticksIn = async (ms) => {
+      const before = ticks();
+      await sleep(ms);
+      return ticks() - before;
+    };
+    const leaving = new AbortController();
+    const left = assert.rejects(fetch(`${server.url}/${big}/_sql`, {
+      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ query }), signal: leaving.signal }));
+    await eventually(async () => assert.ok(await ticksIn(300) > 5));
+    const replies = await Promise.all(Array.from({ length: 8 }, () => server.get(`/${big}/small`)));
+    for (const reply of replies) expectStatus(reply, 200);
+    leaving.abort();
+    await left;
+    await eventually(async () => assert.ok(await ticksIn(300) <= 3), 20_000);
+  });
+
+  test('a text that many results share is bounded by what it would be', async () => {
+    const big = await server.database();
+    await server.fill(big, [{ _id: 'big', s: 'x'.repeat(1_000_000), arr: Array.from({ length: 300 }, (_, n) => n) }]);
+    for (const query of ['SELECT VALUE ARRAY(SELECT VALUE x FROM x IN c.arr ORDER BY c.s) FROM c',
+      'SELECT VALUE StringJoin(ARRAY(SELECT VALUE "a" FROM x IN c.arr), c.s) FROM c',
+      `SELECT ${Array.from({ length: 100 }, (_, n) => `c.s AS a${n}`).join()} FROM c`]) {
+      expectError(await server.post(`/${big}/_sql`, { query }), 413, 'resource_limit');
+    }
   });
 });

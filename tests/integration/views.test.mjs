@@ -72,6 +72,13 @@ describe('views', () => {
     assert.deepEqual(await ids('tags', { keys: ['y', 'x'] }), ['a', 'd', 'd', 'a', 'b']);
     assert.deepEqual(await ids('tags', { keys: ['y', 'x'], descending: true }), ['b', 'a', 'd', 'd', 'a']);
     assert.deepEqual(await ids('tags', { keys: ['y', 'x'], skip: 1, limit: 3 }), ['d', 'd', 'a']);
+    const absent = Array.from({ length: 5000 }, (_, n) => `zz${n}`);
+    const posted = async (body, query = '') => expectStatus(await server.post(`/${db}/_design/d/_view/tags${query}`, body), 200);
+    const all = await posted({ keys: [...absent, 'y', ...absent, 'x', ...absent] });
+    assert.deepEqual(all.rows.map((row) => row.id), ['a', 'd', 'd', 'a', 'b']);
+    assert.deepEqual([all.total_rows, all.offset], [5, 2]);
+    assert.deepEqual((await posted({ keys: [...absent, 'y', ...absent, 'x'] }, '?descending=true')).rows.map((row) => row.id), ['b', 'a', 'd', 'd', 'a']);
+    assert.deepEqual(await posted({ keys: absent }), { total_rows: 5, offset: 0, rows: [] });
     assert.deepEqual(await ids('tags', { startkey: 'x', startkey_docid: 'b', endkey: 'y', endkey_docid: 'a' }), ['b', 'a']);
     assert.deepEqual(await ids('tags', { startkey: 'x', endkey: 'y', inclusive_end: false }), ['a', 'b']);
     assert.deepEqual(await ids('tags', { descending: true, limit: 2 }), ['d', 'd']);

@@ -13,37 +13,55 @@ namespace {
 using Arguments = std::span<const Value>;
 
 // The elements of an array; empty optional when its walk is over the item's limits.
-std::optional<std::vector<Value>> elements_of(Evaluation& evaluation, const Value& array) {
-  std::vector<Value> all;
+bool append_elements(Evaluation& evaluation, const Value& array, ValueList& all) {
   Elements elements(array);
   for (Value element; elements.next(element, evaluation.arena);) {
-    if (!evaluation.step()) return std::nullopt;
-    all.push_back(element);
+    if (!evaluation.step() || !all.push(element)) return false;
   }
+  return true;
+}
+
+std::optional<ValueList> elements_of(Evaluation& evaluation, const Value& array) {
+  ValueList all(evaluation);
+  if (!append_elements(evaluation, array, all)) return std::nullopt;
   return all;
 }
 
-Value array_from(Evaluation& evaluation, std::span<const Value> values) {
-  Value* items = evaluation.values(values.size());
-  if (!items) return {};
-  std::ranges::copy(values, items);
-  return Value::array_of(items, values.size());
-}
+// The members of a set of keys.
+class KeySet {
+ public:
+  explicit KeySet(Evaluation& evaluation) : evaluation_(evaluation), held_(evaluation) {}
+  /// False: it was there, or the evaluation failed.
+  bool insert(const Value& value) {
+    key_.clear();
+    if (!evaluation_.append_order_key(key_, value)) return false;
+    return keys_.insert(key_).second && held_.add(key_.size() + kEntryBytes);
+  }
+  bool contains(const Value& value) {
+    key_.clear();
+    return evaluation_.append_order_key(key_, value) && keys_.contains(key_);
+  }
+
+ private:
+  static constexpr std::size_t kEntryBytes = 64;
+
+  Evaluation& evaluation_;
+  HeldBytes held_;
+  std::unordered_set<std::string> keys_;
+  std::string key_;
+};
 
 Value array_concat(Evaluation& evaluation, Arguments arguments) {
-  std::vector<Value> all;
+  ValueList all(evaluation);
   for (const Value& argument : arguments) {
-    if (!argument.is_array()) return {};
-    auto elements = elements_of(evaluation, argument);
-    if (!elements) return {};
-    all.insert(all.end(), elements->begin(), elements->end());
+    if (!argument.is_array() || !append_elements(evaluation, argument, all)) return {};
   }
-  return array_from(evaluation, all);
+  return all.to_array();
 }
 
 // All members of `part` are in `whole`, with equal values; objects inside likewise.
 bool contains_members(Evaluation& evaluation, const Value& whole, const Value& part) {
-  if (!whole.is_object() || !part.is_object()) return equal(whole, part);
+  if (!whole.is_object() || !part.is_object()) return evaluation.equal(whole, part);
   Elements members(part);
   std::string_view name;
   for (Value value; members.next(name, value, evaluation.arena);) {
@@ -63,15 +81,15 @@ Value array_contains(Evaluation& evaluation, Arguments arguments) {
   Elements elements(arguments[0]);
   for (Value element; elements.next(element, evaluation.arena);) {
     if (!evaluation.step()) return {};
-    if (by_members ? contains_members(evaluation, element, arguments[1]) : equal(element, arguments[1])) {
+    if (by_members ? contains_members(evaluation, element, arguments[1]) : evaluation.equal(element, arguments[1])) {
       return Value::of(true);
     }
   }
   return Value::of(false);
 }
 
-bool is_element(const std::vector<Value>& elements, const Value& value) {
-  return std::ranges::any_of(elements, [&](const Value& element) { return equal(element, value); });
+bool is_element(Evaluation& evaluation, const ValueList& elements, const Value& value) {
+  return std::ranges::any_of(elements, [&](const Value& element) { return evaluation.equal(element, value); });
 }
 
 // True as soon as one is there; an undefined one makes what is not true undefined.
@@ -84,7 +102,7 @@ Value array_contains_any(Evaluation& evaluation, Arguments arguments) {
     if (!evaluation.step(elements->size())) return {};
     if (wanted.is_undefined()) {
       unknown = true;
-    } else if (is_element(*elements, wanted)) {
+    } else if (is_element(evaluation, *elements, wanted)) {
       return Value::of(true);
     }
   }
@@ -100,7 +118,7 @@ Value array_contains_all(Evaluation& evaluation, Arguments arguments) {
     if (!evaluation.step(elements->size())) return {};
     if (wanted.is_undefined()) {
       unknown = true;
-    } else if (!is_element(*elements, wanted)) {
+    } else if (!is_element(evaluation, *elements, wanted)) {
       return Value::of(false);
     }
   }
@@ -121,10 +139,12 @@ Value array_slice(Evaluation& evaluation, Arguments arguments) {
   if (!elements) return {};
   const auto size = static_cast<std::int64_t>(elements->size());
   if (*start < 0) start = std::max<std::int64_t>(0, *start + size);
-  if (*start >= size || *count <= 0) return array_from(evaluation, {});
-  const auto taken = std::min(*count, size - *start);
-  return array_from(evaluation,
-                    std::span(*elements).subspan(static_cast<std::size_t>(*start), static_cast<std::size_t>(taken)));
+  ValueList slice(evaluation);
+  const auto taken = *start >= size ? 0 : std::clamp<std::int64_t>(*count, 0, size - *start);
+  for (std::int64_t i = 0; i < taken; ++i) {
+    if (!slice.push(elements->all()[static_cast<std::size_t>(*start + i)])) return {};
+  }
+  return slice.to_array();
 }
 
 Value choose(Evaluation&, Arguments arguments) {
@@ -140,7 +160,7 @@ Value object_to_array(Evaluation& evaluation, Arguments arguments) {
     if (!arguments[i].is_string()) return {};
     names[i - 1] = arguments[i].string();
   }
-  std::vector<Value> pairs;
+  ValueList pairs(evaluation);
   Elements members(arguments[0]);
   std::string_view name;
   for (Value value; members.next(name, value, evaluation.arena);) {
@@ -148,51 +168,37 @@ Value object_to_array(Evaluation& evaluation, Arguments arguments) {
     if (!pair) return {};
     pair[0] = {names[0], Value::of(name)};
     pair[1] = {names[1], value};
-    pairs.push_back(Value::object_of(pair, 2));
+    if (!pairs.push(Value::object_of(pair, 2))) return {};
   }
-  return array_from(evaluation, pairs);
-}
-
-// Elements of `all`, each once, for which `keep` says yes to its key.
-template <class Keep>
-Value distinct_elements(Evaluation& evaluation, const std::vector<Value>& all, Keep keep) {
-  std::unordered_set<std::string> seen;
-  std::vector<Value> kept;
-  for (const Value& element : all) {
-    std::string key;
-    append_order_key(key, element);
-    if (keep(key) && seen.insert(std::move(key)).second) kept.push_back(element);
-  }
-  return array_from(evaluation, kept);
-}
-
-std::unordered_set<std::string> keys_of(const std::vector<Value>& elements) {
-  std::unordered_set<std::string> keys;
-  for (const Value& element : elements) {
-    std::string key;
-    append_order_key(key, element);
-    keys.insert(std::move(key));
-  }
-  return keys;
+  return pairs.to_array();
 }
 
 enum class SetOperation : std::uint8_t { intersection, all, difference };
 
+// Each element once.
 template <SetOperation operation>
 Value set_operation(Evaluation& evaluation, Arguments arguments) {
   if (!arguments[0].is_array() || !arguments[1].is_array()) return {};
   auto left = elements_of(evaluation, arguments[0]);
-  const auto right = elements_of(evaluation, arguments[1]);
-  if (!left || !right) return {};
+  if (!left) return {};
+  KeySet right(evaluation);
   if constexpr (operation == SetOperation::all) {
-    left->insert(left->end(), right->begin(), right->end());
-    return distinct_elements(evaluation, *left, [](const std::string&) { return true; });
+    if (!append_elements(evaluation, arguments[1], *left)) return {};
   } else {
-    const auto keys = keys_of(*right);
-    return distinct_elements(evaluation, *left, [&](const std::string& key) {
-      return keys.contains(key) == (operation == SetOperation::intersection);
-    });
+    const auto elements = elements_of(evaluation, arguments[1]);
+    if (!elements) return {};
+    for (const Value& element : *elements) right.insert(element);
   }
+  KeySet seen(evaluation);
+  ValueList kept(evaluation);
+  for (const Value& element : *left) {
+    if constexpr (operation != SetOperation::all) {
+      if (right.contains(element) != (operation == SetOperation::intersection)) continue;
+    }
+    if (seen.insert(element) && !kept.push(element)) return {};
+    if (evaluation.failed()) return {};
+  }
+  return kept.to_array();
 }
 
 // --- aggregates of the numbers in an array ---
@@ -245,7 +251,7 @@ Value array_extreme(Evaluation& evaluation, Arguments arguments) {
   for (const Value& element : *elements) {
     if (element.is_array() || element.is_object()) return {};
     std::string key;
-    append_order_key(key, element);
+    if (!evaluation.append_order_key(key, element)) return {};
     if (!best || (greatest ? key > best_key : key < best_key)) {
       best = &element;
       best_key = std::move(key);

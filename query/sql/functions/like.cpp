@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 
 #include "query/sql/functions.h"
@@ -7,6 +8,9 @@ namespace octavo::query::sql {
 
 namespace {
 
+constexpr std::size_t kReadBetweenCounts = 256;
+constexpr std::size_t kWorkPerCharacter = 16;  // in bytes that are only searched
+
 /// What a pattern says of one character, or `%`.
 struct LikeStep {
   enum class Kind : std::uint8_t { any_run, any_one, one, set };
@@ -14,6 +18,7 @@ struct LikeStep {
   std::string_view character;  ///< one: it; set: what stands between the brackets
   bool negated = false;
   std::size_t size = 0;  ///< bytes of the pattern
+  std::size_t read = 1;  ///< characters looked at to know
 };
 
 std::size_t find_set_end(std::string_view pattern, std::size_t at) {
@@ -40,6 +45,7 @@ LikeStep step_at(std::string_view pattern, std::size_t at, std::string_view esca
     step.kind = LikeStep::Kind::any_one;
   } else if (step.character == "[") {
     const std::size_t end = find_set_end(pattern, at);
+    step.read = std::min(end, pattern.size()) - at;
     if (end == std::string_view::npos) return step;
     step.kind = LikeStep::Kind::set;
     step.character = pattern.substr(at + 1, end - at - 1);
@@ -90,10 +96,16 @@ bool is_like(Evaluation& evaluation, std::string_view text, std::string_view pat
   // Where to go on when a character does not fit: the last `%` takes one more.
   std::optional<std::size_t> retry_pattern;
   std::size_t retry_text = 0;
+  std::size_t read = 0;
   while (at < text.size()) {
     const std::size_t width = utf8::character_size(text, at);
     if (in_pattern < pattern.size()) {
       const LikeStep step = step_at(pattern, in_pattern, escape);
+      read += step.read;
+      if (read >= kReadBetweenCounts) {
+        if (!evaluation.work(read * kWorkPerCharacter)) return false;
+        read = 0;
+      }
       if (step.kind == LikeStep::Kind::any_run) {
         in_pattern += step.size;
         retry_pattern = in_pattern;

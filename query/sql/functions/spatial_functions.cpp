@@ -160,7 +160,8 @@ Value ask(Evaluation& evaluation, Arguments arguments, Ask question) {
   const auto b = geometry_of(evaluation, arguments[1]);
   if (!b) return {};
   try {
-    return std::visit(question, *a, *b);
+    const Value answer = std::visit(question, *a, *b);
+    return evaluation.look() ? answer : Value();
   } catch (const bg::exception&) {
     return {};
   }

@@ -1,9 +1,10 @@
 #include <algorithm>
+#include <bitset>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <string>
-#include <vector>
+#include <unordered_set>
 
 #include <unicode/locid.h>
 #include <unicode/unistr.h>
@@ -28,9 +29,12 @@ bool all_strings(Arguments arguments) {
   return std::ranges::all_of(arguments, &Value::is_string);
 }
 
+// Unicode's tables take some ten times as long as a search does.
+constexpr std::size_t kCasingWork = 16;
+
 enum class Casing : std::uint8_t { lower, upper, fold };
 
-std::string with_case(std::string_view text, Casing casing) {
+std::string with_case(Evaluation& evaluation, std::string_view text, Casing casing) {
   std::string result;
   if (is_ascii_text(text)) {
     result = text;
@@ -39,6 +43,7 @@ std::string with_case(std::string_view text, Casing casing) {
     }
     return result;
   }
+  if (!evaluation.work(text.size() * kCasingWork)) return result;
   auto utf16 = icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), static_cast<int32_t>(text.size())));
   switch (casing) {
     case Casing::lower:
@@ -58,7 +63,7 @@ std::string with_case(std::string_view text, Casing casing) {
 template <Casing casing>
 Value change_case(Evaluation& evaluation, Arguments arguments) {
   if (!arguments[0].is_string()) return {};
-  return evaluation.text(with_case(arguments[0].string(), casing));
+  return evaluation.text(with_case(evaluation, arguments[0].string(), casing));
 }
 
 Value concat(Evaluation& evaluation, Arguments arguments) {
@@ -95,13 +100,13 @@ bool equals_text(std::string_view text, std::string_view part) {
 
 // CONTAINS, STARTSWITH, ENDSWITH, StringEquals: the third argument asks to ignore case.
 template <auto test>
-Value compare_text(Evaluation&, Arguments arguments) {
+Value compare_text(Evaluation& evaluation, Arguments arguments) {
   if (!arguments[0].is_string() || !arguments[1].is_string()) return {};
   if (arguments.size() == 3) {
     if (!arguments[2].is_boolean()) return {};
     if (arguments[2].boolean()) {
-      return Value::of(
-          test(with_case(arguments[0].string(), Casing::fold), with_case(arguments[1].string(), Casing::fold)));
+      const std::string text = with_case(evaluation, arguments[0].string(), Casing::fold);
+      return Value::of(test(text, with_case(evaluation, arguments[1].string(), Casing::fold)));
     }
   }
   return Value::of(test(arguments[0].string(), arguments[1].string()));
@@ -121,12 +126,23 @@ Value index_of(Evaluation&, Arguments arguments) {
   return Value::of(static_cast<double>(utf8::length(text.substr(0, found))));
 }
 
-Value last_index_of(Evaluation&, Arguments arguments) {
+// Bytes in the opposite order, in the arena; empty when the evaluation failed.
+std::string_view reversed_bytes(Evaluation& evaluation, std::string_view text) {
+  char* place = evaluation.text_space(text.size());
+  if (!place) return {};
+  std::ranges::reverse_copy(text, place);
+  return {place, text.size()};
+}
+
+Value last_index_of(Evaluation& evaluation, Arguments arguments) {
   if (!all_strings(arguments)) return {};
   const std::string_view text = arguments[0].string();
-  const std::size_t found = text.rfind(arguments[1].string());
+  const std::string_view part = arguments[1].string();
+  // From the end, as rfind does, but linear.
+  const std::size_t found = find_text(reversed_bytes(evaluation, text), reversed_bytes(evaluation, part));
+  if (evaluation.failed()) return {};
   if (found == std::string_view::npos) return Value::of(-1.0);
-  return Value::of(static_cast<double>(utf8::length(text.substr(0, found))));
+  return Value::of(static_cast<double>(utf8::length(text.substr(0, text.size() - found - part.size()))));
 }
 
 Value length(Evaluation&, Arguments arguments) {
@@ -171,26 +187,42 @@ Value substring(Evaluation&, Arguments arguments) {
 
 constexpr std::string_view kWhiteSpace = " \t\n\v\f\r";
 
-// Whether the character that begins at `at` is one of `set`.
-bool is_one_of(std::string_view text, std::size_t at, std::size_t size, std::string_view set) {
-  const std::string_view character = text.substr(at, size);
-  for (std::size_t i = 0; i < set.size();) {
-    const std::size_t width = utf8::character_size(set, i);
-    if (set.substr(i, width) == character) return true;
-    i += width;
+/// The characters of a text.
+class CharacterSet {
+ public:
+  explicit CharacterSet(std::string_view characters) {
+    for (std::size_t i = 0; i < characters.size();) {
+      const std::size_t size = utf8::character_size(characters, i);
+      if (size == 1) {
+        bytes_.set(static_cast<unsigned char>(characters[i]));
+      } else {
+        others_.insert(characters.substr(i, size));
+      }
+      i += size;
+    }
   }
-  return false;
-}
+  bool contains(std::string_view character) const {
+    if (character.size() == 1) return bytes_.test(static_cast<unsigned char>(character[0]));
+    return others_.contains(character);
+  }
+
+ private:
+  std::bitset<256> bytes_;
+  std::unordered_set<std::string_view> others_;
+};
 
 template <bool front, bool back>
-Value trim(Evaluation&, Arguments arguments) {
+Value trim(Evaluation& evaluation, Arguments arguments) {
   if (!all_strings(arguments)) return {};
   std::string_view text = arguments[0].string();
-  const std::string_view set = arguments.size() == 2 ? arguments[1].string() : kWhiteSpace;
+  const std::string_view characters = arguments.size() == 2 ? arguments[1].string() : kWhiteSpace;
+  HeldBytes held(evaluation);
+  if (!evaluation.work(characters.size() * kCasingWork) || !held.add(characters.size() * kCasingWork)) return {};
+  const CharacterSet set(characters);
   if constexpr (front) {
     while (!text.empty()) {
       const std::size_t size = utf8::character_size(text, 0);
-      if (!is_one_of(text, 0, size, set)) break;
+      if (!set.contains(text.substr(0, size))) break;
       text.remove_prefix(size);
     }
   }
@@ -198,7 +230,7 @@ Value trim(Evaluation&, Arguments arguments) {
     while (!text.empty()) {
       std::size_t at = text.size() - 1;
       while (at > 0 && utf8::is_continuation(text[at])) --at;
-      if (!is_one_of(text, at, text.size() - at, set)) break;
+      if (!set.contains(text.substr(at))) break;
       text = text.substr(0, at);
     }
   }
@@ -258,13 +290,15 @@ Value reverse(Evaluation& evaluation, Arguments arguments) {
 Value string_join(Evaluation& evaluation, Arguments arguments) {
   if (!arguments[0].is_array() || !arguments[1].is_string()) return {};
   std::string joined;
+  HeldBytes held(evaluation);
   bool first = true;
   Elements elements(arguments[0]);
-  for (Value element; elements.next(element, evaluation.arena);) {
+  for (Value element; elements.next(element, evaluation.arena); first = false) {
     if (!evaluation.step() || !element.is_string()) return {};
-    if (!first) joined += arguments[1].string();
-    first = false;
-    joined += element.string();
+    const std::string_view between = first ? std::string_view() : arguments[1].string();
+    const std::size_t size = between.size() + element.string().size();
+    if (!held.add(size) || !evaluation.work(size)) return {};
+    joined.append(between).append(element.string());
   }
   return evaluation.text(joined);
 }
@@ -273,21 +307,17 @@ Value string_split(Evaluation& evaluation, Arguments arguments) {
   if (!all_strings(arguments)) return {};
   const std::string_view text = arguments[0].string();
   const std::string_view separator = arguments[1].string();
-  std::vector<Value> parts;
+  ValueList parts(evaluation);
   std::size_t run = 0;
   if (!separator.empty()) {
     for (std::size_t at = find_text(text, separator); at != std::string_view::npos;
          at = find_text(text, separator, run)) {
-      if (!evaluation.step()) return {};
-      parts.push_back(Value::of(text.substr(run, at - run)));
+      if (!evaluation.step() || !parts.push(Value::of(text.substr(run, at - run)))) return {};
       run = at + separator.size();
     }
   }
-  parts.push_back(Value::of(text.substr(run)));
-  Value* items = evaluation.values(parts.size());
-  if (!items) return {};
-  std::ranges::copy(parts, items);
-  return Value::array_of(items, parts.size());
+  if (!parts.push(Value::of(text.substr(run)))) return {};
+  return parts.to_array();
 }
 
 Value regex_match(Evaluation& evaluation, Arguments arguments) {
@@ -295,7 +325,9 @@ Value regex_match(Evaluation& evaluation, Arguments arguments) {
   const std::string_view modifiers = arguments.size() == 3 ? arguments[2].string() : std::string_view();
   if (modifiers.find_first_not_of("msix") != std::string_view::npos) return {};
   const CompiledRegex* regex = evaluation.regex(arguments[1].string(), modifiers);
-  return regex ? Value::of(regex->matches(arguments[0].string())) : Value();
+  if (!regex) return {};
+  const bool matches = regex->matches(arguments[0].string());
+  return evaluation.look() ? Value::of(matches) : Value();
 }
 
 // --- conversions ---
@@ -303,7 +335,7 @@ Value regex_match(Evaluation& evaluation, Arguments arguments) {
 Value to_string(Evaluation& evaluation, Arguments arguments) {
   if (arguments[0].is_string()) return arguments[0];
   std::string text;
-  arguments[0].append_json(text);
+  if (!evaluation.append_json(arguments[0], text)) return {};
   if (arguments[0].is_number() && text.starts_with('"')) text = text.substr(1, text.size() - 2);
   return evaluation.text(text);
 }

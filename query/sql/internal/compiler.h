@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,13 @@ struct Grouping {
   }
 };
 
+/// Where each name stands last.
+inline std::unordered_map<std::string_view, std::size_t> last_places(const std::vector<std::string>& names) {
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < names.size(); ++i) places[names[i]] = i;
+  return places;
+}
+
 /// From the syntax tree to a program: names, functions, parameters, aggregates. Queries are in query_compiler.cpp,
 /// expressions in expression_compiler.cpp.
 class Compiler {
@@ -117,6 +125,8 @@ class Compiler {
   std::span<const SqlParameter> parameters_;
   Arena& constants_;
   std::vector<std::string> root_names_;
+  std::unordered_map<std::string, std::size_t> root_numbers_;
+  std::unordered_map<std::string_view, Value> parameter_values_;
   std::size_t slots_ = 0;
   std::size_t udf_calls_ = 0;
   bool in_aggregate_ = false;

@@ -65,6 +65,10 @@ class SqlExecution::Implementation {
   bool make_sort_key();
   void check_memory(std::size_t bytes);
   Expected<Flow> evaluated(Flow flow) const;
+  /// The first slice, on a thread that others wait for, is over within the one row that it has: false. Otherwise the row
+  /// was taken, or the evaluation failed.
+  bool has_taken_row();
+  std::chrono::steady_clock::time_point interrupt_time();
 
   void prepare_results();
   void prepare_groups();
@@ -86,6 +90,7 @@ class SqlExecution::Implementation {
   std::vector<std::uint64_t> inside_positions_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
   std::chrono::steady_clock::time_point until_;  ///< of this slice
+  bool first_slice_ = true;
   bool scanned_ = false;
   bool finished_ = false;
 

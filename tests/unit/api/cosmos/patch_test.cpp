@@ -73,7 +73,28 @@ TEST_CASE("operations that are none are refused, by number") {
 
 TEST_CASE("a patch brings its condition along") {
   const auto patch = Patch::parse(R"({"condition":"from c where c.a = 1","operations":[{"op":"remove","path":"/a"}]})");
-  CHECK(patch.value().condition == "from c where c.a = 1");
+  REQUIRE(patch.value().condition);
+  query::DocumentRows rows;
+  storage::DocumentView item;
+  item.id = "a:1";
+  item.body = R"({"a":1})";
+  CHECK(meets_condition(*patch->condition, item, rows).value());
+  item.body = R"({"a":2})";
+  CHECK_FALSE(meets_condition(*patch->condition, item, rows).value());
+}
+
+TEST_CASE("a patch's condition is FROM with an alias and WHERE, and nothing else") {
+  for (const char* condition : {"from c where c.a = 1", "FROM products p WHERE p.a = 1", "from products AS p where p.a=1",
+                                "from c where c.a = 1 -- one"}) {
+    INFO(condition);
+    CHECK(parse_patch_condition(condition));
+  }
+  for (const char* condition : {"", "c.a = 1", "from c", "from where c.a = 1", "from c where", "from a b c where c.a = 1",
+                                "from c where c.a = 1) or (1 = 1", "from c where c.a = 1 order by c.a",
+                                "from c where udf.f(c.a)", "from c where d.a = 1"}) {
+    INFO(condition);
+    CHECK(parse_patch_condition(condition).error().code == ErrorCode::bad_request);
+  }
 }
 
 }  // namespace octavo::api::cosmos
