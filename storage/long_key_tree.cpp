@@ -73,25 +73,56 @@ Expected<bool> erase(WriteTransaction& transaction, Tree tree, std::string_view 
 
 }  // namespace long_key
 
-void LongKeyCursor::load_run(std::string_view prefix) {
-  run_.clear();
+// Keeps those next to the bound in a heap, the farthest on top, while it goes over the run once.
+void LongKeyCursor::load_window(std::string_view prefix, std::optional<std::string_view> bound, bool inclusive,
+                                bool forward) {
+  const auto is_nearer = [forward](const KeyValue& a, const KeyValue& b) {
+    return forward ? a.key < b.key : b.key < a.key;
+  };
   std::string run_prefix(prefix.substr(0, long_key::kPrefixBytes));
+  const std::string rest_of_bound(bound ? bound->substr(long_key::kPrefixBytes) : std::string_view());
+  std::vector<KeyValue> nearest;
+  std::size_t bytes = 0;
+  bool others_behind = false;
+  bool others_beyond = false;
   // The short key that equals the prefix comes first; the run is what follows it.
-  std::string first_possible = run_prefix + std::string(1, '\0');
+  const std::string first_possible = run_prefix + std::string(1, '\0');
   for (auto row = cursor_.seek(first_possible); row && row->key.starts_with(run_prefix) && is_long(row->key);
        row = cursor_.next()) {
-    if (const auto parts = split_row(row->value)) {
-      run_.push_back({run_prefix + std::string(parts->key), parts->value});
+    const auto parts = split_row(row->value);
+    if (!parts) continue;
+    const int order = !bound ? (forward ? 1 : -1) : parts->key.compare(rest_of_bound);
+    if (order == 0 ? !inclusive : forward != (order > 0)) {
+      others_behind = true;
+      continue;
+    }
+    if (nearest.size() >= window_ && !is_nearer(*parts, nearest.front())) {
+      others_beyond = true;
+      continue;
+    }
+    nearest.push_back(*parts);
+    std::push_heap(nearest.begin(), nearest.end(), is_nearer);
+    bytes += parts->key.size();
+    while (nearest.size() > window_ || (bytes > kWindowBytesMax && nearest.size() > 1)) {
+      std::pop_heap(nearest.begin(), nearest.end(), is_nearer);
+      bytes -= nearest.back().key.size();
+      nearest.pop_back();
+      others_beyond = true;
     }
   }
-  std::sort(run_.begin(), run_.end(), [](const LongEntry& a, const LongEntry& b) { return a.key < b.key; });
+  std::sort(nearest.begin(), nearest.end(), [](const KeyValue& a, const KeyValue& b) { return a.key < b.key; });
+  run_.clear();
+  for (const KeyValue& entry : nearest) run_.push_back({run_prefix + std::string(entry.key), entry.value});
+  more_before_ = forward ? others_behind : others_beyond;
+  more_after_ = forward ? others_beyond : others_behind;
+  run_position_ = forward || run_.empty() ? 0 : run_.size() - 1;
+  window_ = std::min(window_ * 2, kWindowRowsMax);
 }
 
 std::optional<KeyValue> LongKeyCursor::arrive_forward(std::optional<KeyValue> row) {
   run_.clear();
   if (!row || !is_long(row->key)) return row;
-  load_run(row->key);
-  run_position_ = 0;
+  load_window(row->key, std::nullopt, true, true);
   if (run_.empty()) return std::nullopt;
   return at_run();
 }
@@ -99,43 +130,40 @@ std::optional<KeyValue> LongKeyCursor::arrive_forward(std::optional<KeyValue> ro
 std::optional<KeyValue> LongKeyCursor::arrive_backward(std::optional<KeyValue> row) {
   run_.clear();
   if (!row || !is_long(row->key)) return row;
-  load_run(row->key);
+  load_window(row->key, std::nullopt, true, false);
   if (run_.empty()) return std::nullopt;
-  run_position_ = run_.size() - 1;
   return at_run();
 }
 
-std::optional<KeyValue> LongKeyCursor::seek(std::string_view key) {
-  if (!is_long(key)) return arrive_forward(cursor_.seek(key));
-  load_run(key);
-  const auto found =
-      std::lower_bound(run_.begin(), run_.end(), key,
-                       [](const LongEntry& entry, std::string_view wanted) { return entry.key < wanted; });
-  run_position_ = static_cast<std::size_t>(found - run_.begin());
-  if (found != run_.end()) return at_run();
-  // Past the run: the first row whose prefix is greater.
-  std::string after(key.substr(0, long_key::kPrefixBytes));
+std::optional<KeyValue> LongKeyCursor::leave_forward(std::string_view prefix) {
+  // The first row whose prefix is greater.
+  std::string after(prefix.substr(0, long_key::kPrefixBytes));
   after.append(kDigestBytes + 1, '\xFF');
   return arrive_forward(cursor_.seek(after));
 }
 
+std::optional<KeyValue> LongKeyCursor::leave_backward(std::string_view prefix) {
+  const std::string before(prefix.substr(0, long_key::kPrefixBytes));
+  return arrive_backward(cursor_.seek_back(before));
+}
+
+std::optional<KeyValue> LongKeyCursor::seek(std::string_view key) {
+  window_ = kWindowRowsMin;
+  if (!is_long(key)) return arrive_forward(cursor_.seek(key));
+  load_window(key, key, true, true);
+  return run_.empty() ? leave_forward(key) : at_run();
+}
+
 std::optional<KeyValue> LongKeyCursor::seek_back(std::string_view key) {
-  if (!is_long(key)) {
-    // A short key may stand just behind a run (rows of a run are never equal to a short key).
-    return arrive_backward(cursor_.seek_back(key));
-  }
-  load_run(key);
-  const auto found =
-      std::upper_bound(run_.begin(), run_.end(), key,
-                       [](std::string_view wanted, const LongEntry& entry) { return wanted < entry.key; });
-  if (found != run_.begin()) {
-    run_position_ = static_cast<std::size_t>(found - run_.begin()) - 1;
-    return at_run();
-  }
-  return arrive_backward(cursor_.seek_back(key.substr(0, long_key::kPrefixBytes)));
+  window_ = kWindowRowsMin;
+  // A short key may stand just behind a run (rows of a run are never equal to a short key).
+  if (!is_long(key)) return arrive_backward(cursor_.seek_back(key));
+  load_window(key, key, true, false);
+  return run_.empty() ? leave_backward(key) : at_run();
 }
 
 std::optional<KeyValue> LongKeyCursor::last() {
+  window_ = kWindowRowsMin;
   return arrive_backward(cursor_.last());
 }
 
@@ -145,9 +173,12 @@ std::optional<KeyValue> LongKeyCursor::next() {
     ++run_position_;
     return at_run();
   }
-  std::string after = run_.back().key.substr(0, long_key::kPrefixBytes);
-  after.append(kDigestBytes + 1, '\xFF');
-  return arrive_forward(cursor_.seek(after));
+  const std::string here = std::move(run_.back().key);
+  if (more_after_) {
+    load_window(here, here, false, true);
+    if (!run_.empty()) return at_run();
+  }
+  return leave_forward(here);
 }
 
 std::optional<KeyValue> LongKeyCursor::previous() {
@@ -156,7 +187,12 @@ std::optional<KeyValue> LongKeyCursor::previous() {
     --run_position_;
     return at_run();
   }
-  return arrive_backward(cursor_.seek_back(run_.front().key.substr(0, long_key::kPrefixBytes)));
+  const std::string here = std::move(run_.front().key);
+  if (more_before_) {
+    load_window(here, here, false, false);
+    if (!run_.empty()) return at_run();
+  }
+  return leave_backward(here);
 }
 
 }  // namespace octavo::storage

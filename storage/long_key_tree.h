@@ -15,7 +15,8 @@ namespace octavo::storage {
 ///   short key (≤ 480 bytes):  key                              → value
 ///   long key:                 key[0..480) digest[16]           → key_size:u32le key[480..] value
 /// A long key's row sorts after the short keys that are its prefix, and rows with one 480-byte prefix form a run that
-/// the cursor orders by the full key. Cost of a step inside a run: O(run length), elsewhere as Cursor.
+/// the cursor orders by the full key: a seek into a run goes over its rows once and keeps the few that follow; so does
+/// the step out of those, which are twice as many each time. Elsewhere as Cursor.
 namespace long_key {
 
 inline constexpr std::size_t kPrefixBytes = 480;
@@ -49,12 +50,22 @@ class LongKeyCursor {
   };
   std::optional<KeyValue> arrive_forward(std::optional<KeyValue> row);
   std::optional<KeyValue> arrive_backward(std::optional<KeyValue> row);
-  void load_run(std::string_view prefix);
+  std::optional<KeyValue> leave_forward(std::string_view prefix);
+  std::optional<KeyValue> leave_backward(std::string_view prefix);
+  /// The rows of the run with this prefix that are next to `bound` in one direction; without a bound, at that end.
+  void load_window(std::string_view prefix, std::optional<std::string_view> bound, bool inclusive, bool forward);
   KeyValue at_run() const { return {run_[run_position_].key, run_[run_position_].value}; }
 
   Cursor cursor_;
-  std::vector<LongEntry> run_;  ///< the run of long keys that the cursor stands in, sorted; empty outside of runs
+  static constexpr std::size_t kWindowRowsMin = 16;
+  static constexpr std::size_t kWindowRowsMax = 4096;
+  static constexpr std::size_t kWindowBytesMax = 1024 * 1024;  ///< of keys; one row may have more
+
+  std::vector<LongEntry> run_;  ///< a part of the run of long keys that the cursor stands in, sorted; empty outside
   std::size_t run_position_ = 0;
+  bool more_before_ = false;  ///< rows of the run before that part
+  bool more_after_ = false;
+  std::size_t window_ = kWindowRowsMin;  ///< rows of the next part
 };
 
 }  // namespace octavo::storage

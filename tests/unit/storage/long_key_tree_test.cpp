@@ -96,3 +96,71 @@ TEST_CASE("keys of any length sort, are found, stepped over and erased as in a s
     }
   }
 }
+
+TEST_CASE("a long run of keys with one beginning is walked part by part, in both directions and with turns") {
+  TemporaryFolder folder;
+  Environment environment(long_key_options(folder));
+  REQUIRE(environment.create());
+  const Tree tree = environment.tree(0);
+  std::mt19937 random(11);
+  std::map<std::string, std::string> model;
+  model["a"] = "before";
+  model[std::string(480, 'p')] = "the prefix itself";
+  model["z"] = "after";
+  for (int i = 0; i < 3000; ++i) {
+    // Some keys are so long that few of them fit a part.
+    model[std::string(600, 'p') + std::to_string(random() % 1'000'000) + std::string(i % 50 == 0 ? 5'000 : 0, 'x')] =
+        std::to_string(i);
+  }
+  REQUIRE(environment.write(64 << 20, [&](WriteTransaction& transaction) -> Expected<void> {
+    for (const auto& [key, value] : model) OCTAVO_TRY_VOID(long_key::put(transaction, tree, key, value));
+    return {};
+  }));
+  auto transaction = environment.read();
+  REQUIRE(transaction);
+
+  LongKeyCursor forward(*transaction, tree);
+  auto row = forward.seek("");
+  for (const auto& [key, value] : model) {
+    REQUIRE(row);
+    REQUIRE(row->key == key);
+    REQUIRE(row->value == value);
+    row = forward.next();
+  }
+  REQUIRE_FALSE(row);
+
+  LongKeyCursor backward(*transaction, tree);
+  row = backward.last();
+  for (auto entry = model.rbegin(); entry != model.rend(); ++entry) {
+    REQUIRE(row);
+    REQUIRE(row->key == entry->first);
+    row = backward.previous();
+  }
+  REQUIRE_FALSE(row);
+
+  LongKeyCursor turning(*transaction, tree);
+  for (int round = 0; round < 30; ++round) {
+    const std::string wanted = std::string(600, 'p') + std::to_string(random() % 1'000'000);
+    auto expected = model.lower_bound(wanted);
+    row = turning.seek(wanted);
+    for (int step = 0; step < 300; ++step) {
+      if (expected == model.end()) {
+        REQUIRE_FALSE(row);
+        break;
+      }
+      REQUIRE(row);
+      REQUIRE(row->key == expected->first);
+      if (random() % 40 < 25 || expected == model.begin()) {
+        ++expected;
+        row = turning.next();
+      } else {
+        --expected;
+        row = turning.previous();
+      }
+    }
+    const auto above = model.upper_bound(wanted);
+    row = turning.seek_back(wanted);
+    REQUIRE(row);
+    REQUIRE(row->key == std::prev(above)->first);
+  }
+}
