@@ -190,7 +190,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   if (calls_functions) options.user_functions = &functions;
   sql::SqlExecution execution(opened.database, *prepared, std::move(options));
   Expected<ScanState> state = ScanState::more;
-  if (!(*prepared)->query->may_take_long()) state = execution.run(ScanBudget::inline_slice());
+  if (!calls_functions && !(*prepared)->query->may_take_long()) state = execution.run(ScanBudget::inline_slice());
   WorkerSlices slices(call.services.engine, call.request);
   const auto run_slice = [&] { return execution.run(ScanBudget::worker_slice()); };
   std::string results;
