@@ -50,6 +50,9 @@ Expected<javascript::ProgramPtr> find_program(partitioning::Database& database, 
 Task<Expected<Reply>> call_procedure(Call& call) {
   if (auto checked = check_partition_parameter(call); !checked) co_return std::unexpected(std::move(checked).error());
   const std::string& partition = call.path("partition");
+  if (auto admitted = call.database->admit_partition_key(partition); !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
+  }
   const auto model = model_of(call, partition);
   if (!model) co_return std::unexpected(model.error());
   auto arguments = scripts::parse_arguments(call.request.body);
@@ -68,7 +71,7 @@ Task<Expected<Reply>> call_procedure(Call& call) {
                                    .find = {}};
   procedure.find = [&call] { return find_program(*call.database, call.path("name")); };
   auto outcome = co_await scripts::run_procedure(std::move(procedure));
-  call.request_charge = outcome.charge;
+  call.charge_scan(partition, outcome.charge);
   if (!outcome.result) co_return std::unexpected(std::move(outcome.result).error());
   auto& result = *outcome.result;
   if (result.failure) co_return fail(ErrorCode::bad_request, std::move(result.failure->text), "procedure_failed");
