@@ -1,5 +1,6 @@
 #include "storage/physical_partition.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <thread>

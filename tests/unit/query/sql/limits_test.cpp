@@ -27,7 +27,7 @@ std::string parameter_text(std::string_view text) {
   return '"' + std::string(text) + '"';
 }
 
-std::string repeated(std::string_view text, int count) {
+std::string times_over(std::string_view text, int count) {
   std::string all;
   for (int i = 0; i < count; ++i) all += text;
   return all;
@@ -131,8 +131,8 @@ TEST_CASE("an item that takes too much time ends the query") {
   constexpr std::chrono::milliseconds kLimit{30};
   const double begun = processor_seconds();
   CHECK(value_with("@text LIKE @part", text, "%" + std::string(20'000, 'a') + "b%", kLimit) == over_time);
-  CHECK(value_with("@text LIKE @part", text, "%[" + repeated("bcdefghi", 100) + "]%", kLimit) == over_time);
-  const std::string hundred = "(SELECT VALUE [0" + repeated(",0", 99) + "])";
+  CHECK(value_with("@text LIKE @part", text, "%[" + times_over("bcdefghi", 100) + "]%", kLimit) == over_time);
+  const std::string hundred = "(SELECT VALUE [0" + times_over(",0", 99) + "])";
   CHECK(value_with("(SELECT VALUE COUNT(1) FROM x IN " + hundred + " JOIN y IN " + hundred + " JOIN z IN " + hundred +
                        " WHERE CONTAINS(@text, 'ab'))",
                    text, "", kLimit) == over_time);
@@ -151,7 +151,7 @@ TEST_CASE_METHOD(SqlFixture, "a query that may be long for one item is known bef
     INFO(query);
     CHECK(parse_sql(query)->may_take_long());
   }
-  CHECK(parse_sql("SELECT * FROM c WHERE c.a = 1" + repeated(" OR CONTAINS(c.s, 'x')", 100))->may_take_long());
+  CHECK(parse_sql("SELECT * FROM c WHERE c.a = 1" + times_over(" OR CONTAINS(c.s, 'x')", 100))->may_take_long());
 }
 
 TEST_CASE("many names are told apart quickly; of two equal ones the later counts") {
