@@ -190,6 +190,19 @@ Expected<void> Authorization::check_signature(const Request& request, const Reso
   return {};
 }
 
+// One that is made later under the same name has another tag.
+std::string Authorization::container_of_link(std::string_view link) const {
+  constexpr std::string_view kDatabases = "dbs/";
+  constexpr std::string_view kContainers = "/colls/";
+  const std::size_t containers = link.find(kContainers);
+  if (!link.starts_with(kDatabases) || containers == std::string_view::npos) return {};
+  std::string name(link.substr(kDatabases.size(), containers - kDatabases.size()));
+  const std::string_view rest = link.substr(containers + kContainers.size());
+  name.append("/").append(rest.substr(0, rest.find('/')));
+  const auto record = engine_.catalog().find(name);
+  return record && *record ? (*record)->instance_tag : std::string();
+}
+
 std::string Authorization::resource_token(std::string_view permission_rid, std::string_view mode,
                                           std::string_view link, std::string_view key,
                                           std::int64_t valid_until_s) const {
@@ -198,6 +211,7 @@ std::string Authorization::resource_token(std::string_view permission_rid, std::
   grant["mode"] = mode;
   grant["link"] = link;
   grant["key"] = key;
+  grant["container"] = container_of_link(link);
   grant["until"] = valid_until_s;
   const std::string text = boost::json::serialize(grant);
   return "type=resource&ver=1.0&sig=" +
@@ -225,6 +239,9 @@ Expected<void> Authorization::check_token(const Request& request, const Resource
   }
   OCTAVO_TRY(const auto permission, engine_.catalog().fact("cosmos_permissions_by_rid", member(grant, "rid")));
   if (!permission) return fail(ErrorCode::forbidden, "The permission of this resource token was deleted.");
+  if (member(grant, "container") != container_of_link(member(grant, "link"))) {
+    return fail(ErrorCode::forbidden, "The container of this resource token was deleted: read the permission again.");
+  }
   if (member(grant, "mode") != "All" && !reads) {
     return fail(ErrorCode::forbidden, "The permission of this resource token allows reading only.");
   }

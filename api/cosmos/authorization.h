@@ -33,7 +33,8 @@ class Authorization {
   /// `reads`: the request changes nothing. Errors: unauthorized, forbidden, with what to do.
   Expected<void> check(const Request& request, const ResourcePath& path, bool reads) const;
 
-  /// A token for the holder of a permission (users.cpp): what it may and until when is signed into it.
+  /// A token for the holder of a permission (users.cpp): what it may and until when is signed into it. It ends with its
+  /// container.
   /// `mode`: "All" or "Read"; `link`: the resource, `dbs/{db}/colls/{coll}` or below; `key`: partition key as JSON or
   /// empty.
   std::string resource_token(std::string_view permission_rid, std::string_view mode, std::string_view link,
@@ -45,6 +46,8 @@ class Authorization {
                                  bool reads) const;
   Expected<void> check_token(const Request& request, const ResourcePath& path, std::string_view token,
                              bool reads) const;
+  /// The incarnation of the container that a link is about or leads into; empty: there is none.
+  std::string container_of_link(std::string_view link) const;
   /// What a token for `link`, and for `key` (JSON; empty: all keys) in it, opens.
   static Expected<void> check_reach(const Request& request, const ResourcePath& path, const std::string& link,
                                     const std::string& key, bool reads);

@@ -82,6 +82,9 @@ bool wants_no_body(const Call& call);
 /// 405.
 std::unexpected<Error> method_not_allowed();
 
+/// `If-Match` of a resource other than an item: what its `_etag` must be, without the quotes; nullopt: anything.
+std::optional<std::string> etag_of(const Request& request);
+
 /// A reply with a resource: its JSON, its ETag.
 Reply resource_reply(int status, std::string json, std::string_view etag);
 

@@ -99,11 +99,7 @@ Handled read_container(Call& call) {
 Handled replace_container(Call& call) {
   const auto body = json_body(call.request);
   if (!body) co_return std::unexpected(body.error());
-  std::optional<std::string> etag;
-  if (const auto header = call.request.header("If-Match"); header && *header != "*") {
-    etag = *header;
-    std::erase(*etag, '"');
-  }
+  const auto etag = etag_of(call.request);
   auto replaced = co_await call.services.engine.run_blocking(
       [&] { return call.services.schema.replace_container(call.path.database, call.path.id, *body, etag); });
   if (!replaced) co_return std::unexpected(std::move(replaced).error());
@@ -112,7 +108,7 @@ Handled replace_container(Call& call) {
 
 Handled delete_container(Call& call) {
   auto deleted = co_await call.services.engine.run_blocking(
-      [&] { return call.services.schema.delete_container(call.path.database, call.path.id); });
+      [&] { return call.services.schema.delete_container(call.path.database, call.path.id, etag_of(call.request)); });
   if (!deleted) co_return std::unexpected(std::move(deleted).error());
   Reply reply;
   reply.status = 204;

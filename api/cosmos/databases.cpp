@@ -49,7 +49,8 @@ Handled serve_databases(Call& call) {
   }
   auto& schema = call.services.schema;
   if (method == Method::del) {
-    auto deleted = co_await call.services.engine.run_blocking([&] { return schema.delete_database(call.path.id); });
+    auto deleted = co_await call.services.engine.run_blocking(
+        [&] { return schema.delete_database(call.path.id, etag_of(call.request)); });
     if (!deleted) co_return std::unexpected(std::move(deleted).error());
     Reply reply;
     reply.status = 204;

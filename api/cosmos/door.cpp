@@ -122,6 +122,15 @@ std::unexpected<Error> method_not_allowed() {
   return fail(ErrorCode::bad_request, "The requested verb is not supported on this resource.", word::kMethod);
 }
 
+std::optional<std::string> etag_of(const Request& request) {
+  auto header = request.header("If-Match");
+  if (!header || *header == "*") return std::nullopt;
+  if (header->size() >= 2 && header->front() == '"' && header->back() == '"') {
+    header = header->substr(1, header->size() - 2);
+  }
+  return std::string(*header);
+}
+
 Reply resource_reply(int status, std::string json, std::string_view etag) {
   Reply reply;
   reply.status = status;

@@ -105,6 +105,10 @@ Expected<Item> parse_item(std::string_view json, const ContainerDefinition& cont
   return item;
 }
 
+bool is_reserved_property(std::string_view name) {
+  return is_set_by_server(name) || is_of_documents(name);
+}
+
 Expected<void> check_same_item(std::string_view before, std::string_view after, const ContainerDefinition& container,
                                std::size_t bytes_max) {
   if (after.size() > bytes_max) return item_too_large();

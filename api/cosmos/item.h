@@ -19,6 +19,9 @@ struct Item {
   std::string body;  ///< minified JSON, `id` in it, without system properties
 };
 
+/// A property at the top that clients cannot write: the server's, or a document's metadata.
+bool is_reserved_property(std::string_view name);
+
 /// Errors: bad_request, too_large; partition_key_mismatch when `named` is given and the item's key is another.
 Expected<Item> parse_item(std::string_view json, const ContainerDefinition& container, std::size_t bytes_max,
                           const std::optional<partitioning::TypedKey>& named);

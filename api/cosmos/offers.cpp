@@ -54,7 +54,7 @@ Handled replace_offer(Call& call) {
   if (!throughput) co_return std::unexpected(throughput.error());
   if (!*throughput) co_return fail(ErrorCode::bad_request, "The offer says no throughput.");
   const auto replaced = co_await call.services.engine.run_blocking(
-      [&] { return call.services.schema.replace_offer(call.path.id, **throughput); });
+      [&] { return call.services.schema.replace_offer(call.path.id, **throughput, etag_of(call.request)); });
   if (!replaced) co_return std::unexpected(replaced.error());
   co_return resource_reply(200, replaced->to_json(), replaced->etag);
 }

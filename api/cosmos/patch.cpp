@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "api/cosmos/item.h"
 #include "api/cosmos/patch_condition.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
@@ -85,7 +86,7 @@ Expected<PatchOperation> parse_operation(std::string_view json) {
   OCTAVO_TRY(operation.kind, kind_of(name));
   OCTAVO_TRY(const auto path, text_of_member("path"));
   OCTAVO_TRY(operation.path, parse_pointer(path));
-  if (operation.path.front().starts_with('_')) {
+  if (is_reserved_property(operation.path.front())) {
     return refused("The property '" + operation.path.front() + "' cannot be patched.");
   }
   if (operation.kind == PatchKind::remove) return operation;
@@ -119,9 +120,9 @@ Expected<std::string> sum_of(std::string_view a, std::string_view b) {
   }
   double p = 0;
   double q = 0;
-  std::from_chars(a.data(), a.data() + a.size(), p);
-  std::from_chars(b.data(), b.data() + b.size(), q);
-  if (!std::isfinite(p + q)) return refused("The sum is too large for a number.");
+  const bool known = std::from_chars(a.data(), a.data() + a.size(), p).ec == std::errc{} &&
+                     std::from_chars(b.data(), b.data() + b.size(), q).ec == std::errc{};
+  if (!known || !std::isfinite(p + q)) return refused("The sum is too large for a number.");
   char digits[32];
   sum.assign(digits, std::to_chars(digits, digits + sizeof digits, p + q).ptr);
   return sum;

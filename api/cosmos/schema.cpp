@@ -51,6 +51,11 @@ std::unexpected<Error> no_owner(std::string_view database) {
               word::kOwnerMissing);
 }
 
+Expected<void> check_etag(const std::optional<std::string>& wanted, std::string_view etag) {
+  if (wanted && *wanted != etag) return fail(ErrorCode::precondition_failed, "", word::kEtag);
+  return {};
+}
+
 Offer offer_of(const DatabaseDefinition& definition) {
   return {definition.offer_rid, definition.offer_etag, definition.self_link(), show_rid(definition.rid), definition.id,
           "", *definition.throughput, definition.modified_s};
@@ -162,10 +167,11 @@ Expected<DatabaseDefinition> Schema::create_database(std::string id, std::option
   return definition;
 }
 
-Expected<void> Schema::delete_database(std::string_view id) {
+Expected<void> Schema::delete_database(std::string_view id, const std::optional<std::string>& etag) {
   std::lock_guard<std::mutex> lock(changes_);
   OCTAVO_TRY(const auto known, database(id));
   if (!known) return fail(ErrorCode::not_found, "");
+  OCTAVO_TRY_VOID(check_etag(etag, known->etag));
   OCTAVO_TRY(const auto inside, containers(id, "", SIZE_MAX));
   for (const auto& container : inside) {
     const auto deleted = engine_.delete_database(std::string(id) + '/' + container.id);
@@ -255,7 +261,7 @@ Expected<ContainerDefinition> Schema::replace_container(std::string_view databas
   std::lock_guard<std::mutex> lock(changes_);
   OCTAVO_TRY(const auto opened, engine_.open_database(std::string(database_id) + '/' + std::string(id)));
   OCTAVO_TRY(const auto current, container_of(*opened));
-  if (etag && *etag != current->etag) return fail(ErrorCode::precondition_failed, "", word::kEtag);
+  OCTAVO_TRY_VOID(check_etag(etag, current->etag));
   OCTAVO_TRY(auto next, current->replaced_by(body));
   next.etag = new_etag();
   next.modified_s = unix_time_s();
@@ -263,10 +269,12 @@ Expected<ContainerDefinition> Schema::replace_container(std::string_view databas
   return next;
 }
 
-Expected<void> Schema::delete_container(std::string_view database_id, std::string_view id) {
+Expected<void> Schema::delete_container(std::string_view database_id, std::string_view id,
+                                        const std::optional<std::string>& etag) {
   std::lock_guard<std::mutex> lock(changes_);
   const std::string name = std::string(database_id) + '/' + std::string(id);
-  OCTAVO_TRY_VOID(stored_container(name));
+  OCTAVO_TRY(const auto stored, stored_container(name));
+  OCTAVO_TRY_VOID(check_etag(etag, stored.etag));
   return engine_.delete_database(name);
 }
 
@@ -283,11 +291,13 @@ Expected<std::vector<Offer>> Schema::offers() const {
   return offers;
 }
 
-Expected<Offer> Schema::replace_offer(std::string_view id, Throughput throughput) {
+Expected<Offer> Schema::replace_offer(std::string_view id, Throughput throughput,
+                                      const std::optional<std::string>& etag) {
   std::lock_guard<std::mutex> lock(changes_);
   OCTAVO_TRY(const auto all, offers());
   const auto found = std::ranges::find(all, id, &Offer::id);
   if (found == all.end()) return fail(ErrorCode::not_found, "");
+  OCTAVO_TRY_VOID(check_etag(etag, found->etag));
   if (found->container.empty()) {
     OCTAVO_TRY(auto owner, database(found->database));
     if (!owner) return fail(ErrorCode::not_found, "");

@@ -52,8 +52,9 @@ class Schema {
   Expected<std::vector<DatabaseDefinition>> databases(std::string_view after, std::size_t count_max) const;
   /// Errors: conflict (exists), those of the disk.
   Expected<DatabaseDefinition> create_database(std::string id, std::optional<Throughput> throughput);
-  /// With its containers. Errors: not_found.
-  Expected<void> delete_database(std::string_view id);
+  /// With its containers. `etag`, here and below: what the resource's must be; otherwise precondition_failed.
+  /// Errors: not_found.
+  Expected<void> delete_database(std::string_view id, const std::optional<std::string>& etag);
 
   Expected<std::vector<ContainerDefinition>> containers(std::string_view database, std::string_view after,
                                                         std::size_t count_max) const;
@@ -62,10 +63,14 @@ class Schema {
   Expected<ContainerDefinition> replace_container(std::string_view database, std::string_view id,
                                                   const boost::json::object& body,
                                                   const std::optional<std::string>& etag);
-  Expected<void> delete_container(std::string_view database, std::string_view id);
+  Expected<void> delete_container(std::string_view database, std::string_view id,
+                                  const std::optional<std::string>& etag);
 
   Expected<std::vector<Offer>> offers() const;
-  Expected<Offer> replace_offer(std::string_view id, Throughput throughput);
+  Expected<Offer> replace_offer(std::string_view id, Throughput throughput, const std::optional<std::string>& etag);
+
+  /// For changes of what is kept beside, such as users: no other change happens until the lock goes.
+  std::unique_lock<std::mutex> hold_changes() { return std::unique_lock(changes_); }
 
  private:
   Expected<void> store(const DatabaseDefinition& definition);

@@ -138,15 +138,6 @@ Expected<Script> store(const OpenContainer& opened, const KindWords& words, Scri
   return script;
 }
 
-std::optional<std::string> etag_of(const Request& request) {
-  auto header = request.header("If-Match");
-  if (!header || *header == "*") return std::nullopt;
-  if (header->size() >= 2 && header->front() == '"' && header->back() == '"') {
-    header = header->substr(1, header->size() - 2);
-  }
-  return std::string(*header);
-}
-
 Handled list_scripts(const Call& call, const OpenContainer& opened, const KindWords& words) {
   const auto size = page_size_of(call.request);
   if (!size) co_return std::unexpected(size.error());

@@ -94,6 +94,20 @@ Expected<json::object> checked_permission(const json::object& body) {
   return permission;
 }
 
+// `_etag` of what is stored, with its quotes.
+Expected<std::string> etag_in(std::string_view text) {
+  OCTAVO_TRY(const auto value, query::parse_json(text));
+  return string_of(value.get_object(), "_etag");
+}
+
+Expected<void> check_stored_etag(const Call& call, std::string_view stored) {
+  const auto wanted = etag_of(call.request);
+  if (!wanted) return {};
+  OCTAVO_TRY(const auto etag, etag_in(stored));
+  if (etag != '"' + *wanted + '"') return fail(ErrorCode::precondition_failed, "", word::kEtag);
+  return {};
+}
+
 struct Stored {
   std::string text;
   std::string etag;
@@ -102,6 +116,8 @@ struct Stored {
 
 // On a worker. `replaces`: the id of the path; otherwise a creation, or an upsert.
 Expected<Stored> store(Call& call, const json::object& body, const std::optional<std::string>& replaces, bool upsert) {
+  // Of two that make one resource the second finds the first's: a token that nobody could take back is worse than a wait.
+  const auto changes = call.services.schema.hold_changes();
   auto& catalog = call.services.engine.catalog();
   OCTAVO_TRY(const auto id, id_of(body));
   OCTAVO_TRY(const auto owner, call.services.schema.database(call.path.database));
@@ -121,6 +137,7 @@ Expected<Stored> store(Call& call, const json::object& body, const std::optional
   OCTAVO_TRY(const auto before, catalog.fact(area_of(call), name));
   if (replaces && !before) return fail(ErrorCode::not_found, "");
   if (!replaces && before && !upsert) return fail(ErrorCode::conflict, "", word::kExists);
+  if (before) OCTAVO_TRY_VOID(check_stored_etag(call, *before));
   if (replaces && *replaces != id) return fail(ErrorCode::bad_request, "The id of this resource cannot be changed.");
 
   json::object resource;
@@ -146,10 +163,12 @@ Expected<Stored> store(Call& call, const json::object& body, const std::optional
 }
 
 Expected<void> remove(Call& call) {
+  const auto changes = call.services.schema.hold_changes();
   auto& catalog = call.services.engine.catalog();
   const std::string name = name_prefix(call) + call.path.id;
   OCTAVO_TRY(const auto before, catalog.fact(area_of(call), name));
   if (!before) return fail(ErrorCode::not_found, "");
+  OCTAVO_TRY_VOID(check_stored_etag(call, *before));
   const auto forget = [&](std::string_view permission, std::string_view text) -> Expected<void> {
     OCTAVO_TRY(const auto value, query::parse_json(text));
     // The token first: it must not outlive its permission.
@@ -216,7 +235,10 @@ Handled serve_users(Call& call) {
   if (!*found) co_return fail(ErrorCode::not_found, "");
   auto text = shown(call, **found);
   if (!text) co_return std::unexpected(std::move(text).error());
-  co_return resource_reply(200, std::move(*text), "");
+  const auto quoted = etag_in(**found);
+  if (!quoted) co_return std::unexpected(quoted.error());
+  const std::string_view etag = *quoted;
+  co_return resource_reply(200, std::move(*text), etag.size() > 2 ? etag.substr(1, etag.size() - 2) : "");
 }
 
 }  // namespace octavo::api::cosmos

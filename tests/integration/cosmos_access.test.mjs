@@ -88,6 +88,43 @@ describe('access to the Cosmos door', () => {
     assert.equal((await ask('POST', `/${container.url}/docs`, query, { 'x-ms-documentdb-isquery': 'True', 'content-type': 'application/query+json' })).status, 200);
   });
 
+  test('a token ends with its container; permissions of one name are one', async () => {
+    const client = cosmosClient(server);
+    const { database } = await client.databases.create({ id: 'ending' });
+    const key = { paths: ['/pk'] };
+    const { container } = await database.containers.create({ id: 'c', partitionKey: key });
+    const { user } = await database.users.create({ id: 'ann' });
+    const wanted = { id: 'x', permissionMode: 'all', resource: container.url };
+    const made = await Promise.allSettled(Array.from({ length: 20 }, () => user.permissions.create(wanted)));
+    assert.equal(made.filter((one) => one.status === 'fulfilled').length, 1);
+    for (const one of made) if (one.status === 'rejected') assert.equal(one.reason.code, 409);
+    const token = made.find((one) => one.status === 'fulfilled').value.resource._token;
+    const ask = async (authorization) =>
+      (await cosmosRequest(server, 'GET', `/${container.url}`, { headers: { authorization: encodeURIComponent(authorization) } })).status;
+    assert.equal(await ask(token), 200);
+    await container.delete();
+    await database.containers.create({ id: 'c', partitionKey: key });
+    assert.equal(await ask(token), 403);
+    const { resource: again } = await user.permission('x').read();
+    assert.equal(await ask(again._token), 200);
+    await user.permission('x').delete();
+    assert.equal(await ask(again._token), 403);
+  });
+
+  test('what has changed is not deleted or replaced by who has not seen it', async () => {
+    const client = cosmosClient(server);
+    const { database } = await client.databases.create({ id: 'guarded' });
+    await database.containers.create({ id: 'c', partitionKey: { paths: ['/pk'] } });
+    await database.users.create({ id: 'ann' });
+    for (const path of ['/dbs/guarded/colls/c', '/dbs/guarded/users/ann', '/dbs/guarded']) {
+      const { body, headers } = await cosmosRequest(server, 'GET', path);
+      assert.equal(headers.etag, body._etag, path);
+      assert.equal((await cosmosRequest(server, 'DELETE', path, { headers: { 'if-match': '"other"' } })).status, 412, path);
+      assert.equal((await cosmosRequest(server, 'GET', path)).status, 200, path);
+      assert.equal((await cosmosRequest(server, 'DELETE', path, { headers: { 'if-match': body._etag } })).status, 204, path);
+    }
+  });
+
   test('a token opens its partition key, not the container', async () => {
     const client = cosmosClient(server);
     const { database } = await client.databases.create({ id: 'tokens' });

@@ -58,6 +58,19 @@ TEST_CASE("names with dots, slashes and tildes are names") {
         R"({"a.b":0,"c/d":0,"g":3})");
 }
 
+TEST_CASE("only the names of the server and of documents are kept from patches") {
+  CHECK(patched(R"({"_type":1})", R"([{"op":"set","path":"/_type","value":2}])") == R"({"_type":2})");
+  for (const char* name : {"_ts", "_etag", "_rid", "_self", "_id", "_rev", "_deleted"}) {
+    INFO(name);
+    CHECK(patched("{}", R"([{"op":"set","path":"/)" + std::string(name) + R"(","value":1}])").starts_with("refused"));
+  }
+}
+
+TEST_CASE("a number too large for arithmetic is not lost to it") {
+  CHECK(patched(R"({"a":1e400})", R"([{"op":"incr","path":"/a","value":1}])").starts_with("failed"));
+  CHECK(patched(R"({"a":1})", R"([{"op":"incr","path":"/a","value":1e400}])").starts_with("failed"));
+}
+
 TEST_CASE("operations that are none are refused, by number") {
   CHECK(patched("{}", "[]").starts_with("refused"));
   CHECK(patched("{}", R"({"operations":[{"op":"set","path":"/a","value":1},{"op":"swap","path":"/a"}]})")
