@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t kBatchOperationsMax = 100;        // Azure Cosmos DB service limits
 constexpr std::size_t kBatchBytesMax = 2ULL << 20;
 constexpr std::size_t kBatchReplyBytesMax = 4ULL << 20;
+// Each operation of a patch writes its item anew, on the thread that others wait for.
+constexpr std::size_t kBatchPatchedBytesMax = 64ULL << 20;
 
 struct Batch {
   bool atomic = false;
@@ -138,6 +140,13 @@ Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
   return batch;
 }
 
+OperationResult too_many_patches() {
+  OperationResult result;
+  result.error = Error{ErrorCode::too_large, "The patches of the batch change too much at once; send them in parts.", {}};
+  result.status = words_for(*result.error).status;
+  return result;
+}
+
 // Reads and writes them all; what a batch says of each of its operations.
 Expected<bool> run_batch(storage::DocumentTransaction& transaction, const Batch& batch,
                          const ContainerDefinition& container, std::size_t item_bytes_max,
@@ -148,8 +157,23 @@ Expected<bool> run_batch(storage::DocumentTransaction& transaction, const Batch&
   skipped.status = 424;
   skipped.error = not_run;
   results.assign(batch.operations.size(), skipped);
+  std::size_t shown_bytes = 0;
+  std::size_t patched_bytes = 0;
   for (std::size_t i = 0; i < batch.operations.size(); ++i) {
-    OCTAVO_TRY(results[i], batch.operations[i].run(transaction, container, item_bytes_max));
+    const ItemOperation& operation = batch.operations[i];
+    const bool patches = operation.kind == ItemOperation::Kind::patch;
+    if (patches && patched_bytes > kBatchPatchedBytesMax) {
+      results[i] = too_many_patches();
+    } else {
+      OCTAVO_TRY(results[i], operation.run(transaction, container, item_bytes_max));
+    }
+    if (patches) patched_bytes += results[i].body.size() * operation.patch.operations.size();
+    shown_bytes += results[i].body.size();
+    if (shown_bytes > kBatchReplyBytesMax) {
+      shown_bytes -= results[i].body.size();
+      results[i].body_left_out = !results[i].body.empty();
+      results[i].body = std::string();
+    }
     if (!results[i].error) continue;
     if (batch.atomic) {
       // What succeeded before it is undone.
@@ -266,7 +290,7 @@ Handled serve_batch(Call& call) {
     if (i > 0) reply.body += ',';
     // What does not fit was done all the same, unless it only was to be read.
     const bool reads = batch->operations[i].kind == ItemOperation::Kind::read;
-    const bool too_much = reply.body.size() + result.body.size() > kBatchReplyBytesMax;
+    const bool too_much = result.body_left_out || reply.body.size() + result.body.size() > kBatchReplyBytesMax;
     if (too_much && reads && !result.error) {
       result.status = 413;
       result.error = Error{ErrorCode::too_large, "The reply of the batch is too large.", word::kReplyTooLarge};

@@ -18,6 +18,7 @@ struct OperationResult {
   std::int64_t modified_s = 0;
   std::uint64_t sequence = 0;
   std::string body;      ///< the item's, stored form, where it is shown
+  bool body_left_out = false;  ///< as the reply has no place for it
   double charge = 0;
 };
 
