@@ -16,6 +16,7 @@ describe('batches of the Cosmos door', () => {
   const codes = (reply) => reply.result.map((one) => one.statusCode);
 
   test('a batch reads and changes large items only as far as it may', async () => {
+    const container = await newContainer(client);
     await container.items.create({ id: 'large', pk: 'large', text: 'x'.repeat(1_000_000), n: 0 });
     const reads = await container.items.batch(Array.from({ length: 6 }, () => ({ operationType: 'Read', id: 'large' })), 'large');
     assert.deepEqual(codes(reads), [200, 200, 200, 200, 413, 413]);
@@ -28,7 +29,6 @@ describe('batches of the Cosmos door', () => {
       Array.from({ length: 5 }, () => ({ operationType: 'Patch', id: 'large', resourceBody: { operations } })), 'large');
     assert.deepEqual(codes(fewer), [200, 200, 200, 200, 200]);
     assert.equal((await container.item('large', 'large').read()).resource.n, 50);
-    await container.item('large', 'large').delete();
   });
 
   test('a batch does all it was told, each operation seeing those before it', async () => {
