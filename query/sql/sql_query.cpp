@@ -8,6 +8,7 @@
 #include "query/sql/parser.h"
 #include "query/sql/program.h"
 #include "query/sql/sql_limits.h"
+#include "query/sql/syntax_text.h"
 
 namespace octavo::query::sql {
 
@@ -29,6 +30,8 @@ SqlError in_characters(SqlError error, std::string_view text) {
 }
 
 // FNV-1a, 64 bits.
+constexpr std::uint64_t kFingerprintStart = 14695981039346656037ULL;
+
 std::uint64_t add_to_fingerprint(std::uint64_t hash, std::string_view text) {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
   return (hash ^ 0xFF) * 1099511628211ULL;
@@ -120,7 +123,14 @@ std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text,
   auto program = compile_query(*query->syntax_, query->parameters_, *query->constants_);
   if (!program) return std::unexpected(in_characters(std::move(program).error(), text));
   query->program_ = *std::move(program);
-  query->fingerprint_ = add_to_fingerprint(14695981039346656037ULL, text);
+  query->fingerprint_ = add_to_fingerprint(kFingerprintStart, text);
+  if (query->is_ordered()) {
+    // A place in an order means the same whatever the condition is, and clients that merge ordered ranges ask with
+    // another one for the rest of a range.
+    auto where = std::move(query->syntax_->where);
+    query->fingerprint_ = add_to_fingerprint(kFingerprintStart, text_of(*query->syntax_));
+    query->syntax_->where = std::move(where);
+  }
   for (const SqlParameter& parameter : query->parameters_) {
     query->fingerprint_ = add_to_fingerprint(query->fingerprint_, parameter.name);
     query->fingerprint_ = add_to_fingerprint(query->fingerprint_, parameter.value);

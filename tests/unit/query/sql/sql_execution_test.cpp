@@ -184,6 +184,20 @@ TEST_CASE("a page ends when it has enough bytes") {
   CHECK(page.continuation);
 }
 
+TEST_CASE("a place in an order holds for another condition, as clients ask that merge ordered ranges") {
+  SqlOrders orders(10);
+  sql::SqlOptions options;
+  options.page_items_max = 4;
+  const auto first = orders.page(parse_sql("SELECT VALUE c.n FROM c WHERE true ORDER BY c.n"), {}, options);
+  CHECK(SqlFixture::joined(first.results) == "[0,1,2,3]");
+  const auto next = orders.page(parse_sql("SELECT VALUE c.n FROM c WHERE c.n >= 2 ORDER BY c.n"), {}, options,
+                                first.continuation);
+  CHECK(next.error == "");
+  CHECK(SqlFixture::joined(next.results) == "[4,5,6,7]");
+  CHECK(orders.page(parse_sql("SELECT VALUE c.n FROM c ORDER BY c.n DESC"), {}, options, first.continuation).error ==
+        "The continuation belongs to another query.");
+}
+
 TEST_CASE("a continuation is refused by another query, and when it is no continuation") {
   SqlOrders orders(10);
   sql::SqlOptions options;
