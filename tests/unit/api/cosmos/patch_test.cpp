@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "api/cosmos/patch_condition.h"
+
 namespace octavo::api::cosmos {
 namespace {
 
@@ -87,7 +89,7 @@ TEST_CASE("operations that are none are refused, by number") {
 TEST_CASE("a patch brings its condition along") {
   const auto patch = Patch::parse(R"({"condition":"from c where c.a = 1","operations":[{"op":"remove","path":"/a"}]})");
   REQUIRE(patch.value().condition);
-  query::DocumentRows rows;
+  const auto& rows = query::sql::document_rows();
   storage::DocumentView item;
   item.id = "a:1";
   item.body = R"({"a":1})";
