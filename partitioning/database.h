@@ -63,6 +63,7 @@ class Database : public std::enable_shared_from_this<Database> {
   /// Hexadecimal tag of this incarnation: a re-created database has another.
   const std::string& instance_tag() const { return record_.instance_tag; }
   bool partitioned() const { return record_.partitioned; }
+  bool auto_index() const { return record_.auto_index; }
   storage::KeyScheme key_scheme() const { return record_.key_scheme; }
   /// Never null; the text is empty in databases of the Couch door.
   std::shared_ptr<const DatabaseDefinition> definition() const { return definition_.load(std::memory_order_acquire); }

@@ -319,6 +319,7 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   record.created_s =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   record.partitioned = options.partitioned;
+  record.auto_index = options.auto_index;
   record.revs_limit = settings_.revs_limit;
   record.partition_map = PartitionMap::even(q);
   record.key_scheme = options.key_scheme;

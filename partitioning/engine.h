@@ -33,6 +33,7 @@ namespace octavo::partitioning {
 struct CreateDatabaseOptions {
   bool partitioned = false;
   std::uint32_t q = 0;  ///< 0 = the configured default
+  bool auto_index = false;  ///< see storage::DatabaseRecord
   storage::KeyScheme key_scheme = storage::KeyScheme::text;
   /// See storage::DatabaseRecord. With one, the name is the other door's business: any UTF-8 text of at most
   /// defined_name_bytes_max.

@@ -1,4 +1,4 @@
-// database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned) revs_limit:varint
+// database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned, 2 auto_index) revs_limit:varint
 //                    entry_count:varint (first:u64 last:u64 folder:sized)*
 //                    [version 2: key_scheme:u8 definition:sized]
 // Version 1 is written whenever it says all there is to say: older programs read it.
@@ -22,7 +22,7 @@ std::string encode(const DatabaseRecord& record) {
   writer.u8(defined ? kDefinedRow : kPlainRow);
   writer.sized_bytes(record.instance_tag);
   writer.u48(static_cast<std::uint64_t>(record.created_s));
-  writer.u8(record.partitioned ? 1 : 0);
+  writer.u8(static_cast<std::uint8_t>((record.partitioned ? 1 : 0) | (record.auto_index ? 2 : 0)));
   writer.varint(record.revs_limit);
   writer.varint(record.partition_map.size());
   for (const PartitionMapEntry& entry : record.partition_map) {
@@ -45,7 +45,9 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
   bool known = version == kPlainRow || version == kDefinedRow;
   record.instance_tag = reader.sized_bytes();
   record.created_s = static_cast<std::int64_t>(reader.u48());
-  record.partitioned = reader.u8() & 1;
+  const std::uint8_t flags = reader.u8();
+  record.partitioned = (flags & 1) != 0;
+  record.auto_index = (flags & 2) != 0;
   record.revs_limit = static_cast<std::uint32_t>(reader.varint());
   const std::uint64_t count = reader.varint();
   for (std::uint64_t i = 0; reader.ok() && i < count && i < kEntriesMax; ++i) {

@@ -39,6 +39,7 @@ struct DatabaseRecord {
   std::uint32_t revs_limit = 1000;
   std::vector<PartitionMapEntry> partition_map;
   KeyScheme key_scheme = KeyScheme::text;
+  bool auto_index = false;                ///< every path is indexed, though there is no definition that says so
   std::string definition = {};  ///< what else the door that made it must know (Cosmos: the container); empty: nothing
 };
 

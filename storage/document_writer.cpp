@@ -339,6 +339,10 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
   const std::uint64_t writes_before = transaction_.writes();
   OCTAVO_TRY_VOID(move_unique(change));
   if (environment_.observer != nullptr && (change.before || change.after)) {
+    if (!partition_key.empty()) {
+      OCTAVO_TRY(const DocumentStatistics* statistics, statistics_of(partition_key));
+      change.partition_documents = statistics->document_count;
+    }
     OCTAVO_TRY_VOID(environment_.observer->document_changed(transaction_, tree(PartitionTree::index), change));
   }
   index_rows_ = static_cast<std::uint32_t>(transaction_.writes() - writes_before);

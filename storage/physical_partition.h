@@ -35,6 +35,8 @@ struct DocumentChange {
   std::optional<std::string_view> after;   ///< body of the live winner after; nullopt: deleted or purged
   Revision before_revision;                ///< meaningful with `before`
   Revision after_revision;                 ///< meaningful with `after`
+  /// Documents of the logical partition that are not deleted, after the change; 0 without partition key.
+  std::uint64_t partition_documents = 0;
 };
 
 /// Keeps derived data (local indexes) in step with the documents, inside the document's transaction. Called on the

@@ -57,6 +57,11 @@ Expected<partitioning::CreateDatabaseOptions> parse_creation(const Call& call) {
   if (options.partitioned && call.path("db").starts_with('_')) {
     return fail(ErrorCode::bad_request, "Cannot partition a system database");
   }
+  const auto auto_index = request.parameter("auto_index").value_or("false");
+  if (auto_index != "true" && auto_index != "false") {
+    return fail(ErrorCode::bad_request, "Invalid `auto_index` parameter");
+  }
+  options.auto_index = auto_index == "true";
   return options;
 }
 

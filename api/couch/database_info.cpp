@@ -38,7 +38,10 @@ Expected<void> append_database_info(std::string& out, partitioning::Database& da
   append_count(out, "active", files.used_bytes);
   out += '}';
   query::append_json_key(out, "props");
-  out += database.partitioned() ? R"({"partitioned":true})" : "{}";
+  out += '{';
+  if (database.partitioned()) out += R"("partitioned":true)";
+  if (database.auto_index()) out += database.partitioned() ? R"(,"auto_index":true)" : R"("auto_index":true)";
+  out += '}';
   append_count(out, "doc_del_count", statistics.deleted_count);
   append_count(out, "doc_count", statistics.document_count);
   append_count(out, "disk_format_version", disk_format_version);

@@ -9,7 +9,6 @@
 #include "query/collation/sort_key.h"
 #include "query/executor/document_lookup.h"
 #include "query/executor/storage_statistics.h"
-#include "query/index/index_reader.h"
 #include "query/index/raw_field.h"
 #include "query/json/writer.h"
 
@@ -56,9 +55,9 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
   // A sort in memory skips what the bookmark names row by row, in keep_for_sort.
   if (const auto& bookmark = prepared_->bookmark; bookmark && !finished_ && !prepared_->plan.sort_in_memory) {
     branch_ = std::min<std::size_t>(bookmark->branch, prepared_->plan.branches.size() - 1);
-    position_ = bookmark->key;
+    position_.key = bookmark->key;
     // What follows a key, walking up, begins at the key with the lowest byte after it.
-    if (branch().index && !prepared_->plan.descending) *position_ += '\0';
+    if (branch().index && !prepared_->plan.descending) *position_.key += '\0';
   }
 }
 
@@ -106,8 +105,8 @@ Expected<ScanState> FindExecution::scan(std::size_t& rows_left) {
   for (; branch_ < prepared_->plan.branches.size() && !finished_; ++branch_) {
     auto state = branch().index ? run_index(rows_left) : run_primary(rows_left);
     if (!state || *state == ScanState::more) return state;
-    range_ = 0;
-    position_.reset();
+    position_.range = 0;
+    position_.key.reset();
     scan_.reset();
   }
   return ScanState::done;
@@ -119,43 +118,20 @@ Expected<ScanState> FindExecution::run_index(std::size_t& rows_left) {
   const bool down = prepared_->plan.descending;
   const auto& ranges = branch().bounds.ranges;
   if (ranges.empty()) return ScanState::done;
-  OCTAVO_TRY(IndexReader reader, IndexReader::open(*database_, *branch().index, partition_key_));
+  OCTAVO_TRY(IndexReader reader, IndexReader::open(*database_, *branch().index, {partition_key_, std::nullopt}));
   DocumentLookup documents(*database_, reader.documents());
   // A global index may be behind the document, which is therefore always tested.
   const bool recheck = branch().recheck || !reader.documents();
-  const partitioning::ScanBudget budget{rows_left, until_};
-  std::size_t rows = 0;
-
-  for (; range_ < ranges.size(); ++range_) {
-    const KeyRange& range = ranges[down ? ranges.size() - 1 - range_ : range_];
-    std::optional<storage::KeyValue> row;
-    if (down) {
-      const std::string_view from = position_ && *position_ < range.end ? *position_ : range.end;
-      if (from > range.begin) row = reader.seek_before(from);
-    } else {
-      const std::string_view from = position_ && *position_ > range.begin ? *position_ : range.begin;
-      if (from < range.end) row = reader.seek(from);
-    }
-    for (; row && (down ? row->key >= range.begin : row->key < range.end);
-         row = down ? reader.previous() : reader.next()) {
-      const bool late = rows > 0 && budget.is_over_after(rows);
-      ++rows;
-      if (rows_left == 0 || late || output_.size() >= kOutputBytesMax) {
-        position_ = std::string(row->key);
-        if (down) *position_ += '\0';
-        return ScanState::more;
-      }
-      --rows_left;
-      OCTAVO_TRY(const Flow flow, take_row(*row, documents, recheck));
-      if (flow == Flow::finished) return ScanState::done;
-    }
-  }
-  return ScanState::done;
+  return walk_index(reader, ranges, down, position_, rows_left, until_, statistics_.keys_examined,
+                    [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
+                      if (output_.size() >= kOutputBytesMax) return WalkStep::stop_before;
+                      OCTAVO_TRY(const Flow flow, take_row(entry, documents, recheck));
+                      return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
+                    });
 }
 
 Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& entry, DocumentLookup& documents,
                                                       bool recheck) {
-  ++statistics_.keys_examined;
   const auto row = IndexRow::decode(entry.key, entry.value);
   if (!row) return fail(ErrorCode::corrupted, "An entry of index " + branch().index->definition->name + " is damaged.");
   for (const std::size_t column : branch().columns_that_must_exist) {
@@ -185,12 +161,12 @@ Expected<FindExecution::Flow> FindExecution::take_covered(const IndexRow& row, s
 Expected<ScanState> FindExecution::run_primary(std::size_t& rows_left) {
   const auto& ranges = branch().id_ranges;
   const bool down = prepared_->plan.descending;
-  for (; range_ < ranges.size(); ++range_) {
-    const IdRange& range = ranges[down ? ranges.size() - 1 - range_ : range_];
+  for (; position_.range < ranges.size(); ++position_.range) {
+    const IdRange& range = ranges[down ? ranges.size() - 1 - position_.range : position_.range];
     if (range.is_point()) {
       if (rows_left == 0 || output_.size() >= kOutputBytesMax) return ScanState::more;
       --rows_left;
-      const bool behind = position_ && (down ? *range.start >= *position_ : *range.start <= *position_);
+      const bool behind = position_.key && (down ? *range.start >= *position_.key : *range.start <= *position_.key);
       const bool inside = partition_key_.empty() || (range.start->starts_with(partition_key_) &&
                                                      range.start->substr(partition_key_.size()).starts_with(':'));
       if (behind || !inside || storage::is_design_id(*range.start)) continue;
@@ -218,8 +194,9 @@ Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_
     bounds.start = down ? range.end : range.start;
     bounds.end = down ? range.start : range.end;
     bounds.end_inclusive = down ? range.start_inclusive : range.end_inclusive;
-    if (position_ && (!bounds.start || (down ? *position_ < *bounds.start : *position_ > *bounds.start))) {
-      bounds.start = position_;
+    if (position_.key &&
+        (!bounds.start || (down ? *position_.key < *bounds.start : *position_.key > *bounds.start))) {
+      bounds.start = position_.key;
     }
     if (!partition_key_.empty()) bounds.partition_key = partition_key_;
     scan_ = std::make_unique<partitioning::DocumentScan>(*database_, std::move(bounds));
@@ -234,7 +211,7 @@ Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_
         ++rows;
         if (document.deleted || storage::is_design_id(document.id)) return Visit::next;
         if (first && !first_inclusive && document.id == *first) return Visit::next;
-        if (position_ && document.id == *position_) return Visit::next;
+        if (position_.key && document.id == *position_.key) return Visit::next;
         ++statistics_.keys_examined;
         const auto flow = take_document(document, snapshot, document.id, branch().recheck);
         if (!flow) {

@@ -11,6 +11,7 @@
 
 #include "partitioning/scan.h"
 #include "query/executor/aggregator.h"
+#include "query/executor/index_walk.h"
 #include "query/executor/prepared_find.h"
 #include "query/index/index_entry.h"
 #include "query/json/parsed_document.h"
@@ -96,10 +97,8 @@ class FindExecution {
   std::chrono::steady_clock::time_point started_;
 
   std::size_t branch_ = 0;
-  std::size_t range_ = 0;  ///< of the branch, in the direction of the walk
-  /// In an index: the lower bound of what is left (walking up: inclusive), or the upper (walking down: exclusive). In
-  /// the primary: id after which to go on.
-  std::optional<std::string> position_;
+  /// Of the branch. In the primary its key is the id after which to go on.
+  IndexPosition position_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool scanned_ = false;

@@ -1,7 +1,10 @@
 #include "query/executor/storage_statistics.h"
 
+#include <algorithm>
+
 #include "partitioning/scan.h"
-#include "query/index/index_reader.h"
+#include "query/executor/index_walk.h"
+#include "query/index/automatic_index.h"
 
 namespace octavo::query {
 
@@ -44,7 +47,7 @@ Expected<std::uint64_t> StorageStatistics::entries(const IndexView& index) {
 
 Expected<RowCount> StorageStatistics::count(const IndexView& index, std::span<const KeyRange> ranges,
                                             std::uint64_t cap) {
-  OCTAVO_TRY(IndexReader reader, IndexReader::open(database_, index, partition_key_));
+  OCTAVO_TRY(IndexReader reader, IndexReader::open(database_, index, {partition_key_, place_}));
   RowCount count;
   std::size_t counted = 0;
   for (const KeyRange& range : ranges) {
@@ -54,14 +57,35 @@ Expected<RowCount> StorageStatistics::count(const IndexView& index, std::span<co
       count.capped = true;
       return count;
     }
-    for (auto row = reader.seek(range.begin); row && row->key < range.end; row = reader.next()) {
-      if (++count.rows >= cap) {
-        count.capped = true;
-        return count;
-      }
+    IndexPosition position;
+    std::size_t rows_left = static_cast<std::size_t>(cap - std::min(cap, count.rows));
+    // What has to be passed over costs as much as what is found.
+    OCTAVO_TRY(const auto state,
+               walk_index(reader, {&range, 1}, false, position, rows_left, std::chrono::steady_clock::time_point::max(),
+                          count.rows, [](const storage::KeyValue&) -> Expected<WalkStep> { return WalkStep::next; }));
+    if (state == partitioning::ScanState::more || count.rows >= cap) {
+      count.capped = true;
+      return count;
     }
   }
   return count;
+}
+
+Expected<bool> StorageStatistics::order_is_exact(const IndexView& index) {
+  IndexScope everything{{}, place_};
+  if (!partition_key_.empty()) everything.place = database_.locate_partition_key(partition_key_);
+  auto marks = *index.definition;
+  marks.automatic_path = AutomaticIndex::inexact_path(*marks.automatic_path);
+  const IndexView marked{std::make_shared<const IndexDefinition>(std::move(marks)), nullptr, index.numbers,
+                         index.local_ready};
+  OCTAVO_TRY(IndexReader inexact, IndexReader::open(database_, marked, everything));
+  if (inexact.seek({})) return false;
+  if (index.definition->fields.size() > 1) return true;
+  // Arrays and objects, whose entries do not tell what is in them, come last.
+  std::string array;
+  append_sort_key(array, boost::json::value(boost::json::array()));
+  OCTAVO_TRY(IndexReader reader, IndexReader::open(database_, index, everything));
+  return !reader.seek(array).has_value();
 }
 
 Expected<RowCount> StorageStatistics::count_ids(std::span<const IdRange> ranges, std::uint64_t cap) {

@@ -4,6 +4,7 @@
 
 #include "partitioning/partition_key.h"
 #include "partitioning/scan.h"
+#include "query/index/automatic_check.h"
 #include "query/index/index_entry.h"
 #include "query/search/search_index.h"
 #include "query/search/search_kind.h"
@@ -159,6 +160,10 @@ Task<Expected<void>> check_indexes(partitioning::Database& database, storage::Ch
       if (!current) co_return current;
       checked = check_global(database, index, report);
     }
+    if (!checked) co_return checked;
+  }
+  if (at_start->automatic) {
+    auto checked = check_automatic_index(database, *at_start->automatic, report);
     if (!checked) co_return checked;
   }
   FeedIndexes& followers = manager->feed_indexes();

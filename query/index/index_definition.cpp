@@ -8,6 +8,7 @@
 #include <openssl/evp.h>
 
 #include "query/collation/collation.h"
+#include "query/index/automatic_index.h"
 #include "query/json/parsed_document.h"
 #include "query/search/text_index.h"
 
@@ -143,10 +144,12 @@ json::array ordered_fields_to_json(const std::vector<OrderedField>& fields) {
 json::object IndexDefinition::def_to_json() const {
   json::object def{{"fields", ordered_fields_to_json(fields)}};
   if (partial_filter) def["partial_filter_selector"] = partial_filter->to_json();
+  if (automatic && !automatic_path) def["automatic"] = automatic->to_json();
   return def;
 }
 
 json::object IndexDefinition::to_json() const {
+  if (automatic) return {{"ddoc", nullptr}, {"name", name}, {"type", "automatic"}, {"def", def_to_json()}};
   return json::object{{"ddoc", design_document},
                       {"name", name},
                       {"type", "json"},

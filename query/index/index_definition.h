@@ -20,6 +20,8 @@ namespace octavo::query {
 inline constexpr std::size_t index_fields_max = 64;
 inline constexpr std::size_t indexes_per_database_max = 1'000;
 
+class AutomaticIndex;
+
 /// A field of an index or of a sort, with its direction.
 struct OrderedField {
   FieldPath path;
@@ -48,6 +50,18 @@ struct IndexDefinition {
   /// 32 hexadecimal digits: a hash of everything that decides what the entries are (fields, directions, filter,
   /// partitioned, collation version), and of nothing else. Definitions with one identity share one index on disk.
   std::string identity;
+
+  /// Set for the automatic index (automatic_index.h), which is kept as one, without fields of its own…
+  std::shared_ptr<const AutomaticIndex> automatic;
+  /// … and for the part of it that is one path, or one composite index: then `fields` has what that is of.
+  std::optional<std::uint64_t> automatic_path;
+  /// Of such a path: it leads to the elements of an array, and to what lies in them. A document may then have several
+  /// entries.
+  struct ElementPath {
+    FieldPath array;
+    FieldPath below;  ///< empty: the elements themselves
+  };
+  std::optional<ElementPath> elements;
 
   /// As in `GET /{db}/_index`: ddoc, name, type, partitioned, def.
   boost::json::object to_json() const;

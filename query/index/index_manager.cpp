@@ -32,11 +32,11 @@ const IndexView* IndexCatalog::find(std::string_view identity) const {
 IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
     : database_(database), design_functions_(database), tasks_(tasks), opened_at_(database.watermark()), feed_indexes_(database, tasks), jobs_(database.engine().workers()) {
   // Entries of local indexes are kept from the first write on, whether or not anybody asks for the definitions.
-  if (!database.partitioned()) return;
+  if (!database.partitioned() && !database.auto_index()) return;
   const auto unique_keys = unique_keys_of(database.definition()->text);
   for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
     auto& partition = database.physical_partition(i);
-    locals_.push_back(std::make_shared<LocalIndexes>(partition, tasks, database.name()));
+    locals_.push_back(std::make_shared<LocalIndexes>(partition, tasks, database.name(), database.partitioned()));
     partition.set_observer(locals_.back());
     partition.set_unique_keys(unique_keys);
   }
@@ -89,6 +89,13 @@ void IndexManager::committed() {
 
 void IndexManager::definition_changed() {
   if (expiration_) expiration_->definition_changed();
+  // The indexing policy may be another one.
+  changes_.fetch_add(1, std::memory_order_acq_rel);
+  jobs_.post([this] {
+    if (auto loaded = catalog(); !loaded) {
+      spdlog::warn("database {}: cannot change the automatic index: {}", database_.name(), loaded.error().reason);
+    }
+  });
 }
 
 void IndexManager::shut_down() {
@@ -163,6 +170,12 @@ Expected<std::vector<IndexDefinitionPtr>> IndexManager::read_definitions() {
   return definitions;
 }
 
+IndexDefinitionPtr IndexManager::read_automatic() const {
+  auto automatic = database_.auto_index() ? AutomaticIndex::of_everything(StringOrder::icu)
+                                          : automatic_index_of(database_.definition()->text);
+  return automatic ? automatic_definition(std::move(automatic)) : nullptr;
+}
+
 Expected<void> IndexManager::load() {
   const std::lock_guard loading(load_mutex_);
   const std::uint64_t changes = changes_.load(std::memory_order_acquire);
@@ -175,10 +188,13 @@ Expected<void> IndexManager::load() {
     for (const auto& definition : definitions) {
       if (definition->partitioned && seen.insert(definition->identity).second) local.push_back(definition);
     }
+    auto automatic = read_automatic();
+    if (automatic) local.push_back(automatic);
     OCTAVO_TRY(failure, open_globals(definitions));
     {
       const std::lock_guard lock(mutex_);
       published_definitions_ = definitions;
+      automatic_ = std::move(automatic);
     }
     for (const auto& indexes : locals_) {
       indexes->reconcile(local, [this] {
@@ -276,6 +292,40 @@ void IndexManager::remove_retired() {
   if (!retired_.empty() && !shut_down_) jobs_.post_after(kRetiredDelay, [this] { remove_retired(); });
 }
 
+// That of the policy, or while it is being built the one before: each serves queries of the paths that it has. Under the
+// mutex.
+std::optional<IndexView> IndexManager::find_automatic(
+    const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const {
+  if (!automatic_ || locals.empty() || !locals.front()) return std::nullopt;
+  std::optional<IndexView> best;
+  for (const auto& candidate : *locals.front()) {
+    if (!candidate.definition->automatic) continue;
+    const std::string& identity = candidate.definition->identity;
+    IndexView view{candidate.definition, nullptr, {}, {}};
+    for (const auto& indexes : locals) {
+      const auto ready = [&](const LocalIndexes::Index& index) {
+        return index.stage == LocalIndexes::Stage::ready && index.definition->identity == identity;
+      };
+      const auto found = indexes ? std::ranges::find_if(*indexes, ready) : LocalIndexes::Indexes::const_iterator();
+      if (!indexes || found == indexes->end()) break;
+      view.numbers.push_back(found->number);
+      view.local_ready.push_back(true);
+    }
+    if (view.numbers.size() != locals.size()) continue;
+    if (!best || identity == automatic_->identity) best = std::move(view);
+  }
+  return best;
+}
+
+std::uint32_t IndexManager::automatic_progress_percent() {
+  if (!catalog()) return 0;
+  const std::lock_guard lock(mutex_);
+  if (!automatic_) return 100;
+  std::uint32_t least = 100;
+  for (const auto& local : locals_) least = std::min(least, local->automatic_progress_percent(automatic_->identity));
+  return least;
+}
+
 void IndexManager::publish() {
   const std::lock_guard lock(mutex_);
   const auto old = catalog_.load();
@@ -306,6 +356,7 @@ void IndexManager::publish() {
     }
     next->indexes.push_back(std::move(view));
   }
+  next->automatic = find_automatic(locals);
   std::ranges::sort(next->indexes, {}, [](const IndexView& view) {
     return std::pair<std::string_view, std::string_view>(view.definition->design_document, view.definition->name);
   });

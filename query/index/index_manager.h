@@ -14,6 +14,7 @@
 #include "partitioning/engine.h"
 #include "query/design/design_functions.h"
 #include "query/index/active_tasks.h"
+#include "query/index/automatic_index.h"
 #include "query/index/background_jobs.h"
 #include "query/index/expiry.h"
 #include "query/index/feed_indexes.h"
@@ -46,6 +47,9 @@ struct IndexCatalog {
   std::uint64_t generation = 0;  ///< of this run of the server; another one for each change
   std::vector<IndexView> indexes;
 
+  /// The automatic index; none: the database has no such, or no policy's is complete in every physical partition.
+  std::optional<IndexView> automatic;
+
   const IndexView* find(std::string_view identity) const;
 };
 
@@ -75,6 +79,9 @@ class IndexManager final : public partitioning::DatabaseExtension {
   std::uint64_t last_used_ms() const override;
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
 
+  /// How much of the automatic index is there that the policy asks for; 100: all, or nothing is asked for.
+  std::uint32_t automatic_progress_percent();
+
   /// The functions of the database's design documents.
   DesignFunctions& design_functions() { return design_functions_; }
 
@@ -101,6 +108,9 @@ class IndexManager final : public partitioning::DatabaseExtension {
  private:
   Expected<void> load();
   Expected<std::vector<IndexDefinitionPtr>> read_definitions();
+  IndexDefinitionPtr read_automatic() const;
+  std::optional<IndexView> find_automatic(
+      const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const;
   Expected<std::optional<Error>> open_globals(const std::vector<IndexDefinitionPtr>& definitions);
   void remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions);
   void remove_retired();
@@ -130,6 +140,7 @@ class IndexManager final : public partitioning::DatabaseExtension {
   std::vector<std::shared_ptr<GlobalIndex>> globals_;
   std::vector<std::shared_ptr<GlobalIndex>> retired_;  ///< no longer defined; queries may still read them
   std::vector<IndexDefinitionPtr> published_definitions_;
+  IndexDefinitionPtr automatic_;  ///< as the policy asks for it; null: for none
   bool building_ = false;
   std::chrono::steady_clock::time_point build_not_before_{};  ///< after a failed build: not again at once
   std::optional<Error> failure_;                              ///< of the last attempt to follow

@@ -1,19 +1,35 @@
 #include "query/index/index_reader.h"
 
+#include "query/index/automatic_rows.h"
 #include "query/index/local_indexes.h"
+#include "storage/byte_codec.h"
 
 namespace octavo::query {
 
 Expected<IndexReader> IndexReader::open(partitioning::Database& database, const IndexView& index,
-                                        std::string_view partition_key) {
+                                        const IndexScope& scope) {
   IndexReader reader;
   if (index.global) {
     OCTAVO_TRY(auto transaction, index.global->read());
-    reader.transaction_.emplace(std::move(transaction));
-    reader.cursor_.emplace(*reader.transaction_, index.global->entries());
+    auto source = std::make_unique<Source>();
+    source->transaction.emplace(std::move(transaction));
+    source->cursor.emplace(*source->transaction, index.global->entries());
+    reader.sources_.push_back(std::move(source));
     return reader;
   }
-  const std::size_t place = database.locate_partition_key(partition_key);
+  if (!scope.partition_key.empty()) {
+    OCTAVO_TRY_VOID(reader.add_local(database, index, database.locate_partition_key(scope.partition_key),
+                                     scope.partition_key));
+    return reader;
+  }
+  for (std::size_t place = 0; place < database.physical_partition_count(); ++place) {
+    if (!scope.place || *scope.place == place) OCTAVO_TRY_VOID(reader.add_local(database, index, place, {}));
+  }
+  return reader;
+}
+
+Expected<void> IndexReader::add_local(partitioning::Database& database, const IndexView& index, std::size_t place,
+                                      std::string_view partition_key) {
   const std::uint32_t number = place < index.numbers.size() ? index.numbers[place] : 0;
   OCTAVO_TRY(auto snapshot, database.snapshot(place));
   OCTAVO_TRY(const bool ready, LocalIndexes::is_ready(snapshot, number));
@@ -21,28 +37,87 @@ Expected<IndexReader> IndexReader::open(partitioning::Database& database, const 
     return fail(ErrorCode::no_usable_index,
                 "The index " + index.definition->name + " was deleted; send the query again.");
   }
-  reader.snapshot_.emplace(std::move(snapshot));
-  reader.prefix_ = LocalIndexes::entry_prefix(number, partition_key);
-  reader.cursor_.emplace(reader.snapshot_->index_entries());
-  return reader;
+  auto source = std::make_unique<Source>();
+  if (index.definition->automatic_path) {
+    bool scoped = false;
+    if (!partition_key.empty()) {
+      OCTAVO_TRY(const auto mark, snapshot.index_entry(AutomaticRows::scoped_mark(number, partition_key)));
+      scoped = mark.has_value();
+      if (!scoped) among_others_.assign(partition_key).append(1, ':');
+    }
+    source->prefix =
+        scoped ? AutomaticRows::scoped_prefix(number, partition_key) : AutomaticRows::everything_prefix(number);
+    storage::append_key_u64(source->prefix, *index.definition->automatic_path);
+  } else {
+    source->prefix = LocalIndexes::entry_prefix(number, partition_key);
+  }
+  source->snapshot.emplace(std::move(snapshot));
+  source->cursor.emplace(source->snapshot->index_entries());
+  sources_.push_back(std::move(source));
+  return {};
 }
 
-std::optional<storage::KeyValue> IndexReader::strip(std::optional<storage::KeyValue> row) const {
-  if (!row || !row->key.starts_with(prefix_)) return std::nullopt;
-  row->key.remove_prefix(prefix_.size());
-  return row;
+std::optional<storage::KeyValue> IndexReader::Source::strip(std::optional<storage::KeyValue> found) const {
+  if (!found || !found->key.starts_with(prefix)) return std::nullopt;
+  found->key.remove_prefix(prefix.size());
+  return found;
+}
+
+// The next entry of all sources, each of which stands at its own.
+std::optional<storage::KeyValue> IndexReader::choose(bool down) {
+  std::optional<storage::KeyValue> best;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const auto& row = sources_[i]->row;
+    if (!row || (best && (down ? row->key <= best->key : row->key >= best->key))) continue;
+    best = row;
+    current_ = i;
+  }
+  return best;
 }
 
 std::optional<storage::KeyValue> IndexReader::seek(std::string_view key) {
-  sought_.assign(prefix_).append(key);
-  return strip(cursor_->seek(sought_));
+  for (const auto& source : sources_) {
+    sought_.assign(source->prefix).append(key);
+    source->row = source->strip(source->cursor->seek(sought_));
+  }
+  return choose(false);
 }
 
 std::optional<storage::KeyValue> IndexReader::seek_before(std::string_view key) {
-  sought_.assign(prefix_).append(key);
-  auto row = cursor_->seek_back(sought_);
-  if (row && row->key == sought_) row = cursor_->previous();
-  return strip(row);
+  for (const auto& source : sources_) {
+    sought_.assign(source->prefix).append(key);
+    auto row = source->cursor->seek_back(sought_);
+    if (row && row->key == sought_) row = source->cursor->previous();
+    source->row = source->strip(row);
+  }
+  return choose(true);
+}
+
+std::optional<storage::KeyValue> IndexReader::step(bool down) {
+  if (sources_.empty()) return std::nullopt;
+  Source& source = *sources_[current_];
+  source.row = source.strip(down ? source.cursor->previous() : source.cursor->next());
+  return sources_.size() == 1 ? source.row : choose(down);
+}
+
+std::optional<std::string> IndexReader::beyond_others(const storage::KeyValue& entry, bool down) const {
+  if (among_others_.empty()) return std::nullopt;
+  storage::ByteReader value(entry.value);
+  const std::uint64_t id_size = value.varint();
+  if (!value.ok() || id_size > entry.key.size()) return std::nullopt;
+  const std::string_view id = entry.key.substr(entry.key.size() - id_size);
+  if (id.starts_with(among_others_)) return std::nullopt;
+  std::string target(entry.key.substr(0, entry.key.size() - id_size));
+  const bool passed = down ? id < among_others_ : id > among_others_;
+  if (down) {
+    // Of the same value the query's ids stand below; of it no more when they would stand above.
+    if (!passed) target.append(among_others_, 0, among_others_.size() - 1).append(1, ':' + 1);
+  } else if (passed) {
+    target += '\xFF';
+  } else {
+    target += among_others_;
+  }
+  return target;
 }
 
 }  // namespace octavo::query

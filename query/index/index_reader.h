@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "partitioning/database.h"
 #include "query/index/index_manager.h"
@@ -11,13 +14,19 @@
 
 namespace octavo::query {
 
-/// Walks the entries of one index within a query's scope: a logical partition for a local index, all for a global one.
-/// Holds a snapshot: for one slice of work, on one thread, never across a co_await. Keys come without the local prefix.
+/// Which part of a database a query is about.
+struct IndexScope {
+  std::string_view partition_key;    ///< one logical partition; empty: all of them
+  std::optional<std::size_t> place;  ///< one physical partition
+};
+
+/// Walks the entries of one index within a query's scope: a logical partition for a local index, all for a global one,
+/// either for an automatic one, whose entries in several physical partitions it merges. Holds snapshots: for one slice
+/// of work, on one thread, never across a co_await. Keys come without the local prefix.
 class IndexReader {
  public:
   /// Errors: no_usable_index when a local index is not there any more, or not complete.
-  static Expected<IndexReader> open(partitioning::Database& database, const IndexView& index,
-                                    std::string_view partition_key);
+  static Expected<IndexReader> open(partitioning::Database& database, const IndexView& index, const IndexScope& scope);
   IndexReader(IndexReader&&) = default;
   IndexReader& operator=(IndexReader&&) = delete;
 
@@ -25,21 +34,39 @@ class IndexReader {
   std::optional<storage::KeyValue> seek(std::string_view key);
   /// Last entry with key < `key`.
   std::optional<storage::KeyValue> seek_before(std::string_view key);
-  std::optional<storage::KeyValue> next() { return strip(cursor_->next()); }
-  std::optional<storage::KeyValue> previous() { return strip(cursor_->previous()); }
+  std::optional<storage::KeyValue> next() { return step(false); }
+  std::optional<storage::KeyValue> previous() { return step(true); }
 
-  /// Local indexes: the documents as of the entries. nullptr for global ones.
-  const storage::Snapshot* documents() const { return snapshot_ ? &*snapshot_ : nullptr; }
+  /// For an entry of a logical partition that is not the query's, which only a small one's entries in an automatic
+  /// index stand among: a key from which to go on (`seek`, or walking down `seek_before`) without missing any of the
+  /// query's. nullopt: the entry is the query's.
+  std::optional<std::string> beyond_others(const storage::KeyValue& entry, bool down) const;
+
+  /// The documents as of the entries, when these are all in one physical partition. nullptr otherwise.
+  const storage::Snapshot* documents() const {
+    return sources_.size() == 1 && sources_[0]->snapshot ? &*sources_[0]->snapshot : nullptr;
+  }
 
  private:
-  IndexReader() = default;
-  std::optional<storage::KeyValue> strip(std::optional<storage::KeyValue> row) const;
+  struct Source {
+    std::optional<storage::Snapshot> snapshot;            // local
+    std::optional<storage::ReadTransaction> transaction;  // global
+    std::string prefix;
+    std::optional<storage::LongKeyCursor> cursor;  // ends before what it reads
+    std::optional<storage::KeyValue> row;          // where it stands
 
-  std::optional<storage::Snapshot> snapshot_;            // local
-  std::optional<storage::ReadTransaction> transaction_;  // global
-  std::string prefix_;
+    std::optional<storage::KeyValue> strip(std::optional<storage::KeyValue> found) const;
+  };
+  IndexReader() = default;
+  Expected<void> add_local(partitioning::Database& database, const IndexView& index, std::size_t place,
+                           std::string_view partition_key);
+  std::optional<storage::KeyValue> step(bool down);
+  std::optional<storage::KeyValue> choose(bool down);
+
+  std::vector<std::unique_ptr<Source>> sources_;
+  std::size_t current_ = 0;
+  std::string among_others_;  ///< beginning of the ids wanted, when others' entries are among them
   std::string sought_;
-  std::optional<storage::LongKeyCursor> cursor_;  // ends before what it reads
 };
 
 }  // namespace octavo::query

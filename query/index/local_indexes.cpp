@@ -1,14 +1,15 @@
 #include "query/index/local_indexes.h"
 
 #include <algorithm>
-#include <chrono>
-#include <random>
 #include <utility>
 
 #include <spdlog/spdlog.h>
 
 #include "partitioning/partition_key.h"
+#include "query/index/automatic_rows.h"
 #include "query/index/index_entry.h"
+#include "query/index/internal/local_index_chunk.h"
+#include "query/index/internal/local_index_registry.h"
 #include "storage/byte_codec.h"
 #include "storage/document_record.h"
 #include "storage/memory_retry.h"
@@ -17,141 +18,36 @@ namespace octavo::query {
 
 namespace {
 
-using storage::ByteReader;
-using storage::ByteWriter;
-
-constexpr std::size_t kIdentityBytes = 32;
-
-// A chunk holds the writer: documents wait behind it. Short while requests are waiting, longer while none are.
-constexpr std::size_t kChunkDocumentsMax = 20'000;
-constexpr std::size_t kChunkBytesMax = 16ULL << 20;
-constexpr std::chrono::milliseconds kBusyChunk{10};
-constexpr std::chrono::milliseconds kIdleChunk{30};
-constexpr std::size_t kDropRowsMax = 10'000;
-
-void append_u32(std::string& out, std::uint32_t value) {
-  for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
-}
-
-std::uint32_t read_u32(std::string_view bytes) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4 && i < bytes.size(); ++i) value = value << 8 | static_cast<unsigned char>(bytes[i]);
-  return value;
-}
-
-std::string registry_key(char kind) {
-  return std::string{0, 0, 0, 0, kind};
-}
-
-std::string registry_key(std::uint32_t number) {
-  std::string key = registry_key('I');
-  append_u32(key, number);
-  return key;
-}
-
-std::string encode_index(const LocalIndexes::Index& index) {
-  std::string value = index.definition->identity;
-  value.resize(kIdentityBytes, '0');
-  ByteWriter writer(value);
-  writer.u8(static_cast<std::uint8_t>(index.stage));
-  writer.sized_bytes(index.cursor);
-  value += boost::json::serialize(index.definition->def_to_json());
-  return value;
-}
-
-Expected<LocalIndexes::Index> decode_index(std::uint32_t number, std::string_view value) {
-  const auto damaged = [number] {
-    return fail(ErrorCode::corrupted, "The record of local index " + std::to_string(number) + " is damaged.");
-  };
-  ByteReader reader(value);
-  LocalIndexes::Index index;
-  index.number = number;
-  IndexDefinition definition;
-  definition.partitioned = true;
-  definition.identity = reader.bytes(kIdentityBytes);
-  index.stage = static_cast<LocalIndexes::Stage>(reader.u8());
-  index.cursor = reader.sized_bytes();
-  if (!reader.ok() || index.stage > LocalIndexes::Stage::dropping) return damaged();
-  const auto def = parse_json(reader.rest());
-  if (!def || !def->is_object() || !def->get_object().contains("fields")) return damaged();
-  OCTAVO_TRY(definition.fields, parse_ordered_fields(def->get_object().at("fields")));
-  if (const auto* filter = def->get_object().if_contains("partial_filter_selector")) {
-    OCTAVO_TRY(definition.partial_filter, Selector::parse(*filter));
-  }
-  index.definition = std::make_shared<const IndexDefinition>(std::move(definition));
-  return index;
-}
-
-std::uint64_t new_stamp() {
-  static thread_local std::mt19937_64 random{std::random_device{}()};
-  return random();
-}
-
-Expected<void> put_stamp(storage::WriteTransaction& transaction, storage::Tree tree) {
-  std::string value;
-  ByteWriter(value).u64(new_stamp());
-  return transaction.put(tree, registry_key('S'), value);
-}
-
-struct Entry {
-  std::string key;
-  std::string value;
-};
+// A logical partition beyond this gets no rows of its own by one document's write: too long for the others to wait.
+constexpr std::uint64_t kScopedAtOnceMax = 8 * scoped_documents_min;
 
 }  // namespace
 
-/// What one task did, for when it is durable. Reset at the start of each attempt.
-struct LocalIndexes::Chunk {
-  std::optional<std::vector<IndexDefinitionPtr>> reconciled;
-  std::shared_ptr<const Indexes> indexes;
-  bool set_changed = false;  ///< an index was added, became ready, or went
-  bool more = false;
-  std::uint64_t documents = 0;  ///< indexed by this chunk
-  std::uint64_t total = 0;      ///< in the partition
-  std::vector<std::uint32_t> built;
-};
-
-struct LocalIndexes::Progress {
-  std::uint32_t number = 0;
-  std::uint64_t done = 0;
-  ActiveTasks::Handle handle;
-};
-
-LocalIndexes::LocalIndexes(storage::PhysicalPartition& partition, ActiveTasks* tasks, std::string database)
-    : partition_(partition.weak_from_this()), tasks_(tasks), database_(std::move(database)) {}
+LocalIndexes::LocalIndexes(storage::PhysicalPartition& partition, ActiveTasks* tasks, std::string database,
+                           bool partitioned)
+    : partition_(partition.weak_from_this()), tasks_(tasks), database_(std::move(database)), partitioned_(partitioned) {}
 
 LocalIndexes::~LocalIndexes() = default;
 
 std::string LocalIndexes::entry_prefix(std::uint32_t number, std::string_view partition_key) {
   std::string prefix;
   prefix.reserve(partition_key.size() + 64);
-  append_u32(prefix, number);
+  registry::append_u32(prefix, number);
   prefix += partition_key;
   prefix += ':';
   return prefix;
 }
 
 Expected<bool> LocalIndexes::is_ready(const storage::Snapshot& snapshot, std::uint32_t number) {
-  OCTAVO_TRY(const auto value, snapshot.index_entry(registry_key(number)));
-  return value && value->size() > kIdentityBytes && (*value)[kIdentityBytes] == static_cast<char>(Stage::ready);
-}
-
-Expected<LocalIndexes::Indexes> LocalIndexes::load(const storage::Transaction& transaction, storage::Tree tree) {
-  Indexes indexes;
-  const std::string prefix = registry_key('I');
-  storage::Cursor cursor(transaction, tree);
-  for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix); row = cursor.next()) {
-    OCTAVO_TRY(auto index, decode_index(read_u32(row->key.substr(prefix.size())), row->value));
-    indexes.push_back(std::move(index));
-  }
-  return indexes;
+  OCTAVO_TRY(const auto value, snapshot.index_entry(registry::key(number)));
+  return value && registry::says_ready(*value);
 }
 
 Expected<void> LocalIndexes::refresh_cache(const storage::Transaction& transaction, storage::Tree tree) {
-  OCTAVO_TRY(const auto value, transaction.get(tree, registry_key('S')));
-  const std::uint64_t stamp = value ? ByteReader(*value).u64() : 0;
+  OCTAVO_TRY(const auto value, transaction.get(tree, registry::key('S')));
+  const std::uint64_t stamp = value ? storage::ByteReader(*value).u64() : 0;
   if (cached_ && stamp == cached_stamp_) return {};
-  OCTAVO_TRY(cache_, load(transaction, tree));
+  OCTAVO_TRY(cache_, registry::load(transaction, tree));
   std::erase_if(cache_, [](const Index& index) { return index.stage == Stage::dropping; });
   cached_stamp_ = stamp;
   cached_ = true;
@@ -160,7 +56,7 @@ Expected<void> LocalIndexes::refresh_cache(const storage::Transaction& transacti
 
 Expected<void> LocalIndexes::document_changed(storage::WriteTransaction& transaction, storage::Tree index_tree,
                                               const storage::DocumentChange& change) {
-  if (change.partition_key.empty() || storage::is_design_id(change.id)) return {};
+  if (storage::is_design_id(change.id)) return {};
   OCTAVO_TRY_VOID(refresh_cache(transaction, index_tree));
   if (cache_.empty()) return {};
 
@@ -177,6 +73,11 @@ Expected<void> LocalIndexes::document_changed(storage::WriteTransaction& transac
 
   std::string old_key, old_value, new_key, new_value;
   for (const Index& index : cache_) {
+    if (index.definition->automatic) {
+      OCTAVO_TRY_VOID(change_automatic(transaction, index_tree, index, change, before, after));
+      continue;
+    }
+    if (change.partition_key.empty()) continue;
     const std::string prefix = entry_prefix(index.number, change.partition_key);
     old_key = prefix;
     new_key = prefix;
@@ -194,6 +95,54 @@ Expected<void> LocalIndexes::document_changed(storage::WriteTransaction& transac
   return {};
 }
 
+Expected<void> LocalIndexes::change_automatic(storage::WriteTransaction& transaction, storage::Tree index_tree,
+                                              const Index& index, const storage::DocumentChange& change,
+                                              const std::optional<IndexedDocument>& before,
+                                              const std::optional<IndexedDocument>& after) {
+  const AutomaticIndex& automatic = *index.definition->automatic;
+  entries_before_.clear();
+  entries_after_.clear();
+  if (before) automatic.entries_of(*before, entries_before_);
+  if (after) automatic.entries_of(*after, entries_after_);
+  AutomaticRows rows(transaction, index_tree, index.number);
+  OCTAVO_TRY(const bool scoped, rows.is_scoped(change.partition_key));
+  const bool rewrite = index.stage != Stage::ready;
+  OCTAVO_TRY_VOID(rows.change(change.id, change.partition_key, entries_before_, entries_after_, scoped, rewrite));
+  // What building has not reached yet, it will see for itself.
+  const bool reached = index.stage == Stage::ready || change.id <= index.cursor;
+  if (scoped || !after || before || !reached || change.partition_documents < scoped_documents_min ||
+      change.partition_documents > kScopedAtOnceMax) {
+    return {};
+  }
+  return scope_partition(transaction, index_tree, index, change.partition_key);
+}
+
+// A logical partition has become large: its documents get rows of their own, this one change's among them.
+Expected<void> LocalIndexes::scope_partition(storage::WriteTransaction& transaction, storage::Tree index_tree,
+                                             const Index& index, std::string_view partition_key) {
+  const auto partition = partition_.lock();
+  if (!partition) return {};
+  const auto documents = partition->environment().tree(static_cast<std::size_t>(storage::PartitionTree::documents));
+  const std::string prefix = std::string(partition_key) + ':';
+  std::vector<std::pair<std::string, std::string>> bodies;  // copies: writing moves what a cursor shows
+  {
+    storage::LongKeyCursor cursor(transaction, documents);
+    for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix); row = cursor.next()) {
+      OCTAVO_TRY(const auto document, storage::decode_document(row->key, row->value));
+      if (!document.deleted) bodies.emplace_back(row->key, document.body);
+    }
+  }
+  AutomaticRows rows(transaction, index_tree, index.number);
+  OCTAVO_TRY_VOID(rows.mark_scoped(partition_key));
+  for (const auto& [id, body] : bodies) {
+    const auto root = after_parser_.parse(body);
+    if (!root) continue;
+    index.definition->automatic->entries_of({*root, body, id, {}}, entries_after_);
+    OCTAVO_TRY_VOID(rows.put_scoped(id, partition_key, entries_after_));
+  }
+  return {};
+}
+
 void LocalIndexes::reconcile(std::vector<IndexDefinitionPtr> wanted, std::function<void()> changed) {
   {
     const std::lock_guard lock(mutex_);
@@ -205,7 +154,7 @@ void LocalIndexes::reconcile(std::vector<IndexDefinitionPtr> wanted, std::functi
     if (const auto partition = partition_.lock(); partition && !published_) {
       if (const auto snapshot = partition->snapshot()) {
         const auto tree = partition->environment().tree(static_cast<std::size_t>(storage::PartitionTree::index));
-        if (auto loaded = load(snapshot->transaction(), tree)) {
+        if (auto loaded = registry::load(snapshot->transaction(), tree)) {
           published_ = std::make_shared<const Indexes>(*std::move(loaded));
         }
       }
@@ -321,9 +270,21 @@ void LocalIndexes::try_to_report(const Chunk& chunk, const Indexes& indexes) {
   }
 }
 
+std::uint32_t LocalIndexes::automatic_progress_percent(std::string_view identity) const {
+  const std::lock_guard lock(mutex_);
+  if (!published_) return 0;
+  const auto index = std::ranges::find(*published_, identity, [](const Index& each) -> std::string_view {
+    return each.stage == Stage::dropping ? std::string_view() : std::string_view(each.definition->identity);
+  });
+  if (index == published_->end()) return 0;
+  if (index->stage == Stage::ready) return 100;
+  const auto found = std::ranges::find(progress_, index->number, [](const auto& progress) { return progress->number; });
+  if (found == progress_.end() || (*found)->total == 0) return 0;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(99, (*found)->done * 100 / (*found)->total));
+}
+
 // Under the mutex.
 void LocalIndexes::report(const Chunk& chunk, const Indexes& indexes) {
-  if (!tasks_) return;
   std::erase_if(progress_, [&](const auto& progress) {
     return std::ranges::none_of(indexes, [&](const Index& index) {
       return index.number == progress->number && index.stage == Stage::building;
@@ -343,142 +304,14 @@ void LocalIndexes::report(const Chunk& chunk, const Indexes& indexes) {
       task.design_document = shown.design_document;
       task.index = shown.name;
       task.phase = "build";
-      progress_.push_back(std::make_unique<Progress>(Progress{number, 0, tasks_->start(std::move(task))}));
+      progress_.push_back(std::make_unique<Progress>(
+          Progress{number, 0, 0, tasks_ != nullptr ? tasks_->start(std::move(task)) : ActiveTasks::Handle()}));
       found = std::prev(progress_.end());
     }
     (*found)->done += chunk.documents;
-    (*found)->handle.report((*found)->done, chunk.total);
+    (*found)->total = chunk.total;
+    if (tasks_ != nullptr) (*found)->handle.report((*found)->done, chunk.total);
   }
-}
-
-Expected<void> LocalIndexes::run_reconcile(storage::WriteTransaction& transaction, storage::Tree tree,
-                                           const std::vector<IndexDefinitionPtr>& wanted, Chunk& chunk) {
-  OCTAVO_TRY(Indexes all, load(transaction, tree));
-  const auto is_wanted = [&](const Index& index) {
-    return std::ranges::any_of(
-        wanted, [&](const auto& definition) { return definition->identity == index.definition->identity; });
-  };
-  for (Index& index : all) {
-    if (index.stage == Stage::dropping || is_wanted(index)) continue;
-    index.stage = Stage::dropping;
-    OCTAVO_TRY_VOID(transaction.put(tree, registry_key(index.number), encode_index(index)));
-    chunk.set_changed = true;
-  }
-  OCTAVO_TRY(const auto last, transaction.get(tree, registry_key('N')));
-  std::uint32_t number = last ? read_u32(*last) : 0;
-  const std::uint32_t number_before = number;
-  for (const auto& definition : wanted) {
-    const bool known = std::ranges::any_of(all, [&](const Index& index) {
-      return index.stage != Stage::dropping && index.definition->identity == definition->identity;
-    });
-    if (known) continue;
-    Index index{++number, Stage::building, definition, {}};
-    OCTAVO_TRY_VOID(transaction.put(tree, registry_key(index.number), encode_index(index)));
-    all.push_back(std::move(index));
-    chunk.set_changed = true;
-  }
-  if (number != number_before) {
-    std::string value;
-    append_u32(value, number);
-    OCTAVO_TRY_VOID(transaction.put(tree, registry_key('N'), value));
-  }
-  if (chunk.set_changed) OCTAVO_TRY_VOID(put_stamp(transaction, tree));
-  // The first chunk goes into the same transaction: an index on an empty or small partition is ready at once.
-  const bool set_changed = chunk.set_changed;
-  OCTAVO_TRY_VOID(run_chunk(transaction, tree, chunk));
-  chunk.set_changed = chunk.set_changed || set_changed;
-  return {};
-}
-
-Expected<void> LocalIndexes::run_chunk(storage::WriteTransaction& transaction, storage::Tree tree, Chunk& chunk) {
-  OCTAVO_TRY(Indexes all, load(transaction, tree));
-  const auto building = std::ranges::find(all, Stage::building, &Index::stage);
-  const auto dropping = std::ranges::find(all, Stage::dropping, &Index::stage);
-  if (building != all.end()) {
-    OCTAVO_TRY_VOID(build(transaction, tree, all, chunk));
-  } else if (dropping != all.end()) {
-    OCTAVO_TRY_VOID(drop(transaction, tree, *dropping, chunk));
-    if (chunk.set_changed) all.erase(dropping);
-  }
-  chunk.more = std::ranges::any_of(all, [](const Index& index) { return index.stage != Stage::ready; });
-  chunk.indexes = std::make_shared<const Indexes>(std::move(all));
-  return {};
-}
-
-Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, storage::Tree tree, Indexes& all,
-                                   Chunk& chunk) {
-  const auto partition = partition_.lock();
-  if (!partition) return {};
-  // Those at the same point are built together: each document is read and parsed once.
-  const std::string from = std::ranges::find(all, Stage::building, &Index::stage)->cursor;
-  std::vector<Index*> group;
-  for (Index& index : all) {
-    if (index.stage == Stage::building && index.cursor == from) group.push_back(&index);
-  }
-  // The snapshot shows what is committed; nothing else writes while this transaction is open.
-  OCTAVO_TRY(const storage::Snapshot snapshot, partition->snapshot());
-  OCTAVO_TRY(const auto statistics, snapshot.statistics());
-  chunk.total = statistics.document_count + statistics.deleted_count;
-
-  const auto deadline = std::chrono::steady_clock::now() + (partition->queued_bytes() == 0 ? kIdleChunk : kBusyChunk);
-  auto cursor = snapshot.documents();
-  auto document = cursor.seek(from);
-  if (document && !from.empty() && document->id == from) document = cursor.next();
-  std::vector<Entry> entries;
-  std::size_t bytes = 0;
-  std::string last = from;
-  DocumentParser parser;
-  for (; document && chunk.documents < kChunkDocumentsMax && bytes < kChunkBytesMax; document = cursor.next()) {
-    if (chunk.documents % 64 == 63 && std::chrono::steady_clock::now() > deadline) break;
-    ++chunk.documents;
-    last = document->id;
-    if (document->deleted || storage::is_design_id(document->id)) continue;
-    const auto root = parser.parse(document->body);
-    if (!root) continue;
-    const std::string_view key = partitioning::partition_key_of(document->id, true);
-    const IndexedDocument indexed{*root, document->body, document->id, document->revision};
-    for (const Index* index : group) {
-      Entry entry{entry_prefix(index->number, key), {}};
-      if (!append_index_entry(*index->definition, indexed, entry.key, entry.value)) continue;
-      bytes += entry.key.size() + entry.value.size();
-      entries.push_back(std::move(entry));
-    }
-  }
-  std::ranges::sort(entries, {}, &Entry::key);
-  for (const Entry& entry : entries) {
-    OCTAVO_TRY_VOID(storage::long_key::put(transaction, tree, entry.key, entry.value));
-  }
-  for (Index* index : group) {
-    index->cursor = last;
-    if (!document) {
-      index->stage = Stage::ready;
-      index->cursor.clear();
-      chunk.set_changed = true;
-    }
-    chunk.built.push_back(index->number);
-    OCTAVO_TRY_VOID(transaction.put(tree, registry_key(index->number), encode_index(*index)));
-  }
-  return chunk.set_changed ? put_stamp(transaction, tree) : Expected<void>{};
-}
-
-Expected<void> LocalIndexes::drop(storage::WriteTransaction& transaction, storage::Tree tree, const Index& index,
-                                  Chunk& chunk) {
-  std::string prefix;
-  append_u32(prefix, index.number);
-  std::vector<std::string> keys;
-  {
-    storage::Cursor cursor(transaction, tree);
-    for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix) && keys.size() < kDropRowsMax;
-         row = cursor.next()) {
-      keys.emplace_back(row->key);
-    }
-  }
-  for (const std::string& key : keys) OCTAVO_TRY_VOID(transaction.erase(tree, key));
-  if (keys.size() < kDropRowsMax) {
-    OCTAVO_TRY_VOID(transaction.erase(tree, registry_key(index.number)));
-    chunk.set_changed = true;
-  }
-  return {};
 }
 
 }  // namespace octavo::query

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "query/index/active_tasks.h"
+#include "query/index/automatic_index.h"
 #include "query/index/index_definition.h"
 #include "query/json/parsed_document.h"
 #include "storage/physical_partition.h"
@@ -22,6 +23,7 @@ namespace octavo::query {
 ///
 /// Rows in the partition's index tree:
 ///   number:u32be partition key ':' entry key        → entry value                   (index_entry.h)
+///   number:u32be kind:u8 …                          → …        of the automatic index (automatic_rows.h)
 ///   0:u32be 'I' number:u32be                        → identity[32] state:u8 cursor:sized definition (JSON)
 ///   0:u32be 'N'                                     → last number given: u32be
 ///   0:u32be 'S'                                     → stamp:u64, another one whenever the set of indexes changes
@@ -32,6 +34,9 @@ namespace octavo::query {
 /// A new index is built in the background, in chunks that each are one transaction in the writer's queue. Documents
 /// that change meanwhile are indexed at once, wherever the building stands: it puts the same rows again or finds them
 /// there.
+///
+/// The automatic index is one of them, in databases without partitions too. When its policy changes, the index before
+/// goes on serving until the new one is ready.
 ///
 /// Thread-safe, but for document_changed, which the writer calls.
 class LocalIndexes : public storage::DocumentObserver, public std::enable_shared_from_this<LocalIndexes> {
@@ -45,7 +50,8 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   };
   using Indexes = std::vector<Index>;
 
-  LocalIndexes(storage::PhysicalPartition& partition, ActiveTasks* tasks, std::string database);
+  /// `partitioned`: whether the database is; ids have no partition key otherwise.
+  LocalIndexes(storage::PhysicalPartition& partition, ActiveTasks* tasks, std::string database, bool partitioned = true);
   ~LocalIndexes() override;
 
   Expected<void> document_changed(storage::WriteTransaction& transaction, storage::Tree index_tree,
@@ -58,6 +64,8 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   void resume();
   /// The indexes as of the last commit. nullptr before the first reconcile.
   std::shared_ptr<const Indexes> indexes() const;
+  /// How much of the automatic index `identity` is there; 100: all.
+  std::uint32_t automatic_progress_percent(std::string_view identity) const;
   /// Ends the background work after the chunk that runs; `changed` is not called any more after the return.
   void shut_down();
 
@@ -69,12 +77,18 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
  private:
   struct Chunk;
   struct Progress;
-  static Expected<Indexes> load(const storage::Transaction& transaction, storage::Tree tree);
   Expected<void> refresh_cache(const storage::Transaction& transaction, storage::Tree tree);
+  Expected<void> change_automatic(storage::WriteTransaction& transaction, storage::Tree index_tree, const Index& index,
+                                  const storage::DocumentChange& change, const std::optional<IndexedDocument>& before,
+                                  const std::optional<IndexedDocument>& after);
+  Expected<void> scope_partition(storage::WriteTransaction& transaction, storage::Tree index_tree, const Index& index,
+                                 std::string_view partition_key);
   Expected<void> run_reconcile(storage::WriteTransaction& transaction, storage::Tree tree,
                                const std::vector<IndexDefinitionPtr>& wanted, Chunk& chunk);
   Expected<void> run_chunk(storage::WriteTransaction& transaction, storage::Tree tree, Chunk& chunk);
   Expected<void> build(storage::WriteTransaction& transaction, storage::Tree tree, Indexes& all, Chunk& chunk);
+  Expected<void> retire_before(storage::WriteTransaction& transaction, storage::Tree tree, Indexes& all,
+                               const Index& index);
   Expected<void> drop(storage::WriteTransaction& transaction, storage::Tree tree, const Index& index, Chunk& chunk);
   void step();
   void finished(const std::shared_ptr<Chunk>& chunk, const Expected<void>& result);
@@ -87,6 +101,7 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   const std::weak_ptr<storage::PhysicalPartition> partition_;
   ActiveTasks* const tasks_;
   const std::string database_;
+  const bool partitioned_;
 
   // The writer's alone.
   std::uint64_t cached_stamp_ = 0;
@@ -94,6 +109,8 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   Indexes cache_;
   DocumentParser before_parser_;
   DocumentParser after_parser_;
+  AutomaticIndex::Entries entries_before_;
+  AutomaticIndex::Entries entries_after_;
 
   std::mutex callback_mutex_;  ///< held while `changed` is called; taken before mutex_
   mutable std::mutex mutex_;   ///< guards all below

@@ -23,7 +23,7 @@ json::value bound(const std::optional<json::value>& value) {
 json::array ranges_json(const IndexDefinition& index, const Selector& selector, const IndexBounds& bounds) {
   json::array columns;
   for (std::size_t i = 0; i < bounds.columns_used; ++i) {
-    const FieldConstraint constraint = selector.constraint_for(index.fields[i].path);
+    const FieldConstraint constraint = constraint_on(index, index.fields[i], selector, nullptr);
     json::array intervals;
     for (const Interval& interval : constraint.intervals) {
       if (intervals.size() == kRangesShownMax) break;

@@ -27,6 +27,11 @@ struct FindRequest {
   /// Set when the selector has `$text`: as sent, while `selector` is what can be tested on a document. Only a text index
   /// answers it (search/text_find.h).
   std::optional<boost::json::value> text_selector;
+  /// What else is known when strings are compared by their bytes (a query in SQL): of use for indexes in that order. It
+  /// has the alternatives of `selector`, in the same order.
+  std::optional<Selector> ordinal;
+  bool sort_is_ordinal = false;     ///< `sort` is by bytes: indexes in the collation's order do not serve it
+  bool sort_keeps_missing = false;  ///< documents without a field of the sort are results too, before the others
   bool matches_nothing = false;         ///< `{"$or":[]}` and its like, alone: no query is run, as in CouchDB
   std::vector<std::string> use_index;   ///< none, [ddoc] or [ddoc, name]; ddoc as sent, with or without `_design/`
   std::optional<std::string> bookmark;  ///< nullopt: from the start

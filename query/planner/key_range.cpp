@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "query/collation/sort_key.h"
+#include "query/index/automatic_index.h"
 
 namespace octavo::query {
 
@@ -20,18 +21,33 @@ struct Segment {
   std::string end;
 };
 
-std::string key_of(const json::value& value, const OrderedField& field) {
+struct Bound {
   std::string key;
+  bool exact = true;  ///< no value on the other side of it has this key
+};
+
+Bound bound_of(const IndexDefinition& index, const OrderedField& field, const json::value& value, bool is_upper) {
+  Bound bound;
+  if (index.automatic) {
+    const bool is_empty = (value.is_array() && value.get_array().empty()) ||
+                          (value.is_object() && value.get_object().empty());
+    // All arrays have the key of an empty one, below which there is none.
+    bound.exact = !AutomaticIndex::append_key(bound.key, value, index.automatic->order()) || (is_upper && is_empty);
+    if (field.descending) {
+      for (char& byte : bound.key) byte = static_cast<char>(~byte);
+    }
+    return bound;
+  }
   const StringOrder order = field.path.is("_id") ? StringOrder::bytes : StringOrder::icu;
   if (field.descending) {
-    append_sort_key_descending(key, value, order);
+    append_sort_key_descending(bound.key, value, order);
   } else {
-    append_sort_key(key, value, order);
+    append_sort_key(bound.key, value, order);
   }
-  return key;
+  return bound;
 }
 
-Segment segment_of(const Interval& interval, const OrderedField& field) {
+Segment segment_of(const IndexDefinition& index, const Interval& interval, const OrderedField& field) {
   Segment segment;
   // In the order of the values; swapped below for a descending field.
   const auto& first = field.descending ? interval.upper : interval.lower;
@@ -39,15 +55,17 @@ Segment segment_of(const Interval& interval, const OrderedField& field) {
   const auto& last = field.descending ? interval.lower : interval.upper;
   const bool last_inclusive = field.descending ? interval.lower_inclusive : interval.upper_inclusive;
   if (first) {
-    segment.begin = key_of(*first, field);
-    if (!first_inclusive) segment.begin += kAfterKey;
+    Bound bound = bound_of(index, field, *first, field.descending);
+    segment.begin = std::move(bound.key);
+    if (!first_inclusive && bound.exact) segment.begin += kAfterKey;
   } else {
     // Ascending: past `missing`, which is 02. Descending: from the start.
     segment.begin = field.descending ? std::string(1, '\x00') : std::string(1, '\x03');
   }
   if (last) {
-    segment.end = key_of(*last, field);
-    if (last_inclusive) segment.end += kAfterKey;
+    Bound bound = bound_of(index, field, *last, !field.descending);
+    segment.end = std::move(bound.key);
+    if (last_inclusive || !bound.exact) segment.end += kAfterKey;
   } else {
     // Descending: up to `missing`, which is FD.
     segment.end = std::string(1, field.descending ? '\xFD' : '\xFF');
@@ -101,8 +119,24 @@ void describe(const FieldConstraint& constraint, const OrderedField& field, bool
 
 }  // namespace
 
+FieldConstraint constraint_on(const IndexDefinition& index, const OrderedField& field, const Selector& selector,
+                              const Selector* ordinal) {
+  const bool by_bytes = index.automatic && index.automatic->order() == StringOrder::bytes;
+  const Selector& told = by_bytes && ordinal ? *ordinal : selector;
+  const BoundOrder order = by_bytes && ordinal ? BoundOrder::ordinal : BoundOrder::collation;
+  FieldConstraint constraint;
+  if (index.elements) {
+    constraint = told.constraint_for_elements(index.elements->array, index.elements->below, order);
+  } else {
+    constraint = index.automatic ? told.constraint_for(field.path, order) : told.constraint_for(field.path);
+  }
+  if (by_bytes && !ordinal) constraint = without_strings(std::move(constraint));
+  if (index.automatic) constraint.exact = false;
+  return constraint;
+}
+
 IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
-                       const std::vector<OrderedField>& must_exist) {
+                       const std::vector<OrderedField>& must_exist, const Selector* ordinal) {
   IndexBounds bounds;
   std::vector<std::string> prefixes{std::string()};
   std::vector<KeyRange> ranges;
@@ -112,7 +146,7 @@ IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
   bool end_open = false;
 
   for (const OrderedField& field : index.fields) {
-    FieldConstraint constraint = selector.constraint_for(field.path);
+    FieldConstraint constraint = constraint_on(index, field, selector, ordinal);
     const bool sorted_by = std::ranges::any_of(must_exist, [&](const auto& other) { return other.path == field.path; });
     if (sorted_by || field.path.is("_id") || field.path.is("_rev")) constraint.may_be_missing = false;
     if (constraint.is_empty()) {
@@ -126,7 +160,7 @@ IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
     describe(constraint, field, start_open, end_open, bounds.start_key, bounds.end_key);
 
     std::vector<Segment> segments;
-    for (const Interval& interval : constraint.intervals) segments.push_back(segment_of(interval, field));
+    for (const Interval& interval : constraint.intervals) segments.push_back(segment_of(index, interval, field));
     if (constraint.may_be_missing) segments.push_back(missing_segment(field));
     bool exact = constraint.exact && !constraint.may_be_missing;
     const bool points = std::ranges::all_of(constraint.intervals, &Interval::is_point);

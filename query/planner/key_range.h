@@ -35,8 +35,14 @@ struct IndexBounds {
   bool narrows() const { return columns_used > 0; }
 };
 
-/// `must_exist`: fields that a result must have besides (those it is sorted by).
+/// `must_exist`: fields that a result must have besides (those it is sorted by). `ordinal`: what else is known, when
+/// strings are compared by their bytes; of use for indexes in that order. Without it they know no more of a string than
+/// its type.
 IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
-                       const std::vector<OrderedField>& must_exist);
+                       const std::vector<OrderedField>& must_exist, const Selector* ordinal = nullptr);
+
+/// What an index can know of a field of its own.
+FieldConstraint constraint_on(const IndexDefinition& index, const OrderedField& field, const Selector& selector,
+                              const Selector* ordinal);
 
 }  // namespace octavo::query

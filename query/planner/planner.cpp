@@ -1,13 +1,12 @@
 #include "query/planner/planner.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "query/planner/sort_fit.h"
+#include "query/planner/internal/planner_run.h"
 
 namespace octavo::query {
 
@@ -15,25 +14,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kCountCap = 128;
 constexpr std::size_t kUnionBranchesMax = 16;
 constexpr std::string_view kNoIndexWarning = "No matching index found, create an index to optimize query time.";
-
-// Microseconds per row, measured on warm pages. Only their proportions matter.
-constexpr double kEntryCost = 0.25;  // step of an index cursor
-constexpr double kFetchCost = 1.0;   // document by id
-constexpr double kScanCost = 0.35;   // step of the document cursor
-constexpr double kMatchCost = 0.8;   // parse and test
-constexpr double kSortCost = 0.6;
-constexpr double kRangeCost = 0.6;  // seek
-// A walk over all documents reads cold pages that an index would not touch; what it costs the others is not measured
-// here. So an index that narrows at all is preferred.
-constexpr double kFullScanFactor = 2.5;
-constexpr double kFullScanBase = 50;
-
-// The share of rows taken to lie in ranges that were not counted to their end.
-constexpr double kPointShare = 0.1;
-constexpr double kRangeShare = 0.4;
 
 bool is_design_name(std::string_view stored, std::string_view asked) {
   if (asked.starts_with("_design/")) return stored == asked;
@@ -46,242 +28,12 @@ bool is_named(const IndexView& view, const std::vector<std::string>& use_index) 
   return use_index.size() == 1 || view.definition->name == use_index[1];
 }
 
-const FieldPath& id_path() {
-  static const FieldPath path = *FieldPath::parse("_id");
-  return path;
+// What was said of use_index comes before what the plan itself has to say.
+void add_warnings(PlannerResult& result, const std::vector<std::string>& before) {
+  result.plan.warnings.insert(result.plan.warnings.begin(), before.begin(), before.end());
 }
 
-std::vector<IdRange> id_ranges_of(const FieldConstraint& constraint) {
-  std::vector<IdRange> ranges;
-  const auto text = [](const std::optional<json::value>& bound) -> std::optional<std::string> {
-    if (!bound || !bound->is_string()) return std::nullopt;
-    return std::string(bound->get_string());
-  };
-  for (const Interval& interval : constraint.intervals) {
-    ranges.push_back({text(interval.lower), interval.lower_inclusive, text(interval.upper), interval.upper_inclusive});
-  }
-  return ranges;
-}
-
-class Planner {
- public:
-  Planner(const FindRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
-          PlannerStatistics& statistics)
-      : request_(request), catalog_(catalog), scope_(scope), statistics_(statistics) {}
-
-  Expected<PlannerResult> run();
-
- private:
-  Candidate examine_primary(const Selector& selector) const;
-  Candidate examine(const IndexView& view, const Selector& selector) const;
-  bool is_covering(const Candidate& candidate, const Selector& selector) const;
-  bool needs_recheck(const Candidate& candidate, const Selector& selector) const;
-  Expected<void> estimate(Candidate& candidate, const Selector& selector);
-  void price(Candidate& candidate, std::uint64_t matches) const;
-  Expected<std::vector<Candidate>> examine_all(const Selector& selector);
-  Expected<std::optional<PlannerResult>> plan_union(std::vector<Candidate>& single, double single_cost);
-  std::vector<Selector> alternatives() const;
-  Expected<void> check_use_index(std::vector<Candidate>& candidates, Plan& plan) const;
-  void rank(std::vector<Candidate>& candidates, std::size_t chosen) const;
-  static Branch branch_of(const Candidate& candidate, const Selector& selector);
-
-  const FindRequest& request_;
-  const IndexCatalog& catalog_;
-  const PlannerScope& scope_;
-  PlannerStatistics& statistics_;
-  std::uint64_t documents_ = 0;
-};
-
-Candidate Planner::examine_primary(const Selector& selector) const {
-  Candidate candidate;
-  candidate.usable = true;
-  FieldConstraint constraint = selector.constraint_for(id_path());
-  candidate.id_ranges = id_ranges_of(constraint);
-  const bool only_id =
-      std::ranges::all_of(selector.fields_used(), [](const FieldPath& path) { return path.is("_id"); });
-  candidate.recheck = !(only_id && constraint.exact && !selector.needs_whole_document());
-  const auto& sort = request_.sort;
-  candidate.serves_sort = sort.empty() || (sort.size() == 1 && sort[0].path.is("_id"));
-  candidate.sort_descending = candidate.serves_sort && !sort.empty() && sort[0].descending;
-  return candidate;
-}
-
-Candidate Planner::examine(const IndexView& view, const Selector& selector) const {
-  Candidate candidate;
-  candidate.index = view;
-  const IndexDefinition& definition = *view.definition;
-  if (definition.partitioned != scope_.partition_query) {
-    candidate.reason = "scope_mismatch";
-    candidate.detail = definition.partitioned ? "serves queries of one partition only" : "spans all partitions";
-    return candidate;
-  }
-  if (definition.partial_filter && !selector.implies(*definition.partial_filter)) {
-    candidate.reason = "is_partial";
-    candidate.detail = "the selector may match documents that its partial_filter_selector leaves out";
-    return candidate;
-  }
-  candidate.bounds = bounds_for(definition, selector, request_.sort);
-  const SortFit fit = fit_sort(definition, candidate.bounds, request_.sort);
-  candidate.serves_sort = fit.serves;
-  candidate.sort_descending = fit.serves && fit.descending;
-  candidate.recheck = needs_recheck(candidate, selector);
-  candidate.covering = is_covering(candidate, selector);
-  const bool serves_sort = !request_.sort.empty() && fit.serves;
-  // An aggregation reads all matches; entries are shorter than documents.
-  const bool spares_documents = request_.aggregation && candidate.covering;
-  if (!candidate.bounds.narrows() && !definition.partial_filter && !serves_sort && !spares_documents) {
-    candidate.reason = "field_mismatch";
-    candidate.detail = "the selector says nothing of its first field, " + definition.fields[0].path.text();
-    return candidate;
-  }
-  for (std::size_t i = 0; i < definition.fields.size(); ++i) {
-    const auto& path = definition.fields[i].path;
-    const bool sorted_by = std::ranges::any_of(request_.sort, [&](const auto& field) { return field.path == path; });
-    const bool sure = i < candidate.bounds.columns_used && candidate.bounds.column_exists[i];
-    if (sorted_by && !sure) candidate.columns_that_must_exist.push_back(i);
-  }
-  if (!view.ready(scope_.place) && scope_.ignore_unbuilt) {
-    candidate.reason = "not_built";
-    candidate.detail = "it is still being built";
-    return candidate;
-  }
-  if (view.global && scope_.ignore_global) {
-    candidate.reason = "not_current";
-    candidate.detail = "it cannot be updated now";
-    return candidate;
-  }
-  candidate.usable = true;
-  return candidate;
-}
-
-// The ranges, and the filter of a partial index, may say all that the selector says.
-bool Planner::needs_recheck(const Candidate& candidate, const Selector& selector) const {
-  if (selector.needs_whole_document()) return true;
-  const IndexDefinition& definition = *candidate.index->definition;
-  for (const FieldPath& path : selector.fields_used()) {
-    const FieldConstraint wanted = selector.constraint_for(path);
-    if (!wanted.exact) return true;
-    bool told = false;
-    for (std::size_t i = 0; i < candidate.bounds.columns_used; ++i) {
-      told = told || (definition.fields[i].path == path && candidate.bounds.column_exact[i]);
-    }
-    if (!told && definition.partial_filter) {
-      const FieldConstraint filtered = definition.partial_filter->constraint_for(path);
-      told = is_subset(filtered, wanted, path.is("_id") ? BoundOrder::raw : BoundOrder::collation);
-    }
-    if (!told) return true;
-  }
-  return false;
-}
-
-bool Planner::is_covering(const Candidate& candidate, const Selector& selector) const {
-  if (request_.fields.empty() || request_.conflicts) return false;
-  const IndexDefinition& definition = *candidate.index->definition;
-  const auto held = [&](const FieldPath& path) {
-    return path.is("_id") ||
-           std::ranges::any_of(definition.fields, [&](const auto& field) { return field.path == path; });
-  };
-  if (!std::ranges::all_of(request_.fields, held)) return false;
-  if (!candidate.recheck) return true;
-  // The test runs on what the entry has: it must be all the selector looks at, and an absent field must not matter, as
-  // the entry does not say why it is absent.
-  if (selector.needs_whole_document()) return false;
-  return std::ranges::all_of(selector.fields_used(), [&](const FieldPath& path) {
-    return held(path) && selector.constraint_for(path).requires_exists();
-  });
-}
-
-Expected<void> Planner::estimate(Candidate& candidate, const Selector& selector) {
-  RowCount counted;
-  std::uint64_t total = documents_;
-  double share = kRangeShare;
-  if (candidate.index) {
-    if (candidate.bounds.ranges.empty()) {
-      candidate.rows_exact = true;
-      return {};
-    }
-    if (!candidate.index->ready(scope_.place)) {
-      candidate.rows = static_cast<std::uint64_t>(
-          static_cast<double>(total) * std::pow(kRangeShare, static_cast<double>(candidate.bounds.columns_used)));
-      return {};
-    }
-    OCTAVO_TRY(total, statistics_.entries(*candidate.index));
-    if (!candidate.bounds.narrows()) {
-      candidate.rows = total;
-      candidate.rows_exact = true;
-      return {};
-    }
-    OCTAVO_TRY(counted, statistics_.count(*candidate.index, candidate.bounds.ranges, kCountCap));
-    const auto points = static_cast<double>(candidate.bounds.point_columns);
-    if (points > 0) share = std::pow(kPointShare, points);
-  } else {
-    const FieldConstraint constraint = selector.constraint_for(id_path());
-    if (constraint.is_everything() || (constraint.may_be_missing && constraint.intervals.empty())) {
-      candidate.rows = total;
-      candidate.rows_exact = true;
-      return {};
-    }
-    OCTAVO_TRY(counted, statistics_.count_ids(candidate.id_ranges, kCountCap));
-  }
-  candidate.rows = counted.rows;
-  candidate.rows_exact = !counted.capped;
-  if (counted.capped) {
-    const auto guess = static_cast<std::uint64_t>(static_cast<double>(total) * share);
-    candidate.rows = std::max(counted.rows, std::min(total, guess));
-  }
-  return {};
-}
-
-// `matches`: how many documents match at most, as far as is known.
-void Planner::price(Candidate& candidate, std::uint64_t matches) const {
-  const bool sort = !request_.sort.empty() && !candidate.serves_sort;
-  const auto rows = static_cast<double>(candidate.rows);
-  double examined = rows;
-  if (!sort) {
-    const auto wanted = static_cast<double>(request_.matches_needed());
-    double hit_share = 1.0;
-    if (candidate.recheck && rows > 0) {
-      // Half of the narrowest index's rows: a guess that keeps a walk with tests from looking free.
-      hit_share = std::clamp(static_cast<double>(matches) / rows, 0.0001, 0.5);
-    }
-    examined = std::min(rows, wanted / hit_share);
-  }
-  const bool reads_documents = candidate.recheck || request_.aggregation;
-  double per_row = reads_documents && !candidate.covering ? kMatchCost : 0.0;
-  double base = 0;
-  if (candidate.index) {
-    per_row += kEntryCost + (candidate.covering ? 0.1 : kFetchCost);
-    base = kRangeCost * static_cast<double>(candidate.bounds.ranges.size());
-  } else {
-    per_row += kScanCost;
-    const bool all = candidate.id_ranges.size() == 1 && !candidate.id_ranges[0].start && !candidate.id_ranges[0].end;
-    if (all) {
-      if (!request_.selector.fields_used().empty() || sort) {
-        per_row *= kFullScanFactor;
-        base = kFullScanBase;
-      }
-    } else {
-      base = kRangeCost * static_cast<double>(candidate.id_ranges.size());
-    }
-  }
-  candidate.cost = base + examined * per_row + (sort ? rows * kSortCost : 0.0);
-}
-
-Expected<std::vector<Candidate>> Planner::examine_all(const Selector& selector) {
-  std::vector<Candidate> candidates;
-  candidates.push_back(examine_primary(selector));
-  for (const IndexView& view : catalog_.indexes) candidates.push_back(examine(view, selector));
-  std::uint64_t matches = documents_;
-  for (Candidate& candidate : candidates) {
-    if (!candidate.usable) continue;
-    OCTAVO_TRY_VOID(estimate(candidate, selector));
-    matches = std::min(matches, candidate.rows);
-  }
-  for (Candidate& candidate : candidates) {
-    if (candidate.usable) price(candidate, matches);
-  }
-  return candidates;
-}
+}  // namespace
 
 Branch Planner::branch_of(const Candidate& candidate, const Selector& selector) {
   Branch branch;
@@ -295,10 +47,13 @@ Branch Planner::branch_of(const Candidate& candidate, const Selector& selector) 
 }
 
 // True when `a` is to be preferred.
-bool better(const Candidate& a, const Candidate& b) {
+bool Planner::better(const Candidate& a, const Candidate& b) {
   if (a.cost != b.cost) return a.cost < b.cost;
   if (a.index.has_value() != b.index.has_value()) return a.index.has_value();
   if (!a.index) return false;
+  // The indexes that somebody made cover more than the one that came by itself.
+  const bool automatic = a.index->definition->automatic != nullptr;
+  if (automatic != (b.index->definition->automatic != nullptr)) return !automatic;
   if (a.bounds.columns_used != b.bounds.columns_used) return a.bounds.columns_used > b.bounds.columns_used;
   const auto& x = *a.index->definition;
   const auto& y = *b.index->definition;
@@ -379,8 +134,8 @@ Expected<void> Planner::check_use_index(std::vector<Candidate>& candidates, Plan
 }
 
 // The sides of a `$or` at the top, or directly inside the `$and` there; each with the other conditions.
-std::vector<Selector> Planner::alternatives() const {
-  const json::value whole = request_.selector.to_json();
+std::vector<Selector> Planner::alternatives(const Selector& selector) {
+  const json::value whole = selector.to_json();
   if (!whole.is_object()) return {};
   json::array conditions;
   if (const auto* all = whole.get_object().if_contains("$and"); all && all->is_array()) {
@@ -398,9 +153,9 @@ std::vector<Selector> Planner::alternatives() const {
       for (std::size_t k = 0; k < conditions.size(); ++k) {
         if (k != i) joined.push_back(conditions[k]);
       }
-      auto selector = Selector::parse(json::object{{"$and", std::move(joined)}});
-      if (!selector) return {};
-      selectors.push_back(*std::move(selector));
+      auto alternative = Selector::parse(json::object{{"$and", std::move(joined)}});
+      if (!alternative) return {};
+      selectors.push_back(*std::move(alternative));
     }
     return selectors;
   }
@@ -408,12 +163,16 @@ std::vector<Selector> Planner::alternatives() const {
 }
 
 Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate>& single, double single_cost) {
-  const std::vector<Selector> sides = alternatives();
+  const std::vector<Selector> sides = alternatives(request_.selector);
   if (sides.empty()) return std::nullopt;
+  std::vector<Selector> ordinal_sides;
+  if (request_.ordinal) ordinal_sides = alternatives(*request_.ordinal);
+  const bool have_ordinal = ordinal_sides.size() == sides.size();
   PlannerResult result;
   double cost = 0;
-  for (const Selector& side : sides) {
-    OCTAVO_TRY(auto candidates, examine_all(side));
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    const Selector& side = sides[i];
+    OCTAVO_TRY(auto candidates, examine_all({side, have_ordinal ? &ordinal_sides[i] : nullptr}));
     const Candidate* best = nullptr;
     for (Candidate& candidate : candidates) {
       const bool all_documents = !candidate.index && candidate.id_ranges.size() == 1 && !candidate.id_ranges[0].start &&
@@ -452,11 +211,6 @@ Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate
   return result;
 }
 
-// What was said of use_index comes before what the plan itself has to say.
-void add_warnings(PlannerResult& result, const std::vector<std::string>& before) {
-  result.plan.warnings.insert(result.plan.warnings.begin(), before.begin(), before.end());
-}
-
 Expected<PlannerResult> Planner::run() {
   PlannerResult result;
   if (request_.matches_nothing) {
@@ -465,7 +219,7 @@ Expected<PlannerResult> Planner::run() {
     return result;
   }
   OCTAVO_TRY(documents_, statistics_.documents());
-  OCTAVO_TRY(auto candidates, examine_all(request_.selector));
+  OCTAVO_TRY(auto candidates, examine_all({request_.selector, request_.ordinal ? &*request_.ordinal : nullptr}));
   if (!request_.use_index.empty()) OCTAVO_TRY_VOID(check_use_index(candidates, result.plan));
 
   std::optional<std::size_t> chosen;
@@ -521,8 +275,6 @@ Expected<PlannerResult> Planner::run() {
   result.candidates = std::move(candidates);
   return result;
 }
-
-}  // namespace
 
 Expected<PlannerResult> plan_query(const FindRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
                                    PlannerStatistics& statistics) {

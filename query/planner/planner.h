@@ -28,6 +28,8 @@ class PlannerStatistics {
   /// Entries of an index in the scope; for a local index the documents of the partition are a good answer.
   virtual Expected<std::uint64_t> entries(const IndexView& index) = 0;
   virtual Expected<RowCount> count(const IndexView& index, std::span<const KeyRange> ranges, std::uint64_t cap) = 0;
+  /// Whether the entries of an automatic index stand in the order of the values: none of their keys was cut off.
+  virtual Expected<bool> order_is_exact(const IndexView& /*index*/) { return true; }
   virtual Expected<RowCount> count_ids(std::span<const IdRange> ranges, std::uint64_t cap) = 0;
 };
 

@@ -77,7 +77,7 @@ FieldConstraint values_not_listed(const json::array& list, BoundOrder order) {
     if (value.is_array()) continue;
     result = intersect(result, values({below(value, false), above(value, false)}, true), order);
   }
-  if (order == BoundOrder::collation) result.exact = false;  // an array matches or not by its elements
+  if (order != BoundOrder::raw) result.exact = false;  // an array matches or not by its elements
   return result;
 }
 
@@ -87,8 +87,16 @@ FieldConstraint values_listed(const json::array& list, BoundOrder order) {
     if (!value.is_array()) parts.push_back(values({point(value)}, true));
   }
   // An array matches when one of its elements is listed; an empty list matches nothing.
-  if (order == BoundOrder::collation && !list.empty()) parts.push_back(values({arrays()}, false));
+  if (order != BoundOrder::raw && !list.empty()) parts.push_back(values({arrays()}, false));
   return unite(parts, order);
+}
+
+// All strings from the prefix on up to the first that sorts after all of them: its last byte, plus one. The bound is
+// compared by its bytes only, so it need not be UTF-8.
+Interval bytes_beginning_with(const json::value& prefix) {
+  std::string next(view(prefix.get_string()));
+  next.back() = static_cast<char>(next.back() + 1);  // no byte of UTF-8 is FF
+  return {prefix, true, json::value(next), false};
 }
 
 /// `_id` is always there and a string, and strings stand above all else in its order.
@@ -124,14 +132,9 @@ FieldConstraint constraint_on_id(const SelectorNode& node) {
       return all_or_none(argument.get_bool());
     case Operator::type:
       return all_or_none(view(argument.get_string()) == "string");
-    case Operator::begins_with: {
-      // All strings from the prefix on up to the first that sorts after all of them: its last byte, plus one. The bound
-      // is compared by its bytes only, so it need not be UTF-8.
-      std::string next(view(argument.get_string()));
-      if (next.empty()) return any_value(true);
-      next.back() = static_cast<char>(next.back() + 1);  // no byte of UTF-8 is FF
-      return values({{argument, true, json::value(next), false}}, true);
-    }
+    case Operator::begins_with:
+      if (argument.get_string().empty()) return any_value(true);
+      return values({bytes_beginning_with(argument)}, true);
     case Operator::regex:
       return any_value(false);
     case Operator::size:
@@ -145,7 +148,7 @@ FieldConstraint constraint_on_id(const SelectorNode& node) {
   return any_value(false);
 }
 
-FieldConstraint constraint_of_comparison(const SelectorNode& node) {
+FieldConstraint constraint_of_comparison(const SelectorNode& node, BoundOrder order) {
   if (node.is_raw_order) return constraint_on_id(node);
   if (node.negated) return any_value(false);
   const json::value& argument = node.argument;
@@ -163,9 +166,9 @@ FieldConstraint constraint_of_comparison(const SelectorNode& node) {
     case Operator::greater:
       return values({above(argument, false)}, true);
     case Operator::in:
-      return values_listed(argument.get_array(), BoundOrder::collation);
+      return values_listed(argument.get_array(), order);
     case Operator::not_in:
-      return values_not_listed(argument.get_array(), BoundOrder::collation);
+      return values_not_listed(argument.get_array(), order);
     case Operator::exists:
       if (argument.get_bool()) return any_value(true);
       // `{"a.b": {"$exists": false}}` does not match where `a` is no object, which an index sees as missing too.
@@ -177,6 +180,9 @@ FieldConstraint constraint_of_comparison(const SelectorNode& node) {
     case Operator::regex:
       return values({strings()}, false);
     case Operator::begins_with:
+      if (order == BoundOrder::ordinal && !argument.get_string().empty()) {
+        return values({bytes_beginning_with(argument)}, false);
+      }
       return values({strings_beginning_with(view(argument.get_string()))}, false);
     case Operator::size:
     case Operator::element_match:
@@ -212,7 +218,7 @@ FieldConstraint constraint_of(const SelectorNode& node, const FieldPath& path, B
       return unite(parts, order);
     }
     case Kind::comparison:
-      if (node.path == path) return constraint_of_comparison(node);
+      if (node.path == path) return constraint_of_comparison(node, order);
       return {{everything}, true, false};
     case Kind::negation:
     case Kind::joint_denial:
@@ -325,10 +331,59 @@ std::vector<const SelectorNode*> Selector::conjuncts() const {
 }
 
 FieldConstraint Selector::constraint_for(const FieldPath& path) const {
-  const BoundOrder order = order_of(path);
-  FieldConstraint result{{everything}, order == BoundOrder::collation, true};
+  return constraint_for(path, order_of(path));
+}
+
+FieldConstraint Selector::constraint_for(const FieldPath& path, BoundOrder order) const {
+  FieldConstraint result{{everything}, order != BoundOrder::raw, true};
   for (const SelectorNode* conjunct : conjuncts()) {
     if (mentions(*conjunct, path)) result = intersect(result, constraint_of(*conjunct, path, order), order);
+  }
+  return result;
+}
+
+std::vector<std::pair<FieldPath, FieldPath>> Selector::element_paths() const {
+  std::vector<std::pair<FieldPath, FieldPath>> paths;
+  const auto add = [&](const FieldPath& array, const FieldPath& below) {
+    if (std::ranges::find(paths, std::pair(array, below)) == paths.end()) paths.emplace_back(array, below);
+  };
+  for (const SelectorNode* conjunct : conjuncts()) {
+    if (conjunct->kind != SelectorNode::Kind::comparison || conjunct->negated) continue;
+    if (conjunct->op == Operator::all && !conjunct->argument.get_array().empty()) add(conjunct->path, {});
+    if (conjunct->op != Operator::element_match) continue;
+    std::vector<const SelectorNode*> inner;
+    collect_conjuncts(conjunct->children.front(), inner);
+    for (const SelectorNode* condition : inner) {
+      if (condition->kind == SelectorNode::Kind::comparison) add(conjunct->path, condition->path);
+    }
+  }
+  return paths;
+}
+
+FieldConstraint Selector::constraint_for_elements(const FieldPath& array, const FieldPath& below,
+                                                  BoundOrder order) const {
+  FieldConstraint result{{everything}, true, false};
+  // Each condition may be met by another element: the narrowest counts, they are not to be joined.
+  const auto consider = [&](FieldConstraint found) {
+    if (found.may_be_missing) return;
+    if (result.is_everything() || (found.is_points() && found.intervals.size() < result.intervals.size())) {
+      result = std::move(found);
+      result.exact = false;
+    }
+  };
+  for (const SelectorNode* conjunct : conjuncts()) {
+    if (conjunct->kind != SelectorNode::Kind::comparison || conjunct->negated || conjunct->path != array) continue;
+    if (conjunct->op == Operator::all && below.empty() && !conjunct->argument.get_array().empty()) {
+      consider(values({point(conjunct->argument.get_array().front())}, false));
+    } else if (conjunct->op == Operator::element_match) {
+      FieldConstraint found{{everything}, true, false};
+      std::vector<const SelectorNode*> inner;
+      collect_conjuncts(conjunct->children.front(), inner);
+      for (const SelectorNode* condition : inner) {
+        if (mentions(*condition, below)) found = intersect(found, constraint_of(*condition, below, order), order);
+      }
+      consider(std::move(found));
+    }
   }
   return result;
 }

@@ -11,6 +11,7 @@ namespace {
 namespace json = boost::json;
 
 int compare_values(const json::value& a, const json::value& b, BoundOrder order) {
+  if (order == BoundOrder::ordinal && a.is_string() && b.is_string()) return a.get_string().compare(b.get_string());
   return order == BoundOrder::raw ? compare_raw(a, b) : compare(a, b);
 }
 
@@ -86,6 +87,39 @@ FieldConstraint unite(const std::vector<FieldConstraint>& parts, BoundOrder orde
     }
   }
   return result;
+}
+
+FieldConstraint without_strings(FieldConstraint constraint) {
+  const auto start_of = [](const json::value& value) {
+    return value.is_string() ? json::value("") : value.is_array() ? json::value(json::array()) : json::value(json::object());
+  };
+  const auto is_plain = [](const json::value& value) {
+    return !value.is_string() && !value.is_array() && !value.is_object();
+  };
+  std::vector<FieldConstraint> parts;
+  for (Interval& interval : constraint.intervals) {
+    if (interval.lower && !is_plain(*interval.lower)) {
+      auto start = start_of(*interval.lower);
+      if (*interval.lower != start || !interval.lower_inclusive) constraint.exact = false;
+      interval.lower = std::move(start);
+      interval.lower_inclusive = true;
+    }
+    if (interval.upper && !is_plain(*interval.upper) &&
+        (interval.upper_inclusive || *interval.upper != start_of(*interval.upper))) {
+      constraint.exact = false;
+      interval.upper_inclusive = false;
+      if (interval.upper->is_string()) {
+        interval.upper = json::array();
+      } else if (interval.upper->is_array()) {
+        interval.upper = json::object();
+      } else {
+        interval.upper.reset();
+      }
+    }
+    parts.push_back({{std::move(interval)}, false, true});
+  }
+  constraint.intervals = unite(parts, BoundOrder::collation).intervals;
+  return constraint;
 }
 
 bool is_subset(const FieldConstraint& inner, const FieldConstraint& outer, BoundOrder order) {

@@ -40,8 +40,13 @@ struct FieldConstraint {
   bool is_points() const;
 };
 
-/// Which order the bounds are in.
-enum class BoundOrder { collation, raw };
+/// Which order the bounds are in: that of the collation, the one of `_id`, or the collation's with strings by their
+/// bytes.
+enum class BoundOrder { collation, raw, ordinal };
+
+/// What a constraint in the collation's order says in any order of strings: of a string no more than its type, and of
+/// arrays and objects neither. Not exact, when that makes a difference.
+FieldConstraint without_strings(FieldConstraint constraint);
 
 /// Set operations; the results are in order and disjoint. `exact` is left to the caller (intersection and union: both).
 FieldConstraint intersect(const FieldConstraint& a, const FieldConstraint& b, BoundOrder order);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <boost/json.hpp>
@@ -114,6 +115,14 @@ class Selector {
 
   /// What matching documents must have at `path`. A field the selector does not mention is unconstrained and exact.
   FieldConstraint constraint_for(const FieldPath& path) const;
+  /// The same in another order of strings than Mango's: what the selector says when it is read so.
+  FieldConstraint constraint_for(const FieldPath& path, BoundOrder order) const;
+
+  /// Arrays of which an element must meet conditions (`$elemMatch`, `$all`), each with the paths in the elements that
+  /// these are about; the empty path is the element itself.
+  std::vector<std::pair<FieldPath, FieldPath>> element_paths() const;
+  /// What some element of `array` must have at `below`. Never exact.
+  FieldConstraint constraint_for_elements(const FieldPath& array, const FieldPath& below, BoundOrder order) const;
 
   /// The distinct paths the selector reads from the document's root, in order of first use (`_id` and `_rev` included).
   const std::vector<FieldPath>& fields_used() const { return fields_; }

@@ -9,8 +9,8 @@
 
 #include "partitioning/hash.h"
 #include "query/executor/document_lookup.h"
+#include "query/executor/index_walk.h"
 #include "query/index/index_entry.h"
-#include "query/index/index_reader.h"
 #include "query/json/parsed_document.h"
 #include "query/sql/collected_rows.h"
 #include "query/sql/groups.h"
@@ -93,10 +93,8 @@ class SqlExecution::Implementation {
 
   // Where the walk is.
   std::size_t branch_ = 0;
-  std::size_t range_ = 0;  ///< of the branch, in the direction of the walk
-  /// In an index: the lower bound of what is left (walking up: inclusive), or the upper (walking down: exclusive). In
-  /// the primary: the id after which to go on, or with `inside_` the id itself.
-  std::optional<std::string> position_;
+  /// Of the branch. In the primary its key is the id after which to go on, or with `inside_` the id itself.
+  IndexPosition position_;
   std::optional<std::string> inside_;  ///< key of a document whose combinations are not all taken
   std::vector<std::uint64_t> inside_positions_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
@@ -170,20 +168,20 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   }
   if (mode_ != Mode::streaming) return;
   if (!program().reads_items) {
-    position_ = continuation.key;
+    position_.key = continuation.key;
     inside_positions_ = continuation.positions;
     return;
   }
   if (prepared_->plan.branches.empty()) return;
   branch_ = std::min<std::size_t>(continuation.branch, prepared_->plan.branches.size() - 1);
-  position_ = continuation.key;
+  position_.key = continuation.key;
   const bool down = prepared_->plan.descending;
   if (!continuation.positions.empty()) {
     inside_ = continuation.key;
     inside_positions_ = continuation.positions;
-    if (branch().index && down) position_ = after(continuation.key);
+    if (branch().index && down) position_.key = after(continuation.key);
   } else if (branch().index && !down) {
-    position_ = after(continuation.key);
+    position_.key = after(continuation.key);
   }
 }
 
@@ -208,8 +206,8 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
   for (; branch_ < prepared_->plan.branches.size() && !finished_; ++branch_) {
     auto state = branch().index ? run_index(rows_left) : run_primary(rows_left);
     if (!state || *state == ScanState::more) return state;
-    range_ = 0;
-    position_.reset();
+    position_.range = 0;
+    position_.key.reset();
     inside_.reset();
     scan_.reset();
   }
@@ -222,44 +220,20 @@ Expected<ScanState> SqlExecution::Implementation::run_index(std::size_t& rows_le
   const bool down = prepared_->plan.descending;
   const auto& ranges = branch().bounds.ranges;
   if (ranges.empty()) return ScanState::done;
-  OCTAVO_TRY(IndexReader reader, IndexReader::open(*database_, *branch().index, scope_.partition_key));
+  OCTAVO_TRY(IndexReader reader,
+             IndexReader::open(*database_, *branch().index, {scope_.partition_key, scope_.physical_partition}));
   DocumentLookup documents(*database_, reader.documents());
-  const partitioning::ScanBudget budget{rows_left, until_};
-  std::size_t rows = 0;
-
-  for (; range_ < ranges.size(); ++range_) {
-    const KeyRange& range = ranges[down ? ranges.size() - 1 - range_ : range_];
-    std::optional<storage::KeyValue> row;
-    if (down) {
-      const std::string_view from = position_ && *position_ < range.end ? *position_ : range.end;
-      if (from > range.begin) row = reader.seek_before(from);
-    } else {
-      const std::string_view from = position_ && *position_ > range.begin ? *position_ : range.begin;
-      if (from < range.end) row = reader.seek(from);
-    }
-    for (; row && (down ? row->key >= range.begin : row->key < range.end);
-         row = down ? reader.previous() : reader.next()) {
-      const bool late = rows > 0 && budget.is_over_after(rows);
-      ++rows;
-      if (rows_left == 0 || late || output_.size() >= kSqlOutputBytesMax) {
-        position_ = down ? after(row->key) : std::string(row->key);
-        return ScanState::more;
-      }
-      --rows_left;
-      OCTAVO_TRY(const Flow flow, take_entry(*row, documents));
-      if (flow == Flow::finished) return ScanState::done;
-      if (flow == Flow::pause) {
-        position_ = down ? after(row->key) : std::string(row->key);
-        return ScanState::more;
-      }
-    }
-  }
-  return ScanState::done;
+  return walk_index(reader, ranges, down, position_, rows_left, until_, statistics_.keys_examined,
+                    [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
+                      if (output_.size() >= kSqlOutputBytesMax) return WalkStep::stop_before;
+                      OCTAVO_TRY(const Flow flow, take_entry(entry, documents));
+                      if (flow == Flow::pause) return WalkStep::stop_before;
+                      return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
+                    });
 }
 
 Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_entry(const storage::KeyValue& entry,
                                                                                       DocumentLookup& documents) {
-  ++statistics_.keys_examined;
   const auto row = IndexRow::decode(entry.key, entry.value);
   if (!row) return fail(ErrorCode::corrupted, "An entry of index " + branch().index->definition->name + " is damaged.");
   for (const std::size_t column : branch().columns_that_must_exist) {
@@ -275,8 +249,8 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
 
 Expected<ScanState> SqlExecution::Implementation::run_primary(std::size_t& rows_left) {
   const auto& ranges = branch().id_ranges;
-  for (; range_ < ranges.size(); ++range_) {
-    const IdRange& range = ranges[prepared_->plan.descending ? ranges.size() - 1 - range_ : range_];
+  for (; position_.range < ranges.size(); ++position_.range) {
+    const IdRange& range = ranges[prepared_->plan.descending ? ranges.size() - 1 - position_.range : position_.range];
     auto state = range.is_point() ? run_points(rows_left) : run_id_range(range, rows_left);
     if (!state || *state == ScanState::more) return state;
     if (finished_) return ScanState::done;
@@ -288,11 +262,11 @@ Expected<ScanState> SqlExecution::Implementation::run_primary(std::size_t& rows_
 Expected<ScanState> SqlExecution::Implementation::run_points(std::size_t& rows_left) {
   const bool down = prepared_->plan.descending;
   const auto& ranges = branch().id_ranges;
-  const std::string& id = *ranges[down ? ranges.size() - 1 - range_ : range_].start;
+  const std::string& id = *ranges[down ? ranges.size() - 1 - position_.range : position_.range].start;
   if (rows_left == 0 || output_.size() >= kSqlOutputBytesMax) return ScanState::more;
   --rows_left;
   const bool is_inside = inside_ && id == *inside_;
-  const bool behind = position_ && !is_inside && (down ? id >= *position_ : id <= *position_);
+  const bool behind = position_.key && !is_inside && (down ? id >= *position_.key : id <= *position_.key);
   const std::string& key = scope_.partition_key;
   const bool in_partition =
       key.empty() || (id.starts_with(key) && std::string_view(id).substr(key.size()).starts_with(':'));
@@ -313,8 +287,9 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
     bounds.start = down ? range.end : range.start;
     bounds.end = down ? range.start : range.end;
     bounds.end_inclusive = down ? range.start_inclusive : range.end_inclusive;
-    if (position_ && (!bounds.start || (down ? *position_ < *bounds.start : *position_ > *bounds.start))) {
-      bounds.start = position_;
+    if (position_.key &&
+        (!bounds.start || (down ? *position_.key < *bounds.start : *position_.key > *bounds.start))) {
+      bounds.start = position_.key;
     }
     if (!scope_.partition_key.empty()) bounds.partition_key = scope_.partition_key;
     bounds.physical_partition = scope_.physical_partition;
@@ -332,7 +307,7 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
         if (document.deleted) return Visit::next;
         if (first && !first_inclusive && document.id == *first) return Visit::next;
         const bool is_inside = inside_ && document.id == *inside_;
-        if (position_ && !is_inside && document.id == *position_) return Visit::next;
+        if (position_.key && !is_inside && document.id == *position_.key) return Visit::next;
         if (!is_in_scope(document.id)) return Visit::next;
         ++statistics_.keys_examined;
         const auto flow = take_document(document, document.id);
@@ -348,7 +323,7 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
   if (failure) return std::unexpected(*std::move(failure));
   if (state && paused_inside) {
     // The scan thinks that this document is done.
-    position_ = inside_;
+    position_.key = inside_;
     scan_.reset();
     return ScanState::more;
   }
@@ -432,7 +407,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   evaluation_.arena.rewind({});
   evaluation_.begin_item();
   if (program().sources.empty()) {
-    if (position_) return Flow::finished;  // by a continuation: it was returned before
+    if (position_.key) return Flow::finished;  // by a continuation: it was returned before
     return evaluated(take_row(""));
   }
   return take_combinations("");

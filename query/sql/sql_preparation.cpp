@@ -58,9 +58,12 @@ FindRequest request_for(const SqlQuery& query, const SqlConstraints& constraints
   FindRequest request;
   request.selector_json = constraints.selector_json;
   request.selector = constraints.selector;
+  request.ordinal = constraints.ordinal;
   request.partition = scope.partition_key;
   const bool sorted_before = continuation && continuation->kind == Continuation::Kind::sorted;
   if (!collects_results(query) && !sorted_before) request.sort = constraints.sort;
+  request.sort_is_ordinal = constraints.sort_is_ordinal;
+  request.sort_keeps_missing = request.sort.size() > 1;  // one alone leaves out what lacks it
   const bool all_rows = collects_results(query) || (query.is_ordered() && request.sort.empty());
   const Program& program = query.program();
   if (all_rows) {
@@ -140,7 +143,7 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
   place.explain = planning.explain;
   place.ignore_global = planning.ignore_global;
   place.pinned = pin_for(prepared.continuation);
-  StorageStatistics statistics(*database, prepared.scope.partition_key);
+  StorageStatistics statistics(*database, prepared.scope.partition_key, prepared.scope.physical_partition);
   while (true) {
     auto planned = plan_query(request, **catalog, place, statistics);
     if (!planned) {

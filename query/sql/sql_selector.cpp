@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "query/collation/collation.h"
@@ -31,12 +32,27 @@ struct PathOfItem {
   bool has_numbers = false;  ///< steps that may be elements of arrays as well as properties
 };
 
+/// Where an expression's value is stored: in a field of the item, or in the elements of the array that a field is.
+struct Place {
+  FieldPath field;
+  std::optional<FieldPath> in_elements;
+};
+
+/// An alias of FROM that stands for the elements of an array of the item, one by one.
+struct ElementAlias {
+  std::string name;
+  FieldPath array;
+};
+
 class Translator {
  public:
-  Translator(const SqlQuery& query, const RowShape* shape) : query_(query), shape_(shape) {
+  /// `ordinal`: strings are compared by their bytes; false: as Mango's indexes do.
+  Translator(const SqlQuery& query, const RowShape* shape, bool ordinal = false)
+      : query_(query), shape_(shape), ordinal_(ordinal) {
     const auto& sources = query.syntax().sources;
     if (sources.empty() || sources[0].subquery || sources[0].iterates || !sources[0].path.empty()) return;
     root_ = sources[0].alias.empty() ? sources[0].root : sources[0].alias;
+    for (const FromSource& source : sources) add_elements(source);
   }
 
   bool has_root() const { return !root_.empty(); }
@@ -48,6 +64,11 @@ class Translator {
   std::optional<FieldPath> field_of(const Expression& expression) const;
 
  private:
+  void add_elements(const FromSource& source);
+  std::optional<PathOfItem> path_from(const Expression& expression, std::string_view root) const;
+  std::optional<Place> place_of(const Expression& expression) const;
+  std::optional<json::value> compares(const Place& place, SqlOperator op, const json::value& value) const;
+  std::optional<json::value> translate_array_contains(const Expression& expression) const;
   std::optional<json::value> constant_of(const Expression& expression) const;
   std::optional<json::value> translate_comparison(const Expression& expression) const;
   std::optional<json::value> translate_in(const Expression& expression) const;
@@ -58,15 +79,20 @@ class Translator {
 
   const SqlQuery& query_;
   const RowShape* shape_;
+  const bool ordinal_;
   std::string root_;
+  std::vector<ElementAlias> elements_;
 };
 
-json::value condition(const FieldPath& path, json::object operators) {
-  return json::object{{path.text(), std::move(operators)}};
+json::value condition(const Place& place, json::object operators) {
+  if (!place.in_elements) return json::object{{place.field.text(), std::move(operators)}};
+  json::object inner =
+      place.in_elements->empty() ? std::move(operators) : json::object{{place.in_elements->text(), std::move(operators)}};
+  return json::object{{place.field.text(), json::object{{"$elemMatch", std::move(inner)}}}};
 }
 
 // Equality with a constant; nullopt for arrays, and objects, whose equality Mango sees otherwise.
-std::optional<json::value> equals(const FieldPath& path, const json::value& value) {
+std::optional<json::value> equals(const Place& path, const json::value& value) {
   if (value.is_array() || value.is_object()) return std::nullopt;
   if (value.is_number() && !(std::abs(value.to_number<double>()) < kExactNumberMax)) {
     return condition(path, {{"$type", "number"}});
@@ -85,22 +111,6 @@ std::string_view mango_operator(SqlOperator op) {
     default:
       return "$gte";
   }
-}
-
-// `path op value`: also says of which type the property is.
-std::optional<json::value> compares(const FieldPath& path, SqlOperator op, const json::value& value) {
-  if (value.is_number()) {
-    json::object operators{{"$type", "number"}};
-    if (std::abs(value.to_number<double>()) < kExactNumberMax) operators[mango_operator(op)] = value;
-    return condition(path, std::move(operators));
-  }
-  if (value.is_string()) {
-    if (path.is("_id")) return condition(path, {{mango_operator(op), value}});
-    return condition(path, {{"$type", "string"}});
-  }
-  if (value.is_bool()) return condition(path, {{"$type", "boolean"}});
-  if (value.is_null()) return condition(path, {{"$eq", nullptr}});
-  return std::nullopt;
 }
 
 SqlOperator mirrored(SqlOperator op) {
@@ -123,7 +133,39 @@ bool is_ordering(SqlOperator op) {
          op == SqlOperator::greater_equal;
 }
 
-std::optional<PathOfItem> Translator::path_of(const Expression& expression) const {
+// `path op value`: also says of which type the property is.
+std::optional<json::value> Translator::compares(const Place& path, SqlOperator op, const json::value& value) const {
+  if (value.is_number()) {
+    json::object operators{{"$type", "number"}};
+    if (std::abs(value.to_number<double>()) < kExactNumberMax) operators[mango_operator(op)] = value;
+    return condition(path, std::move(operators));
+  }
+  if (value.is_string()) {
+    if (!path.in_elements && path.field.is("_id")) return condition(path, {{mango_operator(op), value}});
+    json::object operators{{"$type", "string"}};
+    if (ordinal_) operators[mango_operator(op)] = value;
+    return condition(path, std::move(operators));
+  }
+  if (value.is_bool()) return condition(path, {{"$type", "boolean"}});
+  if (value.is_null()) return condition(path, {{"$eq", nullptr}});
+  return std::nullopt;
+}
+
+// `alias IN root.path`: an item that yields a row has an element for the alias, so what WHERE demands of the alias some
+// element has.
+void Translator::add_elements(const FromSource& source) {
+  if (!source.iterates || source.subquery || source.root != root_ || source.path.empty() || !shape_) return;
+  std::vector<std::string> names;
+  for (const PathStep& step : source.path) {
+    if (step.index) return;
+    names.push_back(step.name);
+  }
+  if (auto field = shape_->field_path(names); field && !field->is("_id")) {
+    elements_.push_back({source.alias, *std::move(field)});
+  }
+}
+
+std::optional<PathOfItem> Translator::path_from(const Expression& expression, std::string_view root) const {
   PathOfItem path;
   const Expression* at = &expression;
   while (at->kind != ExpressionKind::identifier) {
@@ -140,14 +182,30 @@ std::optional<PathOfItem> Translator::path_of(const Expression& expression) cons
     }
     at = at->operands[0].get();
   }
-  if (at->text != root_ || path.names.empty()) return std::nullopt;
+  if (at->text != root) return std::nullopt;
   std::ranges::reverse(path.names);
   return path;
+}
+
+std::optional<PathOfItem> Translator::path_of(const Expression& expression) const {
+  auto path = path_from(expression, root_);
+  return path && !path->names.empty() ? path : std::nullopt;
 }
 
 std::optional<FieldPath> Translator::field_of(const Expression& expression) const {
   const auto path = path_of(expression);
   return path && shape_ ? shape_->field_path(path->names) : std::nullopt;
+}
+
+std::optional<Place> Translator::place_of(const Expression& expression) const {
+  if (auto field = field_of(expression)) return Place{*std::move(field), std::nullopt};
+  for (const ElementAlias& alias : elements_) {
+    const auto path = path_from(expression, alias.name);
+    if (!path || path->has_numbers) continue;
+    if (path->names.empty()) return Place{alias.array, FieldPath()};
+    if (auto below = field_path_of(path->names)) return Place{alias.array, *std::move(below)};
+  }
+  return std::nullopt;
 }
 
 std::optional<json::value> Translator::constant_of(const Expression& expression) const {
@@ -181,11 +239,11 @@ std::optional<json::value> Translator::constant_of(const Expression& expression)
 
 std::optional<json::value> Translator::translate_comparison(const Expression& expression) const {
   if (expression.op != SqlOperator::equal && !is_ordering(expression.op)) return std::nullopt;
-  auto field = field_of(*expression.operands[0]);
+  auto field = place_of(*expression.operands[0]);
   auto value = constant_of(*expression.operands[1]);
   SqlOperator op = expression.op;
   if (!field || !value) {
-    field = field_of(*expression.operands[1]);
+    field = place_of(*expression.operands[1]);
     value = constant_of(*expression.operands[0]);
     op = mirrored(op);
   }
@@ -194,7 +252,7 @@ std::optional<json::value> Translator::translate_comparison(const Expression& ex
 }
 
 std::optional<json::value> Translator::translate_in(const Expression& expression) const {
-  const auto field = field_of(*expression.operands[0]);
+  const auto field = place_of(*expression.operands[0]);
   if (expression.flag || !field) return std::nullopt;
   json::array sides;
   for (std::size_t i = 1; i < expression.operands.size(); ++i) {
@@ -209,7 +267,7 @@ std::optional<json::value> Translator::translate_in(const Expression& expression
 }
 
 std::optional<json::value> Translator::translate_between(const Expression& expression) const {
-  const auto field = field_of(*expression.operands[0]);
+  const auto field = place_of(*expression.operands[0]);
   if (expression.flag || !field) return std::nullopt;
   const auto low = constant_of(*expression.operands[1]);
   const auto high = constant_of(*expression.operands[2]);
@@ -219,13 +277,13 @@ std::optional<json::value> Translator::translate_between(const Expression& expre
   return from ? from : to;
 }
 
-std::optional<json::value> begins_with(const FieldPath& field, std::string prefix) {
+std::optional<json::value> begins_with(const Place& field, std::string prefix) {
   if (prefix.empty()) return condition(field, {{"$type", "string"}});
   return condition(field, {{"$beginsWith", std::move(prefix)}});
 }
 
 std::optional<json::value> Translator::translate_like(const Expression& expression) const {
-  const auto field = field_of(*expression.operands[0]);
+  const auto field = place_of(*expression.operands[0]);
   if (expression.flag || !field) return std::nullopt;
   const auto pattern = constant_of(*expression.operands[1]);
   if (!pattern || !pattern->is_string()) return condition(*field, {{"$type", "string"}});
@@ -237,7 +295,7 @@ std::optional<json::value> Translator::translate_like(const Expression& expressi
 
 std::optional<json::value> Translator::translate_call(const Expression& expression) const {
   if (expression.flag || expression.operands.empty()) return std::nullopt;
-  const auto field = field_of(*expression.operands[0]);
+  const auto field = place_of(*expression.operands[0]);
   if (!field) return std::nullopt;
   const std::string_view name = expression.text;
   if (is_name_of(name, "STARTSWITH") && expression.operands.size() == 2) {
@@ -248,7 +306,10 @@ std::optional<json::value> Translator::translate_call(const Expression& expressi
   for (const std::string_view of_text : {"CONTAINS", "STARTSWITH", "ENDSWITH", "REGEXMATCH", "STRINGEQUALS"}) {
     if (is_name_of(name, of_text)) return condition(*field, {{"$type", "string"}});
   }
-  if (is_name_of(name, "ARRAY_CONTAINS")) return condition(*field, {{"$type", "array"}});
+  if (is_name_of(name, "ARRAY_CONTAINS")) {
+    auto element = translate_array_contains(expression);
+    return element ? std::move(element) : condition(*field, {{"$type", "array"}});
+  }
   if (is_name_of(name, "IS_DEFINED")) return condition(*field, {{"$exists", true}});
   if (is_name_of(name, "IS_NULL")) return condition(*field, {{"$eq", nullptr}});
   if (is_name_of(name, "IS_BOOL")) return condition(*field, {{"$type", "boolean"}});
@@ -257,6 +318,25 @@ std::optional<json::value> Translator::translate_call(const Expression& expressi
   if (is_name_of(name, "IS_ARRAY")) return condition(*field, {{"$type", "array"}});
   if (is_name_of(name, "IS_OBJECT")) return condition(*field, {{"$type", "object"}});
   return std::nullopt;
+}
+
+// ARRAY_CONTAINS(path, constant), and with an object: some element has its members that are no containers.
+std::optional<json::value> Translator::translate_array_contains(const Expression& expression) const {
+  if (expression.operands.size() < 2) return std::nullopt;
+  const auto array = field_of(*expression.operands[0]);
+  if (!array || array->is("_id")) return std::nullopt;
+  const Expression& wanted = *expression.operands[1];
+  if (const auto value = constant_of(wanted)) return equals({*array, FieldPath()}, *value);
+  if (wanted.kind != ExpressionKind::object) return std::nullopt;
+  json::array conditions;
+  for (std::size_t i = 0; i < wanted.operands.size(); ++i) {
+    const auto value = constant_of(*wanted.operands[i]);
+    const auto below = field_path_of(std::span(&wanted.names[i], 1));
+    if (!value || !below || is_number_text(wanted.names[i])) continue;
+    if (auto condition = equals({*array, *below}, *value)) conditions.push_back(*std::move(condition));
+  }
+  if (conditions.empty()) return std::nullopt;
+  return json::object{{"$and", std::move(conditions)}};
 }
 
 // Only what is surely so for Mango too: NOT IS_DEFINED of a property at the top.
@@ -269,7 +349,7 @@ std::optional<json::value> Translator::translate_not(const Expression& expressio
   const auto path = path_of(*operand.operands[0]);
   const auto field = field_of(*operand.operands[0]);
   if (!path || !field || path->has_numbers || field->parts().size() != 1 || field->is("_id")) return std::nullopt;
-  return condition(*field, {{"$exists", false}});
+  return condition({*field, std::nullopt}, {{"$exists", false}});
 }
 
 std::optional<json::value> Translator::translate(const Expression& expression) const {
@@ -304,7 +384,7 @@ std::optional<json::value> Translator::translate(const Expression& expression) c
     case ExpressionKind::unary:
       return translate_not(expression);
     case ExpressionKind::property: {
-      const auto field = field_of(expression);
+      const auto field = place_of(expression);
       return field ? equals(*field, json::value(true)) : std::nullopt;
     }
     default:
@@ -339,18 +419,24 @@ void Translator::collect_fixed(const Expression& expression, std::vector<FixedPr
   }
 }
 
-// ORDER BY as fields, when what they can be is in the same order in Mango's indexes: no strings, arrays or objects.
-std::vector<OrderedField> sort_of(const SqlQuery& query, const Translator& translator, const Selector& selector) {
-  const FieldConstraint below_strings{{Interval{std::nullopt, true, json::value(""), false}}, false, true};
+// ORDER BY as fields; none when it is by anything else.
+std::vector<OrderedField> sort_of(const SqlQuery& query, const Translator& translator) {
   std::vector<OrderedField> sort;
   for (const OrderItem& item : query.syntax().order_by) {
     auto field = translator.field_of(*item.expression);
     if (!field) return {};
-    if (!field->is("_id") && !is_subset(selector.constraint_for(*field), below_strings, BoundOrder::collation))
-      return {};
     sort.push_back({*std::move(field), item.descending});
   }
   return sort;
+}
+
+// Whether these fields are in the same order in Mango's indexes: no strings, arrays or objects, and all there.
+bool is_in_collation(const std::vector<OrderedField>& sort, const Selector& selector) {
+  const FieldConstraint below_strings{{Interval{std::nullopt, true, json::value(""), false}}, false, true};
+  return std::ranges::all_of(sort, [&](const OrderedField& field) {
+    return field.path.is("_id") ||
+           is_subset(selector.constraint_for(field.path), below_strings, BoundOrder::collation);
+  });
 }
 
 }  // namespace
@@ -367,10 +453,14 @@ SqlConstraints constraints_of(const SqlQuery& query, const RowShape& shape) {
       if (auto selector = Selector::parse(*translated)) {
         constraints.selector_json = *std::move(translated);
         constraints.selector = *std::move(selector);
+        const Translator ordinal(query, &shape, true);
+        const auto by_bytes = ordinal.translate(*query.syntax().where);
+        if (auto more = by_bytes ? Selector::parse(*by_bytes) : Selector()) constraints.ordinal = *std::move(more);
       }
     }
   }
-  constraints.sort = sort_of(query, translator, constraints.selector);
+  constraints.sort = sort_of(query, translator);
+  constraints.sort_is_ordinal = !is_in_collation(constraints.sort, constraints.selector);
   return constraints;
 }
 

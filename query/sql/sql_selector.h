@@ -23,9 +23,12 @@ namespace octavo::query::sql {
 struct SqlConstraints {
   boost::json::value selector_json;  ///< `{}`: nothing
   Selector selector;
+  /// The same of indexes whose strings are in the order of their bytes, ranges of strings and all.
+  Selector ordinal;
   std::vector<FixedProperty> fixed;  ///< conjuncts `path = constant` and `path IN (constants)`
-  /// The ORDER BY as fields, when Mango's indexes have it in the language's order; else empty.
+  /// The ORDER BY as fields; empty when it is by anything else.
   std::vector<OrderedField> sort;
+  bool sort_is_ordinal = false;  ///< Mango's indexes may have it in another order
 };
 
 /// `shape` tells where an item's properties are stored.

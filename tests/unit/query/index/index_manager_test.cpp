@@ -27,7 +27,7 @@ IndexView view_of(FindFixture& fixture, std::string_view design) {
 
 Rows rows_of(FindFixture& fixture, const IndexView& view, const std::string& partition = {}) {
   Rows rows;
-  auto reader = IndexReader::open(*fixture.database, view, partition);
+  auto reader = IndexReader::open(*fixture.database, view, {partition, std::nullopt});
   if (!reader) throw std::runtime_error(reader.error().reason);
   for (auto row = reader->seek(""); row; row = reader->next()) rows.emplace(row->key, row->value);
   return rows;
@@ -126,7 +126,7 @@ TEST_CASE("a dropped local index leaves no rows, and can be created again") {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (rows() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
   CHECK_FALSE(rows());
-  CHECK_FALSE(IndexReader::open(*fixture.database, view, "p"));
+  CHECK_FALSE(IndexReader::open(*fixture.database, view, {"p", std::nullopt}));
   fixture.create_index(R"({"index":{"fields":["a"]},"ddoc":"x"})");
   fixture.wait_for_indexes();
   const auto again = view_of(fixture, "x");

@@ -1,0 +1,50 @@
+#include "query/executor/index_walk.h"
+
+namespace octavo::query {
+
+using partitioning::ScanState;
+
+Expected<ScanState> walk_index(IndexReader& reader, std::span<const KeyRange> ranges, bool down,
+                               IndexPosition& position, std::size_t& rows_left,
+                               std::chrono::steady_clock::time_point until, std::uint64_t& keys_examined,
+                               FunctionRef<Expected<WalkStep>(const storage::KeyValue&)> take) {
+  const partitioning::ScanBudget budget{rows_left, until};
+  std::size_t rows = 0;
+  const auto stop_at = [&](const storage::KeyValue& entry) {
+    position.key = std::string(entry.key);
+    // What follows a key, walking up, begins at the key with the lowest byte after it; walking down that is excluded.
+    if (down) *position.key += '\0';
+    return ScanState::more;
+  };
+  for (; position.range < ranges.size(); ++position.range) {
+    const KeyRange& range = ranges[down ? ranges.size() - 1 - position.range : position.range];
+    const auto from = [&](const std::optional<std::string>& key) -> std::optional<storage::KeyValue> {
+      if (down) {
+        const std::string_view bound = key && *key < range.end ? *key : range.end;
+        return bound > range.begin ? reader.seek_before(bound) : std::nullopt;
+      }
+      const std::string_view bound = key && *key > range.begin ? *key : range.begin;
+      return bound < range.end ? reader.seek(bound) : std::nullopt;
+    };
+    for (auto entry = from(position.key); entry && (down ? entry->key >= range.begin : entry->key < range.end);) {
+      const bool late = rows > 0 && budget.is_over_after(rows);
+      ++rows;
+      if (rows_left == 0 || late) return stop_at(*entry);
+      if (const auto beyond = reader.beyond_others(*entry, down)) {
+        --rows_left;
+        ++keys_examined;
+        entry = from(beyond);
+        continue;
+      }
+      OCTAVO_TRY(const WalkStep step, take(*entry));
+      if (step == WalkStep::stop_before) return stop_at(*entry);
+      --rows_left;
+      ++keys_examined;
+      if (step == WalkStep::finish) return ScanState::done;
+      entry = down ? reader.previous() : reader.next();
+    }
+  }
+  return ScanState::done;
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "partitioning/scan.h"
+#include "query/index/index_reader.h"
+#include "query/planner/key_range.h"
+#include "storage/function_ref.h"
+
+namespace octavo::query {
+
+/// Where a walk over the ranges of an index stands between two slices: by key, so that no snapshot is held.
+struct IndexPosition {
+  std::size_t range = 0;  ///< in the direction of the walk
+  /// The lower bound of what is left (walking up: inclusive), or the upper (walking down: exclusive); absent: all.
+  std::optional<std::string> key;
+};
+
+enum class WalkStep : std::uint8_t {
+  next,
+  stop_before,  ///< the slice ends; the next one begins with this entry
+  finish,       ///< the whole walk ends
+};
+
+/// One slice of a walk over `ranges`, which are in key order, up or down: hands each entry to `take`. Entries of other
+/// logical partitions than the query's are passed over by seeking; each seek counts as a row. Updates `position` and
+/// `rows_left`; at least one entry is handed over when there are rows left, whatever the time is. Counts all that it
+/// looked at in `keys_examined`. Errors: those of `take`.
+Expected<partitioning::ScanState> walk_index(IndexReader& reader, std::span<const KeyRange> ranges, bool down,
+                                             IndexPosition& position, std::size_t& rows_left,
+                                             std::chrono::steady_clock::time_point until, std::uint64_t& keys_examined,
+                                             FunctionRef<Expected<WalkStep>(const storage::KeyValue&)> take);
+
+}  // namespace octavo::query

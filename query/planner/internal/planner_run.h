@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "query/planner/planner.h"
+
+namespace octavo::query {
+
+/// The field `_id`.
+const FieldPath& id_path();
+/// Microseconds to sort one row.
+inline constexpr double kSortCost = 0.6;
+
+/// What a query, or one side of a union, asks for.
+struct Condition {
+  const Selector& selector;
+  const Selector* ordinal = nullptr;  ///< FindRequest::ordinal
+};
+
+/// One run of plan_query.
+class Planner {
+ public:
+  Planner(const FindRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
+          PlannerStatistics& statistics)
+      : request_(request), catalog_(catalog), scope_(scope), statistics_(statistics) {}
+
+  Expected<PlannerResult> run();
+
+ private:
+  Candidate examine_primary(const Selector& selector) const;
+  Expected<Candidate> examine(const IndexView& view, const Condition& condition);
+  bool serves_sort(const IndexView& view, const Condition& condition, Candidate& candidate) const;
+  bool is_covering(const Candidate& candidate, const Selector& selector) const;
+  bool needs_recheck(const Candidate& candidate, const Selector& selector) const;
+  Expected<void> estimate(Candidate& candidate, const Selector& selector);
+  void price(Candidate& candidate, std::uint64_t matches) const;
+  Expected<std::vector<Candidate>> examine_all(const Condition& condition);
+  std::vector<IndexView> automatic_views(const Condition& condition) const;
+  Expected<std::optional<PlannerResult>> plan_union(std::vector<Candidate>& single, double single_cost);
+  static std::vector<Selector> alternatives(const Selector& selector);
+  Expected<void> check_use_index(std::vector<Candidate>& candidates, Plan& plan) const;
+  void rank(std::vector<Candidate>& candidates, std::size_t chosen) const;
+  static bool better(const Candidate& a, const Candidate& b);
+  static Branch branch_of(const Candidate& candidate, const Selector& selector);
+
+  const FindRequest& request_;
+  const IndexCatalog& catalog_;
+  const PlannerScope& scope_;
+  PlannerStatistics& statistics_;
+  std::uint64_t documents_ = 0;
+};
+
+}  // namespace octavo::query
