@@ -338,14 +338,16 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
   }
   const std::uint64_t writes_before = transaction_.writes();
   OCTAVO_TRY_VOID(move_unique(change));
+  index_rows_ = static_cast<std::uint32_t>(transaction_.writes() - writes_before);
   if (environment_.observer != nullptr && (change.before || change.after)) {
     if (!partition_key.empty()) {
       OCTAVO_TRY(const DocumentStatistics* statistics, statistics_of(partition_key));
       change.partition_documents = statistics->document_count;
     }
-    OCTAVO_TRY_VOID(environment_.observer->document_changed(transaction_, tree(PartitionTree::index), change));
+    OCTAVO_TRY(const std::uint32_t rows,
+               environment_.observer->document_changed(transaction_, tree(PartitionTree::index), change));
+    index_rows_ += rows;
   }
-  index_rows_ = static_cast<std::uint32_t>(transaction_.writes() - writes_before);
   return sequence;
 }
 

@@ -44,8 +44,9 @@ struct DocumentChange {
 class DocumentObserver {
  public:
   virtual ~DocumentObserver() = default;
-  /// An error aborts the transaction (all its writes fail).
-  virtual Expected<void> document_changed(WriteTransaction& transaction, Tree index_tree,
+  /// How many rows the change was worth: put or erased, those kept in two orders once. An error aborts the transaction
+  /// (all its writes fail).
+  virtual Expected<std::uint32_t> document_changed(WriteTransaction& transaction, Tree index_tree,
                                           const DocumentChange& change) = 0;
 };
 

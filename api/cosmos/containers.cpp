@@ -6,6 +6,7 @@
 #include "api/cosmos/feed_page.h"
 #include "api/cosmos/resource_id.h"
 #include "api/cosmos/schema.h"
+#include "query/index/index_manager.h"
 
 namespace octavo::api::cosmos {
 
@@ -102,7 +103,9 @@ Handled read_container(Call& call) {
       co_return std::unexpected(std::move(added).error());
     }
   }
-  reply.headers.emplace_back("x-ms-documentdb-collection-index-transformation-progress", "100");
+  auto* indexes = query::IndexManager::of(*opened->database);
+  reply.headers.emplace_back("x-ms-documentdb-collection-index-transformation-progress",
+                             std::to_string(indexes != nullptr ? indexes->automatic_progress_percent() : 100));
   co_return reply;
 }
 

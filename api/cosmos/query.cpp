@@ -12,8 +12,10 @@
 #include "api/crypto/base64.h"
 #include "partitioning/request_charge.h"
 #include "partitioning/typed_key.h"
+#include "query/index/index_manager.h"
 #include "query/json/property_path.h"
 #include "query/json/split.h"
+#include "query/sql/index_metrics.h"
 #include "query/sql/query_charge.h"
 #include "query/sql/query_plan.h"
 #include "query/sql/sql_execution.h"
@@ -115,22 +117,54 @@ sql::SqlScope scope_of(const FeedScope& feed, const partitioning::Database& data
   return scope;
 }
 
-std::string metrics_of(const sql::SqlStatistics& statistics, double elapsed_ms) {
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+/// When a query came, and when its steps were done.
+struct QueryTimes {
+  Clock::time_point begun = Clock::now();
+  Clock::time_point parsed;
+  Clock::time_point planned;
+};
+
+// Reading and testing documents are one walk, so their times are one: that of the execution.
+std::string metrics_of(const sql::SqlStatistics& statistics, const QueryTimes& times) {
+  const auto now = Clock::now();
   return fmt::format(
-      "totalExecutionTimeInMs={:.2f};queryCompileTimeInMs=0.00;queryLogicalPlanBuildTimeInMs=0.00;"
-      "queryPhysicalPlanBuildTimeInMs=0.00;queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs={:.2f};"
+      "totalExecutionTimeInMs={:.2f};queryCompileTimeInMs={:.2f};queryLogicalPlanBuildTimeInMs=0.00;"
+      "queryPhysicalPlanBuildTimeInMs={:.2f};queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs={:.2f};"
       "indexLookupTimeInMs=0.00;documentLoadTimeInMs=0.00;systemFunctionExecuteTimeInMs=0.00;"
       "userFunctionExecuteTimeInMs=0.00;retrievedDocumentCount={};retrievedDocumentSize={};"
       "outputDocumentCount={};outputDocumentSize={};writeOutputTimeInMs=0.00;indexUtilizationRatio={:.2f}",
-      elapsed_ms, elapsed_ms, statistics.documents_examined, statistics.document_bytes, statistics.results_returned,
-      statistics.result_bytes,
+      milliseconds_between(times.begun, now), milliseconds_between(times.begun, times.parsed),
+      milliseconds_between(times.parsed, times.planned), milliseconds_between(times.planned, now),
+      statistics.documents_examined, statistics.document_bytes, statistics.results_returned, statistics.result_bytes,
       statistics.documents_examined == 0 ? 1.0
                                          : std::min(1.0, static_cast<double>(statistics.results_returned) /
                                                              static_cast<double>(statistics.documents_examined)));
 }
 
-Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr query) {
-  const auto begun = std::chrono::steady_clock::now();
+// The newer form is JSON percent-encoded, the older one flat JSON in Base64.
+void add_index_metrics(const Call& call, partitioning::Database& database, const sql::PreparedSql& prepared,
+                       Reply& reply) {
+  const bool newer = call.flag("x-ms-cosmos-populateindexmetrics-v2");
+  if (!newer && !call.flag("x-ms-cosmos-populateindexmetrics")) return;
+  query::AutomaticIndexPtr automatic;
+  if (auto* manager = query::IndexManager::of(database)) {
+    const auto catalog = manager->catalog();
+    if (catalog && (*catalog)->automatic) automatic = (*catalog)->automatic->definition->automatic;
+  }
+  const auto metrics = sql::index_metrics_of(prepared, automatic.get());
+  reply.headers.emplace_back("x-ms-cosmos-index-utilization",
+                             newer ? percent_encode(boost::json::serialize(metrics.to_json()))
+                                   : crypto::base64_encode(boost::json::serialize(metrics.to_flat_json())));
+}
+
+Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr query, QueryTimes times) {
+  times.parsed = Clock::now();
   auto feed = FeedScope::parse(call.request, *opened.database, *opened.definition);
   if (!feed) co_return std::unexpected(std::move(feed).error());
   const auto size = page_size_of(call.request);
@@ -142,6 +176,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   auto prepared = co_await sql::prepare_sql(opened.database, std::move(query), std::move(scope),
                                             *opened.definition->shape, std::move(*continuation));
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  times.planned = Clock::now();
   sql::SqlOptions options;
   options.page_items_max = *size;
   sql::SqlExecution execution(opened.database, *prepared, std::move(options));
@@ -163,9 +198,9 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   if (const auto position = execution.continuation()) next = to_continuation(*position);
   end_feed(reply, statistics.results_returned, next);
   if (call.flag("x-ms-documentdb-populatequerymetrics")) {
-    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begun;
-    reply.headers.emplace_back("x-ms-documentdb-query-metrics", metrics_of(statistics, elapsed.count()));
+    reply.headers.emplace_back("x-ms-documentdb-query-metrics", metrics_of(statistics, times));
   }
+  add_index_metrics(call, *opened.database, **prepared, reply);
   co_return reply;
 }
 
@@ -177,10 +212,11 @@ Handled serve_query(Call& call) {
   }
   auto opened = co_await open_container(call);
   if (!opened) co_return std::unexpected(std::move(opened).error());
+  const QueryTimes times;
   auto query = parse_query(call.request);
   if (!query) co_return std::unexpected(std::move(query).error());
   if (call.flag("x-ms-cosmos-is-query-plan-request")) co_return co_await plan_query(*opened, **query);
-  co_return co_await run_query(call, *opened, std::move(*query));
+  co_return co_await run_query(call, *opened, std::move(*query), times);
 }
 
 }  // namespace octavo::api::cosmos

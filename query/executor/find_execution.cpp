@@ -19,18 +19,6 @@ namespace {
 using partitioning::ScanState;
 using partitioning::Visit;
 
-// A slice ends when this much waits to be sent.
-constexpr std::size_t kOutputBytesMax = 64 * 1024;
-constexpr double kScanWarningRatio = 10;  // CouchDB's index_scan_warning_threshold
-
-void append_json_array(std::string& out, const std::vector<std::string>& items) {
-  out += '[';
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (i > 0) out += ',';
-    append_json_string(out, items[i]);
-  }
-  out += ']';
-}
 
 }  // namespace
 
@@ -124,7 +112,7 @@ Expected<ScanState> FindExecution::run_index(std::size_t& rows_left) {
   const bool recheck = branch().recheck || !reader.documents();
   return walk_index(reader, ranges, down, position_, rows_left, until_, statistics_.keys_examined,
                     [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
-                      if (output_.size() >= kOutputBytesMax) return WalkStep::stop_before;
+                      if (output_.size() >= find_output_bytes_max) return WalkStep::stop_before;
                       OCTAVO_TRY(const Flow flow, take_row(entry, documents, recheck));
                       return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
                     });
@@ -164,7 +152,7 @@ Expected<ScanState> FindExecution::run_primary(std::size_t& rows_left) {
   for (; position_.range < ranges.size(); ++position_.range) {
     const IdRange& range = ranges[down ? ranges.size() - 1 - position_.range : position_.range];
     if (range.is_point()) {
-      if (rows_left == 0 || output_.size() >= kOutputBytesMax) return ScanState::more;
+      if (rows_left == 0 || output_.size() >= find_output_bytes_max) return ScanState::more;
       --rows_left;
       const bool behind = position_.key && (down ? *range.start >= *position_.key : *range.start <= *position_.key);
       const bool inside = partition_key_.empty() || (range.start->starts_with(partition_key_) &&
@@ -219,7 +207,7 @@ Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_
           return Visit::stop;
         }
         if (*flow == Flow::finished) return Visit::stop;
-        return output_.size() >= kOutputBytesMax ? Visit::pause : Visit::next;
+        return output_.size() >= find_output_bytes_max ? Visit::pause : Visit::next;
       });
   rows_left -= std::min(rows, rows_left);
   if (failure) return std::unexpected(*std::move(failure));
@@ -257,234 +245,6 @@ bool FindExecution::passes(simdjson::dom::element root, std::string_view id, con
     if (branches[i].selector.matches(root, id, scratch_)) return false;
   }
   return true;
-}
-
-Expected<FindExecution::Flow> FindExecution::emit(const Result& result, std::string_view position) {
-  if (aggregator_) {
-    OCTAVO_TRY_VOID(aggregate(result));
-    return Flow::next;
-  }
-  if (skip_left_ > 0) {
-    --skip_left_;
-    return Flow::next;
-  }
-  if (!first_) output_ += ",\n";
-  first_ = false;
-  OCTAVO_TRY_VOID(append_result(output_, result));
-  ++statistics_.results_returned;
-  remember(position);
-  if (--limit_left_ > 0) return Flow::next;
-  finished_ = true;
-  return Flow::finished;
-}
-
-void FindExecution::remember(std::string_view position) {
-  if (!last_) last_.emplace();
-  last_->key.assign(position);
-  last_->branch = branch_;
-  if (!last_->identity.empty() || !branch().index) return;
-  last_->identity = branch().index->definition->identity;
-}
-
-Expected<void> FindExecution::append_conflicts(std::string& out, const storage::DocumentView& document,
-                                               const storage::Snapshot& snapshot, bool& any) {
-  any = false;
-  if (!prepared_->request.conflicts || !document.has_conflicts) return {};
-  OCTAVO_TRY(const auto tree, snapshot.revision_tree(document));
-  std::vector<std::string> conflicts;
-  for (const auto* leaf : tree.leaves()) {
-    if (!leaf->deleted && leaf->revision != document.revision) conflicts.push_back(leaf->revision.to_string());
-  }
-  if (conflicts.empty()) return {};
-  any = true;
-  append_json_array(out, conflicts);
-  return {};
-}
-
-Expected<void> FindExecution::append_result(std::string& out, const Result& result) {
-  if (result.row) {
-    prepared_->projection.append(out,
-                                 [&](std::size_t field, const FieldPath&) { return covered_text(*result.row, field); });
-    return {};
-  }
-  const storage::DocumentView& document = *result.document;
-  bool has_conflicts = false;
-  std::string conflicts;
-  OCTAVO_TRY_VOID(append_conflicts(conflicts, document, *result.snapshot, has_conflicts));
-
-  if (prepared_->projection.whole()) {
-    out += "{\"_id\":";
-    append_json_string(out, document.id);
-    out += ",\"_rev\":\"";
-    // Only a replicated revision can hold a character to escape, and then it is text.
-    if (document.revision.hash.is_digest()) {
-      document.revision.append_to(out);
-      out += '"';
-    } else {
-      out.pop_back();
-      append_json_string(out, document.revision.to_string());
-    }
-    if (document.body.size() > 2) {
-      out += ',';
-      out.append(document.body.substr(1, document.body.size() - 2));
-    }
-    if (has_conflicts) out.append(",\"_conflicts\":").append(conflicts);
-    out += '}';
-    return {};
-  }
-  prepared_->projection.append(
-      out, [&](std::size_t, const FieldPath& path) { return document_text(document, path, conflicts); });
-  return {};
-}
-
-std::string_view FindExecution::covered_text(const IndexRow& row, std::size_t field) {
-  const std::ptrdiff_t column = prepared_->covering_columns[field];
-  if (column >= 0) return row.field(static_cast<std::size_t>(column));
-  scratch_.clear();
-  append_json_string(scratch_, row.document_id());
-  return scratch_;
-}
-
-std::string_view FindExecution::document_text(const storage::DocumentView& document, const FieldPath& path,
-                                              std::string_view conflicts) {
-  const std::string& first = path.parts()[0].name;
-  if (first.size() < 2 || first[0] != '_' || path.parts().size() > 1) return find_raw_field(document.body, path);
-  if (first == "_conflicts") return conflicts;
-  if (first != "_id" && first != "_rev") return find_raw_field(document.body, path);
-  scratch_.clear();
-  append_json_string(scratch_, first == "_id" ? std::string(document.id) : document.revision.to_string());
-  return scratch_;
-}
-
-Expected<void> FindExecution::aggregate(const Result& result) {
-  return aggregator_->add([&](std::size_t field, const FieldPath& path) {
-    return result.row ? covered_text(*result.row, field) : document_text(*result.document, path, {});
-  });
-}
-
-// --- sort in memory ---
-
-// False when the document lacks a field that is sorted by: like the entries of CouchDB's indexes, results have them
-// all.
-bool FindExecution::make_sort_key(simdjson::dom::element root, const storage::DocumentView& document) {
-  sort_key_.clear();
-  const auto append_text = [&](std::string_view text, bool descending) {
-    const std::size_t start = sort_key_.size();
-    append_sort_key_of_string(sort_key_, text, StringOrder::bytes);
-    if (!descending) return;
-    for (std::size_t i = start; i < sort_key_.size(); ++i) sort_key_[i] = static_cast<char>(~sort_key_[i]);
-  };
-  const auto& sort = prepared_->request.sort;
-  for (const OrderedField& field : sort) {
-    if (field.path.is("_id")) {
-      append_text(document.id, field.descending);
-    } else if (field.path.is("_rev")) {
-      append_text(document.revision.to_string(), field.descending);
-    } else if (const auto found = find_field(root, field.path)) {
-      if (field.descending) {
-        append_sort_key_descending(sort_key_, found.value);
-      } else {
-        append_sort_key(sort_key_, found.value);
-      }
-    } else {
-      return false;
-    }
-  }
-  // Ties in the order an index would have.
-  append_text(document.id, sort[0].descending);
-  return true;
-}
-
-Expected<FindExecution::Flow> FindExecution::keep_for_sort(simdjson::dom::element root, const Result& result) {
-  if (!make_sort_key(root, *result.document)) return Flow::next;
-  if (prepared_->bookmark && sort_key_ <= prepared_->bookmark->key) return Flow::next;
-  const auto key = [](const SortedRow& row) -> std::string_view { return row.key; };
-  if (sorted_.size() >= sorted_max_) {
-    // No row beyond skip + limit can be in the result.
-    if (sort_key_ >= sorted_.front().key) return Flow::next;
-    std::ranges::pop_heap(sorted_, {}, key);
-    sorted_bytes_ -= sorted_.back().key.size() + sorted_.back().text.size() + sizeof(SortedRow);
-    sorted_.pop_back();
-  }
-  SortedRow row;
-  row.key = sort_key_;
-  OCTAVO_TRY_VOID(append_result(row.text, result));
-  sorted_bytes_ += row.key.size() + row.text.size() + sizeof(SortedRow);
-  if (sorted_bytes_ > sort_bytes_max_) {
-    return std::unexpected(missing_sort_index(prepared_->request, database_->partitioned()));
-  }
-  sorted_.push_back(std::move(row));
-  std::ranges::push_heap(sorted_, {}, key);
-  return Flow::next;
-}
-
-ScanState FindExecution::write_sorted() {
-  for (; sorted_position_ < sorted_.size(); ++sorted_position_) {
-    if (output_.size() >= kOutputBytesMax) return ScanState::more;
-    if (!first_) output_ += ",\n";
-    first_ = false;
-    output_ += sorted_[sorted_position_].text;
-    ++statistics_.results_returned;
-  }
-  if (statistics_.results_returned > 0 && !aggregator_) {
-    last_.emplace();
-    last_->kind = Bookmark::Kind::sorted;
-    last_->key = sorted_.back().key;
-  }
-  return ScanState::done;
-}
-
-// --- tail ---
-
-void FindExecution::append_tail(std::string& out) const {
-  const FindRequest& request = prepared_->request;
-  const Plan& plan = prepared_->plan;
-  if (aggregator_ && request.aggregation->count) {
-    out += ",\n\"count\":";
-    append_json_number(out, aggregator_->count());
-  }
-  out += ",\n\"bookmark\":";
-  if (last_) {
-    Bookmark bookmark = *last_;
-    if (!plan.sort_in_memory) {
-      if (plan.branches.size() > 1) {
-        bookmark.kind = Bookmark::Kind::combined;
-        bookmark.identity.clear();
-      } else {
-        bookmark.kind = plan.uses_primary() ? Bookmark::Kind::primary : Bookmark::Kind::index;
-      }
-    }
-    append_json_string(out, bookmark.encode());
-  } else {
-    append_json_string(out, request.bookmark ? *request.bookmark : std::string("nil"));
-  }
-  if (request.execution_stats) {
-    // With r > 1 every document counts as read by quorum, though one copy is the quorum of a single server.
-    const bool quorum = request.r > 1;
-    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - started_;
-    fmt::format_to(std::back_inserter(out),
-                   ",\n\"execution_stats\":{{\"total_keys_examined\":{},\"total_docs_examined\":{},"
-                   "\"total_quorum_docs_examined\":{},\"results_returned\":{},\"execution_time_ms\":{:.3f}}}",
-                   statistics_.keys_examined, quorum ? 0 : statistics_.documents_examined,
-                   quorum ? statistics_.documents_examined : 0, statistics_.results_returned, elapsed.count());
-  }
-  std::string warning;
-  for (const std::string& line : plan.warnings) {
-    if (!warning.empty()) warning += '\n';
-    warning += line;
-  }
-  const double ratio = static_cast<double>(statistics_.documents_examined) /
-                       static_cast<double>(std::max<std::uint64_t>(1, statistics_.results_returned));
-  if (ratio > kScanWarningRatio && !aggregator_) {
-    if (!warning.empty()) warning += '\n';
-    warning +=
-        "The number of documents examined is high in proportion to the number of results returned. Consider adding a "
-        "more specific index to improve this.";
-  }
-  if (!warning.empty()) {
-    out += ",\n\"warning\":";
-    append_json_string(out, warning);
-  }
 }
 
 }  // namespace octavo::query

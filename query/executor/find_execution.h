@@ -20,6 +20,9 @@ namespace octavo::query {
 
 class DocumentLookup;
 
+/// A slice ends when this much waits to be sent.
+inline constexpr std::size_t find_output_bytes_max = 64 * 1024;
+
 /// What a query has read and found so far.
 struct FindStatistics {
   std::uint64_t keys_examined = 0;       ///< index entries, or document keys without an index

@@ -59,16 +59,18 @@ Expected<void> AutomaticRows::erase(const std::string& prefix, std::string_view 
   return {};
 }
 
-Expected<void> AutomaticRows::change(std::string_view id, std::string_view partition_key,
-                                     const AutomaticIndex::Entries& before, const AutomaticIndex::Entries& after,
-                                     bool scoped, bool rewrite) {
-  const auto walk = [&](const std::string& prefix) -> Expected<void> {
+Expected<std::uint32_t> AutomaticRows::change(std::string_view id, std::string_view partition_key,
+                                              const AutomaticIndex::Entries& before,
+                                              const AutomaticIndex::Entries& after, bool scoped, bool rewrite) {
+  const auto walk = [&](const std::string& prefix) -> Expected<std::uint32_t> {
+    std::uint32_t changed = 0;
     std::size_t old = 0;
     std::size_t next = 0;
     while (old < before.size() || next < after.size()) {
       const int order = old == before.size()   ? 1
                         : next == after.size() ? -1
                                                : before[old].compare(after[next]);
+      if (order != 0) ++changed;
       if (order < 0) {
         OCTAVO_TRY_VOID(erase(prefix, before[old++], id));
       } else {
@@ -77,10 +79,13 @@ Expected<void> AutomaticRows::change(std::string_view id, std::string_view parti
         if (order == 0) ++old;
       }
     }
-    return {};
+    return changed;
   };
-  OCTAVO_TRY_VOID(walk(everything_prefix(number_)));
-  return scoped ? walk(scoped_prefix(number_, partition_key)) : Expected<void>{};
+  if (scoped) {
+    OCTAVO_TRY(const std::uint32_t again, walk(scoped_prefix(number_, partition_key)));
+    static_cast<void>(again);  // the same rows in another order
+  }
+  return walk(everything_prefix(number_));
 }
 
 Expected<void> AutomaticRows::put_scoped(std::string_view id, std::string_view partition_key,

@@ -54,11 +54,13 @@ Expected<void> LocalIndexes::refresh_cache(const storage::Transaction& transacti
   return {};
 }
 
-Expected<void> LocalIndexes::document_changed(storage::WriteTransaction& transaction, storage::Tree index_tree,
-                                              const storage::DocumentChange& change) {
-  if (storage::is_design_id(change.id)) return {};
+Expected<std::uint32_t> LocalIndexes::document_changed(storage::WriteTransaction& transaction,
+                                                       storage::Tree index_tree,
+                                                       const storage::DocumentChange& change) {
+  std::uint32_t rows = 0;
+  if (storage::is_design_id(change.id)) return rows;
   OCTAVO_TRY_VOID(refresh_cache(transaction, index_tree));
-  if (cache_.empty()) return {};
+  if (cache_.empty()) return rows;
 
   const auto read = [&](DocumentParser& parser, std::optional<std::string_view> body,
                         const storage::Revision& revision) -> std::optional<IndexedDocument> {
@@ -74,7 +76,9 @@ Expected<void> LocalIndexes::document_changed(storage::WriteTransaction& transac
   std::string old_key, old_value, new_key, new_value;
   for (const Index& index : cache_) {
     if (index.definition->automatic) {
-      OCTAVO_TRY_VOID(change_automatic(transaction, index_tree, index, change, before, after));
+      OCTAVO_TRY(const std::uint32_t changed,
+                 change_automatic(transaction, index_tree, index, change, before, after));
+      rows += changed;
       continue;
     }
     if (change.partition_key.empty()) continue;
@@ -89,16 +93,21 @@ Expected<void> LocalIndexes::document_changed(storage::WriteTransaction& transac
     if (had && has && old_key == new_key && old_value == new_value && index.stage == Stage::ready) continue;
     if (had && !(has && old_key == new_key)) {
       OCTAVO_TRY_VOID(storage::long_key::erase(transaction, index_tree, old_key));
+      ++rows;
     }
-    if (has) OCTAVO_TRY_VOID(storage::long_key::put(transaction, index_tree, new_key, new_value));
+    if (has) {
+      OCTAVO_TRY_VOID(storage::long_key::put(transaction, index_tree, new_key, new_value));
+      ++rows;
+    }
   }
-  return {};
+  return rows;
 }
 
-Expected<void> LocalIndexes::change_automatic(storage::WriteTransaction& transaction, storage::Tree index_tree,
-                                              const Index& index, const storage::DocumentChange& change,
-                                              const std::optional<IndexedDocument>& before,
-                                              const std::optional<IndexedDocument>& after) {
+Expected<std::uint32_t> LocalIndexes::change_automatic(storage::WriteTransaction& transaction,
+                                                       storage::Tree index_tree, const Index& index,
+                                                       const storage::DocumentChange& change,
+                                                       const std::optional<IndexedDocument>& before,
+                                                       const std::optional<IndexedDocument>& after) {
   const AutomaticIndex& automatic = *index.definition->automatic;
   entries_before_.clear();
   entries_after_.clear();
@@ -107,14 +116,15 @@ Expected<void> LocalIndexes::change_automatic(storage::WriteTransaction& transac
   AutomaticRows rows(transaction, index_tree, index.number);
   OCTAVO_TRY(const bool scoped, rows.is_scoped(change.partition_key));
   const bool rewrite = index.stage != Stage::ready;
-  OCTAVO_TRY_VOID(rows.change(change.id, change.partition_key, entries_before_, entries_after_, scoped, rewrite));
+  OCTAVO_TRY(const std::uint32_t changed,
+             rows.change(change.id, change.partition_key, entries_before_, entries_after_, scoped, rewrite));
   // What building has not reached yet, it will see for itself.
   const bool reached = index.stage == Stage::ready || change.id <= index.cursor;
-  if (scoped || !after || before || !reached || change.partition_documents < scoped_documents_min ||
-      change.partition_documents > kScopedAtOnceMax) {
-    return {};
+  if (!scoped && after && !before && reached && change.partition_documents >= scoped_documents_min &&
+      change.partition_documents <= kScopedAtOnceMax) {
+    OCTAVO_TRY_VOID(scope_partition(transaction, index_tree, index, change.partition_key));
   }
-  return scope_partition(transaction, index_tree, index, change.partition_key);
+  return changed;
 }
 
 // A logical partition has become large: its documents get rows of their own, this one change's among them.

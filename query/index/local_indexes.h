@@ -54,8 +54,8 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   LocalIndexes(storage::PhysicalPartition& partition, ActiveTasks* tasks, std::string database, bool partitioned = true);
   ~LocalIndexes() override;
 
-  Expected<void> document_changed(storage::WriteTransaction& transaction, storage::Tree index_tree,
-                                  const storage::DocumentChange& change) override;
+  Expected<std::uint32_t> document_changed(storage::WriteTransaction& transaction, storage::Tree index_tree,
+                                           const storage::DocumentChange& change) override;
 
   /// From now on the partition shall have these indexes and no others. Returns at once; the work is done in the
   /// writer's queue, then `changed` is called on its thread, now and at each index that becomes ready.
@@ -78,9 +78,10 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   struct Chunk;
   struct Progress;
   Expected<void> refresh_cache(const storage::Transaction& transaction, storage::Tree tree);
-  Expected<void> change_automatic(storage::WriteTransaction& transaction, storage::Tree index_tree, const Index& index,
-                                  const storage::DocumentChange& change, const std::optional<IndexedDocument>& before,
-                                  const std::optional<IndexedDocument>& after);
+  Expected<std::uint32_t> change_automatic(storage::WriteTransaction& transaction, storage::Tree index_tree,
+                                           const Index& index, const storage::DocumentChange& change,
+                                           const std::optional<IndexedDocument>& before,
+                                           const std::optional<IndexedDocument>& after);
   Expected<void> scope_partition(storage::WriteTransaction& transaction, storage::Tree index_tree, const Index& index,
                                  std::string_view partition_key);
   Expected<void> run_reconcile(storage::WriteTransaction& transaction, storage::Tree tree,

@@ -165,6 +165,12 @@ std::vector<std::string> sorted_rows(const std::string& list) {
   return rows;
 }
 
+sql::SqlScope in_partition(std::string key) {
+  sql::SqlScope scope;
+  scope.partition_key = std::move(key);
+  return scope;
+}
+
 void wait_for_automatic(SqlFixture& fixture) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (fixture.manager().automatic_progress_percent() < 100) {
@@ -305,7 +311,7 @@ TEST_CASE("an order by two properties is that of a composite index") {
     const std::string query = std::string("SELECT VALUE [c.n, c.a] FROM c ORDER BY ") + order;
     CHECK(fixture.ask(query) == plain.ask(query));
     CHECK(fixture.last->presorted);
-    CHECK(fixture.ask_by_pages(query, 9, {.partition_key = "p"}) == plain.ask(query));
+    CHECK(fixture.ask_by_pages(query, 9, in_partition("p")) == plain.ask(query));
   }
   // Another pair of directions has no such index.
   fixture.ask("SELECT VALUE c._id FROM c ORDER BY c.n, c.a");
@@ -320,12 +326,12 @@ TEST_CASE("a large logical partition is walked in order without meeting the othe
   }
   wait_for_automatic(fixture);
   const auto query = octavo::tests::parse_sql("SELECT TOP 3 VALUE c.at FROM c ORDER BY c.at DESC");
-  const auto page = fixture.page(query, {.partition_key = "big"}, {});
+  const auto page = fixture.page(query, in_partition("big"), {});
   CHECK(page.results == "396,\n392,\n388");
   CHECK(page.statistics.keys_examined == 3);
   // A small one is found among the others'.
-  CHECK(fixture.ask("SELECT VALUE c.at FROM c WHERE c.at = 7", {}, {.partition_key = "p7"}) == "[7]");
-  CHECK(fixture.ask("SELECT VALUE c.at FROM c WHERE c.at = 8", {}, {.partition_key = "p7"}) == "[]");
+  CHECK(fixture.ask("SELECT VALUE c.at FROM c WHERE c.at = 7", {}, in_partition("p7")) == "[7]");
+  CHECK(fixture.ask("SELECT VALUE c.at FROM c WHERE c.at = 8", {}, in_partition("p7")) == "[]");
 }
 
 TEST_CASE("strings that differ only after their first 256 bytes are in order all the same") {

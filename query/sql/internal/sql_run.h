@@ -1,0 +1,115 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "query/executor/index_walk.h"
+#include "query/json/parsed_document.h"
+#include "query/sql/collected_rows.h"
+#include "query/sql/groups.h"
+#include "query/sql/program.h"
+#include "query/sql/sql_execution.h"
+
+namespace octavo::query {
+class DocumentLookup;
+}
+
+namespace octavo::query::sql {
+
+using partitioning::ScanState;
+
+/// A slice ends when this much waits to be sent.
+inline constexpr std::size_t kSqlOutputBytesMax = 64 * 1024;
+
+/// One run of a query: sql_execution.cpp begins and goes on, sql_walk.cpp reads, sql_results.cpp makes results.
+class SqlExecution::Implementation {
+ public:
+  Implementation(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const PreparedSql> prepared,
+                 SqlOptions options);
+
+  Expected<ScanState> run(partitioning::ScanBudget budget);
+  std::string& output() { return output_; }
+  const SqlStatistics& statistics() const { return statistics_; }
+  std::optional<std::string> continuation() const;
+
+ private:
+  enum class Flow : std::uint8_t { next, pause, finished };
+  enum class Mode : std::uint8_t { streaming, sorting, distinct, grouping };
+
+  const Program& program() const { return prepared_->query->program(); }
+  const Branch& branch() const { return prepared_->plan.branches[branch_]; }
+  void resume(const Continuation& continuation);
+
+  Expected<ScanState> scan(std::size_t& rows_left);
+  Expected<ScanState> run_index(std::size_t& rows_left);
+  Expected<Flow> take_entry(const storage::KeyValue& entry, DocumentLookup& documents);
+  Expected<ScanState> run_primary(std::size_t& rows_left);
+  Expected<ScanState> run_points(std::size_t& rows_left);
+  Expected<ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
+
+  bool is_in_scope(std::string_view id) const;
+  Expected<bool> is_of_branch(const storage::DocumentView& document);
+  Expected<Flow> take_document(const storage::DocumentView& document, std::string_view position);
+  Expected<Flow> take_combinations(std::string_view position);
+  Expected<Flow> take_without_items();
+  Flow take_row(std::string_view position);
+  Flow emit_row(std::string_view position);
+  void collect_row();
+  void collect_distinct();
+  bool make_sort_key();
+  void check_memory(std::size_t bytes);
+  Expected<Flow> evaluated(Flow flow) const;
+
+  void prepare_results();
+  void prepare_groups();
+  ScanState write_results();
+  Flow count_result(std::size_t bytes);
+
+  std::shared_ptr<partitioning::Database> database_;
+  std::shared_ptr<const PreparedSql> prepared_;
+  SqlOptions options_;
+  SqlScope scope_;
+  SqlStatistics statistics_;
+  Mode mode_ = Mode::streaming;
+
+  // Where the walk is.
+  std::size_t branch_ = 0;
+  /// Of the branch. In the primary its key is the id after which to go on, or with `inside_` the id itself.
+  IndexPosition position_;
+  std::optional<std::string> inside_;  ///< key of a document whose combinations are not all taken
+  std::vector<std::uint64_t> inside_positions_;
+  std::unique_ptr<partitioning::DocumentScan> scan_;
+  std::chrono::steady_clock::time_point until_;  ///< of this slice
+  bool scanned_ = false;
+  bool finished_ = false;
+
+  // What is wanted.
+  std::uint64_t skip_left_ = 0;
+  std::uint64_t limit_left_ = 0;
+  std::size_t page_bytes_ = 0;
+  std::uint64_t page_items_ = 0;
+  bool first_ = true;
+  std::string output_;
+  std::optional<Continuation> next_;  ///< of the next page
+
+  Evaluation evaluation_;
+  FromIterator from_;
+  DocumentParser parser_;
+  std::string sort_key_;
+  std::string value_key_;
+
+  CollectedRows collected_;
+  std::unique_ptr<Groups> groups_;
+  std::size_t groups_max_ = SIZE_MAX;
+  std::string resume_key_;  ///< of the last row or group of the page before
+  bool has_resume_key_ = false;
+  std::vector<CollectedRow> rows_;  ///< to be written
+  std::size_t written_ = 0;
+};
+
+}  // namespace octavo::query::sql

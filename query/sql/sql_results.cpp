@@ -1,0 +1,220 @@
+// What a query makes of the rows that it reads: results at once, or sorted, distinct and grouped ones at the end.
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "query/sql/internal/sql_run.h"
+
+namespace octavo::query::sql {
+
+SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::string_view position) {
+  if (program().where && !program().where->evaluate(evaluation_).is_true()) return Flow::next;
+  switch (mode_) {
+    case Mode::streaming:
+      return emit_row(position);
+    case Mode::sorting:
+      collect_row();
+      break;
+    case Mode::distinct:
+      collect_distinct();
+      break;
+    case Mode::grouping:
+      groups_->add_row(evaluation_, groups_max_, has_resume_key_ && !program().distinct ? &resume_key_ : nullptr);
+      check_memory(groups_->bytes());
+      break;
+  }
+  return Flow::next;
+}
+
+SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::string_view position) {
+  const std::size_t before = output_.size();
+  if (skip_left_ > 0) {
+    // A projection that is undefined is no result, and is not skipped either.
+    if (program().selection == Query::Selection::value && !program().append_projection(evaluation_, output_)) {
+      return Flow::next;
+    }
+    output_.resize(before);
+    --skip_left_;
+    return Flow::next;
+  }
+  if (!first_) output_ += ",\n";
+  const std::size_t start = output_.size();
+  if (!program().append_projection(evaluation_, output_) || evaluation_.failed()) {
+    output_.resize(before);
+    return Flow::next;
+  }
+  first_ = false;
+  const Flow flow = count_result(output_.size() - start);
+  if (flow == Flow::finished && limit_left_ > 0) {
+    next_.emplace();
+    next_->key.assign(position);
+    next_->branch = branch_;
+    if (!program().sources.empty()) next_->positions = from_.positions();
+    if (!program().reads_items) {
+      next_->kind = Continuation::Kind::primary;
+    } else if (prepared_->plan.branches.size() > 1) {
+      next_->kind = Continuation::Kind::combined;
+    } else if (branch().index) {
+      next_->kind = Continuation::Kind::index;
+      next_->identity = branch().index->definition->identity;
+    }
+  }
+  return flow;
+}
+
+// Counts a result that was written; finished: the page is full, or the query's limit is reached.
+SqlExecution::Implementation::Flow SqlExecution::Implementation::count_result(std::size_t bytes) {
+  ++statistics_.results_returned;
+  statistics_.result_bytes += bytes;
+  ++page_items_;
+  page_bytes_ += bytes + 1;
+  --limit_left_;
+  if (limit_left_ > 0 && page_items_ < options_.page_items_max && page_bytes_ < options_.page_bytes_max)
+    return Flow::next;
+  finished_ = true;
+  return Flow::finished;
+}
+
+// --- results that wait ---
+
+void SqlExecution::Implementation::check_memory(std::size_t bytes) {
+  if (bytes <= options_.memory_bytes_max) return;
+  evaluation_.fail(
+      {ErrorCode::too_large,
+       fmt::format("The query has to keep more than {} bytes of results in memory to {} them. Ask for fewer "
+                   "with TOP, filter more, or create an index for the order.",
+                   options_.memory_bytes_max, mode_ == Mode::grouping ? "group" : "sort"),
+       "resource_limit"});
+}
+
+// False: a single ORDER BY leaves out the items that do not have what it sorts by.
+bool SqlExecution::Implementation::make_sort_key() {
+  sort_key_.clear();
+  const auto& order = program().order_by;
+  for (const SortItem& item : order) {
+    const Value value = item.value->evaluate(evaluation_);
+    if (value.is_undefined() && order.size() == 1) return false;
+    if (item.descending) {
+      append_order_key_descending(sort_key_, value);
+    } else {
+      append_order_key(sort_key_, value);
+    }
+  }
+  return true;
+}
+
+void SqlExecution::Implementation::collect_row() {
+  if (!make_sort_key()) return;
+  // Ties by document, then by combination.
+  if (evaluation_.row.is_bound()) append_order_key(sort_key_, Value::of(evaluation_.row.document().id));
+  if (!program().sources.empty()) {
+    for (const std::uint64_t position : from_.positions()) {
+      append_order_key(sort_key_, Value::of(static_cast<double>(position)));
+    }
+  }
+  if (has_resume_key_ && sort_key_ <= resume_key_) return;
+  if (!collected_.has_place_for(sort_key_)) return;
+  CollectedRow row;
+  if (!program().append_projection(evaluation_, row.text)) return;
+  row.key = sort_key_;
+  collected_.add(std::move(row));
+  check_memory(collected_.bytes());
+}
+
+// In the order asked for, then by value: rows of one value are one.
+void SqlExecution::Implementation::collect_distinct() {
+  if (!make_sort_key()) return;
+  value_key_.clear();
+  CollectedRow row;
+  if (program().projects_row) {
+    append_order_key(value_key_, evaluation_.row.whole(evaluation_.arena));
+    program().append_projection(evaluation_, row.text);
+  } else {
+    const Value value = program().project(evaluation_);
+    if (value.is_undefined()) return;
+    append_order_key(value_key_, value);
+    value.append_json(row.text);
+  }
+  row.key = sort_key_ + value_key_;
+  collected_.add_distinct(value_key_, std::move(row));
+  check_memory(collected_.bytes());
+}
+
+void SqlExecution::Implementation::prepare_groups() {
+  std::unordered_set<std::string> seen;
+  for (const auto& [key, group] : groups_->all()) {
+    evaluation_.arena.rewind({});
+    evaluation_.begin_item();
+    groups_->select(evaluation_, group);
+    CollectedRow row;
+    bool defined = false;
+    if (program().distinct) {
+      const Value value = program().project(evaluation_);
+      std::string identity;
+      append_order_key(identity, value);
+      defined = !value.is_undefined() && seen.insert(std::move(identity)).second;
+      if (defined) value.append_json(row.text);
+    } else {
+      defined = program().append_projection(evaluation_, row.text);
+    }
+    groups_->unselect(evaluation_);
+    if (!defined) continue;
+    row.key = key;
+    rows_.push_back(std::move(row));
+  }
+  groups_.reset();
+}
+
+void SqlExecution::Implementation::prepare_results() {
+  if (finished_) return;
+  switch (mode_) {
+    case Mode::streaming:
+      return;
+    case Mode::grouping:
+      // One group without GROUP BY is one page.
+      if (program().group_by.empty() && has_resume_key_) return;
+      prepare_groups();
+      break;
+    case Mode::sorting:
+    case Mode::distinct:
+      rows_ = collected_.take_sorted();
+      break;
+  }
+  if (has_resume_key_) {
+    written_ =
+        static_cast<std::size_t>(std::ranges::upper_bound(rows_, resume_key_, {}, &CollectedRow::key) - rows_.begin());
+  }
+  const auto skipped = std::min<std::uint64_t>(skip_left_, rows_.size() - written_);
+  written_ += static_cast<std::size_t>(skipped);
+  skip_left_ -= skipped;
+}
+
+ScanState SqlExecution::Implementation::write_results() {
+  while (!finished_ && written_ < rows_.size()) {
+    if (output_.size() >= kSqlOutputBytesMax) return ScanState::more;
+    CollectedRow& row = rows_[written_++];
+    if (!first_) output_ += ",\n";
+    first_ = false;
+    output_ += row.text;
+    const Flow flow = count_result(row.text.size());
+    if (flow == Flow::finished && limit_left_ > 0 && written_ < rows_.size()) {
+      next_.emplace();
+      next_->kind = mode_ == Mode::grouping ? Continuation::Kind::grouped : Continuation::Kind::sorted;
+      next_->key = std::move(row.key);
+    }
+  }
+  return ScanState::done;
+}
+
+std::optional<std::string> SqlExecution::Implementation::continuation() const {
+  if (!next_) return std::nullopt;
+  Continuation continuation = *next_;
+  continuation.fingerprint = prepared_->query->fingerprint();
+  continuation.skip = skip_left_;
+  continuation.left = limit_left_;
+  return continuation.encode();
+}
+
+}  // namespace octavo::query::sql

@@ -1,0 +1,220 @@
+// How a query reads: by an index or by the documents, down to the combinations of a JOIN.
+#include <algorithm>
+#include <utility>
+
+#include "partitioning/hash.h"
+#include "query/executor/document_lookup.h"
+#include "query/index/index_entry.h"
+#include "query/sql/internal/sql_run.h"
+
+namespace octavo::query::sql {
+
+namespace {
+
+using partitioning::Visit;
+
+// Combinations of a JOIN between two looks at the clock.
+constexpr std::size_t kCombinationsBetweenLooks = 64;
+
+}  // namespace
+
+// --- index ---
+
+Expected<ScanState> SqlExecution::Implementation::run_index(std::size_t& rows_left) {
+  const bool down = prepared_->plan.descending;
+  const auto& ranges = branch().bounds.ranges;
+  if (ranges.empty()) return ScanState::done;
+  OCTAVO_TRY(IndexReader reader,
+             IndexReader::open(*database_, *branch().index, {scope_.partition_key, scope_.physical_partition}));
+  DocumentLookup documents(*database_, reader.documents());
+  return walk_index(reader, ranges, down, position_, rows_left, until_, statistics_.keys_examined,
+                    [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
+                      if (output_.size() >= kSqlOutputBytesMax) return WalkStep::stop_before;
+                      OCTAVO_TRY(const Flow flow, take_entry(entry, documents));
+                      if (flow == Flow::pause) return WalkStep::stop_before;
+                      return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
+                    });
+}
+
+Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_entry(const storage::KeyValue& entry,
+                                                                                      DocumentLookup& documents) {
+  const auto row = IndexRow::decode(entry.key, entry.value);
+  if (!row) return fail(ErrorCode::corrupted, "An entry of index " + branch().index->definition->name + " is damaged.");
+  for (const std::size_t column : branch().columns_that_must_exist) {
+    if (row->field(column).empty()) return Flow::next;
+  }
+  if (!is_in_scope(row->document_id())) return Flow::next;
+  OCTAVO_TRY(const auto found, documents.find(row->document_id()));
+  if (!found.document || found.document->deleted) return Flow::next;
+  return take_document(*found.document, entry.key);
+}
+
+// --- primary ---
+
+Expected<ScanState> SqlExecution::Implementation::run_primary(std::size_t& rows_left) {
+  const auto& ranges = branch().id_ranges;
+  for (; position_.range < ranges.size(); ++position_.range) {
+    const IdRange& range = ranges[prepared_->plan.descending ? ranges.size() - 1 - position_.range : position_.range];
+    auto state = range.is_point() ? run_points(rows_left) : run_id_range(range, rows_left);
+    if (!state || *state == ScanState::more) return state;
+    if (finished_) return ScanState::done;
+    scan_.reset();
+  }
+  return ScanState::done;
+}
+
+Expected<ScanState> SqlExecution::Implementation::run_points(std::size_t& rows_left) {
+  const bool down = prepared_->plan.descending;
+  const auto& ranges = branch().id_ranges;
+  const std::string& id = *ranges[down ? ranges.size() - 1 - position_.range : position_.range].start;
+  if (rows_left == 0 || output_.size() >= kSqlOutputBytesMax) return ScanState::more;
+  --rows_left;
+  const bool is_inside = inside_ && id == *inside_;
+  const bool behind = position_.key && !is_inside && (down ? id >= *position_.key : id <= *position_.key);
+  const std::string& key = scope_.partition_key;
+  const bool in_partition =
+      key.empty() || (id.starts_with(key) && std::string_view(id).substr(key.size()).starts_with(':'));
+  if (behind || !in_partition || !is_in_scope(id)) return ScanState::done;
+  OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  ++statistics_.keys_examined;
+  if (!document || document->deleted) return ScanState::done;
+  OCTAVO_TRY(const Flow flow, take_document(*document, document->id));
+  return flow == Flow::pause ? ScanState::more : ScanState::done;
+}
+
+Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& range, std::size_t& rows_left) {
+  const bool down = prepared_->plan.descending;
+  if (!scan_) {
+    partitioning::DocumentRange bounds;
+    bounds.descending = down;
+    bounds.start = down ? range.end : range.start;
+    bounds.end = down ? range.start : range.end;
+    bounds.end_inclusive = down ? range.start_inclusive : range.end_inclusive;
+    if (position_.key &&
+        (!bounds.start || (down ? *position_.key < *bounds.start : *position_.key > *bounds.start))) {
+      bounds.start = position_.key;
+    }
+    if (!scope_.partition_key.empty()) bounds.partition_key = scope_.partition_key;
+    bounds.physical_partition = scope_.physical_partition;
+    scan_ = std::make_unique<partitioning::DocumentScan>(*database_, std::move(bounds));
+  }
+  if (rows_left == 0) return ScanState::more;
+  const auto& first = down ? range.end : range.start;
+  const bool first_inclusive = down ? range.end_inclusive : range.start_inclusive;
+  std::optional<Error> failure;
+  std::size_t rows = 0;
+  bool paused_inside = false;
+  const auto state =
+      scan_->run({rows_left, until_}, [&](const storage::DocumentView& document, const storage::Snapshot&) {
+        ++rows;
+        if (document.deleted) return Visit::next;
+        if (first && !first_inclusive && document.id == *first) return Visit::next;
+        const bool is_inside = inside_ && document.id == *inside_;
+        if (position_.key && !is_inside && document.id == *position_.key) return Visit::next;
+        if (!is_in_scope(document.id)) return Visit::next;
+        ++statistics_.keys_examined;
+        const auto flow = take_document(document, document.id);
+        if (!flow) {
+          failure = flow.error();
+          return Visit::stop;
+        }
+        if (*flow == Flow::finished) return Visit::stop;
+        paused_inside = *flow == Flow::pause;
+        return paused_inside || output_.size() >= kSqlOutputBytesMax ? Visit::pause : Visit::next;
+      });
+  rows_left -= std::min(rows, rows_left);
+  if (failure) return std::unexpected(*std::move(failure));
+  if (state && paused_inside) {
+    // The scan thinks that this document is done.
+    position_.key = inside_;
+    scan_.reset();
+    return ScanState::more;
+  }
+  if (state && finished_) return ScanState::done;
+  return state;
+}
+
+// --- documents ---
+
+bool SqlExecution::Implementation::is_in_scope(std::string_view id) const {
+  if (scope_.physical_partition && database_->locate_document(id) != *scope_.physical_partition) return false;
+  if (!id.starts_with(scope_.id_prefix)) return false;
+  if (!scope_.hash_range) return true;
+  const auto position = partitioning::hash_position(id, database_->partitioned(), database_->key_scheme());
+  return position >= scope_.hash_range->first && position < scope_.hash_range->second;
+}
+
+// In a union: matches this branch's side of the condition, and none of those before, which have returned it already.
+Expected<bool> SqlExecution::Implementation::is_of_branch(const storage::DocumentView& document) {
+  const auto& branches = prepared_->plan.branches;
+  if (branches.size() == 1) return true;
+  OCTAVO_TRY(const auto root, parser_.parse(document.body));
+  std::string revision;
+  document.revision.append_to(revision);
+  if (!branches[branch_].selector.matches(root, document.id, revision)) return false;
+  for (std::size_t i = 0; i < branch_; ++i) {
+    if (branches[i].selector.matches(root, document.id, revision)) return false;
+  }
+  return true;
+}
+
+Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_document(
+    const storage::DocumentView& document, std::string_view position) {
+  const bool is_inside = inside_ && position == *inside_;
+  if (!is_inside) {
+    inside_.reset();
+    inside_positions_.clear();
+  }
+  if (!prepared_->shape->is_row(document)) return Flow::next;
+  ++statistics_.documents_examined;
+  statistics_.document_bytes += document.body.size();
+  OCTAVO_TRY(const bool wanted, is_of_branch(document));
+  if (!wanted) return Flow::next;
+  evaluation_.row.bind(document);
+  evaluation_.arena.rewind({});
+  evaluation_.begin_item();
+  if (program().sources.empty()) return evaluated(take_row(position));
+  return take_combinations(position);
+}
+
+Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::evaluated(Flow flow) const {
+  if (evaluation_.failed()) return std::unexpected(evaluation_.error());
+  return flow;
+}
+
+Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_combinations(
+    std::string_view position) {
+  from_.begin(inside_positions_);
+  std::size_t taken = 0;
+  while (from_.next(evaluation_)) {
+    const Flow flow = take_row(position);
+    if (evaluation_.failed() || flow == Flow::finished) return evaluated(flow);
+    evaluation_.begin_item();
+    ++taken;
+    const bool late = taken % kCombinationsBetweenLooks == 0 &&
+                      until_ != std::chrono::steady_clock::time_point::max() &&
+                      std::chrono::steady_clock::now() >= until_;
+    if (late || output_.size() >= kSqlOutputBytesMax) {
+      inside_ = std::string(position);
+      inside_positions_ = from_.positions();
+      return Flow::pause;
+    }
+  }
+  inside_.reset();
+  inside_positions_.clear();
+  return evaluated(Flow::next);
+}
+
+// A query about no items has one row, or those of what it makes itself.
+Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_without_items() {
+  evaluation_.arena.rewind({});
+  evaluation_.begin_item();
+  if (program().sources.empty()) {
+    if (position_.key) return Flow::finished;  // by a continuation: it was returned before
+    return evaluated(take_row(""));
+  }
+  return take_combinations("");
+}
+
+}  // namespace octavo::query::sql
