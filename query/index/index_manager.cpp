@@ -20,6 +20,8 @@ constexpr std::string_view kDesignEnd = "_design0";
 constexpr std::chrono::milliseconds kRetiredDelay{100};
 // An index whose files cannot be made (the disk is full, most likely) is tried again after this.
 constexpr std::chrono::milliseconds kOpenRetryDelay{2000};
+// Queries that run by the automatic index of the policy before may go on for so long.
+constexpr std::chrono::milliseconds kSupersededDelay{2000};
 
 }  // namespace
 
@@ -357,6 +359,14 @@ void IndexManager::publish() {
     next->indexes.push_back(std::move(view));
   }
   next->automatic = find_automatic(locals);
+  const auto is_superseded = [&](const LocalIndexes::Index& index) {
+    return index.definition->automatic && index.stage == LocalIndexes::Stage::ready &&
+           index.definition->identity != automatic_->identity;
+  };
+  if (next->automatic && next->automatic->definition->identity == automatic_->identity && !shut_down_ &&
+      std::ranges::any_of(locals, [&](const auto& indexes) { return std::ranges::any_of(*indexes, is_superseded); })) {
+    jobs_.post_after(kSupersededDelay, [this] { definition_changed(); });
+  }
   std::ranges::sort(next->indexes, {}, [](const IndexView& view) {
     return std::pair<std::string_view, std::string_view>(view.definition->design_document, view.definition->name);
   });

@@ -185,7 +185,6 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
       index->stage = Stage::ready;
       index->cursor.clear();
       chunk.set_changed = true;
-      if (index->definition->automatic) OCTAVO_TRY_VOID(retire_before(transaction, tree, all, *index));
     }
     // Whoever writes a document must know how far this has come.
     moved = moved || index->definition->automatic != nullptr;
@@ -193,17 +192,6 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
     OCTAVO_TRY_VOID(registry::put(transaction, tree, *index));
   }
   return chunk.set_changed || moved ? registry::put_stamp(transaction, tree) : Expected<void>{};
-}
-
-// `index` has become ready: automatic indexes of policies before go.
-Expected<void> LocalIndexes::retire_before(storage::WriteTransaction& transaction, storage::Tree tree, Indexes& all,
-                                           const Index& index) {
-  for (Index& other : all) {
-    if (!other.definition->automatic || other.number >= index.number || other.stage == Stage::dropping) continue;
-    other.stage = Stage::dropping;
-    OCTAVO_TRY_VOID(registry::put(transaction, tree, other));
-  }
-  return {};
 }
 
 Expected<void> LocalIndexes::drop(storage::WriteTransaction& transaction, storage::Tree tree, const Index& index,

@@ -160,7 +160,8 @@ void edit_both(SqlFixture& one, SqlFixture& other, Words& words, int edits, int 
 std::vector<std::string> sorted_rows(const std::string& list) {
   std::vector<std::string> rows;
   if (list.starts_with("error")) return {list};
-  for (const auto& row : json::parse(list).as_array()) rows.push_back(json::serialize(row));
+  const json::value parsed = json::parse(list);
+  for (const auto& row : parsed.as_array()) rows.push_back(json::serialize(row));
   std::ranges::sort(rows);
   return rows;
 }
