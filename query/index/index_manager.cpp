@@ -43,6 +43,14 @@ IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
     partition.set_unique_keys(unique_keys);
   }
   if (!database.definition()->text.empty()) expiration_ = std::make_unique<Expiration>(database);
+  // A new database shall index its first documents as they come.
+  if (opened_at_ == 0 && read_automatic()) {
+    jobs_.post([this] {
+      if (auto loaded = catalog(); !loaded) {
+        spdlog::warn("database {}: cannot make the automatic index: {}", database_.name(), loaded.error().reason);
+      }
+    });
+  }
 }
 
 IndexManager::~IndexManager() {

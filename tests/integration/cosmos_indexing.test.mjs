@@ -158,6 +158,7 @@ describe('the indexing policy of a container', () => {
     assert.deepEqual(after.indexes.PotentialIndexes.SingleIndexes.map((index) => index.IndexSpec), ['/name/?']);
     await server.kill();
     await server.launch();
+    container = cosmosClient(server).database(container.database.id).container(container.id);
     await indexed(container);
     const again = await ask(query);
     assert.deepEqual(again.items.sort((a, b) => a - b), wanted);
@@ -185,6 +186,11 @@ describe('a database that indexes automatically', () => {
     for (const [db, prefix] of [['auto', ''], ['parts', 'p:']]) {
       const docs = people.map(({ id, ...rest }) => ({ _id: prefix + id, ...rest }));
       assert.equal((await server.post(`/${db}/_bulk_docs`, { docs })).status, 201);
+      for (let tries = 0; tries < 500; ++tries) {
+        const { body } = await server.post(`/${db}/_explain`, { selector: { n: 1 } });
+        if (body.index.type === 'automatic') break;
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
     }
   });
   after(() => server?.stop());
