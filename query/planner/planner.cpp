@@ -165,14 +165,11 @@ std::vector<Selector> Planner::alternatives(const Selector& selector) {
 Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate>& single, double single_cost) {
   const std::vector<Selector> sides = alternatives(request_.selector);
   if (sides.empty()) return std::nullopt;
-  std::vector<Selector> ordinal_sides;
-  if (request_.ordinal) ordinal_sides = alternatives(*request_.ordinal);
-  const bool have_ordinal = ordinal_sides.size() == sides.size();
   PlannerResult result;
   double cost = 0;
-  for (std::size_t i = 0; i < sides.size(); ++i) {
-    const Selector& side = sides[i];
-    OCTAVO_TRY(auto candidates, examine_all({side, have_ordinal ? &ordinal_sides[i] : nullptr}));
+  for (const Selector& side : sides) {
+    // What a side has returned already is told by its selector alone: its ranges must not be narrower than that.
+    OCTAVO_TRY(auto candidates, examine_all({side, nullptr}));
     const Candidate* best = nullptr;
     for (Candidate& candidate : candidates) {
       const bool all_documents = !candidate.index && candidate.id_ranges.size() == 1 && !candidate.id_ranges[0].start &&
