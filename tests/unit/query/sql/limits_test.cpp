@@ -145,7 +145,7 @@ TEST_CASE_METHOD(SqlFixture, "a query that may be long for one item is known bef
     INFO(query);
     CHECK_FALSE(parse_sql(query)->may_take_long());
   }
-  for (const char* query : {"SELECT * FROM c JOIN x IN c.a", "SELECT VALUE x FROM x IN c.a", "SELECT udf.f(c.a) FROM c",
+  for (const char* query : {"SELECT VALUE x FROM c JOIN x IN c.a", "SELECT VALUE x FROM x IN c.a", "SELECT udf.f(c.a) FROM c",
                             "SELECT * FROM c WHERE EXISTS(SELECT VALUE 1 FROM x IN c.a)", "SELECT * FROM c WHERE c.a LIKE c.b",
                             "SELECT * FROM c WHERE RegexMatch(c.a, 'a+b')"}) {
     INFO(query);
