@@ -95,6 +95,8 @@ Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
     if (!request.waits()) {
       if (request.wants_update()) indexes.update(*found->index);
       if (!found->previous) co_return target;
+      const auto built = indexes.is_current(*found->index, call.database->committed_sequence());
+      if (built && *built) co_return target;
       // What the design document said before answers until the new index is built, if it has such a view.
       ViewRequest before = as_asked;
       auto previous = target_in(call, found->previous, before);
@@ -132,7 +134,8 @@ Task<Expected<Reply>> answer(Call& call, ViewRequest request, bool several) {
   co_await load_indexes(call);
   auto target = co_await find_target(call, request);
   if (!target) co_return std::unexpected(std::move(target).error());
-  std::optional<std::string> scope = request.queries.front().partition;
+  std::optional<std::string> scope;
+  if (!request.queries.empty()) scope = request.queries.front().partition;
   std::vector<std::unique_ptr<SliceProducer>> answers;
   for (auto& one : request.queries) {
     auto made = make_view_reply(*target, std::move(one));

@@ -171,13 +171,15 @@ describe('killing', () => {
     const world = new World({ seed: 3, history });
     await world.furnish(server);
     const load = world.load(server);
-    await Promise.race([sleep(300), load]);
+    const isPlain = ([key, value]) => /^document plain-1 c0-\d+$/.test(key) && value.leaves.length === 1 && !value.leaves[0].deleted;
+    do {
+      await Promise.race([sleep(300), load]);
+    } while (![...history.state].some(isPlain));
     world.stop();
     await load;
     const random = new Random(3);
     assert.deepEqual(compare(history.state, [], (await observe(server, random)).seen), []);
-    const [, { leaves: [{ rev }] }] = [...history.state].find(([key, value]) =>
-      /^document plain-1 c0-\d+$/.test(key) && value.leaves.length === 1 && !value.leaves[0].deleted);
+    const [, { leaves: [{ rev }] }] = [...history.state].find(isPlain);
     const id = [...history.state].find(([, value]) => value.leaves?.[0].rev === rev)[0].split(' ')[2];
     expectStatus(await server.delete(`/plain-1/${id}?rev=${rev}`), 200);
     expectStatus(await server.put('/plain-1/stranger', { nonce: 'stranger 1', a: 1 }), 201);

@@ -123,6 +123,13 @@ describe('views', () => {
       'POST body must include `queries` parameter.');
   });
 
+  test('no queries at all have no results', async () => {
+    const path = `/${db}/_design/d/_view/by_kind/queries`;
+    const { views } = expectStatus(await server.get(`/${db}/_design/d`), 200);
+    const name = Object.keys(views).find((each) => each !== 'lib');
+    assert.deepEqual(expectStatus(await server.post(path.replace('by_kind', name), { queries: [] }), 200).results, []);
+  });
+
   test('bad parameters get CouchDB’s words', async () => {
     await refused('tags', { reduce: true }, 'Reduce is invalid for map-only views.');
     await refused('tags', { group: true }, 'Invalid use of grouping on a map view.');
