@@ -57,7 +57,7 @@ class LongKeyCursor {
   KeyValue at_run() const { return {run_[run_position_].key, run_[run_position_].value}; }
 
   Cursor cursor_;
-  static constexpr std::size_t kWindowRowsMin = 16;
+  static constexpr std::size_t kWindowRowsMin = 128;
   static constexpr std::size_t kWindowRowsMax = 4096;
   static constexpr std::size_t kWindowBytesMax = 1024 * 1024;  ///< of keys; one row may have more
 
