@@ -1,6 +1,7 @@
 // Full-text search: any text as a query `q` of a small index. It is refused in Lucene's words or answered, what it does
 // not find is what its negation finds, and it means the same in parentheses.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -61,11 +62,11 @@ class Fields final : public FieldSource {
 /// The same documents, analyzed in different ways.
 class Shelf {
  public:
-  explicit Shelf(const boost::json::value& analyzer) {
+  Shelf(const std::filesystem::path& folder, const boost::json::value& analyzer) {
     auto analyzers = make_analyzers(analyzer);
     require(analyzers.has_value(), "there is such an analyzer");
     FeedIndexOptions options;
-    options.folder = folder_.path() / "search";
+    options.folder = folder;
     options.durability = config::Durability::ephemeral;
     options.stopping = std::make_shared<std::atomic<bool>>(false);
     index_ = std::make_unique<SearchIndex>("fuzz", *analyzers, std::make_unique<Fields>(), options);
@@ -109,7 +110,6 @@ class Shelf {
   }
 
  private:
-  tests::TemporaryFolder folder_;
   std::unique_ptr<SearchIndex> index_;
 };
 
@@ -137,9 +137,13 @@ QueryNode everything_but(QueryNode query) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static Shelf shelves[] = {
-      Shelf("standard"), Shelf("keyword"), Shelf("english"), Shelf("german"),
-      Shelf(boost::json::parse(R"({"name":"perfield","default":"cjk","fields":{"brand":"keyword","price":"email"}})"))};
+  // They stay to the end of the process: Lucene's own static objects would be gone before them.
+  static const octavo::tests::TemporaryFolder folder;
+  static auto& shelves = *new std::array{
+      Shelf(folder.path() / "1", "standard"), Shelf(folder.path() / "2", "keyword"),
+      Shelf(folder.path() / "3", "english"), Shelf(folder.path() / "4", "german"),
+      Shelf(folder.path() / "5", boost::json::parse(
+                R"({"name":"perfield","default":"cjk","fields":{"brand":"keyword","price":"email"}})"))};
   spdlog::set_level(spdlog::level::off);
   InputReader in(octavo::fuzz::text_of(data, size));
   Shelf& shelf = shelves[in.byte() % std::size(shelves)];
