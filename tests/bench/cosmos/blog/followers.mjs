@@ -17,14 +17,14 @@ export class Follower {
 
   /// Until nothing is left; the number of changes.
   async catchUp(progress) {
-    let changes = 0;
+    const changes = [];
     for (let page = await this.iterator.readNext(); page.statusCode === 200; page = await this.iterator.readNext()) {
-      await this.apply(page.result);
-      changes += page.result.length;
+      changes.push(...page.result);
       progress?.(page.result);
     }
-    this.changes += changes;
-    return changes;
+    await this.apply(changes);
+    this.changes += changes.length;
+    return changes.length;
   }
 }
 
@@ -47,12 +47,13 @@ export function usernameFollower(version, start = ChangeFeedStartFrom.Now()) {
 }
 
 /// V3: each new or changed post goes, in short, to its author's partition and to the feed, whose trigger drops the
-/// oldest.
+/// oldest, but for the one that is being written: so the older ones come first.
 export function postFollower(version, start = ChangeFeedStartFrom.Beginning()) {
   return new Follower(
     version.posts,
     async (items) => {
       const posts = items.filter(({ type }) => type === 'post').map(withoutSystemProperties).map(inShort);
+      posts.sort((a, b) => (a.creationDate < b.creationDate ? -1 : 1));
       await forEachAtOnce(posts, REQUESTS_AT_ONCE, async (post) => {
         await version.users.items.upsert(post);
         await version.feed.items.upsert(post, { postTriggerInclude: ['truncateFeed'] });
