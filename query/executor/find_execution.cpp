@@ -179,15 +179,7 @@ Expected<ScanState> FindExecution::run_primary(std::size_t& rows_left) {
 Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_t& rows_left) {
   const bool down = prepared_->plan.descending;
   if (!scan_) {
-    partitioning::DocumentRange bounds;
-    bounds.descending = down;
-    bounds.start = down ? range.end : range.start;
-    bounds.end = down ? range.start : range.end;
-    bounds.end_inclusive = down ? range.start_inclusive : range.end_inclusive;
-    if (position_.key &&
-        (!bounds.start || (down ? *position_.key < *bounds.start : *position_.key > *bounds.start))) {
-      bounds.start = position_.key;
-    }
+    partitioning::DocumentRange bounds = documents_in(range, down, position_.key);
     if (!partition_key_.empty()) bounds.partition_key = partition_key_;
     scan_ = std::make_unique<partitioning::DocumentScan>(*database_, std::move(bounds));
   }

@@ -47,4 +47,16 @@ Expected<ScanState> walk_index(IndexReader& reader, std::span<const KeyRange> ra
   return ScanState::done;
 }
 
+partitioning::DocumentRange documents_in(const IdRange& range, bool down, const std::optional<std::string>& from) {
+  partitioning::DocumentRange documents;
+  documents.descending = down;
+  documents.start = down ? range.end : range.start;
+  documents.end = down ? range.start : range.end;
+  documents.end_inclusive = down ? range.start_inclusive : range.end_inclusive;
+  if (from && (!documents.start || (down ? *from < *documents.start : *from > *documents.start))) {
+    documents.start = from;
+  }
+  return documents;
+}
+
 }  // namespace octavo::query

@@ -10,6 +10,7 @@
 #include "partitioning/scan.h"
 #include "query/index/index_reader.h"
 #include "query/planner/key_range.h"
+#include "query/planner/plan.h"
 #include "storage/function_ref.h"
 
 namespace octavo::query {
@@ -35,5 +36,8 @@ Expected<partitioning::ScanState> walk_index(IndexReader& reader, std::span<cons
                                              IndexPosition& position, std::size_t& rows_left,
                                              std::chrono::steady_clock::time_point until, std::uint64_t& keys_examined,
                                              FunctionRef<Expected<WalkStep>(const storage::KeyValue&)> take);
+
+/// The documents of `range`, up or down, from the id `from` on where the walk has come to it.
+partitioning::DocumentRange documents_in(const IdRange& range, bool down, const std::optional<std::string>& from);
 
 }  // namespace octavo::query

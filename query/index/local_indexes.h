@@ -88,8 +88,6 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
                                const std::vector<IndexDefinitionPtr>& wanted, Chunk& chunk);
   Expected<void> run_chunk(storage::WriteTransaction& transaction, storage::Tree tree, Chunk& chunk);
   Expected<void> build(storage::WriteTransaction& transaction, storage::Tree tree, Indexes& all, Chunk& chunk);
-  Expected<void> retire_before(storage::WriteTransaction& transaction, storage::Tree tree, Indexes& all,
-                               const Index& index);
   Expected<void> drop(storage::WriteTransaction& transaction, storage::Tree tree, const Index& index, Chunk& chunk);
   void step();
   void finished(const std::shared_ptr<Chunk>& chunk, const Expected<void>& result);

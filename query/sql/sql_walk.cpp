@@ -86,15 +86,7 @@ Expected<ScanState> SqlExecution::Implementation::run_points(std::size_t& rows_l
 Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& range, std::size_t& rows_left) {
   const bool down = prepared_->plan.descending;
   if (!scan_) {
-    partitioning::DocumentRange bounds;
-    bounds.descending = down;
-    bounds.start = down ? range.end : range.start;
-    bounds.end = down ? range.start : range.end;
-    bounds.end_inclusive = down ? range.start_inclusive : range.end_inclusive;
-    if (position_.key &&
-        (!bounds.start || (down ? *position_.key < *bounds.start : *position_.key > *bounds.start))) {
-      bounds.start = position_.key;
-    }
+    partitioning::DocumentRange bounds = documents_in(range, down, position_.key);
     if (!scope_.partition_key.empty()) bounds.partition_key = scope_.partition_key;
     bounds.physical_partition = scope_.physical_partition;
     scan_ = std::make_unique<partitioning::DocumentScan>(*database_, std::move(bounds));
@@ -102,9 +94,8 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
   if (rows_left == 0) return ScanState::more;
   const auto& first = down ? range.end : range.start;
   const bool first_inclusive = down ? range.end_inclusive : range.start_inclusive;
-  std::optional<Error> failure;
+  Visited visited;
   std::size_t rows = 0;
-  bool paused_inside = false;
   const auto state =
       scan_->run({rows_left, until_}, [&](const storage::DocumentView& document, const storage::Snapshot&) {
         ++rows;
@@ -113,20 +104,11 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
         const bool is_inside = inside_ && document.id == *inside_;
         if (position_.key && !is_inside && document.id == *position_.key) return Visit::next;
         if (!is_in_scope(document.id)) return Visit::next;
-        ++statistics_.keys_examined;
-        const auto flow = take_document(document, document.id);
-        if (!flow) {
-          failure = flow.error();
-          return Visit::stop;
-        }
-        if (*flow == Flow::finished) return Visit::stop;
-        paused_inside = *flow == Flow::pause;
-        const bool enough = paused_inside || output_.size() >= kSqlOutputBytesMax || evaluation_.is_late();
-        return enough ? Visit::pause : Visit::next;
+        return visit(document, visited);
       });
   rows_left -= std::min(rows, rows_left);
-  if (failure) return std::unexpected(*std::move(failure));
-  if (state && paused_inside) {
+  if (visited.failure) return std::unexpected(*std::move(visited.failure));
+  if (state && visited.paused_inside) {
     // The scan thinks that this document is done.
     position_.key = inside_;
     scan_.reset();
@@ -136,30 +118,33 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
   return state;
 }
 
+partitioning::Visit SqlExecution::Implementation::visit(const storage::DocumentView& document, Visited& visited) {
+  ++statistics_.keys_examined;
+  const auto flow = take_document(document, document.id);
+  if (!flow) {
+    visited.failure = flow.error();
+    return Visit::stop;
+  }
+  if (*flow == Flow::finished) return Visit::stop;
+  visited.paused_inside = *flow == Flow::pause;
+  const bool enough = visited.paused_inside || output_.size() >= kSqlOutputBytesMax || evaluation_.is_late();
+  return enough ? Visit::pause : Visit::next;
+}
+
 // --- other documents than the database's ---
 
 Expected<ScanState> SqlExecution::Implementation::run_source(std::size_t& rows_left) {
   if (finished_) return ScanState::done;
-  std::optional<Error> failure;
-  bool paused_inside = false;
+  Visited visited;
   // After a continuation: the document after which to go on, or in which.
   const std::optional<std::string> begin = position_.key;
   auto state = options_.source->scan(position_.key, {rows_left, until_}, [&](const storage::DocumentView& document) {
     const bool is_inside = inside_ && document.id == *inside_;
     if (begin && !is_inside && document.id == *begin) return Visit::next;
-    ++statistics_.keys_examined;
-    const auto flow = take_document(document, document.id);
-    if (!flow) {
-      failure = flow.error();
-      return Visit::stop;
-    }
-    if (*flow == Flow::finished) return Visit::stop;
-    paused_inside = *flow == Flow::pause;
-    const bool enough = paused_inside || output_.size() >= kSqlOutputBytesMax || evaluation_.is_late();
-    return enough ? Visit::pause : Visit::next;
+    return visit(document, visited);
   });
-  if (failure) return std::unexpected(*std::move(failure));
-  if (state && paused_inside) {
+  if (visited.failure) return std::unexpected(*std::move(visited.failure));
+  if (state && visited.paused_inside) {
     position_.key = inside_;
     return ScanState::more;
   }

@@ -53,6 +53,13 @@ class SqlExecution::Implementation {
   Expected<ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
   Expected<ScanState> run_source(std::size_t& rows_left);
 
+  /// What became of the documents that a scan came by.
+  struct Visited {
+    std::optional<Error> failure;
+    bool paused_inside = false;  ///< of the last one not all combinations are taken
+  };
+  partitioning::Visit visit(const storage::DocumentView& document, Visited& visited);
+
   bool is_in_scope(std::string_view id) const;
   Expected<bool> is_of_branch(const storage::DocumentView& document);
   Expected<Flow> take_document(const storage::DocumentView& stored, std::string_view position);
