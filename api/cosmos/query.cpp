@@ -11,6 +11,7 @@
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/resource_query.h"
 #include "api/crypto/base64.h"
+#include "api/http/charge_limit.h"
 #include "api/http/worker_slices.h"
 #include "api/scripts/user_functions.h"
 #include "partitioning/request_charge.h"
@@ -172,6 +173,8 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   auto continuation = continuation_of(call.request);
   if (!continuation) co_return std::unexpected(std::move(continuation).error());
 
+  const auto most = max_request_charge(call.request);
+  if (!most) co_return std::unexpected(most.error());
   const auto places = feed->places(*opened.database, *opened.definition);
   if (auto admitted = call.admit(opened.database, places, feed->partition_key); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
@@ -185,14 +188,24 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   times.planned = Clock::now();
   sql::SqlOptions options;
   options.page_items_max = *size;
+  options.may_stop = most->has_value();
   scripts::StoredFunctions functions(opened.database);
   const bool calls_functions = (*prepared)->query->calls_user_functions();
   if (calls_functions) options.user_functions = &functions;
   sql::SqlExecution execution(opened.database, *prepared, std::move(options));
+  const auto charge = [&] {
+    return partitioning::charge_of_scan(sql::scan_work_of(*opened.database, **prepared, execution.statistics())) +
+           partitioning::charge_of_function(functions.time());
+  };
+  const auto run = [&](ScanBudget budget) -> Expected<ScanState> {
+    if (!*most) return execution.run(budget);
+    bool stopped = false;
+    return run_within_charge(execution, budget, **most, charge, stopped);
+  };
   Expected<ScanState> state = ScanState::more;
-  if (!calls_functions && !(*prepared)->query->may_take_long()) state = execution.run(ScanBudget::inline_slice());
+  if (!calls_functions && !(*prepared)->query->may_take_long()) state = run(ScanBudget::inline_slice());
   WorkerSlices slices(call.services.engine, call.request);
-  const auto run_slice = [&] { return execution.run(ScanBudget::worker_slice()); };
+  const auto run_slice = [&] { return run(ScanBudget::worker_slice()); };
   std::string results;
   while (state && *state == ScanState::more) {
     // A slice ends when much is written and not taken.
@@ -203,9 +216,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   if (!state) co_return std::unexpected(std::move(state).error());
 
   const auto& statistics = execution.statistics();
-  call.account.request_charge =
-      partitioning::charge_of_scan(sql::scan_work_of(*opened.database, **prepared, statistics)) +
-      partitioning::charge_of_function(functions.time());
+  call.account.request_charge = charge();
   call.account.session_token = session_token(places.first, opened.database->committed_sequence());
   Reply reply;
   begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");

@@ -13,6 +13,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
 #include "api/couch/users_database.h"
+#include "api/http/charge_limit.h"
 #include "partitioning/engine.h"
 #include "partitioning/request_charge.h"
 #include "query/executor/find_charge.h"
@@ -36,19 +37,25 @@ constexpr std::chrono::seconds kTextFindTimeMax{10};
 class FindReply : public SliceProducer {
  public:
   /// `work`: what is known before reading.
-  FindReply(query::FindExecution execution, const partitioning::ScanWork& work)
-      : execution_(std::move(execution)), work_(work) {}
+  /// `most`: what it may cost before its page ends.
+  FindReply(query::FindExecution execution, const partitioning::ScanWork& work,
+            std::optional<partitioning::RequestUnits> most)
+      : execution_(std::move(execution)), work_(work), most_(most) {
+    if (most_) execution_.make_stoppable();
+  }
 
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
-    OCTAVO_TRY(const auto state, execution_.run(budget));
+    OCTAVO_TRY(const auto state, run(budget));
     // The head comes with the first results: an error before them is a reply of its own.
     if (!begun_) out += "{\"docs\":[\n";
     begun_ = true;
     out += execution_.output();
+    bytes_ += execution_.output().size();
     execution_.output().clear();
     if (state == partitioning::ScanState::more) return false;
     out += "\n]";
     execution_.append_tail(out);
+    if (stopped_) out += ",\n\"stopped\":\"max_request_charge\"";
     out += "}\n";
     return true;
   }
@@ -64,9 +71,18 @@ class FindReply : public SliceProducer {
   }
 
  private:
+  Expected<partitioning::ScanState> run(partitioning::ScanBudget budget) {
+    if (!most_) return execution_.run(budget);
+    const auto charged = [this] { return charge(bytes_ + execution_.output().size()); };
+    return run_within_charge(execution_, budget, *most_, charged, stopped_);
+  }
+
   query::FindExecution execution_;
   partitioning::ScanWork work_;
+  std::optional<partitioning::RequestUnits> most_;
+  std::uint64_t bytes_ = 0;  ///< of results taken
   bool begun_ = false;
+  bool stopped_ = false;
 };
 
 /// What a text index is to answer: `$text`, what names such an index or goes on with a page of one, and what would read
@@ -138,6 +154,11 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
   auto by_text = co_await plan_by_text(call, partition);
   if (!by_text) co_return std::unexpected(std::move(by_text).error());
+  const auto most = max_request_charge(call.request);
+  if (!most) co_return std::unexpected(most.error());
+  if (*by_text && *most) {
+    co_return fail(ErrorCode::bad_request, "X-Max-Request-Charge does not work with indexes of type text.");
+  }
   if (*by_text) co_return co_await run_text_find(call, **std::move(by_text), started);
   const bool dry = prefers(call.request, "dry-run");
   auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, dry);
@@ -158,7 +179,7 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   const auto work = query::scan_work_of(*call.database, **prepared, !partition.empty());
   query::FindExecution execution(call.database, *std::move(prepared), std::move(partition),
                                  call.services.settings.sort_bytes_max, started);
-  auto producer = std::make_unique<FindReply>(std::move(execution), work);
+  auto producer = std::make_unique<FindReply>(std::move(execution), work, *most);
   co_return co_await sliced_reply(call, std::move(producer), std::move(scope));
 }
 

@@ -12,6 +12,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
 #include "api/couch/users_database.h"
+#include "api/http/charge_limit.h"
 #include "api/scripts/user_functions.h"
 #include "partitioning/engine.h"
 #include "partitioning/request_charge.h"
@@ -96,14 +97,17 @@ Expected<sql::SqlQuery::Ptr> parse_query_of(const SqlRequest& request) {
 /// `{"docs":[…],"bookmark":…,…}` around the results of a query.
 class SqlReply : public SliceProducer {
  public:
-  /// `functions`: that the query calls, and `execution` refers to; null: none.
+  /// `functions`: that the query calls, and `execution` refers to; null: none. `most`: what it may cost before its page
+  /// ends.
   SqlReply(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const sql::PreparedSql> prepared,
-           std::unique_ptr<scripts::StoredFunctions> functions, sql::SqlExecution execution, bool with_statistics,
+           std::unique_ptr<scripts::StoredFunctions> functions, sql::SqlExecution execution,
+           std::optional<partitioning::RequestUnits> most, bool with_statistics,
            std::chrono::steady_clock::time_point started)
       : database_(std::move(database)),
         prepared_(std::move(prepared)),
         functions_(std::move(functions)),
         execution_(std::move(execution)),
+        most_(most),
         with_statistics_(with_statistics),
         started_(started) {}
 
@@ -111,13 +115,14 @@ class SqlReply : public SliceProducer {
   bool may_take_long() const override { return runs_functions() || prepared_->query->may_take_long(); }
 
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
-    OCTAVO_TRY(const auto state, execution_.run(budget));
+    OCTAVO_TRY(const auto state, run(budget));
     // The head comes with the first results: an error before them is a reply of its own.
     const bool wait = !begun_ && execution_.output().empty() && state == partitioning::ScanState::more;
     if (wait) return false;
     if (!begun_) out += "{\"docs\":[\n";
     begun_ = true;
     out += execution_.output();
+    bytes_ += execution_.output().size();
     execution_.output().clear();
     if (state == partitioning::ScanState::more) return false;
     append_tail(out);
@@ -132,6 +137,12 @@ class SqlReply : public SliceProducer {
   }
 
  private:
+  Expected<partitioning::ScanState> run(partitioning::ScanBudget budget) {
+    if (!most_) return execution_.run(budget);
+    const auto charged = [this] { return charge(bytes_ + execution_.output().size()); };
+    return run_within_charge(execution_, budget, *most_, charged, stopped_);
+  }
+
   void append_tail(std::string& out) const {
     out += "\n],\n\"bookmark\":";
     if (const auto bookmark = execution_.continuation()) {
@@ -148,6 +159,7 @@ class SqlReply : public SliceProducer {
                      statistics.keys_examined, statistics.documents_examined, statistics.results_returned,
                      elapsed.count());
     }
+    if (stopped_) out += ",\n\"stopped\":\"max_request_charge\"";
     out += "}\n";
   }
 
@@ -155,9 +167,12 @@ class SqlReply : public SliceProducer {
   std::shared_ptr<const sql::PreparedSql> prepared_;
   std::unique_ptr<scripts::StoredFunctions> functions_;
   sql::SqlExecution execution_;
+  std::optional<partitioning::RequestUnits> most_;
   bool with_statistics_;
   std::chrono::steady_clock::time_point started_;
+  std::uint64_t bytes_ = 0;  ///< of results taken
   bool begun_ = false;
+  bool stopped_ = false;
 };
 
 using Prepared = std::shared_ptr<const sql::PreparedSql>;
@@ -205,6 +220,8 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   const auto request = parse_sql_request(call.request.body, call.services.settings.find_limit_default);
   if (!request) co_return std::unexpected(request.error());
 
+  const auto most = max_request_charge(call.request);
+  if (!most) co_return std::unexpected(most.error());
   const bool dry = prefers(call.request, "dry-run");
   auto prepared = co_await prepare(call, *request, partition, {.explain = dry, .ignore_global = false});
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
@@ -226,6 +243,7 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   options.page_items_max = request->limit;
   options.page_bytes_max = SIZE_MAX;
   options.memory_bytes_max = call.services.settings.sort_bytes_max;
+  options.may_stop = most->has_value();
   auto charged = partition.empty() ? std::nullopt : std::optional(partition);
   if (!partition.empty()) options.partition_key = std::move(partition);
   std::unique_ptr<scripts::StoredFunctions> functions;
@@ -235,7 +253,7 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   }
   sql::SqlExecution execution(call.database, *prepared, std::move(options));
   auto producer = std::make_unique<SqlReply>(call.database, *std::move(prepared), std::move(functions),
-                                             std::move(execution), request->execution_stats, started);
+                                             std::move(execution), *most, request->execution_stats, started);
   co_return co_await sliced_reply(call, std::move(producer), std::move(charged));
 }
 

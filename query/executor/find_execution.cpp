@@ -123,6 +123,7 @@ Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& e
                                                       bool recheck) {
   const auto row = IndexRow::decode(entry.key, entry.value);
   if (!row) return fail(ErrorCode::corrupted, "An entry of index " + branch().index->definition->name + " is damaged.");
+  visit(entry.key);
   for (const std::size_t column : branch().columns_that_must_exist) {
     if (row->field(column).empty()) return Flow::next;
   }
@@ -214,6 +215,7 @@ Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_
 Expected<FindExecution::Flow> FindExecution::take_document(const storage::DocumentView& document,
                                                            const storage::Snapshot& snapshot, std::string_view position,
                                                            bool recheck) {
+  visit(position);
   ++statistics_.documents_examined;
   statistics_.document_bytes += document.body.size();
   Result result;

@@ -49,6 +49,14 @@ class FindExecution {
   /// Errors: no_usable_index when a sort exceeds its memory; those of the storage.
   Expected<partitioning::ScanState> run(partitioning::ScanBudget budget);
 
+  /// From now on the last document looked at is remembered, so that `stop` can be asked for.
+  void make_stoppable() { stoppable_ = true; }
+  /// Whether it returns results while it reads: a sort in memory or an aggregation reads everything first.
+  bool is_resumable() const { return !prepared_->plan.sort_in_memory && !aggregator_; }
+  /// Between slices: ends the page after the last document that was looked at; its bookmark goes on there. False: not
+  /// here, run on.
+  bool stop();
+
   /// What has been written and not been taken yet; the caller empties it as it likes between slices.
   std::string& output() { return output_; }
   const FindStatistics& statistics() const { return statistics_; }
@@ -92,7 +100,8 @@ class FindExecution {
   Expected<void> append_conflicts(std::string& out, const storage::DocumentView& document,
                                   const storage::Snapshot& snapshot, bool& any);
   partitioning::ScanState write_sorted();
-  void remember(std::string_view position);
+  void remember(std::string_view position, std::size_t branch);
+  void visit(std::string_view position);
 
   std::shared_ptr<partitioning::Database> database_;
   std::shared_ptr<const PreparedFind> prepared_;
@@ -108,6 +117,9 @@ class FindExecution {
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool scanned_ = false;
   bool finished_ = false;
+  bool stoppable_ = false;
+  std::optional<std::string> visited_;  ///< key of the last document looked at
+  std::size_t visited_branch_ = 0;
 
   std::uint64_t skip_left_;
   std::uint64_t limit_left_;

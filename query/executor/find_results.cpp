@@ -41,18 +41,32 @@ Expected<FindExecution::Flow> FindExecution::emit(const Result& result, std::str
   first_ = false;
   OCTAVO_TRY_VOID(append_result(output_, result));
   ++statistics_.results_returned;
-  remember(position);
+  remember(position, branch_);
   if (--limit_left_ > 0) return Flow::next;
   finished_ = true;
   return Flow::finished;
 }
 
-void FindExecution::remember(std::string_view position) {
+void FindExecution::remember(std::string_view position, std::size_t branch) {
   if (!last_) last_.emplace();
   last_->key.assign(position);
-  last_->branch = branch_;
-  if (!last_->identity.empty() || !branch().index) return;
-  last_->identity = branch().index->definition->identity;
+  last_->branch = branch;
+  const auto& index = prepared_->plan.branches[branch].index;
+  if (last_->identity.empty() && index) last_->identity = index->definition->identity;
+}
+
+void FindExecution::visit(std::string_view position) {
+  if (!stoppable_) return;
+  visited_ = std::string(position);
+  visited_branch_ = branch_;
+}
+
+bool FindExecution::stop() {
+  // A bookmark does not tell how much is still to be skipped.
+  if (!is_resumable() || finished_ || !visited_ || skip_left_ > 0) return false;
+  remember(*visited_, visited_branch_);
+  finished_ = scanned_ = true;
+  return true;
 }
 
 Expected<void> FindExecution::append_conflicts(std::string& out, const storage::DocumentView& document,

@@ -134,6 +134,12 @@ SqlExecution::~SqlExecution() = default;
 Expected<ScanState> SqlExecution::run(partitioning::ScanBudget budget) {
   return implementation_->run(budget);
 }
+bool SqlExecution::is_resumable() const {
+  return implementation_->is_resumable();
+}
+bool SqlExecution::stop() {
+  return implementation_->stop();
+}
 std::string& SqlExecution::output() {
   return implementation_->output();
 }

@@ -37,6 +37,7 @@ struct SqlOptions {
   /// Where the documents are; outlives the run. Null: in the database. A query that was prepared to be run without an
   /// index (prepare_sql_over) is given the source's documents, one by an index those that the index has.
   DocumentSource* source = nullptr;
+  bool may_stop = false;  ///< SqlExecution::stop will be asked for
   /// Another logical partition than the one prepared with, in the same physical partition: plans are shared.
   std::optional<std::string> partition_key;
 };
@@ -70,6 +71,12 @@ class SqlExecution {
   /// Errors: too_large when a sort or grouping exceeds its memory, or an item its limits; those of the storage; those
   /// of user functions.
   Expected<partitioning::ScanState> run(partitioning::ScanBudget budget);
+
+  /// Whether it returns results while it reads: a query that sorts, groups or is distinct reads everything first.
+  bool is_resumable() const;
+  /// Between slices: ends the page after the last document that was looked at; continuation() goes on there. False: not
+  /// here, run on.
+  bool stop();
 
   /// What has been written and not been taken yet; the caller empties it as it likes between slices.
   std::string& output();

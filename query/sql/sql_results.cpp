@@ -50,20 +50,34 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::s
   first_ = false;
   const Flow flow = count_result(output_.size() - start);
   if (flow == Flow::finished && limit_left_ > 0) {
-    next_.emplace();
-    next_->key.assign(position);
-    next_->branch = branch_;
+    next_ = point_after(position, branch_);
     if (!program().sources.empty()) next_->positions = from_.positions();
-    if (!program().reads_items) {
-      next_->kind = Continuation::Kind::primary;
-    } else if (prepared_->plan.branches.size() > 1) {
-      next_->kind = Continuation::Kind::combined;
-    } else if (branch().index) {
-      next_->kind = Continuation::Kind::index;
-      next_->identity = branch().index->definition->identity;
-    }
   }
   return flow;
+}
+
+Continuation SqlExecution::Implementation::point_after(std::string_view position, std::size_t branch) const {
+  Continuation point;
+  point.key.assign(position);
+  point.branch = branch;
+  if (!program().reads_items) {
+    point.kind = Continuation::Kind::primary;
+  } else if (prepared_->plan.branches.size() > 1) {
+    point.kind = Continuation::Kind::combined;
+  } else if (const auto& index = prepared_->plan.branches[branch].index) {
+    point.kind = Continuation::Kind::index;
+    point.identity = index->definition->identity;
+  }
+  return point;
+}
+
+bool SqlExecution::Implementation::stop() {
+  if (!is_resumable() || finished_ || !visited_) return false;
+  if (inside_ && inside_positions_.empty()) return false;  // its row is still to be taken
+  next_ = point_after(*visited_, visited_branch_);
+  if (inside_) next_->positions = inside_positions_;
+  finished_ = scanned_ = true;
+  return true;
 }
 
 // Counts a result that was written; finished: the page is full, or the query's limit is reached.

@@ -179,6 +179,10 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
     const storage::DocumentView& stored, std::string_view position) {
   const storage::DocumentView* changed = options_.source != nullptr ? options_.source->changed(stored.id) : nullptr;
   const storage::DocumentView& document = changed != nullptr ? *changed : stored;
+  if (options_.may_stop) {
+    visited_ = std::string(position);
+    visited_branch_ = branch_;
+  }
   if (document.deleted) return Flow::next;
   const bool is_inside = inside_ && position == *inside_;
   if (!is_inside) {

@@ -72,3 +72,95 @@ describe('dry runs', () => {
     assert.ok(resources[0].plan.branches.length === 1);
   });
 });
+
+describe('queries with a limit of what they may cost', () => {
+  const most = 5;
+  const header = { headers: { 'X-Max-Request-Charge': String(most) } };
+  // Some rows are read between two looks at the charge, and the last result is written whole.
+  const atMost = most + 4;
+  let server, db;
+  before(async () => {
+    server = await Server.start();
+    db = await server.database('partitioned=true&q=2');
+    const docs = [...Array(400).keys()].map((n) => ({ _id: `p${n % 4}:${n}`, n, kind: n % 2 ? 'odd' : 'even', list: [n, -n], text: 'x'.repeat(300) }));
+    await server.fill(db, docs);
+    expectStatus(await server.post(`/${db}/_index`, { index: { fields: ['n'] }, name: 'n', ddoc: 'n', partitioned: false }), 200);
+  });
+  after(() => server?.stop());
+
+  // All pages of a query: { docs, pages, stopped: how many of them ended by the charge }.
+  const pagesOf = async (path, query) => {
+    const all = { docs: [], pages: 0, stopped: 0 };
+    for (let bookmark; ; ) {
+      const reply = await server.post(path, { ...query, ...(bookmark && { bookmark }) }, header);
+      const page = expectStatus(reply, 200);
+      assert.ok(Number(reply.headers['x-request-charge']) <= atMost, reply.headers['x-request-charge']);
+      all.docs.push(...page.docs);
+      ++all.pages;
+      if (!page.stopped) return all;
+      assert.equal(page.stopped, 'max_request_charge');
+      assert.notEqual(page.bookmark, bookmark);
+      ++all.stopped;
+      bookmark = page.bookmark;
+      assert.ok(all.pages < 400);
+    }
+  };
+  const numbers = (docs) => docs.map((doc) => doc.n).sort((a, b) => a - b);
+  const range = (from, to, step = 1) => Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => from + i * step);
+
+  test('_find goes on by its bookmark and returns everything once', async () => {
+    for (const [selector, expected] of [
+      [{ kind: 'odd' }, range(1, 400, 2)],
+      [{ n: { $gte: 100 } }, range(100, 400)],
+      [{ $or: [{ n: { $lt: 50 } }, { n: { $gte: 350 } }] }, [...range(0, 50), ...range(350, 400)]],
+      [{ kind: 'none' }, []],
+    ]) {
+      const { docs, stopped } = await pagesOf(`/${db}/_find`, { selector, limit: 1000 });
+      assert.deepEqual(numbers(docs), expected, JSON.stringify(selector));
+      assert.ok(stopped > 1, `${stopped}`);
+    }
+    const sorted = await pagesOf(`/${db}/_find`, { selector: { n: { $gte: 100 } }, sort: [{ n: 'desc' }], limit: 1000 });
+    assert.deepEqual(sorted.docs.map((doc) => doc.n), range(100, 400).reverse());
+    const partition = await pagesOf(`/${db}/_partition/p1/_find`, { selector: { kind: 'odd' }, limit: 1000 });
+    assert.deepEqual(numbers(partition.docs), range(1, 400, 4));
+  });
+
+  test('_sql too, in the middle of a JOIN', async () => {
+    const plain = await pagesOf(`/${db}/_sql`, { query: "SELECT c.n FROM c WHERE c.kind = 'odd'", limit: 1000 });
+    assert.deepEqual(numbers(plain.docs), range(1, 400, 2));
+    assert.ok(plain.stopped > 1);
+    const joined = await pagesOf(`/${db}/_sql`, { query: 'SELECT x AS n FROM c JOIN x IN c.list WHERE c.n > 0', limit: 1000 });
+    assert.deepEqual(numbers(joined.docs), range(-399, 400).filter((n) => n !== 0));
+  });
+
+  test('what has to see everything first is refused when that costs too much', async () => {
+    for (const query of [{ selector: { kind: 'odd' }, sort: ['text'] }, { selector: { kind: 'odd' }, count: true }]) {
+      expectError(await server.post(`/${db}/_find`, query, header), 400, 'request_charge_exceeded');
+    }
+    expectError(await server.post(`/${db}/_sql`, { query: 'SELECT VALUE COUNT(1) FROM c WHERE c.text != "y"' }, header), 400, 'request_charge_exceeded');
+    const dear = { headers: { 'X-Max-Request-Charge': '1000' } };
+    assert.equal(expectStatus(await server.post(`/${db}/_find`, { selector: { kind: 'odd' }, count: true }, dear), 200).count, 200);
+  });
+
+  test('a limit that is none is refused', async () => {
+    for (const value of ['0', '-1', 'much', 'nan', '1e999']) {
+      expectError(await server.post(`/${db}/_find`, { selector: {} }, { headers: { 'X-Max-Request-Charge': value } }), 400, 'bad_request');
+    }
+  });
+
+  test('the Cosmos door goes on by its continuation', async () => {
+    const container = await newContainer(cosmosClient(server));
+    await container.items.executeBulkOperations([...Array(200).keys()].map((n) => ({
+      operationType: 'Create', resourceBody: { id: `${n}`, pk: `p${n % 3}`, n, text: 'x'.repeat(300) } })));
+    const query = container.items.query('SELECT c.n FROM c WHERE c.n >= 50', { initialHeaders: header.headers });
+    const found = [];
+    let pages = 0;
+    for (; query.hasMoreResults(); ++pages) {
+      const { resources, requestCharge } = await query.fetchNext();
+      assert.ok(requestCharge <= atMost, `${requestCharge}`);
+      found.push(...(resources ?? []));
+    }
+    assert.deepEqual(numbers(found), range(50, 200));
+    assert.ok(pages > 2, `${pages}`);
+  });
+});

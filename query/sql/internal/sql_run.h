@@ -36,6 +36,8 @@ class SqlExecution::Implementation {
   std::string& output() { return output_; }
   const SqlStatistics& statistics() const { return statistics_; }
   std::optional<std::string> continuation() const;
+  bool is_resumable() const { return mode_ == Mode::streaming; }
+  bool stop();
 
  private:
   enum class Flow : std::uint8_t { next, pause, finished };
@@ -67,6 +69,7 @@ class SqlExecution::Implementation {
   Expected<Flow> take_without_items();
   Flow take_row(std::string_view position);
   Flow emit_row(std::string_view position);
+  Continuation point_after(std::string_view position, std::size_t branch) const;
   void collect_row();
   void collect_distinct();
   bool make_sort_key();
@@ -96,6 +99,8 @@ class SqlExecution::Implementation {
   std::optional<std::string> inside_;  ///< key of a document whose combinations are not all taken
   std::vector<std::uint64_t> inside_positions_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
+  std::optional<std::string> visited_;  ///< key of the last document, where the page may be stopped
+  std::size_t visited_branch_ = 0;
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool first_slice_ = true;
   bool scanned_ = false;
