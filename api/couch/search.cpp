@@ -210,7 +210,7 @@ Expected<std::string> search_reply(const partitioning::Database& database, const
 Expected<std::string> run_search(partitioning::Database& database, search::SearchIndex& index,
                                  SearchParameters& parameters, storage::Sequence at_least) {
   parameters.request.partition = parameters.partition;
-  parameters.request.at_least = parameters.stale_ok ? 0 : std::min(at_least, index.checkpoint());
+  parameters.request.at_least = parameters.stale_ok ? 0 : std::min(at_least, index.complete_through());
   parameters.request.deadline = std::chrono::steady_clock::now() + kSearchTimeMax;
   auto result = index.search(parameters.request);
   if (!result) {

@@ -327,12 +327,12 @@ void IndexFiles::refresh() {
   {
     const std::lock_guard lock(reader_mutex_);
     if (snapshot_ && snapshot_changes_ == changes_) {
-      snapshot_->checkpoint.store(checkpoint_.load());
+      snapshot_->complete_through.store(complete_through_.load());
       return;
     }
   }
   auto reader = writer_ ? writer_->getReader() : Lucene::IndexReader::open(directory_, true);
-  auto made = std::make_shared<const IndexSnapshot>(std::move(reader), checkpoint_.load(std::memory_order_acquire));
+  auto made = std::make_shared<const IndexSnapshot>(std::move(reader), complete_through_.load(std::memory_order_acquire));
   open_.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(reader_mutex_);
   snapshot_.swap(made);
@@ -345,7 +345,7 @@ Expected<IndexSnapshotPtr> IndexFiles::snapshot(storage::Sequence at_least) {
   last_used_ms_.store(now, std::memory_order_relaxed);
   const auto present = [&]() -> IndexSnapshotPtr {
     const std::lock_guard lock(reader_mutex_);
-    return snapshot_ && snapshot_->checkpoint.load() >= at_least ? snapshot_ : nullptr;
+    return snapshot_ && snapshot_->complete_through.load() >= at_least ? snapshot_ : nullptr;
   };
   if (auto ready = present()) return ready;
   const std::lock_guard lock(write_mutex_);

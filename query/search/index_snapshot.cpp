@@ -11,7 +11,7 @@
 namespace octavo::query::search {
 
 IndexSnapshot::IndexSnapshot(Lucene::IndexReaderPtr opened, storage::Sequence up_to)
-    : reader(std::move(opened)), checkpoint(up_to) {
+    : reader(std::move(opened)), complete_through(up_to) {
   searcher = Lucene::newLucene<Lucene::IndexSearcher>(reader);
   int32_t base = 0;
   const auto readers = reader->getSequentialSubReaders();

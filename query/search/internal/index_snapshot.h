@@ -23,7 +23,9 @@ struct IndexSnapshot {
   Lucene::IndexReaderPtr reader;
   Lucene::IndexSearcherPtr searcher;
   std::vector<Segment> segments;
-  mutable std::atomic<storage::Sequence> checkpoint{0};  ///< the feed is in up to here
+  /// No entry is of an older state. In the middle of a batch the checkpoint is further than that: a document may have
+  /// changed since, and stand at the end of the batch.
+  mutable std::atomic<storage::Sequence> complete_through{0};
 
   explicit IndexSnapshot(Lucene::IndexReaderPtr opened, storage::Sequence up_to);
   ~IndexSnapshot();

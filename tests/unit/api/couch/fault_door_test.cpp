@@ -122,7 +122,7 @@ void run_everywhere(FaultyShop& faulty, const ShopRequest& request, const FaultK
 
 }  // namespace
 
-TEST_CASE("every request answers every fault") {
+TEST_CASE("every request answers every fault", "[.][matrix]") {
   const FaultKind kind = GENERATE(from_range(fault_kinds()));
   FaultyShop faulty;
   faulty.add_functions();
