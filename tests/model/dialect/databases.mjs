@@ -1,6 +1,6 @@
 // Databases themselves: creation, information, deletion, their facts, and the maintenance calls.
 import { Database } from './database.mjs';
-import { aCount, Constant, Sequence } from './opaque.mjs';
+import { aCharge, aCount, Constant, Sequence } from './opaque.mjs';
 import { badRequest, notFound, Refusal, Reply } from './reply.mjs';
 import { encodeId, isObject } from './request.mjs';
 
@@ -68,6 +68,7 @@ export function partitionInfo({ database, partition }) {
   return new Reply(200, {
     db_name: database.name,
     sizes: { active: aCount, external: aCount },
+    request_units: aCharge,
     partition,
     ...database.counts(({ id }) => database.partitionOf(id) === partition),
   });
