@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <random>
 
-
 #include "api/crypto/base64.h"
 #include "api/crypto/hash.h"
 #include "partitioning/hash.h"

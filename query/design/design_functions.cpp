@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "query/design/design_scan.h"
 #include "partitioning/scan.h"
+#include "query/design/design_scan.h"
 #include "query/design/procedures.h"
 #include "query/javascript/functions.h"
 #include "query/view/reducer.h"

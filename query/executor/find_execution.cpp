@@ -19,7 +19,6 @@ namespace {
 using partitioning::ScanState;
 using partitioning::Visit;
 
-
 }  // namespace
 
 FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,

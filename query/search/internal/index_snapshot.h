@@ -13,8 +13,8 @@
 
 namespace octavo::query::search {
 
-/// The documents of an index at one moment. Shared by the searches that began then; immutable, but for the checkpoint, which grows
-/// while the feed brings nothing for the index.
+/// The documents of an index at one moment. Shared by the searches that began then; immutable, but for how far it is
+/// complete, which grows while the feed brings nothing for the index.
 struct IndexSnapshot {
   struct Segment {
     Lucene::IndexReaderPtr reader;

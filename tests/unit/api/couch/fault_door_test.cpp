@@ -120,16 +120,20 @@ void run_everywhere(FaultyShop& faulty, const ShopRequest& request, const FaultK
   }
 }
 
+std::vector<ShopRequest> every_request() {
+  std::vector<ShopRequest> requests = shop_reads();
+  std::ranges::move(shop_writes(), std::back_inserter(requests));
+  std::ranges::move(shop_functions(), std::back_inserter(requests));
+  return requests;
+}
+
 }  // namespace
 
 TEST_CASE("every request answers every fault", "[.][matrix]") {
   const FaultKind kind = GENERATE(from_range(fault_kinds()));
   FaultyShop faulty;
   faulty.add_functions();
-  std::vector<ShopRequest> requests = shop_reads();
-  std::ranges::move(shop_writes(), std::back_inserter(requests));
-  std::ranges::move(shop_functions(), std::back_inserter(requests));
-  for (const ShopRequest& request : requests) run_everywhere(faulty, request, kind, 2);
+  for (const ShopRequest& request : every_request()) run_everywhere(faulty, request, kind, 2);
   faulty.restart();
   faulty.check_reads();
   faulty.check();
@@ -140,10 +144,7 @@ TEST_CASE("every request answers every fault at every storage call, and afterwar
   const FaultKind kind = GENERATE(from_range(fault_kinds()));
   FaultyShop faulty;
   faulty.add_functions();
-  std::vector<ShopRequest> requests = shop_reads();
-  std::ranges::move(shop_writes(), std::back_inserter(requests));
-  std::ranges::move(shop_functions(), std::back_inserter(requests));
-  for (const ShopRequest& request : requests) {
+  for (const ShopRequest& request : every_request()) {
     run_everywhere(faulty, request, kind);
     // Each full map has doubled the map: without an end of that, the address space would not suffice in time.
     faulty.restart();
