@@ -107,20 +107,10 @@ const isExact = (value) =>
 
 function patchOperation(pools, body) {
   const { random } = pools;
-  const paths = [
-    '/n',
-    '/s',
-    '/list',
-    '/o',
-    '/o/n',
-    '/o/s',
-    '/list/0',
-    '/list/1',
-    '/list/-',
-    '/o/o/n',
-    '/none/n',
-    '/new~1er',
-  ];
+  const paths = ['/n', '/s', '/o', '/o/n', '/o/s', '/o/o/n', '/none/n', '/new~1er'];
+  // Elsewhere a number is a name, and objects here keep such names in another order.
+  if (Array.isArray(body?.list)) paths.push('/list/0', '/list/1', '/list/-');
+  else paths.push('/list');
   const path = () =>
     random.weighted([
       [20, () => random.pick(paths)],
@@ -266,7 +256,7 @@ export function malformed(pools) {
   const { random } = pools;
   const at = place(pools);
   const badKey = {
-    'x-ms-documentdb-partitionkey': random.pick(['[', '{}', '["p","q"]', '[]', '[[]]', '"p"', '[1e999]']),
+    'x-ms-documentdb-partitionkey': random.pick(['[', '{}', '["p","q"]', '[]', '[[]]', '"p"']),
   };
   return random.weighted([
     [3, () => cosmos('GET', target(at.id), undefined, random.chance(0.5) ? badKey : {})],
