@@ -1,6 +1,6 @@
 // All checks of one history.
 import { buildChains } from './document_chains.mjs';
-import { checkFollower, checkSequences, collectSequences, endWritesAtFirstSighting } from './feed_order.mjs';
+import { checkFollower, checkSequences, collectSequences, endWritesAtFirstSighting, resolveDeletions } from './feed_order.mjs';
 import { checkOrder } from './serial_order.mjs';
 
 /// Returns { problems, figures }. See history.mjs for what a history is, document_chains.mjs for `finals`.
@@ -8,6 +8,7 @@ export function checkHistory(history, finals) {
   const problems = [...history.complaints];
   const { chains, problems: broken } = buildChains(history.operations, finals, history.followers);
   problems.push(...broken);
+  resolveDeletions(history.followers, chains);
   const sequences = collectSequences(history.followers, problems);
   endWritesAtFirstSighting(history.followers, chains);
   problems.push(...checkSequences(sequences, chains));

@@ -10,7 +10,7 @@ const STEPS = {
 const PARTITION_STEPS = {
   batch: 14, listPartition: 8, findLocal: 7, findUnindexed: 2, partitionFeed: 1, partitionView: 3, partitionSearch: 3,
 };
-const VALUES = 4;
+export const VALUES = 4;
 const HANG_UP_CHANCE = 0.015;
 
 export const indexes = [
@@ -65,7 +65,7 @@ export class Knowledge {
 export class Client {
   constructor({ number, seed, shape, server, history, knowledge }) {
     Object.assign(this, { number, seed, shape, history, knowledge });
-    this.path = `/${shape.name}`;
+    this.path = shape.path;
     this.connection = new Connection(server, history);
     this.weights = { ...STEPS, ...(shape.partitioned ? PARTITION_STEPS : {}) };
   }
@@ -119,16 +119,16 @@ export class Client {
 
   // --- writes ---
 
-  newBody() {
+  newBody(id) {
     const tag = `${this.tagBase}.${this.tags++}`;
-    const body = { tag, n: this.random.below(VALUES), hot: 1 };
+    const body = { ...this.shape.placeIn(id), tag, n: this.random.below(VALUES), hot: 1 };
     if (this.random.chance(0.3)) body.pad = 'x'.repeat(this.random.below(300));
     return body;
   }
   /// An edit of a document: mostly of its current revision, as far as the clients know.
   intend(id, { mayDelete = true } = {}) {
     const { random } = this;
-    const body = this.newBody();
+    const body = this.newBody(id);
     const kind = random.next();
     const deletes = random.chance(0.15);
     const older = this.knowledge.older(id, random);
@@ -182,7 +182,7 @@ export class Client {
   /// A document of its own, by PUT or by POST, which only this client knows.
   async create() {
     const id = `y${this.random.below(3)}:${this.tagBase}`;
-    const body = { ...this.newBody(), hot: 0 };
+    const body = { ...this.newBody(id), hot: 0 };
     const write = { id, named: null, deleted: false, tag: body.tag, n: body.n, hot: 0 };
     const reply = this.random.chance(0.5)
       ? await this.ask('PUT', `${this.path}/${id}`, body, this.writing([201]))

@@ -3,7 +3,7 @@
 // The order is not guessed. Edits that name their parent make a chain, and the document itself shows it at the end
 // (`revs=true`). Every acknowledged write must be a link of it, on the parent that it named; every link must have been
 // written by somebody.
-import { describe, generationOf } from './history.mjs';
+import { ANY, describe, generationOf } from './history.mjs';
 
 /// Does an observation fit a state?
 export function fits(seen, state) {
@@ -15,6 +15,7 @@ export function fits(seen, state) {
   if (seen.tombstone) return state.gone && state.index > 0;
   if (seen.gone) return state.gone;
   if (seen.live) return !state.gone;
+  if (seen.like) return !state.gone && Object.entries(seen.like).every(([field, value]) => state.fields?.[field] === value);
   if (seen.unlike) return state.gone || Object.entries(seen.unlike).some(([field, value]) => state.fields?.[field] !== value);
   throw new Error(`an observation of nothing: ${JSON.stringify(seen)}`);
 }
@@ -65,7 +66,7 @@ function sightings(operations, finals, followers, problems) {
 }
 
 function claim(state, operation, write) {
-  const { id, named, rev, deleted, tag, ...fields } = write;
+  const { id, named, over, revOn, rev, deleted, tag, ...fields } = write;
   state.writer = operation;
   state.gone = Boolean(deleted);
   state.tag = tag;
@@ -87,7 +88,7 @@ function claimAcknowledged(operation, chains, tags, problems) {
     claim(state, operation, write);
     const parent = chain.states[state.index - 1];
     // Without a revision named, the parent must be nothing or a tombstone: finishChain knows which it is.
-    if (write.named !== null && parent.rev !== write.named) {
+    if (write.named !== null && write.named !== ANY && parent.rev !== write.named) {
       problems.push(`${write.id}: ${write.rev} replaced ${parent.rev}, not ${write.named} as it was told: ${describe(operation)}`);
     }
   }
@@ -105,7 +106,7 @@ function claimUnknown(operations, chains, tags) {
   const placeOf = (write) => {
     const chain = chains.get(write.id);
     const fitting = chain?.states.filter((state) => state.index > 0 && !state.writer && unclaimed.has(`${write.id} ${state.rev}`) &&
-      mayFollow(write, chain.states[state.index - 1])) ?? [];
+      mayFollow(write, chain.states[state.index - 1], state)) ?? [];
     const seen = fitting.find((state) => known(chain, state) !== undefined && known(chain, state) === write.tag);
     return seen ?? fitting.find((state) => known(chain, state) === undefined);
   };
@@ -134,7 +135,9 @@ function claimUnknown(operations, chains, tags) {
   }
 }
 
-function mayFollow(write, parent) {
+function mayFollow(write, parent, state) {
+  if (write.revOn && write.revOn(parent.rev ?? undefined) !== state.rev) return false;
+  if (write.named === ANY) return (parent.index === 0 || parent.writer !== null) && (!write.over || fits(write.over, parent));
   if (write.named !== null) return parent.rev === write.named;
   return parent.index === 0 || (parent.writer !== null && (parent.gone || parent.uncertain));
 }
@@ -150,6 +153,9 @@ function finishChain(chain, final, tags, problems) {
     const parent = chain.states[state.index - 1];
     if (write.named === null && !parent.gone && !parent.uncertain) {
       problems.push(`${chain.id}: ${state.rev} replaced the live ${parent.rev} without naming it: ${describe(state.writer)}`);
+    }
+    if (write.over && !fits(write.over, parent)) {
+      problems.push(`${chain.id}: ${state.rev} replaced ${parent.rev}${parent.gone ? ', which is gone' : ''}, not ${JSON.stringify(write.over)} as the reply says: ${describe(state.writer)}`);
     }
     const seen = tags.get(`${chain.id} ${state.rev}`);
     if (seen !== undefined && seen !== state.tag) {

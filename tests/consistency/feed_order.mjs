@@ -1,12 +1,24 @@
 // What each follower of a change feed was told: all of it, once, in order.
 import { describe, sequenceNumber } from './history.mjs';
 
+/// Deletions that name only what they deleted get the revision that came of it.
+export function resolveDeletions(followers, chains) {
+  for (const { rows } of followers) {
+    for (const row of rows) {
+      if (row.after === undefined) continue;
+      const chain = chains.get(row.id);
+      row.revs = [chain?.states[chain.byRev.get(row.after)?.index + 1]?.rev ?? `what came after ${row.after}`];
+    }
+  }
+}
+
 /// Sequences of revisions as followers heard them: `id rev` → number. Two followers must not be told differently.
 export function collectSequences(followers, problems) {
   const sequences = new Map();
   const bearers = new Map();
   for (const follower of followers) {
     for (const row of follower.rows) {
+      if (row.seq === undefined) continue;
       const number = sequenceNumber(row.seq);
       const key = `${row.id} ${row.revs[0]}`;
       if (sequences.has(key) && sequences.get(key) !== number) {
@@ -60,6 +72,10 @@ export function checkSequences(sequences, chains) {
 
 /// Does a follower want to hear of this state? undefined: nobody knows what is in it.
 export function covers(scope, id, state) {
+  if (scope.items && id.startsWith('_')) return false;
+  if (scope.partition !== undefined && !id.startsWith(`${scope.partition}:`)) return false;
+  if (scope.live && state.uncertain) return undefined;
+  if (scope.live && state.gone) return false;
   if (scope.partition !== undefined) return id.startsWith(`${scope.partition}:`);
   if (scope.ids) return scope.ids.includes(id);
   // A tombstone without a body matches no selector that asks for a field.
@@ -75,9 +91,9 @@ export function checkFollower(follower, chains, sequences) {
   const seen = new Map();  // id → indexes of states, in the order they came
   let last = follower.from;
   for (const row of follower.rows) {
-    const number = sequenceNumber(row.seq);
-    if (!(number > last)) complain(`sequence ${number} came after ${last} (${row.id})`);
-    last = Math.max(last, number);
+    const number = numberOf(row, sequences);
+    if (number !== undefined && !(number > last)) complain(`sequence ${number} came after ${last} (${row.id})`);
+    last = Math.max(last, number ?? last);
     if (row.revs.length !== 1) complain(`${row.id} has the leaves ${row.revs.join(', ')}: there was never a conflict`);
     const chain = chains.get(row.id);
     const state = chain?.byRev.get(row.revs[0]);
@@ -103,10 +119,15 @@ export function checkFollower(follower, chains, sequences) {
   return problems;
 }
 
+/// The sequence of a row, as it says or as others were told.
+const numberOf = (row, sequences) => (row.seq === undefined ? sequences.get(`${row.id} ${row.revs[0]}`) : sequenceNumber(row.seq));
+
 // A follower may pass over a revision only if a newer one had taken its place when it got there: the newer one's write
 // had begun before the follower was told of anything later.
 function checkNothingMissed(follower, chains, sequences, seen, complain) {
-  const passed = [...follower.rows, ...follower.passes].map((mark) => ({ at: mark.at, number: sequenceNumber(mark.seq) })).sort((a, b) => a.number - b.number);
+  const heardOf = follower.rows.map((row) => ({ at: row.at, number: numberOf(row, sequences) })).filter(({ number }) => number !== undefined);
+  const passes = follower.passes.map(({ at, seq }) => ({ at, number: sequenceNumber(seq) }));
+  const passed = [...heardOf, ...passes].sort((a, b) => a.number - b.number);
   // When a sequence or a later one was first heard of.
   let earliest = Infinity;
   for (let i = passed.length - 1; i >= 0; --i) passed[i].at = earliest = Math.min(earliest, passed[i].at);
@@ -126,7 +147,8 @@ function checkNothingMissed(follower, chains, sequences, seen, complain) {
       const sequence = sequences.get(`${chain.id} ${state.rev}`);
       if (sequence !== undefined && sequence <= follower.from) continue;
       const next = chain.states[state.index + 1];
-      if (!next) complain(`${chain.id}: the last revision ${state.rev} (${sequence ?? 'no sequence'}) never came`);
+      if (follower.scope.every) complain(`${chain.id}: the revision ${state.rev} (${sequence ?? 'no sequence'}) never came`);
+      else if (!next) complain(`${chain.id}: the last revision ${state.rev} (${sequence ?? 'no sequence'}) never came`);
       else if (sequence !== undefined && next.writer && passedAt(sequence) < next.writer.begin) {
         complain(`${chain.id}: ${state.rev} (${sequence}) was passed over at ${passedAt(sequence)}, before its successor was asked for at ${next.writer.begin}`);
       }

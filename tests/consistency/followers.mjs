@@ -1,6 +1,7 @@
 // Followers of change feeds: each follows in its own way until it has seen its sentinel, and notes what it was told.
 import { sequenceNumber } from './history.mjs';
 import { Random } from '../support/random.mjs';
+import { makeItemFollowers } from './item_followers.mjs';
 import { Connection, openStream } from './requests.mjs';
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -34,18 +35,19 @@ export function makeFollowers(context) {
     make(PollFollower, 'normal _selector', { feed: 'normal', limited: true, ...bySelector }),
   ];
   if (shape.partitioned) {
-    const scoped = { path: `/${shape.name}/_partition/${partition}/_changes`, scope: { partition }, sentinel: shape.sentinelOf(partition) };
+    const scoped = { path: `${shape.path}/_partition/${partition}/_changes`, scope: { partition }, sentinel: shape.sentinelOf(partition) };
     followers.push(
       make(StreamFollower, 'partition continuous, interrupted', { ...scoped, interrupted: true }),
       make(PollFollower, 'partition long poll', { ...scoped, feed: 'longpoll' }),
       make(PollFollower, 'partition normal, pages', { ...scoped, feed: 'normal', limited: true, query: 'include_docs=true' }),
     );
   }
+  if (shape.container) followers.push(...makeItemFollowers(context, make, partition));
   return followers;
 }
 
-class Follower {
-  constructor({ server, history, shape, name, random, path = `/${shape.name}/_changes`, query = '', body, scope = {},
+export class Follower {
+  constructor({ server, history, shape, name, random, path = `${shape.path}/_changes`, query = '', body, scope = {},
     sentinel = shape.lastSentinel, serverUp = async () => {}, ...options }) {
     Object.assign(this, { server, history, name: `${shape.name} ${name}`, random, path, query, body, scope, sentinel, serverUp }, options);
     this.from = 0;

@@ -10,20 +10,27 @@
 //     unit     the documents among which order is promised: one logical partition, or a database of one physical one
 //     status   'done' | 'refused' (nothing was written) | 'unknown' (no reply: it may have happened, then or later)
 //   write := { id, named, rev, deleted, tag, … }
-//     named    the revision that the request said it replaces; null for none
+//     named    the revision that the request said it replaces; null for none; ANY: whatever was there, of which `over`,
+//              if given, is an observation
 //     rev      the new revision, from the reply; absent while unknown
 //     tag      text that no other write of the run has in its body; null for a DELETE, which has no body
+//     revOn    the revision that it makes of a parent's, where the request's body tells: (parent or undefined) => rev
 //     …        other fields that queries ask for
 //   observation := { id, rev, tag } | { id, tag } | { id, never } | { id, tombstone } | { id, gone } | { id, live }
-//                | { id, notRev } | { id, unlike: { field: value, … } } | { id, unlisted }
+//                | { id, notRev } | { id, like: { field: value, … } } | { id, unlike: { … } } | { id, unlisted }
 //     of the one state in which the document was at the operation's moment: this revision; never written; deleted;
-//     one of both; neither; any but this revision; gone or with another value in one of these fields; in no row of a
-//     feed: never written, or just being written
+//     one of both; neither; any but this revision; there with these values in these fields; gone or with another value in
+//     one of them; in no row of a feed: never written, or just being written
 //   follower := { name, scope, from, rows: [row], passes: [{ at, seq }] }
-//     scope    { partition } | { ids } | { anyOf: [{ field: value, … }] } | {}: what it asked for
+//     scope    { partition } | { ids } | { anyOf: [{ field: value, … }] } | {}: what it asked for. `items`: no design
+//              documents. `live`: nothing of deletions. `every`: each revision, not the newest alone
 //     from     the sequence it began after
 //     passes   positions it was told apart from rows: last_seq
 //   row := { at, seq, id, revs, deleted, doc }
+//     seq      absent where the feed does not tell it
+//     revs     of a deletion, where the feed does not tell: none, and `after` is the revision deleted
+
+export const ANY = 'any';
 
 export class History {
   operations = [];

@@ -1,9 +1,10 @@
 // HTTP for clients and followers: one connection each, and the moments of each request on the run's clock.
 import http from 'node:http';
+import { authorization } from '../integration/cosmos_request.mjs';
 
 const REPLY_TIMEOUT_MS = 60_000;
 
-/// One connection of one client.
+/// One connection of one client to each door.
 export class Connection {
   constructor(server, history) {
     this.server = server;
@@ -12,8 +13,8 @@ export class Connection {
   }
 
   /// Returns { begin, end, status, headers, body }. Without a complete reply: { begin, end: Infinity, lost: true }.
-  /// `hangUpAfterMs`: go away then, whether or not the reply has come.
-  send(method, path, body, { headers = {}, hangUpAfterMs } = {}) {
+  /// `hangUpAfterMs`: go away then, whether or not the reply has come. `port`: another door's.
+  send(method, path, body, { headers = {}, hangUpAfterMs, port = this.server.port } = {}) {
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const sent = { Accept: 'application/json', ...headers };
     if (payload) {
@@ -24,7 +25,7 @@ export class Connection {
       const begin = this.history.tick();
       const lose = (error) => resolve({ begin, end: Infinity, lost: true, error });
       const request = http.request(
-        { host: '127.0.0.1', port: this.server.port, method, path, headers: sent, agent: this.agent, timeout: REPLY_TIMEOUT_MS },
+        { host: '127.0.0.1', port, method, path, headers: sent, agent: this.agent, timeout: REPLY_TIMEOUT_MS },
         (response) => {
           const chunks = [];
           response.on('data', (chunk) => chunks.push(chunk));
@@ -43,6 +44,14 @@ export class Connection {
       request.end(payload);
       if (hangUpAfterMs !== undefined) setTimeout(() => request.destroy(new Error('hung up')), hangUpAfterMs);
     });
+  }
+
+  /// The same by the Cosmos door, signed. `partition`: the partition key that it is about.
+  sendSigned(method, path, body, { partition, headers = {}, ...options } = {}) {
+    const date = new Date().toUTCString();
+    const signed = { 'x-ms-date': date, 'x-ms-version': '2020-07-15', authorization: authorization(method, path, date) };
+    if (partition !== undefined) signed['x-ms-documentdb-partitionkey'] = JSON.stringify([partition]);
+    return this.send(method, path, body, { ...options, headers: { ...signed, ...headers }, port: this.server.cosmosPort });
   }
 
   close() {

@@ -4,6 +4,7 @@ import { checkHistory } from './checker.mjs';
 import { Client, functionDocuments, indexes, Knowledge } from './clients.mjs';
 import { makeFollowers } from './followers.mjs';
 import { History } from './history.mjs';
+import { ItemClient } from './item_client.mjs';
 import { Random } from '../support/random.mjs';
 import { Connection } from './requests.mjs';
 import { Shape } from './shape.mjs';
@@ -14,8 +15,8 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /// Runs and checks one history. `restarts`: how often the server is killed with SIGKILL meanwhile, at most.
 /// Returns { problems, figures, seconds, database, shape, written: when its last write began }.
-export async function runHistory({ server, seed, number, q, partitioned, clients: clientCount, steps, restarts = 0, history = new History() }) {
-  const shape = new Shape({ name: `history-${number}`, q, partitioned });
+export async function runHistory({ server, seed, number, q, partitioned, container, clients: clientCount, steps, restarts = 0, history = new History() }) {
+  const shape = new Shape({ name: `history-${number}`, q, partitioned, container });
   const begun = Date.now();
   const up = new Availability();
   const context = { server, seed, shape, history, knowledge: new Knowledge(), serverUp: () => up.wait() };
@@ -24,7 +25,10 @@ export async function runHistory({ server, seed, number, q, partitioned, clients
 
   const followers = makeFollowers(context);
   const following = followers.map((follower) => follower.follow());
-  const clients = Array.from({ length: clientCount }, (_, i) => new Client({ ...context, number: i + 1 }));
+  const clients = Array.from({ length: clientCount }, (_, i) => {
+    const kind = shape.container && i % 2 === 1 ? ItemClient : Client;
+    return new kind({ ...context, number: i + 1 });
+  });
   const working = Promise.all(clients.map((client) => client.work(steps, context.serverUp)));
   const kills = restarts > 0 ? await restartWhile(working, server, up, restarts, new Random(seed, 'restarts')) : 0;
   await working;
@@ -52,8 +56,9 @@ async function must(connection, method, path, body, status) {
 }
 
 async function prepare(connection, shape, history) {
-  const path = `/${shape.name}`;
-  await must(connection, 'PUT', `${path}?q=${shape.q}${shape.partitioned ? '&partitioned=true' : ''}`, undefined, 201);
+  const { path } = shape;
+  if (shape.container) await createContainer(connection, shape);
+  else await must(connection, 'PUT', `${path}?q=${shape.q}${shape.partitioned ? '&partitioned=true' : ''}`, undefined, 201);
   // The whole history of a document is read at the end.
   await must(connection, 'PUT', `${path}/_revs_limit`, 1_000_000, 200);
   for (const { partitioned, ...index } of indexes) {
@@ -78,14 +83,24 @@ async function prepare(connection, shape, history) {
   if (shape.partitioned) await explain('/_partition/a0', { selector: { n: 1 }, use_index: ['by-n', 'by-n'] }, 'by-n');
 }
 
+// Its throughput is what makes its physical partitions.
+async function createContainer(connection, shape) {
+  const container = { id: 'items', partitionKey: { paths: ['/pk'], kind: 'Hash', version: 2 }, changeFeedPolicy: { retentionDuration: 60 } };
+  const headers = { 'x-ms-offer-throughput': String(10_000 * shape.q) };
+  for (const [path, body] of [['/dbs', { id: shape.owner }], [`/dbs/${shape.owner}/colls`, container]]) {
+    const reply = await connection.sendSigned('POST', path, body, { headers: path === '/dbs' ? {} : headers });
+    if (reply.status !== 201) throw new Error(`POST ${path}: ${reply.status} ${reply.text ?? reply.error}`);
+  }
+}
+
 // One after another, so that each follower's sentinel is the last write that it is told of.
 async function writeSentinels(connection, shape, history) {
   let begin;
   for (const id of shape.sentinels) {
-    const body = { tag: id, n: -1, hot: 0, sentinel: true };
-    const reply = await must(connection, 'PUT', `/${shape.name}/${id}`, body, 201);
+    const body = { ...shape.placeIn(id), tag: id, n: -1, hot: 0, sentinel: true };
+    const reply = await must(connection, 'PUT', `${shape.path}/${id}`, body, 201);
     begin = reply.begin;
-    history.record({ name: 'sentinel', begin, end: reply.end, unit: shape.unitOf(id), writes: [{ id, named: null, deleted: false, rev: reply.body.rev, ...body }] });
+    history.record({ name: 'sentinel', begin, end: reply.end, unit: shape.unitOf(id), writes: [{ ...body, id, named: null, deleted: false, rev: reply.body.rev }] });
   }
   return begin;
 }
@@ -96,7 +111,7 @@ async function readFinals(connection, shape, history) {
   const ids = new Set([...shape.hot, ...shape.sentinels]);
   for (const operation of history.operations) for (const write of operation.writes) ids.add(write.id);
   for (const id of ids) {
-    const reply = await connection.send('GET', `/${shape.name}/${id}?open_revs=all&revs=true`);
+    const reply = await connection.send('GET', `${shape.path}/${id}?open_revs=all&revs=true`);
     if (reply.status === 404) continue;
     if (reply.status !== 200 || reply.body.length !== 1) {
       history.complain(`${id}: the document at the end: ${reply.status} ${reply.text}`);
@@ -111,7 +126,7 @@ async function readFinals(connection, shape, history) {
 
 // When nothing moves, the feed has each document once, at its last revision, and the same backwards.
 async function checkFeedAtRest(connection, shape, history, finals) {
-  const read = async (query) => (await must(connection, 'GET', `/${shape.name}/_changes?${query}`, undefined, 200)).body;
+  const read = async (query) => (await must(connection, 'GET', `${shape.path}/_changes?${query}`, undefined, 200)).body;
   const rows = (await read('since=0')).results;
   const told = new Map(rows.map((row) => [row.id, row]));
   if (told.size !== rows.length) history.complain('at rest: the feed has a document twice');

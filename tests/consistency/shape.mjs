@@ -7,11 +7,21 @@ const HOT_PER_PARTITION = 6;
 /// Few documents that everybody fights for ("hot": a0:d0 … a3:d5), documents written once ("fresh": y…), and at the
 /// end one last document for each partition, by which followers know that they have all.
 export class Shape {
-  constructor({ name, q, partitioned }) {
-    Object.assign(this, { name, q, partitioned });
+  /// `container`: a container of the Cosmos door, hence partitioned, and with a log of all versions. `name` is then that of
+  /// its Cosmos database.
+  constructor({ name, q, partitioned, container = false }) {
+    Object.assign(this, { name: container ? `${name}/items` : name, owner: name, q, partitioned, container });
+    this.path = `/${encodeURIComponent(this.name)}`;
+    this.containerPath = `/dbs/${name}/colls/items`;
     this.partitions = Array.from({ length: PARTITIONS }, (_, p) => `a${p}`);
     this.hot = this.partitions.flatMap((partition) => Array.from({ length: HOT_PER_PARTITION }, (_, d) => `${partition}:d${d}`));
     this.sentinels = this.partitions.map((partition) => `${partition}:sentinel`);
+  }
+  /// What a body says of its place: items of containers have their key and their id in it.
+  placeIn(id) {
+    if (!this.container) return {};
+    const [pk, itemId] = id.split(':');
+    return { id: itemId, pk };
   }
   hotOf(partition) {
     return this.hot.filter((id) => id.startsWith(`${partition}:`));
@@ -33,6 +43,6 @@ export class Shape {
     return this.partitioned ? id.split(':')[0] : id;
   }
   get description() {
-    return `${this.partitioned ? 'partitioned' : 'plain'} q=${this.q}`;
+    return `${this.container ? 'container' : this.partitioned ? 'partitioned' : 'plain'} q=${this.q}`;
   }
 }

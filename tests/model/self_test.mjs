@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { Server } from '../integration/harness.mjs';
 import { Model } from './dialect/model.mjs';
 import { Campaign } from './driver/campaign.mjs';
+import { ask } from './driver/doors.mjs';
 import { replay } from './driver/session.mjs';
 
 const SEEDS = 50;
@@ -97,6 +98,49 @@ describe('the model test', () => {
     server.relaunch = relaunch;
     expectShort(found, 5);
     assert.ok(restarts > 0 && found.calls.some((call) => call.restart));
+  });
+
+  describe('at the Cosmos door', () => {
+    const untouched = (request, reply) => reply;
+    /// The server's replies of this door, changed on their way.
+    const tampered = (tamper) => async (asked, call) => {
+      const reply = await ask(asked, call);
+      if (call.door === 'cosmos') tamper(call, reply);
+      return reply;
+    };
+    before(() => (server.tamper = untouched));
+
+    test('finds a change that a feed leaves out', async () => {
+      const leaveOut = ({ headers }, { body }) => {
+        if (headers['A-IM'] && body.Documents?.length > 1) body._count = body.Documents.splice(0, 1).length && body._count - 1;
+      };
+      expectShort(await find({ ask: tampered(leaveOut) }), 5);
+    });
+
+    test('finds rows out of order', async () => {
+      const reverse = (call, { body }) => {
+        if (call.body?.includes('ORDER BY')) body.Documents?.reverse();
+      };
+      expectShort(await find({ ask: tampered(reverse) }), 5);
+    });
+
+    test('finds a condition that does not hold and is taken', async () => {
+      const createModel = modelWith((call, reply) => {
+        if (call.door === 'cosmos' && reply.status === 412) reply.status = 200;
+        return reply;
+      });
+      expectShort(await find({ createModel }), 4);
+    });
+
+    test('finds a batch that is half there', async () => {
+      const createModel = () => {
+        const model = new Model();
+        const create = model.createDatabase.bind(model);
+        model.createDatabase = (...facts) => Object.assign(create(...facts), { restore() {} });
+        return model;
+      };
+      expectShort(await find({ createModel }), 4);
+    });
   });
 
   test('says nothing when nothing is planted, and replays alike', async () => {

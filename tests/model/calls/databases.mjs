@@ -1,5 +1,7 @@
 // Calls about databases, and the restarts.
+import { DATABASES } from '../driver/session.mjs';
 import { call, path, withQuery } from './call.mjs';
+import * as items from './items.mjs';
 
 export function create(pools) {
   const { random } = pools;
@@ -75,7 +77,7 @@ function security(random) {
 /// Everything a client can see of every database: made at the end of each sequence.
 export function audit(session) {
   const calls = [list()];
-  for (const letter of ['a', 'b', 'c']) {
+  for (const letter of DATABASES) {
     const database = session.model.databases.get(session.nameOf(letter));
     calls.push(call('GET', path(letter)));
     if (!database) continue;
@@ -93,6 +95,7 @@ export function audit(session) {
       }),
       call('POST', path(letter, '_find'), { selector: {}, limit: 1000 }),
     );
+    if (database.container) calls.push(...items.audit());
     if (!database.partitioned) continue;
     for (const partition of ['p', 'q', 'P']) {
       calls.push(

@@ -4,6 +4,7 @@ import { call } from './call.mjs';
 import * as databases from './databases.mjs';
 import * as documents from './documents.mjs';
 import * as functions from './functions.mjs';
+import * as items from './items.mjs';
 import * as lists from './lists.mjs';
 import { malformed } from './malformed.mjs';
 import { Pools } from './pools.mjs';
@@ -35,6 +36,18 @@ const WEIGHTS = [
   [0.5, databases.listInfos],
   [2, databases.facts],
   [0.6, databases.restart],
+  [9, items.upsert],
+  [6, items.create],
+  [6, items.replace],
+  [5, items.remove],
+  [8, items.read],
+  [10, items.patch],
+  [9, items.batch],
+  [16, items.sql],
+  [5, items.list],
+  [7, items.changes],
+  [3, items.malformed],
+  [2, items.container],
 ];
 
 export class Generator {
@@ -51,7 +64,10 @@ export class Generator {
     const { target } = databases.create(this.#pools);
     yield this.#numbered(call('PUT', target.replace(/«.»/, '«a»')));
     yield this.#numbered(call('PUT', '/«b»?partitioned=true'));
-    for (const letter of ['a', 'b']) yield this.#numbered(bulk.fill(this.#pools, letter));
+    yield this.#numbered(items.createAccountDatabase());
+    yield this.#numbered(items.createContainer(this.#pools));
+    for (const item of items.fill(this.#pools)) yield this.#numbered(item);
+    for (const letter of ['a', 'b', 'd']) yield this.#numbered(bulk.fill(this.#pools, letter));
   }
   next() {
     return this.#numbered(this.#random.weighted(WEIGHTS)(this.#pools));

@@ -48,6 +48,7 @@ export class Pools {
       [6, 'a'],
       [4, 'b'],
       [1, 'c'],
+      [3, 'd'],
     ]);
     return { letter, database: this.session.model.databases.get(this.session.nameOf(letter)) };
   }

@@ -74,6 +74,9 @@ export function batch({ request, database, partition, generatedId }) {
   const refused = documents
     .map((document) => attempt(document.id, () => database.check(document)))
     .filter((row) => !row.ok);
+  // A validation's word is the reply to all.
+  const invalid = refused.find(({ error }) => error !== 'conflict');
+  if (invalid) return new Reply(invalid.error === 'unauthorized' ? 401 : 403, { error: invalid.error, reason: invalid.reason });
   if (refused.length > 0) {
     return new Reply(409, {
       error: 'conflict',

@@ -2,7 +2,7 @@
 // what it leaves is here; how a request says it is in the handlers.
 import { isDesign } from './document_parser.mjs';
 import { isValidated, validate } from './functions.mjs';
-import { conflict } from './reply.mjs';
+import { conflict, notFound } from './reply.mjs';
 import { newRevision } from './revision.mjs';
 import { RevisionTree } from './revision_tree.mjs';
 
@@ -16,6 +16,7 @@ export class Database {
   revsLimit = 1000;
   purgedInfosLimit = 1000;
   security = {};
+  container = undefined; // what the Cosmos door knows of it, if it made it
 
   constructor(name, incarnation, { partitioned = false, q = 1 } = {}) {
     this.name = name;
@@ -48,8 +49,16 @@ export class Database {
     return [...this.documents.values()].sort((a, b) => a.sequence - b.sequence);
   }
 
-  /// The parent of an edit of `id` that names `rev`. Throws a conflict.
-  #parentOf(tree, rev) {
+  /// The parent of an edit of `id` that names `rev`. `base`: 'live winner' or 'any winner' for an edit on top of what is
+  /// there, which `rev` must be where it is named. Throws a conflict, or that nothing is there.
+  #parentOf(tree, rev, base) {
+    if (base !== undefined) {
+      const winner = tree?.winner();
+      const isLive = winner !== undefined && !winner.deleted;
+      if (base === 'live winner' && !isLive) throw notFound();
+      if (rev !== undefined && !(isLive && winner.rev === rev)) throw conflict();
+      return winner?.rev;
+    }
     if (rev !== undefined) {
       if (!tree?.leaf(rev)) throw conflict();
       return rev;
@@ -66,9 +75,9 @@ export class Database {
   }
 
   /// An edit by a client. Returns the new revision.
-  write({ id, rev, deleted, body }) {
+  write({ id, rev, deleted, body, base }) {
     const tree = this.tree(id) ?? new RevisionTree();
-    const parent = this.#parentOf(this.tree(id), rev);
+    const parent = this.#parentOf(this.tree(id), rev, base);
     this.#validate(id, deleted, body);
     const made = newRevision(parent, deleted, body);
     if (tree.has(made)) throw conflict();
@@ -112,6 +121,17 @@ export class Database {
     if (tree.isEmpty) this.documents.delete(id);
     else this.documents.get(id).sequence = this.sequence;
     return purged;
+  }
+
+  /// What `restore` takes: several edits are undone together. Their places in the feed stay empty, unless they were tried
+  /// beside the documents first, where there are validations.
+  save() {
+    const documents = [...this.documents].map(([id, document]) => [id, { ...document, tree: document.tree.clone() }]);
+    return { documents: new Map(documents), sequence: this.sequence };
+  }
+  restore({ documents, sequence }) {
+    this.documents = documents;
+    if (this.validates()) this.sequence = sequence;
   }
 
   writeLocal(id, { deleted, body, localEdit = 0 }) {

@@ -1,5 +1,4 @@
 // Databases themselves: creation, information, deletion, their facts, and the maintenance calls.
-import { Database } from './database.mjs';
 import { aCharge, aCount, Constant, Sequence } from './opaque.mjs';
 import { badRequest, notFound, Refusal, Reply } from './reply.mjs';
 import { encodeId, isObject } from './request.mjs';
@@ -31,9 +30,7 @@ export function createDatabase({ request, model, name }) {
   if (model.databases.has(name)) {
     throw new Refusal(412, 'file_exists', 'The database could not be created, the file already exists.');
   }
-  const incarnation = (model.incarnations.get(name) ?? 0) + 1;
-  model.incarnations.set(name, incarnation);
-  model.databases.set(name, new Database(name, incarnation, { partitioned: partitioned === 'true', q }));
+  model.createDatabase(name, { partitioned: partitioned === 'true', q });
   return new Reply(201, { ok: true }, { location: `/${encodeId(name)}` });
 }
 

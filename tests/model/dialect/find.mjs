@@ -129,7 +129,7 @@ export function find({ request, database, partition, model, call, hints }) {
       return 'expected a bookmark';
     }
     model.bookmarks.set(`bookmark-${call.n}`, page);
-    return judgeWarning(body, indexes);
+    return judgeWarning(body, indexes.length === 0 && !database.container);
   });
   return new Reply(
     unchanged ? 200 : new Judged((status) => ([200, 400].includes(status) ? undefined : 'expected 200 or 400')),
@@ -147,7 +147,7 @@ function judge({ find, indexes, bookmark, unchanged, all, page }, body) {
   }
   const ordered = free.slice(find.skip);
   // Sides of an $or may be read one after the other.
-  const inOneWalk = indexes.length === 0 && !/"\$n?or"/.test(shown(find.body.selector));
+  const inOneWalk = indexes.length === 0 && !page.database.container && !/"\$n?or"/.test(shown(find.body.selector));
   const exact = inOneWalk && find.sort.length === 0 && !bookmark;
   const taken = [];
   for (const [i, document] of body.docs.entries()) {
@@ -172,11 +172,11 @@ const SCAN =
   'The number of documents examined is high in proportion to the number of results returned. ' +
   'Consider adding a more specific index to improve this.';
 
-function judgeWarning({ warning }, indexes) {
+function judgeWarning({ warning }, noIndex) {
   const lines = warning === undefined ? [] : warning.split('\n');
   const unknown = lines.find((line) => line !== NO_INDEX && line !== SCAN && !/ was not used because /.test(line));
   if (unknown !== undefined) return `unknown warning: ${unknown}`;
-  if (indexes.length === 0 && !lines.includes(NO_INDEX)) return 'expected the warning that no index matches';
+  if (noIndex && !lines.includes(NO_INDEX)) return 'expected the warning that no index matches';
   return undefined;
 }
 
@@ -190,7 +190,8 @@ export function explain({ request, database, partition, model }) {
   return new Reply(
     200,
     new Judged((body) => {
-      if (!known.includes(canonical(body.index))) return `unknown index ${shown(body.index)}`;
+      const isAutomatic = database.container && body.index?.type === 'automatic';
+      if (!isAutomatic && !known.includes(canonical(body.index))) return `unknown index ${shown(body.index)}`;
       const expected = {
         dbname: database.name,
         partitioned: database.partitioned,

@@ -1,10 +1,13 @@
-// The dialect in memory: takes the requests the server takes and says what it must answer.
+// The server in memory: takes the requests the server takes, by either door, and says what it must answer. This is the
+// CouchDB dialect; cosmos/door.mjs is the other one, over the same databases and documents.
 //
 // Written from CouchDB's documentation and behaviour, and from what docs/architecture.md says Octavo does differently;
 // nothing is translated from the product. Everything is naive on purpose: lists are filtered, trees are walked.
 import { batch, bulkDocs, bulkGet } from './bulk.mjs';
 import { listDocuments, runQueries } from './all_docs.mjs';
 import { changes } from './changes.mjs';
+import { handleCosmos } from './cosmos/door.mjs';
+import { Database } from './database.mjs';
 import * as databases from './databases.mjs';
 import { isDesign } from './document_parser.mjs';
 import { getDocument } from './document_reader.mjs';
@@ -69,6 +72,8 @@ export class Model {
   databases = new Map();
   incarnations = new Map(); // name → how often it was created
   bookmarks = new Map();
+  accountDatabases = new Map(); // of the Cosmos door: id → incarnation
+  continuations = new Map(); // of its lists: token → id of the last document
 
   /// `hints.reply`: what the server answered, looked at only for what it chose itself (ids of new documents).
   handle(call, hints = {}) {
@@ -80,6 +85,7 @@ export class Model {
       hints,
       generatedId: (i, prefix) => generatedId(hints.reply, i, prefix),
     };
+    if (call.door === 'cosmos') return handleCosmos(context);
     let reply;
     try {
       reply = this.#route(context);
@@ -88,6 +94,14 @@ export class Model {
       reply = error.reply();
     }
     return request.isHead ? new Reply(reply.status, '', reply.headers) : reply;
+  }
+
+  createDatabase(name, facts) {
+    const incarnation = (this.incarnations.get(name) ?? 0) + 1;
+    this.incarnations.set(name, incarnation);
+    const database = new Database(name, incarnation, facts);
+    this.databases.set(name, database);
+    return database;
   }
 
   #route(context) {

@@ -13,10 +13,11 @@ export class Sequence {
 
 /// Any position from `low` to `high`: between two rows of the feed all are the same to a follower.
 export class SequenceWithin {
-  constructor(database, low, high) {
+  constructor(database, low, high, kind = 'update') {
     this.database = database;
     this.low = low;
     this.high = high;
+    this.kind = kind;
   }
 }
 

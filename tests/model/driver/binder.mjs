@@ -22,8 +22,8 @@ export class Binder {
   }
 
   /// The same for any position from `low` to `high`.
-  sequenceWithin({ database, low, high }, value) {
-    const read = this.#read(database, 'update', value);
+  sequenceWithin({ database, low, high, kind }, value) {
+    const read = this.#read(database, kind, value);
     if (read.wrong) return read.wrong;
     for (const [known, server] of this.#feed(database, 'update')) {
       if ((known <= low && server > read.number) || (known >= high && server < read.number)) {
@@ -48,6 +48,12 @@ export class Binder {
     return server === undefined || tag === undefined ? undefined : `${server}-${tag}`;
   }
 
+  /// The same for the Cosmos door, which shows the number alone.
+  positionText(name, incarnation, number) {
+    const server = this.#feed({ name, incarnation }, 'update').get(number);
+    return server === undefined ? undefined : `"${server}"`;
+  }
+
   setBookmark(call, text) {
     this.#bookmarks.set(call, text);
   }
@@ -56,7 +62,7 @@ export class Binder {
   }
 
   #feed(database, kind) {
-    // `_local_seq` is a position of the same feed, without its tag.
+    // `_local_seq` and the Cosmos door's positions are of the same feed, without its tag.
     const name = `${kind === 'purge' ? 'purge' : 'update'} ${key(database)}`;
     if (!this.#feeds.has(name)) this.#feeds.set(name, new Map());
     return this.#feeds.get(name);
@@ -67,6 +73,10 @@ export class Binder {
       return Number.isInteger(value)
         ? { number: value }
         : { wrong: `expected a sequence number, got ${JSON.stringify(value)}` };
+    }
+    if (kind === 'position') {
+      const number = /^"(\d+)"$/.exec(value)?.[1];
+      return number !== undefined ? { number: Number(number) } : { wrong: `expected a position, got ${value}` };
     }
     const [, number, tag] = /^(\d+)-([0-9a-f]+)$/.exec(value) ?? [];
     if (tag === undefined) return { wrong: `expected a sequence, got ${JSON.stringify(value)}` };

@@ -7,10 +7,11 @@ export class Campaign {
   figures = { sequences: 0, calls: 0, restarts: 0, failures: 0 };
 
   /// `createModel`: what to compare the server with; default: the model of the dialect.
-  constructor(server, { calls = 60, createModel } = {}) {
+  /// `ask`: how to ask the server; default: by its ports.
+  constructor(server, { calls = 60, createModel, ask } = {}) {
     this.server = server;
     this.calls = calls;
-    this.options = { createModel };
+    this.options = { createModel, ask };
   }
 
   /// Returns {calls, call, wrong, written} when a reply differs, else undefined. At the end all that clients can see is

@@ -1,7 +1,7 @@
 // Is the server's reply the model's? Bodies whole, in the order of lists, in any order of members.
 import { Accepted, Constant, Judged, Sequence, SequenceWithin } from '../dialect/opaque.mjs';
 
-const HEADERS = ['etag', 'location', 'allow'];
+const HEADERS = ['etag', 'location', 'allow', 'x-ms-substatus', 'x-ms-item-count', 'x-ms-continuation'];
 
 /// What differs, as text; undefined when nothing does. `actual`: {status, headers, body} of the harness.
 export function compareReplies(expected, actual, binder) {

@@ -1,11 +1,14 @@
 // Calls made to the server and to the model side by side, in databases of their own.
+import { cosmosRequest } from '../../integration/cosmos_request.mjs';
 import { sleep } from '../../integration/harness.mjs';
 import { Model } from '../dialect/model.mjs';
 import { Binder } from './binder.mjs';
 import { compareReplies } from './compare.mjs';
-import { renderCall } from './template.mjs';
+import { ask } from './doors.mjs';
+import { nameOf, renderCall } from './template.mjs';
 
-export const DATABASES = ['a', 'b', 'c'];
+/// `d` is a container of the Cosmos door.
+export const DATABASES = ['a', 'b', 'c', 'd'];
 
 // A write without an acknowledgement is there after some milliseconds.
 const LOOK_AFTER_MS = 10;
@@ -14,8 +17,10 @@ const LOOKS_MAX = 200;
 let sessions = 0;
 
 export class Session {
-  constructor(server, { createModel = () => new Model() } = {}) {
+  /// `ask`: what makes the calls (doors.mjs); self-tests put one in between.
+  constructor(server, { createModel = () => new Model(), ask: asker = ask } = {}) {
     this.server = server;
+    this.ask = asker;
     this.prefix = `m${process.pid}-${++sessions}-`;
     this.model = createModel();
     this.binder = new Binder();
@@ -23,7 +28,7 @@ export class Session {
   }
 
   nameOf(database) {
-    return this.prefix + database;
+    return nameOf(this.prefix, database);
   }
 
   /// Makes one call. Returns what is wrong, or undefined.
@@ -34,7 +39,7 @@ export class Session {
     const asked = renderCall(call, { ...context, speaker: 'model' });
     let reply;
     try {
-      reply = await this.server.request(sent.method, sent.target, { headers: sent.headers, body: sent.body });
+      reply = await this.ask(this.server, sent);
     } catch (error) {
       return `no reply: ${error.message}`;
     }
@@ -42,8 +47,10 @@ export class Session {
     const expected = this.model.handle(asked, { reply, sent: parseOr(sent.body) });
     const wrong = compareReplies(expected, reply, this.binder);
     if (wrong) return wrong;
-    for (const row of [reply.body].flat()) if (row?.ok && row.rev) this.written.set(`${call.n} ${row.id}`, row.rev);
+    for (const [place, rev] of revisionsIn(call, reply)) this.written.set(`${call.n} ${place}`, rev);
     if (reply.body?.bookmark && reply.body.bookmark !== 'nil') this.binder.setBookmark(call.n, reply.body.bookmark);
+    const continuation = reply.headers['x-ms-continuation'];
+    if (continuation) this.binder.setBookmark(call.n, continuation);
     if (sent.target.includes('batch=ok') && reply.status === 202) await this.#settle(sent, reply);
     return this.#adoptOrder(before);
   }
@@ -103,11 +110,23 @@ export class Session {
 
   /// The databases go, so that the next session finds an empty server.
   async close() {
-    for (const name of DATABASES) await this.server.delete(`/${this.nameOf(name)}`).catch(() => undefined);
+    for (const name of DATABASES) {
+      await this.server.delete(`/${encodeURIComponent(this.nameOf(name))}`).catch(() => undefined);
+    }
+    await cosmosRequest(this.server, 'DELETE', `/dbs/${this.prefix}d`).catch(() => undefined);
   }
 }
 
-function renameRevisions(call, renamed) {
+/// [[place, revision]…] that a reply tells of: what was written is named by it later.
+function revisionsIn(call, { status, headers, body }) {
+  const rows = [body].flat();
+  if (call.door !== 'cosmos') return rows.filter((row) => row?.ok && row.rev).map((row) => [row.id, row.rev]);
+  if (status >= 300 || call.method === 'GET') return [];
+  const tags = Array.isArray(body) ? rows.map((row) => row.eTag) : [headers.etag];
+  return tags.map((tag, i) => [i, tag?.replaceAll('"', '')]).filter(([, rev]) => /^\d+-[0-9a-f]{32}$/.test(rev));
+}
+
+export function renameRevisions(call, renamed) {
   if (call.restart || renamed.size === 0) return call;
   const rename = (text) => text?.replace(/\d+-[0-9a-f]{32}/g, (rev) => renamed.get(rev) ?? rev);
   const headers = Object.fromEntries(Object.entries(call.headers ?? {}).map(([name, value]) => [name, rename(value)]));

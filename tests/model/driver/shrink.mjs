@@ -1,7 +1,7 @@
 // Makes a failing list of calls short (delta debugging): whole calls go first, then parts of what is left. A candidate
 // is taken when the same call still fails.
+import { renameRevisions } from './session.mjs';
 
-///
 /// `fails(calls, written)` replays calls: see replay in session.mjs.
 export async function shrink(calls, { call: failing, wrong, written }, fails, { deadline = Date.now() + 60_000 } = {}) {
   let current = calls.slice(0, calls.indexOf(failing) + 1);
@@ -25,7 +25,8 @@ export async function shrink(calls, { call: failing, wrong, written }, fails, { 
   for (let improved = true; improved && Date.now() < deadline;) {
     improved = false;
     for (let i = current.length - 1; i >= 0; --i) {
-      if (i < current.length - 1 && (await accept(without(current, i)))) {
+      const isLast = i === current.length - 1;
+      if (!isLast && ((await accept(without(current, i))) || (await accept(withoutEdit(current, i, revisions))))) {
         improved = true;
         continue;
       }
@@ -47,6 +48,15 @@ const kindOf = (wrong) => wrong.replace(/: .*/s, '').replace(/\d+/g, '');
 
 const without = (list, i) => [...list.slice(0, i), ...list.slice(i + 1)];
 const replaced = (list, i, element) => [...list.slice(0, i), element, ...list.slice(i + 1)];
+
+/// Without an edit, and what was made on top of it is made on top of what it was made on.
+function withoutEdit(calls, i, written) {
+  const base = /\d+-[0-9a-f]{32}/.exec(JSON.stringify(calls[i]))?.[0];
+  const made = [...written].filter(([place]) => place.startsWith(`${calls[i].n} `)).map(([, rev]) => rev);
+  if (base === undefined || made.length !== 1) return without(calls, i);
+  const renamed = new Map([[made[0], base]]);
+  return without(calls, i).map((call) => renameRevisions(call, renamed));
+}
 
 /// The call with one thing less, in each way.
 function* simplerCalls(call) {

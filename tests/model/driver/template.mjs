@@ -2,6 +2,8 @@
 //   «a»              a database
 //   «since a 1 5»    position 5 of the feed of its first incarnation
 //   «bookmark 7»     the bookmark that call 7 was answered with
+//   «position d 1 5» the same position of the feed as the Cosmos door writes it
+//   «continuation 7» the continuation of the page that call 7 was answered with
 
 const TOKEN = /«([^»]*)»/g;
 
@@ -9,8 +11,18 @@ const TOKEN = /«([^»]*)»/g;
 export function render(text, { prefix, binder, speaker }) {
   return text?.replace(TOKEN, (_, token) => {
     const [kind, ...rest] = token.split(' ');
+    if (kind === 'continuation') {
+      const bound = binder.bookmarkText(Number(rest[0]));
+      if (bound === undefined) return '';
+      return speaker === 'server' ? bound : token.replace(' ', '-');
+    }
+    const [name, incarnation, number] = [nameOf(prefix, rest[0] ?? ''), Number(rest[1]), Number(rest[2])];
+    if (kind === 'position') {
+      const bound = binder.positionText(name, incarnation, number);
+      if (bound === undefined) return '"0"';
+      return speaker === 'server' ? bound : `"${number}"`;
+    }
     if (kind === 'since') {
-      const [name, incarnation, number] = [prefix + rest[0], Number(rest[1]), Number(rest[2])];
       const bound = binder.sequenceText(name, incarnation, number);
       if (bound === undefined) return '0';
       return speaker === 'server' ? bound : `${number}-${incarnation}`;
@@ -20,26 +32,32 @@ export function render(text, { prefix, binder, speaker }) {
       if (bound === undefined) return 'nil';
       return speaker === 'server' ? bound : `bookmark-${rest[0]}`;
     }
-    return prefix + kind;
+    return nameOf(prefix, kind);
   });
 }
+
+/// What a letter stands for: `d` is a container, and its name `{database}/{container}`.
+export const nameOf = (prefix, letter) => prefix + (letter === 'd' ? 'd/items' : letter);
 
 export function renderCall(call, context) {
   const headers = Object.fromEntries(
     Object.entries(call.headers ?? {}).map(([name, value]) => [name, render(value, context)]),
   );
-  return { ...call, target: render(call.target, context), headers, body: render(call.body, context) };
+  const target = render(call.target.replaceAll('«d»', '«»d%2Fitems'), context);
+  return { ...call, target, headers, body: render(call.body, context) };
 }
 
 /// The call as a line of curl.
 export function curlLine(call) {
   if (call.restart) return `# the server is stopped with ${call.restart} and started again`;
   const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
-  const plain = (text) => text.replace(/«([a-z])»/g, 'model-$1');
+  const plain = (text) => text.replace(/«([a-z]?)»/g, (_, letter) => nameOf('model-', letter));
   const words = ['curl', call.method === 'HEAD' ? '-I' : `-X ${call.method}`];
   const headers = { ...(call.body !== undefined && { 'Content-Type': 'application/json' }), ...call.headers };
   for (const [name, value] of Object.entries(headers)) words.push(`-H ${quote(`${name}: ${plain(value)}`)}`);
   if (call.body !== undefined) words.push(`-d ${quote(plain(call.body))}`);
-  words.push(`"$U"${quote(plain(call.target))}`);
+  // Calls of the Cosmos door need their signature, and a server of its own key: see cosmosRequest of the tests.
+  const door = call.door === 'cosmos' ? '"$COSMOS"' : '"$U"';
+  words.push(door + quote(plain(call.target.replaceAll('«d»', 'model-d%2Fitems'))));
   return words.join(' ');
 }

@@ -1,0 +1,88 @@
+// Up to a hundred operations in one request: of one partition key, all or nothing, each seeing those before it; or each
+// for itself.
+import { isObject } from '../request.mjs';
+import { Reply } from '../reply.mjs';
+import { aCharge } from '../opaque.mjs';
+import { checkItemId, completeKey, documentIdOf, parseItem, parseJson, parseKey, requiredKey } from './item.mjs';
+import { parseMatch } from './match.mjs';
+import { runOperation } from './operation.mjs';
+import { parsePatch } from './patch.mjs';
+import { aMessage, badRequest, CosmosRefusal, failedDependency, keyMismatch } from './reply.mjs';
+
+const KINDS = {
+  Create: 'create',
+  Upsert: 'upsert',
+  Read: 'read',
+  Replace: 'replace',
+  Delete: 'remove',
+  Patch: 'patch',
+};
+const OPERATIONS_MAX = 100;
+
+/// What is wrong with one operation is found when its turn comes.
+function parseOperation(sent, batchKey) {
+  if (!isObject(sent)) throw badRequest();
+  const kind = KINDS[sent.operationType];
+  if (kind === undefined) throw badRequest();
+  let key = batchKey;
+  if (sent.partitionKey) {
+    const own = completeKey(parseKey(sent.partitionKey));
+    if (batchKey && own !== batchKey[0]) throw keyMismatch();
+    key = [own];
+  }
+  const match = parseMatch(sent.ifMatch);
+  const { resourceBody, id = '' } = sent;
+  if (typeof id !== 'string') throw badRequest();
+  if (kind === 'create' || kind === 'upsert' || kind === 'replace') {
+    const item = parseItem(resourceBody, key);
+    if (kind === 'replace' && item.id !== id) throw badRequest();
+    return { kind, match, documentId: documentIdOf(item.key, item.id), body: item.body };
+  }
+  if (!key) throw badRequest();
+  checkItemId(id);
+  const operation = { kind, match, documentId: documentIdOf(key[0], id) };
+  return kind === 'patch' ? { ...operation, patch: parsePatch(resourceBody) } : operation;
+}
+
+function failed({ status, substatus }) {
+  return {
+    statusCode: status,
+    requestCharge: aCharge,
+    ...(substatus ? { subStatusCode: substatus } : {}),
+    message: aMessage,
+  };
+}
+
+function succeeded({ status, etag, item }, showsBodies) {
+  const result = { statusCode: status, requestCharge: aCharge };
+  if (status !== 204) Object.assign(result, { eTag: etag, ...(showsBodies ? { resourceBody: item } : {}) });
+  return result;
+}
+
+export function batch({ request, database }) {
+  const atomic = request.header('x-ms-cosmos-batch-atomic') === 'true';
+  const goesOn = (request.header('x-ms-cosmos-batch-continue-on-error') ?? 'true') === 'true';
+  const showsBodies = request.header('prefer') !== 'return=minimal';
+  const batchKey = atomic ? [requiredKey(request)] : undefined;
+  if (!atomic && database.q > 1) throw badRequest();
+  const sent = parseJson(request.body ?? '');
+  if (!Array.isArray(sent) || sent.length === 0 || sent.length > OPERATIONS_MAX) throw badRequest();
+
+  const before = database.save();
+  const results = [];
+  for (const one of sent) {
+    try {
+      results.push(succeeded(runOperation(database, parseOperation(one, batchKey)), showsBodies));
+    } catch (error) {
+      if (!(error instanceof CosmosRefusal)) throw error;
+      if (atomic) {
+        database.restore(before);
+        results.fill(failed(failedDependency()));
+      }
+      results.push(failed(error));
+      if (atomic || !goesOn) break;
+    }
+  }
+  while (results.length < sent.length) results.push(failed(failedDependency()));
+  return new Reply(results.some((result) => result.message !== undefined) ? 207 : 200, results);
+}

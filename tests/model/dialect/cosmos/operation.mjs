@@ -1,0 +1,41 @@
+// One operation on one item, alone or in a batch.
+import { checkSameItem, etagOf, showItem } from './item.mjs';
+import { conditionOf } from './match.mjs';
+import { applyPatch } from './patch.mjs';
+import { etagDiffers, inWordsOfThisDoor, notFound } from './reply.mjs';
+import { meetsCondition } from './sql.mjs';
+
+const isLive = (winner) => winner !== undefined && !winner.deleted;
+
+/// `operation`: { kind, documentId, body, patch, match }. Returns { status, etag, item }; throws a refusal.
+export function runOperation(database, { kind, documentId, body, patch, match }) {
+  const write = (edit) => {
+    const existed = isLive(database.winner(documentId));
+    const rev = inWordsOfThisDoor(
+      () => database.write({ id: documentId, deleted: false, body, ...edit }),
+      edit.base !== undefined,
+    );
+    if (edit.deleted) return { status: 204 };
+    const item = showItem(database, documentId, database.winner(documentId));
+    return { status: existed ? 200 : 201, etag: etagOf(rev), item };
+  };
+  const replacing = (edit) => write({ base: 'live winner', ...conditionOf(match), ...edit });
+  switch (kind) {
+    case 'create':
+      return write({});
+    case 'upsert':
+      return write({ base: 'any winner', ...conditionOf(match) });
+    case 'replace':
+      return replacing({});
+    case 'remove':
+      return replacing({ deleted: true, body: {} });
+  }
+  const winner = database.winner(documentId);
+  if (!isLive(winner)) throw notFound();
+  const item = showItem(database, documentId, winner);
+  if (kind === 'read') return { status: 200, etag: etagOf(winner.rev), item };
+  if (patch.condition && !meetsCondition(patch.condition, item)) throw etagDiffers();
+  const patched = applyPatch(patch, winner.body);
+  checkSameItem(winner.body, patched);
+  return replacing({ body: patched });
+}
