@@ -110,6 +110,7 @@ void run_everywhere(FaultyShop& faulty, const ShopRequest& request, const FaultK
       check_answer(answer, request, kind);
       check_rows(answer, kind);
     } else {
+      CAPTURE(answer.status, answer.body);
       CHECK(request.success.contains(answer.status));
     }
     faulty.check_reads();
