@@ -20,6 +20,7 @@
 #include "query/json/property_path.h"
 #include "query/json/split.h"
 #include "query/planner/explain.h"
+#include "query/sql/current_sql.h"
 #include "query/sql/index_metrics.h"
 #include "query/sql/query_charge.h"
 #include "query/sql/query_plan.h"
@@ -179,12 +180,15 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   if (auto admitted = call.admit(opened.database, places, feed->partition_key); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }
-  auto scope = scope_of(*feed, *opened.database, *opened.definition);
-  auto prepared = co_await sql::prepare_sql(opened.database, std::move(query), std::move(scope),
-                                            *opened.definition->shape, std::move(*continuation),
-                                            {.explain = prefers(call.request, "dry-run"), .ignore_global = false});
+  const auto scope = scope_of(*feed, *opened.database, *opened.definition);
+  const auto prepare = [&](sql::SqlPlanning planning) {
+    return sql::prepare_sql(opened.database, query, scope, *opened.definition->shape, *continuation, planning);
+  };
+  auto prepared = co_await prepare({.explain = prefers(call.request, "dry-run"), .ignore_global = false});
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
   if (prefers(call.request, "dry-run")) co_return dry_run(opened, **prepared, *size);
+  prepared = co_await sql::current_sql(opened.database, *prepared, prepare);
+  if (!prepared) co_return std::unexpected(std::move(prepared).error());
   times.planned = Clock::now();
   sql::SqlOptions options;
   options.page_items_max = *size;

@@ -22,6 +22,7 @@
 #include "query/sql/query_charge.h"
 #include "query/sql/sql_estimate.h"
 #include "query/sql/sql_execution.h"
+#include "query/sql/current_sql.h"
 #include "query/sql/sql_preparation.h"
 
 /// `_sql`, of a database and of a partition.
@@ -207,10 +208,6 @@ Expected<Reply> dry_run(const Call& call, const sql::PreparedSql& prepared, cons
   return dry_run_reply({{"plan", query::explain_plan(prepared.plan)}}, estimate);
 }
 
-bool is_disk_error(const Error& error) {
-  return error.code == ErrorCode::disk_full || error.code == ErrorCode::io_failure;
-}
-
 Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   const auto started = std::chrono::steady_clock::now();
   if (is_users_database(*call.database)) {
@@ -223,20 +220,13 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   const auto most = max_request_charge(call.request);
   if (!most) co_return std::unexpected(most.error());
   const bool dry = prefers(call.request, "dry-run");
-  auto prepared = co_await prepare(call, *request, partition, {.explain = dry, .ignore_global = false});
+  const auto prepare_as = [&](sql::SqlPlanning planning) { return prepare(call, *request, partition, planning); };
+  auto prepared = co_await prepare_as({.explain = dry, .ignore_global = false});
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
   if (dry) co_return dry_run(call, **prepared, partition, request->limit);
   if (request->update) {
-    auto current = co_await sql::wait_for_sql_indexes(call.database, *prepared);
-    if (!current && is_disk_error(current.error())) {
-      // The index cannot take what was written last; the documents can be read all the same.
-      auto without = co_await prepare(call, *request, partition, {.explain = false, .ignore_global = true});
-      if (without) {
-        prepared = std::move(without);
-        current = {};
-      }
-    }
-    if (!current) co_return std::unexpected(std::move(current).error());
+    prepared = co_await sql::current_sql(call.database, *prepared, prepare_as);
+    if (!prepared) co_return std::unexpected(std::move(prepared).error());
   }
 
   sql::SqlOptions options;

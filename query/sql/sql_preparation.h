@@ -51,8 +51,8 @@ struct SqlPlanning {
 };
 
 /// Plans `query` onto the database's indexes. `shape` outlives the result. When the best index is still being built,
-/// this waits for it some seconds and then does without; when a global index has not seen all that was written before
-/// now, it waits for that. Errors: those of the indexes and the storage; bad_request for a scope that is none.
+/// this waits for it some seconds and then does without. It does not wait for what a global index has not seen yet:
+/// current_sql.h does. Errors: those of the indexes and the storage; bad_request for a scope that is none.
 Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<partitioning::Database> database,
                                                                SqlQuery::Ptr query, SqlScope scope,
                                                                const RowShape& shape,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { checkHistory } from './checker.mjs';
 import { checkDatabaseUpdates } from './feed_order.mjs';
-import { History } from './history.mjs';
+import { ANY, History } from './history.mjs';
 
 const rev = (generation, letter = 'a') => `${generation}-${letter.repeat(32)}`;
 
@@ -189,6 +189,37 @@ describe('batches and snapshots', () => {
   });
 });
 
+describe('writes of whatever is there', () => {
+  const script = () => new Script().write([1, 2], 'a', null, rev(1));
+  const over = (seen) => ({ over: { id: 'a', ...seen } });
+  test('an upsert replaces what it replaces', () => {
+    good(script().write([3, 4], 'a', ANY, rev(2), over({ live: true })).end('a', [rev(1), rev(2)]));
+    good(new Script().write([1, 2], 'a', ANY, rev(1), over({ gone: true })).end('a', [rev(1)]));
+  });
+  test('a reply that says otherwise', () => {
+    bad(script().write([3, 4], 'a', ANY, rev(2), over({ gone: true })).end('a', [rev(1), rev(2)]), /as the reply says/);
+    bad(new Script().write([1, 2], 'a', ANY, rev(1), over({ live: true })).end('a', [rev(1)]), /as the reply says/);
+  });
+  test('a condition on what is there', () => {
+    const conditional = (n) => new Script().write([1, 2], 'a', null, rev(1), { n }).write([3, 4], 'a', ANY, rev(2), over({ like: { n: 1 } })).end('a', [rev(1), rev(2)]);
+    good(conditional(1));
+    bad(conditional(2), /as the reply says/);
+  });
+  test('lost upserts of one revision are told apart by what they make', () => {
+    const lost = (to, tag) => ({ status: 'unknown', writes: [{ id: 'a', named: ANY, deleted: false, tag, revOn: (parent) => (parent === rev(1) ? rev(2, to) : rev(3, to)) }] });
+    const both = () => script().did('upsert', [3, Infinity], lost('b', 'x')).did('upsert', [4, Infinity], lost('c', 'y'));
+    good(both().end('a', [rev(1), rev(2, 'c')], { tag: 'y' }));
+    good(both().end('a', [rev(1), rev(2, 'c'), rev(3, 'b')], { tag: 'x' }));
+    bad(both().end('a', [rev(1), rev(2, 'd')], { tag: 'z' }), /nobody wrote/);
+  });
+  test('a batch that reads one document and writes another', () => {
+    const two = () => script().write([1, 2], 'b', null, rev(1, 'b')).write([3, 20], 'b', rev(1, 'b'), rev(2, 'b')).end('a', [rev(1), rev(2)]).end('b', [rev(1, 'b'), rev(2, 'b')]);
+    const batch = (read) => ({ writes: [{ id: 'a', named: ANY, rev: rev(2), deleted: false, tag: `a${rev(2)}` }], sees: [{ id: 'b', rev: read }] });
+    good(two().did('batch', [4, 10], batch(rev(1, 'b'))).read([11, 12], ['a', rev(2)], ['b', rev(1, 'b')]));
+    bad(two().did('batch', [4, 10], batch(rev(2, 'b'))).read([11, 12], ['a', rev(2)], ['b', rev(1, 'b')]), /does not fit|no order/);
+  });
+});
+
 describe('followers', () => {
   const base = () => new Script().write([1, 2], 'a', null, rev(1)).write([3, 4], 'b', null, rev(1, 'b')).write([5, 6], 'a', rev(1), rev(2))
     .end('a', [rev(1), rev(2)]).end('b', [rev(1, 'b')]);
@@ -246,6 +277,43 @@ describe('followers', () => {
     good(script().follower([[5, 2, 'a', rev(2)]], { scope: { anyOf: [{ n: 2 }] } }));
     bad(script().follower([[5, 2, 'a', rev(2)]], { scope: { anyOf: [{ n: 1 }] } }), /not what it asked for/);
     bad(script().follower([], { scope: { anyOf: [{ n: 2 }] } }), /never came/);
+  });
+  test('a feed without deletions and sequences', () => {
+    const script = (rows) => {
+      const made = new Script().write([1, 2], 'a', null, rev(1)).write([3, 4], 'a', rev(1), rev(2), { deleted: true }).write([5, 6], 'b', null, rev(1, 'b'))
+        .end('a', [rev(1), rev(2)], { deleted: true }).end('b', [rev(1, 'b')]).follower([[7, 2, 'a', rev(2), true], [8, 3, 'b', rev(1, 'b')]]);
+      made.follower(rows, { scope: { live: true, items: true } });
+      for (const row of made.history.followers[1].rows) delete row.seq;
+      return made;
+    };
+    good(script([[9, 0, 'b', rev(1, 'b')]]));
+    bad(script([]), /the last revision 1-b+ .3. never came/);
+    bad(script([[9, 0, 'a', rev(2), true], [10, 0, 'b', rev(1, 'b')]]), /not what it asked for/);
+    bad(script([[9, 0, 'b', rev(1, 'b')], [10, 0, 'b', rev(1, 'b')]]), /sequence 3 came after 3/);
+  });
+  test('a log of all versions', () => {
+    const log = (rows) => base().follower(rows, { scope: { every: true } });
+    const [first, second, third] = [[3, 1, 'a', rev(1)], [8, 2, 'b', rev(1, 'b')], [9, 3, 'a', rev(2)]];
+    good(log([first, second, third]));
+    bad(log([second, third]), /the revision 1-a+ .no sequence. never came/);
+    bad(log([first, third, second]), /sequence 2 came after 3/);
+    const operations = (...names) => {
+      const script = log([first, second, third]);
+      script.history.followers[0].rows.forEach((row, i) => (row.operation = names[i]));
+      return script;
+    };
+    good(operations('create', 'create', 'replace'));
+    bad(operations('create', 'replace', 'replace'), /b 1-b+ was a create, not a replace/);
+  });
+  test('a log of all versions tells deletions by what was deleted', () => {
+    const log = (after) => {
+      const script = new Script().write([1, 2], 'a', null, rev(1)).write([3, 4], 'a', rev(1), rev(2), { deleted: true }).end('a', [rev(1), rev(2)], { deleted: true });
+      script.follower([[5, 1, 'a', rev(1)], [6, 2, 'a', '', true]], { scope: { every: true } });
+      Object.assign(script.history.followers[0].rows[1], { revs: [], after, operation: 'delete' });
+      return script;
+    };
+    good(log(rev(1)));
+    bad(log(rev(7)), /was never written/);
   });
   test('a row whose document is another', () => {
     const script = base().follower([[8, 2, 'b', rev(1, 'b')], [9, 3, 'a', rev(2)]]);

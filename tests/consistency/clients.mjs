@@ -84,10 +84,14 @@ export class Client {
 
   // --- asking and recording ---
 
-  async ask(method, path, body, options = {}) {
-    const reply = await this.connection.send(method, path, body, options);
-    if (!reply.lost && !(options.expected ?? [200]).includes(reply.status)) {
-      this.history.complain(`client ${this.number}: ${method} ${path} ${JSON.stringify(body) ?? ''} was answered ${reply.status}: ${reply.text.slice(0, 300)}`);
+  ask(method, path, body, options = {}) {
+    return this.judged(this.connection.send(method, path, body, options), `${method} ${path}`, body, options);
+  }
+  /// A reply that the request cannot have is a fault.
+  async judged(sending, request, body, { expected = [200] } = {}) {
+    const reply = await sending;
+    if (!reply.lost && !expected.includes(reply.status)) {
+      this.history.complain(`client ${this.number}: ${request} ${JSON.stringify(body) ?? ''} was answered ${reply.status}: ${reply.text.slice(0, 300)}`);
       return { ...reply, unexpected: true };
     }
     return reply;

@@ -74,9 +74,9 @@ export function checkSequences(sequences, chains) {
 export function covers(scope, id, state) {
   if (scope.items && id.startsWith('_')) return false;
   if (scope.partition !== undefined && !id.startsWith(`${scope.partition}:`)) return false;
+  if (scope.partitions && !scope.partitions.includes(id.split(':')[0])) return false;
   if (scope.live && state.uncertain) return undefined;
   if (scope.live && state.gone) return false;
-  if (scope.partition !== undefined) return id.startsWith(`${scope.partition}:`);
   if (scope.ids) return scope.ids.includes(id);
   // A tombstone without a body matches no selector that asks for a field.
   if (scope.anyOf && state.uncertain) return undefined;
@@ -104,6 +104,7 @@ export function checkFollower(follower, chains, sequences) {
     if (row.at < (state.writer?.begin ?? 0)) complain(`${row.id} ${state.rev} came before it was written`);
     if (covers(follower.scope, row.id, state) === false) complain(`${row.id} ${state.rev} is not what it asked for`);
     if (!state.uncertain && Boolean(row.deleted) !== state.gone) complain(`${row.id} ${state.rev}: deleted is ${row.deleted}`);
+    if (row.operation !== undefined) checkOperation(row, state, chain.states[state.index - 1], complain);
     if (row.doc !== undefined) {
       if (row.doc?._rev !== state.rev) complain(`${row.id}: the row says ${state.rev}, its document ${row.doc?._rev}`);
       else if (!state.gone && (row.doc.tag ?? null) !== state.tag) complain(`${row.id} ${state.rev} has the body ${row.doc.tag}, not ${state.tag}`);
@@ -117,6 +118,13 @@ export function checkFollower(follower, chains, sequences) {
   }
   checkNothingMissed(follower, chains, sequences, seen, complain);
   return problems;
+}
+
+// What a log of versions says has been done.
+function checkOperation(row, state, parent, complain) {
+  if (state.uncertain || parent.uncertain) return;
+  const expected = state.gone ? 'delete' : parent.gone ? 'create' : 'replace';
+  if (row.operation !== expected) complain(`${row.id} ${state.rev} was a ${expected}, not a ${row.operation}`);
 }
 
 /// The sequence of a row, as it says or as others were told.

@@ -1,7 +1,6 @@
 // Followers of change feeds: each follows in its own way until it has seen its sentinel, and notes what it was told.
 import { sequenceNumber } from './history.mjs';
 import { Random } from '../support/random.mjs';
-import { makeItemFollowers } from './item_followers.mjs';
 import { Connection, openStream } from './requests.mjs';
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -42,14 +41,13 @@ export function makeFollowers(context) {
       make(PollFollower, 'partition normal, pages', { ...scoped, feed: 'normal', limited: true, query: 'include_docs=true' }),
     );
   }
-  if (shape.container) followers.push(...makeItemFollowers(context, make, partition));
   return followers;
 }
 
 export class Follower {
   constructor({ server, history, shape, name, random, path = `${shape.path}/_changes`, query = '', body, scope = {},
     sentinel = shape.lastSentinel, serverUp = async () => {}, ...options }) {
-    Object.assign(this, { server, history, name: `${shape.name} ${name}`, random, path, query, body, scope, sentinel, serverUp }, options);
+    Object.assign(this, { server, history, shape, name: `${shape.name} ${name}`, random, path, query, body, scope, sentinel, serverUp }, options);
     this.from = 0;
     this.since = '0';
     this.rows = [];
@@ -62,6 +60,7 @@ export class Follower {
 
   /// Until the sentinel has come, or `stop` was called.
   async follow() {
+    await this.prepare();
     if (this.late) await this.beginInTheMiddle();
     this.begin();
     while (!this.done) {
@@ -69,6 +68,7 @@ export class Follower {
       if (!this.done) await this.serverUp();
     }
   }
+  async prepare() {}
   stop() {
     this.done = true;
     this.hangUp?.();
@@ -87,12 +87,15 @@ export class Follower {
     return `${this.path}?${[...parameters, this.query].filter(Boolean).join('&')}`;
   }
   take(row) {
-    this.rows.push({ at: this.history.tick(), seq: row.seq, id: row.id, revs: row.changes.map((change) => change.rev), deleted: row.deleted, doc: row.doc });
+    this.rows.push({ at: this.history.tick(), seq: row.seq, id: row.id, revs: row.changes.map((change) => change.rev), deleted: row.deleted, doc: row.doc, operation: row.operation });
     this.since = row.seq;
-    if (row.id === this.sentinel) {
-      this.done = true;
-      this.finish();
-    }
+    this.look(row.id);
+  }
+  /// The sentinel is the end.
+  look(id) {
+    if (id !== this.sentinel) return;
+    this.done = true;
+    this.finish();
   }
   pass(seq) {
     this.passes.push({ at: this.history.tick(), seq });
@@ -105,7 +108,7 @@ export class Follower {
 }
 
 /// feed=continuous, or feed=eventsource with `events`.
-class StreamFollower extends Follower {
+export class StreamFollower extends Follower {
   async session() {
     const feed = this.events ? 'eventsource' : 'continuous';
     const header = this.events && this.random.chance(0.5);  // as a browser resumes
@@ -157,7 +160,7 @@ class StreamFollower extends Follower {
 }
 
 /// feed=longpoll or feed=normal, each request after the last sequence of the one before.
-class PollFollower extends Follower {
+export class PollFollower extends Follower {
   async session() {
     const connection = new Connection(this.server, this.history);
     this.hangUp = () => connection.close();

@@ -22,7 +22,7 @@
 //     one of both; neither; any but this revision; there with these values in these fields; gone or with another value in
 //     one of them; in no row of a feed: never written, or just being written
 //   follower := { name, scope, from, rows: [row], passes: [{ at, seq }] }
-//     scope    { partition } | { ids } | { anyOf: [{ field: value, … }] } | {}: what it asked for. `items`: no design
+//     scope    { partition } | { partitions } | { ids } | { anyOf: [{ field: value, … }] } | {}: what it asked for. `items`: no design
 //              documents. `live`: nothing of deletions. `every`: each revision, not the newest alone
 //     from     the sequence it began after
 //     passes   positions it was told apart from rows: last_seq

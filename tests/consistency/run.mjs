@@ -5,6 +5,7 @@ import { Client, functionDocuments, indexes, Knowledge } from './clients.mjs';
 import { makeFollowers } from './followers.mjs';
 import { History } from './history.mjs';
 import { ItemClient } from './item_client.mjs';
+import { makeItemFollowers } from './item_followers.mjs';
 import { Random } from '../support/random.mjs';
 import { Connection } from './requests.mjs';
 import { Shape } from './shape.mjs';
@@ -23,7 +24,7 @@ export async function runHistory({ server, seed, number, q, partitioned, contain
   const administrator = new Connection(server, history);
   await prepare(administrator, shape, history);
 
-  const followers = makeFollowers(context);
+  const followers = [...makeFollowers(context), ...makeItemFollowers(context)];
   const following = followers.map((follower) => follower.follow());
   const clients = Array.from({ length: clientCount }, (_, i) => {
     const kind = shape.container && i % 2 === 1 ? ItemClient : Client;

@@ -90,6 +90,18 @@ describe('two doors to one container', () => {
     assert.equal(listed.rows.length, 10);
   });
 
+  test('a query sees what was written before it, also by a global index that the Couch door made', async () => {
+    const path = '/' + encodeURIComponent(`${container.database.id}/${container.id}`);
+    const index = { index: { fields: ['tag'] }, ddoc: 'by-tag', name: 'by-tag', partitioned: false };
+    expectStatus(await server.post(`${path}/_index`, index), 200);
+    for (let n = 0; n < 300; n++) {
+      await container.items.upsert({ id: 'tagged', pk: `t${n % 7}`, tag: `${n}` });
+      const query = { query: 'SELECT VALUE c.pk FROM c WHERE c.tag = @tag', parameters: [{ name: '@tag', value: `${n}` }] };
+      assert.deepEqual((await container.items.query(query).fetchAll()).resources, [`t${n % 7}`]);
+    }
+    expectStatus(await server.delete(`${path}/_index/by-tag/json/by-tag`), 200);
+  });
+
   test('unique keys hold for the Couch door too', async () => {
     const unique = await newContainer(client, { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/email'] }] } });
     const path = '/' + encodeURIComponent(`${unique.database.id}/${unique.id}`);

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "query/sql/sql_preparation.h"
+
+namespace octavo::query::sql {
+
+/// `prepared`, once the global indexes of its plan have all that was written before now. Where they cannot follow, as the
+/// disk is full or fails, what `prepare` makes without them: the documents can be read all the same.
+///
+/// `prepare(SqlPlanning)` gives a task as prepare_sql does; it outlives this one. Errors: those of both.
+template <class Prepare>
+Task<Expected<std::shared_ptr<const PreparedSql>>> current_sql(std::shared_ptr<partitioning::Database> database,
+                                                               std::shared_ptr<const PreparedSql> prepared,
+                                                               const Prepare& prepare) {
+  const auto current = co_await wait_for_sql_indexes(std::move(database), prepared);
+  if (current) co_return prepared;
+  const ErrorCode code = current.error().code;
+  if (code == ErrorCode::disk_full || code == ErrorCode::io_failure) {
+    auto without = co_await prepare(SqlPlanning{.explain = false, .ignore_global = true});
+    if (without) co_return without;
+  }
+  co_return std::unexpected(current.error());
+}
+
+}  // namespace octavo::query::sql
