@@ -117,6 +117,7 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
     if (!state || *state == ScanState::more) return state;
     position_.range = 0;
     position_.key.reset();
+    entry_filter_.reset();
     inside_.reset();
     scan_.reset();
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "query/executor/entry_filter.h"
 #include "query/executor/index_walk.h"
 #include "query/json/parsed_document.h"
 #include "query/sql/collected_rows.h"
@@ -49,7 +50,7 @@ class SqlExecution::Implementation {
 
   Expected<ScanState> scan(std::size_t& rows_left);
   Expected<ScanState> run_index(std::size_t& rows_left);
-  Expected<Flow> take_entry(const storage::KeyValue& entry, DocumentLookup& documents);
+  Expected<Flow> take_entry(const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents);
   Expected<ScanState> run_primary(std::size_t& rows_left);
   Expected<ScanState> run_points(std::size_t& rows_left);
   Expected<ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
@@ -96,6 +97,7 @@ class SqlExecution::Implementation {
   std::size_t branch_ = 0;
   /// Of the branch. In the primary its key is the id after which to go on, or with `inside_` the id itself.
   IndexPosition position_;
+  std::optional<EntryFilter> entry_filter_;  ///< of the branch, when it is an index
   std::optional<std::string> inside_;  ///< key of a document whose combinations are not all taken
   std::vector<std::uint64_t> inside_positions_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
