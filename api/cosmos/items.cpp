@@ -171,7 +171,7 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
   if (!key) co_return std::unexpected(std::move(key).error());
   ItemOperation operation;
   operation.kind = ItemOperation::Kind::patch;
-  auto patch = Patch::parse(call.request.body);
+  auto patch = Patch::parse(call.request.body, container.computed);
   if (!patch) co_return std::unexpected(std::move(patch).error());
   operation.patch = std::move(*patch);
   operation.document_id = document_id(*key, call.path.id);

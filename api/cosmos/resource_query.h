@@ -10,8 +10,10 @@
 
 namespace octavo::api::cosmos {
 
-/// The query that a request's body holds: `{"query":…,"parameters":[…]}`, or the bare text. Errors: bad_request.
-Expected<query::sql::SqlQuery::Ptr> parse_query(const Request& request);
+/// The query that a request's body holds: `{"query":…,"parameters":[…]}`, or the bare text. `computed`: the properties
+/// that it may name though no item has them. Errors: bad_request.
+Expected<query::sql::SqlQuery::Ptr> parse_query(const Request& request,
+                                                query::sql::ComputedProperties::Ptr computed = nullptr);
 
 /// A query over resources that are no items: `resources` are their ids and JSON texts, in order of the ids. Errors:
 /// those of a query.

@@ -204,7 +204,7 @@ Expected<Answer> ScriptSession::query(const Request& request) {
     if (!read) return answer_error(400, std::move(read).error().reason);
     parameters = *std::move(read);
   }
-  auto parsed = sql::SqlQuery::parse(request.body, parameters);
+  auto parsed = sql::SqlQuery::parse(request.body, parameters, model_.computed_properties());
   if (!parsed) return answer_error(400, parsed.error().to_json());
 
   // By an index as long as nothing was written; then what was written counts.
