@@ -351,7 +351,10 @@ Expected<ContainerDefinition> ContainerDefinition::from_request(const json::obje
 Expected<ContainerDefinition> ContainerDefinition::replaced_by(const json::object& body) const {
   json::object next = body;
   if (find(next, "partitionKey") == nullptr) next["partitionKey"] = resource.at("partitionKey");
-  OCTAVO_TRY(auto definition, from_request(next));
+  ContainerDefinition definition;
+  definition.resource = std::move(next);
+  OCTAVO_TRY_VOID(complete(definition));
+  OCTAVO_TRY_VOID(read_computed_properties(definition));
   if (definition.id != id) return invalid("The id of a container cannot be changed.");
   if (definition.key_path_texts != key_path_texts || definition.key_scheme != key_scheme) {
     return invalid("Document collection partition key cannot be changed.");

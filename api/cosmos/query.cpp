@@ -256,9 +256,6 @@ Expected<sql::SqlQuery::Ptr> parse_query(const Request& request, sql::ComputedPr
 }
 
 Handled serve_query(Call& call) {
-  if (call.path.resource != Resource::item) {
-    co_return fail(ErrorCode::unsupported, "Queries are available over items only; list these resources with GET.");
-  }
   auto opened = co_await open_container(call);
   if (!opened) co_return std::unexpected(std::move(opened).error());
   const QueryTimes times;

@@ -43,7 +43,6 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   if (options_.partition_key) scope_.partition_key = *options_.partition_key;
   if (program().grouped) {
     mode_ = Mode::grouping;
-    groups_ = std::make_unique<Groups>(program());
   } else if (program().distinct) {
     mode_ = Mode::distinct;
   } else if (!program().order_by.empty() && !prepared_->presorted) {
@@ -52,21 +51,23 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   if (prepared_->continuation) resume(*prepared_->continuation);
   if (limit_left_ == 0 || options_.page_items_max == 0) finished_ = scanned_ = true;
   prepare_collection();
+  const bool keeps_all = mode_ == Mode::distinct || (mode_ == Mode::grouping && keeps_all_groups());
+  looks_for_resume_key_ = !resume_digest_.empty() && !keeps_all && resume_count_ > kRowsHeldMax;
+}
+
+bool SqlExecution::Implementation::keeps_all_groups() const {
+  return program().distinct || program().selection == Query::Selection::value;
 }
 
 void SqlExecution::Implementation::prepare_collection() {
   // One more than the page can have, to know whether anything follows.
   std::uint64_t wanted =
       add_saturated(add_saturated(skip_left_, std::min(limit_left_, options_.page_items_max)), 1);
-  const bool keeps_all_groups = program().distinct || program().selection == Query::Selection::value;
-  if (!resume_digest_.empty()) {
-    const bool keeps_all = mode_ == Mode::distinct || (mode_ == Mode::grouping && keeps_all_groups);
-    looks_for_resume_key_ = !keeps_all && !looked_for_resume_key_ && resume_count_ > kRowsHeldMax;
-    // Those that were given out before are told from the others when all are there.
-    wanted = add_saturated(wanted, resume_count_);
-  }
+  // Those that were given out before are told from the others when they are there, too.
+  if (!resume_digest_.empty()) wanted = add_saturated(wanted, resume_count_);
   collected_ = CollectedRows(static_cast<std::size_t>(wanted));
-  if (!keeps_all_groups) groups_max_ = static_cast<std::size_t>(wanted);
+  if (mode_ == Mode::grouping) groups_ = std::make_unique<Groups>(program());
+  if (!keeps_all_groups()) groups_max_ = static_cast<std::size_t>(wanted);
 }
 
 void SqlExecution::Implementation::resume(const Continuation& continuation) {
@@ -115,7 +116,10 @@ Expected<ScanState> SqlExecution::Implementation::run(partitioning::ScanBudget b
       OCTAVO_TRY(const ScanState state, scan(rows_left));
       if (state == ScanState::more) return state;
       if (looks_for_resume_key_) {
-        begin_anew();
+        looked_for_resume_key_ = true;
+        begin_anew(false);
+      } else if (has_lost_resume_key()) {
+        begin_anew(true);
       } else {
         scanned_ = true;
       }
@@ -126,10 +130,9 @@ Expected<ScanState> SqlExecution::Implementation::run(partitioning::ScanBudget b
   return mode_ == Mode::streaming ? ScanState::done : write_results();
 }
 
-// The walk that looked for the last row is over; now for those that follow it.
-void SqlExecution::Implementation::begin_anew() {
-  looks_for_resume_key_ = false;
-  looked_for_resume_key_ = true;
+// One more walk: to look for the last row of the page before, or for the rows that follow it.
+void SqlExecution::Implementation::begin_anew(bool looks_for_resume_key) {
+  looks_for_resume_key_ = looks_for_resume_key;
   finished_ = false;
   branch_ = 0;
   position_ = {};

@@ -140,14 +140,26 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::look_for_resume
     sort_key_.clear();
     if (!groups_->append_key(evaluation_, sort_key_)) return Flow::next;
   }
-  if (!Continuation::goes_on(sort_key_, resume_key_) || !evaluation_.work(sort_key_.size()) ||
-      Continuation::digest_of(sort_key_) != resume_digest_) {
-    return Flow::next;
-  }
+  if (!evaluation_.work(sort_key_.size()) || !is_resume_key(sort_key_)) return Flow::next;
   resume_key_ = sort_key_;
   resume_digest_.clear();
   finished_ = true;
   return Flow::finished;
+}
+
+bool SqlExecution::Implementation::is_resume_key(std::string_view key) const {
+  return Continuation::goes_on(key, resume_key_) && Continuation::digest_of(key) == resume_digest_;
+}
+
+// So much came in before it since the page before that the rows that are kept end before it.
+bool SqlExecution::Implementation::has_lost_resume_key() const {
+  if (resume_digest_.empty() || looked_for_resume_key_) return false;
+  if (mode_ == Mode::sorting) {
+    return collected_.is_full() &&
+           std::ranges::none_of(collected_.rows(), [this](const CollectedRow& row) { return is_resume_key(row.key); });
+  }
+  return mode_ == Mode::grouping && groups_->size() >= groups_max_ &&
+         std::ranges::none_of(groups_->all(), [this](const auto& group) { return is_resume_key(group.first); });
 }
 
 void SqlExecution::Implementation::collect_row() {
@@ -244,9 +256,7 @@ std::size_t SqlExecution::Implementation::place_after_resume_key() {
   const auto end = std::find_if_not(begin, rows_.end(), [this](const CollectedRow& row) {
     return Continuation::goes_on(row.key, resume_key_);
   });
-  auto last = std::find_if(begin, end, [this](const CollectedRow& row) {
-    return Continuation::digest_of(row.key) == resume_digest_;
-  });
+  const auto last = std::find_if(begin, end, [this](const CollectedRow& row) { return is_resume_key(row.key); });
   // Where the row has gone, as many are left out as were given out.
   const auto alike = static_cast<std::uint64_t>(end - begin);
   resume_count_ = last != end ? static_cast<std::uint64_t>(last - begin) + 1 : std::min(resume_count_, alike);

@@ -47,7 +47,8 @@ class SqlExecution::Implementation {
   const Branch& branch() const { return prepared_->plan.branches[branch_]; }
   void resume(const Continuation& continuation);
   void prepare_collection();
-  void begin_anew();
+  bool keeps_all_groups() const;
+  void begin_anew(bool looks_for_resume_key);
 
   Expected<ScanState> scan(std::size_t& rows_left);
   Expected<ScanState> run_index(std::size_t& rows_left);
@@ -77,6 +78,8 @@ class SqlExecution::Implementation {
   bool make_sort_key();
   bool make_row_key();
   Flow look_for_resume_key();
+  bool is_resume_key(std::string_view key) const;
+  bool has_lost_resume_key() const;
   void check_memory(std::size_t bytes);
   Expected<Flow> evaluated(Flow flow) const;
   /// The first slice, on a thread that others wait for, is over within the one row that it has: false. Otherwise the row

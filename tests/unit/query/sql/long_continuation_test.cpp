@@ -81,7 +81,7 @@ const std::vector<std::string> kShapes{
     "SELECT c.x, COUNT(1) AS count FROM c GROUP BY c.x",
     "SELECT DISTINCT c.x FROM c GROUP BY c.x",
     "SELECT VALUE c.x FROM c GROUP BY c.x",
-    "SELECT VALUE t FROM c JOIN t IN [c.x] ORDER BY t",
+    "SELECT VALUE t FROM c JOIN t IN (SELECT VALUE [c.x]) ORDER BY t",
 };
 
 std::vector<std::string> reversed(std::vector<std::string> values) {
