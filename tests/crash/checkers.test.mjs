@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { expectStatus, Server, sleep } from '../integration/harness.mjs';
 import { Disk, readRecording } from './disk.mjs';
 import { clearFaults, firedFaults, library, preload, setFaults } from './file_layer.mjs';
-import { compare, databaseKey, documentKey, History, Replay } from './history.mjs';
+import { compare, databaseKey, documentKey, History, Replay, versionsKey } from './history.mjs';
 import { Failure, killingTest } from './killing.mjs';
 import { observe } from './observe.mjs';
 import { powerLossTest } from './power_loss.mjs';
@@ -69,6 +69,67 @@ describe('the comparison', () => {
     assert.deepEqual([...replay.at(2n).state.keys(), replay.at(2n).pending.length], [1]);
     assert.deepEqual([...replay.at(4n).state.keys(), replay.at(4n).pending.length], [a, 1]);
     assert.deepEqual([...replay.at(6n).state.keys(), replay.at(6n).pending.length], [a, b, 0]);
+  });
+});
+
+describe('logs of versions', () => {
+  const log = versionsKey('db', 'a');
+  const logged = [database, { partitioned: false, q: 1, versions: true }];
+  const version = (operation, n, generation) => ({ operation, rev: leaf(n, generation).rev, body: { n } });
+  const [created, replaced, deleted] = [version('create', 1), version('replace', 2, 2), version('delete', 2, 2)];
+  const at = (n, generation, gone = false) => ({ leaves: [{ ...leaf(n, generation), deleted: gone, body: gone ? {} : { n } }] });
+
+  /// A history of edits of one document, each acknowledged.
+  async function historyOf(...values) {
+    const history = new History();
+    history.state.set(...logged);
+    for (const value of values) {
+      const effects = new Map([[a, value]]);
+      await history.run('x', 'writes a', { effects, send: async () => ({}), accept: () => effects });
+    }
+    return history;
+  }
+
+  test('follow from the edits: what readers see, once, in order', async () => {
+    const { state } = await historyOf(at(1), at(2, 2), at(3, 3, true), at(4, 4), undefined);
+    const fourth = version('create', 4, 4);
+    assert.deepEqual(state.get(log), [created, replaced, deleted, fourth, { ...fourth, operation: 'delete' }]);
+    const conflict = { leaves: [...at(1).leaves, leaf(0)] };
+    assert.deepEqual((await historyOf(at(1), conflict)).state.get(log), [created]);
+  });
+  test('a lost, a doubled, a changed and an invented version, and two that changed places', async () => {
+    const { state } = await historyOf(at(1), at(2, 2));
+    const seen = (...versions) => compare(state, [], new Map([logged, [a, at(2, 2)], [log, versions]]));
+    assert.deepEqual(seen(created, replaced), []);
+    for (const wrong of [[created], [replaced], [created, created, replaced], [created, { ...replaced, body: {} }],
+                         [created, replaced, version('replace', 3, 3)], [replaced, created], []]) {
+      assert.match(seen(...wrong).join(), /versions db a: acknowledged .* found/);
+    }
+  });
+  test('a document without its version, and a version without its document', async () => {
+    const { state } = await historyOf(at(1));
+    const pending = [{ name: 'put', atomic: false, effects: new Map([[a, at(2, 2)], [log, [created, replaced]]]) }];
+    const seen = (value, ...versions) => compare(state, pending, new Map([logged, [a, value], [log, versions]])).join();
+    assert.equal(seen(at(1), created), '');
+    assert.equal(seen(at(2, 2), created, replaced), '');
+    assert.match(seen(at(2, 2), created), /do not agree/);
+    assert.match(seen(at(1), created, replaced), /do not agree/);
+  });
+  test('the log of a server is read, and its chain of versions looked at', async (t) => {
+    const server = await Server.startFor(t);
+    expectStatus(await server.put('/db?all_versions=3600'), 201);
+    const { rev } = expectStatus(await server.put('/db/a', { n: 1 }), 201);
+    expectStatus(await server.put('/db/a', { n: 2, _rev: rev }), 201);
+    const { seen, problems } = await observe(server, new Random(1));
+    assert.deepEqual(problems, []);
+    assert.deepEqual(seen.get(log).map(({ operation, body }) => [operation, body.n]), [['create', 1], ['replace', 2]]);
+    const get = server.get;
+    server.get = async (target) => {
+      const reply = await get(target);
+      if (target.includes('all_versions')) reply.body.results.pop();
+      return reply;
+    };
+    assert.match((await observe(server, new Random(1))).problems.join(), /versions: a is at 2-.*, its last version is/);
   });
 });
 

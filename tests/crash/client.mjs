@@ -1,6 +1,9 @@
 // What all clients of the crash test have in common: they ask, and put down in the History what they asked for.
-import { databaseKey, documentKey, indexKey } from './history.mjs';
+import { databaseKey, documentKey, indexKey, winnerOf } from './history.mjs';
 import { Random } from '../support/random.mjs';
+
+/// Longer than any folder lives.
+export const VERSIONS_KEPT_S = 24 * 3600;
 
 export class Refused extends Error {}
 
@@ -8,16 +11,6 @@ export class Refused extends Error {}
 export function expected(reply, ...statuses) {
   if (!statuses.includes(reply.status)) throw new Refused(`${reply.status} ${reply.text.slice(0, 300)}`);
   return reply.body;
-}
-
-/// Live before deleted, then the longer history, then the greater hash.
-export function winnerOf(leaves) {
-  const rank = (leaf) => [leaf.deleted ? 0 : 1, leaf.generation, leaf.rev.slice(leaf.rev.indexOf('-') + 1)];
-  return leaves.reduce((best, leaf) => {
-    const [a, b] = [rank(leaf), rank(best)];
-    const at = a.findIndex((value, i) => value !== b[i]);
-    return at >= 0 && a[at] > b[at] ? leaf : best;
-  });
 }
 
 /// One client: what it does, it does with documents, databases or indexes of its own.
@@ -33,10 +26,11 @@ export class Client {
   value = (key) => this.world.history.state.get(key);
   run = (what, options) => this.world.history.run(this.name, `${this.name} ${what}`, options);
 
-  createDatabase({ name, partitioned, q }) {
+  createDatabase({ name, partitioned, q, versions = false }) {
+    const query = `q=${q}${partitioned ? '&partitioned=true' : ''}${versions ? `&all_versions=${VERSIONS_KEPT_S}` : ''}`;
     return this.run(`creates ${name}`, {
-      effects: new Map([[databaseKey(name), { partitioned, q }]]),
-      send: () => this.server.put(`/${name}?q=${q}${partitioned ? '&partitioned=true' : ''}`),
+      effects: new Map([[databaseKey(name), { partitioned, q, versions }]]),
+      send: () => this.server.put(`/${name}?${query}`),
       accept(reply) {
         expected(reply, 201);
         return this.effects;

@@ -1,6 +1,6 @@
 // A client of the Azure Cosmos DB API: it writes items of its own, one at a time or in transactional batches.
 import { cosmosRequest } from '../integration/cosmos_request.mjs';
-import { Client, expected } from './client.mjs';
+import { Client, expected, VERSIONS_KEPT_S } from './client.mjs';
 import { databaseKey, documentKey } from './history.mjs';
 
 const container = { database: 'cosmos', id: 'items', partitions: 2 };
@@ -12,9 +12,10 @@ const ITEMS_PER_CLIENT = 16;
 export async function createContainer(founder) {
   expected(await cosmosRequest(founder.server, 'POST', '/dbs', { body: { id: container.database } }), 201);
   await founder.run(`creates ${databaseName}`, {
-    effects: new Map([[databaseKey(databaseName), { partitioned: true, q: container.partitions }]]),
+    effects: new Map([[databaseKey(databaseName), { partitioned: true, q: container.partitions, versions: true }]]),
     send: () => cosmosRequest(founder.server, 'POST', `/dbs/${container.database}/colls`, {
-      body: { id: container.id, partitionKey: { paths: ['/pk'], kind: 'Hash', version: 2 } },
+      body: { id: container.id, partitionKey: { paths: ['/pk'], kind: 'Hash', version: 2 },
+        changeFeedPolicy: { retentionDuration: VERSIONS_KEPT_S / 60 } },
       headers: { 'x-ms-offer-throughput': String(10_000 * container.partitions) },
     }),
     accept(reply) {

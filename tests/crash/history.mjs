@@ -6,15 +6,19 @@
 // registers; an atomic one sets all or none of them.
 //
 // Values:
-//   database  { partitioned, q } or undefined
+//   database  { partitioned, q, versions } or undefined; versions: it keeps a log of all versions
 //   document  { leaves: [{ rev, generation, deleted, body }] } or undefined; rev is undefined where no reply told it
 //   local     { generation, body } or undefined
 //   index     { fields, partitioned } or undefined
+//   versions  [{ operation, rev, body }]: what the log tells of one document, from the first on; of a deletion the revision
+//             and the body that were deleted. A register of its own, but written with the document, or not at all
 
 export const databaseKey = (database) => `database ${database}`;
 export const documentKey = (database, id) => `document ${database} ${id}`;
 export const localKey = (database, id) => `local ${database} ${id}`;
 export const indexKey = (database, ddoc, name) => `index ${database} ${ddoc} ${name}`;
+const versionsKeyOf = (key) => `versions ${key.slice('document '.length)}`;
+export const versionsKey = (database, id) => versionsKeyOf(documentKey(database, id));
 /// The database a key is about. Names of databases have no spaces.
 export const databaseOf = (key) => key.split(' ', 2)[1];
 
@@ -34,9 +38,50 @@ function sameLeaf(expected, seen) {
   return expected.deleted || canonical(expected.body) === canonical(seen.body);
 }
 
+/// Live before deleted, then the longer history, then the greater hash.
+export function winnerOf(leaves) {
+  const rank = (leaf) => [leaf.deleted ? 0 : 1, leaf.generation, leaf.rev?.slice(leaf.rev.indexOf('-') + 1) ?? ''];
+  return leaves.reduce((best, leaf) => {
+    const [a, b] = [rank(leaf), rank(best)];
+    const at = a.findIndex((value, i) => value !== b[i]);
+    return at >= 0 && a[at] > b[at] ? leaf : best;
+  });
+}
+
+/// What one edit adds to the log: changes of the winner, as readers see it.
+function versionsBetween(before, after) {
+  const winner = (value) => (value ? winnerOf(value.leaves) : undefined);
+  const [was, is] = [winner(before), winner(after)];
+  const [lived, lives] = [was?.deleted === false, is?.deleted === false];
+  const isSame = was === is || (was?.rev !== undefined && was.rev === is?.rev);
+  if (lived && !lives) return [{ operation: 'delete', rev: was.rev, body: was.body }];
+  if (!lives || (lived && isSame)) return [];
+  return [{ operation: lived ? 'replace' : 'create', rev: is.rev, body: is.body }];
+}
+
+/// The effects, and those on the logs of their documents.
+function withVersions(state, effects) {
+  const all = new Map(effects);
+  for (const [key, value] of effects) {
+    if (!key.startsWith('document ') || !state.get(databaseKey(databaseOf(key)))?.versions) continue;
+    const added = versionsBetween(state.get(key), value);
+    const log = state.get(versionsKeyOf(key));
+    if (added.length > 0) all.set(versionsKeyOf(key), [...(log ?? []), ...added]);
+  }
+  return all;
+}
+
+function sameVersion(expected, seen) {
+  if (expected.rev !== undefined && expected.rev !== seen.rev) return false;
+  return expected.operation === seen.operation && canonical(expected.body) === canonical(seen.body);
+}
+
 /// Whether what was seen is what was expected. `seen` has all revisions.
 export function matches(key, expected, seen) {
   if (expected === undefined || seen === undefined) return expected === seen;
+  if (key.startsWith('versions ')) {
+    return expected.length === seen.length && expected.every((version, i) => sameVersion(version, seen[i]));
+  }
   if (!key.startsWith('document ')) return canonical(expected) === canonical(seen);
   if (expected.leaves.length !== seen.leaves.length) return false;
   const open = [...seen.leaves];
@@ -83,6 +128,7 @@ export function compare(state, pending, seen) {
     let before = 0;
     let after = 0;
     let keys = 0;
+    const outcomes = new Map();
     for (const [key, value] of effects) {
       open.delete(key);
       const isBefore = matches(key, state.get(key), seen.get(key));
@@ -94,7 +140,9 @@ export function compare(state, pending, seen) {
       ++keys;
       before += isBefore;
       after += isAfter;
+      outcomes.set(key, { isBefore, isAfter });
     }
+    problems.push(...tornVersions(request, outcomes));
     const whole = request.atomic || request.effects.size < effects.size;
     if (whole && before < keys && after < keys) {
       problems.push(`${request.name} is half there: of ${keys} values ${after} are new and ${before} old: ` +
@@ -111,6 +159,15 @@ export function compare(state, pending, seen) {
   return problems;
 }
 
+/// A document and its version are written in one transaction.
+function tornVersions(request, outcomes) {
+  return [...outcomes].flatMap(([key, document]) => {
+    const log = outcomes.get(key.startsWith('document ') ? versionsKeyOf(key) : '');
+    if (!log || (document.isBefore && log.isBefore) || (document.isAfter && log.isAfter)) return [];
+    return [`${key}: ${request.name}: the document and the log of versions do not agree`];
+  });
+}
+
 /// The requests of all clients, in the order in which they were sent.
 export class History {
   requests = [];
@@ -121,12 +178,13 @@ export class History {
   /// as the reply tells them (with revisions), or throws when the reply is not a success. A request whose `send` throws
   /// stays open. Times are of CLOCK_MONOTONIC, in nanoseconds.
   async run(client, name, options) {
-    const { atomic = false, effects } = options;
+    const { atomic = false } = options;
+    const effects = withVersions(this.state, options.effects);
     const request = { client, name, atomic, effects, sent: process.hrtime.bigint(), acknowledged: undefined };
     this.requests.push(request);
     const reply = await options.send();
     const acknowledged = process.hrtime.bigint();
-    request.effects = options.accept(reply);
+    request.effects = withVersions(this.state, options.accept(reply));
     request.acknowledged = acknowledged;
     apply(this.state, request.effects);
   }

@@ -1,8 +1,7 @@
 // Reads all that a server holds, as the registers of history.mjs, and looks whether its parts agree with each other:
 // documents, feed, counts, local and global indexes.
-import { databaseKey, documentKey, generation, indexKey, localKey } from './history.mjs';
+import { databaseKey, documentKey, generation, indexKey, localKey, versionsKey, winnerOf } from './history.mjs';
 import { checkFunctions } from './functions.mjs';
-import { winnerOf } from './client.mjs';
 
 const LIMIT = 1_000_000;
 
@@ -30,7 +29,8 @@ export async function observe(server, random) {
 async function observeDatabase(server, name, random, seen, problems) {
   const info = await read(server, `/${path(name)}`);
   const partitioned = info.props?.partitioned === true;
-  seen.set(databaseKey(name), { partitioned, q: info.cluster.q });
+  const versions = await readVersions(server, name);
+  seen.set(databaseKey(name), { partitioned, q: info.cluster.q, versions: versions !== undefined });
   const wrong = (text) => problems.push(`${name}: ${text}`);
 
   const live = new Map((await read(server, `/${path(name)}/_all_docs?include_docs=true`)).rows.map((row) => [row.id, row.doc]));
@@ -43,6 +43,8 @@ async function observeDatabase(server, name, random, seen, problems) {
     seen.set(documentKey(name, row.id), { leaves });
     if (winnerOf(leaves).rev !== row.changes[0].rev) wrong(`${row.id}: the feed's first revision is not the winner`);
   }
+
+  if (versions) observeVersions(name, versions, changes, seen, wrong);
 
   for (const { id, doc } of (await read(server, `/${path(name)}/_local_docs?include_docs=true`)).rows) {
     seen.set(localKey(name, id.replace(/^_local\//, '')), { generation: Number(doc._rev.slice(2)), body: strip(doc) });
@@ -90,6 +92,41 @@ function checkFeed(changes, live, info, wrong) {
   for (const id of live.keys()) if (!ids.has(id)) wrong(`feed: ${id} is missing`);
   if (info.doc_count !== live.size) wrong(`doc_count is ${info.doc_count}, there are ${live.size}`);
   if (info.doc_del_count !== deleted) wrong(`doc_del_count is ${info.doc_del_count}, there are ${deleted}`);
+}
+
+/// All rows of the log of versions; undefined where the database keeps none.
+async function readVersions(server, name) {
+  const target = `/${path(name)}/_changes?mode=all_versions`;
+  const reply = await server.get(target);
+  if (reply.status === 400 && reply.body.error === 'bad_request') return undefined;
+  if (reply.status !== 200) throw new Error(`${target}: ${reply.status} ${reply.text.slice(0, 500)}`);
+  return reply.body.results;
+}
+
+/// Each version once, in the order of the feed, each on the one before, and the last of a living document is its winner.
+function observeVersions(name, rows, changes, seen, wrong) {
+  const newest = new Map();
+  let last = 0;
+  for (const row of rows) {
+    const sequence = generation(row.seq);
+    if (sequence <= last) wrong(`versions: ${row.seq} comes after ${last}`);
+    last = sequence;
+    const before = newest.get(row.id);
+    const expected = before && before.operation !== 'delete' ? before.seq : undefined;
+    if (row.previous_seq !== expected) wrong(`versions: ${row.id} at ${row.seq} follows ${row.previous_seq}, not ${expected}`);
+    newest.set(row.id, row);
+    if (isDesign(row.id)) continue;
+    const shown = row.operation === 'delete' ? row.previous : row.doc;
+    const key = versionsKey(name, row.id);
+    const version = { operation: row.operation, rev: shown._rev, body: strip(shown) };
+    seen.set(key, [...(seen.get(key) ?? []), version]);
+  }
+  for (const row of changes) {
+    const version = newest.get(row.id);
+    if (row.deleted ? version && version.operation !== 'delete' : version?.doc?._rev !== row.changes[0].rev) {
+      wrong(`versions: ${row.id} is at ${row.changes[0].rev}, its last version is ${JSON.stringify(version).slice(0, 200)}`);
+    }
+  }
 }
 
 async function readLeaves(server, name, row, doc) {
