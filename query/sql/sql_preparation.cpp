@@ -109,6 +109,7 @@ Expected<std::shared_ptr<PreparedSql>> begin_preparation(SqlQuery::Ptr query, Sq
 struct PlanningTask {
   std::shared_ptr<PreparedSql> prepared;
   bool ready = false;  ///< there is nothing to plan
+  bool selector_is_where = false;
   FindRequest request;
   PlannerScope place;
 };
@@ -134,6 +135,7 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
     task.ready = true;
     return task;
   }
+  task.selector_is_where = constraints.is_where;
   task.request = request_for(*prepared.query, constraints, prepared.scope, prepared.continuation);
   PlannerScope& place = task.place;
   place.partition_query = !prepared.scope.partition_key.empty();
@@ -157,6 +159,10 @@ Expected<void> finish_planning(const PlanningTask& task, std::uint64_t generatio
     return invalid_continuation("The index that the query was sorted by is not there any more.");
   }
   prepared.generation = generation;
+  // Entries of a local index are of the same snapshot as the documents.
+  const auto& branches = prepared.plan.branches;
+  prepared.where_holds = task.selector_is_where && branches.size() == 1 && branches[0].index &&
+                         branches[0].index->definition->partitioned && !branches[0].index->global && !branches[0].recheck;
   return {};
 }
 

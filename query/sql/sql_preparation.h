@@ -42,6 +42,7 @@ struct PreparedSql : CachedQuery {
   std::vector<Candidate> candidates;         ///< with `explain` only
   std::uint64_t generation = 0;              ///< of the index catalog
   bool keepable = false;                     ///< may serve equal requests that come later
+  bool where_holds = false;                  ///< of every document that the index names: it need not be tested
   bool over_source = false;                  ///< reads the documents of SqlOptions::source
 };
 

@@ -10,7 +10,8 @@
 namespace octavo::query::sql {
 
 SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::string_view position) {
-  if (program().where && !program().where->evaluate(evaluation_).is_true()) return Flow::next;
+  const bool tests = program().where && !(prepared_->where_holds && !is_changed_);
+  if (tests && !program().where->evaluate(evaluation_).is_true()) return Flow::next;
   if (evaluation_.failed()) return Flow::next;
   if (looks_for_resume_key_) return look_for_resume_key();
   switch (mode_) {

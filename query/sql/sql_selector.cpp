@@ -427,6 +427,22 @@ void Translator::collect_fixed(const Expression& expression, std::vector<FixedPr
   }
 }
 
+std::size_t conjuncts_of(const Expression& where) {
+  if (where.kind != ExpressionKind::conjunction) return 1;
+  std::size_t count = 0;
+  for (const auto& operand : where.operands) count += conjuncts_of(*operand);
+  return count;
+}
+
+// Whether equality is one thing in SQL and in a selector, and where the property is stored is no matter of the shape.
+bool is_plain_equality(const FixedProperty& property) {
+  if (property.values.size() != 1 || property.path[0] == "id" || property.path[0].starts_with('_')) return false;
+  const json::value& value = property.values[0];
+  // Strings that differ may be equal by language.
+  if (value.is_number()) return std::abs(value.to_number<double>()) < kExactNumberMax;
+  return value.is_bool() || value.is_null();
+}
+
 // ORDER BY as fields; none when it is by anything else.
 std::vector<OrderedField> sort_of(const SqlQuery& query, const Translator& translator) {
   std::vector<OrderedField> sort;
@@ -464,6 +480,8 @@ SqlConstraints constraints_of(const SqlQuery& query, const RowShape& shape) {
         const Translator ordinal(query, &shape, true);
         const auto by_bytes = ordinal.translate(*query.syntax().where);
         if (auto more = by_bytes ? Selector::parse(*by_bytes) : Selector()) constraints.ordinal = *std::move(more);
+        constraints.is_where = constraints.fixed.size() == conjuncts_of(*query.syntax().where) &&
+                               std::ranges::all_of(constraints.fixed, is_plain_equality);
       }
     }
   }

@@ -25,6 +25,8 @@ struct SqlConstraints {
   Selector selector;
   /// The same of indexes whose strings are in the order of their bytes, ranges of strings and all.
   Selector ordinal;
+  /// The selector is WHERE as it stands, and not more: equalities of ordinary properties with numbers, booleans, null.
+  bool is_where = false;
   std::vector<FixedProperty> fixed;  ///< conjuncts `path = constant` and `path IN (constants)`
   /// The ORDER BY as fields; empty when it is by anything else.
   std::vector<OrderedField> sort;

@@ -182,6 +182,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
     const storage::DocumentView& stored, std::string_view position) {
   const storage::DocumentView* changed = options_.source != nullptr ? options_.source->changed(stored.id) : nullptr;
   const storage::DocumentView& document = changed != nullptr ? *changed : stored;
+  is_changed_ = changed != nullptr;
   if (options_.may_stop) {
     visited_ = std::string(position);
     visited_branch_ = branch_;

@@ -110,6 +110,7 @@ class SqlExecution::Implementation {
   std::optional<std::string> inside_;  ///< key of a document whose combinations are not all taken
   std::vector<std::uint64_t> inside_positions_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
+  bool is_changed_ = false;  ///< the document at hand is not as stored
   std::optional<std::string> visited_;  ///< key of the last document, where the page may be stopped
   std::size_t visited_branch_ = 0;
   std::chrono::steady_clock::time_point until_;  ///< of this slice
