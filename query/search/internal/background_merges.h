@@ -1,6 +1,6 @@
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -29,7 +29,7 @@ class BackgroundMerges : public Lucene::MergeScheduler {
   std::mutex mutex_;
   bool running_ = false;
   bool again_ = false;
-  bool closed_ = false;
+  std::atomic<bool> closed_ = false;
   std::thread thread_;
 };
 
