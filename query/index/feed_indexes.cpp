@@ -235,6 +235,7 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
     old_views = views_;
   }
   std::vector<FeedIndexView> views;
+  std::vector<FollowerPtr> going_on;
   for (const auto& [kind, definition] : wanted) {
     FeedIndexView view{kind->name, definition, nullptr, {}, nullptr};
     auto follower = std::ranges::find_if(known, [&, wanted_kind = kind, &wanted_one = definition](const auto& one) {
@@ -251,7 +252,7 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
       }
     }
     if (follower != known.end()) {
-      (*follower)->stopping->store(false);
+      going_on.push_back(*follower);
       view.index = (*follower)->index;
     }
     if (follower == known.end() || !(*follower)->built.load()) {
@@ -266,6 +267,9 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
     views.push_back(std::move(view));
   }
   const std::lock_guard lock(mutex_);
+  // All of them have been told to stop meanwhile: nobody may tell them to go on.
+  if (shut_down_) return fail(ErrorCode::not_found, "Database does not exist.");
+  for (const auto& follower : going_on) follower->stopping->store(false);
   views_ = std::move(views);
   followers_ = std::move(known);
   retired_.clear();

@@ -1,6 +1,6 @@
 #include "query/search/internal/background_merges.h"
 
-#include <chrono>
+#include <condition_variable>
 #include <exception>
 
 #include <spdlog/spdlog.h>
@@ -16,12 +16,48 @@ namespace {
 
 constexpr int32_t kSegmentsMax = 40;
 
-constexpr std::chrono::milliseconds kTurnLook{20};
+/// Whose turn it is to merge: one index at a time. Another one may merge for minutes, and who closes an index must not
+/// wait for that, so waiting ends when `closed` becomes true.
+class MergeTurn {
+ public:
+  explicit MergeTurn(const std::atomic<bool>& closed) {
+    std::unique_lock lock(queue().mutex);
+    queue().changed.wait(lock, [&] { return !queue().merging || closed; });
+    mine_ = !closed;
+    if (mine_) queue().merging = true;
+  }
+  ~MergeTurn() {
+    if (!mine_) return;
+    {
+      const std::lock_guard lock(queue().mutex);
+      queue().merging = false;
+    }
+    queue().changed.notify_all();
+  }
+  MergeTurn(const MergeTurn&) = delete;
+  MergeTurn& operator=(const MergeTurn&) = delete;
 
-std::timed_mutex& merging() {
-  static std::timed_mutex one_at_a_time;
-  return one_at_a_time;
-}
+  bool mine() const { return mine_; }
+
+  /// Somebody's `closed` has become true.
+  static void look_again() {
+    { const std::lock_guard lock(queue().mutex); }  // who waits has looked before, or will see it
+    queue().changed.notify_all();
+  }
+
+ private:
+  struct Queue {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool merging = false;
+  };
+  static Queue& queue() {
+    static Queue of_the_process;
+    return of_the_process;
+  }
+
+  bool mine_ = false;
+};
 
 }  // namespace
 
@@ -54,15 +90,8 @@ void BackgroundMerges::run(const Lucene::IndexWriterPtr& writer) {
       }
       again_ = false;
     }
-    std::unique_lock turn(merging(), std::defer_lock);
-    // Another index may merge for minutes: who closes this one must not wait for that.
-    while (!turn.try_lock_for(kTurnLook)) {
-      const std::lock_guard lock(mutex_);
-      if (!closed_) continue;
-      running_ = false;
-      return;
-    }
-    while (merge_one(writer)) {
+    const MergeTurn turn(closed_);
+    while (turn.mine() && merge_one(writer)) {
     }
   }
 }
@@ -90,9 +119,12 @@ bool BackgroundMerges::merge_one(const Lucene::IndexWriterPtr& writer) {
 }
 
 void BackgroundMerges::give_up() {
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
-  if (thread_.joinable()) thread_.detach();
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    if (thread_.joinable()) thread_.detach();
+  }
+  MergeTurn::look_again();
 }
 
 void BackgroundMerges::close() {
@@ -102,6 +134,7 @@ void BackgroundMerges::close() {
     closed_ = true;
     thread = std::move(thread_);
   }
+  MergeTurn::look_again();
   if (!thread.joinable()) return;
   if (thread.get_id() == std::this_thread::get_id()) {
     thread.detach();

@@ -4,11 +4,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { binary, expectStatus, Server } from './harness.mjs';
+import { binary, expectStatus, patience, Server } from './harness.mjs';
 
 function run(...args) {
   return new Promise((resolve) =>
-    execFile(binary, args, { timeout: 20_000, env: { PATH: process.env.PATH } }, (error, stdout, stderr) =>
+    execFile(binary, args, { timeout: 20_000 * patience, env: { PATH: process.env.PATH } }, (error, stdout, stderr) =>
       resolve({ code: error ? error.code : 0, stdout, stderr })));
 }
 

@@ -1,7 +1,7 @@
 // Every selector operator, end to end: each test names the documents a selector must find among the same few.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { docIds, expectError, expectStatus, Server } from './harness.mjs';
+import { docIds, expectError, expectStatus, patience, Server } from './harness.mjs';
 
 const people = [
   { _id: 'ann', name: 'Ann', age: 31, city: 'Oslo', tags: ['a', 'b'], address: { zip: '0150', geo: { lat: 59.9 } }, active: true },
@@ -154,7 +154,7 @@ describe('selectors that are wrong', () => {
     await server.put(`/${db}/evil`, { text: 'a'.repeat(40) + '!' });
     const begin = Date.now();
     const reply = await find({ text: { $regex: '^(a+)+$' } });
-    assert.ok(Date.now() - begin < 15_000);
+    assert.ok(Date.now() - begin < 15_000 * patience);
     assert.ok([200, 400, 500].includes(reply.status));
     expectStatus(await server.get('/'), 200);
   });

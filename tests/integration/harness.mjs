@@ -18,6 +18,10 @@ const STOP_TIMEOUT_MS = 20_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const LOG_LINES_KEPT = 400;
 
+/// How many times the usual time everything may take. CTest sets it for builds with sanitizers, which are slow; a test
+/// that bounds a time multiplies its bound.
+export const patience = Number(process.env.TEST_PATIENCE ?? 1);
+
 export const binary = process.env.OCTAVO_BINARY ?? path.resolve(here, '../../build/octavo');
 export const credentials = { name: 'admin', password: 'correct horse' };
 
@@ -34,7 +38,8 @@ function cleanEnvironment(extra) {
 export class Server {
   /// Options: `args` more arguments of `serve`; `env` more environment; `config` TOML text; `dataDir` an existing
   /// folder (default: a new one, removed by stop); `admin: true` for an administrator `credentials`; `through` a command
-  /// that becomes the server, such as prlimit; `patience` times the usual time to start, answer and stop.
+  /// that becomes the server, such as prlimit; `patience` times the usual time to start, answer and stop
+  /// (and times that of the build).
   static async start(options = {}) {
     const server = new Server(options);
     await server.launch();
@@ -54,7 +59,7 @@ export class Server {
 
   constructor(options) {
     this.options = options;
-    this.patience = options.patience ?? 1;
+    this.patience = patience * (options.patience ?? 1);
     this.ownsFolder = options.dataDir === undefined;
     this.dataDir = options.dataDir ?? fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-test-'));
     this.lines = [];
@@ -155,7 +160,8 @@ export class Server {
   /// false for none; default: the administrator when there is one.
   /// Returns {status, headers, text, body, raw}; `body` is the parsed JSON, or the text when it is not JSON.
   async request(method, target, options = {}) {
-    const { body, headers = {}, auth, agent = this.agent, timeoutMs = REQUEST_TIMEOUT_MS * this.patience } = options;
+    const { body, headers = {}, auth, agent = this.agent } = options;
+    const timeoutMs = options.timeoutMs !== undefined ? options.timeoutMs * patience : REQUEST_TIMEOUT_MS * this.patience;
     const sent = { ...headers };
     let payload;
     if (body !== undefined) {
@@ -220,7 +226,7 @@ export class Server {
 
   /// Sends raw bytes on a new connection and returns all that comes back until the server closes, or `idleMs` pass
   /// without a byte.
-  async rawExchange(bytes, { idleMs = 1000 } = {}) {
+  async rawExchange(bytes, { idleMs = 1000 * patience } = {}) {
     return new Promise((resolve, reject) => {
       const chunks = [];
       const socket = net.connect(this.port, '127.0.0.1', () => {
@@ -286,7 +292,7 @@ export class Feed {
 
   /// The next line (heartbeats come as empty lines), or undefined when the reply has ended.
   async nextLine(timeoutMs = 5000) {
-    const deadline = Date.now() + timeoutMs;
+    const deadline = Date.now() + timeoutMs * patience;
     while (this.lines.length === 0 && !this.ended) {
       const left = deadline - Date.now();
       if (left <= 0) throw new Error(`no line within ${timeoutMs} ms; so far: ${this.text.slice(-500)}`);
@@ -305,7 +311,7 @@ export class Feed {
   }
 
   async untilEnd(timeoutMs = 5000) {
-    const deadline = Date.now() + timeoutMs;
+    const deadline = Date.now() + timeoutMs * patience;
     while (!this.ended) {
       const left = deadline - Date.now();
       if (left <= 0) throw new Error(`the reply did not end within ${timeoutMs} ms`);
@@ -351,7 +357,7 @@ export function expectError(reply, status, error, reason) {
 
 /// Runs `check` until it returns something true, or fails after `timeoutMs`.
 export async function eventually(check, timeoutMs = 5000) {
-  const deadline = Date.now() + timeoutMs;
+  const deadline = Date.now() + timeoutMs * patience;
   for (;;) {
     const value = await check();
     if (value) return value;

@@ -1,6 +1,7 @@
 # One CTest test per suite file: `ctest -R integration`. A missing node or npm fails them; they are never skipped.
 # disk_full makes files fail; the sanitizers do not allow that.
-set(octavo_suite_environment "OCTAVO_BINARY=$<TARGET_FILE:octavo>")
+set(octavo_suite_environment "OCTAVO_BINARY=$<TARGET_FILE:octavo>" TEST_PATIENCE=${OCTAVO_TEST_PATIENCE})
+math(EXPR octavo_suite_seconds "300 * ${OCTAVO_TEST_PATIENCE}")
 if(NOT OCTAVO_SANITIZE)
   list(APPEND octavo_suite_environment "FILE_LAYER_LIBRARY=$<TARGET_FILE:octavo_file_layer>")
 endif()
@@ -17,7 +18,7 @@ foreach(suite_file IN LISTS octavo_suites)
   set_tests_properties(${test} PROPERTIES
     ENVIRONMENT "${octavo_suite_environment}"
     LABELS integration
-    TIMEOUT 300)
+    TIMEOUT ${octavo_suite_seconds})
 endforeach()
 
 if(OCTAVO_SANITIZE)

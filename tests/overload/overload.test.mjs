@@ -2,13 +2,13 @@
 // honest clients are served, nothing is kept afterwards. scripts/overload-test.sh has the large sizes and the latencies.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventually, expectStatus, sleep } from '../integration/harness.mjs';
+import { eventually, expectStatus, patience, sleep } from '../integration/harness.mjs';
 import { Arena } from './arena.mjs';
 import { Client, head } from './raw_client.mjs';
 
 const MiB = 1 << 20;
 // A sanitizer keeps freed memory for a while: there the figures say nothing.
-const memoryCounts = !process.env.ASAN_OPTIONS && !process.env.TSAN_OPTIONS;
+const memoryCounts = patience === 1;
 
 /// Runs one attack with honest clients beside it, and checks what holds for all of them.
 async function underAttack(t, arenaOptions, name, options, check) {

@@ -34,7 +34,7 @@ class BackgroundMerges : public Lucene::MergeScheduler {
   std::mutex mutex_;
   bool running_ = false;
   bool again_ = false;
-  bool closed_ = false;
+  std::atomic<bool> closed_ = false;
   std::atomic<bool> failed_for_good_{false};
   std::thread thread_;
 };

@@ -1,9 +1,11 @@
 #include <catch2/catch.hpp>
 
+#include "support/patience.h"
 #include "unit/server/test_client.h"
 #include "unit/server/test_server.h"
 
 using namespace octavo::server::test;
+using octavo::tests::patiently;
 using octavo::api::TimeoutKind;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
@@ -34,12 +36,12 @@ TEST_CASE("a head that drips in does not move its deadline") {
   Client client(server.port());
   const auto begun = steady_clock::now();
   client.send("GET /show HTTP/1.1\r\nX: ");
-  while (client.send("a") && steady_clock::now() - begun < milliseconds{1000}) {
+  while (client.send("a") && steady_clock::now() - begun < patiently(milliseconds{1000})) {
     std::this_thread::sleep_for(milliseconds{20});
     if (timeouts(server, TimeoutKind::head) > 0) break;
   }
   CHECK(client.read_reply().status == 408);
-  CHECK(steady_clock::now() - begun < milliseconds{900});
+  CHECK(steady_clock::now() - begun < patiently(milliseconds{900}));
 }
 
 TEST_CASE("a new connection that sends nothing is closed without a reply") {

@@ -4,10 +4,12 @@
 #include <catch2/catch.hpp>
 
 #include "server/lifecycle.h"
+#include "support/patience.h"
 #include "unit/server/test_client.h"
 #include "unit/server/test_server.h"
 
 using namespace octavo::server::test;
+using octavo::tests::patiently;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
@@ -19,7 +21,7 @@ TEST_CASE("stopping closes idle connections at once") {
   REQUIRE(eventually([&] { return server.metrics.snapshot().connections_open == 2; }));
   const auto begun = steady_clock::now();
   CHECK(server.server.stop());
-  CHECK(steady_clock::now() - begun < milliseconds{1000});
+  CHECK(steady_clock::now() - begun < patiently(milliseconds{1000}));
   CHECK(used.ended());
   CHECK(fresh.ended());
 }
@@ -69,7 +71,7 @@ TEST_CASE("stopping cuts off what does not finish in time") {
   REQUIRE(eventually([&] { return server.handler.handled == 1; }));
   const auto begun = steady_clock::now();
   CHECK_FALSE(server.server.stop());
-  CHECK(steady_clock::now() - begun < milliseconds{1500});
+  CHECK(steady_clock::now() - begun < patiently(milliseconds{1500}));
 }
 
 TEST_CASE("a stopped server refuses connections") {
@@ -116,6 +118,6 @@ TEST_CASE("an orderly end that does not come to its end is cut short, and is no 
   };
   const auto begun = steady_clock::now();
   CHECK(exit_code(milliseconds{50}, milliseconds{20'000}) == 0);
-  CHECK(steady_clock::now() - begun < milliseconds{10'000});
+  CHECK(steady_clock::now() - begun < patiently(milliseconds{10'000}));
   CHECK(exit_code(milliseconds{20'000}, milliseconds{50}) == 7);
 }

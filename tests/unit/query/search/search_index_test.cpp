@@ -10,8 +10,11 @@
 
 #include <fmt/format.h>
 
+#include "support/patience.h"
 #include "unit/query/search/search_index_fixture.h"
 #include "support/fault_plan.h"
+
+using octavo::tests::patiently;
 
 namespace octavo::query::search {
 namespace {
@@ -606,7 +609,7 @@ TEST_CASE("highlighting ends at the deadline of its search") {
   const auto begun = std::chrono::steady_clock::now();
   request.deadline = begun + std::chrono::milliseconds(100);
   const auto result = shop.index->search(request);
-  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(1500));
+  CHECK(std::chrono::steady_clock::now() - begun < patiently(std::chrono::milliseconds(1500)));
   REQUIRE(!result);
   CHECK(result.error().code == ErrorCode::timeout);
 }

@@ -8,9 +8,11 @@
 #include "group_fixture.h"
 #include "query/javascript/interruption.h"
 #include "support/fault_plan.h"
+#include "support/patience.h"
 
 using namespace octavo;
 using namespace octavo::query::views;
+using octavo::tests::patiently;
 using octavo::tests::FaultPlan;
 using octavo::tests::GroupFixture;
 using octavo::tests::json_of;
@@ -270,7 +272,7 @@ TEST_CASE("a group that is stopped while a reduce runs ends soon, as it was") {
   // As its owner's thread does.
   const octavo::query::javascript::StoppableCalls calls(*fixture.stopping);
   CHECK(!fixture.apply({fixture.document("a", "{}")}));
-  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(3));
+  CHECK(std::chrono::steady_clock::now() - begun < patiently(std::chrono::seconds(3)));
   CHECK(fixture.group->checkpoint() == 0);
 }
 
@@ -290,7 +292,7 @@ TEST_CASE("a reduce of a query does not keep the index from growing") {
     documents.push_back(fixture.document("c" + std::to_string(i), R"({"s":")" + std::string(1'000'000, 'x') + "\"}"));
   }
   REQUIRE(fixture.apply(documents));
-  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(1500));
+  CHECK(std::chrono::steady_clock::now() - begun < patiently(std::chrono::milliseconds(1500)));
   query.join();
   CHECK(reduced == RowLines{"null 1"});
 }

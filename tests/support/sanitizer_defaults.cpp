@@ -1,0 +1,22 @@
+// How the sanitizers behave in every program of a build that has them: whatever they find ends the program, so that no
+// test passes over it. The variables ASAN_OPTIONS, UBSAN_OPTIONS and TSAN_OPTIONS still override.
+//
+// Suppressions are for libraries only, each with its reason. What they find in Octavo is mended.
+
+extern "C" {
+
+const char* __asan_default_options() {
+  return "detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=1:"
+         // A size that nobody has is an answer, not the end: as malloc has it.
+         "allocator_may_return_null=1";
+}
+
+const char* __ubsan_default_options() {
+  return "halt_on_error=1:print_stacktrace=1";
+}
+
+const char* __tsan_default_options() {
+  return "halt_on_error=1:second_deadlock_stack=1";
+}
+
+}  // extern "C"
