@@ -143,7 +143,7 @@ describe('queries with a limit of what they may cost', () => {
   });
 
   test('a search by an index of type text is one piece: neither ended in the middle nor known before', async () => {
-    await server.post(`/${db}/_index`, { type: 'text', name: 'words', index: {} });
+    await server.post(`/${db}/_index`, { type: 'text', name: 'words', index: {}, partitioned: false });
     const search = { selector: { $text: 'x*' } };
     expectError(await server.post(`/${db}/_find`, search, header), 400, 'bad_request', 'X-Max-Request-Charge does not work with indexes of type text.');
     const dry = await server.post(`/${db}/_find`, search, { headers: { Prefer: 'dry-run' } });
