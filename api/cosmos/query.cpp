@@ -268,7 +268,8 @@ Handled serve_query(Call& call) {
   if (call.request.body.size() <= kInlineParsedBytesMax) {
     query = parse_query(call.request, computed);
   } else {
-    query = co_await call.services.engine.run_blocking([&call, &computed] { return parse_query(call.request, computed); });
+    const auto parse = [&call, &computed] { return parse_query(call.request, computed); };
+    query = co_await call.services.engine.run_blocking(parse);
   }
   if (!query) co_return std::unexpected(std::move(query).error());
   if (call.flag("x-ms-cosmos-is-query-plan-request")) co_return co_await plan_query(*opened, **query);

@@ -18,8 +18,8 @@ Expected<query::sql::SqlQuery::Ptr> parse_query(const Request& request,
 /// Resources that are no items, as a query of them sees them: ids and JSON texts, in the order of the ids.
 using ResourceList = std::vector<std::pair<std::string, std::string>>;
 
-/// The answer to the query that the request's body holds, over `resources`. `rid` and `feed`: of the reply. Errors: those
-/// of a query.
+/// The answer to the query that the request's body holds, over `resources`. `rid` and `feed`: of the reply.
+/// Errors: those of a query.
 Handled query_resources(Call& call, std::string rid, std::string_view feed, ResourceList resources);
 
 }  // namespace octavo::api::cosmos

@@ -79,9 +79,10 @@ Expected<std::string> shown(const Call& call, std::string_view text) {
 // `_self` names a container by its ids of the wire, which clients take from what they have read: its link by names.
 // Errors: bad_request.
 Expected<std::string> named_link(const Schema& schema, const std::string& link) {
-  const std::size_t containers = link.find(kContainersPart);
-  const std::string_view database = std::string_view(link).substr(kDatabasesPart.size(), containers - kDatabasesPart.size());
-  const std::string_view inside = std::string_view(link).substr(containers + kContainersPart.size());
+  const std::string_view text = link;
+  const std::size_t containers = text.find(kContainersPart, kDatabasesPart.size());
+  const std::string_view database = text.substr(0, containers).substr(kDatabasesPart.size());
+  const std::string_view inside = text.substr(containers + kContainersPart.size());
   const std::string_view container = inside.substr(0, inside.find('/'));
   const auto database_rid = parse_rid(database);
   const auto container_rid = parse_rid(container);
@@ -110,7 +111,8 @@ Expected<json::object> checked_permission(const Schema& schema, const json::obje
   std::string resource = string_of(body, "resource");
   while (resource.starts_with('/')) resource.erase(0, 1);
   while (resource.ends_with('/')) resource.pop_back();
-  if (!resource.starts_with(kDatabasesPart) || resource.find(kContainersPart) == std::string::npos) {
+  if (!resource.starts_with(kDatabasesPart) ||
+      resource.find(kContainersPart, kDatabasesPart.size()) == std::string::npos) {
     return fail(ErrorCode::bad_request, "'resource' must be the link of a container or of something in it: "
                                         "dbs/{db}/colls/{container}");
   }
@@ -151,7 +153,9 @@ struct Owner {
 };
 
 Expected<Owner> find_owner(Call& call) {
-  const auto no_owner = [] { return fail(ErrorCode::not_found, "Owner resource does not exist.", word::kOwnerMissing); };
+  const auto no_owner = [] {
+    return fail(ErrorCode::not_found, "Owner resource does not exist.", word::kOwnerMissing);
+  };
   OCTAVO_TRY(const auto database, call.services.schema.database(call.path.database));
   if (!database) return no_owner();
   if (!is_permission(call)) return Owner{database->rid, database->self_link()};

@@ -164,8 +164,12 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   if (*by_text && *most) {
     co_return fail(ErrorCode::bad_request, "X-Max-Request-Charge does not work with indexes of type text.");
   }
-  if (*by_text) co_return co_await run_text_find(call, **std::move(by_text), started);
   const bool dry = prefers(call.request, "dry-run");
+  if (*by_text && dry) {
+    co_return fail(ErrorCode::bad_request,
+                   "Prefer: dry-run does not work with indexes of type text; _explain shows the plan.");
+  }
+  if (*by_text) co_return co_await run_text_find(call, **std::move(by_text), started);
   auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, dry);
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
   if (dry) co_return dry_run(call, **prepared, partition.empty() ? (*prepared)->request.partition : partition);

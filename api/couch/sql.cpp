@@ -194,7 +194,8 @@ Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::str
   if (request.query.size() + request.parameters.size() <= kInlineParsedBytesMax) {
     query = parse_query_of(request, computed);
   } else {
-    query = co_await call.services.engine.run_blocking([&request, &computed] { return parse_query_of(request, computed); });
+    const auto parse = [&request, &computed] { return parse_query_of(request, computed); };
+    query = co_await call.services.engine.run_blocking(parse);
   }
   if (!query) co_return std::unexpected(std::move(query).error());
   sql::SqlScope scope;

@@ -75,7 +75,9 @@ std::optional<std::size_t> find_other(const ComputedProperties& all, const Expre
 }
 
 Expected<void> check_name(const ComputedProperty& property) {
-  if (property.name.empty()) return fail(ErrorCode::bad_request, "Every computed property must have a name and a query.");
+  if (property.name.empty()) {
+    return fail(ErrorCode::bad_request, "Every computed property must have a name and a query.");
+  }
   if (property.name.find('/') != std::string::npos) return refused(property, "the name must not have a '/'.");
   return {};
 }

@@ -284,7 +284,8 @@ ScanState SqlExecution::Implementation::write_results() {
     first_ = false;
     output_ += row.text;
     const Flow flow = count_result(row.text.size());
-    if (flow == Flow::finished && limit_left_ > 0 && written_ < rows_.size()) go_on_after(written_ - 1);
+    const bool more = written_ < rows_.size() || is_cut_;
+    if (flow == Flow::finished && limit_left_ > 0 && more) go_on_after(written_ - 1);
   }
   // What came in between since the page before took the places of what follows.
   if (!finished_ && is_cut_ && limit_left_ > 0 && !rows_.empty()) go_on_after(rows_.size() - 1);

@@ -196,7 +196,7 @@ describe('access to the Cosmos door', () => {
     await refused(404, /Owner resource/, { body: { id: 'c', partitionKey: { paths: ['/pk'] } } }, 'POST', '/dbs/none/colls');
     await refused(405, /verb/, { body: {} }, 'PUT', '/dbs');
     await refused(405, /verb/, {}, 'DELETE', '/');
-    await refused(501, /not available/, {}, 'GET', '/dbs/a/colls/b/conflicts');
+    await refused(404, /no container/, {}, 'GET', '/dbs/a/colls/b/conflicts');
   });
 
   test('bodies that are no resource are named as such', async () => {

@@ -138,6 +138,23 @@ describe('feeds of the Cosmos door', () => {
     }
   });
 
+  test('a place beyond the end is one of another container: the changes begin anew', async () => {
+    const container = await newContainer(client);
+    for (let n = 0; n < 20; n++) await container.items.create({ id: String(n), pk: 'x' });
+    const changes = (tag) => cosmosRequest(server, 'GET', `/${container.url}/docs`, { headers: { 'A-IM': 'Incremental Feed', 'If-None-Match': tag } });
+    const { etag } = (await changes('*')).headers;
+    assert.equal((await changes(etag)).status, 304);
+    await container.delete();
+    await container.database.containers.create({ id: 'items', partitionKey: { paths: ['/pk'] } });
+    assert.equal((await changes(etag)).status, 304);
+    await container.items.create({ id: 'new', pk: 'x' });
+    const first = await changes(etag);
+    assert.deepEqual(first.body.Documents.map((item) => item.id), ['new']);
+    assert.equal((await changes(first.headers.etag)).status, 304);
+    await container.items.create({ id: 'newer', pk: 'x' });
+    assert.deepEqual((await changes(first.headers.etag)).body.Documents.map((item) => item.id), ['newer']);
+  });
+
   test('mistakes are refused', async () => {
     const container = await newContainer(client);
     const get = (headers) => cosmosRequest(server, 'GET', `/${container.url}/docs`, { headers });

@@ -200,6 +200,44 @@ describe('items of the Cosmos door', () => {
     assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1);
   });
 
+  test('a missing value of a unique key is null, and values are told apart to the last character', async () => {
+    const people = await newContainer(client, { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/email'] }] } });
+    const create = async (id, values, pk = 'x') => {
+      const made = await people.items.create({ id, pk, ...values }).catch((error) => error);
+      return made.statusCode ?? made.code;
+    };
+    assert.deepEqual([await create('1', { email: null }), await create('2', {}), await create('3', { email: null })], [201, 409, 409]);
+    assert.deepEqual([await create('1', {}, 'y'), await create('2', { email: null }, 'y'), await create('3', { email: '' }, 'y')], [201, 409, 201]);
+    await people.item('1', 'x').delete();
+    assert.equal(await create('2', {}), 201);
+    const pairs = await newContainer(client, { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/a', '/b'] }] } });
+    for (const [id, a, b] of [['1', 'a\0sb', 'c'], ['2', 'a', 'b\0sc'], ['3', 'a\0', 'sb'], ['4', 'a\0\u0001', 'b'], ['5', 'a', '\0']]) {
+      assert.equal((await pairs.items.create({ id, pk: 'x', a, b })).statusCode, 201, id);
+      assert.equal((await errorOf(pairs.items.create({ id: `${id}-twice`, pk: 'x', a, b }))).code, 409, id);
+    }
+  });
+
+  test('an If-Match that is no tag of an item fails like any other: 404 without the item, 412 with it', async () => {
+    const strict = await newContainer(client);
+    await strict.items.create({ id: 'there', pk: 'x' });
+    const patch = [{ op: 'set', path: '/n', value: 1 }];
+    for (const condition of ['x', '"1-0123456789abcdef0123456789abcdef"', '0-', '"']) {
+      const options = { accessCondition: { type: 'IfMatch', condition } };
+      const outcome = async (id) => {
+        const item = strict.item(id, 'x');
+        const errors = [];
+        for (const call of [() => item.replace({ id, pk: 'x' }, options), () => item.delete(options), () => item.patch(patch, options)]) {
+          errors.push((await errorOf(call())).code);
+        }
+        return errors;
+      };
+      assert.deepEqual(await outcome('none'), [404, 404, 404], condition);
+      assert.deepEqual(await outcome('there'), [412, 412, 412], condition);
+      assert.equal((await errorOf(strict.items.upsert({ id: 'there', pk: 'x' }, options))).code, 412, condition);
+    }
+    assert.equal((await strict.item('there', 'x').read()).resource.n, undefined);
+  });
+
   test('all items of a partition key are deleted at once', async () => {
     for (let n = 0; n < 30; n++) await container.items.create({ id: `d${n}`, pk: 'bulk-delete' });
     await container.items.create({ id: 'd0', pk: 'bulk-delete-2' });

@@ -142,6 +142,16 @@ describe('queries with a limit of what they may cost', () => {
     assert.equal(expectStatus(await server.post(`/${db}/_find`, { selector: { kind: 'odd' }, count: true }, dear), 200).count, 200);
   });
 
+  test('a search by an index of type text is one piece: neither ended in the middle nor known before', async () => {
+    await server.post(`/${db}/_index`, { type: 'text', name: 'words', index: {}, partitioned: false });
+    const search = { selector: { $text: 'x*' } };
+    expectError(await server.post(`/${db}/_find`, search, header), 400, 'bad_request', 'X-Max-Request-Charge does not work with indexes of type text.');
+    const dry = await server.post(`/${db}/_find`, search, { headers: { Prefer: 'dry-run' } });
+    expectError(dry, 400, 'bad_request', 'Prefer: dry-run does not work with indexes of type text; _explain shows the plan.');
+    assert.ok(expectStatus(await server.post(`/${db}/_find`, search), 200).docs.length > 0);
+    assert.equal(expectStatus(await server.post(`/${db}/_explain`, search), 200).index.type, 'text');
+  });
+
   test('a limit that is none is refused', async () => {
     for (const value of ['0', '-1', 'much', 'nan', '1e999']) {
       expectError(await server.post(`/${db}/_find`, { selector: {} }, { headers: { 'X-Max-Request-Charge': value } }), 400, 'bad_request');

@@ -136,8 +136,8 @@ class SqlExecution::Implementation {
   CollectedRows collected_;
   std::unique_ptr<Groups> groups_;
   std::size_t groups_max_ = SIZE_MAX;
-  /// Of the last row or group of the page before; or only its beginning, with its digest beside it: then it is looked for
-  /// among the rows, or in a walk before the one that collects them.
+  /// Of the last row or group of the page before; or only its beginning, with its digest beside it: then it is looked
+  /// for among the rows, or in a walk before the one that collects them.
   std::string resume_key_;
   bool has_resume_key_ = false;
   std::string resume_digest_;

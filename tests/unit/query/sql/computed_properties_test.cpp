@@ -27,7 +27,8 @@ std::string refusal(std::string query) {
 class Products : public SqlFixture {
  public:
   Products() {
-    put("bike", R"({"name":"Mountain BIKE","price":600,"discount":0.5,"tags":["outdoor","wheels"],"cp_hidden":"stored"})");
+    put("bike", R"({"name":"Mountain BIKE","price":600,"discount":0.5,"tags":["outdoor","wheels"],)"
+                R"("cp_hidden":"stored"})");
     put("helmet", R"({"name":"helmet","price":50,"discount":0.1,"tags":["outdoor"],"cp_hidden":"stored"})");
     put("tent", R"({"name":"Tent","price":200,"tags":"none"})");
   }
@@ -82,7 +83,8 @@ TEST_CASE("a computed property is SELECT VALUE of an expression of the item, and
         "SELECT VALUE c.a FROM c OFFSET 0 LIMIT 1"}) {
     CHECK_THAT(refusal(wrong), Catch::Contains("must not have WHERE, GROUP BY"));
   }
-  for (const char* wrong : {"SELECT VALUE (SELECT VALUE 1) FROM c", "SELECT VALUE EXISTS(SELECT 1 FROM t IN c.a) FROM c",
+  for (const char* wrong : {"SELECT VALUE (SELECT VALUE 1) FROM c",
+                            "SELECT VALUE EXISTS(SELECT 1 FROM t IN c.a) FROM c",
                             "SELECT VALUE ARRAY(SELECT VALUE t FROM t IN c.a) FROM c"}) {
     CHECK_THAT(refusal(wrong), Catch::Contains("must not have subqueries"));
   }
@@ -134,8 +136,8 @@ TEST_CASE("a query names computed properties wherever a property may stand") {
         R"([{"_id":"bike","t":"wheels"},{"_id":"bike","t":"!"},{"_id":"helmet","t":"!"}])");
   CHECK(products.ask_computed("SELECT VALUE t FROM t IN c.cp_loud") == R"(["outdoor","wheels","!","outdoor","!"])");
   CHECK(products.ask_computed("SELECT VALUE b.size FROM c.cp_box b") == R"([{"big":true},{"big":false},{"big":true}])");
-  CHECK(products.ask_computed("SELECT VALUE c._id FROM c WHERE EXISTS(SELECT 1 FROM t IN c.cp_loud WHERE t = 'wheels')") ==
-        R"(["bike"])");
+  CHECK(products.ask_computed("SELECT VALUE c._id FROM c "
+                              "WHERE EXISTS(SELECT 1 FROM t IN c.cp_loud WHERE t = 'wheels')") == R"(["bike"])");
   CHECK(products.ask_computed("SELECT VALUE ARRAY(SELECT VALUE UPPER(c.cp_lower)) FROM c WHERE c._id = 'tent'") ==
         R"([["TENT"]])");
 }
@@ -178,8 +180,8 @@ TEST_CASE("no index is asked for what is computed, also when one knows a stored 
   CHECK(products.ask_computed("SELECT VALUE c._id FROM c WHERE c.cp_lower = 'tent' ORDER BY c.cp_lower") ==
         R"(["tent"])");
   CHECK_FALSE(products.used_index());
-  const auto query = sql::SqlQuery::parse("SELECT * FROM c WHERE c.cp_lower = 'a' AND c.pk = 1 AND c.cp_lower.x = 2", {},
-                                          products.properties);
+  const std::string text = "SELECT * FROM c WHERE c.cp_lower = 'a' AND c.pk = 1 AND c.cp_lower.x = 2";
+  const auto query = sql::SqlQuery::parse(text, {}, products.properties);
   const auto fixed = sql::fixed_properties(**query);
   REQUIRE(fixed.size() == 1);
   CHECK(fixed[0].path == std::vector<std::string>{"pk"});
