@@ -302,6 +302,12 @@ Expected<void> DocumentWriter::log_versions(std::string_view id, const Before& b
   row.id = id;
   row.time_s = environment_.now_s;
   row.previous_sequence = lived ? before.document.sequence : 0;
+  // An edit that lost, or was purged, has moved a document on in the feed, and is not in the log.
+  if (lived) {
+    const auto previous = VersionLog(transaction_, tree(PartitionTree::meta)).rows().seek(row.previous_sequence);
+    const bool logged = previous && previous->sequence == row.previous_sequence && previous->id == id;
+    if (!logged) row.previous_sequence = 0;
+  }
   if (lived && (!before.live || !lives)) {
     row.operation = before.live ? VersionOperation::removed : VersionOperation::expired;
     row.sequence = expired_at != 0 ? expired_at : sequence;

@@ -22,7 +22,7 @@ enum class VersionOperation : std::uint8_t {
 struct VersionRow {
   Sequence sequence = 0;
   VersionOperation operation = VersionOperation::created;
-  Sequence previous_sequence = 0;  ///< of the version before; 0: there was none
+  Sequence previous_sequence = 0;  ///< of the version before; 0: there was none, or an edit that lost came between
   std::string_view id;
   Revision revision;             ///< that the change made; of an expiry: that which ended
   std::int64_t time_s = 0;       ///< of the change

@@ -93,7 +93,7 @@ Expected<void> read_operation(std::string_view json, const ContainerDefinition& 
     operation.key = std::move(*key);
     if (operation.kind == Kind::patch) {
       if (body.empty()) return fail(ErrorCode::bad_request, "The operation needs a 'resourceBody'.");
-      OCTAVO_TRY(operation.patch, Patch::parse(body));
+      OCTAVO_TRY(operation.patch, Patch::parse(body, container.computed));
     }
   }
   operation.document_id = document_id(operation.key, operation.item_id);

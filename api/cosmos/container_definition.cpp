@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 
+#include "api/cosmos/item.h"
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/resource_id.h"
 #include "query/index/database_properties.h"
@@ -23,7 +24,6 @@ constexpr std::size_t kHierarchyDepthMax = 3;
 constexpr std::size_t kUniqueKeysMax = 10;
 constexpr std::size_t kUniqueKeyPathsMax = 16;
 constexpr std::size_t kCompositePathsMax = 8;
-constexpr std::size_t kComputedPropertiesMax = 20;
 constexpr std::int64_t kRetentionMinutesMax = 30 * 24 * 60;
 constexpr std::int64_t kThroughputMin = 400;
 constexpr std::int64_t kThroughputMax = 1'000'000;
@@ -99,6 +99,22 @@ Expected<void> read_partition_key(ContainerDefinition& definition) {
                                                    : KeyScheme::hash_v2;
   object["kind"] = kind_name;
   object["version"] = number;
+  return {};
+}
+
+// What clients cannot write is no key, and a level that says the same again tells nothing apart.
+Expected<void> check_key_paths(const ContainerDefinition& definition) {
+  for (std::size_t i = 0; i < definition.key_paths.size(); ++i) {
+    const std::string& text = definition.key_path_texts[i];
+    if (is_reserved_property(definition.key_paths[i].parts().front().name)) {
+      return invalid("The partition key path '" + text + "' names a system property.");
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (definition.key_paths[j] == definition.key_paths[i]) {
+        return invalid("The partition key path '" + text + "' is specified more than once.");
+      }
+    }
+  }
   return {};
 }
 
@@ -247,16 +263,20 @@ Expected<void> read_change_feed_policy(ContainerDefinition& definition) {
 Expected<void> read_computed_properties(ContainerDefinition& definition) {
   const auto* list = find(definition.resource, "computedProperties");
   if (list == nullptr) return {};
-  if (!list->is_array() || list->get_array().size() > kComputedPropertiesMax) {
-    return invalid("computedProperties must be an array of at most 20 objects with name and query.");
-  }
+  if (!list->is_array()) return invalid("computedProperties must be an array of objects with name and query.");
+  std::vector<query::sql::ComputedProperty> properties;
   for (const auto& entry : list->get_array()) {
     const auto* name = entry.is_object() ? entry.get_object().if_contains("name") : nullptr;
     const auto* text = entry.is_object() ? entry.get_object().if_contains("query") : nullptr;
-    if (name == nullptr || !name->is_string() || name->get_string().empty() || text == nullptr || !text->is_string()) {
+    if (name == nullptr || !name->is_string() || text == nullptr || !text->is_string()) {
       return invalid("Every computed property must have a name and a query.");
     }
+    if (*name == "id" || is_reserved_property(name->get_string())) {
+      return invalid("The name '" + std::string(name->get_string()) + "' of a computed property is reserved.");
+    }
+    properties.push_back({std::string(name->get_string()), std::string(text->get_string())});
   }
+  OCTAVO_TRY(definition.computed, query::sql::ComputedProperties::parse(properties));
   return {};
 }
 
@@ -271,7 +291,6 @@ Expected<void> complete(ContainerDefinition& definition) {
   OCTAVO_TRY_VOID(read_time_to_live(definition));
   OCTAVO_TRY_VOID(read_unique_keys(definition));
   OCTAVO_TRY_VOID(read_indexing_policy(definition));
-  OCTAVO_TRY_VOID(read_computed_properties(definition));
   OCTAVO_TRY_VOID(read_change_feed_policy(definition));
   if (find(resource, "conflictResolutionPolicy") == nullptr) {
     resource["conflictResolutionPolicy"] = json::object{
@@ -324,13 +343,18 @@ Expected<ContainerDefinition> ContainerDefinition::from_request(const json::obje
   ContainerDefinition definition;
   definition.resource = body;
   OCTAVO_TRY_VOID(complete(definition));
+  OCTAVO_TRY_VOID(check_key_paths(definition));
+  OCTAVO_TRY_VOID(read_computed_properties(definition));
   return definition;
 }
 
 Expected<ContainerDefinition> ContainerDefinition::replaced_by(const json::object& body) const {
   json::object next = body;
   if (find(next, "partitionKey") == nullptr) next["partitionKey"] = resource.at("partitionKey");
-  OCTAVO_TRY(auto definition, from_request(next));
+  ContainerDefinition definition;
+  definition.resource = std::move(next);
+  OCTAVO_TRY_VOID(complete(definition));
+  OCTAVO_TRY_VOID(read_computed_properties(definition));
   if (definition.id != id) return invalid("The id of a container cannot be changed.");
   if (definition.key_path_texts != key_path_texts || definition.key_scheme != key_scheme) {
     return invalid("Document collection partition key cannot be changed.");
@@ -370,7 +394,11 @@ Expected<ContainerDefinition> ContainerDefinition::from_stored(std::string_view 
   const auto* resource = stored.if_contains("resource");
   const auto rid = parse_rid(text_of("rid"));
   if (resource == nullptr || !resource->is_object() || !rid || rid->size() != 8) return damaged();
-  OCTAVO_TRY(auto definition, from_request(resource->get_object()));
+  ContainerDefinition definition;
+  definition.resource = resource->get_object();
+  OCTAVO_TRY_VOID(complete(definition));
+  // One that was stored when nobody checked them is none.
+  if (!read_computed_properties(definition)) definition.computed = nullptr;
   definition.rid = *rid;
   definition.etag = text_of("etag");
   const auto* modified = stored.if_contains("modified_s");
@@ -408,6 +436,12 @@ Expected<std::shared_ptr<const ContainerDefinition>> container_of(const partitio
   auto shared = std::make_shared<const ContainerDefinition>(std::move(container));
   definition->parsed.store(shared, std::memory_order_release);
   return shared;
+}
+
+query::sql::ComputedProperties::Ptr computed_properties_of(const partitioning::Database& database) {
+  if (database.definition()->text.empty()) return nullptr;
+  const auto container = container_of(database);
+  return container ? (*container)->computed : nullptr;
 }
 
 Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view> manual,

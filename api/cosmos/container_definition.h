@@ -11,6 +11,7 @@
 
 #include "partitioning/database.h"
 #include "query/json/field_path.h"
+#include "query/sql/computed_properties.h"
 #include "storage/catalog.h"
 #include "storage/error.h"
 
@@ -47,6 +48,8 @@ struct ContainerDefinition {
   std::vector<std::vector<query::FieldPath>> unique_keys;
   std::int64_t version_retention_min = 0;        ///< every version of every item is kept so long; 0: there is no log
 
+  query::sql::ComputedProperties::Ptr computed;  ///< null: none
+
   std::shared_ptr<const ItemShape> shape;        ///< of the containers that container_of gives
 
   std::int64_t version_retention_s() const { return 60 * version_retention_min; }
@@ -69,6 +72,9 @@ struct ContainerDefinition {
 
 /// The container of an open database, read once per change. Errors: not_found when the database is no container.
 Expected<std::shared_ptr<const ContainerDefinition>> container_of(const partitioning::Database& database);
+
+/// What queries of a database's documents compute, by whichever door they come; null: nothing, or it is no container.
+query::sql::ComputedProperties::Ptr computed_properties_of(const partitioning::Database& database);
 
 /// Ids of databases, containers and users: 1 to 255 characters, none of `/ \ ? #`, no space at the end.
 Expected<void> check_resource_id(std::string_view id);

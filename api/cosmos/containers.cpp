@@ -6,6 +6,7 @@
 #include "api/cosmos/errors.h"
 #include "api/cosmos/feed_page.h"
 #include "api/cosmos/resource_id.h"
+#include "api/cosmos/resource_query.h"
 #include "api/cosmos/schema.h"
 #include "query/index/index_manager.h"
 
@@ -28,27 +29,46 @@ Handled create_container(Call& call) {
   co_return resource_reply(201, created->to_json(), created->etag);
 }
 
+struct FoundContainers {
+  std::string owner_rid;  ///< shown
+  std::vector<ContainerDefinition> containers;
+};
+
+// On a worker.
+Expected<FoundContainers> find_containers(const Call& call, std::string_view after, std::size_t count_max) {
+  const auto& schema = call.services.schema;
+  OCTAVO_TRY(const auto owner, schema.database(call.path.database));
+  if (!owner) {
+    return fail(ErrorCode::not_found,
+                "Owner resource does not exist: there is no database '" + call.path.database + "'.",
+                word::kOwnerMissing);
+  }
+  OCTAVO_TRY(auto containers, schema.containers(call.path.database, after, count_max));
+  return FoundContainers{show_rid(owner->rid), std::move(containers)};
+}
+
 Handled list_containers(Call& call) {
   const auto size = page_size_of(call.request);
   if (!size) co_return std::unexpected(size.error());
   const auto after = continuation_of(call.request);
   if (!after) co_return std::unexpected(after.error());
-  auto& schema = call.services.schema;
-  const auto owner = co_await call.services.engine.run_blocking([&] { return schema.database(call.path.database); });
-  if (!owner) co_return std::unexpected(owner.error());
-  if (!*owner) {
-    co_return fail(ErrorCode::not_found,
-                   "Owner resource does not exist: there is no database '" + call.path.database + "'.",
-                   word::kOwnerMissing);
-  }
   const auto found = co_await call.services.engine.run_blocking(
-      [&] { return schema.containers(call.path.database, after->value_or(""), *size + 1); });
+      [&] { return find_containers(call, after->value_or(""), *size + 1); });
   if (!found) co_return std::unexpected(found.error());
+  const auto& containers = found->containers;
   std::vector<std::string> items;
-  for (std::size_t i = 0; i < std::min(found->size(), *size); ++i) items.push_back((*found)[i].to_json());
+  for (std::size_t i = 0; i < std::min(containers.size(), *size); ++i) items.push_back(containers[i].to_json());
   std::optional<std::string> continuation;
-  if (found->size() > *size) continuation = to_continuation((*found)[*size - 1].id);
-  co_return feed_reply(show_rid((*owner)->rid), "DocumentCollections", items, continuation);
+  if (containers.size() > *size) continuation = to_continuation(containers[*size - 1].id);
+  co_return feed_reply(found->owner_rid, "DocumentCollections", items, continuation);
+}
+
+Handled query_containers(Call& call) {
+  const auto found = co_await call.services.engine.run_blocking([&] { return find_containers(call, "", SIZE_MAX); });
+  if (!found) co_return std::unexpected(found.error());
+  ResourceList resources;
+  for (const auto& container : found->containers) resources.emplace_back(container.id, container.to_json());
+  co_return co_await query_resources(call, found->owner_rid, "DocumentCollections", std::move(resources));
 }
 
 // How much there is, and how much there may be, in kilobytes and numbers.
@@ -121,7 +141,7 @@ Handled delete_container(Call& call) {
 Handled serve_containers(Call& call) {
   const Method method = call.request.method;
   if (call.path.feed) {
-    if (method == Method::post && call.flag("x-ms-documentdb-isquery")) co_return co_await serve_query(call);
+    if (method == Method::post && call.flag("x-ms-documentdb-isquery")) co_return co_await query_containers(call);
     if (method == Method::post) co_return co_await create_container(call);
     if (method == Method::get || method == Method::head) co_return co_await list_containers(call);
     co_return method_not_allowed();

@@ -2,6 +2,7 @@
 #include "api/cosmos/call.h"
 #include "api/cosmos/errors.h"
 #include "api/cosmos/feed_page.h"
+#include "api/cosmos/resource_query.h"
 #include "api/cosmos/schema.h"
 
 namespace octavo::api::cosmos {
@@ -37,12 +38,21 @@ Handled list_databases(Call& call) {
   co_return feed_reply("", "Databases", items, continuation);
 }
 
+Handled query_databases(Call& call) {
+  const auto found = co_await call.services.engine.run_blocking(
+      [&] { return call.services.schema.databases("", SIZE_MAX); });
+  if (!found) co_return std::unexpected(found.error());
+  ResourceList resources;
+  for (const auto& database : *found) resources.emplace_back(database.id, database.to_json());
+  co_return co_await query_resources(call, "", "Databases", std::move(resources));
+}
+
 }  // namespace
 
 Handled serve_databases(Call& call) {
   const Method method = call.request.method;
   if (call.path.feed) {
-    if (method == Method::post && call.flag("x-ms-documentdb-isquery")) co_return co_await serve_query(call);
+    if (method == Method::post && call.flag("x-ms-documentdb-isquery")) co_return co_await query_databases(call);
     if (method == Method::post) co_return co_await create_database(call);
     if (method == Method::get || method == Method::head) co_return co_await list_databases(call);
     co_return method_not_allowed();

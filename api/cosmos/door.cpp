@@ -6,8 +6,10 @@
 
 #include "api/cosmos/container_definition.h"
 #include "api/cosmos/errors.h"
+#include "api/cosmos/feed_page.h"
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/resource_id.h"
+#include "api/cosmos/resource_query.h"
 #include "partitioning/partition_key.h"
 #include "partitioning/request_charge.h"
 #include "query/json/parsed_document.h"
@@ -33,6 +35,7 @@ bool only_reads(const Request& request, const ResourcePath& path) {
     case Resource::stored_procedure:
     case Resource::trigger:
     case Resource::user_function:
+    case Resource::conflict:
       return is_query;
     case Resource::offer:
       return true;
@@ -41,8 +44,21 @@ bool only_reads(const Request& request, const ResourcePath& path) {
   }
 }
 
-Handled no_such_feature(std::string_view what) {
-  co_return fail(ErrorCode::unsupported, std::string(what) + " are not available in this version.");
+// Two writes of one item are in order here, and the last one stands: the feed of conflicts is empty.
+Handled serve_conflicts(Call& call) {
+  auto opened = co_await open_container(call);
+  if (!opened) co_return std::unexpected(std::move(opened).error());
+  const Method method = call.request.method;
+  const bool reads = method == Method::get || method == Method::head;
+  const std::string& rid = opened->definition->shape->container_rid();
+  if (call.path.feed && reads) co_return feed_reply(rid, "Conflicts", {}, std::nullopt);
+  if (call.path.feed && method == Method::post && call.flag("x-ms-documentdb-isquery")) {
+    co_return co_await query_resources(call, rid, "Conflicts", {});
+  }
+  if (!call.path.feed && (reads || method == Method::del)) {
+    co_return fail(ErrorCode::not_found, "Resource Not Found: there is no conflict '" + call.path.id + "'.");
+  }
+  co_return method_not_allowed();
 }
 
 // The container's link as the client wrote it, by which it knows the container again.
@@ -218,7 +234,7 @@ Handled Door::dispatch(Call& call) {
     case Resource::user_function:
       co_return co_await serve_scripts(call);
     case Resource::conflict:
-      co_return co_await no_such_feature("Conflict feeds");
+      co_return co_await serve_conflicts(call);
   }
   co_return fail(ErrorCode::internal, "A resource without a handler.");
 }

@@ -62,10 +62,6 @@ Expected<void> check_time_to_live(std::string_view body, const ContainerDefiniti
   return {};
 }
 
-std::unexpected<Error> never_matches() {
-  return fail(ErrorCode::precondition_failed, "", word::kEtag);
-}
-
 std::unexpected<Error> item_too_large() {
   return fail(ErrorCode::too_large, "Request size is too large: an item may have 2 MB (cosmos.item_bytes_max).");
 }
@@ -137,19 +133,19 @@ MatchCondition MatchCondition::parse(std::optional<std::string_view> header) {
   return condition;
 }
 
-Expected<storage::DocumentWrite> replacing_write(std::string document_id, std::string body, bool must_exist,
-                                                 const MatchCondition& condition) {
-  if (condition.given && !condition.any && !condition.revision) return never_matches();
+storage::DocumentWrite replacing_write(std::string document_id, std::string body, bool must_exist,
+                                       const MatchCondition& condition) {
   storage::DocumentWrite write;
   write.id = std::move(document_id);
   write.body = std::move(body);
   write.base = must_exist ? storage::WriteBase::live_winner : storage::WriteBase::any_winner;
-  if (condition.given && !condition.any) write.parent = condition.revision;
+  // A tag that is none is the revision that no item has: whether there is an item is asked before it is compared.
+  if (condition.given && !condition.any) write.parent = condition.revision.value_or(storage::Revision());
   return write;
 }
 
-Expected<storage::DocumentWrite> deleting_write(std::string document_id, const MatchCondition& condition) {
-  OCTAVO_TRY(auto write, replacing_write(std::move(document_id), "{}", true, condition));
+storage::DocumentWrite deleting_write(std::string document_id, const MatchCondition& condition) {
+  auto write = replacing_write(std::move(document_id), "{}", true, condition);
   write.deleted = true;
   return write;
 }

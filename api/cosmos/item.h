@@ -39,10 +39,9 @@ struct MatchCondition {
 };
 
 /// The edit that puts `item` in place of what is there. `must_exist`: replace; otherwise upsert.
-/// Errors: precondition_failed when the condition can never hold.
-Expected<storage::DocumentWrite> replacing_write(std::string document_id, std::string body, bool must_exist,
-                                                 const MatchCondition& condition);
-Expected<storage::DocumentWrite> deleting_write(std::string document_id, const MatchCondition& condition);
+storage::DocumentWrite replacing_write(std::string document_id, std::string body, bool must_exist,
+                                       const MatchCondition& condition);
+storage::DocumentWrite deleting_write(std::string document_id, const MatchCondition& condition);
 storage::DocumentWrite creating_write(std::string document_id, std::string body);
 
 /// An edit's error as this dialect has it: a conflict is 409 or, if the edit had a condition, 412.

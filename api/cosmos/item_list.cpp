@@ -192,6 +192,8 @@ Handled list_changes(Call& call, const OpenContainer& opened, FeedScope scope, s
     auto parsed = *tag == "*" ? Expected<Sequence>(database.watermark()) : parse_change_tag(*tag);
     if (!parsed) co_return std::unexpected(std::move(parsed).error());
     since = *parsed;
+    // Of a container that was deleted, and made anew under its name: nothing of this one was seen yet.
+    if (since > database.committed_sequence()) since = 0;
   }
   std::int64_t modified_since_s = 0;
   if (const auto date = call.request.header("If-Modified-Since"); date && !date->empty()) {

@@ -23,6 +23,7 @@ class ItemModel final : public scripts::DocumentModel {
   std::string document_id(std::string_view id) const override;
   std::string self_name(std::string_view document_id) const override;
   const query::sql::RowShape& shape() const override;
+  query::sql::ComputedProperties::Ptr computed_properties() const override { return container_.computed; }
 
  private:
   const ContainerDefinition& container_;

@@ -45,13 +45,10 @@ Expected<OperationResult> ItemOperation::run(storage::DocumentTransaction& trans
     case Kind::upsert:
     case Kind::replace: {
       auto edit = replacing_write(document_id, body, kind == Kind::replace, match);
-      if (!edit) return failed(edit.error());
-      return write(transaction, std::move(*edit), true, 200, 201);
+      return write(transaction, std::move(edit), true, 200, 201);
     }
     case Kind::remove: {
-      auto edit = deleting_write(document_id, match);
-      if (!edit) return failed(edit.error());
-      OCTAVO_TRY(auto result, write(transaction, std::move(*edit), true, 204, 204));
+      OCTAVO_TRY(auto result, write(transaction, deleting_write(document_id, match), true, 204, 204));
       result.body.clear();
       return result;
     }
@@ -82,9 +79,8 @@ Expected<OperationResult> ItemOperation::run(storage::DocumentTransaction& trans
   if (auto same = check_same_item(document->body, *patched, container, item_bytes_max); !same) {
     return failed(same.error());
   }
-  auto edit = replacing_write(document_id, std::move(*patched), true, match);
-  if (!edit) return failed(edit.error());
-  return write(transaction, std::move(*edit), true, 200, 200);
+  auto edit = replacing_write(document_id, *std::move(patched), true, match);
+  return write(transaction, std::move(edit), true, 200, 200);
 }
 
 }  // namespace octavo::api::cosmos

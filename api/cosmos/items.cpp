@@ -114,8 +114,7 @@ Handled create_item(Call& call, const OpenContainer& opened) {
     co_return co_await write_item(call, opened, std::move(creation), false, !wants_no_body(call));
   }
   auto write = replacing_write(std::move(id), std::move(item->body), false, match);
-  if (!write) co_return std::unexpected(std::move(write).error());
-  co_return co_await write_item(call, opened, std::move(*write), true, !wants_no_body(call));
+  co_return co_await write_item(call, opened, std::move(write), true, !wants_no_body(call));
 }
 
 Handled replace_item(Call& call, const OpenContainer& opened) {
@@ -141,8 +140,7 @@ Handled replace_item(Call& call, const OpenContainer& opened) {
     co_return co_await write_with_functions(call, opened, std::move(request));
   }
   auto write = replacing_write(document_id(*key, item->id), std::move(item->body), true, match);
-  if (!write) co_return std::unexpected(std::move(write).error());
-  co_return co_await write_item(call, opened, std::move(*write), true, !wants_no_body(call));
+  co_return co_await write_item(call, opened, std::move(write), true, !wants_no_body(call));
 }
 
 Handled delete_item(Call& call, const OpenContainer& opened) {
@@ -161,8 +159,7 @@ Handled delete_item(Call& call, const OpenContainer& opened) {
     co_return co_await write_with_functions(call, opened, std::move(request));
   }
   auto write = deleting_write(document_id(*key, call.path.id), match);
-  if (!write) co_return std::unexpected(std::move(write).error());
-  co_return co_await write_item(call, opened, std::move(*write), true, false);
+  co_return co_await write_item(call, opened, std::move(write), true, false);
 }
 
 Handled patch_item(Call& call, const OpenContainer& opened) {
@@ -171,7 +168,7 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
   if (!key) co_return std::unexpected(std::move(key).error());
   ItemOperation operation;
   operation.kind = ItemOperation::Kind::patch;
-  auto patch = Patch::parse(call.request.body);
+  auto patch = Patch::parse(call.request.body, container.computed);
   if (!patch) co_return std::unexpected(std::move(patch).error());
   operation.patch = std::move(*patch);
   operation.document_id = document_id(*key, call.path.id);

@@ -42,8 +42,7 @@ Handled serve_operations(Call& call) {
     auto state = co_await call.services.engine.run_blocking([&]() -> Expected<partitioning::ScanState> {
       return scan.run(partitioning::ScanBudget::worker_slice(), [&](const auto& document, const auto&) {
         if (document.deleted) return partitioning::Visit::next;
-        auto deletion = deleting_write(std::string(document.id), {});
-        if (deletion) deletions.push_back(std::move(*deletion));
+        deletions.push_back(deleting_write(std::string(document.id), {}));
         return deletions.size() < kDeletionsPerGroup ? partitioning::Visit::next : partitioning::Visit::pause;
       });
     });

@@ -235,7 +235,7 @@ std::unexpected<Error> of_operation(std::size_t index, const Error& error) {
 
 }  // namespace
 
-Expected<Patch> Patch::parse(std::string_view json) {
+Expected<Patch> Patch::parse(std::string_view json, query::sql::ComputedProperties::Ptr computed) {
   Patch patch;
   std::string_view list = json;
   const std::size_t start = json.find_first_not_of(" \t\r\n");
@@ -246,7 +246,7 @@ Expected<Patch> Patch::parse(std::string_view json) {
     if (const auto raw = query::member_value(members, "condition"); !raw.empty() && raw != "null") {
       if (raw.front() != '"') return refused("'condition' must be a string such as \"from c where c.state = 1\".");
       OCTAVO_TRY(const std::string condition, query::decode_json_string(raw));
-      OCTAVO_TRY(patch.condition, parse_patch_condition(condition));
+      OCTAVO_TRY(patch.condition, parse_patch_condition(condition, std::move(computed)));
     }
   }
   OCTAVO_TRY(const auto operations, query::split_array(list));

@@ -46,7 +46,7 @@ constexpr std::chrono::milliseconds kConditionTimeMax{20};
 
 }  // namespace
 
-Expected<sql::SqlQuery::Ptr> parse_patch_condition(std::string_view text) {
+Expected<sql::SqlQuery::Ptr> parse_patch_condition(std::string_view text, sql::ComputedProperties::Ptr computed) {
   std::string_view rest = text;
   if (!same_word(take_word(rest), "from")) return invalid_condition("");
   std::string_view alias = take_word(rest);
@@ -60,10 +60,10 @@ Expected<sql::SqlQuery::Ptr> parse_patch_condition(std::string_view text) {
   }
   if (alias.empty() || !same_word(word, "where")) return invalid_condition("");
   const std::string select = "SELECT VALUE 1 FROM " + std::string(alias) + " WHERE ";
-  auto query = sql::SqlQuery::parse(select + std::string(rest));
+  auto query = sql::SqlQuery::parse(select + std::string(rest), {}, computed);
   if (!query) return invalid_condition(query.error().message);
   // Nothing may stand behind the expression.
-  const auto inside = sql::SqlQuery::parse(select + "(" + std::string(rest) + "\n)");
+  const auto inside = sql::SqlQuery::parse(select + "(" + std::string(rest) + "\n)", {}, std::move(computed));
   if (!inside) return invalid_condition(inside.error().message);
   if ((*query)->calls_user_functions()) return invalid_condition("It cannot call user-defined functions.");
   return *std::move(query);

@@ -10,7 +10,8 @@ namespace octavo::api::cosmos {
 
 /// The condition of a patch as a query that has a row for an item that meets it: `from c where …`, with an alias as in
 /// FROM (`FROM products p WHERE …`, `FROM products AS p WHERE …`). Errors: bad_request.
-Expected<query::sql::SqlQuery::Ptr> parse_patch_condition(std::string_view text);
+Expected<query::sql::SqlQuery::Ptr> parse_patch_condition(std::string_view text,
+                                                          query::sql::ComputedProperties::Ptr computed = nullptr);
 
 /// Whether the item meets it. For the thread that writes: takes some milliseconds at most. Errors: too_large over the
 /// limits of an item, or of this time.

@@ -238,7 +238,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
 
 }  // namespace
 
-Expected<sql::SqlQuery::Ptr> parse_query(const Request& request) {
+Expected<sql::SqlQuery::Ptr> parse_query(const Request& request, sql::ComputedProperties::Ptr computed) {
   std::string text;
   std::vector<sql::SqlParameter> parameters;
   const std::size_t start = request.body.find_first_not_of(" \t\r\n");
@@ -254,23 +254,21 @@ Expected<sql::SqlQuery::Ptr> parse_query(const Request& request) {
   } else {
     text = request.body;
   }
-  auto query = sql::SqlQuery::parse(text, parameters);
+  auto query = sql::SqlQuery::parse(text, parameters, std::move(computed));
   if (!query) return std::unexpected(sql_error(query.error()));
   return std::move(*query);
 }
 
 Handled serve_query(Call& call) {
-  if (call.path.resource != Resource::item) {
-    co_return fail(ErrorCode::unsupported, "Queries are available over items only; list these resources with GET.");
-  }
   auto opened = co_await open_container(call);
   if (!opened) co_return std::unexpected(std::move(opened).error());
   const QueryTimes times;
   Expected<sql::SqlQuery::Ptr> query;
+  const auto& computed = opened->definition->computed;
   if (call.request.body.size() <= kInlineParsedBytesMax) {
-    query = parse_query(call.request);
+    query = parse_query(call.request, computed);
   } else {
-    query = co_await call.services.engine.run_blocking([&call] { return parse_query(call.request); });
+    query = co_await call.services.engine.run_blocking([&call, &computed] { return parse_query(call.request, computed); });
   }
   if (!query) co_return std::unexpected(std::move(query).error());
   if (call.flag("x-ms-cosmos-is-query-plan-request")) co_return co_await plan_query(*opened, **query);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/cosmos/feed_page.h"
+#include "api/http/worker_slices.h"
 #include "query/sql/sql_execution.h"
 #include "query/sql/sql_preparation.h"
 
@@ -27,12 +28,14 @@ class ResourceRows final : public sql::RowShape {
 
 class ResourceSource final : public sql::DocumentSource {
  public:
-  explicit ResourceSource(const std::vector<std::pair<std::string, std::string>>& resources) : resources_(resources) {}
+  explicit ResourceSource(const ResourceList& resources) : resources_(resources) {}
 
   Expected<ScanState> scan(std::optional<std::string>& from, ScanBudget,
                            FunctionRef<Visit(const storage::DocumentView&)> visit) override {
-    for (const auto& [id, text] : resources_) {
-      if (from && id < *from) continue;
+    auto next = resources_.begin();
+    if (from) next = std::ranges::lower_bound(resources_, *from, {}, &ResourceList::value_type::first);
+    for (; next != resources_.end(); ++next) {
+      const auto& [id, text] = *next;
       storage::DocumentView document;
       document.id = id;
       document.body = text;
@@ -47,34 +50,44 @@ class ResourceSource final : public sql::DocumentSource {
   const storage::DocumentView* changed(std::string_view) const override { return nullptr; }
 
  private:
-  const std::vector<std::pair<std::string, std::string>>& resources_;
+  const ResourceList& resources_;
 };
 
 }  // namespace
 
-Expected<Reply> query_resources(Call& call, partitioning::Database& database, std::string_view rid,
-                                std::string_view feed,
-                                const std::vector<std::pair<std::string, std::string>>& resources) {
+Handled query_resources(Call& call, std::string rid, std::string_view feed, ResourceList resources) {
   static const ResourceRows rows;
-  OCTAVO_TRY(auto query, parse_query(call.request));
-  OCTAVO_TRY(const auto size, page_size_of(call.request));
-  OCTAVO_TRY(auto continuation, continuation_of(call.request));
-  OCTAVO_TRY(auto prepared, sql::prepare_sql_over(database, std::move(query), {}, rows, std::move(continuation)));
+  const auto size = page_size_of(call.request);
+  if (!size) co_return std::unexpected(size.error());
+  auto continuation = continuation_of(call.request);
+  if (!continuation) co_return std::unexpected(std::move(continuation).error());
+  using Prepared = std::shared_ptr<const sql::PreparedSql>;
+  auto prepared = co_await call.services.engine.run_blocking([&]() -> Expected<Prepared> {
+    OCTAVO_TRY(auto query, parse_query(call.request));
+    return sql::prepare_sql_over(std::move(query), rows, *std::move(continuation));
+  });
+  if (!prepared) co_return std::unexpected(std::move(prepared).error());
   ResourceSource source(resources);
   sql::SqlOptions options;
-  options.page_items_max = size;
+  options.page_items_max = *size;
   options.source = &source;
-  sql::SqlExecution execution(database.shared_from_this(), std::move(prepared), std::move(options));
-  for (auto state = ScanState::more; state == ScanState::more;) {
-    OCTAVO_TRY(state, execution.run(ScanBudget::worker_slice()));
-  }
+  sql::SqlExecution execution(nullptr, *std::move(prepared), std::move(options));
+  WorkerSlices slices(call.services.engine, call.request);
+  const auto run_slice = [&] { return execution.run(ScanBudget::worker_slice()); };
   Reply reply;
   begin_feed(reply.body, rid, feed);
-  reply.body += execution.output();
+  Expected<ScanState> state = ScanState::more;
+  while (state && *state == ScanState::more) {
+    state = co_await slices.run(run_slice);
+    // A slice ends when much is written and not taken.
+    reply.body += execution.output();
+    execution.output().clear();
+  }
+  if (!state) co_return std::unexpected(std::move(state).error());
   std::optional<std::string> next;
   if (const auto position = execution.continuation()) next = to_continuation(*position);
   end_feed(reply, execution.statistics().results_returned, next);
-  return reply;
+  co_return reply;
 }
 
 }  // namespace octavo::api::cosmos

@@ -162,13 +162,12 @@ Handled list_scripts(const Call& call, const OpenContainer& opened, const KindWo
 }
 
 Handled query_scripts(Call& call, const OpenContainer& opened, const KindWords& words) {
-  const auto run = [&]() -> Expected<Reply> {
-    OCTAVO_TRY(const auto listed, ScriptStore(*opened.database).list(words.kind));
-    std::vector<std::pair<std::string, std::string>> resources;
-    for (const auto& script : listed) resources.emplace_back(script.id, shown(script, words, *opened.definition));
-    return query_resources(call, *opened.database, opened.definition->shape->container_rid(), words.feed, resources);
-  };
-  co_return co_await call.services.engine.run_blocking(run);
+  const auto listed =
+      co_await call.services.engine.run_blocking([&] { return ScriptStore(*opened.database).list(words.kind); });
+  if (!listed) co_return std::unexpected(listed.error());
+  ResourceList resources;
+  for (const auto& script : *listed) resources.emplace_back(script.id, shown(script, words, *opened.definition));
+  co_return co_await query_resources(call, opened.definition->shape->container_rid(), words.feed, std::move(resources));
 }
 
 Handled write_script(const Call& call, const OpenContainer& opened, const KindWords& words) {

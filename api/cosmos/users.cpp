@@ -2,6 +2,7 @@
 //
 // Kept in the catalog: "cosmos_users" <db>/<user>, "cosmos_permissions" <db>/<user>/<permission>, and
 // "cosmos_permissions_by_rid" <rid> for the check of a token.
+#include <algorithm>
 #include <charconv>
 
 #include <boost/json.hpp>
@@ -11,6 +12,7 @@
 #include "api/cosmos/errors.h"
 #include "api/cosmos/feed_page.h"
 #include "api/cosmos/resource_id.h"
+#include "api/cosmos/resource_query.h"
 #include "api/cosmos/schema.h"
 #include "query/json/parsed_document.h"
 
@@ -26,6 +28,8 @@ constexpr std::string_view kPermissionRidArea = "cosmos_permissions_by_rid";
 constexpr std::int64_t kTokenLifetimeDefault_s = 3600;  // Azure Cosmos DB service limits
 constexpr std::int64_t kTokenLifetimeMax_s = 18'000;
 constexpr std::size_t kCatalogNameBytesMax = 480;
+constexpr std::string_view kDatabasesPart = "dbs/";
+constexpr std::string_view kContainersPart = "/colls/";
 
 bool is_permission(const Call& call) {
   return call.path.resource == Resource::permission;
@@ -72,7 +76,32 @@ Expected<std::string> shown(const Call& call, std::string_view text) {
   return json::serialize(resource);
 }
 
-Expected<json::object> checked_permission(const json::object& body) {
+// `_self` names a container by its ids of the wire, which clients take from what they have read: its link by names.
+// Errors: bad_request.
+Expected<std::string> named_link(const Schema& schema, const std::string& link) {
+  const std::size_t containers = link.find(kContainersPart);
+  const std::string_view database = std::string_view(link).substr(kDatabasesPart.size(), containers - kDatabasesPart.size());
+  const std::string_view inside = std::string_view(link).substr(containers + kContainersPart.size());
+  const std::string_view container = inside.substr(0, inside.find('/'));
+  const auto database_rid = parse_rid(database);
+  const auto container_rid = parse_rid(container);
+  if (!database_rid || !container_rid || database_rid->size() != 4 || container_rid->size() != 8) return link;
+  OCTAVO_TRY(const auto by_name, schema.database(database));
+  if (by_name) return link;
+  OCTAVO_TRY(const auto owners, schema.databases("", SIZE_MAX));
+  const auto owner = std::ranges::find(owners, *database_rid, &DatabaseDefinition::rid);
+  if (owner == owners.end()) return link;
+  OCTAVO_TRY(const auto others, schema.containers(owner->id, "", SIZE_MAX));
+  const auto found = std::ranges::find(others, *container_rid, &ContainerDefinition::rid);
+  if (found == others.end()) return link;
+  if (container.size() < inside.size()) {
+    return fail(ErrorCode::bad_request, "'resource' must name what is in a container by its id: "
+                                        "dbs/{db}/colls/{container}/docs/{id}");
+  }
+  return std::string(kDatabasesPart) + owner->id + std::string(kContainersPart) + found->id;
+}
+
+Expected<json::object> checked_permission(const Schema& schema, const json::object& body) {
   json::object permission;
   const std::string mode = string_of(body, "permissionMode");
   if (mode != "All" && mode != "Read" && mode != "all" && mode != "read") {
@@ -81,11 +110,12 @@ Expected<json::object> checked_permission(const json::object& body) {
   std::string resource = string_of(body, "resource");
   while (resource.starts_with('/')) resource.erase(0, 1);
   while (resource.ends_with('/')) resource.pop_back();
-  if (!resource.starts_with("dbs/") || resource.find("/colls/") == std::string::npos) {
+  if (!resource.starts_with(kDatabasesPart) || resource.find(kContainersPart) == std::string::npos) {
     return fail(ErrorCode::bad_request, "'resource' must be the link of a container or of something in it: "
                                         "dbs/{db}/colls/{container}");
   }
   permission["permissionMode"] = mode.ends_with("ll") ? "All" : "Read";
+  OCTAVO_TRY(resource, named_link(schema, resource));
   permission["resource"] = resource;
   if (const auto* key = body.if_contains("resourcePartitionKey"); key != nullptr && !key->is_null()) {
     if (!key->is_array()) return fail(ErrorCode::bad_request, "resourcePartitionKey must be an array of values.");
@@ -114,49 +144,93 @@ struct Stored {
   bool created = true;
 };
 
+/// What users and permissions are below: a database, or a user of it.
+struct Owner {
+  std::string rid;  ///< bytes
+  std::string link;
+};
+
+Expected<Owner> find_owner(Call& call) {
+  const auto no_owner = [] { return fail(ErrorCode::not_found, "Owner resource does not exist.", word::kOwnerMissing); };
+  OCTAVO_TRY(const auto database, call.services.schema.database(call.path.database));
+  if (!database) return no_owner();
+  if (!is_permission(call)) return Owner{database->rid, database->self_link()};
+  auto& catalog = call.services.engine.catalog();
+  OCTAVO_TRY(const auto user, catalog.fact(kUserArea, call.path.database + '/' + call.path.owner));
+  if (!user) return no_owner();
+  OCTAVO_TRY(const auto value, query::parse_json(*user));
+  return Owner{parse_rid(string_of(value.get_object(), "_rid")).value_or(""), string_of(value.get_object(), "_self")};
+}
+
+std::string rid_in(std::string_view stored) {
+  const auto value = query::parse_json(stored);
+  return value && value->is_object() ? string_of(value->get_object(), "_rid") : std::string();
+}
+
+// The order lets a crash in between leave both names behind, with one `_rid`, by which the change can be made again.
+Expected<void> rename_permission(storage::Catalog& catalog, const std::string& from, const std::string& to,
+                                 std::string_view text) {
+  OCTAVO_TRY_VOID(catalog.set_fact(kPermissionArea, to, text));
+  OCTAVO_TRY_VOID(catalog.set_fact(kPermissionRidArea, rid_in(text), to));
+  return catalog.erase_fact(kPermissionArea, from);
+}
+
+// A user goes with its permissions, whose tokens stay good.
+Expected<void> rename_user(storage::Catalog& catalog, const std::string& from, const std::string& to,
+                           std::string_view text) {
+  const std::string prefix = from + '/';
+  OCTAVO_TRY(const auto permissions, catalog.facts(kPermissionArea));
+  for (const auto& [name, permission] : permissions) {
+    if (name.starts_with(prefix) && to.size() + name.size() - from.size() > kCatalogNameBytesMax) {
+      return fail(ErrorCode::bad_request, "The input name is too long.");
+    }
+  }
+  OCTAVO_TRY_VOID(catalog.set_fact(kUserArea, to, text));
+  for (const auto& [name, permission] : permissions) {
+    if (!name.starts_with(prefix)) continue;
+    OCTAVO_TRY_VOID(rename_permission(catalog, name, to + '/' + name.substr(prefix.size()), permission));
+  }
+  return catalog.erase_fact(kUserArea, from);
+}
+
 // On a worker. `replaces`: the id of the path; otherwise a creation, or an upsert.
 Expected<Stored> store(Call& call, const json::object& body, const std::optional<std::string>& replaces, bool upsert) {
   // Of two that make one resource the second finds the first's: a token that nobody could take back is worse than a wait.
   const auto changes = call.services.schema.hold_changes();
   auto& catalog = call.services.engine.catalog();
   OCTAVO_TRY(const auto id, id_of(body));
-  OCTAVO_TRY(const auto owner, call.services.schema.database(call.path.database));
-  const auto no_owner = [] { return fail(ErrorCode::not_found, "Owner resource does not exist.", word::kOwnerMissing); };
-  if (!owner) return no_owner();
-  std::string owner_rid = owner->rid;
-  std::string owner_link = owner->self_link();
-  if (is_permission(call)) {
-    OCTAVO_TRY(const auto user, catalog.fact(kUserArea, call.path.database + '/' + call.path.owner));
-    if (!user) return no_owner();
-    OCTAVO_TRY(const auto value, query::parse_json(*user));
-    owner_rid = parse_rid(string_of(value.get_object(), "_rid")).value_or("");
-    owner_link = string_of(value.get_object(), "_self");
-  }
-  const std::string name = name_prefix(call) + (replaces ? *replaces : id);
+  OCTAVO_TRY(const auto owner, find_owner(call));
+  const std::string name = name_prefix(call) + id;
+  const std::string name_before = replaces ? name_prefix(call) + *replaces : name;
   if (name.size() > kCatalogNameBytesMax) return fail(ErrorCode::bad_request, "The input name is too long.");
-  OCTAVO_TRY(const auto before, catalog.fact(area_of(call), name));
+  OCTAVO_TRY(const auto before, catalog.fact(area_of(call), name_before));
   if (replaces && !before) return fail(ErrorCode::not_found, "");
   if (!replaces && before && !upsert) return fail(ErrorCode::conflict, "", word::kExists);
   if (before) OCTAVO_TRY_VOID(check_stored_etag(call, *before));
-  if (replaces && *replaces != id) return fail(ErrorCode::bad_request, "The id of this resource cannot be changed.");
+  std::string rid = before ? rid_in(*before)
+                           : show_rid(is_permission(call) ? new_permission_rid(owner.rid) : new_user_rid(owner.rid));
+  if (name != name_before) {
+    OCTAVO_TRY(const auto other, catalog.fact(area_of(call), name));
+    if (other && rid_in(*other) != rid) return fail(ErrorCode::conflict, "", word::kExists);
+  }
 
   json::object resource;
   if (is_permission(call)) {
-    OCTAVO_TRY(resource, checked_permission(body));
-  }
-  std::string rid = show_rid(is_permission(call) ? new_permission_rid(owner_rid) : new_user_rid(owner_rid));
-  if (before) {
-    OCTAVO_TRY(const auto value, query::parse_json(*before));
-    rid = string_of(value.get_object(), "_rid");
+    OCTAVO_TRY(resource, checked_permission(call.services.schema, body));
   }
   const std::string etag = new_etag();
   resource["id"] = id;
   resource["_rid"] = rid;
-  resource["_self"] = owner_link + (is_permission(call) ? "permissions/" : "users/") + rid + "/";
+  resource["_self"] = owner.link + (is_permission(call) ? "permissions/" : "users/") + rid + "/";
   resource["_etag"] = '"' + etag + '"';
   resource["_ts"] = unix_time_s();
   if (!is_permission(call)) resource["_permissions"] = "permissions/";
   std::string text = json::serialize(resource);
+  if (name != name_before) {
+    OCTAVO_TRY_VOID(is_permission(call) ? rename_permission(catalog, name_before, name, text)
+                                        : rename_user(catalog, name_before, name, text));
+    return Stored{std::move(text), etag, false};
+  }
   if (is_permission(call)) OCTAVO_TRY_VOID(catalog.set_fact(kPermissionRidArea, rid, name));
   OCTAVO_TRY_VOID(catalog.set_fact(area_of(call), name, text));
   return Stored{std::move(text), etag, !before};
@@ -183,19 +257,34 @@ Expected<void> remove(Call& call) {
   return catalog.erase_fact(kUserArea, name);
 }
 
-Handled list(Call& call) {
-  const auto all = co_await call.services.engine.run_blocking(
-      [&] { return call.services.engine.catalog().facts(area_of(call)); });
-  if (!all) co_return std::unexpected(all.error());
+/// All resources of a feed.
+struct Found {
+  std::string owner_rid;  ///< shown
+  ResourceList resources;
+};
+
+// On a worker.
+Expected<Found> find_all(Call& call) {
+  OCTAVO_TRY(const auto owner, find_owner(call));
+  Found found{show_rid(owner.rid), {}};
   const std::string prefix = name_prefix(call);
-  std::vector<std::string> items;
-  for (const auto& [name, text] : *all) {
+  OCTAVO_TRY(const auto all, call.services.engine.catalog().facts(area_of(call)));
+  for (const auto& [name, text] : all) {
     if (!name.starts_with(prefix)) continue;
-    auto item = shown(call, text);
-    if (!item) co_return std::unexpected(std::move(item).error());
-    items.push_back(std::move(*item));
+    OCTAVO_TRY(auto item, shown(call, text));
+    found.resources.emplace_back(name.substr(prefix.size()), std::move(item));
   }
-  co_return feed_reply("", is_permission(call) ? "Permissions" : "Users", items, std::nullopt);
+  return found;
+}
+
+Handled list(Call& call, bool is_query) {
+  auto found = co_await call.services.engine.run_blocking([&] { return find_all(call); });
+  if (!found) co_return std::unexpected(std::move(found).error());
+  const std::string_view feed = is_permission(call) ? "Permissions" : "Users";
+  if (is_query) co_return co_await query_resources(call, found->owner_rid, feed, std::move(found->resources));
+  std::vector<std::string> items;
+  for (auto& [id, text] : found->resources) items.push_back(std::move(text));
+  co_return feed_reply(found->owner_rid, feed, items, std::nullopt);
 }
 
 }  // namespace
@@ -204,10 +293,10 @@ Handled serve_users(Call& call) {
   const Method method = call.request.method;
   auto& engine = call.services.engine;
   const bool reads = method == Method::get || method == Method::head;
-  if (call.path.feed && reads) co_return co_await list(call);
+  const bool is_query = method == Method::post && call.flag("x-ms-documentdb-isquery");
+  if (call.path.feed && (reads || is_query)) co_return co_await list(call, is_query);
   const bool replaces = !call.path.feed && method == Method::put;
   if (replaces || (call.path.feed && method == Method::post)) {
-    if (call.flag("x-ms-documentdb-isquery")) co_return co_await serve_query(call);
     const auto body = json_body(call.request);
     if (!body) co_return std::unexpected(body.error());
     const auto stored = co_await engine.run_blocking([&] {

@@ -127,7 +127,11 @@ Expected<Sequence> start_of(const Call& call, const OpenContainer& opened,
   const auto tag = call.request.header("If-None-Match");
   if (tag && !tag->empty()) {
     if (*tag == "*") return opened.database->watermark();
-    return parse_change_tag(*tag);
+    OCTAVO_TRY(const Sequence since, parse_change_tag(*tag));
+    if (since > opened.database->committed_sequence()) {
+      return fail(ErrorCode::bad_request, "The continuation is not one of this container: it was made anew since.");
+    }
+    return since;
   }
   const auto date = call.request.header("If-Modified-Since");
   if (!date || date->empty()) {

@@ -23,6 +23,7 @@
 #include "query/index/index_manager.h"
 #include "query/planner/charge_estimate.h"
 #include "query/planner/explain.h"
+#include "query/search/search_index.h"
 #include "query/search/text_find.h"
 
 /// `_find` and `_explain`, of a database and of a partition.
@@ -117,16 +118,20 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
                                     std::chrono::steady_clock::time_point started) {
   auto& indexes = query::IndexManager::of(*call.database)->feed_indexes();
   const storage::Sequence sequence = find.request.update ? call.database->committed_sequence() : 0;
-  if (find.request.update) {
-    auto current = co_await indexes.wait_until_current(find.index, sequence, started + kTextIndexWaitMax);
-    if (!current) co_return std::unexpected(std::move(current).error());
-  } else {
-    indexes.update(*find.index);
-  }
-  auto body = co_await call.services.engine.run_patiently([&] {
-    const auto deadline = std::chrono::steady_clock::now() + kTextFindTimeMax;
-    return query::search::run_text_find(*call.database, find, sequence, deadline, started);
-  });
+  Expected<std::string> body;
+  do {
+    if (find.request.update) {
+      auto current = co_await indexes.wait_until_current(find.index, sequence, started + kTextIndexWaitMax);
+      if (!current) co_return std::unexpected(std::move(current).error());
+    } else {
+      indexes.update(*find.index);
+    }
+    body = co_await call.services.engine.run_patiently([&] {
+      const auto deadline = std::chrono::steady_clock::now() + kTextFindTimeMax;
+      return query::search::run_text_find(*call.database, find, sequence, deadline, started);
+    });
+    // After an error it may just have gone back to its last commit: then it has to catch up once more.
+  } while (!body && body.error().word == query::search::kIndexWentBack);
   if (!body) co_return std::unexpected(std::move(body).error());
   Reply reply;
   reply.body = *std::move(body);

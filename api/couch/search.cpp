@@ -210,7 +210,7 @@ Expected<std::string> search_reply(const partitioning::Database& database, const
 Expected<std::string> run_search(partitioning::Database& database, search::SearchIndex& index,
                                  SearchParameters& parameters, storage::Sequence at_least) {
   parameters.request.partition = parameters.partition;
-  parameters.request.at_least = parameters.stale_ok ? 0 : std::min(at_least, index.complete_through());
+  parameters.request.at_least = parameters.stale_ok ? 0 : at_least;
   parameters.request.deadline = std::chrono::steady_clock::now() + kSearchTimeMax;
   auto result = index.search(parameters.request);
   if (!result) {
@@ -259,7 +259,12 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
     return body;
   };
   for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+    // After an error an index goes back to its last commit, perhaps just now: then it has to catch up once more.
+    const auto went_back = [&](const Error& error) {
+      return attempt < kAttempts && error.word == query::search::kIndexWentBack;
+    };
     auto first = co_await engine.run_blocking(search_now);
+    if (!first && went_back(first.error())) continue;
     if (!first) co_return std::unexpected(std::move(first).error());
     Reply reply;
     if (*first) {
@@ -276,6 +281,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
       co_return std::unexpected(std::move(waited).error());
     }
     auto body = co_await engine.run_blocking([&] { return run_search(database, *found.index, parameters, sequence); });
+    if (!body && went_back(body.error())) continue;
     if (!body) co_return std::unexpected(std::move(body).error());
     reply.body = *std::move(body);
     call.charge_scan(partition, partitioning::charge_of_scan({.result_bytes = reply.body.size()}));

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "api/cosmos/container_definition.h"
 #include "api/couch/call.h"
 #include "api/couch/dry_run.h"
 #include "api/couch/partition_parameter.h"
@@ -84,13 +85,13 @@ Expected<SqlRequest> parse_sql_request(std::string_view body, std::uint64_t defa
   return request;
 }
 
-Expected<sql::SqlQuery::Ptr> parse_query_of(const SqlRequest& request) {
+Expected<sql::SqlQuery::Ptr> parse_query_of(const SqlRequest& request, sql::ComputedProperties::Ptr computed) {
   OCTAVO_TRY(const std::string text, query::decode_json_string(request.query));
   std::vector<sql::SqlParameter> parameters;
   if (!request.parameters.empty()) {
     OCTAVO_TRY(parameters, sql::parse_sql_parameters(request.parameters));
   }
-  auto parsed = sql::SqlQuery::parse(text, parameters);
+  auto parsed = sql::SqlQuery::parse(text, parameters, std::move(computed));
   if (!parsed) return std::unexpected(parsed.error().to_error());
   return *std::move(parsed);
 }
@@ -180,18 +181,20 @@ using Prepared = std::shared_ptr<const sql::PreparedSql>;
 
 Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::string partition,
                                  sql::SqlPlanning planning) {
-  // Equal queries of different partitions share a plan, per physical partition: an index may be built in one only.
+  // Equal queries of different partitions share a plan, per physical partition: an index may be built in one only. What
+  // a computed property says may be another thing next time.
   std::string key;
-  if (!request.bookmark && !planning.ignore_global) {
+  const auto computed = cosmos::computed_properties_of(*call.database);
+  if (!request.bookmark && !planning.ignore_global && !computed) {
     key = partition.empty() ? "sql:all:" : fmt::format("sql:{}:", call.database->locate_partition_key(partition));
     key.append(request.query).append(request.parameters);
     if (auto found = sql::find_prepared_sql(*call.database, key)) co_return found;
   }
   Expected<sql::SqlQuery::Ptr> query;
   if (request.query.size() + request.parameters.size() <= kInlineParsedBytesMax) {
-    query = parse_query_of(request);
+    query = parse_query_of(request, computed);
   } else {
-    query = co_await call.services.engine.run_blocking([&request] { return parse_query_of(request); });
+    query = co_await call.services.engine.run_blocking([&request, &computed] { return parse_query_of(request, computed); });
   }
   if (!query) co_return std::unexpected(std::move(query).error());
   sql::SqlScope scope;

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "query/sql/computed_properties.h"
 #include "query/sql/row_shape.h"
 #include "storage/document.h"
 
@@ -33,6 +34,8 @@ class DocumentModel {
   virtual std::string self_name(std::string_view document_id) const = 0;
 
   virtual const query::sql::RowShape& shape() const = 0;
+  /// What queries compute; null: nothing.
+  virtual query::sql::ComputedProperties::Ptr computed_properties() const { return nullptr; }
 };
 
 }  // namespace octavo::api::scripts

@@ -204,17 +204,16 @@ Expected<Answer> ScriptSession::query(const Request& request) {
     if (!read) return answer_error(400, std::move(read).error().reason);
     parameters = *std::move(read);
   }
-  auto parsed = sql::SqlQuery::parse(request.body, parameters);
+  auto parsed = sql::SqlQuery::parse(request.body, parameters, model_.computed_properties());
   if (!parsed) return answer_error(400, parsed.error().to_json());
 
   // By an index as long as nothing was written; then what was written counts.
   OCTAVO_TRY_VOID(transaction_.reads_all());
   TransactionSource source(transaction_);
+  const bool over_source = transaction_.has_writes() && !goes_on_by_index(request.continuation);
   sql::SqlScope scope;
   scope.partition_key = transaction_.partition_key();
-  const bool over_source = transaction_.has_writes() && !goes_on_by_index(request.continuation);
-  auto prepared = over_source ? sql::prepare_sql_over(*transaction_.database(), *std::move(parsed), std::move(scope),
-                                                      model_.shape(), request.continuation)
+  auto prepared = over_source ? sql::prepare_sql_over(*std::move(parsed), model_.shape(), request.continuation)
                               : sql::prepare_sql_now(*transaction_.database(), *std::move(parsed), std::move(scope),
                                                      model_.shape(), request.continuation);
   if (!prepared) return answer_of(std::move(prepared).error(), false);

@@ -93,6 +93,7 @@ Expected<ScanState> FindExecution::scan(std::size_t& rows_left) {
   for (; branch_ < prepared_->plan.branches.size() && !finished_; ++branch_) {
     auto state = branch().index ? run_index(rows_left) : run_primary(rows_left);
     if (!state || *state == ScanState::more) return state;
+    entry_filter_.reset();
     position_.range = 0;
     position_.key.reset();
     scan_.reset();
@@ -108,18 +109,19 @@ Expected<ScanState> FindExecution::run_index(std::size_t& rows_left) {
   if (ranges.empty()) return ScanState::done;
   OCTAVO_TRY(IndexReader reader, IndexReader::open(*database_, *branch().index, {partition_key_, std::nullopt}));
   DocumentLookup documents(*database_, reader.documents());
+  if (!entry_filter_) entry_filter_.emplace(branch());
   // A global index may be behind the document, which is therefore always tested.
   const bool recheck = branch().recheck || !reader.documents();
   return walk_index(reader, ranges, down, position_, rows_left, until_, statistics_.keys_examined,
                     [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
                       if (output_.size() >= find_output_bytes_max) return WalkStep::stop_before;
-                      OCTAVO_TRY(const Flow flow, take_row(entry, documents, recheck));
+                      OCTAVO_TRY(const Flow flow, take_row(entry, reader, documents, recheck));
                       return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
                     });
 }
 
-Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& entry, DocumentLookup& documents,
-                                                      bool recheck) {
+Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& entry, const IndexReader& reader,
+                                                      DocumentLookup& documents, bool recheck) {
   const auto row = IndexRow::decode(entry.key, entry.value);
   if (!row) return fail(ErrorCode::corrupted, "An entry of index " + branch().index->definition->name + " is damaged.");
   visit(entry.key);
@@ -128,6 +130,8 @@ Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& e
   }
   if (prepared_->plan.covering && !documents_end_) return take_covered(*row, entry.key);
 
+  OCTAVO_TRY(const bool wanted, entry_filter_->passes(reader, row->document_id(), statistics_.keys_examined));
+  if (!wanted) return Flow::next;
   OCTAVO_TRY(const auto found, documents.find(row->document_id()));
   if (!found.document || found.document->deleted) return Flow::next;
   if (prepared_->plan.covering) return take_covered(*row, entry.key);

@@ -11,6 +11,7 @@
 
 #include "partitioning/scan.h"
 #include "query/executor/aggregator.h"
+#include "query/executor/entry_filter.h"
 #include "query/executor/index_walk.h"
 #include "query/executor/prepared_find.h"
 #include "query/index/index_entry.h"
@@ -84,7 +85,8 @@ class FindExecution {
   Expected<partitioning::ScanState> run_index(std::size_t& rows_left);
   Expected<partitioning::ScanState> run_primary(std::size_t& rows_left);
   Expected<partitioning::ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
-  Expected<Flow> take_row(const storage::KeyValue& entry, DocumentLookup& documents, bool recheck);
+  Expected<Flow> take_row(const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents,
+                          bool recheck);
   Expected<Flow> take_document(const storage::DocumentView& document, const storage::Snapshot& snapshot,
                                std::string_view position, bool recheck);
   Expected<Flow> take_covered(const IndexRow& row, std::string_view position);
@@ -113,6 +115,7 @@ class FindExecution {
   std::size_t branch_ = 0;
   /// Of the branch. In the primary its key is the id after which to go on.
   IndexPosition position_;
+  std::optional<EntryFilter> entry_filter_;  ///< of the branch, when it is an index
   std::unique_ptr<partitioning::DocumentScan> scan_;
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool scanned_ = false;

@@ -33,7 +33,8 @@ struct FeedIndexes::Follower {
 
   // Under mutex_.
   std::optional<Error> failure;  ///< of the last attempt
-  std::uint64_t failures = 0;
+  std::uint64_t attempts = 0;        ///< begun
+  std::uint64_t failed_attempt = 0;  ///< number of the last one that failed
   std::chrono::steady_clock::time_point not_before{};  ///< after a failure: not again at once
   /// After a failure of a function: when it may be tried again if documents have changed since, and since when.
   std::chrono::steady_clock::time_point not_before_changes{};

@@ -138,10 +138,15 @@ void FeedIndexes::follow(const FollowerPtr& follower) {
   const javascript::StoppableCalls calls(*follower->stopping);
   while (follower->again.exchange(false)) {
     if (follower->stopping->load()) break;
+    std::uint64_t attempt = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      attempt = ++follower->attempts;
+    }
     const auto more = run_guarded("updating views", [&] { return follow_batch(*follower); });
     if (!more) {
       follower->task = {};
-      failed(follower, more.error());
+      failed(follower, attempt, more.error());
       break;
     }
     progress_.notify_all();
@@ -159,7 +164,7 @@ void FeedIndexes::follow(const FollowerPtr& follower) {
   if (follower->again.load() && !jobs_.stopping() && !follower->stopping->load()) wake(follower);
 }
 
-void FeedIndexes::failed(const FollowerPtr& follower, const Error& error) {
+void FeedIndexes::failed(const FollowerPtr& follower, std::uint64_t attempt, const Error& error) {
   if (javascript::calls_are_stopped()) return;  // it ends, or the server does
   const bool function = !may_pass(error);
   follower->retry_delay = std::clamp(2 * follower->retry_delay, function ? kFunctionRetryMin : kRetryMin,
@@ -171,7 +176,7 @@ void FeedIndexes::failed(const FollowerPtr& follower, const Error& error) {
   {
     const std::lock_guard lock(mutex_);
     until_memory_suffices([&] { follower->failure = error; });
-    ++follower->failures;
+    follower->failed_attempt = attempt;
     follower->not_before = now + follower->retry_delay;
     follower->not_before_changes = now + std::clamp(kChangedRetryFactor * took, kFunctionRetryMin, kChangedRetryMax);
     follower->failed_at = follower->begun_at;
@@ -304,7 +309,8 @@ Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> 
     if (!current) co_return std::unexpected(current.error());
     if (*current) co_return Expected<void>{};
   }
-  std::uint64_t failures_before = 0;
+  std::uint64_t attempts_before = 0;
+  std::uint64_t failed_before = 0;
   std::optional<CountedWaiter> among_own;
   std::optional<CountedWaiter> among_all;
   FollowerPtr follower = follower_of(*index);
@@ -312,7 +318,8 @@ Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> 
     among_own.emplace(follower->waiters);
     among_all.emplace(waiters_);
     const std::lock_guard lock(mutex_);
-    failures_before = follower->failures;
+    attempts_before = follower->attempts;
+    failed_before = follower->failed_attempt;
     // A function that fails is not tried again for each query, unless it may do now.
     const bool tried_soon = database_.watermark() > follower->failed_at &&
                             Clock::now() + kWaitForRetryMax >= follower->not_before_changes;
@@ -320,7 +327,7 @@ Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> 
       co_return std::unexpected(*follower->failure);
     }
   }
-  bool woken = false;
+  bool to_wake = true;
   while (true) {
     const std::uint64_t epoch = progress_.epoch();
     const auto current = is_current(*index, sequence);
@@ -330,9 +337,15 @@ Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> 
       const std::lock_guard lock(mutex_);
       if (shut_down_) co_return fail(ErrorCode::not_found, "Database does not exist.");
       if (!follower || follower->stopping->load()) co_return fail(ErrorCode::not_found, "missing");
-      if (follower->failures > failures_before && follower->failure) co_return std::unexpected(*follower->failure);
+      if (follower->failed_attempt > failed_before && follower->failure) {
+        // What failed before this query came says nothing of a disk that is well again.
+        const bool earlier = follower->failed_attempt <= attempts_before && may_pass(*follower->failure);
+        if (!earlier) co_return std::unexpected(*follower->failure);
+        failed_before = follower->failed_attempt;
+        to_wake = true;
+      }
     }
-    if (!std::exchange(woken, true)) wake(follower);
+    if (std::exchange(to_wake, false)) wake(follower);
     const bool notified = co_await progress_.wait(epoch, deadline);
     if (!notified) {
       co_return fail(ErrorCode::timeout, "The index is still being updated; try again later, or with update=false.");

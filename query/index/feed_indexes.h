@@ -120,7 +120,7 @@ class FeedIndexes {
   void follow(const FollowerPtr& follower);
   Expected<bool> follow_batch(Follower& follower);
   void caught_up(Follower& follower);
-  void failed(const FollowerPtr& follower, const Error& error);
+  void failed(const FollowerPtr& follower, std::uint64_t attempt, const Error& error);
 
   partitioning::Database& database_;
   ActiveTasks* const tasks_;

@@ -41,9 +41,10 @@ void IndexManager::follow() {
   follow_again_.store(true);
   if (following_.exchange(true)) return;  // the one who follows will look again
   while (follow_again_.exchange(false)) {
+    const auto attempt = begin_attempt();
     const auto more = run_guarded("updating indexes", [this] { return follow_batch(); });
     if (!more) {
-      fail_waiters(more.error());
+      fail_waiters(attempt, more.error());
       follow_task_ = {};
       break;
     }
@@ -61,11 +62,16 @@ void IndexManager::follow() {
   if (follow_again_.load() && !jobs_.stopping()) jobs_.post([this] { follow(); });
 }
 
-void IndexManager::fail_waiters(const Error& error) {
+std::uint64_t IndexManager::begin_attempt() {
+  const std::lock_guard lock(mutex_);
+  return ++attempts_;
+}
+
+void IndexManager::fail_waiters(std::uint64_t attempt, const Error& error) {
   {
     const std::lock_guard lock(mutex_);
     until_memory_suffices([&] { failure_ = error; });
-    ++failures_;
+    failed_attempt_ = attempt;
   }
   if (!database_.deleted()) {
     spdlog::warn("database {}: updating global indexes waits: {}", database_.name(), error.reason);
@@ -145,6 +151,7 @@ Expected<bool> IndexManager::follow_batch() {
 }
 
 void IndexManager::build() {
+  const auto attempt = begin_attempt();
   const auto state = run_guarded("building indexes", [this] { return build_slice(); });
   if (state && *state == GlobalIndexBuilder::State::more) {
     jobs_.post([this] { build(); });
@@ -158,7 +165,7 @@ void IndexManager::build() {
       building_ = false;
       build_not_before_ = std::chrono::steady_clock::now() + build_retry_delay_;
     }
-    fail_waiters(state.error());
+    fail_waiters(attempt, state.error());
     jobs_.post_after(build_retry_delay_, [this] { follow(); });
     return;
   }
@@ -197,25 +204,30 @@ Task<Expected<void>> IndexManager::wait_until_current(std::shared_ptr<GlobalInde
                                                       std::chrono::steady_clock::time_point deadline) {
   const auto keep_alive = database_.shared_from_this();
   std::optional<CountedWaiter> waiting;
-  std::uint64_t failures_before = 0;
+  std::uint64_t attempts_before = 0;
+  std::uint64_t failed_before = 0;
   while (true) {
     const std::uint64_t epoch = progress_.epoch();
     const auto current = is_current(*index, sequence);
     if (!current) co_return std::unexpected(current.error());
     if (*current) co_return Expected<void>{};
+    bool to_wake = false;
     {
       const std::lock_guard lock(mutex_);
       if (shut_down_) co_return fail(ErrorCode::not_found, "Database does not exist.");
       if (!waiting) {
-        failures_before = failures_;
-      } else if (failures_ > failures_before && failure_) {
-        co_return std::unexpected(*failure_);
+        attempts_before = attempts_;
+        failed_before = failed_attempt_;
+        to_wake = true;
+      } else if (failed_attempt_ > failed_before && failure_) {
+        // What failed before this query came says nothing of a disk that is well again.
+        if (failed_attempt_ > attempts_before) co_return std::unexpected(*failure_);
+        failed_before = failed_attempt_;
+        to_wake = true;
       }
     }
-    if (!waiting) {
-      waiting.emplace(waiters_);
-      wake(true);
-    }
+    if (!waiting) waiting.emplace(waiters_);
+    if (to_wake) wake(true);
     const bool notified = co_await progress_.wait(epoch, deadline);
     if (!notified) {
       co_return fail(ErrorCode::timeout,
@@ -228,10 +240,10 @@ Task<Expected<std::shared_ptr<const IndexCatalog>>> IndexManager::wait_until_rea
     std::string identity, std::size_t place, std::chrono::steady_clock::time_point deadline) {
   using Result = Expected<std::shared_ptr<const IndexCatalog>>;
   const auto keep_alive = database_.shared_from_this();
-  std::uint64_t failures_before = 0;
+  std::uint64_t attempts_before = 0;
   {
     const std::lock_guard lock(mutex_);
-    failures_before = failures_;
+    attempts_before = attempts_;
   }
   wake(true);
   for (const auto& local : locals_) local->resume();
@@ -244,7 +256,7 @@ Task<Expected<std::shared_ptr<const IndexCatalog>>> IndexManager::wait_until_rea
     {
       const std::lock_guard lock(mutex_);
       if (shut_down_) co_return Result(fail(ErrorCode::not_found, "Database does not exist."));
-      if (view->global && failures_ > failures_before && failure_) co_return Result(std::unexpected(*failure_));
+      if (view->global && failed_attempt_ > attempts_before && failure_) co_return Result(std::unexpected(*failure_));
     }
     const bool notified = co_await progress_.wait(epoch, deadline);
     if (!notified) co_return Result(std::move(*now));

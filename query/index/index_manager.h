@@ -122,7 +122,8 @@ class IndexManager final : public partitioning::DatabaseExtension {
   Expected<bool> follow_batch();
   Expected<GlobalIndexBuilder::State> build_slice();
   void build();
-  void fail_waiters(const Error& error);
+  std::uint64_t begin_attempt();
+  void fail_waiters(std::uint64_t attempt, const Error& error);
   void apply_properties();
 
   partitioning::Database& database_;
@@ -145,7 +146,8 @@ class IndexManager final : public partitioning::DatabaseExtension {
   bool building_ = false;
   std::chrono::steady_clock::time_point build_not_before_{};  ///< after a failed build: not again at once
   std::optional<Error> failure_;                              ///< of the last attempt to follow
-  std::uint64_t failures_ = 0;
+  std::uint64_t attempts_ = 0;        ///< to follow or build, begun
+  std::uint64_t failed_attempt_ = 0;  ///< number of the last one that failed
   bool shut_down_ = false;
 
   Published<IndexCatalog> catalog_;

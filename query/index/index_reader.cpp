@@ -100,6 +100,18 @@ std::optional<storage::KeyValue> IndexReader::step(bool down) {
   return sources_.size() == 1 ? source.row : choose(down);
 }
 
+Expected<bool> IndexReader::has_entry(std::uint64_t path, std::string_view key, std::string_view document_id) const {
+  const Source& source = *sources_[current_];
+  const std::string_view rows = std::string_view(source.prefix).substr(0, source.prefix.size() - sizeof path);
+  std::string row;
+  row.reserve(source.prefix.size() + key.size() + document_id.size());
+  row.append(rows);
+  storage::append_key_u64(row, path);
+  row.append(key).append(document_id);
+  OCTAVO_TRY(const auto found, source.snapshot->index_entry(row));
+  return found.has_value();
+}
+
 std::optional<std::string> IndexReader::beyond_others(const storage::KeyValue& entry, bool down) const {
   if (among_others_.empty()) return std::nullopt;
   storage::ByteReader value(entry.value);

@@ -14,14 +14,18 @@ namespace octavo::query {
 
 namespace {
 
-// One text for equal values: strings without escapes, numbers by value.
+// One text for equal values: strings without escapes, numbers by value; what is missing counts as null.
 void append_comparable(std::string& out, std::string_view raw) {
-  if (raw.empty()) {
+  if (raw.empty() || raw == "null") {
     out += 'u';
   } else if (raw.front() == '"') {
     const auto text = decode_json_string(raw);
     out += 's';
-    if (text) out += *text;
+    for (const char c : text.value_or("")) {
+      out += c;
+      // No other value begins so: the zero at its end cannot be taken for one inside.
+      if (c == '\0') out += '\x01';
+    }
   } else if (raw.front() == '-' || (raw.front() >= '0' && raw.front() <= '9')) {
     double number = 0;
     std::from_chars(raw.data(), raw.data() + raw.size(), number);

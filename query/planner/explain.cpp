@@ -67,6 +67,11 @@ json::object branch_json(const Branch& branch) {
     shown["built"] = branch.index->global
                          ? branch.index->global->ready()
                          : std::ranges::all_of(branch.index->local_ready, [](bool ready) { return ready; });
+    if (!branch.filters.empty()) {
+      json::array fields;
+      for (const EntryCondition& condition : branch.filters) fields.push_back(json::string(condition.field));
+      shown["intersected_with"] = std::move(fields);
+    }
   } else {
     shown["id_ranges"] = id_ranges_json(branch.id_ranges);
   }

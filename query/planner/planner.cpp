@@ -15,6 +15,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kUnionBranchesMax = 16;
+// Each is looked for until one is found: more would cost as much as the document.
+constexpr std::size_t kFilterKeysMax = 3;
 constexpr std::string_view kNoIndexWarning = "No matching index found, create an index to optimize query time.";
 
 bool is_design_name(std::string_view stored, std::string_view asked) {
@@ -44,6 +46,27 @@ Branch Planner::branch_of(const Candidate& candidate, const Selector& selector) 
   branch.recheck = candidate.recheck;
   branch.columns_that_must_exist = candidate.columns_that_must_exist;
   return branch;
+}
+
+// Entries of one value stand in order of their documents, and so do those of another: what both have is found without a
+// document that has only the first.
+void Planner::add_filters(Branch& branch, const std::vector<Candidate>& candidates) const {
+  const auto is_value = [](const KeyRange& range) {
+    return range.end.size() == range.begin.size() + 1 && range.end.starts_with(range.begin);
+  };
+  if (!branch.index || !branch.index->definition->automatic_path || branch.bounds.point_columns == 0) return;
+  for (const Candidate& other : candidates) {
+    if (!other.usable || !other.index || !other.index->definition->automatic_path) continue;
+    const IndexDefinition& definition = *other.index->definition;
+    const auto& ranges = other.bounds.ranges;
+    const bool walked = definition.automatic_path == branch.index->definition->automatic_path;
+    if (walked || definition.fields.size() != 1 || ranges.empty() || ranges.size() > kFilterKeysMax) continue;
+    if (!std::ranges::all_of(ranges, is_value)) continue;
+    EntryCondition& condition = branch.filters.emplace_back();
+    condition.field = definition.fields[0].path.text();
+    condition.path = *definition.automatic_path;
+    for (const KeyRange& range : ranges) condition.keys.push_back(range.begin);
+  }
 }
 
 // True when `a` is to be preferred.
@@ -260,7 +283,10 @@ Expected<PlannerResult> Planner::run() {
   Candidate& winner = candidates[*chosen];
   Plan& plan = result.plan;
   const bool nothing = winner.index ? winner.bounds.ranges.empty() : winner.id_ranges.empty();
-  if (!nothing || winner.index) plan.branches.push_back(branch_of(winner, request_.selector));
+  if (!nothing || winner.index) {
+    plan.branches.push_back(branch_of(winner, request_.selector));
+    add_filters(plan.branches.back(), candidates);
+  }
   plan.sort_in_memory = !request_.sort.empty() && !winner.serves_sort;
   plan.descending = !plan.sort_in_memory && winner.sort_descending;
   plan.covering = winner.covering && winner.index.has_value() && !plan.sort_in_memory;

@@ -75,13 +75,24 @@ bool BackgroundMerges::merge_one(const Lucene::IndexWriterPtr& writer) {
     writer->merge(next);
     return true;
   } catch (const Lucene::LuceneException& error) {
-    if (error.getType() != Lucene::LuceneException::MergeAborted) {
+    // Lucene++ makes it of a std::bad_alloc, without words, and refuses to write from then on.
+    if (error.getType() == Lucene::LuceneException::OutOfMemory || error.getError().empty()) {
+      spdlog::warn("memory was short while a search index was merged: it goes back to its last commit");
+      failed_for_good_.store(true, std::memory_order_relaxed);
+    } else if (error.getType() != Lucene::LuceneException::MergeAborted) {
       spdlog::warn("merging a search index failed, will be tried again: {}", to_utf8(error.getError()));
     }
   } catch (const std::exception& error) {
-    spdlog::warn("merging a search index failed, will be tried again: {}", error.what());
+    spdlog::warn("merging a search index failed, it goes back to its last commit: {}", error.what());
+    failed_for_good_.store(true, std::memory_order_relaxed);
   }
   return false;
+}
+
+void BackgroundMerges::give_up() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  if (thread_.joinable()) thread_.detach();
 }
 
 void BackgroundMerges::close() {

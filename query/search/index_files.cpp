@@ -95,9 +95,9 @@ Expected<void> IndexFiles::open(storage::Sequence last_sequence) {
     return fail(full ? ErrorCode::disk_full : ErrorCode::io_failure,
                 "Cannot make the folder of a search index: " + error.message());
   }
-  directory_ = Lucene::newLucene<LuceneDirectory>(lucene_folder(), durable_, options_.faults);
   IndexState state;
-  auto read = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+  auto read = guard_lucene(last_error_, [&]() -> Expected<void> {
+    open_directory();
     state = read_state();
     return {};
   });
@@ -115,7 +115,7 @@ Expected<void> IndexFiles::open(storage::Sequence last_sequence) {
     spdlog::error("the search index in {} cannot be read: it is built anew ({})", options_.folder.string(),
                   read.error().reason);
   }
-  return guard_lucene(directory_.get(), [&]() -> Expected<void> {
+  return guard_lucene(last_error_, [&]() -> Expected<void> {
     start_over();
     return {};
   });
@@ -164,21 +164,28 @@ void IndexFiles::start_over() {
   std::filesystem::remove_all(lucene_folder(), error);
   std::filesystem::remove(options_.folder / "checkpoint", error);
   std::filesystem::create_directories(lucene_folder(), error);
-  if (directory_) directory_->clear_error();
+  last_error_->store(0);
   noted_checkpoint_ = 0;
   lucene_checkpoint_ = 0;
   adopt({});
   committed_checkpoint_.store(0, std::memory_order_release);
 }
 
+void IndexFiles::open_directory() {
+  last_error_->store(0);
+  if (directory_) return;
+  directory_ = Lucene::newLucene<LuceneDirectory>(lucene_folder(), durable_, options_.faults, last_error_);
+}
+
 void IndexFiles::open_writer() {
   touch();
   if (writer_) return;
-  directory_->clear_error();
+  open_directory();
+  merges_ = Lucene::newLucene<BackgroundMerges>();
   const bool exists = Lucene::IndexReader::indexExists(directory_);
   writer_ = Lucene::newLucene<Lucene::IndexWriter>(directory_, Lucene::newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30), !exists,
                                                    Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
-  writer_->setMergeScheduler(Lucene::newLucene<BackgroundMerges>());
+  writer_->setMergeScheduler(merges_);
   writer_->setUseCompoundFile(false);
   writer_->setRAMBufferSizeMB(kBufferMegabytes);
   open_.store(true, std::memory_order_relaxed);
@@ -215,8 +222,9 @@ void IndexFiles::make_change(const Change& change) {
 
 Expected<void> IndexFiles::apply(FunctionRef<bool(Change&)> next, const Batch& batch) {
   const std::lock_guard lock(write_mutex_);
+  if (merges_ && merges_->failed_for_good()) abandon_writer();
   if (losses() != batch.losses) return fail(ErrorCode::overloaded, "The search index went back to its last commit.");
-  auto applied = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+  auto applied = guard_lucene(last_error_, [&]() -> Expected<void> {
     touch();
     for (Change change; next(change);) {
       open_writer();
@@ -237,7 +245,7 @@ Expected<void> IndexFiles::apply(FunctionRef<bool(Change&)> next, const Batch& b
   adopt(pending_);
   if (batch.complete) complete_through_.store(pending_.checkpoint, std::memory_order_release);
   if (!batch.last || now_ms() - last_searched_ms_.load(std::memory_order_relaxed) > kSearchedLatelyMs) return {};
-  auto refreshed = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+  auto refreshed = guard_lucene(last_error_, [&]() -> Expected<void> {
     refresh();
     return {};
   });
@@ -284,17 +292,19 @@ void IndexFiles::take_back() {
   losses_.fetch_add(1, std::memory_order_acq_rel);
 }
 
+// Its rollback might wait for ever. The files that no commit names are removed by the next one.
+void IndexFiles::drop_writer() {
+  if (directory_) directory_->retire();
+  if (merges_) merges_->give_up();
+  merges_.reset();
+  writer_.reset();
+  directory_.reset();
+}
+
 // Back to the last commit.
 void IndexFiles::abandon_writer() {
   take_back();
-  if (writer_) {
-    const auto rolled_back = guard_lucene(directory_.get(), [&]() -> Expected<void> {
-      writer_->rollback();
-      return {};
-    });
-    if (!rolled_back) spdlog::warn("closing the search index in {}: {}", options_.folder.string(), rolled_back.error().reason);
-    writer_.reset();
-  }
+  drop_writer();
   known_ids_.reset();
   uncommitted_changes_ = 0;
   {
@@ -303,8 +313,9 @@ void IndexFiles::abandon_writer() {
   }
   open_.store(false, std::memory_order_relaxed);
   IndexState state;
-  const auto read = guard_lucene(directory_.get(), [&]() -> Expected<void> {
-    if (directory_) state = read_state();
+  const auto read = guard_lucene(last_error_, [&]() -> Expected<void> {
+    open_directory();
+    state = read_state();
     return {};
   });
   // What cannot be read now is read, or thrown away, when the files are opened next; the feed starts from nothing then.
@@ -314,7 +325,7 @@ void IndexFiles::abandon_writer() {
 
 void IndexFiles::discard() {
   const std::lock_guard lock(write_mutex_);
-  const auto done = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+  const auto done = guard_lucene(last_error_, [&]() -> Expected<void> {
     start_over();
     return {};
   });
@@ -350,15 +361,18 @@ Expected<IndexSnapshotPtr> IndexFiles::snapshot(storage::Sequence at_least) {
   if (auto ready = present()) return ready;
   const std::lock_guard lock(write_mutex_);
   if (auto ready = present()) return ready;
-  auto refreshed = guard_lucene(directory_.get(), [&]() -> Expected<void> {
-    if (!directory_) return fail(ErrorCode::internal, "The search index is not open.");
-    directory_->clear_error();
+  if (merges_ && merges_->failed_for_good()) abandon_writer();
+  auto refreshed = guard_lucene(last_error_, [&]() -> Expected<void> {
+    open_directory();
     // An index that never met a document has no files yet.
     if (!writer_ && !Lucene::IndexReader::indexExists(directory_)) open_writer();
     refresh();
     return {};
   });
-  if (!refreshed) return std::unexpected(std::move(refreshed).error());
+  if (!refreshed) {
+    if (merges_) abandon_writer();
+    return std::unexpected(std::move(refreshed).error());
+  }
   const std::lock_guard reading(reader_mutex_);
   return snapshot_;
 }
@@ -376,14 +390,16 @@ std::uint64_t IndexFiles::bytes_on_disk() const {
 // --- closing ---
 
 void IndexFiles::close_files() {
+  if (merges_ && merges_->failed_for_good()) return abandon_writer();
   if (writer_) {
-    const auto closed = guard_lucene(directory_.get(), [&]() -> Expected<void> {
+    const auto closed = guard_lucene(last_error_, [&]() -> Expected<void> {
       if (uncommitted_changes_ > 0) commit();
       writer_->close(false);
       return {};
     });
     if (!closed) return abandon_writer();
     writer_.reset();
+    merges_.reset();
   }
   if (pending_.checkpoint > noted_checkpoint_) write_note();
   known_ids_.reset();
@@ -408,14 +424,7 @@ bool IndexFiles::close_if_idle() {
 
 void IndexFiles::remove_files() {
   const std::lock_guard lock(write_mutex_);
-  if (writer_) {
-    const auto ignored = guard_lucene(directory_.get(), [&]() -> Expected<void> {
-      writer_->rollback();
-      return {};
-    });
-    static_cast<void>(ignored);
-    writer_.reset();
-  }
+  drop_writer();
   {
     const std::lock_guard reading(reader_mutex_);
     snapshot_.reset();

@@ -106,7 +106,7 @@ class MappedInput : public Lucene::IndexInput {
 
 class FileOutput : public Lucene::IndexOutput {
  public:
-  FileOutput(int fd, const std::shared_ptr<std::atomic<int>>& last_error) : fd_(fd), last_error_(last_error) {
+  FileOutput(int fd, const LuceneDirectory::LastError& last_error) : fd_(fd), last_error_(last_error) {
     buffer_.reserve(kBufferBytes);
   }
   // What was not closed is of no use: an error made its writer give up.
@@ -166,15 +166,16 @@ class FileOutput : public Lucene::IndexOutput {
   }
 
   int fd_;
-  std::shared_ptr<std::atomic<int>> last_error_;
+  LuceneDirectory::LastError last_error_;
   std::vector<std::uint8_t> buffer_;
   std::size_t offset_ = 0;  ///< in the file, of what the buffer begins with
 };
 
 }  // namespace
 
-LuceneDirectory::LuceneDirectory(const std::filesystem::path& folder, bool durable, storage::FaultInjector* faults)
-    : folder_(folder), durable_(durable), faults_(faults) {
+LuceneDirectory::LuceneDirectory(const std::filesystem::path& folder, bool durable, storage::FaultInjector* faults,
+                                 LastError last_error)
+    : folder_(folder), durable_(durable), faults_(faults), last_error_(std::move(last_error)) {
   setLockFactory(Lucene::newLucene<Lucene::SingleInstanceLockFactory>());
 }
 
@@ -185,7 +186,9 @@ std::filesystem::path LuceneDirectory::path(const Lucene::String& name) const {
 }
 
 int LuceneDirectory::fault(storage::StorageCall call) const {
-  return faults_ == nullptr ? 0 : faults_->before(call, folder_);
+  if (faults_ == nullptr) return 0;
+  const int code = faults_->before(call, folder_);
+  return code > 0 ? code : 0;  // the others are LMDB's: files have no map that might be full
 }
 
 void LuceneDirectory::fail_io(const std::string& what, int code) const {
@@ -215,7 +218,14 @@ void LuceneDirectory::touchFile(const Lucene::String& name) {
   static_cast<void>(::utimensat(AT_FDCWD, path(name).c_str(), nullptr, 0));
 }
 
+void LuceneDirectory::retire() {
+  const std::lock_guard lock(files_mutex_);
+  retired_ = true;
+}
+
 void LuceneDirectory::deleteFile(const Lucene::String& name) {
+  const std::lock_guard lock(files_mutex_);
+  if (retired_) return;
   if (::unlink(path(name).c_str()) != 0 && errno != ENOENT) fail_io("cannot delete " + to_utf8(name), errno);
 }
 
@@ -228,6 +238,8 @@ int64_t LuceneDirectory::fileLength(const Lucene::String& name) {
 Lucene::IndexOutputPtr LuceneDirectory::createOutput(const Lucene::String& name) {
   if (const int code = fault(storage::StorageCall::put)) fail_io("cannot create " + to_utf8(name), code);
   const auto file = path(name);
+  const std::lock_guard lock(files_mutex_);
+  if (retired_) throw Lucene::AlreadyClosedException(L"the files have another writer");
   ::unlink(file.c_str());  // who reads the old one keeps it
   const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) fail_io("cannot create " + to_utf8(name), errno);
@@ -254,6 +266,10 @@ Lucene::IndexInputPtr LuceneDirectory::openInput(const Lucene::String& name, int
 }
 
 void LuceneDirectory::sync(const Lucene::String& name) {
+  {
+    const std::lock_guard lock(files_mutex_);
+    if (retired_) throw Lucene::AlreadyClosedException(L"the files have another writer");
+  }
   if (const int code = fault(storage::StorageCall::sync)) fail_io("cannot sync " + to_utf8(name), code);
   if (!durable_) return;
   const Descriptor file(::open(path(name).c_str(), O_RDWR | O_CLOEXEC));

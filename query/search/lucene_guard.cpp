@@ -32,7 +32,7 @@ Error input_output_error(int code, const std::string& what) {
 
 }  // namespace
 
-Error current_lucene_error(const LuceneDirectory* directory) {
+Error current_lucene_error(const LuceneDirectory::LastError& last_error) {
   try {
     throw;
   } catch (const TimeIsOver&) {
@@ -50,7 +50,7 @@ Error current_lucene_error(const LuceneDirectory* directory) {
       case Lucene::LuceneException::CorruptIndex:
       case Lucene::LuceneException::FileNotFound:
       case Lucene::LuceneException::Null:  // the type is lost where Lucene++ catches an exception and throws it again
-        return input_output_error(directory ? directory->last_error() : 0, what);
+        return input_output_error(last_error->load(), what);
       default:
         spdlog::error("search: unexpected exception: {}", what);
         return {ErrorCode::internal, {}, {}};

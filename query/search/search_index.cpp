@@ -127,7 +127,7 @@ Expected<bool> SearchIndex::remove_purged(std::uint64_t purge_count, std::size_t
   std::string last = purge_scan_->last;
   bool end = false;
   OCTAVO_TRY(const auto snapshot, files_->snapshot(files_->checkpoint()));
-  const auto looked = guard_lucene(files_->directory(), [&]() -> Expected<void> {
+  const auto looked = guard_lucene(files_->last_error(), [&]() -> Expected<void> {
     const Lucene::TermEnumPtr terms =
         snapshot->reader->terms(Lucene::newLucene<Lucene::Term>(id_field, to_wide(last)));
     std::size_t seen = 0;
@@ -167,7 +167,10 @@ Expected<bool> SearchIndex::remove_purged(std::uint64_t purge_count, std::size_t
 
 Expected<SearchResult> SearchIndex::search(const SearchRequest& request) {
   OCTAVO_TRY(const auto snapshot, files_->snapshot(request.at_least));
-  auto result = guard_lucene(files_->directory(),
+  if (snapshot->complete_through.load() < request.at_least) {
+    return fail(ErrorCode::overloaded, "The search index went back to its last commit; try again.", kIndexWentBack);
+  }
+  auto result = guard_lucene(files_->last_error(),
                              [&] { return run_search(snapshot, *analyzers_, files_->columns(), request); });
   if (!result && result.error().code == ErrorCode::corrupted) {
     spdlog::error("search index {}: {} It is built anew.", identity_, result.error().reason);
@@ -178,7 +181,7 @@ Expected<SearchResult> SearchIndex::search(const SearchRequest& request) {
 
 Expected<SearchIndex::Info> SearchIndex::info() {
   OCTAVO_TRY(const auto snapshot, files_->snapshot(files_->checkpoint()));
-  return guard_lucene(files_->directory(), [&]() -> Expected<Info> {
+  return guard_lucene(files_->last_error(), [&]() -> Expected<Info> {
     return Info{.pending_sequence = files_->checkpoint(),
                 .committed_sequence = files_->committed_checkpoint(),
                 .purge_count = files_->purge_count(),

@@ -14,6 +14,8 @@
 
 namespace octavo::query::search {
 
+inline constexpr std::string_view kIndexWentBack = "index_went_back";
+
 class IndexFiles;
 
 /// A full-text index: Lucene++ over what a FieldSource says of each document.
@@ -29,7 +31,8 @@ class SearchIndex final : public FeedIndex {
   ~SearchIndex() override;
 
   /// Errors: bad_request in Cloudant's words; timeout at the request's deadline; corrupted, after which the index is built
-  /// anew; those of the disk.
+  /// anew; those of the disk; overloaded with the word kIndexWentBack: it lost what `at_least` asks for after an error, and
+  /// gets it from the feed again.
   Expected<SearchResult> search(const SearchRequest& request);
   const FieldAnalyzers& analyzers() const { return *analyzers_; }
 

@@ -251,7 +251,7 @@ Expected<std::string> run_text_find(const partitioning::Database& database, cons
   search.sort = find.sort;
   search.bookmark = find.bookmark;
   search.include_fields.emplace();
-  search.at_least = std::min(at_least, find.index->complete_through());
+  search.at_least = at_least;
   search.deadline = deadline;
   return TextFindRun(database, find).run(std::move(search), started);
 }

@@ -50,6 +50,10 @@ class CollectedRows {
   }
 
   std::size_t bytes() const { return bytes_; }
+  /// Whether there may have been more; never where rows are told apart.
+  bool is_full() const { return rows_.size() >= rows_max_; }
+  /// In no order; of rows that are told apart none.
+  const std::vector<CollectedRow>& rows() const { return rows_; }
 
   /// All rows in order. To be called once.
   std::vector<CollectedRow> take_sorted() {

@@ -1,5 +1,9 @@
 #include "query/sql/continuation.h"
 
+#include <openssl/evp.h>
+
+#include <array>
+
 #include "query/executor/base64url.h"
 #include "query/sql/sql_limits.h"
 #include "storage/byte_codec.h"
@@ -8,13 +12,32 @@ namespace octavo::query::sql {
 
 namespace {
 constexpr std::uint8_t kContinuationVersion = 1;
+constexpr std::uint8_t kContinuationVersionOfLongKeys = 2;
 constexpr std::size_t kChecksumBytes = 4;
+constexpr std::size_t kDigestBytes = 16;
+// Continuations travel in headers, of which clients take a few kilobytes.
+constexpr std::size_t kKeyBytesMax = 256;
 }  // namespace
+
+std::string Continuation::digest_of(std::string_view key) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  EVP_Digest(key.data(), key.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  return {digest.begin(), digest.begin() + kDigestBytes};
+}
+
+void Continuation::set_key(std::string whole) {
+  key = std::move(whole);
+  digest.clear();
+  if (key.size() <= kKeyBytesMax) return;
+  digest = digest_of(key);
+  key.resize(kKeyBytesMax);
+}
 
 std::string Continuation::encode() const {
   std::string bytes;
   storage::ByteWriter writer(bytes);
-  writer.u8(kContinuationVersion);
+  writer.u8(has_whole_key() ? kContinuationVersion : kContinuationVersionOfLongKeys);
   writer.u8(static_cast<std::uint8_t>(kind));
   for (int shift = 56; shift >= 0; shift -= 8) writer.u8(static_cast<std::uint8_t>(fingerprint >> shift));
   writer.varint(skip);
@@ -24,6 +47,10 @@ std::string Continuation::encode() const {
   writer.sized_bytes(key);
   writer.varint(positions.size());
   for (const std::uint64_t position : positions) writer.varint(position);
+  if (!has_whole_key()) {
+    bytes += digest;
+    writer.varint(same_beginning);
+  }
   const std::uint32_t sum = checksum_of(bytes);
   for (int shift = 24; shift >= 0; shift -= 8) writer.u8(static_cast<std::uint8_t>(sum >> shift));
   return to_base64url(bytes);
@@ -38,7 +65,8 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
     sum = sum << 8 | static_cast<unsigned char>(byte);
   if (sum != checksum_of(body)) return std::nullopt;
   storage::ByteReader reader(body);
-  if (reader.u8() != kContinuationVersion) return std::nullopt;
+  const std::uint8_t version = reader.u8();
+  if (version != kContinuationVersion && version != kContinuationVersionOfLongKeys) return std::nullopt;
   Continuation result;
   result.kind = static_cast<Kind>(reader.u8());
   switch (result.kind) {
@@ -60,6 +88,11 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
   const std::uint64_t count = reader.varint();
   if (!reader.ok() || count > sql_joins_max + 1) return std::nullopt;
   for (std::uint64_t i = 0; i < count; ++i) result.positions.push_back(reader.varint());
+  if (version == kContinuationVersionOfLongKeys) {
+    if (result.kind != Kind::sorted && result.kind != Kind::grouped) return std::nullopt;
+    result.digest = reader.bytes(kDigestBytes);
+    result.same_beginning = reader.varint();
+  }
   if (!reader.ok() || !reader.rest().empty()) return std::nullopt;
   return result;
 }

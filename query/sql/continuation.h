@@ -11,7 +11,10 @@ namespace octavo::query::sql {
 /// Where the next page of a query starts. Clients see opaque base64url text.
 ///
 ///   continuation := version:u8 kind:u8 fingerprint:u64 skip:varint left:varint branch:varint
-///                   (size:varint identity) (size:varint key) (count:varint position:varint*) checksum:u32
+///                   (size:varint identity) (size:varint key) (count:varint position:varint*)
+///                   [digest[16] same_beginning:varint] checksum:u32
+///
+/// Version 1 is without the part in brackets, and has a whole key. Version 2 has the first bytes of a long one.
 ///
 /// It says only how much of the result was given out already: a forged one names another starting point in what the
 /// client may read anyway. It is bound to its query by `fingerprint`, and checked like any other input.
@@ -32,10 +35,22 @@ struct Continuation {
   std::string key;
   /// Inside of the document at `key`: the combination of JOIN after which to go on. Empty: after the document.
   std::vector<std::uint64_t> positions;
+  std::string digest;                ///< of the whole key; empty: `key` is the whole key
+  std::uint64_t same_beginning = 0;  ///< results up to this one, itself included, whose keys go on after `key`
 
   std::string encode() const;
   /// nullopt for anything that encode() did not make.
   static std::optional<Continuation> decode(std::string_view text);
+
+  /// Makes `whole` the key: of a long one only the beginning, and its digest.
+  void set_key(std::string whole);
+  bool has_whole_key() const { return digest.empty(); }
+  /// What a key is known by when only its beginning is; 16 bytes.
+  static std::string digest_of(std::string_view key);
+  /// Whether it is longer than `beginning`, and begins so.
+  static bool goes_on(std::string_view key, std::string_view beginning) {
+    return key.size() > beginning.size() && key.starts_with(beginning);
+  }
 
   bool operator==(const Continuation&) const = default;
 };

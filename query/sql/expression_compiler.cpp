@@ -33,10 +33,36 @@ std::size_t Compiler::root_name(std::string_view name) {
   return place->second;
 }
 
-NodePtr Compiler::root_path(std::vector<PathStep> steps) {
+// The expression is compiled at its first use, and sees the item as it is stored.
+Compiled<const Node*> Compiler::computed_node(std::size_t number) {
+  computed_nodes_.resize(computed_->size());
+  if (!computed_nodes_[number]) {
+    const Query& query = computed_->query(number);
+    const FromSource& source = query.sources[0];
+    Scope scope;
+    scope.bindings.push_back({source.alias.empty() ? source.root : source.alias, true, 0});
+    const bool in_aggregate = std::exchange(in_aggregate_, false);
+    const auto* computed = std::exchange(computed_, nullptr);
+    auto node = compile(*query.items[0].expression, scope);
+    computed_ = computed;
+    in_aggregate_ = in_aggregate;
+    if (!node) return std::unexpected(std::move(node).error());
+    computed_nodes_[number] = *std::move(node);
+  }
+  return computed_nodes_[number].get();
+}
+
+Compiled<NodePtr> Compiler::root_property(std::string_view name) {
+  const auto number = computed_ ? computed_->find(name) : std::nullopt;
+  if (!number) return std::make_unique<RootProperty>(root_name(name));
+  OCTAVO_TRY(const Node* expression, computed_node(*number));
+  return std::make_unique<ComputedValue>(*expression);
+}
+
+Compiled<NodePtr> Compiler::root_path(std::vector<PathStep> steps) {
   if (steps.empty()) return std::make_unique<RootItem>();
   if (steps.front().index) return std::make_unique<Path>(std::make_unique<RootItem>(), std::move(steps));
-  NodePtr property = std::make_unique<RootProperty>(root_name(steps.front().name));
+  OCTAVO_TRY(NodePtr property, root_property(steps.front().name));
   steps.erase(steps.begin());
   if (steps.empty()) return property;
   return std::make_unique<Path>(std::move(property), std::move(steps));

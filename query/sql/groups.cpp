@@ -1,5 +1,6 @@
 #include "query/sql/groups.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -91,6 +92,12 @@ Groups::Group Groups::make_group() const {
   return group;
 }
 
+bool Groups::append_key(Evaluation& evaluation, std::string& out) const {
+  return std::ranges::all_of(program_.group_by, [&](const NodePtr& expression) {
+    return evaluation.append_order_key(out, expression->evaluate(evaluation));
+  });
+}
+
 bool Groups::add_row(Evaluation& evaluation, std::size_t groups_max, const std::string* after) {
   // All of them first: a row counts whole, or (the evaluation fails) not at all.
   arguments_.clear();
@@ -99,9 +106,7 @@ bool Groups::add_row(Evaluation& evaluation, std::size_t groups_max, const std::
   auto found = groups_.begin();
   if (!program_.group_by.empty()) {
     std::string key;
-    for (const NodePtr& expression : program_.group_by) {
-      if (!evaluation.append_order_key(key, expression->evaluate(evaluation))) return false;
-    }
+    if (!append_key(evaluation, key)) return false;
     if (after && key <= *after) return true;
     found = groups_.lower_bound(key);
     if (found == groups_.end() || found->first != key) {

@@ -41,6 +41,8 @@ class Groups {
   /// Adds the row that is bound. With `groups_max`, only the first groups in their order after `after` are kept: those
   /// that cannot be among them are dropped. False: the evaluation failed.
   bool add_row(Evaluation& evaluation, std::size_t groups_max = SIZE_MAX, const std::string* after = nullptr);
+  /// Appends the key of the group that the bound row belongs to. False: the evaluation failed.
+  bool append_key(Evaluation& evaluation, std::string& out) const;
   std::size_t bytes() const { return bytes_; }
   std::size_t size() const { return groups_.size(); }
 

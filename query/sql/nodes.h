@@ -49,6 +49,16 @@ class RootProperty : public Node {
   std::size_t number_;
 };
 
+/// A computed property: its expression is the program's, and every place that names it has the same one.
+class ComputedValue : public Node {
+ public:
+  explicit ComputedValue(const Node& expression) : expression_(expression) {}
+  Value evaluate(Evaluation& evaluation) const override { return expression_.evaluate(evaluation); }
+
+ private:
+  const Node& expression_;
+};
+
 /// Properties and elements below a value, by constant names and numbers.
 class Path : public Node {
  public:

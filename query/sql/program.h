@@ -15,6 +15,8 @@
 /// Queries and subqueries as they are run: names resolved to numbers, functions to addresses, parameters to values.
 namespace octavo::query::sql {
 
+class ComputedProperties;
+
 /// A source of FROM that is walked for each row of the sources before it.
 struct CompiledSource {
   NodePtr value;
@@ -64,6 +66,7 @@ struct Program {
   // Of the whole query, in its outermost program.
   std::vector<std::string> root_names;  ///< properties at the top of the items
   std::size_t slots = 0;
+  std::vector<NodePtr> computed;  ///< expressions of the computed properties that the query names, by number; or null
 
   /// The projection of what is bound now; undefined when SELECT VALUE has none.
   Value project(Evaluation& evaluation) const;
@@ -110,10 +113,10 @@ class FromIterator {
 /// the evaluation failed.
 bool run_subquery(const Program& program, Evaluation& evaluation, FunctionRef<bool(const Value&)> result);
 
-/// Compiles a query whose counts are resolved. Locations in errors are in bytes.
+/// Compiles a query whose counts are resolved. Locations in errors are in bytes. `computed` may be null.
 std::expected<std::unique_ptr<Program>, SqlError> compile_query(const Query& query,
                                                                 std::span<const SqlParameter> parameters,
-                                                                Arena& constants);
+                                                                Arena& constants, const ComputedProperties* computed);
 
 /// The value of a TOP, OFFSET or LIMIT.
 std::expected<std::uint64_t, SqlError> resolve_count(const Count& count, std::span<const SqlParameter> parameters,

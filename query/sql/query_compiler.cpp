@@ -105,7 +105,7 @@ Compiled<void> Compiler::compile_source(const FromSource& source, Scope& scope, 
   }
   NodePtr value;
   if (!binding || binding->is_root) {
-    value = root_path(source.path);
+    OCTAVO_TRY(value, root_path(source.path));
   } else if (source.path.empty()) {
     value = std::make_unique<SlotValue>(binding->slot);
   } else {
@@ -222,8 +222,8 @@ std::expected<std::uint64_t, SqlError> resolve_count(const Count& count, std::sp
 
 std::expected<std::unique_ptr<Program>, SqlError> compile_query(const Query& query,
                                                                 std::span<const SqlParameter> parameters,
-                                                                Arena& constants) {
-  return Compiler(parameters, constants).run(query);
+                                                                Arena& constants, const ComputedProperties* computed) {
+  return Compiler(parameters, constants, computed).run(query);
 }
 
 }  // namespace octavo::query::sql

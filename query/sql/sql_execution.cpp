@@ -12,6 +12,8 @@ namespace {
 
 // How much longer than it should a first slice may take for its last row.
 constexpr std::chrono::milliseconds kFirstSliceGrace{8};
+// So many rows of the pages before are kept rather than walked over once more.
+constexpr std::uint64_t kRowsHeldMax = 16;
 
 // What follows a key, walking up, begins at the key with the lowest byte after it.
 std::string after(std::string_view key) {
@@ -41,7 +43,6 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   if (options_.partition_key) scope_.partition_key = *options_.partition_key;
   if (program().grouped) {
     mode_ = Mode::grouping;
-    groups_ = std::make_unique<Groups>(program());
   } else if (program().distinct) {
     mode_ = Mode::distinct;
   } else if (!program().order_by.empty() && !prepared_->presorted) {
@@ -49,13 +50,24 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   }
   if (prepared_->continuation) resume(*prepared_->continuation);
   if (limit_left_ == 0 || options_.page_items_max == 0) finished_ = scanned_ = true;
+  prepare_collection();
+  const bool keeps_all = mode_ == Mode::distinct || (mode_ == Mode::grouping && keeps_all_groups());
+  looks_for_resume_key_ = !resume_digest_.empty() && !keeps_all && resume_count_ > kRowsHeldMax;
+}
 
+bool SqlExecution::Implementation::keeps_all_groups() const {
+  return program().distinct || program().selection == Query::Selection::value;
+}
+
+void SqlExecution::Implementation::prepare_collection() {
   // One more than the page can have, to know whether anything follows.
-  const std::uint64_t wanted =
+  std::uint64_t wanted =
       add_saturated(add_saturated(skip_left_, std::min(limit_left_, options_.page_items_max)), 1);
+  // Those that were given out before are told from the others when they are there, too.
+  if (!resume_digest_.empty()) wanted = add_saturated(wanted, resume_count_);
   collected_ = CollectedRows(static_cast<std::size_t>(wanted));
-  if (!program().distinct && program().selection != Query::Selection::value)
-    groups_max_ = static_cast<std::size_t>(wanted);
+  if (mode_ == Mode::grouping) groups_ = std::make_unique<Groups>(program());
+  if (!keeps_all_groups()) groups_max_ = static_cast<std::size_t>(wanted);
 }
 
 void SqlExecution::Implementation::resume(const Continuation& continuation) {
@@ -64,6 +76,9 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   if (continuation.kind == Continuation::Kind::sorted || continuation.kind == Continuation::Kind::grouped) {
     resume_key_ = continuation.key;
     has_resume_key_ = true;
+    resume_digest_ = continuation.digest;
+    resume_count_ = continuation.same_beginning;
+    if (!continuation.has_whole_key()) resume_beginning_ = continuation.key;
     return;
   }
   if (mode_ != Mode::streaming) return;
@@ -97,13 +112,34 @@ Expected<ScanState> SqlExecution::Implementation::run(partitioning::ScanBudget b
   until_ = budget.until;
   evaluation_.begin_slice(until_, interrupt_time());
   if (!scanned_) {
-    OCTAVO_TRY(const ScanState state, scan(rows_left));
-    if (state == ScanState::more) return state;
-    scanned_ = true;
+    while (!scanned_) {
+      OCTAVO_TRY(const ScanState state, scan(rows_left));
+      if (state == ScanState::more) return state;
+      if (looks_for_resume_key_) {
+        looked_for_resume_key_ = true;
+        begin_anew(false);
+      } else if (has_lost_resume_key()) {
+        begin_anew(true);
+      } else {
+        scanned_ = true;
+      }
+    }
     prepare_results();
     if (evaluation_.failed()) return std::unexpected(evaluation_.error());
   }
   return mode_ == Mode::streaming ? ScanState::done : write_results();
+}
+
+// One more walk: to look for the last row of the page before, or for the rows that follow it.
+void SqlExecution::Implementation::begin_anew(bool looks_for_resume_key) {
+  looks_for_resume_key_ = looks_for_resume_key;
+  finished_ = false;
+  branch_ = 0;
+  position_ = {};
+  inside_.reset();
+  inside_positions_.clear();
+  scan_.reset();
+  prepare_collection();
 }
 
 Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
@@ -117,6 +153,7 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
     if (!state || *state == ScanState::more) return state;
     position_.range = 0;
     position_.key.reset();
+    entry_filter_.reset();
     inside_.reset();
     scan_.reset();
   }

@@ -35,7 +35,8 @@ struct SqlOptions {
   std::size_t memory_bytes_max = 64ULL << 20;       ///< for sorting, grouping, distinct
   UserFunctions* user_functions = nullptr;          ///< outlives the run; null: calls are refused
   /// Where the documents are; outlives the run. Null: in the database. A query that was prepared to be run without an
-  /// index (prepare_sql_over) is given the source's documents, one by an index those that the index has.
+  /// index (prepare_sql_over) is given the source's documents, and needs no database; one by an index is given those
+  /// that the index has.
   DocumentSource* source = nullptr;
   bool may_stop = false;  ///< SqlExecution::stop will be asked for
   /// Another logical partition than the one prepared with, in the same physical partition: plans are shared.

@@ -89,12 +89,8 @@ std::optional<std::string> pin_for(const std::optional<Continuation>& continuati
   }
 }
 
-Expected<std::shared_ptr<PreparedSql>> begin_preparation(const partitioning::Database& database, SqlQuery::Ptr query,
-                                                         SqlScope scope, const RowShape& shape,
+Expected<std::shared_ptr<PreparedSql>> begin_preparation(SqlQuery::Ptr query, SqlScope scope, const RowShape& shape,
                                                          const std::optional<std::string>& continuation) {
-  if (!scope.partition_key.empty() && !database.partitioned()) {
-    return fail(ErrorCode::bad_request, "database is not partitioned");
-  }
   auto prepared = std::make_shared<PreparedSql>();
   prepared->query = std::move(query);
   prepared->scope = std::move(scope);
@@ -120,9 +116,11 @@ struct PlanningTask {
 Expected<PlanningTask> begin_planning(const partitioning::Database& database, SqlQuery::Ptr query, SqlScope scope,
                                       const RowShape& shape, const std::optional<std::string>& continuation,
                                       SqlPlanning planning) {
+  if (!scope.partition_key.empty() && !database.partitioned()) {
+    return fail(ErrorCode::bad_request, "database is not partitioned");
+  }
   PlanningTask task;
-  OCTAVO_TRY(task.prepared,
-             begin_preparation(database, std::move(query), std::move(scope), shape, continuation));
+  OCTAVO_TRY(task.prepared, begin_preparation(std::move(query), std::move(scope), shape, continuation));
   PreparedSql& prepared = *task.prepared;
   task.ready = !prepared.query->program().reads_items;
   if (task.ready) return task;
@@ -226,11 +224,9 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Datab
   return task.prepared;
 }
 
-Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(const partitioning::Database& database,
-                                                              SqlQuery::Ptr query, SqlScope scope,
-                                                              const RowShape& shape,
+Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr query, const RowShape& shape,
                                                               std::optional<std::string> continuation) {
-  OCTAVO_TRY(auto prepared, begin_preparation(database, std::move(query), std::move(scope), shape, continuation));
+  OCTAVO_TRY(auto prepared, begin_preparation(std::move(query), {}, shape, continuation));
   prepared->over_source = true;
   prepared->plan.branches.emplace_back().id_ranges.emplace_back();
   return prepared;

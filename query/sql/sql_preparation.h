@@ -64,10 +64,8 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
 Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Database& database, SqlQuery::Ptr query,
                                                              SqlScope scope, const RowShape& shape,
                                                              std::optional<std::string> continuation = {});
-/// For all documents of a source (SqlOptions::source), without an index. Of the scope nothing is looked at.
-Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(const partitioning::Database& database,
-                                                              SqlQuery::Ptr query, SqlScope scope,
-                                                              const RowShape& shape,
+/// For all documents of a source (SqlOptions::source), without an index, and without a database that they are of.
+Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr query, const RowShape& shape,
                                                               std::optional<std::string> continuation = {});
 
 /// Plans of requests before, by a text that says all of the request (query, parameters, scope). Null: there is none.

@@ -113,14 +113,16 @@ Expected<std::vector<SqlParameter>> parse_sql_parameters(std::string_view json) 
 }
 
 std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text,
-                                                       std::span<const SqlParameter> parameters) {
+                                                       std::span<const SqlParameter> parameters,
+                                                       ComputedProperties::Ptr computed) {
   auto syntax = parse_query(text);
   if (!syntax) return std::unexpected(in_characters(std::move(syntax).error(), text));
   std::shared_ptr<SqlQuery> query(new SqlQuery());
   query->text_ = text;
   query->parameters_.assign(parameters.begin(), parameters.end());
   query->syntax_ = *std::move(syntax);
-  auto program = compile_query(*query->syntax_, query->parameters_, *query->constants_);
+  query->computed_ = std::move(computed);
+  auto program = compile_query(*query->syntax_, query->parameters_, *query->constants_, query->computed_.get());
   if (!program) return std::unexpected(in_characters(std::move(program).error(), text));
   query->program_ = *std::move(program);
   query->fingerprint_ = add_to_fingerprint(kFingerprintStart, text);
@@ -137,6 +139,11 @@ std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text,
   }
   Traits traits;
   look_at(*query->syntax_, traits);
+  for (std::size_t i = 0; i < query->program_->computed.size(); ++i) {
+    if (!query->program_->computed[i]) continue;
+    query->fingerprint_ = add_to_fingerprint(query->fingerprint_, query->computed_->query_text(i));
+    look_at(query->computed_->query(i), traits);
+  }
   std::size_t parameter_bytes = 0;
   for (const SqlParameter& parameter : query->parameters_) parameter_bytes += parameter.value.size();
   query->calls_user_functions_ = traits.calls_udf;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "query/sql/computed_properties.h"
 #include "query/sql/sql_error.h"
 #include "storage/error.h"
 
@@ -38,12 +39,16 @@ class SqlQuery {
  public:
   using Ptr = std::shared_ptr<const SqlQuery>;
 
-  static std::expected<Ptr, SqlError> parse(std::string_view text, std::span<const SqlParameter> parameters = {});
+  /// `computed`: the container's computed properties, null for none.
+  static std::expected<Ptr, SqlError> parse(std::string_view text, std::span<const SqlParameter> parameters = {},
+                                            ComputedProperties::Ptr computed = nullptr);
   ~SqlQuery();
 
   const std::string& text() const { return text_; }
   const Query& syntax() const { return *syntax_; }
   const Program& program() const { return *program_; }
+  /// Whether the property at the top of items is computed: what is stored under its name does not count.
+  bool computes(std::string_view name) const { return computed_ && computed_->find(name); }
   /// Of text and parameters: continuations of other queries are refused by it.
   std::uint64_t fingerprint() const { return fingerprint_; }
 
@@ -68,6 +73,7 @@ class SqlQuery {
   std::vector<SqlParameter> parameters_;
   std::unique_ptr<Arena> constants_;  ///< what the program's constants view
   std::unique_ptr<Query> syntax_;
+  ComputedProperties::Ptr computed_;
   std::unique_ptr<Program> program_;
   std::uint64_t fingerprint_ = 0;
   bool calls_user_functions_ = false;

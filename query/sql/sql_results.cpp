@@ -12,6 +12,7 @@ namespace octavo::query::sql {
 SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::string_view position) {
   if (program().where && !program().where->evaluate(evaluation_).is_true()) return Flow::next;
   if (evaluation_.failed()) return Flow::next;
+  if (looks_for_resume_key_) return look_for_resume_key();
   switch (mode_) {
     case Mode::streaming:
       return emit_row(position);
@@ -119,15 +120,50 @@ bool SqlExecution::Implementation::make_sort_key() {
   return !evaluation_.failed();
 }
 
-void SqlExecution::Implementation::collect_row() {
-  if (!make_sort_key()) return;
-  // Ties by document, then by combination.
+// As make_sort_key; ties by document, then by combination.
+bool SqlExecution::Implementation::make_row_key() {
+  if (!make_sort_key()) return false;
   if (evaluation_.row.is_bound()) append_order_key(sort_key_, Value::of(evaluation_.row.document().id));
   if (!program().sources.empty()) {
     for (const std::uint64_t position : from_.positions()) {
       append_order_key(sort_key_, Value::of(static_cast<double>(position)));
     }
   }
+  return true;
+}
+
+// Of what the page before ended with, a walk over the rows finds the whole key.
+SqlExecution::Implementation::Flow SqlExecution::Implementation::look_for_resume_key() {
+  if (mode_ == Mode::sorting) {
+    if (!make_row_key()) return Flow::next;
+  } else {
+    sort_key_.clear();
+    if (!groups_->append_key(evaluation_, sort_key_)) return Flow::next;
+  }
+  if (!evaluation_.work(sort_key_.size()) || !is_resume_key(sort_key_)) return Flow::next;
+  resume_key_ = sort_key_;
+  resume_digest_.clear();
+  finished_ = true;
+  return Flow::finished;
+}
+
+bool SqlExecution::Implementation::is_resume_key(std::string_view key) const {
+  return Continuation::goes_on(key, resume_key_) && Continuation::digest_of(key) == resume_digest_;
+}
+
+// So much came in before it since the page before that the rows that are kept end before it.
+bool SqlExecution::Implementation::has_lost_resume_key() const {
+  if (resume_digest_.empty() || looked_for_resume_key_) return false;
+  if (mode_ == Mode::sorting) {
+    return collected_.is_full() &&
+           std::ranges::none_of(collected_.rows(), [this](const CollectedRow& row) { return is_resume_key(row.key); });
+  }
+  return mode_ == Mode::grouping && groups_->size() >= groups_max_ &&
+         std::ranges::none_of(groups_->all(), [this](const auto& group) { return is_resume_key(group.first); });
+}
+
+void SqlExecution::Implementation::collect_row() {
+  if (!make_row_key()) return;
   if (has_resume_key_ && sort_key_ <= resume_key_) return;
   if (!collected_.has_place_for(sort_key_)) return;
   CollectedRow row;
@@ -198,20 +234,45 @@ void SqlExecution::Implementation::prepare_results() {
     case Mode::grouping:
       // One group without GROUP BY is one page.
       if (program().group_by.empty() && has_resume_key_) return;
+      is_cut_ = groups_->size() >= groups_max_;
       prepare_groups();
       break;
     case Mode::sorting:
     case Mode::distinct:
+      is_cut_ = collected_.is_full();
       rows_ = collected_.take_sorted();
       break;
   }
-  if (has_resume_key_) {
-    written_ =
-        static_cast<std::size_t>(std::ranges::upper_bound(rows_, resume_key_, {}, &CollectedRow::key) - rows_.begin());
-  }
+  if (has_resume_key_) first_row_ = place_after_resume_key();
+  written_ = first_row_;
   const auto skipped = std::min<std::uint64_t>(skip_left_, rows_.size() - written_);
   written_ += static_cast<std::size_t>(skipped);
   skip_left_ -= skipped;
+}
+
+std::size_t SqlExecution::Implementation::place_after_resume_key() {
+  const auto begin = std::ranges::upper_bound(rows_, resume_key_, {}, &CollectedRow::key);
+  if (resume_digest_.empty()) return static_cast<std::size_t>(begin - rows_.begin());
+  const auto end = std::find_if_not(begin, rows_.end(), [this](const CollectedRow& row) {
+    return Continuation::goes_on(row.key, resume_key_);
+  });
+  const auto last = std::find_if(begin, end, [this](const CollectedRow& row) { return is_resume_key(row.key); });
+  // Where the row has gone, as many are left out as were given out.
+  const auto alike = static_cast<std::uint64_t>(end - begin);
+  resume_count_ = last != end ? static_cast<std::uint64_t>(last - begin) + 1 : std::min(resume_count_, alike);
+  return static_cast<std::size_t>(begin - rows_.begin()) + static_cast<std::size_t>(resume_count_);
+}
+
+// The next page begins behind this row.
+void SqlExecution::Implementation::go_on_after(std::size_t row) {
+  next_.emplace();
+  next_->kind = mode_ == Mode::grouping ? Continuation::Kind::grouped : Continuation::Kind::sorted;
+  next_->set_key(rows_[row].key);
+  if (next_->has_whole_key()) return;
+  std::size_t first = row + 1;
+  while (first > first_row_ && Continuation::goes_on(rows_[first - 1].key, next_->key)) --first;
+  next_->same_beginning = row + 1 - first;
+  if (first == first_row_ && next_->key == resume_beginning_) next_->same_beginning += resume_count_;
 }
 
 ScanState SqlExecution::Implementation::write_results() {
@@ -222,12 +283,10 @@ ScanState SqlExecution::Implementation::write_results() {
     first_ = false;
     output_ += row.text;
     const Flow flow = count_result(row.text.size());
-    if (flow == Flow::finished && limit_left_ > 0 && written_ < rows_.size()) {
-      next_.emplace();
-      next_->kind = mode_ == Mode::grouping ? Continuation::Kind::grouped : Continuation::Kind::sorted;
-      next_->key = std::move(row.key);
-    }
+    if (flow == Flow::finished && limit_left_ > 0 && written_ < rows_.size()) go_on_after(written_ - 1);
   }
+  // What came in between since the page before took the places of what follows.
+  if (!finished_ && is_cut_ && limit_left_ > 0 && !rows_.empty()) go_on_after(rows_.size() - 1);
   return ScanState::done;
 }
 

@@ -163,6 +163,7 @@ void Translator::add_elements(const FromSource& source) {
     if (step.index) return;
     names.push_back(step.name);
   }
+  if (query_.computes(names.front())) return;
   if (auto field = shape_->field_path(names); field && !field->is("_id")) {
     elements_.push_back({source.alias, *std::move(field)});
   }
@@ -187,6 +188,8 @@ std::optional<PathOfItem> Translator::path_from(const Expression& expression, st
   }
   if (at->text != root) return std::nullopt;
   std::ranges::reverse(path.names);
+  // Indexes know what is stored, not what is computed.
+  if (root == root_ && !path.names.empty() && query_.computes(path.names.front())) return std::nullopt;
   return path;
 }
 

@@ -27,23 +27,26 @@ Expected<ScanState> SqlExecution::Implementation::run_index(std::size_t& rows_le
   OCTAVO_TRY(IndexReader reader,
              IndexReader::open(*database_, *branch().index, {scope_.partition_key, scope_.physical_partition}));
   DocumentLookup documents(*database_, reader.documents());
+  if (!entry_filter_) entry_filter_.emplace(branch());
   return walk_index(reader, ranges, down, position_, rows_left, until_, statistics_.keys_examined,
                     [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
                       if (output_.size() >= kSqlOutputBytesMax || evaluation_.is_late()) return WalkStep::stop_before;
-                      OCTAVO_TRY(const Flow flow, take_entry(entry, documents));
+                      OCTAVO_TRY(const Flow flow, take_entry(entry, reader, documents));
                       if (flow == Flow::pause) return WalkStep::stop_before;
                       return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
                     });
 }
 
-Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_entry(const storage::KeyValue& entry,
-                                                                                      DocumentLookup& documents) {
+Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_entry(
+    const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents) {
   const auto row = IndexRow::decode(entry.key, entry.value);
   if (!row) return fail(ErrorCode::corrupted, "An entry of index " + branch().index->definition->name + " is damaged.");
   for (const std::size_t column : branch().columns_that_must_exist) {
     if (row->field(column).empty()) return Flow::next;
   }
   if (!is_in_scope(row->document_id())) return Flow::next;
+  OCTAVO_TRY(const bool wanted, entry_filter_->passes(reader, row->document_id(), statistics_.keys_examined));
+  if (!wanted) return Flow::next;
   OCTAVO_TRY(const auto found, documents.find(row->document_id()));
   if (!found.document || found.document->deleted) return Flow::next;
   return take_document(*found.document, entry.key);

@@ -210,6 +210,7 @@ Expected<void> Runtime::run(const ProgramPtr& program, const CallState& call, Bo
   own->program_ = program.get();
   own->stop_ = Stop::none;
   own->host_error_.reset();
+  own->running_.clear();  // an exception may have left some
   own->watched_.begin();
   // Also when memory fails and the way out is an exception.
   const auto end = [&] {
@@ -249,7 +250,10 @@ Expected<void> Runtime::run_in_world(const ProgramPtr& program, Body body) {
   World* world = world_of(program);
   if (world == nullptr) return std::unexpected(failure(program));
   const JSAutoRealm realm(context, world->global());
-  if (body(context, *this, *world)) return {};
+  running_.push_back(world);
+  const bool succeeded = body(context, *this, *world);
+  running_.pop_back();
+  if (succeeded) return {};
   return std::unexpected(failure(program));
 }
 
@@ -277,6 +281,19 @@ void Runtime::forget_world(const std::string& identity) {
   worlds_by_identity_.erase(found);
   worlds_.erase(world);
   ++worlds_forgotten_;
+}
+
+bool Runtime::forget_idle_worlds() {
+  const auto before = worlds_.size();
+  for (auto world = worlds_.begin(); world != worlds_.end();) {
+    const auto next = std::next(world);
+    if (std::ranges::find(running_, world->get()) == running_.end()) {
+      const auto& program = (*world)->program();
+      forget_world(program ? program->identity() : std::string());
+    }
+    world = next;
+  }
+  return worlds_.size() < before;
 }
 
 // What is thrown, or which limit was met. The function's world may be in any state then: the next call has a new one.
@@ -376,7 +393,10 @@ bool Runtime::on_interrupt(JSContext* context) {
   if (runtime.heap_bytes() <= bytes_max) return true;
   JS_GC(context);  // some of it may be garbage
   if (runtime.heap_bytes() <= bytes_max) return true;
-  return runtime.stop(Stop::heap);
+  // Others may keep it in their globals: that is not this one's fault.
+  if (!runtime.forget_idle_worlds()) return runtime.stop(Stop::heap);
+  JS_GC(context);
+  return runtime.heap_bytes() <= bytes_max || runtime.stop(Stop::heap);
 }
 
 void Runtime::on_collection(JSContext*, JSGCStatus status, JS::GCReason, void* data) {

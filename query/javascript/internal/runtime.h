@@ -78,6 +78,8 @@ class Runtime {
   Expected<void> run_inside(const ProgramPtr& program, const CallState& call, Body body);
   World* world_of(const ProgramPtr& program);
   void forget_world(const std::string& identity);
+  /// All but those whose functions run. False: there are none.
+  bool forget_idle_worlds();
   void collect();
   Error failure(const ProgramPtr& program);
   void keep_in_bounds(const ProgramPtr& program);
@@ -94,6 +96,7 @@ class Runtime {
   /// Most recently used first.
   std::list<std::unique_ptr<World>> worlds_;
   std::unordered_map<std::string_view, std::list<std::unique_ptr<World>>::iterator> worlds_by_identity_;
+  std::vector<const World*> running_;  ///< the innermost one last
   unsigned worlds_forgotten_ = 0;  ///< since the last collection
 
   CallState call_;

@@ -43,6 +43,7 @@ class Planner {
   Expected<void> check_use_index(std::vector<Candidate>& candidates, Plan& plan) const;
   void rank(std::vector<Candidate>& candidates, std::size_t chosen) const;
   static bool better(const Candidate& a, const Candidate& b);
+  void add_filters(Branch& branch, const std::vector<Candidate>& candidates) const;
   static Branch branch_of(const Candidate& candidate, const Selector& selector);
 
   const FindRequest& request_;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -21,15 +21,21 @@ class BackgroundMerges : public Lucene::MergeScheduler {
   void merge(const Lucene::IndexWriterPtr& writer) override;
   /// Ends the thread. Lucene calls it once it has told running merges to give up.
   void close() override;
+  /// The thread ends by itself after the merge it is at; nobody waits for it.
+  void give_up();
+  /// A merge ended with an exception that Lucene++ does not know: its writer writes no more, and waits for that merge
+  /// when it is closed, for ever. It has to be dropped.
+  bool failed_for_good() const { return failed_for_good_.load(std::memory_order_relaxed); }
 
  private:
   void run(const Lucene::IndexWriterPtr& writer);
-  static bool merge_one(const Lucene::IndexWriterPtr& writer);
+  bool merge_one(const Lucene::IndexWriterPtr& writer);
 
   std::mutex mutex_;
   bool running_ = false;
   bool again_ = false;
   bool closed_ = false;
+  std::atomic<bool> failed_for_good_{false};
   std::thread thread_;
 };
 

@@ -15,6 +15,7 @@
 #include <lucene++/LuceneHeaders.h>
 
 #include "query/index/feed_index_kind.h"
+#include "query/search/internal/background_merges.h"
 #include "query/search/internal/columns.h"
 #include "query/search/internal/document_builder.h"
 #include "query/search/internal/index_snapshot.h"
@@ -34,7 +35,9 @@ struct IndexState {
 ///
 /// Changes are searched right away, from memory or from files that are not synced yet; a commit, which syncs, is made
 /// every few seconds or some ten thousand documents and carries the checkpoint. What a crash takes is read from the feed
-/// again. After any error all changes since the last commit are taken back, so that Lucene is never left in between.
+/// again. After any error all changes since the last commit are taken back: Lucene++ waits for ever for itself after an
+/// exception it does not know, such as that of a shortage of memory, so its writer is left as it is, cut off from the
+/// files, and another one begins from the commit.
 ///
 /// Files that cannot be read are thrown away: all that an index holds is in the documents.
 class IndexFiles {
@@ -74,7 +77,7 @@ class IndexFiles {
   /// Everything up to at_least, at least. Opens the files when they are closed.
   Expected<IndexSnapshotPtr> snapshot(storage::Sequence at_least);
   ColumnCache& columns() { return columns_; }
-  const LuceneDirectory* directory() const { return directory_.get(); }
+  const LuceneDirectory::LastError& last_error() const { return last_error_; }
   std::uint64_t bytes_on_disk() const;
 
   bool is_open() const { return open_.load(std::memory_order_relaxed); }
@@ -91,7 +94,9 @@ class IndexFiles {
   IndexState read_state();
   IndexState read_commit();
   void start_over();
+  void open_directory();
   void open_writer();
+  void drop_writer();
   void make_change(const Change& change);
   void commit();
   void abandon_writer();
@@ -104,12 +109,14 @@ class IndexFiles {
 
   FeedIndexOptions options_;
   bool durable_;
-  boost::shared_ptr<LuceneDirectory> directory_;
+  const LuceneDirectory::LastError last_error_ = std::make_shared<std::atomic<int>>(0);
+  boost::shared_ptr<LuceneDirectory> directory_;  ///< none after a writer was dropped
   DocumentBuilder builder_;
   ColumnCache columns_;
 
   std::mutex write_mutex_;  ///< guards all up to the next mutex
   Lucene::IndexWriterPtr writer_;
+  boost::shared_ptr<BackgroundMerges> merges_;  ///< of writer_, also when that could not be opened
   IndexState pending_;
   std::size_t uncommitted_changes_ = 0;
   std::chrono::steady_clock::time_point committed_at_{};

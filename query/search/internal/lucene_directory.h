@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include <lucene++/LuceneHeaders.h>
@@ -21,8 +22,12 @@ namespace octavo::query::search {
 /// There are no lock files: the data folder is locked as a whole, and each index has one owner in the process.
 class LuceneDirectory : public Lucene::Directory {
  public:
+  /// The errno of the call that failed last; 0: none did. Outlives the directory.
+  using LastError = std::shared_ptr<std::atomic<int>>;
+
   /// `durable`: whether sync() reaches the disk.
-  LuceneDirectory(const std::filesystem::path& folder, bool durable, storage::FaultInjector* faults);
+  LuceneDirectory(const std::filesystem::path& folder, bool durable, storage::FaultInjector* faults,
+                  LastError last_error);
   ~LuceneDirectory() override;
 
   Lucene::HashSet<Lucene::String> listAll() override;
@@ -37,9 +42,9 @@ class LuceneDirectory : public Lucene::Directory {
   void sync(const Lucene::String& name) override;
   void close() override;
 
-  /// The errno of the call that failed last; 0: none did.
-  int last_error() const { return last_error_->load(); }
-  void clear_error() { last_error_->store(0); }
+  /// From now on no call makes, removes or syncs a file: what still works with this directory, as a merge in the
+  /// background, must not touch the files of who comes after it. Files that are open can be read on.
+  void retire();
 
  private:
   std::filesystem::path path(const Lucene::String& name) const;
@@ -49,7 +54,9 @@ class LuceneDirectory : public Lucene::Directory {
   std::filesystem::path folder_;
   bool durable_;
   storage::FaultInjector* faults_;
-  std::shared_ptr<std::atomic<int>> last_error_ = std::make_shared<std::atomic<int>>(0);
+  LastError last_error_;
+  std::mutex files_mutex_;  ///< held while a name comes or goes
+  bool retired_ = false;
 };
 
 }  // namespace octavo::query::search

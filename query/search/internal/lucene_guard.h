@@ -10,16 +10,16 @@
 namespace octavo::query::search {
 
 /// What an exception of Lucene++, or of what it calls, means to the rest of the server. To be called inside of a catch;
-/// `directory` may be null.
-Error current_lucene_error(const LuceneDirectory* directory);
+/// `last_error`: of the index's directory.
+Error current_lucene_error(const LuceneDirectory::LastError& last_error);
 
 /// Runs `body`, which returns an Expected, and turns whatever it throws into an error.
 template <class Body>
-auto guard_lucene(const LuceneDirectory* directory, Body body) -> decltype(body()) {
+auto guard_lucene(const LuceneDirectory::LastError& last_error, Body body) -> decltype(body()) {
   try {
     return body();
   } catch (...) {
-    return std::unexpected(current_lucene_error(directory));
+    return std::unexpected(current_lucene_error(last_error));
   }
 }
 

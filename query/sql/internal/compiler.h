@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "query/sql/computed_properties.h"
 #include "query/sql/nodes.h"
 #include "query/sql/program.h"
 #include "query/sql/syntax_text.h"
@@ -89,13 +90,15 @@ inline std::unordered_map<std::string_view, std::size_t> last_places(const std::
 /// expressions in expression_compiler.cpp.
 class Compiler {
  public:
-  Compiler(std::span<const SqlParameter> parameters, Arena& constants)
-      : parameters_(parameters), constants_(constants) {}
+  /// `computed`: null, or the properties that are computed; outlives the compiler.
+  Compiler(std::span<const SqlParameter> parameters, Arena& constants, const ComputedProperties* computed)
+      : parameters_(parameters), constants_(constants), computed_(computed) {}
 
   Compiled<std::unique_ptr<Program>> run(const Query& query) {
     OCTAVO_TRY(auto program, compile_program(query, nullptr, true));
     program->root_names = std::move(root_names_);
     program->slots = slots_;
+    program->computed = std::move(computed_nodes_);
     return program;
   }
 
@@ -118,12 +121,16 @@ class Compiler {
   Compiled<NodePtr> compile_aggregate(const Expression& expression, const Scope& scope, const Grouping* grouping);
   Compiled<NodePtr> compile_subquery(const Expression& expression, const Scope& scope, const Grouping* grouping);
   Compiled<NodePtr> compile_parameter(const Expression& expression);
-  NodePtr root_path(std::vector<PathStep> steps);
+  Compiled<NodePtr> root_path(std::vector<PathStep> steps);
+  Compiled<NodePtr> root_property(std::string_view name);
+  Compiled<const Node*> computed_node(std::size_t number);
   std::size_t root_name(std::string_view name);
   Value constant_text(std::string_view text);
 
   std::span<const SqlParameter> parameters_;
   Arena& constants_;
+  const ComputedProperties* computed_;
+  std::vector<NodePtr> computed_nodes_;  ///< by number; null: not named yet
   std::vector<std::string> root_names_;
   std::unordered_map<std::string, std::size_t> root_numbers_;
   std::unordered_map<std::string_view, Value> parameter_values_;

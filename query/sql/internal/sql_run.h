@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "query/executor/entry_filter.h"
 #include "query/executor/index_walk.h"
 #include "query/json/parsed_document.h"
 #include "query/sql/collected_rows.h"
@@ -46,10 +47,13 @@ class SqlExecution::Implementation {
   const Program& program() const { return prepared_->query->program(); }
   const Branch& branch() const { return prepared_->plan.branches[branch_]; }
   void resume(const Continuation& continuation);
+  void prepare_collection();
+  bool keeps_all_groups() const;
+  void begin_anew(bool looks_for_resume_key);
 
   Expected<ScanState> scan(std::size_t& rows_left);
   Expected<ScanState> run_index(std::size_t& rows_left);
-  Expected<Flow> take_entry(const storage::KeyValue& entry, DocumentLookup& documents);
+  Expected<Flow> take_entry(const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents);
   Expected<ScanState> run_primary(std::size_t& rows_left);
   Expected<ScanState> run_points(std::size_t& rows_left);
   Expected<ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
@@ -73,6 +77,10 @@ class SqlExecution::Implementation {
   void collect_row();
   void collect_distinct();
   bool make_sort_key();
+  bool make_row_key();
+  Flow look_for_resume_key();
+  bool is_resume_key(std::string_view key) const;
+  bool has_lost_resume_key() const;
   void check_memory(std::size_t bytes);
   Expected<Flow> evaluated(Flow flow) const;
   /// The first slice, on a thread that others wait for, is over within the one row that it has: false. Otherwise the row
@@ -82,7 +90,9 @@ class SqlExecution::Implementation {
 
   void prepare_results();
   void prepare_groups();
+  std::size_t place_after_resume_key();
   ScanState write_results();
+  void go_on_after(std::size_t row);
   Flow count_result(std::size_t bytes);
 
   std::shared_ptr<partitioning::Database> database_;
@@ -96,6 +106,7 @@ class SqlExecution::Implementation {
   std::size_t branch_ = 0;
   /// Of the branch. In the primary its key is the id after which to go on, or with `inside_` the id itself.
   IndexPosition position_;
+  std::optional<EntryFilter> entry_filter_;  ///< of the branch, when it is an index
   std::optional<std::string> inside_;  ///< key of a document whose combinations are not all taken
   std::vector<std::uint64_t> inside_positions_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
@@ -124,9 +135,18 @@ class SqlExecution::Implementation {
   CollectedRows collected_;
   std::unique_ptr<Groups> groups_;
   std::size_t groups_max_ = SIZE_MAX;
-  std::string resume_key_;  ///< of the last row or group of the page before
+  /// Of the last row or group of the page before; or only its beginning, with its digest beside it: then it is looked for
+  /// among the rows, or in a walk before the one that collects them.
+  std::string resume_key_;
   bool has_resume_key_ = false;
+  std::string resume_digest_;
+  std::string resume_beginning_;    ///< of a long key
+  std::uint64_t resume_count_ = 0;  ///< of rows up to it whose keys begin so
+  bool looks_for_resume_key_ = false;
+  bool looked_for_resume_key_ = false;
   std::vector<CollectedRow> rows_;  ///< to be written
+  bool is_cut_ = false;             ///< there may be more than these
+  std::size_t first_row_ = 0;       ///< of this page
   std::size_t written_ = 0;
 };
 

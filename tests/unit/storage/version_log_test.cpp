@@ -111,7 +111,7 @@ TEST_CASE("an edit that loses to a conflicting revision is no version, one that 
   CHECK(versions_of(fixture).size() == 2);
   REQUIRE(fixture.replicate("a", R"({"wins":1})",
                             {Revision::parse("3-ffffffffffffffffffffffffffffffff").value(), second.revision}));
-  CHECK(versions_of(fixture).back() == Version{4, replaced, 3, "a", R"({"wins":1})"});
+  CHECK(versions_of(fixture).back() == Version{4, replaced, 0, "a", R"({"wins":1})"});
   CHECK(check_partition(fixture.partition(), false).value().sound());
 }
 

@@ -51,7 +51,7 @@ std::vector<ShopRequest> every_request() {
 
 }  // namespace
 
-TEST_CASE("every request answers every fault", "[.][matrix]") {
+TEST_CASE("every request answers every fault") {
   const FaultKind kind = GENERATE(from_range(fault_kinds()));
   FaultyShop faulty;
   faulty.add_functions();
@@ -61,7 +61,7 @@ TEST_CASE("every request answers every fault", "[.][matrix]") {
   faulty.check();
 }
 
-// Run by hand ([matrix]): it takes longer than all other tests of the door.
+// Run by hand ([matrix]): it takes longer than all other tests of the API.
 TEST_CASE("every request answers every fault at every storage call, and afterwards all is in order", "[.][matrix]") {
   const FaultKind kind = GENERATE(from_range(fault_kinds()));
   FaultyShop faulty;

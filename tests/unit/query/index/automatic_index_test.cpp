@@ -335,6 +335,33 @@ TEST_CASE("a large logical partition is walked in order without meeting the othe
   CHECK(fixture.ask("SELECT VALUE c.at FROM c WHERE c.at = 8", {}, in_partition("p7")) == "[]");
 }
 
+TEST_CASE("two values asked for are intersected before documents are read") {
+  SqlFixture fixture(container_options(policy_of({"/*"}, {}), GENERATE(1U, 3U)));
+  // Neither is rare: together they are.
+  for (int i = 0; i < 1'000; ++i) {
+    const std::string key = i < 500 ? "big:" : "p" + std::to_string(i) + ":";
+    fixture.put(key + std::to_string(i), R"({"type":")" + std::string(i % 2 == 0 ? "post" : "like") +
+                                             R"(","user":)" + std::to_string(i % 3) + R"(,"at":)" +
+                                             std::to_string(i % 50) + "}");
+  }
+  wait_for_automatic(fixture);
+  const auto loaded = [&](const std::string& condition, const sql::SqlScope& scope) {
+    const auto page = fixture.page(octavo::tests::parse_sql("SELECT VALUE COUNT(1) FROM c WHERE " + condition), scope, {});
+    return std::pair(page.results, page.statistics.documents_examined);
+  };
+  CHECK(loaded("c.at = 4 AND c.user = 1 AND c.type = 'post'", {}) == std::pair<std::string, std::uint64_t>("7", 7));
+  CHECK(loaded("c.at = 4 AND c.user IN (1, 7) AND c.type = 'like'", {}) == std::pair<std::string, std::uint64_t>("0", 0));
+  CHECK(loaded("c.user = 1 AND c.type = 'post'", in_partition("big")).first == "83");
+  CHECK(loaded("c.at = 4 AND c.user = 1", in_partition("big")) == std::pair<std::string, std::uint64_t>("4", 4));
+  // What spares no documents is not looked at for long.
+  const auto page = fixture.page(octavo::tests::parse_sql("SELECT VALUE COUNT(1) FROM c WHERE c.type = 'post' AND c.at IN "
+                                                          "(0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,42,44,46,48)"),
+                                 {}, {});
+  CHECK(page.results == "500");
+  CHECK(page.statistics.keys_examined < 500 + 50);
+  CHECK(fixture.find(R"({"selector":{"user":1,"at":4,"type":"post"}})").at("docs").get_array().size() == 7);
+}
+
 TEST_CASE("strings that differ only after their first 256 bytes are in order all the same") {
   SqlFixture fixture(container_options(policy_of({"/*"}, {})));
   const std::string start(300, 'x');

@@ -313,6 +313,25 @@ TEST_CASE("globals that keep memory are let go before they hinder others") {
   CHECK(output.rows.size() == 1);
 }
 
+TEST_CASE("a function is not stopped for what others keep, whenever memory is collected") {
+  const NarrowLimits limits;
+  const auto honest = program_of("function(doc) { emit(new Array(400000).join('x').split('x').length); }");
+  for (int kept = 1; kept <= 24; ++kept) {
+    const auto hoarder =
+        program_of("function() { this.kept = this.kept || []; this.kept.push(new Array(" + std::to_string(90'000 + kept * 5'000) +
+                   ").join('x').split('x')); emit(1); }");
+    CAPTURE(kept);
+    Expected<void> mapped;
+    MapOutput output;
+    std::thread([&] {
+      for (int i = 0; i < kept; ++i) static_cast<void>(map(hoarder, "{}", output));
+      mapped = map(honest, "{}", output);
+    }).join();
+    REQUIRE(mapped);
+    CHECK(output.rows.size() == 1);
+  }
+}
+
 TEST_CASE("threads that run hostile functions do not hold up the others") {
   const NarrowLimits limits;
   std::array<int, 4> successes{};

@@ -552,6 +552,48 @@ TEST_CASE("an index that lost changes with its files does not claim to have them
   CHECK(shop.index->checkpoint() == committed);
 }
 
+// Lucene++ knows no std::bad_alloc: it stays as it was when one passed, and would wait for itself.
+TEST_CASE("an index goes on after a shortage of memory anywhere in it") {
+  constexpr std::size_t kRounds = 25;  // a file each: enough for a merge
+  using At = storage::StorageCall;
+  std::size_t calls = 0;
+  for (std::size_t n = 1, seen = n; n <= seen; n += 7) {
+    tests::FaultPlan faults;
+    Fixture shop;
+    shop.faults = &faults;
+    shop.reopen();
+    faults.plan({.code = tests::FaultPlan::kNoMemory, .calls = {At::put, At::sync}, .from = n});
+    for (std::size_t round = 0; round < kRounds; ++round) {
+      const auto put_all = [&] {
+        for (std::size_t i = 0; i <= round; ++i) shop.put("d" + std::to_string(i), {Fixture::text("default", "red")});
+      };
+      shop.put("d" + std::to_string(round), {Fixture::text("default", "red")});
+      auto request = shop.request("red");
+      // A file for each round; after a loss the feed is read again.
+      for (int attempt = 0; attempt < 3; ++attempt) {
+        if (shop.try_apply()) {
+          request.at_least = shop.index->checkpoint();
+          const auto found = shop.index->search(request);
+          if (found && found->total_rows == round + 1) break;
+          if (!found) CHECK(found.error().code == ErrorCode::overloaded);
+        }
+        put_all();
+      }
+    }
+    shop.index->close_idle(UINT64_MAX);
+    seen = faults.seen();
+    calls = std::max(calls, seen);
+    faults.heal();
+    for (std::size_t i = 0; i < kRounds; ++i) {
+      shop.put("d" + std::to_string(i), {Fixture::text("default", "blue")});
+    }
+    shop.apply();
+    CHECK(shop.run(shop.request("blue")).total_rows == kRounds);
+    CHECK(shop.run(shop.request("red")).total_rows == 0);
+  }
+  CHECK(calls > kRounds);
+}
+
 TEST_CASE("highlighting ends at the deadline of its search") {
   Fixture shop;
   std::string text = "found";
