@@ -2,7 +2,6 @@
 // go on, the same request succeeds afterwards, and the files are in order, also after a restart.
 #include <algorithm>
 #include <iterator>
-#include <limits>
 
 #include <catch2/catch.hpp>
 
@@ -35,13 +34,7 @@ std::vector<ShopRequest> every_item_request() {
   return requests;
 }
 
-/// `points`: at how many of its storage calls each request fails.
-void run_matrix(const FaultKind& kind, std::size_t points) {
-  FaultyShop shop;
-  shop.add_container();
-  for (const ShopRequest& request : every_item_request()) {
-    FaultMatrix(shop, kCosmos).run_everywhere(request, kind, points);
-  }
+void restart_and_check(FaultyShop& shop) {
   shop.restart();
   items::check_reads(shop);
   shop.check();
@@ -50,10 +43,21 @@ void run_matrix(const FaultKind& kind, std::size_t points) {
 }  // namespace
 
 TEST_CASE("requests of the Cosmos door answer every fault") {
-  run_matrix(GENERATE(from_range(fault_kinds())), 1);
+  const FaultKind kind = GENERATE(from_range(fault_kinds()));
+  FaultyShop shop;
+  shop.add_container();
+  for (const ShopRequest& request : every_item_request()) FaultMatrix(shop, kCosmos).run_everywhere(request, kind, 1);
+  restart_and_check(shop);
 }
 
 // Run by hand ([matrix]): it takes longer than all other tests of the door.
 TEST_CASE("requests of the Cosmos door answer every fault at every storage call", "[.][matrix]") {
-  run_matrix(GENERATE(from_range(fault_kinds())), std::numeric_limits<std::size_t>::max());
+  const FaultKind kind = GENERATE(from_range(fault_kinds()));
+  FaultyShop shop;
+  shop.add_container();
+  for (const ShopRequest& request : every_item_request()) {
+    FaultMatrix(shop, kCosmos).run_everywhere(request, kind);
+    // Each full map has doubled the map: without an end of that, the address space would not suffice in time.
+    restart_and_check(shop);
+  }
 }
