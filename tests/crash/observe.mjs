@@ -106,7 +106,6 @@ async function readVersions(server, name) {
 /// Each version once, in the order of the feed, each on the one before, and the last of a living document is its winner.
 function observeVersions(name, rows, changes, seen, wrong) {
   const newest = new Map();
-  const conflicted = new Set(changes.filter((row) => row.changes.length > 1).map((row) => row.id));
   let last = 0;
   for (const row of rows) {
     const sequence = generation(row.seq);
@@ -114,8 +113,9 @@ function observeVersions(name, rows, changes, seen, wrong) {
     last = sequence;
     const before = newest.get(row.id);
     const expected = before && before.operation !== 'delete' ? before.seq : undefined;
-    // An edit that lost may have come between.
-    if (row.previous_seq !== expected && !(row.previous_seq === undefined && conflicted.has(row.id))) wrong(`versions: ${row.id} at ${row.seq} follows ${row.previous_seq}, not ${expected}`);
+    if ((row.operation === 'create') !== (expected === undefined)) wrong(`versions: ${row.id} at ${row.seq}: ${row.operation}`);
+    // None, when an edit that lost came between.
+    if (row.previous_seq !== undefined && row.previous_seq !== expected) wrong(`versions: ${row.id} at ${row.seq} follows ${row.previous_seq}, not ${expected}`);
     newest.set(row.id, row);
     if (isDesign(row.id)) continue;
     const shown = row.operation === 'delete' ? row.previous : row.doc;
