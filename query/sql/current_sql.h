@@ -7,8 +7,8 @@
 
 namespace octavo::query::sql {
 
-/// `prepared`, once the global indexes of its plan have all that was written before now. Where they cannot follow, as the
-/// disk is full or fails, what `prepare` makes without them: the documents can be read all the same.
+/// `prepared`, once the global indexes of its plan have all that was written before now. Where they cannot follow, as
+/// the disk is full or fails, what `prepare` makes without them: the documents can be read all the same.
 ///
 /// `prepare(SqlPlanning)` gives a task as prepare_sql does; it outlives this one. Errors: those of both.
 template <class Prepare>

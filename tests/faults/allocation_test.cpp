@@ -8,6 +8,7 @@
 
 #include "faults/failing_allocator.h"
 #include "support/faulty_shop.h"
+#include "support/shop_items.h"
 
 using namespace octavo;
 using namespace octavo::tests;
@@ -28,7 +29,7 @@ Run run_everywhere(FaultyShop& shop, const ShopRequest& request) {
   for (std::size_t n = 1; without_fault < 2; ++n) {
     CAPTURE(request.name, n);
     const auto send = request.prepare(shop, std::to_string(++number));
-    shop.door().before_run = [n] { fail_allocation(n); };
+    shop.before_run([n] { fail_allocation(n); });
     std::optional<Received> answer;
     try {
       answer = send();
@@ -36,7 +37,7 @@ Run run_everywhere(FaultyShop& shop, const ShopRequest& request) {
       ++run.dropped;
     }
     const bool struck = stop_failing();
-    shop.door().before_run = nullptr;
+    shop.before_run(nullptr);
     without_fault = struck ? 0 : without_fault + 1;
     if (answer) {
       CAPTURE(answer->status, answer->body);
@@ -54,6 +55,13 @@ Run run_everywhere(FaultyShop& shop, const ShopRequest& request) {
   return run;
 }
 
+void run_and_tell(FaultyShop& shop, const ShopRequest& request) {
+  const Run run = run_everywhere(shop, request);
+  WARN(request.name << ": " << run.allocations << " allocations, " << run.refused << " times 503, " << run.dropped
+                    << " dropped");
+  CHECK(run.allocations > 5);
+}
+
 }  // namespace
 
 TEST_CASE("the allocator fails the allocation it is told to") {
@@ -69,13 +77,21 @@ TEST_CASE("a request that is refused memory at any allocation is answered, and l
   FaultyShop shop(config::Durability::ephemeral);
   auto requests = shop_reads();
   std::ranges::move(shop_writes(), std::back_inserter(requests));
-  for (const ShopRequest& request : requests) {
-    const Run run = run_everywhere(shop, request);
-    WARN(request.name << ": " << run.allocations << " allocations, " << run.refused << " times 503, " << run.dropped
-                      << " dropped");
-    CHECK(run.allocations > 5);
-  }
+  for (const ShopRequest& request : requests) run_and_tell(shop, request);
   shop.restart();
   shop.check_reads();
+  shop.check();
+}
+
+TEST_CASE("a request of the Cosmos door that is refused memory is answered, and leaves nothing half done") {
+  FaultyShop shop(config::Durability::ephemeral);
+  shop.add_container();
+  auto requests = item_reads();
+  std::ranges::move(item_writes(), std::back_inserter(requests));
+  // JavaScript has allocators of its own, which are bounded in another way.
+  std::erase_if(requests, [](const ShopRequest& request) { return request.name.find("procedure") != std::string::npos; });
+  for (const ShopRequest& request : requests) run_and_tell(shop, request);
+  shop.restart();
+  items::check_reads(shop);
   shop.check();
 }

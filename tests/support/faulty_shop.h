@@ -4,8 +4,10 @@
 #include <thread>
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -15,6 +17,7 @@
 #include "query/index/index_manager.h"
 #include "storage/partition_check.h"
 #include "support/engine_fixture.h"
+#include "support/cosmos_door.h"
 #include "support/fault_plan.h"
 #include "unit/api/couch/door_fixture.h"
 
@@ -49,7 +52,30 @@ class FaultyShop {
     check();
   }
 
+  /// The container `mall/items` of the Cosmos door, indexed by every path, with a log of all versions.
+  void add_container() {
+    cosmos_ = std::make_unique<CosmosDoor>(door_.engine(), door_.settings());
+    REQUIRE(cosmos().post("/dbs", R"({"id":"mall"})").status == 201);
+    REQUIRE(cosmos()
+                .post("/dbs/mall/colls", R"({"id":"items","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
+                      "changeFeedPolicy":{"retentionDuration":60}})",
+                      {{"x-ms-offer-throughput", "20000"}})
+                .status == 201);
+    for (int i = 0; i < 6; ++i) {
+      REQUIRE(cosmos()
+                  .post("/dbs/mall/colls/items/docs", fmt::format(R"({{"id":"d{}","pk":"p{}","n":{}}})", i, i % 2, i))
+                  .status == 201);
+    }
+    check();
+  }
+
   CouchDoor& door() { return door_; }
+  CosmosDoor& cosmos() { return *cosmos_; }
+  /// Called when the next request of either door is ready to run.
+  void before_run(const std::function<void()>& call) {
+    door_.before_run = call;
+    if (cosmos_) cosmos_->before_run = call;
+  }
   FaultPlan& faults() { return faults_; }
 
   /// Creates or changes a document while nothing fails; its revision.
@@ -97,7 +123,11 @@ class FaultyShop {
     }
   }
 
-  void restart() { door_.restart(); }
+  void restart() {
+    const bool has_container = std::exchange(cosmos_, nullptr) != nullptr;
+    door_.restart();
+    if (has_container) cosmos_ = std::make_unique<CosmosDoor>(door_.engine(), door_.settings());
+  }
 
  private:
   /// Longer than the longest pause between two attempts of the background, on a busy machine too.
@@ -107,11 +137,14 @@ class FaultyShop {
     config::Settings settings;
     settings.worker_threads = 2;
     settings.writer_threads = 2;
+    settings.cosmos_key = "a2V5IG9mIHRoZSBzaG9w";
+    settings.enforce_throughput = false;  // what throughput gives a container here is its physical partitions
     return settings;
   }
 
   FaultPlan faults_;
   CouchDoor door_;
+  std::unique_ptr<CosmosDoor> cosmos_;
 };
 
 /// One kind of request, and how it may be answered.

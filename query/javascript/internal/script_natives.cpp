@@ -3,12 +3,14 @@
 #include <js/Array.h>
 #include <js/CallArgs.h>
 #include <js/PropertyAndElement.h>
+#include <new>
 #include <optional>
 #include <string>
 
 #include "query/javascript/internal/json_text.h"
 #include "query/javascript/internal/natives.h"
 #include "query/javascript/internal/runtime.h"
+#include "storage/read_failure.h"
 
 namespace octavo::query::javascript {
 
@@ -63,6 +65,18 @@ bool text_value(JSContext* context, std::string_view text, JS::MutableHandleValu
   return true;
 }
 
+// No exception may pass through SpiderMonkey. A shortage of memory where documents are read or written is the server's,
+// not the function's.
+Expected<ScriptHost::Answer> ask(ScriptHost& host, const ScriptHost::Request& request) {
+  try {
+    return host.run(request);
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::overloaded, "The server is short of memory; try again later.");
+  } catch (const storage::ReadFailure& failure) {
+    return std::unexpected(failure.error());
+  }
+}
+
 bool host(JSContext* context, unsigned count, JS::Value* values) {
   const auto arguments = JS::CallArgsFromVp(count, values);
   auto& runtime = Runtime::of(context);
@@ -73,7 +87,7 @@ bool host(JSContext* context, unsigned count, JS::Value* values) {
   }
   ScriptHost::Request request;
   if (!read_request(context, arguments, request)) return false;
-  auto answer = script_host->run(request);
+  auto answer = ask(*script_host, request);
   if (runtime.stopped()) return false;  // a function that the host called met a limit
   if (!answer) return runtime.stop(std::move(answer).error());
   if (!answer->accepted) {

@@ -43,6 +43,7 @@ const WEIGHTS = [
   [8, items.read],
   [10, items.patch],
   [9, items.batch],
+  [0.7, items.removeKey],
   [16, items.sql],
   [5, items.list],
   [7, items.changes],

@@ -194,6 +194,10 @@ export function batch(pools) {
   );
 }
 
+export function removeKey(pools) {
+  return cosmos('POST', `${CONTAINER}/operations/partitionkeydelete`, undefined, keyHeader(place(pools).key));
+}
+
 export function sql(pools) {
   const { random } = pools;
   const headers = { ...QUERY, ...scope(pools) };

@@ -4,7 +4,7 @@ import { Reply } from '../reply.mjs';
 import { batch } from './batch.mjs';
 import * as containers from './containers.mjs';
 import { listChanges, listItems } from './feeds.mjs';
-import { checkItemId, documentIdOf, parseItem, parseJson, parseKey, requiredKey } from './item.mjs';
+import { checkItemId, documentIdOf, itemsOf, parseItem, parseJson, parseKey, requiredKey } from './item.mjs';
 import { parseMatch } from './match.mjs';
 import { runOperation } from './operation.mjs';
 import { parsePatchText } from './patch.mjs';
@@ -24,7 +24,7 @@ export function handleCosmos(context) {
 
 function route(context) {
   const { request, model } = context;
-  const [, owner, , container, , id] = request.parts;
+  const [, owner, , container, collection, id] = request.parts;
   const dispatch = (handlers, more) => {
     const handler = handlers[request.method];
     if (!handler) throw methodNotAllowed();
@@ -42,6 +42,7 @@ function route(context) {
   }
   const database = model.databases.get(`${owner}/${container}`);
   if (!database?.container) throw ownerMissing();
+  if (collection === 'operations') return dispatch({ POST: deleteKey }, { database });
   if (id === undefined) return dispatch({ GET: readFeed, POST: postItem }, { database });
   checkItemId(id);
   const handlers = { GET: readItem, PUT: replaceItem, DELETE: deleteItem, PATCH: patchItem };
@@ -110,4 +111,11 @@ function patchItem(context) {
   const documentId = documentIdOf(requiredKey(request), id);
   const patch = parsePatchText(request.body);
   return write(context, { kind: 'patch', documentId, patch, match: parseMatch(request.header('if-match')) });
+}
+
+/// All items of a partition key, in the order of their ids.
+function deleteKey({ request, database }) {
+  const items = itemsOf(database, [requiredKey(request)]);
+  for (const { documentId: id } of items) database.write({ id, deleted: true, body: {}, base: 'live winner' });
+  return noContent(200);
 }

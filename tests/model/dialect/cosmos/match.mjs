@@ -1,5 +1,7 @@
 // If-Match: what an item must be for an edit to happen.
-import { etagDiffers } from './reply.mjs';
+
+/// The revision of a tag that is none: no document has it.
+const NEVER = '0-';
 
 /// { given, any, rev }. A tag that no revision can have never matches.
 export function parseMatch(header) {
@@ -8,8 +10,5 @@ export function parseMatch(header) {
   return { given: true, any: header === '*', rev: /^[1-9][0-9]*-[!-~]+$/.test(text) ? text : undefined };
 }
 
-/// What the condition means for Database.write.
-export function conditionOf(match) {
-  if (match.given && !match.any && match.rev === undefined) throw etagDiffers();
-  return match.given && !match.any ? { rev: match.rev } : {};
-}
+/// What the condition means for Database.write: whether there is an item is asked before it is compared.
+export const conditionOf = ({ given, any, rev }) => (given && !any ? { rev: rev ?? NEVER } : {});

@@ -6,53 +6,14 @@
 
 #include <catch2/catch.hpp>
 
-#include "support/faulty_shop.h"
+#include "support/fault_matrix.h"
 
 using namespace octavo;
 using namespace octavo::tests;
-using At = storage::StorageCall;
 
 namespace {
 
-// Sanitizers make each check many times as long: they see every few calls only.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kStride = 7;
-#else
-constexpr std::size_t kStride = 1;
-#endif
-
-struct FaultKind {
-  std::string name;
-  FaultPlan::Fault fault;
-  std::set<int> statuses;  ///< how a request may be answered that meets it
-};
-
-const std::set<At> kEverything{};
-const std::set<At> kOfTheDisk{At::create_folder, At::open, At::put, At::erase, At::commit, At::sync};
-
-std::vector<FaultKind> fault_kinds() {
-  return {
-      {"the disk is full", {.code = ENOSPC, .calls = kOfTheDisk, .lasting = true}, {507}},
-      {"one call finds the disk full", {.code = ENOSPC, .calls = kOfTheDisk}, {507}},
-      {"the disk fails and stays so", {.code = EIO, .calls = {At::commit, At::sync}, .lasting = true}, {500}},
-      {"one call fails on the disk", {.code = EIO, .calls = kOfTheDisk}, {500}},
-      {"the meta page fails", {.code = EIO, .calls = {At::commit}, .panics = true}, {500}},
-      {"the meta page fails, but is stored",
-       {.code = EIO, .calls = {At::commit}, .took_place = true, .panics = true},
-       {500}},
-      {"the map is full", {.code = MDB_MAP_FULL, .calls = {At::put, At::erase}}, {}},
-      {"no reader slot", {.code = MDB_READERS_FULL, .calls = {At::begin_read}}, {503}},
-      {"no descriptor", {.code = EMFILE, .calls = {At::open}}, {503}},
-      {"no address space", {.code = ENOMEM, .calls = {At::grow, At::open}}, {503}},
-      {"no memory", {.code = FaultPlan::kNoMemory, .calls = kEverything}, {503}},
-  };
-}
-
-/// One request that meets a fault, and what must hold after it.
-void check_answer(const Received& answer, const ShopRequest& request, const FaultKind& kind) {
-  if (request.success.contains(answer.status)) return;
-  CAPTURE(answer.status, answer.body);
-  CHECK(kind.statuses.contains(answer.status));
+void check_couch_error(const Received& answer, const FaultKind&) {
   CHECK_FALSE(text(answer.json(), "error").empty());
   CHECK_FALSE(text(answer.json(), "reason").empty());
 }
@@ -71,54 +32,14 @@ void check_rows(const Received& answer, const FaultKind& kind) {
   }
 }
 
-/// How many of the calls that may fail a request makes when none does. Work in the background adds its own now and then.
-std::size_t calls_of(FaultyShop& faulty, const ShopRequest& request, const FaultKind& kind, const std::string& run) {
-  const auto send = request.prepare(faulty, run);
-  auto never = kind.fault;
-  never.from = std::numeric_limits<std::size_t>::max();
-  faulty.faults().plan(never);
-  const Received answer = send();
-  const std::size_t calls = faulty.faults().seen();
-  faulty.faults().heal();
-  CAPTURE(request.name, answer.status, answer.body);
-  CHECK(request.success.contains(answer.status));
-  return calls;
-}
+const FaultDialect kCouch{.check_error = check_couch_error,
+                          .check_success = check_rows,
+                          .read_one = [](FaultyShop& faulty) { return faulty.door().get("/shop/p0:d0").status; },
+                          .check_reads = [](FaultyShop& faulty) { faulty.check_reads(); }};
 
-/// At each call, or at `points` of them, spread evenly.
 void run_everywhere(FaultyShop& faulty, const ShopRequest& request, const FaultKind& kind,
                     std::size_t points = std::numeric_limits<std::size_t>::max()) {
-  static int run = 0;
-  // The first one opens what the next ones find open.
-  calls_of(faulty, request, kind, std::to_string(++run));
-  const std::size_t calls = calls_of(faulty, request, kind, std::to_string(++run));
-  const std::size_t stride = std::max(kStride, (calls + points - 1) / points);
-  for (std::size_t n = (stride + 1) / 2; n <= calls; n += stride) {
-    CAPTURE(request.name, kind.name, n, calls);
-    const auto send = request.prepare(faulty, std::to_string(++run));
-    auto fault = kind.fault;
-    fault.from = n;
-    faulty.faults().plan(fault);
-    const Received answer = send();
-    const bool struck = faulty.faults().fired() > 0;
-    // While the disk is full, or fails every write, what was acknowledged can be read.
-    if (struck && fault.lasting && !fault.calls.contains(At::begin_read)) {
-      CHECK(faulty.door().get("/shop/p0:d0").status == 200);
-    }
-    faulty.faults().heal();
-    if (struck) {
-      check_answer(answer, request, kind);
-      check_rows(answer, kind);
-    } else {
-      CAPTURE(answer.status, answer.body);
-      CHECK(request.success.contains(answer.status));
-    }
-    faulty.check_reads();
-    const Received again = send();
-    CAPTURE(again.status, again.body);
-    CHECK((request.success.contains(again.status) || request.repeated.contains(again.status)));
-    faulty.check();
-  }
+  FaultMatrix(faulty, kCouch).run_everywhere(request, kind, points);
 }
 
 std::vector<ShopRequest> every_request() {

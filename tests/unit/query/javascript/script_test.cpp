@@ -2,12 +2,15 @@
 #include "query/javascript/script.h"
 
 #include <chrono>
+#include <functional>
 #include <map>
+#include <new>
 #include <thread>
 
 #include <catch2/catch.hpp>
 
 #include "query/javascript/limits.h"
+#include "storage/read_failure.h"
 
 using namespace octavo;
 using namespace octavo::query::javascript;
@@ -21,9 +24,11 @@ class MapHost final : public ScriptHost {
   std::vector<std::string> calls;
   std::size_t accepts = 1'000;
   std::optional<Error> breaks;
+  std::function<void()> throws;
   ProgramPtr inner;
 
   Expected<Answer> run(const Request& request) override {
+    if (throws) throws();
     if (breaks) return std::unexpected(*breaks);
     Answer answer;
     answer.accepted = accepts > 0;
@@ -239,6 +244,29 @@ TEST_CASE("an error of the host ends a script, which cannot catch it") {
       run(host, "function () { try { __.readDocument('x'); } catch (e) {} __.response.setBody('survived'); }");
   REQUIRE_FALSE(broken);
   CHECK(broken.error().code == ErrorCode::io_failure);
+  CHECK(response_of("function () { __.response.setBody(1); }") == "1");
+}
+
+TEST_CASE("what storage throws under a script ends the script with the server's error, and goes no further") {
+  MapHost host;
+  // Warm functions are machine code by then, which no exception can pass through.
+  const std::string source =
+      "function () { for (var i = 0; i < 20000; ++i) { try { __.readDocument('x', {}, function () {}); } catch (e) {} } }";
+  int reads = 0;
+  host.accepts = 1'000'000;
+  host.throws = [&reads] {
+    if (++reads == 15'000) throw std::bad_alloc();
+  };
+  const auto short_of_memory = run(host, source);
+  REQUIRE_FALSE(short_of_memory);
+  CHECK(short_of_memory.error().code == ErrorCode::overloaded);
+  host.throws = [&reads] {
+    if (++reads == 30'000) throw storage::ReadFailure({ErrorCode::corrupted, "a page is damaged", {}});
+  };
+  const auto damaged = run(host, source);
+  REQUIRE_FALSE(damaged);
+  CHECK(damaged.error().code == ErrorCode::corrupted);
+  CHECK(damaged.error().reason == "a page is damaged");
   CHECK(response_of("function () { __.response.setBody(1); }") == "1");
 }
 
