@@ -402,16 +402,23 @@ Expected<void> Database::set_security(std::string json) {
   return written;
 }
 
+Expected<storage::Sequence> Database::visible_sequence() const {
+  storage::Sequence shown = 0;
+  for (std::size_t i = 0; i < partitions_.size(); ++i) {
+    if (!sequences_->in_flight(i)) continue;
+    OCTAVO_TRY(const storage::Snapshot part, snapshot(i));
+    OCTAVO_TRY(const storage::Sequence last, part.last_sequence());
+    shown = std::max(shown, last);
+  }
+  // A commit that ended since is in this.
+  return std::max(shown, sequences_->committed());
+}
+
 Expected<void> Database::make_durable() {
   bool durable = engine_.settings().durability == config::Durability::commit;
   if (durable) {
-    // LMDB shows a commit while its last sync is still under way; it is over once the watermark has passed.
-    storage::Sequence shown = 0;
-    for (std::size_t i = 0; i < partitions_.size(); ++i) {
-      OCTAVO_TRY(const storage::Snapshot part, snapshot(i));
-      OCTAVO_TRY(const storage::Sequence last, part.last_sequence());
-      shown = std::max(shown, last);
-    }
+    // A sync under way is over once the watermark has passed.
+    OCTAVO_TRY(const storage::Sequence shown, visible_sequence());
     durable = watermark() >= shown;
   }
   if (durable) return {};

@@ -124,6 +124,9 @@ class Database : public std::enable_shared_from_this<Database> {
   /// Every write acknowledged so far has its sequence at or below this. The watermark may be lower for a moment, while
   /// a physical partition still commits: whoever must not miss an acknowledged write waits until the watermark is here.
   storage::Sequence committed_sequence() const { return sequences_->committed(); }
+  /// As above, of every write that a read begun now sees: LMDB shows a commit while its last sync is still under way. An
+  /// index that has this much never answers with less than a document read before.
+  Expected<storage::Sequence> visible_sequence() const;
   /// `<n>-<instance tag>`.
   std::string format_sequence(storage::Sequence sequence) const;
   /// Accepts `n`, `n-<tag>`, `now`, and `"n-tag"` in JSON quotes; another incarnation's tag gives 0. Error bad_request

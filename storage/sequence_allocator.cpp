@@ -28,6 +28,11 @@ Sequence SequenceAllocator::highest_in_flight(std::size_t partition) const {
   return in_flight_high_[partition];
 }
 
+bool SequenceAllocator::in_flight(std::size_t partition) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return in_flight_low_[partition] != 0;
+}
+
 void SequenceAllocator::end(std::size_t partition, bool committed) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (committed) committed_high_.store(std::max(committed_high_.load(), in_flight_high_[partition]));

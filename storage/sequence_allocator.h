@@ -27,6 +27,9 @@ class SequenceAllocator {
   /// Highest sequence given to the group that is in flight; 0: none.
   Sequence highest_in_flight(std::size_t partition) const;
 
+  /// A group has begun, and has not ended.
+  bool in_flight(std::size_t partition) const;
+
   /// A group from its begin to its end, whatever happens between.
   class Group {
    public:

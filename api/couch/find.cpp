@@ -117,7 +117,12 @@ Task<Expected<std::optional<query::search::TextFind>>> plan_by_text(Call& call, 
 Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
                                     std::chrono::steady_clock::time_point started) {
   auto& indexes = query::IndexManager::of(*call.database)->feed_indexes();
-  const storage::Sequence sequence = find.request.update ? call.database->committed_sequence() : 0;
+  storage::Sequence sequence = 0;
+  if (find.request.update) {
+    const auto visible = call.database->visible_sequence();
+    if (!visible) co_return std::unexpected(visible.error());
+    sequence = *visible;
+  }
   Expected<std::string> body;
   do {
     if (find.request.update) {

@@ -232,7 +232,9 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
     if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
   }
   if (auto admitted = database.admit_partition_key(partition); !admitted) co_return std::unexpected(admitted.error());
-  const storage::Sequence sequence = database.committed_sequence();
+  const auto visible = database.visible_sequence();
+  if (!visible) co_return std::unexpected(visible.error());
+  const storage::Sequence sequence = *visible;
   SearchParameters parameters;
   FoundIndex found;
   // All of it in one go on a worker, when the index has what was written.

@@ -104,8 +104,9 @@ Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
       request = std::move(before);
       co_return previous;
     }
-    auto current = co_await indexes.wait_until_current(found->index, call.database->committed_sequence(),
-                                                       Clock::now() + kIndexPatience);
+    const auto sequence = call.database->visible_sequence();
+    if (!sequence) co_return std::unexpected(sequence.error());
+    auto current = co_await indexes.wait_until_current(found->index, *sequence, Clock::now() + kIndexPatience);
     if (current) co_return target;
     const bool replaced = current.error().code == ErrorCode::not_found && !call.database->deleted();
     if (!replaced) co_return std::unexpected(current.error());

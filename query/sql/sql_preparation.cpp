@@ -255,9 +255,13 @@ void keep_prepared_sql(partitioning::Database& database, std::string_view reques
 Task<Expected<void>> wait_for_sql_indexes(std::shared_ptr<partitioning::Database> database,
                                           std::shared_ptr<const PreparedSql> prepared) {
   IndexManager* manager = IndexManager::of(*database);
-  const storage::Sequence now = database->committed_sequence();
+  const auto is_global = [](const Branch& branch) { return branch.index && branch.index->global; };
+  if (std::ranges::none_of(prepared->plan.branches, is_global)) co_return Expected<void>{};
+  const auto visible = database->visible_sequence();
+  if (!visible) co_return std::unexpected(visible.error());
+  const storage::Sequence now = *visible;
   for (const Branch& branch : prepared->plan.branches) {
-    if (!branch.index || !branch.index->global) continue;
+    if (!is_global(branch)) continue;
     auto current = manager->is_current(*branch.index->global, now);
     if (!current) co_return std::unexpected(current.error());
     if (*current) continue;
