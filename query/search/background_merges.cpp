@@ -51,9 +51,10 @@ class MergeTurn {
     std::condition_variable changed;
     bool merging = false;
   };
+  // Never destroyed: a thread that was given up may come to its end when the process does.
   static Queue& queue() {
-    static Queue of_the_process;
-    return of_the_process;
+    static auto* const of_the_process = new Queue;
+    return *of_the_process;
   }
 
   bool mine_ = false;

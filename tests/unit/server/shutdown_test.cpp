@@ -39,7 +39,9 @@ TEST_CASE("stopping lets a running request finish and tells its client to go") {
 }
 
 TEST_CASE("stopping lets a bounded stream finish") {
-  TestServer server;
+  auto settings = test_settings();
+  settings.shutdown_timeout_ms = milliseconds{60'000};
+  TestServer server(settings);
   Client client(server.port());
   client.send(get("/stream/200/100000"));
   REQUIRE(client.read_until("octavo"));

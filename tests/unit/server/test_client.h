@@ -24,7 +24,10 @@ struct ClientReply {
   }
 };
 
-/// A blocking client on a raw socket, so that tests decide on every byte. Gives up reading after five seconds.
+/// So long a client waits for what it reads: in vain, when a test fails.
+constexpr std::chrono::milliseconds kPatience{30'000};
+
+/// A blocking client on a raw socket, so that tests decide on every byte.
 class Client {
  public:
   explicit Client(std::uint16_t port);
@@ -41,7 +44,7 @@ class Client {
   /// Reads more until `text` has been received; false when the connection ends or time is up first.
   bool read_until(std::string_view text);
   /// Whether the server ends the connection within `patience`, with nothing (more) to read.
-  bool ended(std::chrono::milliseconds patience = std::chrono::milliseconds{5000});
+  bool ended(std::chrono::milliseconds patience = kPatience);
   /// Everything received and not yet taken by read_reply.
   const std::string& received() const { return received_; }
   /// Ends our direction only.

@@ -53,14 +53,15 @@ class TestServer {
   HttpServer server;
 };
 
-/// Waits up to five seconds for `condition`.
+/// Waits for `condition`, in vain for half a minute.
 template <class Condition>
 bool eventually(Condition condition) {
-  for (int i = 0; i < 1000; ++i) {
-    if (condition()) return true;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds{5});
   }
-  return false;
+  return true;
 }
 
 }  // namespace octavo::server::test
