@@ -180,7 +180,7 @@ TEST_CASE("a query by a global index finds a document that is just being written
   subject.commits.hold(true);
   REQUIRE(subject.door.put("/db/" + subject.slow + "?batch=ok&rev=" + rev, R"({"n":1,"again":true})").status == 202);
   subject.commits.wait_until_held();
-  CHECK(subject.door.post("/db/_find", query).json().at("docs").as_array().size() == 1);
+  CHECK(subject.send("POST", "/db/_find", query).json().at("docs").as_array().size() == 1);
 }
 
 TEST_CASE("a commit that fails holds followers up no longer than one that succeeds") {
