@@ -22,8 +22,10 @@ struct FeedIndexes::Follower {
   std::shared_ptr<FeedIndex> index;
   /// The index is not followed: nothing defines it any more.
   const std::shared_ptr<std::atomic<bool>> stopping = std::make_shared<std::atomic<bool>>(false);
-  /// It had the whole feed once.
+  /// It had the whole feed once, and what answered instead of it is gone.
   std::atomic<bool> built{false};
+  /// It had the whole feed once: a query has seen it.
+  std::atomic<bool> seen_whole{false};
 
   std::atomic<bool> following{false};
   std::atomic<bool> again{false};

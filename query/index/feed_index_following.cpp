@@ -304,16 +304,19 @@ FeedIndexes::Activity FeedIndexes::activity(const FeedIndex& index) const {
 Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> index, storage::Sequence sequence,
                                                      std::chrono::steady_clock::time_point deadline) {
   const auto keep_alive = database_.shared_from_this();
+  FollowerPtr follower = follower_of(*index);
   {
     const auto current = is_current(*index, sequence);
     if (!current) co_return std::unexpected(current.error());
-    if (*current) co_return Expected<void>{};
+    if (*current) {
+      if (follower) follower->seen_whole.store(true, std::memory_order_relaxed);
+      co_return Expected<void>{};
+    }
   }
   std::uint64_t attempts_before = 0;
   std::uint64_t failed_before = 0;
   std::optional<CountedWaiter> among_own;
   std::optional<CountedWaiter> among_all;
-  FollowerPtr follower = follower_of(*index);
   if (follower) {
     among_own.emplace(follower->waiters);
     among_all.emplace(waiters_);
@@ -332,7 +335,10 @@ Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> 
     const std::uint64_t epoch = progress_.epoch();
     const auto current = is_current(*index, sequence);
     if (!current) co_return std::unexpected(current.error());
-    if (*current) co_return Expected<void>{};
+    if (*current) {
+      if (follower) follower->seen_whole.store(true, std::memory_order_relaxed);
+      co_return Expected<void>{};
+    }
     {
       const std::lock_guard lock(mutex_);
       if (shut_down_) co_return fail(ErrorCode::not_found, "Database does not exist.");

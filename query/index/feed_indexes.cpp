@@ -260,7 +260,9 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
           old_views, [&](const FeedIndexView& one) { return same_place(one, *kind, view.definition); });
       if (old != old_views.end()) {
         const bool replaced = old->index && old->index != view.index;
-        const auto built = [&](const FollowerPtr& one) { return one->index == old->index && one->built.load(); };
+        const auto built = [&](const FollowerPtr& one) {
+          return one->index == old->index && (one->built.load() || one->seen_whole.load());
+        };
         view.previous = replaced && std::ranges::any_of(known, built) ? old->index : old->previous;
       }
     }
