@@ -109,8 +109,8 @@ class Database : public std::enable_shared_from_this<Database> {
                                                           storage::WriteOptions options = {});
   /// Runs `task` as one transaction of the physical partition in which `partition_key` lives; it sets the partition
   /// keys of its edits itself. Resumes once durable. See PhysicalPartition::run_transaction.
-  Task<Expected<void>> run_transaction(std::string_view partition_key,
-                                       storage::PhysicalPartition::TransactionTask task, std::size_t bytes);
+  Task<Expected<void>> run_transaction(std::string_view partition_key, storage::PhysicalPartition::TransactionTask task,
+                                       std::size_t bytes);
   /// As above, by the index of the physical partition.
   Task<Expected<void>> run_transaction_in(std::size_t physical_partition,
                                           storage::PhysicalPartition::TransactionTask task, std::size_t bytes);
@@ -124,8 +124,8 @@ class Database : public std::enable_shared_from_this<Database> {
   /// Every write acknowledged so far has its sequence at or below this. The watermark may be lower for a moment, while
   /// a physical partition still commits: whoever must not miss an acknowledged write waits until the watermark is here.
   storage::Sequence committed_sequence() const { return sequences_->committed(); }
-  /// As above, of every write that a read begun now sees: LMDB shows a commit while its last sync is still under way. An
-  /// index that has this much never answers with less than a document read before.
+  /// As above, of every write that a read begun now sees: LMDB shows a commit while its last sync is still under way.
+  /// An index that has this much never answers with less than a document read before.
   Expected<storage::Sequence> visible_sequence() const;
   /// `<n>-<instance tag>`.
   std::string format_sequence(storage::Sequence sequence) const;

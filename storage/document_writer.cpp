@@ -7,7 +7,6 @@
 namespace octavo::storage {
 namespace {
 
-
 std::unexpected<Error> conflict() {
   return fail(ErrorCode::conflict, "Document update conflict.");
 }
@@ -165,8 +164,8 @@ Expected<void> DocumentWriter::all_or_nothing(FunctionRef<Expected<bool>()> body
 Expected<Expected<void>> DocumentWriter::check_unique(const DocumentWrite& write) {
   if (environment_.unique_keys == nullptr || write.deleted || write.partition_key.empty()) return Expected<void>{};
   for (const std::string& digest : environment_.unique_keys->digests(write.body)) {
-    OCTAVO_TRY(const auto owner, transaction_.get(tree(PartitionTree::partitions),
-                                                  partition_unique_key(write.partition_key, digest)));
+    OCTAVO_TRY(const auto owner,
+               transaction_.get(tree(PartitionTree::partitions), partition_unique_key(write.partition_key, digest)));
     if (!owner || *owner == write.id || !in_logical_partition(*owner, write.partition_key)) continue;
     const std::string owner_id(*owner);
     OCTAVO_TRY(const auto document, find(owner_id));

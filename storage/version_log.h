@@ -65,7 +65,8 @@ class VersionLog {
   /// after its last one.
   static Expected<void> begin_group(WriteTransaction& transaction, Tree meta, Sequence last_sequence);
   static Expected<void> end_group(WriteTransaction& transaction, Tree meta, Sequence last_sequence);
-  /// Forgets versions from before `before_s`, and those that are of no use; at most `rows_max`. True: there may be more.
+  /// Forgets versions from before `before_s`, and those that are of no use; at most `rows_max`. True: there may be
+  /// more.
   static Expected<bool> trim(WriteTransaction& transaction, Tree meta, std::int64_t before_s, std::size_t rows_max);
 
  private:

@@ -16,7 +16,7 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-constexpr std::size_t kBatchOperationsMax = 100;        // Azure Cosmos DB service limits
+constexpr std::size_t kBatchOperationsMax = 100;  // Azure Cosmos DB service limits
 constexpr std::size_t kBatchBytesMax = 2ULL << 20;
 constexpr std::size_t kBatchReplyBytesMax = 4ULL << 20;
 // Each operation of a patch writes its item anew, on the thread that others wait for.
@@ -51,8 +51,7 @@ Expected<ItemOperation::Kind> operation_kind(std::string_view name) {
   for (const auto& [known, kind] : kKinds) {
     if (known == name) return kind;
   }
-  return fail(ErrorCode::bad_request,
-              "operationType must be one of Create, Upsert, Read, Replace, Delete and Patch.");
+  return fail(ErrorCode::bad_request, "operationType must be one of Create, Upsert, Read, Replace, Delete and Patch.");
 }
 
 // The parts of one operation. Errors are the operation's own.
@@ -66,8 +65,8 @@ Expected<void> read_operation(std::string_view json, const ContainerDefinition& 
   if (!key_text.empty()) {
     OCTAVO_TRY(auto own, parse_key(key_text, container));
     if (batch_key && own != *batch_key) {
-      return fail(ErrorCode::bad_request, "All operations of a transactional batch must be of the batch's partition key.",
-                  word::kKeyMismatch);
+      return fail(ErrorCode::bad_request,
+                  "All operations of a transactional batch must be of the batch's partition key.", word::kKeyMismatch);
     }
     key = std::move(own);
   }
@@ -121,8 +120,9 @@ Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
   } else if (const auto range = request.header("x-ms-documentdb-partitionkeyrangeid")) {
     OCTAVO_TRY(batch.place, parse_range_id(*range, *opened.database));
   } else if (opened.database->physical_partition_count() > 1) {
-    return fail(ErrorCode::bad_request, "A batch that is not atomic needs the header "
-                                        "x-ms-documentdb-partitionkeyrangeid.");
+    return fail(ErrorCode::bad_request,
+                "A batch that is not atomic needs the header "
+                "x-ms-documentdb-partitionkeyrangeid.");
   }
   OCTAVO_TRY(const auto operations, query::split_array(request.body));
   if (operations.empty()) return fail(ErrorCode::bad_request, "A batch needs at least one operation.");
@@ -142,7 +142,8 @@ Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
 
 OperationResult too_many_patches() {
   OperationResult result;
-  result.error = Error{ErrorCode::too_large, "The patches of the batch change too much at once; send them in parts.", {}};
+  result.error =
+      Error{ErrorCode::too_large, "The patches of the batch change too much at once; send them in parts.", {}};
   result.status = words_for(*result.error).status;
   return result;
 }
@@ -262,7 +263,8 @@ Handled serve_batch(Call& call) {
   const auto& container = *opened->definition;
   auto batch = parse_batch(call, *opened);
   if (!batch) co_return std::unexpected(std::move(batch).error());
-  if (auto admitted = call.admit(opened->database, {batch->place, batch->place}, batch->key ? batch->key->encode() : "");
+  if (auto admitted =
+          call.admit(opened->database, {batch->place, batch->place}, batch->key ? batch->key->encode() : "");
       !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }

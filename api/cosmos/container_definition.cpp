@@ -19,7 +19,7 @@ namespace {
 namespace json = boost::json;
 using storage::KeyScheme;
 
-constexpr std::size_t kIdCharactersMax = 255;        // Azure Cosmos DB service limits, as those below
+constexpr std::size_t kIdCharactersMax = 255;  // Azure Cosmos DB service limits, as those below
 constexpr std::size_t kHierarchyDepthMax = 3;
 constexpr std::size_t kUniqueKeysMax = 10;
 constexpr std::size_t kUniqueKeyPathsMax = 16;
@@ -63,16 +63,16 @@ Expected<std::vector<std::string>> string_list(const json::object& object, std::
 Expected<void> read_partition_key(ContainerDefinition& definition) {
   auto* key = definition.resource.if_contains("partitionKey");
   if (key == nullptr || !key->is_object()) {
-    return invalid("The partition key definition is missing: partitionKey must be an object such as "
-                   "{\"paths\":[\"/id\"],\"kind\":\"Hash\",\"version\":2}.");
+    return invalid(
+        "The partition key definition is missing: partitionKey must be an object such as "
+        "{\"paths\":[\"/id\"],\"kind\":\"Hash\",\"version\":2}.");
   }
   auto& object = key->get_object();
   OCTAVO_TRY(definition.key_path_texts, string_list(object, "paths"));
   if (definition.key_path_texts.empty()) return invalid("partitionKey.paths must hold at least one path.");
   const auto* kind = find(object, "kind");
-  const std::string kind_name =
-      kind == nullptr ? (definition.key_path_texts.size() > 1 ? "MultiHash" : "Hash")
-                      : (kind->is_string() ? std::string(kind->get_string()) : std::string());
+  const std::string kind_name = kind == nullptr ? (definition.key_path_texts.size() > 1 ? "MultiHash" : "Hash")
+                                                : (kind->is_string() ? std::string(kind->get_string()) : std::string());
   if (kind_name != "Hash" && kind_name != "MultiHash") {
     return invalid("partitionKey.kind must be \"Hash\" or \"MultiHash\".");
   }
@@ -280,7 +280,7 @@ Expected<void> read_computed_properties(ContainerDefinition& definition) {
   return {};
 }
 
-constexpr std::array<std::string_view, 10> kSystemProperties{"_rid", "_self",     "_etag", "_ts",        "_docs",
+constexpr std::array<std::string_view, 10> kSystemProperties{"_rid",  "_self",     "_etag",   "_ts",        "_docs",
                                                              "_udfs", "_triggers", "_sprocs", "_conflicts", "_colls"};
 
 Expected<void> complete(ContainerDefinition& definition) {
@@ -305,10 +305,12 @@ Expected<void> complete(ContainerDefinition& definition) {
 Expected<void> check_resource_id(std::string_view id) {
   if (id.empty()) return invalid("The input name is invalid: it is empty.");
   if (character_count(id) > kIdCharactersMax) {
-    return invalid("The input name '" + std::string(id.substr(0, 32)) + "…' is invalid: it has more than 255 characters.");
+    return invalid("The input name '" + std::string(id.substr(0, 32)) +
+                   "…' is invalid: it has more than 255 characters.");
   }
   if (id.find_first_of("/\\?#") != std::string_view::npos) {
-    return invalid("The input name '" + std::string(id) + "' is invalid. Ensure to provide a unique non-empty string "
+    return invalid("The input name '" + std::string(id) +
+                   "' is invalid. Ensure to provide a unique non-empty string "
                    "without the characters '/', '\\', '#', '?'.");
   }
   if (id.back() == ' ') return invalid("The input name '" + std::string(id) + "' is invalid: it ends with a space.");
@@ -476,9 +478,8 @@ Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view
 }
 
 json::value to_json(const Throughput& throughput) {
-  return json::object{{"manual", throughput.manual},
-                      {"autoscale_max", throughput.autoscale_max},
-                      {"enforced", throughput.enforced}};
+  return json::object{
+      {"manual", throughput.manual}, {"autoscale_max", throughput.autoscale_max}, {"enforced", throughput.enforced}};
 }
 
 Throughput throughput_from_json(const json::value& value) {

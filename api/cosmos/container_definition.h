@@ -41,16 +41,16 @@ struct ContainerDefinition {
 
   // Read out of `resource`:
   std::string id;
-  std::vector<std::string> key_path_texts;       ///< "/address/zip"
+  std::vector<std::string> key_path_texts;  ///< "/address/zip"
   std::vector<query::FieldPath> key_paths;
   storage::KeyScheme key_scheme = storage::KeyScheme::hash_v2;
-  std::optional<std::int64_t> default_ttl_s;     ///< -1: items live for ever unless they say otherwise
+  std::optional<std::int64_t> default_ttl_s;  ///< -1: items live for ever unless they say otherwise
   std::vector<std::vector<query::FieldPath>> unique_keys;
-  std::int64_t version_retention_min = 0;        ///< every version of every item is kept so long; 0: there is no log
+  std::int64_t version_retention_min = 0;  ///< every version of every item is kept so long; 0: there is no log
 
   query::sql::ComputedProperties::Ptr computed;  ///< null: none
 
-  std::shared_ptr<const ItemShape> shape;        ///< of the containers that container_of gives
+  std::shared_ptr<const ItemShape> shape;  ///< of the containers that container_of gives
 
   std::int64_t version_retention_s() const { return 60 * version_retention_min; }
   bool hierarchical() const { return key_scheme == storage::KeyScheme::multi_hash; }

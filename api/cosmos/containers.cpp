@@ -52,8 +52,8 @@ Handled list_containers(Call& call) {
   if (!size) co_return std::unexpected(size.error());
   const auto after = continuation_of(call.request);
   if (!after) co_return std::unexpected(after.error());
-  const auto found = co_await call.services.engine.run_blocking(
-      [&] { return find_containers(call, after->value_or(""), *size + 1); });
+  const auto found =
+      co_await call.services.engine.run_blocking([&] { return find_containers(call, after->value_or(""), *size + 1); });
   if (!found) co_return std::unexpected(found.error());
   const auto& containers = found->containers;
   std::vector<std::string> items;

@@ -39,8 +39,8 @@ Handled list_databases(Call& call) {
 }
 
 Handled query_databases(Call& call) {
-  const auto found = co_await call.services.engine.run_blocking(
-      [&] { return call.services.schema.databases("", SIZE_MAX); });
+  const auto found =
+      co_await call.services.engine.run_blocking([&] { return call.services.schema.databases("", SIZE_MAX); });
   if (!found) co_return std::unexpected(found.error());
   ResourceList resources;
   for (const auto& database : *found) resources.emplace_back(database.id, database.to_json());

@@ -80,8 +80,9 @@ void add_common_headers(const Call& call, Reply& reply) {
   };
   add("\r\nx-ms-activity-id: ", call.activity_id);
   add("\r\nx-ms-request-charge: ", partitioning::format_charge(account.request_charge));
-  lines += "\r\nx-ms-serviceversion: version=2.14.0.0\r\nx-ms-gatewayversion: version=2.14.0.0"
-           "\r\nCache-Control: no-store, no-cache";
+  lines +=
+      "\r\nx-ms-serviceversion: version=2.14.0.0\r\nx-ms-gatewayversion: version=2.14.0.0"
+      "\r\nCache-Control: no-store, no-cache";
   if (account.container) {
     add("\r\nx-ms-content-path: ", account.container->shape->container_rid());
     add("\r\nx-ms-alt-content-path: ", container_part(call.request.raw_path));

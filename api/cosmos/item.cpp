@@ -24,9 +24,9 @@ bool is_set_by_server(std::string_view name) {
 
 // Documents of the Couch door have these: an item that had them too could not be told from its own metadata there.
 bool is_of_documents(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kNames{"_id",        "_rev",       "_deleted",
-                                                   "_revisions", "_revs_info", "_conflicts",
-                                                   "_deleted_conflicts", "_local_seq", "_removed"};
+  constexpr std::array<std::string_view, 9> kNames{"_id",        "_rev",       "_deleted",           "_revisions",
+                                                   "_revs_info", "_conflicts", "_deleted_conflicts", "_local_seq",
+                                                   "_removed"};
   return std::ranges::find(kNames, name) != kNames.end();
 }
 

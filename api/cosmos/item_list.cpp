@@ -105,7 +105,7 @@ class ListPage final : public ItemPage {
  private:
   std::size_t place_ = 0;
   std::size_t last_place_ = 0;
-  std::string start_;                  // ids before it are not of the scope
+  std::string start_;  // ids before it are not of the scope
   std::optional<std::string> last_id_;
   bool complete_ = false;
 };

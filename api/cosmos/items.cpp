@@ -124,8 +124,9 @@ Handled replace_item(Call& call, const OpenContainer& opened) {
   auto item = parse_item(call.request.body, container, call.services.settings.cosmos_item_bytes_max, *key);
   if (!item) co_return std::unexpected(std::move(item).error());
   if (item->id != call.path.id) {
-    co_return fail(ErrorCode::bad_request, "The id of the item in the body is not the one of the path: an item's id "
-                                           "cannot be changed.");
+    co_return fail(ErrorCode::bad_request,
+                   "The id of the item in the body is not the one of the path: an item's id "
+                   "cannot be changed.");
   }
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
   const auto functions = has_functions(call, opened);
@@ -191,8 +192,7 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
   const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
   const std::size_t bytes = call.request.body.size() + 4096;
   const std::string partition_key = key->encode();
-  storage::PhysicalPartition::TransactionTask task =
-      [&](storage::PartitionTransaction& transaction) -> Expected<bool> {
+  storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) -> Expected<bool> {
     OCTAVO_TRY(result, operation.run(transaction, container, bytes_max));
     return !result.error;
   };

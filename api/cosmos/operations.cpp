@@ -51,8 +51,8 @@ Handled serve_operations(Call& call) {
     if (deletions.empty()) continue;
     const auto results = co_await opened->database->write(std::move(deletions));
     for (const auto& result : results) {
-      call.account.request_charge += result ? partitioning::charge_of_write({.index_rows = result->index_rows})
-                                            : partitioning::charge_of_miss();
+      call.account.request_charge +=
+          result ? partitioning::charge_of_write({.index_rows = result->index_rows}) : partitioning::charge_of_miss();
       // What somebody else deleted meanwhile is gone, as it should be.
       if (!result && result.error().code != ErrorCode::not_found) co_return std::unexpected(result.error());
     }

@@ -25,7 +25,6 @@ std::unexpected<Error> refused(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason));
 }
 
-
 std::optional<std::size_t> array_index(std::string_view text) {
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
@@ -59,11 +58,11 @@ Expected<std::vector<std::string>> parse_pointer(std::string_view text) {
 
 Expected<PatchKind> kind_of(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, PatchKind>, 6> kKinds{{{"add", PatchKind::add},
-                                                                     {"set", PatchKind::set},
-                                                                     {"replace", PatchKind::replace},
-                                                                     {"remove", PatchKind::remove},
-                                                                     {"incr", PatchKind::increment},
-                                                                     {"move", PatchKind::move}}};
+                                                                          {"set", PatchKind::set},
+                                                                          {"replace", PatchKind::replace},
+                                                                          {"remove", PatchKind::remove},
+                                                                          {"incr", PatchKind::increment},
+                                                                          {"move", PatchKind::move}}};
   for (const auto& [known, kind] : kKinds) {
     if (known == name) return kind;
   }
@@ -167,8 +166,7 @@ Expected<std::string> changed_object(const PatchOperation& operation, std::strin
       continue;
     }
     found = true;
-    OCTAVO_TRY(const auto value,
-               last ? value_after(operation, member.raw) : changed(operation, member.raw, depth + 1));
+    OCTAVO_TRY(const auto value, last ? value_after(operation, member.raw) : changed(operation, member.raw, depth + 1));
     if (!value.empty()) append(name, value);
   }
   if (!found) {
@@ -201,7 +199,8 @@ Expected<std::string> changed_array(const PatchOperation& operation, std::string
       append(elements[i]);
       continue;
     }
-    OCTAVO_TRY(const auto value, last ? value_after(operation, elements[i]) : changed(operation, elements[i], depth + 1));
+    OCTAVO_TRY(const auto value,
+               last ? value_after(operation, elements[i]) : changed(operation, elements[i], depth + 1));
     if (!value.empty()) append(value);
   }
   if (*index == elements.size()) append(operation.value);

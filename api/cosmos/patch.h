@@ -23,8 +23,8 @@ struct Patch {
   std::vector<PatchOperation> operations;
   query::sql::SqlQuery::Ptr condition;  ///< `from c where …`; null: none
 
-  /// `{"operations":[…],"condition":…}`, or the bare array. Errors: bad_request, naming the operation, or what is wrong with the
-  /// condition.
+  /// `{"operations":[…],"condition":…}`, or the bare array. Errors: bad_request, naming the operation, or what is wrong
+  /// with the condition.
   static Expected<Patch> parse(std::string_view json, query::sql::ComputedProperties::Ptr computed = nullptr);
   /// The body (minified JSON object) after the update. What is not touched keeps its text. Errors: bad_request.
   Expected<std::string> apply(std::string_view body) const;

@@ -14,8 +14,8 @@ namespace {
 namespace sql = query::sql;
 
 std::unexpected<Error> invalid_condition(std::string_view why) {
-  return fail(ErrorCode::bad_request, "The condition of the patch is not valid: expected \"from c where …\". " +
-                                          std::string(why));
+  return fail(ErrorCode::bad_request,
+              "The condition of the patch is not valid: expected \"from c where …\". " + std::string(why));
 }
 
 bool is_word(char c) {
@@ -38,7 +38,8 @@ std::string_view take_word(std::string_view& text) {
 }
 
 bool same_word(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return std::ranges::equal(a, b, {},
+                            [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
 }
 
 /// Of one item; others wait for the writer.

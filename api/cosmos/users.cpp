@@ -54,8 +54,7 @@ Expected<std::int64_t> token_lifetime_s(const Request& request) {
   if (!header || header->empty()) return kTokenLifetimeDefault_s;
   std::int64_t seconds = 0;
   const auto [end, error] = std::from_chars(header->data(), header->data() + header->size(), seconds);
-  if (error != std::errc{} || end != header->data() + header->size() || seconds < 10 ||
-      seconds > kTokenLifetimeMax_s) {
+  if (error != std::errc{} || end != header->data() + header->size() || seconds < 10 || seconds > kTokenLifetimeMax_s) {
     return fail(ErrorCode::bad_request, "x-ms-documentdb-expiry-seconds must be a number from 10 to 18000.");
   }
   return seconds;
@@ -69,9 +68,9 @@ Expected<std::string> shown(const Call& call, std::string_view text) {
     OCTAVO_TRY(const auto lifetime, token_lifetime_s(call.request));
     std::string key;
     if (const auto* value = resource.if_contains("resourcePartitionKey")) key = json::serialize(*value);
-    resource["_token"] = call.services.authorization.resource_token(
-        string_of(resource, "_rid"), string_of(resource, "permissionMode"), string_of(resource, "resource"), key,
-        unix_time_s() + lifetime);
+    resource["_token"] =
+        call.services.authorization.resource_token(string_of(resource, "_rid"), string_of(resource, "permissionMode"),
+                                                   string_of(resource, "resource"), key, unix_time_s() + lifetime);
   }
   return json::serialize(resource);
 }
@@ -96,8 +95,9 @@ Expected<std::string> named_link(const Schema& schema, const std::string& link) 
   const auto found = std::ranges::find(others, *container_rid, &ContainerDefinition::rid);
   if (found == others.end()) return link;
   if (container.size() < inside.size()) {
-    return fail(ErrorCode::bad_request, "'resource' must name what is in a container by its id: "
-                                        "dbs/{db}/colls/{container}/docs/{id}");
+    return fail(ErrorCode::bad_request,
+                "'resource' must name what is in a container by its id: "
+                "dbs/{db}/colls/{container}/docs/{id}");
   }
   return std::string(kDatabasesPart) + owner->id + std::string(kContainersPart) + found->id;
 }
@@ -113,8 +113,9 @@ Expected<json::object> checked_permission(const Schema& schema, const json::obje
   while (resource.ends_with('/')) resource.pop_back();
   if (!resource.starts_with(kDatabasesPart) ||
       resource.find(kContainersPart, kDatabasesPart.size()) == std::string::npos) {
-    return fail(ErrorCode::bad_request, "'resource' must be the link of a container or of something in it: "
-                                        "dbs/{db}/colls/{container}");
+    return fail(ErrorCode::bad_request,
+                "'resource' must be the link of a container or of something in it: "
+                "dbs/{db}/colls/{container}");
   }
   permission["permissionMode"] = mode.ends_with("ll") ? "All" : "Read";
   OCTAVO_TRY(resource, named_link(schema, resource));
@@ -199,7 +200,8 @@ Expected<void> rename_user(storage::Catalog& catalog, const std::string& from, c
 
 // On a worker. `replaces`: the id of the path; otherwise a creation, or an upsert.
 Expected<Stored> store(Call& call, const json::object& body, const std::optional<std::string>& replaces, bool upsert) {
-  // Of two that make one resource the second finds the first's: a token that nobody could take back is worse than a wait.
+  // Of two that make one resource the second finds the first's: a token that nobody could take back is worse than a
+  // wait.
   const auto changes = call.services.schema.hold_changes();
   auto& catalog = call.services.engine.catalog();
   OCTAVO_TRY(const auto id, id_of(body));

@@ -98,8 +98,7 @@ Task<Expected<std::optional<query::search::TextFind>>> plan_by_text(Call& call, 
   const auto catalog = indexes.catalog();
   if (!catalog) co_return Result(std::nullopt);
   if (!mentioned && !query::search::has_text_index(**catalog)) co_return Result(std::nullopt);
-  auto request =
-      query::parse_find_request(call.request.body, partition, call.services.settings.find_limit_default);
+  auto request = query::parse_find_request(call.request.body, partition, call.services.settings.find_limit_default);
   if (!request || (!request->partition.empty() && !call.database->partitioned())) co_return Result(std::nullopt);
   const bool goes_on = request->bookmark && query::search::SearchBookmark::decode(*request->bookmark);
   const bool named = query::search::names_text_index(**catalog, request->use_index);
@@ -149,9 +148,9 @@ Expected<Reply> dry_run(const Call& call, const query::PreparedFind& find, const
   query::StorageStatistics statistics(database, partition);
   OCTAVO_TRY(const auto scope, query::statistics_of_scope(database, partition));
   const std::uint64_t wanted = request.matches_needed();
-  OCTAVO_TRY(const auto estimate, query::estimate_charge(find.plan, statistics, scope, wanted,
-                                                         request.aggregation.has_value(),
-                                                         query::scan_work_of(database, find, !partition.empty())));
+  OCTAVO_TRY(const auto estimate,
+             query::estimate_charge(find.plan, statistics, scope, wanted, request.aggregation.has_value(),
+                                    query::scan_work_of(database, find, !partition.empty())));
   auto reply = query::explain(request, find.plan, find.candidates, database.name(), database.partitioned());
   return dry_run_reply(std::move(reply), estimate);
 }

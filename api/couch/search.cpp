@@ -56,7 +56,8 @@ Error missing_index(const partitioning::Database& database, const std::string& d
     OCTAVO_TRY(const auto document, snapshot.find(design_id));
     if (!document) return fail(ErrorCode::not_found, "missing");
     if (document->deleted) return fail(ErrorCode::deleted, "deleted");
-    OCTAVO_TRY(const auto design, query::read_design_document(design_id, document->revision.to_string(), document->body));
+    OCTAVO_TRY(const auto design,
+               query::read_design_document(design_id, document->revision.to_string(), document->body));
     const auto* source = design ? design->index(name) : nullptr;
     if (source == nullptr) return fail(ErrorCode::not_found, name + " not found.");
     if (!source->analyzer.empty()) {
@@ -91,9 +92,10 @@ Expected<void> check_scope(const FoundIndex& found, const SearchParameters& para
     return fail(ErrorCode::bad_request, "`partition` parameter is mandatory for queries to this index.");
   }
   if (given && parameters.uses_facets_or_groups) {
-    return fail(ErrorCode::bad_request,
-                "`partition` and any of `drilldown`, `ranges`, `group_field`, `group_sort`, `group_limit` or `group_by` "
-                "are incompatible");
+    return fail(
+        ErrorCode::bad_request,
+        "`partition` and any of `drilldown`, `ranges`, `group_field`, `group_sort`, `group_limit` or `group_by` "
+        "are incompatible");
   }
   return {};
 }
@@ -165,7 +167,7 @@ void append_facets(std::string& out, std::string_view name,
 }
 
 Expected<std::string> search_reply(const partitioning::Database& database, const SearchParameters& parameters,
-                             const search::SearchResult& result) {
+                                   const search::SearchResult& result) {
   std::string out = "{";
   if (!parameters.request.grouping) {
     out += "\"total_rows\":";

@@ -10,8 +10,8 @@
 namespace octavo::query {
 
 /// Intersects the entries that a query walks with those of other values that it asks for in the same automatic index
-/// (Branch::filters): looks for the document's entry there instead of loading the document, which costs a third. Where it
-/// hardly ever spares a document it stops looking. One per branch of a running query; one thread.
+/// (Branch::filters): looks for the document's entry there instead of loading the document, which costs a third. Where
+/// it hardly ever spares a document it stops looking. One per branch of a running query; one thread.
 class EntryFilter {
  public:
   /// `branch` must outlive it.

@@ -34,9 +34,9 @@ struct FeedIndexes::Follower {
   std::atomic<bool> slow{false};
 
   // Under mutex_.
-  std::optional<Error> failure;  ///< of the last attempt
-  std::uint64_t attempts = 0;        ///< begun
-  std::uint64_t failed_attempt = 0;  ///< number of the last one that failed
+  std::optional<Error> failure;                        ///< of the last attempt
+  std::uint64_t attempts = 0;                          ///< begun
+  std::uint64_t failed_attempt = 0;                    ///< number of the last one that failed
   std::chrono::steady_clock::time_point not_before{};  ///< after a failure: not again at once
   /// After a failure of a function: when it may be tried again if documents have changed since, and since when.
   std::chrono::steady_clock::time_point not_before_changes{};
@@ -44,7 +44,7 @@ struct FeedIndexes::Follower {
   bool early_retry_planned = false;
 
   // The follow job's alone.
-  std::size_t rows_max = 8;  ///< nothing is known of its functions yet
+  std::size_t rows_max = 8;                       ///< nothing is known of its functions yet
   std::chrono::steady_clock::time_point begun{};  ///< of the last batch
   storage::Sequence begun_at = 0;                 ///< watermark then
   std::chrono::milliseconds retry_delay{0};

@@ -324,8 +324,8 @@ Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> 
     attempts_before = follower->attempts;
     failed_before = follower->failed_attempt;
     // A function that fails is not tried again for each query, unless it may do now.
-    const bool tried_soon = database_.watermark() > follower->failed_at &&
-                            Clock::now() + kWaitForRetryMax >= follower->not_before_changes;
+    const bool tried_soon =
+        database_.watermark() > follower->failed_at && Clock::now() + kWaitForRetryMax >= follower->not_before_changes;
     if (follower->failure && !may_pass(*follower->failure) && !tried_soon) {
       co_return std::unexpected(*follower->failure);
     }

@@ -220,8 +220,8 @@ Expected<FeedIndexes::FollowerPtr> FeedIndexes::open(const FeedIndexKind& kind,
   return follower;
 }
 
-// Opens what is wanted; an index that cannot be opened has its error in the catalog, and the first of them that may pass
-// is returned.
+// Opens what is wanted; an index that cannot be opened has its error in the catalog, and the first of them that may
+// pass is returned.
 Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted>& wanted) {
   std::optional<Error> failure;
   std::vector<FollowerPtr> known;

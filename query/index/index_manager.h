@@ -146,8 +146,8 @@ class IndexManager final : public partitioning::DatabaseExtension {
   bool building_ = false;
   std::chrono::steady_clock::time_point build_not_before_{};  ///< after a failed build: not again at once
   std::optional<Error> failure_;                              ///< of the last attempt to follow
-  std::uint64_t attempts_ = 0;        ///< to follow or build, begun
-  std::uint64_t failed_attempt_ = 0;  ///< number of the last one that failed
+  std::uint64_t attempts_ = 0;                                ///< to follow or build, begun
+  std::uint64_t failed_attempt_ = 0;                          ///< number of the last one that failed
   bool shut_down_ = false;
 
   Published<IndexCatalog> catalog_;
@@ -158,15 +158,15 @@ class IndexManager final : public partitioning::DatabaseExtension {
   std::atomic<int> waiters_{0};
   std::unique_ptr<GlobalIndexBuilder> builder_;     ///< the build job's alone
   std::chrono::milliseconds build_retry_delay_{0};  ///< the build job's alone; 0: the last build did not fail
-  DocumentParser parser_;                        ///< the follow job's alone
-  ActiveTasks::Handle follow_task_;              ///< the follow job's alone
+  DocumentParser parser_;                           ///< the follow job's alone
+  ActiveTasks::Handle follow_task_;                 ///< the follow job's alone
   storage::Sequence follow_task_from_ = 0;
   partitioning::ChangeNotifier progress_;
   QueryCache cache_;
   FeedIndexes feed_indexes_;
-  std::unique_ptr<Expiration> expiration_;  ///< made when documents first have a time to live; then it stays
+  std::unique_ptr<Expiration> expiration_;       ///< made when documents first have a time to live; then it stays
   std::unique_ptr<VersionRetention> retention_;  ///< as above, for versions of documents
-  BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
+  BackgroundJobs jobs_;                          ///< last: ends before all that its jobs use
 };
 
 }  // namespace octavo::query

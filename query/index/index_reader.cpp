@@ -18,8 +18,8 @@ Expected<IndexReader> IndexReader::open(partitioning::Database& database, const 
     return reader;
   }
   if (!scope.partition_key.empty()) {
-    OCTAVO_TRY_VOID(reader.add_local(database, index, database.locate_partition_key(scope.partition_key),
-                                     scope.partition_key));
+    OCTAVO_TRY_VOID(
+        reader.add_local(database, index, database.locate_partition_key(scope.partition_key), scope.partition_key));
     return reader;
   }
   for (std::size_t place = 0; place < database.physical_partition_count(); ++place) {

@@ -42,8 +42,8 @@ class IndexReader {
   /// query's. nullopt: the entry is the query's.
   std::optional<std::string> beyond_others(const storage::KeyValue& entry, bool down) const;
 
-  /// Whether a document has this entry at another path of the same automatic index, where that of the entry is which was
-  /// handed out last. Errors: those of the storage.
+  /// Whether a document has this entry at another path of the same automatic index, where that of the entry is which
+  /// was handed out last. Errors: those of the storage.
   Expected<bool> has_entry(std::uint64_t path, std::string_view key, std::string_view document_id) const;
 
   /// The documents as of the entries, when these are all in one physical partition. nullptr otherwise.

@@ -24,19 +24,19 @@ struct IdRange {
 
 /// What a result has in an automatic index besides the entry that is walked: at this path one of these keys.
 struct EntryCondition {
-  std::string field;               ///< for people
-  std::uint64_t path = 0;          ///< IndexDefinition::automatic_path
-  std::vector<std::string> keys;   ///< of entries, without the document's id
+  std::string field;              ///< for people
+  std::uint64_t path = 0;         ///< IndexDefinition::automatic_path
+  std::vector<std::string> keys;  ///< of entries, without the document's id
 };
 
 /// One way to some of the results: an index, or the documents themselves.
 struct Branch {
-  Selector selector;               ///< what its results match; in a union, this branch's alternative with the rest
-  std::optional<IndexView> index;  ///< absent: the primary index (documents by id)
-  IndexBounds bounds;              ///< with an index
-  std::vector<IdRange> id_ranges;  ///< without: in rising order
+  Selector selector;                    ///< what its results match; in a union, this branch's alternative with the rest
+  std::optional<IndexView> index;       ///< absent: the primary index (documents by id)
+  IndexBounds bounds;                   ///< with an index
+  std::vector<IdRange> id_ranges;       ///< without: in rising order
   std::vector<EntryCondition> filters;  ///< spare the loading of documents that have not all of them
-  bool recheck = true;             ///< documents must be tested against `selector`: the ranges do not say it all
+  bool recheck = true;                  ///< documents must be tested against `selector`: the ranges do not say it all
   std::vector<std::size_t> columns_that_must_exist;  ///< fields sorted by which the ranges do not guarantee
 };
 

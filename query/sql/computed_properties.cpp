@@ -14,8 +14,8 @@ constexpr std::size_t kComputedPropertiesMax = 20;  // Azure Cosmos DB service l
 constexpr std::size_t kComputedQueryBytesMax = 16 * 1024;
 
 std::unexpected<Error> refused(const ComputedProperty& property, std::string_view why) {
-  return fail(ErrorCode::bad_request, "The computed property '" + property.name.substr(0, 64) + "' is not valid: " +
-                                          std::string(why));
+  return fail(ErrorCode::bad_request,
+              "The computed property '" + property.name.substr(0, 64) + "' is not valid: " + std::string(why));
 }
 
 // Only what is said of the item alone, and is the same each time.

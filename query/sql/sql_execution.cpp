@@ -61,8 +61,7 @@ bool SqlExecution::Implementation::keeps_all_groups() const {
 
 void SqlExecution::Implementation::prepare_collection() {
   // One more than the page can have, to know whether anything follows.
-  std::uint64_t wanted =
-      add_saturated(add_saturated(skip_left_, std::min(limit_left_, options_.page_items_max)), 1);
+  std::uint64_t wanted = add_saturated(add_saturated(skip_left_, std::min(limit_left_, options_.page_items_max)), 1);
   // Those that were given out before are told from the others when they are there, too.
   if (!resume_digest_.empty()) wanted = add_saturated(wanted, resume_count_);
   collected_ = CollectedRows(static_cast<std::size_t>(wanted));

@@ -162,7 +162,8 @@ Expected<void> finish_planning(const PlanningTask& task, std::uint64_t generatio
   // Entries of a local index are of the same snapshot as the documents.
   const auto& branches = prepared.plan.branches;
   prepared.where_holds = task.selector_is_where && branches.size() == 1 && branches[0].index &&
-                         branches[0].index->definition->partitioned && !branches[0].index->global && !branches[0].recheck;
+                         branches[0].index->definition->partitioned && !branches[0].index->global &&
+                         !branches[0].recheck;
   return {};
 }
 
@@ -216,8 +217,7 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Datab
                                                              std::optional<std::string> continuation) {
   IndexManager* manager = IndexManager::of(database);
   if (!manager) return fail(ErrorCode::internal, "This database has no indexes.");
-  OCTAVO_TRY(PlanningTask task,
-             begin_planning(database, std::move(query), std::move(scope), shape, continuation, {}));
+  OCTAVO_TRY(PlanningTask task, begin_planning(database, std::move(query), std::move(scope), shape, continuation, {}));
   if (task.ready) return task.prepared;
   OCTAVO_TRY(const auto catalog, manager->catalog());
   task.place.ignore_unbuilt = true;

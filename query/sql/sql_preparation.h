@@ -60,8 +60,8 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
                                                                std::optional<std::string> continuation = {},
                                                                SqlPlanning planning = {});
 
-/// As prepare_sql, without waiting for anything: indexes that are not built yet are done without. For callers who are no
-/// coroutines.
+/// As prepare_sql, without waiting for anything: indexes that are not built yet are done without. For callers who are
+/// no coroutines.
 Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Database& database, SqlQuery::Ptr query,
                                                              SqlScope scope, const RowShape& shape,
                                                              std::optional<std::string> continuation = {});

@@ -112,8 +112,7 @@ Expected<std::vector<SqlParameter>> parse_sql_parameters(std::string_view json) 
   return parameters;
 }
 
-std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text,
-                                                       std::span<const SqlParameter> parameters,
+std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text, std::span<const SqlParameter> parameters,
                                                        ComputedProperties::Ptr computed) {
   auto syntax = parse_query(text);
   if (!syntax) return std::unexpected(in_characters(std::move(syntax).error(), text));

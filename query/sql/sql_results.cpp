@@ -254,9 +254,8 @@ void SqlExecution::Implementation::prepare_results() {
 std::size_t SqlExecution::Implementation::place_after_resume_key() {
   const auto begin = std::ranges::upper_bound(rows_, resume_key_, {}, &CollectedRow::key);
   if (resume_digest_.empty()) return static_cast<std::size_t>(begin - rows_.begin());
-  const auto end = std::find_if_not(begin, rows_.end(), [this](const CollectedRow& row) {
-    return Continuation::goes_on(row.key, resume_key_);
-  });
+  const auto end = std::find_if_not(
+      begin, rows_.end(), [this](const CollectedRow& row) { return Continuation::goes_on(row.key, resume_key_); });
   const auto last = std::find_if(begin, end, [this](const CollectedRow& row) { return is_resume_key(row.key); });
   // Where the row has gone, as many are left out as were given out.
   const auto alike = static_cast<std::uint64_t>(end - begin);

@@ -89,8 +89,8 @@ class Translator {
 
 json::value condition(const Place& place, json::object operators) {
   if (!place.in_elements) return json::object{{place.field.text(), std::move(operators)}};
-  json::object inner =
-      place.in_elements->empty() ? std::move(operators) : json::object{{place.in_elements->text(), std::move(operators)}};
+  json::object inner = place.in_elements->empty() ? std::move(operators)
+                                                  : json::object{{place.in_elements->text(), std::move(operators)}};
   return json::object{{place.field.text(), json::object{{"$elemMatch", std::move(inner)}}}};
 }
 
@@ -458,8 +458,7 @@ std::vector<OrderedField> sort_of(const SqlQuery& query, const Translator& trans
 bool is_in_collation(const std::vector<OrderedField>& sort, const Selector& selector) {
   const FieldConstraint below_strings{{Interval{std::nullopt, true, json::value(""), false}}, false, true};
   return std::ranges::all_of(sort, [&](const OrderedField& field) {
-    return field.path.is("_id") ||
-           is_subset(selector.constraint_for(field.path), below_strings, BoundOrder::collation);
+    return field.path.is("_id") || is_subset(selector.constraint_for(field.path), below_strings, BoundOrder::collation);
   });
 }
 

@@ -37,8 +37,9 @@ Expected<ScanState> SqlExecution::Implementation::run_index(std::size_t& rows_le
                     });
 }
 
-Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_entry(
-    const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents) {
+Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_entry(const storage::KeyValue& entry,
+                                                                                      const IndexReader& reader,
+                                                                                      DocumentLookup& documents) {
   const auto row = IndexRow::decode(entry.key, entry.value);
   if (!row) return fail(ErrorCode::corrupted, "An entry of index " + branch().index->definition->name + " is damaged.");
   for (const std::size_t column : branch().columns_that_must_exist) {

@@ -89,7 +89,8 @@ TEST_CASE("a request of the Cosmos door that is refused memory is answered, and 
   auto requests = item_reads();
   std::ranges::move(item_writes(), std::back_inserter(requests));
   // JavaScript has allocators of its own, which are bounded in another way.
-  std::erase_if(requests, [](const ShopRequest& request) { return request.name.find("procedure") != std::string::npos; });
+  std::erase_if(requests,
+                [](const ShopRequest& request) { return request.name.find("procedure") != std::string::npos; });
   for (const ShopRequest& request : requests) run_and_tell(shop, request);
   shop.restart();
   items::check_reads(shop);

@@ -134,8 +134,7 @@ class DoorDriver {
 
   static api::Method method_of(std::string_view name) {
     for (const auto method : {api::Method::get, api::Method::head, api::Method::post, api::Method::put,
-                              api::Method::del, api::Method::copy, api::Method::options,
-                              api::Method::patch}) {
+                              api::Method::del, api::Method::copy, api::Method::options, api::Method::patch}) {
       if (api::to_string(method) == name) return method;
     }
     return api::Method::other;

@@ -27,7 +27,7 @@ struct CallState {
   MapOutput* rows = nullptr;                    ///< where `emit` goes
   std::vector<IndexedField>* fields = nullptr;  ///< where `index` goes
   bool emitted = false;
-  bool emitting = false;                        ///< the parts of a row are being written
+  bool emitting = false;              ///< the parts of a row are being written
   ScriptHost* host = nullptr;         ///< what a script works on
   std::string* script_log = nullptr;  ///< where `console.log` goes
   std::size_t log_bytes_left = 0;
@@ -97,13 +97,13 @@ class Runtime {
   std::list<std::unique_ptr<World>> worlds_;
   std::unordered_map<std::string_view, std::list<std::unique_ptr<World>>::iterator> worlds_by_identity_;
   std::vector<const World*> running_;  ///< the innermost one last
-  unsigned worlds_forgotten_ = 0;  ///< since the last collection
+  unsigned worlds_forgotten_ = 0;      ///< since the last collection
 
   CallState call_;
   const Program* program_ = nullptr;  ///< of the running call
   Stop stop_ = Stop::none;
   std::optional<Error> host_error_;  ///< with Stop::host
-  bool collected_ = false;  ///< memory was collected since the last look
+  bool collected_ = false;           ///< memory was collected since the last look
 };
 
 }  // namespace octavo::query::javascript

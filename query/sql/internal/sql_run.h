@@ -83,8 +83,8 @@ class SqlExecution::Implementation {
   bool has_lost_resume_key() const;
   void check_memory(std::size_t bytes);
   Expected<Flow> evaluated(Flow flow) const;
-  /// The first slice, on a thread that others wait for, is over within the one row that it has: false. Otherwise the row
-  /// was taken, or the evaluation failed.
+  /// The first slice, on a thread that others wait for, is over within the one row that it has: false. Otherwise the
+  /// row was taken, or the evaluation failed.
   bool has_taken_row();
   std::chrono::steady_clock::time_point interrupt_time();
 
@@ -107,10 +107,10 @@ class SqlExecution::Implementation {
   /// Of the branch. In the primary its key is the id after which to go on, or with `inside_` the id itself.
   IndexPosition position_;
   std::optional<EntryFilter> entry_filter_;  ///< of the branch, when it is an index
-  std::optional<std::string> inside_;  ///< key of a document whose combinations are not all taken
+  std::optional<std::string> inside_;        ///< key of a document whose combinations are not all taken
   std::vector<std::uint64_t> inside_positions_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
-  bool is_changed_ = false;  ///< the document at hand is not as stored
+  bool is_changed_ = false;             ///< the document at hand is not as stored
   std::optional<std::string> visited_;  ///< key of the last document, where the page may be stopped
   std::size_t visited_branch_ = 0;
   std::chrono::steady_clock::time_point until_;  ///< of this slice

@@ -5,8 +5,8 @@
 #include "unit/server/test_server.h"
 
 using namespace octavo::server::test;
-using octavo::tests::patiently;
 using octavo::api::TimeoutKind;
+using octavo::tests::patiently;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 

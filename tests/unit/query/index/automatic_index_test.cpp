@@ -63,7 +63,7 @@ class Words {
 
   std::string scalar() {
     static const std::vector<std::string> values{
-        "null", "false", "true", "-1.5", "0",     "1",     "2",     "3",     "1000",   "9007199254740993",
+        "null", "false", "true",  "-1.5",  "0",      "1",      "2",     "3",      "1000",    "9007199254740993",
         "\"\"", "\"a\"", "\"B\"", "\"b\"", "\"aZ\"", "\"ab\"", "\"ä\"", "\"zz\"", "\"abc\"", "\"Zebra\""};
     if (below(40) == 0) return '"' + std::string(250 + below(20), 'l') + std::to_string(below(3)) + '"';
     return values[below(values.size())];
@@ -80,7 +80,8 @@ class Words {
       for (std::size_t i = 0; i < size; ++i) body += (i > 0 ? "," : "") + scalar();
       body += "]";
     }
-    if (below(3) == 0) body += ",\"o\":{\"x\":" + scalar() + ",\"l\":[{\"k\":" + scalar() + "},{\"k\":" + scalar() + "}]}";
+    if (below(3) == 0)
+      body += ",\"o\":{\"x\":" + scalar() + ",\"l\":[{\"k\":" + scalar() + "},{\"k\":" + scalar() + "}]}";
     if (below(12) == 0) body += ",\"a.b\":" + scalar() + ",\"7\":" + scalar();
     return body.empty() ? "{}" : "{" + body.substr(1) + "}";
   }
@@ -132,7 +133,8 @@ class Words {
   }
   std::string selector() {
     std::string text = "{\"" + field() + "\":" + mango_condition();
-    if (below(2) == 0) text += ",\"$or\":[{\"" + field() + "\":" + mango_condition() + "},{\"a\":" + mango_condition() + "}]";
+    if (below(2) == 0)
+      text += ",\"$or\":[{\"" + field() + "\":" + mango_condition() + "},{\"a\":" + mango_condition() + "}]";
     if (below(4) == 0) text += ",\"t\":{\"$elemMatch\":{\"$eq\":" + scalar() + "}}";
     return text + "}";
   }
@@ -195,7 +197,8 @@ bool ran_by_automatic(const SqlFixture& fixture) {
 
 TEST_CASE("an indexing policy's longest path decides, and /? before /*") {
   const auto index = AutomaticIndex::from_policy(
-      policy_of({"/*", "/secret/shown/?", "/list/[]/name/?"}, {"/secret/*", "/plain/?", "/list/*"}), StringOrder::bytes);
+      policy_of({"/*", "/secret/shown/?", "/list/[]/name/?"}, {"/secret/*", "/plain/?", "/list/*"}),
+      StringOrder::bytes);
   const auto covers = [&](std::string_view base) { return index->covers(*FieldPath::parse(base)); };
   CHECK(covers("a"));
   CHECK(covers("a.b.c"));
@@ -284,8 +287,8 @@ TEST_CASE("SQL over an automatic index gives what a scan gives") {
       by_index += ran_by_automatic(indexed) ? 1 : 0;
       REQUIRE(sorted_rows(indexed.ask_by_pages(query, 5, scope)) == expected);
       const std::string field = words.field();
-      query = "SELECT VALUE c." + field + " FROM c" + where + " ORDER BY c." + field +
-              (words.below(2) == 0 ? " DESC" : "");
+      query =
+          "SELECT VALUE c." + field + " FROM c" + where + " ORDER BY c." + field + (words.below(2) == 0 ? " DESC" : "");
       CAPTURE(query);
       const std::string in_order = plain.ask(query, {}, scope);
       REQUIRE(indexed.ask(query, {}, scope) == in_order);
@@ -340,23 +343,25 @@ TEST_CASE("two values asked for are intersected before documents are read") {
   // Neither is rare: together they are.
   for (int i = 0; i < 1'000; ++i) {
     const std::string key = i < 500 ? "big:" : "p" + std::to_string(i) + ":";
-    fixture.put(key + std::to_string(i), R"({"type":")" + std::string(i % 2 == 0 ? "post" : "like") +
-                                             R"(","user":)" + std::to_string(i % 3) + R"(,"at":)" +
-                                             std::to_string(i % 50) + "}");
+    fixture.put(key + std::to_string(i), R"({"type":")" + std::string(i % 2 == 0 ? "post" : "like") + R"(","user":)" +
+                                             std::to_string(i % 3) + R"(,"at":)" + std::to_string(i % 50) + "}");
   }
   wait_for_automatic(fixture);
   const auto loaded = [&](const std::string& condition, const sql::SqlScope& scope) {
-    const auto page = fixture.page(octavo::tests::parse_sql("SELECT VALUE COUNT(1) FROM c WHERE " + condition), scope, {});
+    const auto page =
+        fixture.page(octavo::tests::parse_sql("SELECT VALUE COUNT(1) FROM c WHERE " + condition), scope, {});
     return std::pair(page.results, page.statistics.documents_examined);
   };
   CHECK(loaded("c.at = 4 AND c.user = 1 AND c.type = 'post'", {}) == std::pair<std::string, std::uint64_t>("7", 7));
-  CHECK(loaded("c.at = 4 AND c.user IN (1, 7) AND c.type = 'like'", {}) == std::pair<std::string, std::uint64_t>("0", 0));
+  CHECK(loaded("c.at = 4 AND c.user IN (1, 7) AND c.type = 'like'", {}) ==
+        std::pair<std::string, std::uint64_t>("0", 0));
   CHECK(loaded("c.user = 1 AND c.type = 'post'", in_partition("big")).first == "83");
   CHECK(loaded("c.at = 4 AND c.user = 1", in_partition("big")) == std::pair<std::string, std::uint64_t>("4", 4));
   // What spares no documents is not looked at for long.
-  const auto page = fixture.page(octavo::tests::parse_sql("SELECT VALUE COUNT(1) FROM c WHERE c.type = 'post' AND c.at IN "
-                                                          "(0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,42,44,46,48)"),
-                                 {}, {});
+  const auto page =
+      fixture.page(octavo::tests::parse_sql("SELECT VALUE COUNT(1) FROM c WHERE c.type = 'post' AND c.at IN "
+                                            "(0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,42,44,46,48)"),
+                   {}, {});
   CHECK(page.results == "500");
   CHECK(page.statistics.keys_examined < 500 + 50);
   CHECK(fixture.find(R"({"selector":{"user":1,"at":4,"type":"post"}})").at("docs").get_array().size() == 7);
@@ -366,7 +371,10 @@ TEST_CASE("strings that differ only after their first 256 bytes are in order all
   SqlFixture fixture(container_options(policy_of({"/*"}, {})));
   const std::string start(300, 'x');
   for (const char* end : {"b", "a", "c"}) {
-    fixture.put(std::string("p:") + (end[0] == 'a' ? "3" : end[0] == 'b' ? "1" : "2"), "{\"s\":\"" + start + end + "\"}");
+    fixture.put(std::string("p:") + (end[0] == 'a'   ? "3"
+                                     : end[0] == 'b' ? "1"
+                                                     : "2"),
+                "{\"s\":\"" + start + end + "\"}");
   }
   wait_for_automatic(fixture);
   CHECK(fixture.ask("SELECT VALUE RIGHT(c.s, 1) FROM c ORDER BY c.s") == R"(["a","b","c"])");

@@ -115,8 +115,9 @@ TEST_CASE("a call ends soon when nobody needs it any more, and others go on") {
     MapOutput output;
     {
       const StoppableCalls calls(stopping);
-      const auto endless = map(program_of("function() { while (true) { try { while (true) {} } finally { continue; } } }"),
-                               R"({"_id":"b"})", output);
+      const auto endless =
+          map(program_of("function() { while (true) { try { while (true) {} } finally { continue; } } }"),
+              R"({"_id":"b"})", output);
       if (!endless) ended = endless.error();
       const auto next = map(program_of("function(doc) { emit(1); }"), R"({"_id":"b"})", output);
       if (!next) refused = next.error();
@@ -257,7 +258,8 @@ TEST_CASE("logging is bounded") {
 
 TEST_CASE("what is emitted cannot emit into its own row") {
   const auto program = program_of(
-      "function(doc) { emit(1, {toJSON: function() { try { emit('x', 'y'); } catch (e) {} return 5; }}); emit(2, 3); }");
+      "function(doc) { emit(1, {toJSON: function() { try { emit('x', 'y'); } catch (e) {} return 5; }}); emit(2, 3); "
+      "}");
   MapOutput output;
   REQUIRE(map(program, R"({"_id":"a"})", output));
   REQUIRE(output.rows.size() == 2);
@@ -319,9 +321,8 @@ TEST_CASE("a function is not stopped for what others keep, whenever memory is co
   const NarrowLimits limits;
   const auto honest = program_of("function(doc) { emit(new Array(400000).join('x').split('x').length); }");
   for (int kept = 1; kept <= 24; ++kept) {
-    const auto hoarder =
-        program_of("function() { this.kept = this.kept || []; this.kept.push(new Array(" + std::to_string(90'000 + kept * 5'000) +
-                   ").join('x').split('x')); emit(1); }");
+    const auto hoarder = program_of("function() { this.kept = this.kept || []; this.kept.push(new Array(" +
+                                    std::to_string(90'000 + kept * 5'000) + ").join('x').split('x')); emit(1); }");
     CAPTURE(kept);
     Expected<void> mapped;
     MapOutput output;
@@ -363,8 +364,8 @@ TEST_CASE("an honest function has its time on a machine that is busy") {
   // About half of its time, and several times its time by the clock.
   std::thread([&] {
     MapOutput output;
-    const auto mapped = map(program_of("function() { var until = Date.now() + 600; while (Date.now() < until); emit(1); }"),
-                            "{}", output);
+    const auto mapped = map(
+        program_of("function() { var until = Date.now() + 600; while (Date.now() < until); emit(1); }"), "{}", output);
     result = mapped ? "done" : mapped.error().reason;
   }).join();
   done = true;

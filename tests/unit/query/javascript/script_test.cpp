@@ -251,7 +251,8 @@ TEST_CASE("what storage throws under a script ends the script with the server's 
   MapHost host;
   // Warm functions are machine code by then, which no exception can pass through.
   const std::string source =
-      "function () { for (var i = 0; i < 20000; ++i) { try { __.readDocument('x', {}, function () {}); } catch (e) {} } }";
+      "function () { for (var i = 0; i < 20000; ++i) { try { __.readDocument('x', {}, function () {}); } catch (e) {} "
+      "} }";
   int reads = 0;
   host.accepts = 1'000'000;
   host.throws = [&reads] {

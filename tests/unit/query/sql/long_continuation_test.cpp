@@ -26,8 +26,9 @@ class LongTexts : public SqlFixture {
   static std::string text_of(const std::string& number) { return std::string(20'000, 'x') + number; }
 
   void write(const std::string& number) {
-    revisions_[number] = EngineFixture::put(*database, "d" + number,
-                                            R"({"n":)" + number + R"(,"x":")" + text_of(number) + R"("})").revision;
+    revisions_[number] =
+        EngineFixture::put(*database, "d" + number, R"({"n":)" + number + R"(,"x":")" + text_of(number) + R"("})")
+            .revision;
   }
   void remove(const std::string& number) {
     EngineFixture::put(*database, "d" + number, "{}", revisions_.at(number), true);

@@ -190,8 +190,8 @@ TEST_CASE("a place in an order holds for another condition, as clients ask that 
   options.page_items_max = 4;
   const auto first = orders.page(parse_sql("SELECT VALUE c.n FROM c WHERE true ORDER BY c.n"), {}, options);
   CHECK(SqlFixture::joined(first.results) == "[0,1,2,3]");
-  const auto next = orders.page(parse_sql("SELECT VALUE c.n FROM c WHERE c.n >= 2 ORDER BY c.n"), {}, options,
-                                first.continuation);
+  const auto next =
+      orders.page(parse_sql("SELECT VALUE c.n FROM c WHERE c.n >= 2 ORDER BY c.n"), {}, options, first.continuation);
   CHECK(next.error == "");
   CHECK(SqlFixture::joined(next.results) == "[4,5,6,7]");
   CHECK(orders.page(parse_sql("SELECT VALUE c.n FROM c ORDER BY c.n DESC"), {}, options, first.continuation).error ==
@@ -297,7 +297,8 @@ TEST_CASE("documents are not tested for what the index of their partition has sa
   partitioning::CreateDatabaseOptions options;
   options.partitioned = true;
   SqlFixture db(options);
-  const char* values[] = {"1", "1.0", "1.5", "\"1\"", "\"e\u0301\"", "\"é\"", "\"É\"", "true", "null", "[1]", "{\"a\":1}", ""};
+  const char* values[] = {"1",     "1.0",  "1.5",  "\"1\"", "\"e\u0301\"", "\"é\"",
+                          "\"É\"", "true", "null", "[1]",   "{\"a\":1}",   ""};
   int n = 0;
   for (const char* value : values) {
     const std::string v = *value == '\0' ? "" : std::string(",\"v\":") + value;
@@ -314,12 +315,18 @@ TEST_CASE("documents are not tested for what the index of their partition has sa
     std::string where;
     bool tested;
   };
-  const std::vector<Case> cases{{"c.v = 1 AND c.kind = 1", false}, {"c.v = '1'", true},
-                                {"c.v = 'é' AND c.kind = false", true}, {"c.kind = 1 AND c.v = null", false},
-                                {"c.v = true AND c.kind = 1", false}, {"c.v = 1 AND c.kind = 1 AND c.v = 1", false},
-                                {"c.kind = 1 AND c.v IN (1, 'é')", true}, {"c.kind = 1 AND c.v > 1", true},
-                                {"c.kind = 1 AND c.v = [1]", true}, {"c.kind = 1 AND c.v['a'] = 1", true},
-                                {"c.kind = 1 AND c.v = 9007199254740993", true}, {"c.kind = 1 AND c.v != 1", true}};
+  const std::vector<Case> cases{{"c.v = 1 AND c.kind = 1", false},
+                                {"c.v = '1'", true},
+                                {"c.v = 'é' AND c.kind = false", true},
+                                {"c.kind = 1 AND c.v = null", false},
+                                {"c.v = true AND c.kind = 1", false},
+                                {"c.v = 1 AND c.kind = 1 AND c.v = 1", false},
+                                {"c.kind = 1 AND c.v IN (1, 'é')", true},
+                                {"c.kind = 1 AND c.v > 1", true},
+                                {"c.kind = 1 AND c.v = [1]", true},
+                                {"c.kind = 1 AND c.v['a'] = 1", true},
+                                {"c.kind = 1 AND c.v = 9007199254740993", true},
+                                {"c.kind = 1 AND c.v != 1", true}};
   std::vector<std::string> before;
   for (const auto& each : cases) before.push_back(db.ask("SELECT VALUE c._id FROM c WHERE " + each.where, {}, scope));
   db.create_index(R"({"index":{"fields":["kind","v"]},"ddoc":"d","name":"kind-v","partitioned":true})");

@@ -12,10 +12,10 @@
 
 using namespace octavo;
 using namespace octavo::query::views;
-using octavo::tests::patiently;
 using octavo::tests::FaultPlan;
 using octavo::tests::GroupFixture;
 using octavo::tests::json_of;
+using octavo::tests::patiently;
 
 namespace {
 
@@ -31,7 +31,8 @@ const octavo::query::ViewSource kByTags{
     "by_tags", "function(doc) { doc.tags.forEach(function(tag) { emit(tag, doc.n); }); }", "_sum"};
 const octavo::query::ViewSource kByDate{"by_date", "function(doc) { if (doc.date) emit(doc.date, doc.n); }", "_sum"};
 
-query::views::KeyRange key_range(std::optional<std::string> start, std::optional<std::string> end, bool descending = false) {
+query::views::KeyRange key_range(std::optional<std::string> start, std::optional<std::string> end,
+                                 bool descending = false) {
   query::views::KeyRange keys;
   if (start) keys.start = json_of(*start);
   if (end) keys.end = json_of(*end);
@@ -262,8 +263,9 @@ TEST_CASE("a batch with large rows is taken in parts") {
 }
 
 TEST_CASE("a group that is stopped while a reduce runs ends soon, as it was") {
-  GroupFixture fixture(definition_of({{"slow", "function(doc) { emit(doc._id, 1); }",
-                                       "function(k, v) { while (true) { try { while (true) {} } finally { continue; } } }"}}));
+  GroupFixture fixture(
+      definition_of({{"slow", "function(doc) { emit(doc._id, 1); }",
+                      "function(k, v) { while (true) { try { while (true) {} } finally { continue; } } }"}}));
   const auto begun = std::chrono::steady_clock::now();
   std::jthread stop([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -277,9 +279,9 @@ TEST_CASE("a group that is stopped while a reduce runs ends soon, as it was") {
 }
 
 TEST_CASE("a reduce of a query does not keep the index from growing") {
-  GroupFixture fixture(definition_of(
-      {{"slow", "function(doc) { emit(doc._id, doc.s); }",
-        "function(k, v) { var b = Date.now(); if (v.length === 1) while (Date.now() - b < 2500) {} return v.length; }"}}));
+  GroupFixture fixture(definition_of({{"slow", "function(doc) { emit(doc._id, doc.s); }",
+                                       "function(k, v) { var b = Date.now(); if (v.length === 1) while (Date.now() - b "
+                                       "< 2500) {} return v.length; }"}}));
   REQUIRE(fixture.apply({fixture.document("a", "{}"), fixture.document("b", "{}")}));
   octavo::query::views::KeyRange one;
   one.start = one.end = "a";
