@@ -6,6 +6,8 @@
 #include "query/design/design_scan.h"
 #include "query/design/procedures.h"
 #include "query/javascript/functions.h"
+#include "query/json/split.h"
+#include "query/json/writer.h"
 #include "query/view/reducer.h"
 
 namespace octavo::query {
@@ -39,6 +41,19 @@ Expected<void> check_compiles(std::string_view kind, std::string_view name, std:
   checked.error().reason = "Compilation of the " + std::string(kind) + " function in the '" + std::string(name) + "' " +
                            std::string(place) + " failed: " + checked.error().reason;
   return checked;
+}
+
+// A rule that cannot be run lets nothing in, as in CouchDB without the server of its language. Null: there is no rule.
+javascript::ProgramPtr refusal_of(const partitioning::Database& database, const storage::DocumentView& document) {
+  const auto members = split_object(document.body);
+  if (!members || member_value(*members, "validate_doc_update").empty()) return nullptr;
+  std::string reason;
+  append_json_string(reason, std::string(document.id) +
+                                 " has a validate_doc_update of another language than JavaScript: no document can be "
+                                 "written until it is changed or deleted.");
+  std::vector<Program::Function> rule{{.name = std::string(document.id) + " validate_doc_update",
+                                       .source = "function() { throw {forbidden: " + reason + "}; }"}};
+  return std::make_shared<const Program>(database.instance_tag(), std::move(rule), "");
 }
 
 }  // namespace
@@ -77,8 +92,12 @@ Expected<std::vector<javascript::ProgramPtr>> DesignFunctions::read_validation()
     constexpr std::string_view kMember = "\"validate_doc_update\"";
     if (document.body.find(kMember) == std::string_view::npos) return;
     const auto read = read_design_document(document.id, document.revision.to_string(), document.body);
-    // What is no design document, or of another language, validates nothing.
-    if (!read || !*read || !(*read)->validate_doc_update) return;
+    if (!read) return;  // no design document
+    if (!*read) {
+      if (auto refusal = refusal_of(database_, document)) programs.push_back(std::move(refusal));
+      return;
+    }
+    if (!(*read)->validate_doc_update) return;
     const auto& design = **read;
     programs.push_back(
         program_of(database_, design, {{design.id + " validate_doc_update", *design.validate_doc_update}}));

@@ -2,10 +2,11 @@
 
 #include <condition_variable>
 #include <exception>
-#include <lucene++/IndexWriter.h>
-#include <lucene++/LuceneException.h>
 
 #include <spdlog/spdlog.h>
+
+#include <lucene++/IndexWriter.h>
+#include <lucene++/LuceneException.h>
 
 #include "query/search/internal/lucene_text.h"
 
@@ -40,9 +41,7 @@ class MergeTurn {
 
   /// Somebody's `closed` has become true.
   static void look_again() {
-    {
-      const std::lock_guard lock(queue().mutex);
-    }  // who waits has looked before, or will see it
+    { const std::lock_guard lock(queue().mutex); }  // who waits has looked before, or will see it
     queue().changed.notify_all();
   }
 

@@ -2,15 +2,17 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <limits>
-#include <lucene++/FSDirectory.h>
-#include <lucene++/SingleInstanceLockFactory.h>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <utility>
-#include <vector>
+
+#include <lucene++/FSDirectory.h>
+#include <lucene++/SingleInstanceLockFactory.h>
 
 #include "query/search/internal/lucene_text.h"
 
@@ -53,9 +55,7 @@ class Mapping {
 class MappedInput : public Lucene::IndexInput {
  public:
   explicit MappedInput(std::shared_ptr<const Mapping> mapping = nullptr)
-      : mapping_(std::move(mapping)),
-        data_(mapping_ ? mapping_->data() : nullptr),
-        size_(mapping_ ? mapping_->size() : 0) {}
+      : mapping_(std::move(mapping)), data_(mapping_ ? mapping_->data() : nullptr), size_(mapping_ ? mapping_->size() : 0) {}
 
   uint8_t readByte() override {
     if (position_ >= size_) past_end();
@@ -143,7 +143,7 @@ class FileOutput : public Lucene::IndexOutput {
   }
   int64_t length() override {
     flush();
-    struct stat status{};
+    struct stat status {};
     return ::fstat(fd_, &status) == 0 ? status.st_size : 0;
   }
 
@@ -210,7 +210,7 @@ bool LuceneDirectory::fileExists(const Lucene::String& name) {
 }
 
 uint64_t LuceneDirectory::fileModified(const Lucene::String& name) {
-  struct stat status{};
+  struct stat status {};
   return ::stat(path(name).c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_mtime) : 0;
 }
 
@@ -230,7 +230,7 @@ void LuceneDirectory::deleteFile(const Lucene::String& name) {
 }
 
 int64_t LuceneDirectory::fileLength(const Lucene::String& name) {
-  struct stat status{};
+  struct stat status {};
   if (::stat(path(name).c_str(), &status) != 0) fail_io("cannot find " + to_utf8(name), errno);
   return status.st_size;
 }
@@ -252,7 +252,7 @@ Lucene::IndexOutputPtr LuceneDirectory::createOutput(const Lucene::String& name)
 Lucene::IndexInputPtr LuceneDirectory::openInput(const Lucene::String& name) {
   const Descriptor fd(::open(path(name).c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) fail_io("cannot open " + to_utf8(name), errno);
-  struct stat status{};
+  struct stat status {};
   if (::fstat(fd.get(), &status) != 0) fail_io("cannot open " + to_utf8(name), errno);
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return Lucene::newLucene<MappedInput>(std::make_shared<const Mapping>(nullptr, 0));

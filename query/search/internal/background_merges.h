@@ -1,10 +1,11 @@
 #pragma once
 
 #include <atomic>
-#include <lucene++/LuceneHeaders.h>
-#include <lucene++/MergeScheduler.h>
 #include <mutex>
 #include <thread>
+
+#include <lucene++/LuceneHeaders.h>
+#include <lucene++/MergeScheduler.h>
 
 namespace octavo::query::search {
 

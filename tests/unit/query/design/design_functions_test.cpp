@@ -16,7 +16,8 @@ namespace {
 
 class DesignShop {
  public:
-  DesignShop() : fixture(IndexManager::factory(nullptr)), database(fixture.create("shop", {.partitioned = false, .q = 3})) {}
+  DesignShop()
+      : fixture(IndexManager::factory(nullptr)), database(fixture.create("shop", {.partitioned = false, .q = 3})) {}
 
   DesignFunctions& functions() { return IndexManager::of(*database)->design_functions(); }
   std::size_t validation_count() {
@@ -41,7 +42,7 @@ TEST_CASE("a database without validate functions validates nothing") {
   DesignShop shop;
   CHECK(shop.validation_count() == 0);
   shop.put("_design/views", R"({"views":{"a":{"map":"function(doc) {}"}}})");
-  shop.put("_design/mango", R"({"language":"query","validate_doc_update":"x"})");
+  shop.put("_design/mango", R"({"language":"query","note":"has no \"validate_doc_update\" of its own"})");
   shop.put("a", kRule);
   CHECK(shop.validation_count() == 0);
 }
@@ -98,6 +99,19 @@ TEST_CASE("functions of another language are not run") {
   CHECK(shop.functions().find("e").error().word == "unknown_query_language");
 }
 
+TEST_CASE("a rule of another language lets nothing in") {
+  DesignShop shop;
+  const auto rev = shop.put("_design/e", R"({"language":"erlang","validate_doc_update":"fun(_) -> ok end."})");
+  REQUIRE(shop.validation_count() == 1);
+  const auto validation = *shop.functions().validation();
+  const auto valid = javascript::validate(validation->programs[0], 0, "{}", std::nullopt, "{}", "{}");
+  REQUIRE_FALSE(valid);
+  CHECK(valid.error().code == ErrorCode::forbidden);
+  CHECK(valid.error().reason.starts_with("_design/e has a validate_doc_update of another language"));
+  shop.put("_design/e", "{}", rev, true);
+  CHECK(shop.validation_count() == 0);
+}
+
 TEST_CASE("a design document is refused for what does not compile") {
   const auto function_error_of = [](std::string_view body, bool replicated = false) -> std::string {
     const auto document = read_design_document("_design/d", "", body);
@@ -121,7 +135,7 @@ TEST_CASE("a design document is refused for what does not compile") {
     CHECK(function_error_of(body, true).empty());
   }
   const std::string others = R"({"filters":{"f":"("},"updates":{"u":"("},"validate_doc_update":"("})";
-  CHECK(
-      function_error_of(others).starts_with("compilation_error: Compilation of the filter function in the 'f' filter failed:"));
+  CHECK(function_error_of(others).starts_with(
+      "compilation_error: Compilation of the filter function in the 'f' filter failed:"));
   CHECK(function_error_of(others, true).empty());
 }

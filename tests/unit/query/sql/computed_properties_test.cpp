@@ -1,9 +1,8 @@
 // Properties that queries compute: what may define one, and where they stand for a property of the item.
 
-#include "query/sql/computed_properties.h"
-
 #include <catch2/catch.hpp>
 
+#include "query/sql/computed_properties.h"
 #include "query/sql/sql_selector.h"
 #include "unit/query/sql/sql_fixture.h"
 
@@ -78,14 +77,15 @@ TEST_CASE("a computed property is SELECT VALUE of an expression of the item, and
                             "SELECT VALUE x FROM (SELECT VALUE c FROM c) AS x"}) {
     CHECK_THAT(refusal(wrong), Catch::Contains("FROM of its query must name the item itself"));
   }
-  for (const char* wrong : {"SELECT VALUE c.a FROM c WHERE c.a > 1", "SELECT VALUE c.a FROM c GROUP BY c.a",
-                            "SELECT VALUE c.a FROM c ORDER BY c.a", "SELECT TOP 1 VALUE c.a FROM c",
-                            "SELECT DISTINCT VALUE c.a FROM c", "SELECT VALUE c.a FROM c OFFSET 0 LIMIT 1"}) {
+  for (const char* wrong :
+       {"SELECT VALUE c.a FROM c WHERE c.a > 1", "SELECT VALUE c.a FROM c GROUP BY c.a",
+        "SELECT VALUE c.a FROM c ORDER BY c.a", "SELECT TOP 1 VALUE c.a FROM c", "SELECT DISTINCT VALUE c.a FROM c",
+        "SELECT VALUE c.a FROM c OFFSET 0 LIMIT 1"}) {
     CHECK_THAT(refusal(wrong), Catch::Contains("must not have WHERE, GROUP BY"));
   }
-  for (const char* wrong :
-       {"SELECT VALUE (SELECT VALUE 1) FROM c", "SELECT VALUE EXISTS(SELECT 1 FROM t IN c.a) FROM c",
-        "SELECT VALUE ARRAY(SELECT VALUE t FROM t IN c.a) FROM c"}) {
+  for (const char* wrong : {"SELECT VALUE (SELECT VALUE 1) FROM c",
+                            "SELECT VALUE EXISTS(SELECT 1 FROM t IN c.a) FROM c",
+                            "SELECT VALUE ARRAY(SELECT VALUE t FROM t IN c.a) FROM c"}) {
     CHECK_THAT(refusal(wrong), Catch::Contains("must not have subqueries"));
   }
   for (const char* wrong : {"SELECT VALUE COUNT(1) FROM c", "SELECT VALUE [MAX(c.a)] FROM c"}) {
