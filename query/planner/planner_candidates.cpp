@@ -90,7 +90,8 @@ bool Planner::serves_sort(const IndexView& view, const Condition& condition, Can
   // A sort in Mango's order: fine of what is no string, array or object.
   const FieldConstraint below_strings{{Interval{std::nullopt, true, json::value(""), false}}, false, true};
   return std::ranges::all_of(definition.fields, [&](const OrderedField& field) {
-    const bool sorted_by = std::ranges::any_of(request_.sort, [&](const auto& other) { return other.path == field.path; });
+    const bool sorted_by =
+        std::ranges::any_of(request_.sort, [&](const auto& other) { return other.path == field.path; });
     auto constraint = constraint_on(definition, field, condition.selector, nullptr);
     constraint.may_be_missing = false;
     return !sorted_by || is_subset(constraint, below_strings, BoundOrder::collation);
@@ -211,15 +212,7 @@ Expected<std::vector<Candidate>> Planner::examine_all(const Condition& condition
     OCTAVO_TRY(auto candidate, examine(view, condition));
     candidates.push_back(std::move(candidate));
   }
-  std::uint64_t matches = documents_;
-  for (Candidate& candidate : candidates) {
-    if (!candidate.usable) continue;
-    OCTAVO_TRY_VOID(estimate(candidate, condition.selector));
-    matches = std::min(matches, candidate.rows);
-  }
-  for (Candidate& candidate : candidates) {
-    if (candidate.usable) price(candidate, matches);
-  }
+  OCTAVO_TRY_VOID(estimate_all(candidates, condition.selector));
   return candidates;
 }
 

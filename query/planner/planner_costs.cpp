@@ -1,6 +1,8 @@
 // What it costs to run a query by a candidate.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 
 #include "query/planner/internal/planner_run.h"
 
@@ -8,14 +10,19 @@ namespace octavo::query {
 
 namespace {
 
-constexpr std::uint64_t kCountCap = 128;
+// Rows counted in a candidate's ranges; more of them where the query seems to cost so many microseconds at least.
+struct CountStep {
+  std::uint64_t rows_max;
+  double cost_min;
+};
+constexpr std::array kCountSteps{CountStep{128, 0}, CountStep{1024, 250}, CountStep{8192, 2500}};
 
 // Microseconds per row, measured on warm pages. Only their proportions matter.
 constexpr double kEntryCost = 0.25;  // step of an index cursor
 constexpr double kFetchCost = 1.0;   // document by id
 constexpr double kScanCost = 0.35;   // step of the document cursor
 constexpr double kMatchCost = 0.8;   // parse and test
-constexpr double kRangeCost = 0.6;  // seek
+constexpr double kRangeCost = 0.6;   // seek
 // A walk over all documents reads cold pages that an index would not touch; what it costs the others is not measured
 // here. So an index that narrows at all is preferred.
 constexpr double kFullScanFactor = 2.5;
@@ -27,7 +34,7 @@ constexpr double kRangeShare = 0.4;
 
 }  // namespace
 
-Expected<void> Planner::estimate(Candidate& candidate, const Selector& selector) {
+Expected<void> Planner::estimate(Candidate& candidate, const Selector& selector, std::uint64_t count_max) {
   RowCount counted;
   std::uint64_t total = documents_;
   double share = kRangeShare;
@@ -47,7 +54,7 @@ Expected<void> Planner::estimate(Candidate& candidate, const Selector& selector)
       candidate.rows_exact = true;
       return {};
     }
-    OCTAVO_TRY(counted, statistics_.count(*candidate.index, candidate.bounds.ranges, kCountCap));
+    OCTAVO_TRY(counted, statistics_.count(*candidate.index, candidate.bounds.ranges, count_max));
     const auto points = static_cast<double>(candidate.bounds.point_columns);
     if (points > 0) share = std::pow(kPointShare, points);
   } else {
@@ -57,13 +64,36 @@ Expected<void> Planner::estimate(Candidate& candidate, const Selector& selector)
       candidate.rows_exact = true;
       return {};
     }
-    OCTAVO_TRY(counted, statistics_.count_ids(candidate.id_ranges, kCountCap));
+    OCTAVO_TRY(counted, statistics_.count_ids(candidate.id_ranges, count_max));
   }
   candidate.rows = counted.rows;
   candidate.rows_exact = !counted.capped;
   if (counted.capped) {
     const auto guess = static_cast<std::uint64_t>(static_cast<double>(total) * share);
     candidate.rows = std::max(counted.rows, std::min(total, guess));
+  }
+  return {};
+}
+
+Expected<void> Planner::estimate_all(std::vector<Candidate>& candidates, const Selector& selector) {
+  double least = 0;
+  bool exact = false;
+  for (const CountStep& step : kCountSteps) {
+    if (exact || least < step.cost_min) break;
+    std::uint64_t matches = documents_;
+    for (Candidate& candidate : candidates) {
+      if (!candidate.usable) continue;
+      if (!candidate.rows_exact) OCTAVO_TRY_VOID(estimate(candidate, selector, step.rows_max));
+      matches = std::min(matches, candidate.rows);
+    }
+    least = std::numeric_limits<double>::infinity();
+    exact = true;
+    for (Candidate& candidate : candidates) {
+      if (!candidate.usable) continue;
+      price(candidate, matches);
+      least = std::min(least, candidate.cost);
+      exact = exact && candidate.rows_exact;
+    }
   }
   return {};
 }

@@ -34,7 +34,8 @@ class Planner {
   bool serves_sort(const IndexView& view, const Condition& condition, Candidate& candidate) const;
   bool is_covering(const Candidate& candidate, const Selector& selector) const;
   bool needs_recheck(const Candidate& candidate, const Selector& selector) const;
-  Expected<void> estimate(Candidate& candidate, const Selector& selector);
+  Expected<void> estimate(Candidate& candidate, const Selector& selector, std::uint64_t count_max);
+  Expected<void> estimate_all(std::vector<Candidate>& candidates, const Selector& selector);
   void price(Candidate& candidate, std::uint64_t matches) const;
   Expected<std::vector<Candidate>> examine_all(const Condition& condition);
   std::vector<IndexView> automatic_views(const Condition& condition) const;
