@@ -342,7 +342,8 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
       std::lock_guard<std::mutex> lock(registry_mutex_);
       names_.insert(record.name);
     } else {
-      // A disk that failed may have taken the row: then the database exists. Who cannot tell must leave the files alone.
+      // A disk that failed may have taken the row: then the database exists. Who cannot tell must leave the files
+      // alone.
       const auto stored = catalog_->find(name);
       if (!stored || *stored) folder.keep();
       if (stored && *stored) add_to_registry(database);
@@ -397,6 +398,11 @@ void Engine::shut_down() {
   openers_.join();
   workers_.join();
   indexers_.join();
+  {
+    // What was left to them before is done when they are joined.
+    const std::lock_guard lock(closers_mutex_);
+    closers_joining_ = true;
+  }
   closers_.join();
   shut_down_ = true;
 }

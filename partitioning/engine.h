@@ -33,7 +33,7 @@ namespace octavo::partitioning {
 
 struct CreateDatabaseOptions {
   bool partitioned = false;
-  std::uint32_t q = 0;  ///< 0 = the configured default
+  std::uint32_t q = 0;      ///< 0 = the configured default
   bool auto_index = false;  ///< see storage::DatabaseRecord
   storage::KeyScheme key_scheme = storage::KeyScheme::text;
   /// See storage::DatabaseRecord. With one, the name is the other door's business: any UTF-8 text of at most
@@ -110,8 +110,8 @@ class Engine {
   Task<std::invoke_result_t<Function&>> run_patiently(Function function) {
     co_return co_await run_on([this](auto task) { patient_.post(std::move(task)); }, std::move(function));
   }
-  /// As run_patiently, for functions that people wrote: they may run on for seconds, so one worker is always kept free of
-  /// them (where there are two).
+  /// As run_patiently, for functions that people wrote: they may run on for seconds, so one worker is always kept free
+  /// of them (where there are two).
   template <class Function>
   Task<std::invoke_result_t<Function&>> run_function(Function function) {
     co_return co_await run_on([this](auto task) { functions_.post(std::move(task)); }, std::move(function));
@@ -158,10 +158,6 @@ class Engine {
   WorkLane patient_;  ///< of the workers; they are joined before it goes
   WorkLane functions_;
   WorkLane slow_indexing_;  ///< of the indexers
-  boost::asio::thread_pool workers_;
-  boost::asio::thread_pool indexers_;
-  boost::asio::thread_pool openers_;  ///< open databases; never wait for a worker
-  boost::asio::thread_pool closers_;  ///< close them; wait for nobody who waits for a name
 
   /// Creation and deletion, one at a time.
   std::mutex schema_mutex_;
@@ -175,6 +171,14 @@ class Engine {
 
   std::mutex budgets_mutex_;  ///< guards the one below
   std::map<std::string, std::shared_ptr<ThroughputBudget>, std::less<>> shared_budgets_;
+
+  std::mutex closers_mutex_;      ///< guards the one below
+  bool closers_joining_ = false;  ///< they take nothing more: whoever lets go of a database last closes it
+  /// They end before what is above, as what they have not done by then may hold databases.
+  boost::asio::thread_pool workers_;
+  boost::asio::thread_pool indexers_;
+  boost::asio::thread_pool openers_;  ///< open databases; never wait for a worker
+  boost::asio::thread_pool closers_;  ///< close them; wait for nobody who waits for a name
 
   std::mutex closing_mutex_;  ///< one pass of closing at a time
   std::mutex janitor_mutex_;

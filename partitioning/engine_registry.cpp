@@ -7,9 +7,9 @@
 
 /// The part of the engine that finds databases, opens them at their first use, and closes those least recently used.
 ///
-/// A name whose files are being opened or closed is in busy_: the same files must never be open twice. Files are touched
-/// without registry_mutex_, and closed by a thread that waits for nobody: whoever waits for a name waits for the disk
-/// only.
+/// A name whose files are being opened or closed is in busy_: the same files must never be open twice. Files are
+/// touched without registry_mutex_, and closed by a thread that waits for nobody: whoever waits for a name waits for
+/// the disk only.
 namespace octavo::partitioning {
 namespace asio = boost::asio;
 
@@ -166,11 +166,13 @@ void Engine::retire(Database* database) {
       until_memory_suffices([&] { asio::post(workers_, remove_folder); });
     }
   };
-  if (shut_down_) {
-    end();
-  } else {
+  std::unique_lock lock(closers_mutex_);
+  if (!closers_joining_) {
     until_memory_suffices([&] { asio::post(closers_, end); });
+    return;
   }
+  lock.unlock();
+  end();
 }
 
 std::shared_ptr<ThroughputBudget> Engine::shared_budget(std::string_view name, std::uint32_t per_second) {

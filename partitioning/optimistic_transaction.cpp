@@ -1,5 +1,6 @@
 #include "partitioning/optimistic_transaction.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -61,7 +62,7 @@ Expected<std::optional<DocumentView>> OptimisticTransaction::find(std::string_vi
   return document;
 }
 
-// As the writer resolves it, with the winner for the only leaf.
+// As the writer resolves it for an edit of the winner: those of other leaves are not for a transaction.
 Expected<std::optional<Revision>> OptimisticTransaction::resolve_parent(
     const DocumentWrite& write, const std::optional<DocumentView>& before) const {
   const bool live = before && !before->deleted;
@@ -116,6 +117,7 @@ Expected<Expected<storage::WrittenDocument>> OptimisticTransaction::apply(const 
   if (!parent) return Result(std::unexpected(std::move(parent).error()));
   OCTAVO_TRY(auto unique, take_unique(write, before));
   if (!unique) return Result(std::unexpected(std::move(unique).error()));
+  OCTAVO_TRY_VOID(note_conflicts(write.id, before));
 
   storage::WrittenDocument written;
   written.revision = storage::next_revision(*parent, write.deleted, write.body);
@@ -132,7 +134,50 @@ Expected<Expected<storage::WrittenDocument>> OptimisticTransaction::apply(const 
   change.view.deleted = kept.deleted;
   change.view.has_history = before.has_value();
   change.view.body = kept.body;
+  if (kept.deleted) OCTAVO_TRY_VOID(promote_conflict(kept.id, change));
   return Result(written);
+}
+
+Expected<void> OptimisticTransaction::note_conflicts(std::string_view id, const std::optional<DocumentView>& before) {
+  if (!before || !before->has_conflicts || changes_.contains(id)) return {};
+  OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document || document->revision != before->revision) {
+    stale_ = true;
+    return {};
+  }
+  OCTAVO_TRY(const storage::RevisionTree tree, snapshot.revision_tree(*document));
+  Conflicts conflicts{.stored_winner = before->revision, .leaves = {}};
+  for (const storage::RevisionTree::Node* leaf : tree.leaves()) {
+    if (!leaf->deleted && leaf->revision != before->revision) conflicts.leaves.push_back(leaf->revision);
+  }
+  std::ranges::reverse(conflicts.leaves);
+  conflicts_.insert_or_assign(std::string(id), std::move(conflicts));
+  return {};
+}
+
+// The winner was deleted: what it was in conflict with is the document now, as the writer will have it.
+Expected<void> OptimisticTransaction::promote_conflict(std::string_view id, Change& change) {
+  const auto found = conflicts_.find(id);
+  if (found == conflicts_.end() || found->second.leaves.empty()) return {};
+  Conflicts& conflicts = found->second;
+  const Revision revision = conflicts.leaves.back();
+  conflicts.leaves.pop_back();
+  OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  std::optional<std::string_view> body;
+  if (document && document->revision == conflicts.stored_winner) {
+    OCTAVO_TRY(body, snapshot.leaf_body(*document, revision));
+  }
+  if (!body) {
+    stale_ = true;
+    return {};
+  }
+  change.view.revision = revision;
+  change.view.deleted = false;
+  change.view.body = promoted_.emplace_back(*body);
+  bytes_ += body->size();
+  return {};
 }
 
 Expected<Expected<void>> OptimisticTransaction::check(const DocumentWrite& write) {

@@ -80,8 +80,13 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
     bool operator==(const Seen&) const = default;
   };
   struct Change {
-    storage::DocumentView view;  ///< id and body are in writes_
+    storage::DocumentView view;  ///< id and body are in writes_, or the body in promoted_
     bool hidden = false;
+  };
+  /// Live leaves below the winner of a document that these edits touch, the best last: a deletion makes it the winner.
+  struct Conflicts {
+    storage::Revision stored_winner;
+    std::vector<storage::Revision> leaves;
   };
   static Seen seen(const std::optional<storage::DocumentView>& document);
   void note(std::string_view id, const Seen& now);
@@ -89,6 +94,8 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
                                                             const std::optional<storage::DocumentView>& before) const;
   Expected<Expected<void>> take_unique(const storage::DocumentWrite& write,
                                        const std::optional<storage::DocumentView>& before);
+  Expected<void> note_conflicts(std::string_view id, const std::optional<storage::DocumentView>& before);
+  Expected<void> promote_conflict(std::string_view id, Change& change);
   Expected<bool> commit_on_writer(storage::PartitionTransaction& transaction);
 
   const std::shared_ptr<Database> database_;
@@ -103,6 +110,8 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
   std::deque<storage::DocumentWrite> writes_;  ///< in order; elements stay where they are
   std::size_t bytes_ = 0;
   std::map<std::string, Change, std::less<>> changes_;
+  std::map<std::string, Conflicts, std::less<>> conflicts_;
+  std::deque<std::string> promoted_;
   std::map<std::string, std::string> unique_;  ///< digest → who has it now by these edits; empty: nobody
 
   bool stale_ = false;

@@ -9,18 +9,18 @@
 # Other arguments: see tests/consistency/main.mjs. Builds first, unless OCTAVO_BINARY names a program.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-build=$root/build
-options=(-DCMAKE_BUILD_TYPE=Release)
+preset=release build=$root/build
 if [[ ${1:-} == --sanitize ]]; then
   case ${2:-} in
-    thread) build=$root/build-tsan options=(-DCMAKE_BUILD_TYPE=Debug -DOCTAVO_BENCHMARKS=OFF -DOCTAVO_SANITIZE=thread) ;;
-    address) build=$root/build-asan options=(-DCMAKE_BUILD_TYPE=Debug -DOCTAVO_BENCHMARKS=OFF -DOCTAVO_SANITIZE=address,undefined) ;;
+    thread) preset=tsan build=$root/build-tsan ;;
+    address) preset=asan build=$root/build-asan ;;
     *) echo "consistency-test.sh: --sanitize thread or --sanitize address" >&2; exit 2 ;;
   esac
+  export TEST_PATIENCE=5  # such a server is slow
   shift 2
 fi
 if [[ -z ${OCTAVO_BINARY:-} ]]; then
-  cmake -S "$root" -B "$build" -G Ninja "${options[@]}"
+  (cd "$root" && cmake --preset "$preset" -DCMAKE_UNITY_BUILD=ON)
   cmake --build "$build" --target octavo
   export OCTAVO_BINARY=$build/octavo
 fi

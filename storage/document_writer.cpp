@@ -176,7 +176,7 @@ Expected<Expected<void>> DocumentWriter::check_unique(const DocumentWrite& write
   return Expected<void>{};
 }
 
-Expected<void> DocumentWriter::move_unique(const DocumentChange& change) {
+Expected<void> DocumentWriter::move_unique(const DocumentChange& change, bool ended) {
   if (environment_.unique_keys == nullptr || change.partition_key.empty()) return {};
   const Tree partitions = tree(PartitionTree::partitions);
   std::vector<std::string> before;
@@ -190,7 +190,7 @@ Expected<void> DocumentWriter::move_unique(const DocumentChange& change) {
     if (owner && *owner == change.id) OCTAVO_TRY_VOID(transaction_.erase(partitions, key));
   }
   for (const std::string& digest : after) {
-    if (std::ranges::find(before, digest) != before.end()) continue;
+    if (!ended && std::ranges::find(before, digest) != before.end()) continue;
     const std::string key = partition_unique_key(change.partition_key, digest);
     OCTAVO_TRY_VOID(transaction_.put(partitions, key, change.id));
   }
@@ -384,7 +384,7 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
   }
   if (environment_.keeps_versions) OCTAVO_TRY_VOID(log_versions(id, before, stored, sequence, expired_at));
   const std::uint64_t writes_before = transaction_.writes();
-  OCTAVO_TRY_VOID(move_unique(change));
+  OCTAVO_TRY_VOID(move_unique(change, ended));
   index_rows_ = static_cast<std::uint32_t>(transaction_.writes() - writes_before);
   if (environment_.observer != nullptr && (change.before || change.after)) {
     if (!partition_key.empty()) {

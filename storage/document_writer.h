@@ -60,7 +60,7 @@ class DocumentWriter {
   /// What stood there before the edit, copied out of the map.
   struct Before {
     bool exists = false;
-    bool live = false;  ///< neither deleted nor at its end
+    bool live = false;      ///< neither deleted nor at its end
     DocumentView document;  ///< `id` and `body` are not views into the map: the caller's id, and old_body_
     RevisionTree tree;
   };
@@ -71,7 +71,8 @@ class DocumentWriter {
   Expected<std::optional<Revision>> resolve_parent(const DocumentWrite& write, const Before& before) const;
   Expected<Expected<void>> check_quota(const DocumentWrite& write, const Before& before);
   Expected<Expected<void>> check_unique(const DocumentWrite& write);
-  Expected<void> move_unique(const DocumentChange& change);
+  /// `ended`: others may have taken, and given back, what the document had before.
+  Expected<void> move_unique(const DocumentChange& change, bool ended);
   Expected<DocumentStatistics*> statistics_of(std::string_view partition_key);
   Expected<Sequence> store(std::string_view id, std::string_view partition_key, const Before& before,
                            const RevisionTree& after, const std::optional<Revision>& new_revision,
@@ -92,10 +93,10 @@ class DocumentWriter {
   PartitionCounters counters_;
   std::map<std::string, DocumentStatistics, std::less<>> partitions_;
   bool design_documents_changed_ = false;
-  std::string record_;         ///< scratch, reused
+  std::string record_;            ///< scratch, reused
   std::uint32_t index_rows_ = 0;  ///< that the last store() put or erased
-  std::string old_body_;       ///< the winner's body before the edit: puts may move what a view points to
-  std::string promoted_body_;  ///< body of a leaf that becomes the winner
+  std::string old_body_;          ///< the winner's body before the edit: puts may move what a view points to
+  std::string promoted_body_;     ///< body of a leaf that becomes the winner
 };
 
 }  // namespace octavo::storage

@@ -46,7 +46,7 @@ std::optional<std::string_view> plain_string(std::string_view json) {
 }  // namespace
 
 Expected<TypedKey> parse_key(std::string_view json, const ContainerDefinition& container) {
-  if (const auto text = plain_string(json); text && container.key_paths.size() >= 1) {
+  if (const auto text = plain_string(json); text && !container.key_paths.empty()) {
     OCTAVO_TRY(auto value, checked(std::string(*text)));
     return TypedKey({std::move(value)}, container.hierarchical());
   }

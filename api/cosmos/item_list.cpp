@@ -61,9 +61,7 @@ class ListPage final : public ItemPage {
  public:
   ListPage(const OpenContainer& opened, FeedScope scope, std::size_t items_max, const std::optional<std::string>& after)
       : ItemPage(opened, std::move(scope), items_max) {
-    const auto [first, last] = scope_.places(*opened.database, *opened.definition);
-    place_ = first;
-    last_place_ = last;
+    std::tie(place_, last_place_) = scope_.places(*opened.database, *opened.definition);
     start_ = !scope_.partition_key.empty() ? scope_.partition_key + ':' : scope_.key_prefix;
     if (after) {
       const char* end = after->data() + after->size();

@@ -86,12 +86,12 @@ std::optional<std::string_view> below(std::string_view link, std::string_view co
   return link.substr(kDocuments.size());
 }
 
-// A precondition as headers have it; nullopt: none that a document can meet.
-std::optional<storage::Revision> revision_of_etag(std::string_view etag) {
+// A precondition as headers have it. A tag that is none is the revision that no document has: whether there is a
+// document is asked before it is compared.
+storage::Revision revision_of_etag(std::string_view etag) {
   if (etag.starts_with("W/")) etag.remove_prefix(2);
   if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') etag = etag.substr(1, etag.size() - 2);
-  auto revision = storage::Revision::parse(etag);
-  return revision ? std::optional(*revision) : std::nullopt;
+  return storage::Revision::parse(etag).value_or(storage::Revision());
 }
 
 // The documents as the transaction has them, for queries.
@@ -272,10 +272,7 @@ Expected<Answer> ScriptSession::write(const Request& request) {
     write.body = "{}";
     write.deleted = true;
   }
-  if (request.etag && *request.etag != "*") {
-    write.parent = revision_of_etag(*request.etag);
-    if (!write.parent) return answer_error(412, "One of the specified pre-condition is not met.");
-  }
+  if (request.etag && *request.etag != "*") write.parent = revision_of_etag(*request.etag);
   ValidatedTransaction validated(transaction_, options_.rules);
   OCTAVO_TRY(auto written, validated.apply(write));
   if (!written) {

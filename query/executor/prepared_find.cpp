@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "query/executor/plan_indexes.h"
 #include "query/executor/storage_statistics.h"
 
 namespace octavo::query {
@@ -15,7 +16,6 @@ using Clock = std::chrono::steady_clock;
 // was asked for by name.
 constexpr std::chrono::seconds kBuildPatience{2};
 constexpr std::chrono::minutes kNamedBuildPatience{5};
-constexpr std::chrono::minutes kUpdatePatience{5};
 
 Expected<std::shared_ptr<PreparedFind>> parse(partitioning::Database& database, std::string_view body,
                                               const std::string& partition_key) {
@@ -81,14 +81,6 @@ void finish(PreparedFind& prepared) {
   prepared.covering_document = Projection(paths);
 }
 
-// The first index of the plan that is not built yet.
-const IndexView* unbuilt(const Plan& plan, std::size_t place) {
-  for (const Branch& branch : plan.branches) {
-    if (branch.index && !branch.index->ready(place)) return &*branch.index;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr<partitioning::Database> database,
@@ -124,7 +116,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
   while (true) {
     auto planned = plan_query(request, **catalog, scope, statistics);
     if (!planned) co_return Result(std::unexpected(planned.error()));
-    const IndexView* waiting = explain || scope.ignore_unbuilt ? nullptr : unbuilt(planned->plan, scope.place);
+    const IndexView* waiting = explain || scope.ignore_unbuilt ? nullptr : find_unbuilt(planned->plan, scope.place);
     if (!waiting) {
       (*prepared)->plan = std::move(planned->plan);
       if (explain) (*prepared)->candidates = std::move(planned->candidates);
@@ -161,21 +153,8 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
 Task<Expected<void>> wait_for_indexes(std::shared_ptr<partitioning::Database> database,
                                       std::shared_ptr<const PreparedFind> prepared) {
   if (!prepared->request.update) co_return Expected<void>{};
-  IndexManager* manager = IndexManager::of(*database);
-  const auto is_global = [](const Branch& branch) { return branch.index && branch.index->global; };
-  if (std::ranges::none_of(prepared->plan.branches, is_global)) co_return Expected<void>{};
-  const auto visible = database->visible_sequence();
-  if (!visible) co_return std::unexpected(visible.error());
-  const storage::Sequence now = *visible;
-  for (const Branch& branch : prepared->plan.branches) {
-    if (!is_global(branch)) continue;
-    auto current = manager->is_current(*branch.index->global, now);
-    if (!current) co_return std::unexpected(current.error());
-    if (*current) continue;
-    auto waited = co_await manager->wait_until_current(branch.index->global, now, Clock::now() + kUpdatePatience);
-    if (!waited) co_return waited;
-  }
-  co_return Expected<void>{};
+  std::shared_ptr<const Plan> plan(prepared, &prepared->plan);
+  co_return co_await wait_for_indexes(std::move(database), std::move(plan));
 }
 
 }  // namespace octavo::query

@@ -21,7 +21,7 @@ class Published {
   }
 
   /// One writer at a time; readers meanwhile see the old value or the new one.
-  void store(std::shared_ptr<const T> value) {
+  void store(const std::shared_ptr<const T>& value) {
     for (Slot& slot : slots_) {
       std::shared_ptr<const T> old = value;
       const std::lock_guard lock(slot.mutex);

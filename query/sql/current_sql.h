@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "query/executor/plan_indexes.h"
 #include "query/sql/sql_preparation.h"
 
 namespace octavo::query::sql {
@@ -15,7 +16,8 @@ template <class Prepare>
 Task<Expected<std::shared_ptr<const PreparedSql>>> current_sql(std::shared_ptr<partitioning::Database> database,
                                                                std::shared_ptr<const PreparedSql> prepared,
                                                                const Prepare& prepare) {
-  const auto current = co_await wait_for_sql_indexes(std::move(database), prepared);
+  std::shared_ptr<const Plan> plan(prepared, &prepared->plan);
+  const auto current = co_await wait_for_indexes(std::move(database), std::move(plan));
   if (current) co_return prepared;
   const ErrorCode code = current.error().code;
   if (code == ErrorCode::disk_full || code == ErrorCode::io_failure) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "query/executor/plan_indexes.h"
 #include "query/executor/storage_statistics.h"
 #include "query/sql/program.h"
 #include "query/sql/sql_selector.h"
@@ -15,22 +16,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long a query waits for an index that is being built, and for one to see the last writes.
+// How long a query waits for an index that is being built.
 constexpr std::chrono::seconds kSqlBuildPatience{2};
-constexpr std::chrono::minutes kSqlUpdatePatience{5};
 // Rows taken to be wanted of a query that does not say how many.
 constexpr std::uint64_t kRowsWanted = 100;
 
 std::unexpected<Error> invalid_continuation(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), "invalid_continuation");
-}
-
-// The first index of the plan that is not built yet.
-const IndexView* find_unbuilt(const Plan& plan, std::size_t place) {
-  for (const Branch& branch : plan.branches) {
-    if (branch.index && !branch.index->ready(place)) return &*branch.index;
-  }
-  return nullptr;
 }
 
 Plan plan_by_ids(std::vector<std::string> ids) {
@@ -136,6 +128,7 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
     return task;
   }
   task.selector_is_where = constraints.is_where;
+  if (constraints.where_is_fixed) prepared.equal_texts = equal_texts_of(constraints.fixed, shape);
   task.request = request_for(*prepared.query, constraints, prepared.scope, prepared.continuation);
   PlannerScope& place = task.place;
   place.partition_query = !prepared.scope.partition_key.empty();
@@ -250,25 +243,6 @@ void keep_prepared_sql(partitioning::Database& database, std::string_view reques
                        const std::shared_ptr<const PreparedSql>& prepared) {
   IndexManager* manager = IndexManager::of(database);
   if (manager && prepared->keepable) manager->cache().store(request, prepared->generation, prepared);
-}
-
-Task<Expected<void>> wait_for_sql_indexes(std::shared_ptr<partitioning::Database> database,
-                                          std::shared_ptr<const PreparedSql> prepared) {
-  IndexManager* manager = IndexManager::of(*database);
-  const auto is_global = [](const Branch& branch) { return branch.index && branch.index->global; };
-  if (std::ranges::none_of(prepared->plan.branches, is_global)) co_return Expected<void>{};
-  const auto visible = database->visible_sequence();
-  if (!visible) co_return std::unexpected(visible.error());
-  const storage::Sequence now = *visible;
-  for (const Branch& branch : prepared->plan.branches) {
-    if (!is_global(branch)) continue;
-    auto current = manager->is_current(*branch.index->global, now);
-    if (!current) co_return std::unexpected(current.error());
-    if (*current) continue;
-    auto waited = co_await manager->wait_until_current(branch.index->global, now, Clock::now() + kSqlUpdatePatience);
-    if (!waited) co_return waited;
-  }
-  co_return Expected<void>{};
 }
 
 }  // namespace octavo::query::sql

@@ -12,6 +12,7 @@
 #include "query/index/query_cache.h"
 #include "query/planner/planner.h"
 #include "query/sql/continuation.h"
+#include "query/sql/equal_texts.h"
 #include "query/sql/row_shape.h"
 #include "query/sql/sql_query.h"
 
@@ -43,7 +44,9 @@ struct PreparedSql : CachedQuery {
   std::uint64_t generation = 0;              ///< of the index catalog
   bool keepable = false;                     ///< may serve equal requests that come later
   bool where_holds = false;                  ///< of every document that the index names: it need not be tested
-  bool over_source = false;                  ///< reads the documents of SqlOptions::source
+  /// WHERE holds of a document that has these texts; empty: it must be evaluated.
+  std::vector<EqualText> equal_texts;
+  bool over_source = false;  ///< reads the documents of SqlOptions::source
 };
 
 struct SqlPlanning {
@@ -73,9 +76,5 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr quer
 std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request);
 void keep_prepared_sql(partitioning::Database& database, std::string_view request,
                        const std::shared_ptr<const PreparedSql>& prepared);
-
-/// Waits until the global indexes of the plan have all that was written before now.
-Task<Expected<void>> wait_for_sql_indexes(std::shared_ptr<partitioning::Database> database,
-                                          std::shared_ptr<const PreparedSql> prepared);
 
 }  // namespace octavo::query::sql

@@ -9,9 +9,14 @@
 
 namespace octavo::query::sql {
 
+bool SqlExecution::Implementation::where_is_known() const {
+  if (prepared_->where_holds && !is_changed_) return true;
+  const auto& texts = prepared_->equal_texts;
+  return !texts.empty() && has_texts(evaluation_.row.document().body, texts);
+}
+
 SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::string_view position) {
-  const bool tests = program().where && !(prepared_->where_holds && !is_changed_);
-  if (tests && !program().where->evaluate(evaluation_).is_true()) return Flow::next;
+  if (program().where && !where_is_known() && !program().where->evaluate(evaluation_).is_true()) return Flow::next;
   if (evaluation_.failed()) return Flow::next;
   if (looks_for_resume_key_) return look_for_resume_key();
   switch (mode_) {

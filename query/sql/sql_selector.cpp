@@ -471,6 +471,7 @@ SqlConstraints constraints_of(const SqlQuery& query, const RowShape& shape) {
   if (!translator.has_root()) return constraints;
   if (query.syntax().where) {
     translator.collect_fixed(*query.syntax().where, constraints.fixed);
+    constraints.where_is_fixed = constraints.fixed.size() == conjuncts_of(*query.syntax().where);
     if (auto translated = translator.translate(*query.syntax().where)) {
       // Too large for a selector: then the index is not asked.
       if (auto selector = Selector::parse(*translated)) {
@@ -479,8 +480,7 @@ SqlConstraints constraints_of(const SqlQuery& query, const RowShape& shape) {
         const Translator ordinal(query, &shape, true);
         const auto by_bytes = ordinal.translate(*query.syntax().where);
         if (auto more = by_bytes ? Selector::parse(*by_bytes) : Selector()) constraints.ordinal = *std::move(more);
-        constraints.is_where = constraints.fixed.size() == conjuncts_of(*query.syntax().where) &&
-                               std::ranges::all_of(constraints.fixed, is_plain_equality);
+        constraints.is_where = constraints.where_is_fixed && std::ranges::all_of(constraints.fixed, is_plain_equality);
       }
     }
   }

@@ -27,6 +27,7 @@ struct SqlConstraints {
   Selector ordinal;
   /// The selector is WHERE as it stands, and not more: equalities of ordinary properties with numbers, booleans, null.
   bool is_where = false;
+  bool where_is_fixed = false;  ///< WHERE is the conjunction of `fixed`, and not more
   std::vector<FixedProperty> fixed;  ///< conjuncts `path = constant` and `path IN (constants)`
   /// The ORDER BY as fields; empty when it is by anything else.
   std::vector<OrderedField> sort;

@@ -7,7 +7,7 @@ import { cellsOf, measure, table } from './bench/cosmos/blog/measure.mjs';
 import { Tally } from './bench/cosmos/blog/requests.mjs';
 import { FEED_LENGTH, newComment, newLike, V1, V2, V3 } from './bench/cosmos/blog/versions.mjs';
 import { cosmosClient } from './cosmos.mjs';
-import { Server } from './harness.mjs';
+import { patience, Server } from './harness.mjs';
 
 const ids = (items) => items.map(({ id }) => id).sort();
 
@@ -156,6 +156,7 @@ describe('the blog', () => {
     const cells = cellsOf(measurements);
     assert.equal(cells.length, 30);
     assert.equal(table(cells).split('\n').length, 12);
+    if (patience > 1) return;  // charges have functions' time in them, which sanitizers make long
     const fanOut = ({ request, version }) => version !== 'V3' && ['q3', 'q6'].includes(request);
     for (const cell of cells.filter((each) => !fanOut(each))) {
       assert.ok(cell.near, `${cell.request} ${cell.version}: ${cell.charge} RU, ${cell.articleCharge} in the article`);

@@ -28,3 +28,8 @@ endif()
 add_test(NAME "integration: dockerfile"
          COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/integration/dockerfile_steps.sh $<TARGET_FILE:octavo>)
 set_tests_properties("integration: dockerfile" PROPERTIES LABELS integration TIMEOUT 300)
+
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_test(NAME "integration: hardening" COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/integration/hardening.sh $<TARGET_FILE:octavo>)
+  set_tests_properties("integration: hardening" PROPERTIES LABELS integration TIMEOUT 60)
+endif()

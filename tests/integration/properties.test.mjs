@@ -1,7 +1,7 @@
 // Properties of databases: time to live of documents, as every way of reading sees it.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { eventually, expectError, expectStatus, Server, sleep } from './harness.mjs';
+import { eventually, expectError, expectStatus, patience, Server, sleep } from './harness.mjs';
 
 describe('properties of a database', () => {
   let server;
@@ -102,12 +102,12 @@ describe('time to live of documents', () => {
     const index = { index: { fields: ['type', 'n'] }, name: 'by-type', ddoc: 'by-type', partitioned: true };
     expectStatus(await server.post(`/${db}/_index`, index), 200);
     const docs = [];
-    for (let n = 0; n < 40; n++) docs.push({ _id: `p:${n}`, type: 'note', n, ...(n % 2 ? { ttl: 1 } : {}) });
+    for (let n = 0; n < 40; n++) docs.push({ _id: `p:${n}`, type: 'note', n, ...(n % 2 ? { ttl: patience } : {}) });
     await server.fill(db, docs);
     const find = async (body) => expectStatus(await server.post(`/${db}/_partition/p/_find`, body), 200);
     const covered = { selector: { type: 'note' }, fields: ['n'], limit: 100, execution_stats: true };
     await eventually(async () => (await find(covered)).docs.length === 40);
-    await sleep(2100);
+    await sleep(1000 * patience + 1100);
     // The walk that removes them begins every five seconds, so most likely they are still stored; either way they are gone.
     assert.deepEqual((await find(covered)).docs.map((doc) => doc.n).sort((a, b) => a - b), [...Array(20).keys()].map((n) => 2 * n));
     assert.equal((await find({ selector: { type: 'note' }, count: true })).count, 20);

@@ -66,7 +66,7 @@ class FaultMatrix {
 
  private:
   // Sanitizers make each check many times as long: they see every few calls only.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(OCTAVO_SANITIZED)
   static constexpr std::size_t kStride = 7;
 #else
   static constexpr std::size_t kStride = 1;

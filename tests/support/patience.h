@@ -7,7 +7,7 @@ namespace octavo::tests {
 /// A bound on the time that something may take. Sanitizers make everything many times as slow, and with them it is not
 /// the time that is looked at.
 constexpr std::chrono::milliseconds patiently(std::chrono::milliseconds usual) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(OCTAVO_SANITIZED)
   return 10 * usual;
 #else
   return usual;

@@ -24,7 +24,7 @@ clockid_t clock_of_this_thread() {
 
 std::chrono::nanoseconds now_on(clockid_t clock) {
   timespec now{};
-  ::clock_gettime(clock, &now);
+  static_cast<void>(::clock_gettime(clock, &now));
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 

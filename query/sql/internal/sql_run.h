@@ -72,6 +72,8 @@ class SqlExecution::Implementation {
   Expected<Flow> take_combinations(std::string_view position);
   Expected<Flow> take_without_items();
   Flow take_row(std::string_view position);
+  /// WHERE holds of the row at hand, which is told without evaluating it.
+  bool where_is_known() const;
   Flow emit_row(std::string_view position);
   Continuation point_after(std::string_view position, std::size_t branch) const;
   void collect_row();

@@ -1,14 +1,17 @@
 // Random sequences of calls: each call is chosen knowing what the model holds at that moment.
 import * as bulk from './bulk.mjs';
 import { call } from './call.mjs';
+import * as containers from './containers.mjs';
 import * as databases from './databases.mjs';
 import * as documents from './documents.mjs';
+import { endings } from './ends.mjs';
 import * as functions from './functions.mjs';
 import * as items from './items.mjs';
 import * as lists from './lists.mjs';
 import { malformed } from './malformed.mjs';
 import { Pools } from './pools.mjs';
 import * as queries from './queries.mjs';
+import * as scripts from './scripts.mjs';
 import { Random } from '../../support/random.mjs';
 
 const WEIGHTS = [
@@ -48,16 +51,24 @@ const WEIGHTS = [
   [5, items.list],
   [7, items.changes],
   [3, items.malformed],
-  [2, items.container],
+  [3, containers.container],
+  [18, scripts.procedure],
+  [5, scripts.script],
 ];
+
+/// Sequences in which times to live end, which costs seconds: one in so many.
+export const ENDS_EVERY = 20;
+const CALLS_BEFORE_ENDS = 35;
 
 export class Generator {
   #random;
   #pools;
   #made = 0;
+  #planned = []; // calls that come one after another
   constructor(seed, session) {
     this.#random = new Random(seed);
     this.#pools = new Pools(this.#random, session);
+    this.#pools.ends = seed % ENDS_EVERY === 0;
   }
 
   /// Calls that begin every sequence, so that there is something to call.
@@ -65,16 +76,23 @@ export class Generator {
     const { target } = databases.create(this.#pools);
     yield this.#numbered(call('PUT', target.replace(/«.»/, '«a»')));
     yield this.#numbered(call('PUT', '/«b»?partitioned=true'));
-    yield this.#numbered(items.createAccountDatabase());
-    yield this.#numbered(items.createContainer(this.#pools));
-    for (const item of items.fill(this.#pools)) yield this.#numbered(item);
+    yield this.#numbered(containers.createAccountDatabase());
+    for (const letter of ['d', 'e']) {
+      yield this.#numbered(containers.createContainer(this.#pools, letter));
+      for (const item of items.fill(this.#pools, letter)) yield this.#numbered(item);
+    }
+    for (const letter of ['d', 'e']) {
+      for (const script of scripts.some(this.#pools, letter)) yield this.#numbered(script);
+    }
     for (const letter of ['a', 'b', 'd']) yield this.#numbered(bulk.fill(this.#pools, letter));
   }
   next() {
-    return this.#numbered(this.#random.weighted(WEIGHTS)(this.#pools));
+    if (this.#pools.ends && this.#made === CALLS_BEFORE_ENDS) this.#planned = endings(this.#pools);
+    const make = this.#planned.shift() ?? this.#random.weighted(WEIGHTS);
+    return this.#numbered(make(this.#pools));
   }
   audit(session) {
-    return databases.audit(session).map((call) => this.#numbered(call));
+    return databases.audit(session, this.#pools).map((call) => this.#numbered(call));
   }
   #numbered(call) {
     const n = ++this.#made;

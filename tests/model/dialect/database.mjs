@@ -1,5 +1,6 @@
 // One database: documents with their revision trees, the change feed, local documents, facts. What an edit may do and
 // what it leaves is here; how a request says it is in the handlers.
+import { checkUniqueKeys } from './cosmos/unique_keys.mjs';
 import { isDesign } from './document_parser.mjs';
 import { isValidated, validate } from './functions.mjs';
 import { conflict, notFound } from './reply.mjs';
@@ -9,7 +10,7 @@ import { RevisionTree } from './revision_tree.mjs';
 export const compareBytes = (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 export class Database {
-  documents = new Map(); // id → {id, tree, sequence}
+  documents = new Map(); // id → {id, tree, sequence, writtenAt, ended}
   locals = new Map(); // id → {edit, body}
   sequence = 0;
   purges = 0;
@@ -17,6 +18,9 @@ export class Database {
   purgedInfosLimit = 1000;
   security = {};
   container = undefined; // what the Cosmos door knows of it, if it made it
+  scripts = { sprocs: new Map(), triggers: new Map(), udfs: new Map() }; // of the Cosmos door
+  versions = []; // every change of a winner, where the container keeps them
+  isSeen = () => false; // (revision) → does the reply to the present call show it?
 
   constructor(name, incarnation, { partitioned = false, q = 1 } = {}) {
     this.name = name;
@@ -77,13 +81,41 @@ export class Database {
   /// An edit by a client. Returns the new revision.
   write({ id, rev, deleted, body, base }) {
     const tree = this.tree(id) ?? new RevisionTree();
-    const parent = this.#parentOf(this.tree(id), rev, base);
+    let parent = this.#parentOf(this.tree(id), rev, base);
+    if (this.container && !deleted) checkUniqueKeys(this, id, body);
     this.#validate(id, deleted, body);
-    const made = newRevision(parent, deleted, body);
+    let made = newRevision(parent, deleted, body);
+    const { ended } = this.documents.get(id) ?? {};
+    if (ended && this.isSeen(newRevision(ended.rev, deleted, body))) {
+      // It has ended, but was not removed yet: what is new follows what it was.
+      tree.forget(parent);
+      parent = ended.rev;
+      made = newRevision(parent, deleted, body);
+    }
     if (tree.has(made)) throw conflict();
+    const before = ended ? undefined : tree.winner();
     tree.extend(parent, made, deleted, body);
     this.#changed(id, tree);
+    this.#logVersion(id, before, tree.winner());
     return made;
+  }
+
+  /// The end of a time to live: a deletion by the server, sooner or later.
+  end(id) {
+    const { tree } = this.documents.get(id);
+    const ended = tree.winner();
+    tree.extend(ended.rev, newRevision(ended.rev, true, {}), true, {});
+    this.#changed(id, tree);
+    this.documents.get(id).ended = ended;
+    this.#logVersion(id, ended, tree.winner(), true);
+  }
+
+  #logVersion(id, before, after, expires = false) {
+    if (!this.container?.retention) return;
+    const existed = before !== undefined && !before.deleted;
+    if (!existed && after.deleted) return;
+    const operation = !existed ? 'create' : after.deleted ? 'delete' : 'replace';
+    this.versions.push({ id, operation, expires, sequence: this.sequence, leaf: after.deleted ? before : after });
   }
 
   /// An edit by a replicator, which brings its revision and never conflicts.
@@ -109,7 +141,7 @@ export class Database {
 
   #changed(id, tree) {
     tree.stem(this.revsLimit);
-    this.documents.set(id, { id, tree, sequence: ++this.sequence });
+    this.documents.set(id, { id, tree, sequence: ++this.sequence, writtenAt: Date.now() });
   }
 
   purge(id, revs) {
@@ -127,10 +159,11 @@ export class Database {
   /// beside the documents first, where there are validations.
   save() {
     const documents = [...this.documents].map(([id, document]) => [id, { ...document, tree: document.tree.clone() }]);
-    return { documents: new Map(documents), sequence: this.sequence };
+    return { documents: new Map(documents), sequence: this.sequence, versions: this.versions.length };
   }
-  restore({ documents, sequence }) {
+  restore({ documents, sequence, versions }) {
     this.documents = documents;
+    this.versions.length = versions;
     if (this.validates()) this.sequence = sequence;
   }
 

@@ -73,7 +73,7 @@ export class Model {
   incarnations = new Map(); // name → how often it was created
   bookmarks = new Map();
   accountDatabases = new Map(); // of the Cosmos door: id → incarnation
-  continuations = new Map(); // of its lists: token → id of the last document
+  continuations = new Map(); // of its lists: token → ids of the last document and the one that followed
 
   /// `hints.reply`: what the server answered, looked at only for what it chose itself (ids of new documents).
   handle(call, hints = {}) {
@@ -85,6 +85,7 @@ export class Model {
       hints,
       generatedId: (i, prefix) => generatedId(hints.reply, i, prefix),
     };
+    for (const database of this.databases.values()) database.isSeen = (rev) => isSeen(hints.reply, rev);
     if (call.door === 'cosmos') return handleCosmos(context);
     let reply;
     try {
@@ -132,6 +133,8 @@ export class Model {
     return dispatch(handlers, { ...context, find: () => this.#find(name) });
   }
 }
+
+const isSeen = (reply, rev) => Boolean(reply?.headers.etag?.includes(rev) || reply?.text.includes(rev));
 
 function dispatch(handlers, context) {
   const handler = handlers[context.request.method];

@@ -41,7 +41,8 @@ export const aCharge = new Accepted((value) => (typeof value === 'number' && val
 export const matching = (pattern) =>
   new Accepted((value) => (typeof value === 'string' && pattern.test(value)) || `expected ${pattern}`);
 
-/// A reply whose body is not fully determined: `check(body)` returns what is wrong, or nothing.
+/// A reply whose body is not fully determined: `check(body, compare)` returns what is wrong, or nothing. `compare` does
+/// the same for an expected and an actual part.
 export class Judged {
   constructor(check) {
     this.check = check;

@@ -26,6 +26,13 @@ export class Refusal extends Error {
   }
 }
 
+/// Told from a conflict of revisions by the Cosmos door, which has unique keys.
+export class UniqueKeyTaken extends Refusal {
+  constructor() {
+    super(409, 'conflict', 'Unique index constraint violation.');
+  }
+}
+
 export const badRequest = (reason) => new Refusal(400, 'bad_request', reason);
 export const notFound = (reason = 'missing') => new Refusal(404, 'not_found', reason);
 export const conflict = () => new Refusal(409, 'conflict', 'Document update conflict.');

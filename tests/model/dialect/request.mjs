@@ -59,6 +59,10 @@ export function parseJson(text) {
 
 export const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/// JSON with the members of objects in one order.
+export const canonical = (value) =>
+  JSON.stringify(value, (_, inner) => (isObject(inner) ? Object.fromEntries(Object.entries(inner).sort()) : inner));
+
 /// A boolean or a count, out of the query string (text) or a JSON body (a value).
 export function booleanOf(value) {
   if (typeof value === 'boolean') return value;

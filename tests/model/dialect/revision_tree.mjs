@@ -45,6 +45,11 @@ export class RevisionTree {
     this.#nodes.set(rev, { rev, parent, deleted, body });
   }
 
+  /// Takes back an edit that was added to the end of a branch.
+  forget(rev) {
+    this.#nodes.delete(rev);
+  }
+
   /// Grafts a path, newest first: what is not known of it down to the newest that is, and what came before a branch
   /// that had lost its beginning.
   merge(path, deleted, body) {

@@ -104,7 +104,12 @@ class View {
     const design = designOf(database, id);
     this.view = (design.language ?? 'javascript') === 'javascript' && isObject(design.views) ? design.views[name] : undefined;
     if (!this.view) throw notFound('missing_named_view');
-    const ownPartitions = database.partitioned && design.options?.partitioned !== false;
+    this.ownPartitions = database.partitioned && design.options?.partitioned !== false;
+  }
+
+  /// Whether a query of it may be asked there.
+  checkPlace() {
+    const { ownPartitions, partition } = this;
     if (ownPartitions && partition === undefined)
       throw queryParseError('`partition` parameter is mandatory for queries to this view.');
     if (!ownPartitions && partition !== undefined)
@@ -150,6 +155,7 @@ class View {
 
 export function queryView({ request, database, design, view, partition }) {
   const asked = new View(database, design, view, partition);
+  asked.checkPlace();
   const fromUrl = readQuery(request.query, false);
   const query = request.method === 'POST' ? readQuery(Object.entries(request.jsonObject()), true, fromUrl) : fromUrl;
   return new Reply(200, asked.run(query));
@@ -158,6 +164,7 @@ export function queryView({ request, database, design, view, partition }) {
 export function queryViewTogether({ request, database, design, view, partition }) {
   const asked = new View(database, design, view, partition);
   const { queries } = request.jsonObject();
+  if (queries?.length !== 0) asked.checkPlace();
   const base = readQuery(request.query, false);
   if (!Array.isArray(queries)) throw badRequest('`queries` parameter must be an array.');
   return new Reply(200, { results: queries.map((query) => asked.run(readQuery(Object.entries(query), true, base))) });

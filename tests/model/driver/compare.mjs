@@ -25,7 +25,7 @@ function compareValues(expected, actual, path, binder) {
   if (expected instanceof Sequence) return at(binder.sequence(expected, actual));
   if (expected instanceof SequenceWithin) return at(binder.sequenceWithin(expected, actual));
   if (expected instanceof Constant) return at(binder.constant(expected, actual));
-  if (expected instanceof Judged) return at(expected.check(actual));
+  if (expected instanceof Judged) return at(expected.check(actual, (a, b) => compareValues(a, b, '', binder)));
   if (expected instanceof Accepted) {
     const verdict = expected.accepts(actual);
     return verdict === true ? undefined : at(`${verdict}, got ${JSON.stringify(actual)}`);

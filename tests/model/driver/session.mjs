@@ -1,14 +1,15 @@
 // Calls made to the server and to the model side by side, in databases of their own.
 import { cosmosRequest } from '../../integration/cosmos_request.mjs';
 import { sleep } from '../../integration/harness.mjs';
+import { endItems, settledAt } from '../dialect/cosmos/lifetime.mjs';
 import { Model } from '../dialect/model.mjs';
 import { Binder } from './binder.mjs';
 import { compareReplies } from './compare.mjs';
 import { ask } from './doors.mjs';
 import { nameOf, renderCall } from './template.mjs';
 
-/// `d` is a container of the Cosmos door.
-export const DATABASES = ['a', 'b', 'c', 'd'];
+/// `d` and `e` are containers of the Cosmos door. `e` has what only that door knows, and is written by it alone.
+export const DATABASES = ['a', 'b', 'c', 'd', 'e'];
 
 // A write without an acknowledgement is there after some milliseconds.
 const LOOK_AFTER_MS = 10;
@@ -37,6 +38,7 @@ export class Session {
     const context = { prefix: this.prefix, binder: this.binder };
     const sent = renderCall(call, { ...context, speaker: 'server' });
     const asked = renderCall(call, { ...context, speaker: 'model' });
+    await this.#settleEnds(call, asked.target);
     let reply;
     try {
       reply = await this.ask(this.server, sent);
@@ -60,6 +62,18 @@ export class Session {
     else await this.server.stop({ keepFolder: true });
     await this.server.relaunch();
     return undefined;
+  }
+
+  // Waits until it is sure which items have ended, unless the call is `blind`: nothing that ends can change its reply.
+  async #settleEnds({ blind }, target) {
+    for (const database of this.model.databases.values()) {
+      if (database.container?.defaultTtl === undefined) continue;
+      const [owner, id] = database.name.split('/');
+      const isAsked = target.startsWith(`/dbs/${owner}/colls/${id}`) || target.startsWith(`/${owner}%2F${id}`);
+      const wait = settledAt(database) - Date.now();
+      if (isAsked && !blind && wait > 0) await sleep(wait);
+      endItems(database, Date.now());
+    }
   }
 
   // With batch=ok the reply comes before the write. Another write of the same document queues behind it: one that can
@@ -122,7 +136,7 @@ function revisionsIn(call, { status, headers, body }) {
   const rows = [body].flat();
   if (call.door !== 'cosmos') return rows.filter((row) => row?.ok && row.rev).map((row) => [row.id, row.rev]);
   if (status >= 300 || call.method === 'GET') return [];
-  const tags = Array.isArray(body) ? rows.map((row) => row.eTag) : [headers.etag];
+  const tags = Array.isArray(body) ? rows.map((row) => row?.eTag) : [headers.etag];
   return tags.map((tag, i) => [i, tag?.replaceAll('"', '')]).filter(([, rev]) => /^\d+-[0-9a-f]{32}$/.test(rev));
 }
 

@@ -36,14 +36,17 @@ export function render(text, { prefix, binder, speaker }) {
   });
 }
 
-/// What a letter stands for: `d` is a container, and its name `{database}/{container}`.
-export const nameOf = (prefix, letter) => prefix + (letter === 'd' ? 'd/items' : letter);
+/// What a letter stands for: `d` and `e` are containers, and their names `{database}/{container}`.
+const CONTAINERS = { d: 'd/items', e: 'd/extra' };
+export const nameOf = (prefix, letter) => prefix + (CONTAINERS[letter] ?? letter);
+const inPath = (target, prefix) =>
+  target.replace(/«([de])»/g, (_, letter) => prefix + CONTAINERS[letter].replace('/', '%2F'));
 
 export function renderCall(call, context) {
   const headers = Object.fromEntries(
     Object.entries(call.headers ?? {}).map(([name, value]) => [name, render(value, context)]),
   );
-  const target = render(call.target.replaceAll('«d»', '«»d%2Fitems'), context);
+  const target = render(inPath(call.target, '«»'), context);
   return { ...call, target, headers, body: render(call.body, context) };
 }
 
@@ -58,6 +61,7 @@ export function curlLine(call) {
   if (call.body !== undefined) words.push(`-d ${quote(plain(call.body))}`);
   // Calls of the Cosmos door need their signature, and a server of its own key: see cosmosRequest of the tests.
   const door = call.door === 'cosmos' ? '"$COSMOS"' : '"$U"';
-  words.push(door + quote(plain(call.target.replaceAll('«d»', 'model-d%2Fitems'))));
+  words.push(door + quote(plain(inPath(call.target, 'model-'))));
+  if (call.blind) words.push('  # what this writes ends in a second or two: wait before other calls');
   return words.join(' ');
 }

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include <catch2/catch.hpp>
 
@@ -16,6 +17,21 @@ using octavo::tests::EngineFixture;
 using octavo::tests::run_task;
 
 namespace {
+
+/// Ends with its database.
+class CountedExtension : public DatabaseExtension {
+ public:
+  explicit CountedExtension(std::atomic<int>& open) : open_(open) { ++open_; }
+  ~CountedExtension() override { --open_; }
+  CountedExtension(const CountedExtension&) = delete;
+  CountedExtension& operator=(const CountedExtension&) = delete;
+  void design_documents_changed() override {}
+  void committed() override {}
+  void shut_down() override {}
+
+ private:
+  std::atomic<int>& open_;
+};
 
 std::vector<std::string> ids(Database& database, DocumentRange range = {}, std::size_t slice = 3) {
   std::vector<std::string> found;
@@ -377,8 +393,7 @@ TEST_CASE("a slice ends when its time is over, and the next goes on where it end
 
 TEST_CASE("while the catalog names a folder that is not there, nothing is removed") {
   EngineFixture fixture;
-  const auto shop = fixture.create("shop");
-  const auto folder = shop->folder();
+  const std::filesystem::path folder = fixture.create("shop")->folder();
   fixture.stop();
   const auto databases = fixture.settings().data_dir / "databases";
   std::filesystem::rename(folder, databases / "0123456789abcdef0123456789abcdef");
@@ -388,4 +403,20 @@ TEST_CASE("while the catalog names a folder that is not there, nothing is remove
   const auto opened = fixture.engine().open_database("shop");
   REQUIRE_FALSE(opened);
   CHECK(opened.error().code == ErrorCode::corrupted);
+}
+
+TEST_CASE("a database that is let go of while the engine ends is closed") {
+  std::atomic<int> open{0};
+  for (int round = 0; round < 40; ++round) {
+    EngineFixture fixture([&](Database&) { return std::make_unique<CountedExtension>(open); });
+    auto database = fixture.create("d");
+    std::jthread user([held = std::exchange(database, nullptr), round]() mutable {
+      std::this_thread::sleep_for(std::chrono::microseconds{50} * round);
+      held.reset();
+    });
+    fixture.engine().shut_down();
+    user.join();
+    fixture.stop();
+    REQUIRE(open == 0);
+  }
 }

@@ -91,6 +91,35 @@ TEST_CASE("an optimistic transaction judges edits as the writer does") {
   CHECK(body_of(*database, "p:1") == "{\"again\":true}");
 }
 
+TEST_CASE("a deletion in a transaction leaves the document that was in conflict") {
+  EngineFixture fixture;
+  const auto database = fixture.create("d", {true, 1});
+  EngineFixture::put(*database, "p:1", R"({"n":1})");
+  storage::DocumentWrite replicated = edit_of("p:1", R"({"n":9})", storage::WriteBase::parent);
+  replicated.replicated = true;
+  replicated.history = {*storage::Revision::parse("2-99999999999999999999999999999999")};
+  std::vector<storage::DocumentWrite> writes{replicated};
+  REQUIRE(run_task(database->write(std::move(writes))).front());
+  REQUIRE(body_of(*database, "p:1") == R"({"n":9})");
+
+  OptimisticTransaction transaction(database, "p");
+  auto deletion = edit_of("p:1", "{}", storage::WriteBase::live_winner);
+  deletion.deleted = true;
+  REQUIRE(*transaction.apply(deletion));
+  CHECK((*transaction.find("p:1"))->body == R"({"n":1})");
+  CHECK(scanned(transaction) == std::vector<std::string>{R"(p:1{"n":1})"});
+  CHECK_FALSE(*transaction.apply(edit_of("p:1", R"({"n":2})", storage::WriteBase::parent)));
+  REQUIRE(*transaction.apply(edit_of("p:1", R"({"n":3})", storage::WriteBase::live_winner)));
+  REQUIRE(committed(transaction));
+  CHECK(body_of(*database, "p:1") == R"({"n":3})");
+
+  OptimisticTransaction last(database, "p");
+  REQUIRE(*last.apply(deletion));
+  CHECK((*last.find("p:1"))->deleted);
+  REQUIRE(committed(last));
+  CHECK(body_of(*database, "p:1").empty());
+}
+
 TEST_CASE("scans of a transaction merge its edits in, in order and slice by slice") {
   EngineFixture fixture;
   const auto database = fixture.create("d", {true, 1});

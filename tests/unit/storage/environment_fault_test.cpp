@@ -224,7 +224,7 @@ TEST_CASE("a map that cannot grow fails the write, not the reads") {
 }
 
 // The sanitizers' own maps do not fit under such a limit.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(OCTAVO_SANITIZED)
 TEST_CASE("a map for which there is no address space fails the write, not the reads") {
   FailingEnvironment subject;
   std::ifstream statistics("/proc/self/statm");

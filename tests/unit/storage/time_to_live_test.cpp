@@ -1,5 +1,6 @@
-#include <catch2/catch.hpp>
 #include <chrono>
+
+#include <catch2/catch.hpp>
 
 #include "storage/partition_check.h"
 #include "support/partition_fixture.h"
@@ -16,6 +17,18 @@ class Ended final : public TimeToLive {
   std::optional<std::int64_t> expires_s(const DocumentView& document) const override {
     if (document.body.starts_with("{\"ended\"")) return 1;
     return std::nullopt;
+  }
+};
+
+/// `"v":…}` is unique.
+class UniqueValues final : public UniqueKeys {
+ public:
+  std::vector<std::string> digests(std::string_view body) const override {
+    const std::size_t at = body.find("\"v\":");
+    if (at == std::string_view::npos) return {};
+    std::string digest(body.substr(at));
+    digest.resize(16, ' ');
+    return {digest};
   }
 };
 
@@ -48,6 +61,21 @@ TEST_CASE("a document at its end can be made anew, and not be changed") {
   CHECK(again.created);
   CHECK(again.revision.generation == 2);
   CHECK(fixture.snapshot().statistics().value().document_count == 1);
+  fixture.partition().set_time_to_live(nullptr);
+  CHECK(check_partition(fixture.partition(), true).value().sound());
+}
+
+TEST_CASE("a document made anew after its end has its unique values again, whoever had them meanwhile") {
+  PartitionFixture fixture;
+  fixture.partition().set_unique_keys(std::make_shared<UniqueValues>());
+  REQUIRE(fixture.put("p:a", R"({"ended":1,"v":7})"));
+  fixture.partition().set_time_to_live(std::make_shared<Ended>());
+  const auto other = fixture.put("p:b", R"({"lives":1,"v":7})").value();
+  REQUIRE(fixture.put("p:b", "{}", other.revision, true));
+  REQUIRE(fixture.put("p:a", R"({"lives":1,"v":7})"));
+  const auto refused = fixture.put("p:c", R"({"lives":1,"v":7})");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().word == "unique_key");
   fixture.partition().set_time_to_live(nullptr);
   CHECK(check_partition(fixture.partition(), true).value().sound());
 }

@@ -3,7 +3,8 @@
 import { isObject } from '../request.mjs';
 import { Reply } from '../reply.mjs';
 import { aCharge } from '../opaque.mjs';
-import { checkItemId, completeKey, documentIdOf, parseItem, parseJson, parseKey, requiredKey } from './item.mjs';
+import { checkItemId, documentIdOf, parseItem, parseJson } from './item.mjs';
+import { completeKey, parseKey, requiredKey, sameKey } from './key.mjs';
 import { parseMatch } from './match.mjs';
 import { runOperation } from './operation.mjs';
 import { parsePatch } from './patch.mjs';
@@ -20,28 +21,28 @@ const KINDS = {
 const OPERATIONS_MAX = 100;
 
 /// What is wrong with one operation is found when its turn comes.
-function parseOperation(sent, batchKey) {
+function parseOperation(sent, batchKey, database) {
+  const { container } = database;
   if (!isObject(sent)) throw badRequest();
   const kind = KINDS[sent.operationType];
   if (kind === undefined) throw badRequest();
   let key = batchKey;
   if (sent.partitionKey) {
-    const own = completeKey(parseKey(sent.partitionKey));
-    if (batchKey && own !== batchKey[0]) throw keyMismatch();
-    key = [own];
+    key = completeKey(parseKey(sent.partitionKey, container), container);
+    if (batchKey && !sameKey(key, batchKey)) throw keyMismatch();
   }
   const match = parseMatch(sent.ifMatch);
   const { resourceBody, id = '' } = sent;
   if (typeof id !== 'string') throw badRequest();
   if (kind === 'create' || kind === 'upsert' || kind === 'replace') {
-    const item = parseItem(resourceBody, key);
+    const item = parseItem(resourceBody, key, container);
     if (kind === 'replace' && item.id !== id) throw badRequest();
-    return { kind, match, documentId: documentIdOf(item.key, item.id), body: item.body };
+    return { kind, match, documentId: documentIdOf(item.key, item.id, container), body: item.body };
   }
   if (!key) throw badRequest();
   checkItemId(id);
-  const operation = { kind, match, documentId: documentIdOf(key[0], id) };
-  return kind === 'patch' ? { ...operation, patch: parsePatch(resourceBody) } : operation;
+  const operation = { kind, match, documentId: documentIdOf(key, id, container) };
+  return kind === 'patch' ? { ...operation, patch: parsePatch(resourceBody, database) } : operation;
 }
 
 function failed({ status, substatus }) {
@@ -63,7 +64,7 @@ export function batch({ request, database }) {
   const atomic = request.header('x-ms-cosmos-batch-atomic') === 'true';
   const goesOn = (request.header('x-ms-cosmos-batch-continue-on-error') ?? 'true') === 'true';
   const showsBodies = request.header('prefer') !== 'return=minimal';
-  const batchKey = atomic ? [requiredKey(request)] : undefined;
+  const batchKey = atomic ? requiredKey(request, database.container) : undefined;
   if (!atomic && database.q > 1) throw badRequest();
   const sent = parseJson(request.body ?? '');
   if (!Array.isArray(sent) || sent.length === 0 || sent.length > OPERATIONS_MAX) throw badRequest();
@@ -72,7 +73,7 @@ export function batch({ request, database }) {
   const results = [];
   for (const one of sent) {
     try {
-      results.push(succeeded(runOperation(database, parseOperation(one, batchKey)), showsBodies));
+      results.push(succeeded(runOperation(database, parseOperation(one, batchKey, database)), showsBodies));
     } catch (error) {
       if (!(error instanceof CosmosRefusal)) throw error;
       if (atomic) {

@@ -2,6 +2,7 @@
 import { Accepted, Constant, Judged } from '../opaque.mjs';
 import { Reply } from '../reply.mjs';
 import { isObject } from '../request.mjs';
+import { differsFrom, parseDefinition, replaceDefinition } from './definition.mjs';
 import { parseJson } from './item.mjs';
 import { badRequest, exists, noContent, notFound, ownerMissing } from './reply.mjs';
 
@@ -45,27 +46,28 @@ export function deleteAccountDatabase({ model, id }) {
 }
 
 export function createContainer({ request, model, owner }) {
-  const { id, partitionKey } = idOf(request);
-  if (!isObject(partitionKey) || partitionKey.paths?.join() !== '/pk') throw badRequest();
+  const definition = parseDefinition(idOf(request));
   if (!model.accountDatabases.has(owner)) throw ownerMissing();
-  const name = `${owner}/${id}`;
+  const name = `${owner}/${definition.id}`;
   if (model.databases.has(name)) throw exists(); // also one that the other door made
   const throughput = Number(request.header('x-ms-offer-throughput') ?? 0);
   const database = model.createDatabase(name, {
     partitioned: true,
     q: Math.max(1, Math.ceil(throughput / REQUEST_UNITS_PER_PARTITION)),
   });
-  database.container = { id };
+  database.container = definition;
   return showContainer(database, 201);
 }
 
-function showContainer(database, status) {
-  const { id } = database.container;
-  const check = (body) => {
-    if (body.id !== id) return `expected the container ${id}`;
-    return body.partitionKey?.paths?.join() === '/pk' ? undefined : 'expected the partition key /pk';
-  };
-  return new Reply(status, new Judged(check), { etag: anEtag });
+const showContainer = ({ container }, status) =>
+  new Reply(status, new Judged((body) => differsFrom(container, body)), { etag: anEtag });
+
+export function replaceContainer({ request, model, owner, id }) {
+  const sent = idOf(request);
+  const database = model.databases.get(`${owner}/${id}`);
+  if (!database?.container) throw notFound();
+  database.container = replaceDefinition(database.container, sent);
+  return showContainer(database, 200);
 }
 
 export function readContainer({ model, owner, id }) {
@@ -84,7 +86,8 @@ export function listContainers({ model, owner }) {
   if (!model.accountDatabases.has(owner)) throw ownerMissing();
   const ids = [...model.databases]
     .filter(([name, { container }]) => container && name.startsWith(`${owner}/`))
-    .map(([, { container }]) => container.id);
+    .map(([, { container }]) => container.id)
+    .sort();
   const check = (body) =>
     body.DocumentCollections?.map(({ id }) => id).join() === ids.join() && body._count === ids.length
       ? undefined

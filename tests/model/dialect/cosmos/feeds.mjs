@@ -1,16 +1,12 @@
 // Lists of items, page by page, and the change feed in its latest-version mode.
 import { Accepted, Judged, Sequence, SequenceWithin } from '../opaque.mjs';
 import { Reply } from '../reply.mjs';
-import { containerRid, encodeKey, itemsOf, parseKey, showItem } from './item.mjs';
+import { containerRid, itemsOf, showItem } from './item.mjs';
+import { scopeOf } from './key.mjs';
 import { badRequest, noContent, rangeGone } from './reply.mjs';
 
 const PAGE_ITEMS_DEFAULT = 100;
 const aContinuation = new Accepted((value) => (typeof value === 'string' && value !== '') || 'expected a continuation');
-
-export const scopeOf = (request) => {
-  const key = request.header('x-ms-documentdb-partitionkey');
-  return key ? parseKey(key) : [];
-};
 
 export function checkRange(request, database) {
   const range = request.header('x-ms-documentdb-partitionkeyrangeid');
@@ -31,8 +27,8 @@ export function feedReply(database, documents, headers = {}) {
 
 /// Physical partitions come one after the other, and only the server knows which key is where: with several of them the
 /// items of a list are known, and the order of those of one key.
-export function listItems({ request, database, model, call }) {
-  const keys = scopeOf(request);
+export function listItems({ request, database, model, call, hints }) {
+  const keys = scopeOf(request, database.container);
   checkRange(request, database);
   const size = call.pages ? Infinity : pageSize(request);
   if (call.pages) pageSize(request);
@@ -40,20 +36,28 @@ export function listItems({ request, database, model, call }) {
   const after = token ? model.continuations.get(token) : undefined;
   if (token && after === undefined) throw badRequest();
   if (database.q > 1 && keys.length === 0) return unorderedList(database, call);
-  const rest = itemsOf(database, keys).filter(
-    ({ documentId }) => after === undefined || compare(documentId, after) > 0,
-  );
+  const shows = after === undefined ? () => true : goesOn(after, hints.reply);
+  const rest = itemsOf(database, keys).filter(shows);
   const shown = rest.slice(0, size);
   const headers = {};
   if (rest.length > shown.length) {
     headers['x-ms-continuation'] = aContinuation;
-    model.continuations.set(`continuation-${call.n}`, shown.at(-1).documentId);
+    const [last, next] = [shown.at(-1), rest[shown.length]].map(({ documentId }) => documentId);
+    model.continuations.set(`continuation-${call.n}`, { last, next });
   }
   return feedReply(
     database,
     shown.map(({ documentId, leaf }) => showItem(database, documentId, leaf)),
     headers,
   );
+}
+
+/// What a page after another one shows: all that follows. Whether an item is among it that came since then between the
+/// last one and the next is the server's affair.
+function goesOn({ last, next }, reply) {
+  const seen = new Set(reply?.body?.Documents?.map(({ _etag }) => _etag));
+  return ({ documentId, leaf }) =>
+    compare(documentId, next) >= 0 || (compare(documentId, last) > 0 && seen.has(`"${leaf.rev}"`));
 }
 
 const compare = (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b));
@@ -76,7 +80,7 @@ function unorderedList(database, call) {
 }
 
 /// `"N"`, or `*` for now. A model's position is its sequence.
-function parsePosition(text, database) {
+export function parsePosition(text, database) {
   if (!text) return 0;
   if (text === '*') return database.sequence;
   const [, number] = /^"*(\d+)"*$/.exec(text) ?? [];
@@ -92,15 +96,18 @@ function parseModifiedSince(text) {
   return time < Date.now() - 365 * 86_400_000 ? FAR.past : FAR.future; // nothing in between is asked for
 }
 
+/// Where items end by themselves, the feed moves on at any time.
+export const newestPosition = ({ container, sequence }, seen) =>
+  container.defaultTtl === undefined ? Math.max(seen, sequence) : Infinity;
+
 export function listChanges({ request, database }) {
-  const keys = scopeOf(request);
+  const keys = scopeOf(request, database.container);
   checkRange(request, database);
   const size = pageSize(request);
   const since = parsePosition(request.header('if-none-match'), database);
   const notBefore = parseModifiedSince(request.header('if-modified-since'));
-  const start = keys.length > 0 ? `${encodeKey(keys[0])}:` : '';
   const changed = itemsOf(database, keys)
-    .filter(({ documentId, sequence }) => documentId.startsWith(start) && sequence > since)
+    .filter(({ sequence }) => sequence > since)
     .sort((a, b) => a.sequence - b.sequence);
   const rows = notBefore === FAR.future ? [] : changed;
   const shown = rows.slice(0, size);
@@ -109,7 +116,7 @@ export function listChanges({ request, database }) {
   const etag =
     shown.length === size && rows.length > size
       ? new Sequence(database, newest, 'position')
-      : new SequenceWithin(database, newest, Math.max(newest, database.sequence), 'position');
+      : new SequenceWithin(database, newest, newestPosition(database, newest), 'position');
   if (shown.length === 0) return noContent(304, { etag });
   return feedReply(
     database,

@@ -36,6 +36,6 @@ export function runOperation(database, { kind, documentId, body, patch, match })
   if (kind === 'read') return { status: 200, etag: etagOf(winner.rev), item };
   if (patch.condition && !meetsCondition(patch.condition, item)) throw etagDiffers();
   const patched = applyPatch(patch, winner.body);
-  checkSameItem(winner.body, patched);
+  checkSameItem(winner.body, patched, database.container);
   return replacing({ body: patched });
 }

@@ -26,16 +26,16 @@ function parseOperation(sent) {
 }
 
 /// `sent`: a list of operations, or { operations, condition }.
-export function parsePatch(sent) {
+export function parsePatch(sent, database) {
   const { operations, condition } = Array.isArray(sent) ? { operations: sent } : isObject(sent) ? sent : {};
   if (condition !== undefined && condition !== null && typeof condition !== 'string') throw badRequest();
-  const parsed = { condition: condition ? parseCondition(condition) : undefined };
+  const parsed = { condition: condition ? parseCondition(condition, database) : undefined };
   if (condition === '') throw badRequest();
   if (!Array.isArray(operations) || operations.length === 0 || operations.length > OPERATIONS_MAX) throw badRequest();
   return { ...parsed, operations: operations.map(parseOperation) };
 }
 
-export const parsePatchText = (text) => parsePatch(parseJson(text ?? ''));
+export const parsePatchText = (text, database) => parsePatch(parseJson(text ?? ''), database);
 
 /// Where the last step of a path leads from, or a refusal where it leads nowhere.
 function parentOf(root, path) {

@@ -3,8 +3,9 @@ import { compareValues } from './order.mjs';
 import { Judged } from '../opaque.mjs';
 import { Reply } from '../reply.mjs';
 import { isObject } from '../request.mjs';
-import { checkRange, pageSize, scopeOf } from './feeds.mjs';
+import { checkRange, pageSize } from './feeds.mjs';
 import { itemsOf, parseJson, showItem } from './item.mjs';
+import { scopeOf } from './key.mjs';
 import { badRequest } from './reply.mjs';
 import { parseQuery, resultsOf } from './sql.mjs';
 
@@ -17,8 +18,8 @@ const canonical = (value) =>
 export function queryItems({ request, database, call }) {
   const body = parseJson(request.body ?? '');
   if (!isObject(body) || typeof body.query !== 'string') throw badRequest();
-  const query = parseQuery(body.query, body.parameters ?? []);
-  const keys = scopeOf(request);
+  const query = parseQuery(body.query, body.parameters ?? [], database);
+  const keys = scopeOf(request, database.container);
   checkRange(request, database);
   const size = pageSize(request);
   const items = itemsOf(database, keys).map(({ documentId, leaf }) => showItem(database, documentId, leaf));

@@ -1,7 +1,7 @@
 // Replies of the Cosmos door: `{"code":…,"message":…}` with its status and sub-status. What the message says is the
 // server's affair; that it says something is not.
 import { Accepted } from '../opaque.mjs';
-import { Refusal, Reply } from '../reply.mjs';
+import { Refusal, Reply, UniqueKeyTaken } from '../reply.mjs';
 
 const CODES = {
   400: 'BadRequest',
@@ -43,6 +43,7 @@ export function inWordsOfThisDoor(edit, conditional) {
     return edit();
   } catch (error) {
     if (!(error instanceof Refusal) || error instanceof CosmosRefusal) throw error;
+    if (error instanceof UniqueKeyTaken) throw exists();
     if (error.status === 409) throw conditional ? etagDiffers() : exists();
     throw new CosmosRefusal(error.status);
   }

@@ -55,7 +55,10 @@ const either = (a, b) => (a === true || b === true ? true : a === false && b ===
 class Reader {
   #tokens = [];
   #at = 0;
-  constructor(text, parameters = []) {
+  /// `facts`: the computed properties and the functions that the text may name.
+  constructor(text, parameters = [], { container, scripts } = {}) {
+    this.computed = container?.computed ?? new Map();
+    this.functions = scripts?.udfs ?? new Map();
     this.parameters = new Map(parameters.map(({ name, value }) => [name, value]));
     TOKEN.lastIndex = 0;
     let end = 0;
@@ -130,6 +133,7 @@ class Reader {
       };
     }
     const token = this.#tokens[this.#at];
+    if (token?.kind === 'name' && token.value === 'udf') return { row: this.operand() };
     if (token?.kind !== 'name' || token.value !== 'COUNT') return { row: this.path() };
     for (const [kind, value] of [
       ['name', 'COUNT'],
@@ -139,6 +143,18 @@ class Reader {
     ])
       this.must(kind, value);
     return { counts: true };
+  }
+
+  /// Of a computed property.
+  expression() {
+    this.must('word', 'SELECT');
+    this.must('word', 'VALUE');
+    this.alias = 'c';
+    const value = this.operand();
+    this.must('word', 'FROM');
+    this.must('name', this.alias);
+    this.end();
+    return value;
   }
 
   condition() {
@@ -203,6 +219,13 @@ class Reader {
       return () => this.parameters.get(parameter.value);
     }
     const token = this.#tokens[this.#at];
+    if (this.take('name', 'udf')) {
+      this.must('sign', '.');
+      const called = this.functions.get(this.must('name'));
+      if (!called) throw badRequest();
+      const list = this.arguments();
+      return (item) => called.call(...list.map((one) => one(item)));
+    }
     if (token?.kind === 'name' && Object.hasOwn(FUNCTIONS, token.value)) {
       ++this.#at;
       const list = this.arguments();
@@ -222,7 +245,8 @@ class Reader {
         this.must('sign', ']');
       } else break;
     }
-    const read = (item) => steps.reduce(step, item);
+    const computed = this.computed.get(steps[0]);
+    const read = computed ? (item) => steps.slice(1).reduce(step, computed(item)) : (item) => steps.reduce(step, item);
     return Object.assign(read, { last: steps.at(-1) });
   }
 }
@@ -245,8 +269,10 @@ function tokenOf([, name, number, text, parameter, sign]) {
   return parameter !== undefined ? { kind: 'parameter', value: parameter } : { kind: 'sign', value: sign };
 }
 
-export const parseQuery = (text, parameters) => new Reader(text, parameters).query();
-export const parseCondition = (text) => new Reader(text).condition();
+/// `database`: the container, for what it has computed and which functions it knows.
+export const parseQuery = (text, parameters, database) => new Reader(text, parameters, database).query();
+export const parseCondition = (text, database) => new Reader(text, [], database).condition();
+export const parseExpression = (text) => new Reader(text).expression();
 export const meetsCondition = (condition, item) => condition(item) === true;
 
 /// { rows: [{ key, value }] in the query's order, total: how many of them it lets through }.

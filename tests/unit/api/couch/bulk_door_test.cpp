@@ -136,9 +136,9 @@ TEST_CASE("_revs_diff names unknown revisions and the leaves that may lead to th
   door.put("/db");
   const auto rev = text(door.put("/db/a", "{}").json(), "rev");
   const auto diff = door.post("/db/_revs_diff", R"({"a":[")" + rev + R"(","2-x"],"b":["1-y"]})");
-  CHECK(diff.json().at("a").at("missing") == boost::json::value({"2-x"}));
+  CHECK(diff.json().at("a").at("missing") == boost::json::array{"2-x"});
   CHECK(diff.json().at("a").at("possible_ancestors").as_array()[0] == boost::json::value(rev));
-  CHECK(diff.json().at("b").at("missing") == boost::json::value({"1-y"}));
+  CHECK(diff.json().at("b").at("missing") == boost::json::array{"1-y"});
 }
 
 TEST_CASE("_missing_revs leaves out what is known") {

@@ -14,9 +14,9 @@ using octavo::tests::TestRequest;
 namespace {
 
 const UserContext nobody{};
-const UserContext jan{"jan", {"staff"}, "default"};
-const UserContext eve{"eve", {}, "default"};
-const UserContext boss{"boss", {"_admin"}, "default"};
+const UserContext staff_member{"jan", {"staff"}, "default"};
+const UserContext outsider{"eve", {}, "default"};
+const UserContext administrator{"boss", {"_admin"}, "default"};
 
 std::string reason(const Expected<void>& result) {
   return result ? "" : result.error().reason;
@@ -47,14 +47,14 @@ TEST_CASE("anyone may go where anyone may") {
 }
 
 TEST_CASE("a route for users refuses the anonymous") {
-  CHECK(check_access(Access::user, eve, nullptr, true));
+  CHECK(check_access(Access::user, outsider, nullptr, true));
   const auto refused = check_access(Access::user, nobody, nullptr, true);
   CHECK(refused == Expected<void>(fail(ErrorCode::unauthorized, "Authentication required.")));
 }
 
 TEST_CASE("a route for server admins answers 401 to all others, as CouchDB does") {
-  CHECK(check_access(Access::server_admin, boss, nullptr, true));
-  for (const auto& user : {nobody, jan}) {
+  CHECK(check_access(Access::server_admin, administrator, nullptr, true));
+  for (const auto& user : {nobody, staff_member}) {
     const auto refused = check_access(Access::server_admin, user, nullptr, true);
     CHECK(refused == Expected<void>(fail(ErrorCode::unauthorized, "You are not a server admin.")));
   }
@@ -62,10 +62,11 @@ TEST_CASE("a route for server admins answers 401 to all others, as CouchDB does"
 
 TEST_CASE("a database without _security is for admins only when the server has admins") {
   const DatabaseFixture fixture;
-  CHECK(fixture.member(boss));
+  CHECK(fixture.member(administrator));
   CHECK(fixture.member(nobody).error() ==
         Error{ErrorCode::unauthorized, "You are not authorized to access this db.", ""});
-  CHECK(fixture.member(jan).error() == Error{ErrorCode::forbidden, "You are not allowed to access this db.", ""});
+  CHECK(fixture.member(staff_member).error() ==
+        Error{ErrorCode::forbidden, "You are not allowed to access this db.", ""});
 }
 
 TEST_CASE("a database without _security is open when the server has no admins") {
@@ -78,29 +79,29 @@ TEST_CASE("an empty _security opens a database to readers and writers") {
   const DatabaseFixture fixture;
   REQUIRE(fixture.database->set_security("{}"));
   CHECK(fixture.member(nobody));
-  CHECK(fixture.member(eve));
+  CHECK(fixture.member(outsider));
   CHECK(reason(fixture.admin(nobody)) == "You are not authorized to access this db.");
-  CHECK(reason(fixture.admin(eve)) == "You are not a db or server admin.");
-  CHECK(fixture.admin(boss));
+  CHECK(reason(fixture.admin(outsider)) == "You are not a db or server admin.");
+  CHECK(fixture.admin(administrator));
 }
 
 TEST_CASE("members are named by name and by role") {
   const DatabaseFixture fixture;
   REQUIRE(fixture.database->set_security(R"({"members":{"names":["eve"],"roles":["staff"]}})"));
-  CHECK(fixture.member(eve));
-  CHECK(fixture.member(jan));
+  CHECK(fixture.member(outsider));
+  CHECK(fixture.member(staff_member));
   CHECK_FALSE(fixture.member(nobody));
   CHECK_FALSE(fixture.member({"zoe", {"staf", "eve"}, "default"}));
-  CHECK_FALSE(fixture.admin(eve));
+  CHECK_FALSE(fixture.admin(outsider));
 }
 
 TEST_CASE("database admins are members too") {
   const DatabaseFixture fixture;
   REQUIRE(fixture.database->set_security(R"({"admins":{"names":["eve"],"roles":[]},"members":{"names":["jan"]}})"));
-  CHECK(fixture.member(eve));
-  CHECK(fixture.admin(eve));
-  CHECK(fixture.member(jan));
-  CHECK_FALSE(fixture.admin(jan));
+  CHECK(fixture.member(outsider));
+  CHECK(fixture.admin(outsider));
+  CHECK(fixture.member(staff_member));
+  CHECK_FALSE(fixture.admin(staff_member));
 }
 
 TEST_CASE("naming admins only leaves a database open to everyone") {
@@ -118,10 +119,10 @@ TEST_CASE("a name list does not admit the anonymous by an empty name") {
 TEST_CASE("a changed _security counts at once") {
   const DatabaseFixture fixture;
   REQUIRE(fixture.database->set_security(R"({"members":{"names":["eve"]}})"));
-  CHECK(fixture.member(eve));
+  CHECK(fixture.member(outsider));
   REQUIRE(fixture.database->set_security(R"({"members":{"names":["jan"]}})"));
-  CHECK_FALSE(fixture.member(eve));
-  CHECK(fixture.member(jan));
+  CHECK_FALSE(fixture.member(outsider));
+  CHECK(fixture.member(staff_member));
 }
 
 TEST_CASE("a security object is parsed once per change") {
@@ -156,13 +157,14 @@ TEST_CASE("GET _security shows the default, then what was set") {
   AuthFixture fixture;
   auto database = *fixture.engine().create_database("shop", {});
   TestRequest get(Method::get);
-  CHECK(fixture.handle(security_routes(), "/{db}/_security", get, boss, {}, database)->body ==
+  CHECK(fixture.handle(security_routes(), "/{db}/_security", get, administrator, {}, database)->body ==
         "{\"members\":{\"roles\":[\"_admin\"]},\"admins\":{\"roles\":[\"_admin\"]}}\n");
 
   TestRequest put(Method::put);
   put.body(R"( {"members": {"names": ["jan"]}, "note": 1.0} )");
-  CHECK(fixture.handle(security_routes(), "/{db}/_security", put, boss, {}, database)->body == "{\"ok\":true}\n");
-  CHECK(fixture.handle(security_routes(), "/{db}/_security", get, boss, {}, database)->body ==
+  CHECK(fixture.handle(security_routes(), "/{db}/_security", put, administrator, {}, database)->body ==
+        "{\"ok\":true}\n");
+  CHECK(fixture.handle(security_routes(), "/{db}/_security", get, administrator, {}, database)->body ==
         "{\"members\":{\"names\":[\"jan\"]},\"note\":1.0}\n");
 }
 
@@ -171,9 +173,11 @@ TEST_CASE("PUT _security refuses what it cannot use and keeps what was") {
   auto database = *fixture.engine().create_database("shop", {});
   TestRequest wrong(Method::put);
   wrong.body(R"({"members":1})");
-  CHECK(fixture.handle(security_routes(), "/{db}/_security", wrong, boss, {}, database).error().code == ErrorCode::bad_request);
+  CHECK(fixture.handle(security_routes(), "/{db}/_security", wrong, administrator, {}, database).error().code ==
+        ErrorCode::bad_request);
   TestRequest huge(Method::put);
   huge.body("{\"x\":\"" + std::string(2'000'000, 'x') + "\"}");
-  CHECK(fixture.handle(security_routes(), "/{db}/_security", huge, boss, {}, database).error().code == ErrorCode::too_large);
+  CHECK(fixture.handle(security_routes(), "/{db}/_security", huge, administrator, {}, database).error().code ==
+        ErrorCode::too_large);
   CHECK(database->security() == nullptr);
 }

@@ -9,6 +9,7 @@
 
 #include <boost/json.hpp>
 
+#include "query/executor/plan_indexes.h"
 #include "query/sql/evaluation.h"
 #include "query/sql/program.h"
 #include "query/sql/row_shape.h"
@@ -70,7 +71,9 @@ class SqlFixture : public FindFixture {
       return page;
     }
     last = *prepared;
-    if (const auto current = run_task(sql::wait_for_sql_indexes(database, last)); !current) {
+    if (const auto current =
+            run_task(query::wait_for_indexes(database, std::shared_ptr<const query::Plan>(last, &last->plan)));
+        !current) {
       page.error = current.error().reason;
       return page;
     }

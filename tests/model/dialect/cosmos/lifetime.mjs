@@ -1,0 +1,52 @@
+// Times to live. An item that has ended is deleted to everybody at once; when it leaves the disk is the server's own
+// affair.
+//
+// The server counts whole seconds by its own clock, so nobody knows the moment at which an item ends: calls are made
+// when an item surely lives or surely has ended. Either its time is longer than any sequence of calls, or the next call
+// that could tell waits (driver/session.mjs).
+import { badRequest } from './reply.mjs';
+
+const LONG_S = 600;
+const SECONDS_MAX = 2 ** 31 - 1;
+const SLACK_MS = 150;
+
+const isTime = (value) => value === -1 || (Number.isInteger(value) && value >= 1 && value <= SECONDS_MAX);
+
+export function parseDefaultTtl(value) {
+  if (value === undefined || value === null) return undefined;
+  if (!isTime(value)) throw badRequest();
+  return value;
+}
+
+/// Where a container knows times to live, an item's own must be one.
+export function checkLifetime({ ttl }, { defaultTtl }) {
+  if (defaultTtl !== undefined && ttl !== undefined && ttl !== null && !isTime(ttl)) throw badRequest();
+}
+
+/// Seconds from the last write on.
+function lifetimeOf({ ttl }, { defaultTtl }) {
+  if (defaultTtl === undefined) return Infinity;
+  const seconds = isTime(ttl) ? ttl : defaultTtl;
+  return seconds === -1 ? Infinity : seconds;
+}
+
+/// [[id, the time in milliseconds at which it has surely ended]…] of the living that end soon.
+function endings(database) {
+  if (database.container?.defaultTtl === undefined) return [];
+  return [...database.documents.values()]
+    .map(({ id, tree, writtenAt }) => ({ id, writtenAt, winner: tree.winner() }))
+    .filter(({ winner }) => !winner.deleted && lifetimeOf(winner.body, database.container) < LONG_S)
+    .map(({ id, writtenAt, winner }) => {
+      const second = Math.floor(writtenAt / 1000) + lifetimeOf(winner.body, database.container);
+      return [id, (second + 1) * 1000 + SLACK_MS];
+    });
+}
+
+/// When it is known again what lives; 0: it is.
+export const settledAt = (database) => Math.max(0, ...endings(database).map(([, end]) => end));
+export const endsSoon = (database) => endings(database).map(([id]) => id);
+
+/// What has surely ended is deleted.
+export function endItems(database, now) {
+  for (const [id, end] of endings(database)) if (end <= now) database.end(id);
+}
