@@ -10,6 +10,7 @@
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/resource_id.h"
 #include "api/cosmos/resource_query.h"
+#include "api/http/entity_tag.h"
 #include "partitioning/partition_key.h"
 #include "partitioning/request_charge.h"
 #include "query/json/parsed_document.h"
@@ -140,12 +141,9 @@ std::unexpected<Error> method_not_allowed() {
 }
 
 std::optional<std::string> etag_of(const Request& request) {
-  auto header = request.header("If-Match");
+  const auto header = request.header("If-Match");
   if (!header || *header == "*") return std::nullopt;
-  if (header->size() >= 2 && header->front() == '"' && header->back() == '"') {
-    header = header->substr(1, header->size() - 2);
-  }
-  return std::string(*header);
+  return std::string(unquoted_tag(*header));
 }
 
 Reply resource_reply(int status, std::string json, std::string_view etag) {

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "api/cosmos/errors.h"
+#include "api/http/entity_tag.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
 #include "query/json/property_path.h"
@@ -126,10 +127,7 @@ MatchCondition MatchCondition::parse(std::optional<std::string_view> header) {
   if (!header || header->empty()) return condition;
   condition.given = true;
   condition.any = *header == "*";
-  std::string_view text = *header;
-  if (text.starts_with("W/")) text.remove_prefix(2);
-  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
-  if (auto revision = storage::Revision::parse(text)) condition.revision = *revision;
+  if (auto revision = storage::Revision::parse(unquoted_tag(*header))) condition.revision = *revision;
   return condition;
 }
 

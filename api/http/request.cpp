@@ -19,22 +19,22 @@ bool decode_into(std::string_view text, bool plus_is_space, std::string& out) {
     out.assign(text);
     return true;
   }
-  out.resize(text.size());
-  char* end = out.data();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '%') {
-      if (i + 2 >= text.size()) return false;
-      const int high = hex_value(text[i + 1]);
-      const int low = hex_value(text[i + 2]);
-      if (high < 0 || low < 0) return false;
-      *end++ = static_cast<char>(high * 16 + low);
-      i += 2;
-    } else {
-      *end++ = c == '+' && plus_is_space ? ' ' : c;
-    }
+  out.clear();
+  // Most of a text stands for itself: what is between two signs is copied at once.
+  while (!text.empty()) {
+    const std::size_t plain = std::min(text.find('%'), text.size());
+    const std::size_t begin = out.size();
+    out += text.substr(0, plain);
+    if (plus_is_space) std::replace(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(), '+', ' ');
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    if (text.size() < 3) return false;
+    const int high = hex_value(text[1]);
+    const int low = hex_value(text[2]);
+    if (high < 0 || low < 0) return false;
+    out += static_cast<char>(high * 16 + low);
+    text.remove_prefix(3);
   }
-  out.resize(static_cast<std::size_t>(end - out.data()));
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/http/entity_tag.h"
 #include "partitioning/partition_key.h"
 #include "partitioning/scan.h"
 #include "query/sql/continuation.h"
@@ -89,9 +90,7 @@ std::optional<std::string_view> below(std::string_view link, std::string_view co
 // A precondition as headers have it. A tag that is none is the revision that no document has: whether there is a
 // document is asked before it is compared.
 storage::Revision revision_of_etag(std::string_view etag) {
-  if (etag.starts_with("W/")) etag.remove_prefix(2);
-  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') etag = etag.substr(1, etag.size() - 2);
-  return storage::Revision::parse(etag).value_or(storage::Revision());
+  return storage::Revision::parse(unquoted_tag(etag)).value_or(storage::Revision());
 }
 
 // The documents as the transaction has them, for queries.

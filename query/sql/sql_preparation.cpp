@@ -100,8 +100,8 @@ Expected<std::shared_ptr<PreparedSql>> begin_preparation(SqlQuery::Ptr query, Sq
 /// What the planner is asked.
 struct PlanningTask {
   std::shared_ptr<PreparedSql> prepared;
-  bool ready = false;  ///< there is nothing to plan
-  bool selector_is_where = false;
+  bool ready = false;                            ///< there is nothing to plan
+  WhereHolds where_holds = WhereHolds::unknown;  ///< of what the selector names
   FindRequest request;
   PlannerScope place;
 };
@@ -127,7 +127,7 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
     task.ready = true;
     return task;
   }
-  task.selector_is_where = constraints.is_where;
+  task.where_holds = constraints.where_holds;
   if (constraints.where_is_fixed) prepared.equal_texts = equal_texts_of(constraints.fixed, shape);
   task.request = request_for(*prepared.query, constraints, prepared.scope, prepared.continuation);
   PlannerScope& place = task.place;
@@ -154,9 +154,10 @@ Expected<void> finish_planning(const PlanningTask& task, std::uint64_t generatio
   prepared.generation = generation;
   // Entries of a local index are of the same snapshot as the documents.
   const auto& branches = prepared.plan.branches;
-  prepared.where_holds = task.selector_is_where && branches.size() == 1 && branches[0].index &&
-                         branches[0].index->definition->partitioned && !branches[0].index->global &&
-                         !branches[0].recheck;
+  if (branches.size() == 1 && branches[0].index && branches[0].index->definition->partitioned &&
+      !branches[0].index->global && !branches[0].recheck) {
+    prepared.where_holds = task.where_holds;
+  }
   return {};
 }
 

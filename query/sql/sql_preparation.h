@@ -15,6 +15,7 @@
 #include "query/sql/equal_texts.h"
 #include "query/sql/row_shape.h"
 #include "query/sql/sql_query.h"
+#include "query/sql/sql_selector.h"
 
 namespace octavo::query::sql {
 
@@ -38,13 +39,13 @@ struct PreparedSql : CachedQuery {
   SqlScope scope;
   const RowShape* shape = nullptr;
   Plan plan;
-  std::optional<Continuation> continuation;  ///< of the page before
-  bool presorted = false;                    ///< the plan reads in the order of the query's ORDER BY
-  std::vector<Candidate> candidates;         ///< with `explain` only
-  std::uint64_t generation = 0;              ///< of the index catalog
-  bool keepable = false;                     ///< may serve equal requests that come later
-  bool where_holds = false;                  ///< of every document that the index names: it need not be tested
-  /// WHERE holds of a document that has these texts; empty: it must be evaluated.
+  std::optional<Continuation> continuation;      ///< of the page before
+  bool presorted = false;                        ///< the plan reads in the order of the query's ORDER BY
+  std::vector<Candidate> candidates;             ///< with `explain` only
+  std::uint64_t generation = 0;                  ///< of the index catalog
+  bool keepable = false;                         ///< may serve equal requests that come later
+  WhereHolds where_holds = WhereHolds::unknown;  ///< of the documents that the index names
+  /// WHERE holds of any document that has these texts; empty: it must be evaluated.
   std::vector<EqualText> equal_texts;
   bool over_source = false;  ///< reads the documents of SqlOptions::source
 };

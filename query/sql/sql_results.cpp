@@ -5,14 +5,29 @@
 
 #include <fmt/format.h>
 
+#include "query/json/plain_strings.h"
 #include "query/sql/internal/sql_run.h"
 
 namespace octavo::query::sql {
 
+namespace {
+
+// In longer documents the properties are found sooner than all is seen to be plain.
+constexpr std::size_t kPlainBytesMax = 2048;
+
+}  // namespace
+
 bool SqlExecution::Implementation::where_is_known() const {
-  if (prepared_->where_holds && !is_changed_) return true;
+  const std::string_view body = evaluation_.row.document().body;
+  if (!is_changed_) {  // what the index says is of the stored document
+    if (prepared_->where_holds == WhereHolds::of_all) return true;
+    if (prepared_->where_holds == WhereHolds::of_plain_strings && body.size() <= kPlainBytesMax &&
+        has_plain_strings(body)) {
+      return true;
+    }
+  }
   const auto& texts = prepared_->equal_texts;
-  return !texts.empty() && has_texts(evaluation_.row.document().body, texts);
+  return !texts.empty() && has_texts(body, texts);
 }
 
 SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::string_view position) {

@@ -7,6 +7,7 @@
 
 #include "query/collation/collation.h"
 #include "query/json/parsed_document.h"
+#include "query/json/plain_strings.h"
 #include "query/sql/syntax_tree.h"
 
 namespace octavo::query::sql {
@@ -434,13 +435,27 @@ std::size_t conjuncts_of(const Expression& where) {
   return count;
 }
 
-// Whether equality is one thing in SQL and in a selector, and where the property is stored is no matter of the shape.
-bool is_plain_equality(const FixedProperty& property) {
-  if (property.values.size() != 1 || property.path[0] == "id" || property.path[0].starts_with('_')) return false;
+// Of which documents equality is one thing in SQL and in a selector. Properties that are not stored as they are:
+// unknown.
+WhereHolds equality_of(const FixedProperty& property, const RowShape& shape) {
+  if (property.values.size() != 1 || property.path[0] == "id" || property.path[0].starts_with('_') ||
+      !shape.field_path(property.path)) {
+    return WhereHolds::unknown;
+  }
   const json::value& value = property.values[0];
-  // Strings that differ may be equal by language.
-  if (value.is_number()) return std::abs(value.to_number<double>()) < kExactNumberMax;
-  return value.is_bool() || value.is_null();
+  if (value.is_string()) {
+    return has_plain_strings(json::serialize(value)) ? WhereHolds::of_plain_strings : WhereHolds::unknown;
+  }
+  if (value.is_number()) {
+    return std::abs(value.to_number<double>()) < kExactNumberMax ? WhereHolds::of_all : WhereHolds::unknown;
+  }
+  return value.is_bool() || value.is_null() ? WhereHolds::of_all : WhereHolds::unknown;
+}
+
+WhereHolds equality_of(std::span<const FixedProperty> properties, const RowShape& shape) {
+  auto holds = WhereHolds::of_all;
+  for (const auto& property : properties) holds = std::min(holds, equality_of(property, shape));
+  return holds;
 }
 
 // ORDER BY as fields; none when it is by anything else.
@@ -480,7 +495,7 @@ SqlConstraints constraints_of(const SqlQuery& query, const RowShape& shape) {
         const Translator ordinal(query, &shape, true);
         const auto by_bytes = ordinal.translate(*query.syntax().where);
         if (auto more = by_bytes ? Selector::parse(*by_bytes) : Selector()) constraints.ordinal = *std::move(more);
-        constraints.is_where = constraints.where_is_fixed && std::ranges::all_of(constraints.fixed, is_plain_equality);
+        if (constraints.where_is_fixed) constraints.where_holds = equality_of(constraints.fixed, shape);
       }
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,13 @@
 
 namespace octavo::query::sql {
 
+/// Of which of the documents that an index or a selector names a condition holds without being evaluated.
+enum class WhereHolds : std::uint8_t {
+  unknown,           ///< it must be evaluated
+  of_plain_strings,  ///< those with plain strings (plain_strings.h): of others may be equal by language what differs
+  of_all
+};
+
 /// What indexes can know of a query: a Mango selector that every item matches which the query's WHERE matches (and
 /// maybe more: each item is tested all the same).
 ///
@@ -25,9 +33,9 @@ struct SqlConstraints {
   Selector selector;
   /// The same of indexes whose strings are in the order of their bytes, ranges of strings and all.
   Selector ordinal;
-  /// The selector is WHERE as it stands, and not more: equalities of ordinary properties with numbers, booleans, null.
-  bool is_where = false;
-  bool where_is_fixed = false;  ///< WHERE is the conjunction of `fixed`, and not more
+  /// Of which documents that match the selector WHERE holds, too.
+  WhereHolds where_holds = WhereHolds::unknown;
+  bool where_is_fixed = false;       ///< WHERE is the conjunction of `fixed`, and not more
   std::vector<FixedProperty> fixed;  ///< conjuncts `path = constant` and `path IN (constants)`
   /// The ORDER BY as fields; empty when it is by anything else.
   std::vector<OrderedField> sort;

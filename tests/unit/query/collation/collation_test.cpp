@@ -1,6 +1,7 @@
 #include "query/collation/collation.h"
 
 #include <cstring>
+#include <map>
 
 #include <catch2/catch.hpp>
 
@@ -292,4 +293,18 @@ TEST_CASE("most prefixes are safe as they are") {
 
 TEST_CASE("the collation names its version") {
   CHECK(collation_version().starts_with("icu "));
+}
+
+TEST_CASE("strings of printable ASCII sort alike only when they are the same") {
+  std::map<std::string, std::string> by_key;
+  const auto add = [&](const std::string& text) {
+    const auto [found, is_new] = by_key.emplace(key(json::string(text)), text);
+    INFO(found->second << " and " << text);
+    CHECK(is_new);
+  };
+  add("");
+  for (char a = ' '; a < '\x7f'; ++a) {
+    add(std::string(1, a));
+    for (char b = ' '; b < '\x7f'; ++b) add({a, b});
+  }
 }

@@ -619,9 +619,11 @@ TEST_CASE("work in parallel that has enough tells how much is done, without a ga
     };
     const auto count = work_in_parallel(helpers, calls.size(), stopping, work, [&] { return done >= 100; });
     REQUIRE(count);
-    CHECK(*count >= 90);
-    CHECK(*count < 300);
-    for (std::size_t i = 0; i < *count; ++i) CHECK(calls[i] == 1);
+    // A thread that is slow with a piece it took holds the count there: only one thread alone comes exactly as far.
+    if (helpers == nullptr) CHECK(*count == 100);
+    CHECK(*count > 0);
+    CHECK(*count < calls.size());
+    for (std::size_t i = 0; i < calls.size(); ++i) CHECK((i < *count ? calls[i] == 1 : calls[i] <= 1));
     // One is always done.
     const auto one = work_in_parallel(helpers, calls.size(), stopping, work, [] { return true; });
     REQUIRE(one);
