@@ -29,7 +29,10 @@ endif()
 
 if(OCTAVO_FUZZ)
   # Coverage for libFuzzer in everything; only the programs of tests/fuzz link the fuzzer itself.
-  set(fuzz_sanitizers -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
+  set(fuzz_sanitizers -fsanitize=fuzzer-no-link)
+  if(OCTAVO_FUZZ_SANITIZE)
+    list(APPEND fuzz_sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  endif()
   add_compile_options(${fuzz_sanitizers} -fno-omit-frame-pointer)
   add_link_options(${fuzz_sanitizers})
 elseif(OCTAVO_SANITIZE)

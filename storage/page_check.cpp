@@ -83,7 +83,9 @@ Expected<void> walk_leaves(const PageFile& file, std::string_view name, const Pa
 /// The numbers in one row of the tree of free pages: count:u64 number:u64*, falling.
 Expected<std::vector<std::uint64_t>> free_pages_of(const PageFile& file, const TreePage::Node& node) {
   const std::string_view key = node.key;
-  if (key.size() != 8 || read_native_u64(key, 0) > file.meta().transaction || node.is_tree) {
+  // LMDB would take the pages of transaction 0, which there never is, again and again.
+  const std::uint64_t transaction = key.size() == 8 ? read_native_u64(key, 0) : 0;
+  if (transaction == 0 || transaction > file.meta().transaction || node.is_tree) {
     return unsound("free pages: a row belongs to no transaction");
   }
   std::string value;

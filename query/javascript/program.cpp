@@ -32,7 +32,7 @@ class Hash {
 
 }  // namespace
 
-Program::Program(std::string database, std::vector<Function> functions, std::string modules, Kind kind)
+Program::Program(std::string_view database, std::vector<Function> functions, std::string modules, Kind kind)
     : kind_(kind), functions_(std::move(functions)), modules_(std::move(modules)) {
   Hash hash;
   hash.add(database);

@@ -30,7 +30,7 @@ class Program {
   /// `database`: tag of the database's incarnation; two databases never share a world, however equal their functions.
   /// `modules`: JSON text of the object in which `require` looks; empty: no `require`. Functions of whole design
   /// documents (validate, filter, update) have it as `this`.
-  Program(std::string database, std::vector<Function> functions, std::string modules, Kind kind = Kind::design);
+  Program(std::string_view database, std::vector<Function> functions, std::string modules, Kind kind = Kind::design);
 
   Kind kind() const { return kind_; }
   const std::vector<Function>& functions() const { return functions_; }

@@ -19,7 +19,6 @@ UChar32 fold_arabic(UChar32 c, bool persian) {
     case 0x625:
       return 0x627;
     case 0x649:
-      return persian ? 0x6CC : 0x64A;
     case 0x64A:
       return persian ? 0x6CC : 0x64A;
     case 0x6D2:

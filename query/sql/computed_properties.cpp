@@ -89,7 +89,7 @@ Expected<ComputedProperties::Ptr> ComputedProperties::parse(std::span<const Comp
   if (properties.size() > kComputedPropertiesMax) {
     return fail(ErrorCode::bad_request, "A container has at most 20 computed properties.");
   }
-  const std::shared_ptr<ComputedProperties> all(new ComputedProperties());
+  std::shared_ptr<ComputedProperties> all(new ComputedProperties());
   all->properties_.assign(properties.begin(), properties.end());
   for (const ComputedProperty& property : all->properties_) {
     OCTAVO_TRY_VOID(check_name(property));

@@ -74,17 +74,39 @@ Value Compiler::constant_text(std::string_view text) {
   return Value::of(std::string_view(place, text.size()));
 }
 
+// Each is read once, however often it is named.
+std::optional<Value> Compiler::parameter_value(const std::string& name) {
+  const auto known = parameter_values_.find(name);
+  if (known != parameter_values_.end()) return known->second;
+  const auto found = std::ranges::find(parameters_, name, &SqlParameter::name);
+  if (found == parameters_.end()) return std::nullopt;
+  return parameter_values_.emplace(found->name, Value::read(found->value, constants_)).first->second;
+}
+
 Compiled<NodePtr> Compiler::compile_parameter(const Expression& expression) {
-  // Each is read once, however often it is named.
-  const auto known = parameter_values_.find(expression.text);
-  if (known != parameter_values_.end()) return constant(known->second);
-  const auto found = std::ranges::find(parameters_, expression.text, &SqlParameter::name);
-  if (found == parameters_.end()) {
+  const auto value = parameter_value(expression.text);
+  if (!value) {
     return refuse(expression.location, codes::unresolved, fmt::format("Parameter '{}' has no value.", expression.text));
   }
-  const Value value = Value::read(found->value, constants_);
-  parameter_values_.emplace(found->name, value);
-  return constant(value);
+  return constant(*value);
+}
+
+// `.name`, `["name"]`, `[2]`, `[@name]`: what the step names is known before there is an item.
+std::optional<PathStep> Compiler::constant_step(const Expression& expression) {
+  PathStep step;
+  if (expression.kind == ExpressionKind::property) {
+    step.name = expression.text;
+    return step;
+  }
+  if (expression.kind != ExpressionKind::index) return std::nullopt;
+  const Expression& operand = *expression.operands[1];
+  step.index = constant_index(operand);
+  if (step.index) return step;
+  if (operand.kind != ExpressionKind::parameter) return std::nullopt;
+  const auto name = parameter_value(operand.text);
+  if (!name || !name->is_string()) return std::nullopt;
+  step.name = name->string();
+  return step;
 }
 
 Compiled<std::vector<NodePtr>> Compiler::compile_all(const Expression& expression, std::size_t from, const Scope& scope,
@@ -122,15 +144,9 @@ Compiled<NodePtr> Compiler::compile_path(const Expression& expression, const Sco
   std::vector<PathStep> steps;
   const Expression* base = &expression;
   while (true) {
-    PathStep step;
-    if (base->kind == ExpressionKind::property) {
-      step.name = base->text;
-    } else if (base->kind == ExpressionKind::index && constant_index(*base->operands[1])) {
-      step.index = constant_index(*base->operands[1]);
-    } else {
-      break;
-    }
-    steps.push_back(std::move(step));
+    auto step = constant_step(*base);
+    if (!step) break;
+    steps.push_back(*std::move(step));
     base = base->operands[0].get();
     // A GROUP BY expression may end inside of the chain.
     if (grouping && grouping->find(*base)) break;
@@ -267,7 +283,7 @@ Compiled<NodePtr> Compiler::compile(const Expression& expression, const Scope& s
     case ExpressionKind::property:
       return compile_path(expression, scope, grouping);
     case ExpressionKind::index:
-      if (constant_index(*expression.operands[1])) return compile_path(expression, scope, grouping);
+      if (constant_step(expression)) return compile_path(expression, scope, grouping);
       break;
     case ExpressionKind::call:
       return compile_call(expression, scope, grouping);

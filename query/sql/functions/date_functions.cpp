@@ -216,7 +216,7 @@ Value date_time_to_timestamp(Evaluation&, Arguments arguments) {
 Value ticks_to_date_time(Evaluation& evaluation, Arguments arguments) {
   const auto ticks = arguments[0].integer();
   if (!ticks || std::abs(arguments[0].number()) > kTicksMax) return {};
-  return format_date(evaluation, *ticks);
+  return format_date(evaluation, ticks);
 }
 Value timestamp_to_date_time(Evaluation& evaluation, Arguments arguments) {
   const auto timestamp = arguments[0].integer();
@@ -282,25 +282,26 @@ Value date_time_diff(Evaluation&, Arguments arguments) {
 Value part_value(Part part, Ticks ticks) {
   const Calendar date = calendar_of(ticks);
   const Ticks fraction = date.in_day % kTicksPerSecond;
+  const auto whole = [](std::int64_t number) { return Value::of(static_cast<double>(number)); };
   switch (part) {
     case Part::year:
-      return Value::of(static_cast<double>(date.year));
+      return whole(date.year);
     case Part::month:
-      return Value::of(static_cast<double>(date.month));
+      return whole(date.month);
     case Part::day:
-      return Value::of(static_cast<double>(date.day));
+      return whole(date.day);
     case Part::hour:
-      return Value::of(static_cast<double>(date.in_day / kTicksPerHour));
+      return whole(date.in_day / kTicksPerHour);
     case Part::minute:
-      return Value::of(static_cast<double>(date.in_day / kTicksPerMinute % 60));
+      return whole(date.in_day / kTicksPerMinute % 60);
     case Part::second:
-      return Value::of(static_cast<double>(date.in_day / kTicksPerSecond % 60));
+      return whole(date.in_day / kTicksPerSecond % 60);
     case Part::millisecond:
-      return Value::of(static_cast<double>(fraction / kTicksPerMillisecond));
+      return whole(fraction / kTicksPerMillisecond);
     case Part::microsecond:
-      return Value::of(static_cast<double>(fraction / kTicksPerMicrosecond));
+      return whole(fraction / kTicksPerMicrosecond);
     case Part::nanosecond:
-      return Value::of(static_cast<double>(fraction * 100));
+      return whole(fraction * 100);
   }
   return {};
 }
@@ -340,7 +341,7 @@ Value date_time_bin(Evaluation& evaluation, Arguments arguments) {
     if (static_cast<double>(size) * static_cast<double>(ticks_of(*part)) > kTicksMax) return {};
     bin = size * ticks_of(*part);
   }
-  if (bin <= 1) return format_date(evaluation, *ticks);
+  if (bin <= 1) return format_date(evaluation, ticks);
   return format_date(evaluation, floor_divide(*ticks - origin, bin) * bin + origin);
 }
 

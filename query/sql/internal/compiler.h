@@ -121,6 +121,8 @@ class Compiler {
   Compiled<NodePtr> compile_aggregate(const Expression& expression, const Scope& scope, const Grouping* grouping);
   Compiled<NodePtr> compile_subquery(const Expression& expression, const Scope& scope, const Grouping* grouping);
   Compiled<NodePtr> compile_parameter(const Expression& expression);
+  std::optional<Value> parameter_value(const std::string& name);
+  std::optional<PathStep> constant_step(const Expression& expression);
   Compiled<NodePtr> root_path(std::vector<PathStep> steps);
   Compiled<NodePtr> root_property(std::string_view name);
   Compiled<const Node*> computed_node(std::size_t number);

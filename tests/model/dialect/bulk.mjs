@@ -1,5 +1,5 @@
 // Many documents in one request: _bulk_docs, _bulk_get and the atomic _partition/{p}/_batch.
-import { checkId, isLocal, parseDocument } from './document_parser.mjs';
+import { checkId, isDesign, isLocal, parseDocument } from './document_parser.mjs';
 import { leavesFor, readOptions, render } from './document_reader.mjs';
 import { needsRevision } from './document_writer.mjs';
 import { badRequest, illegalId, Refusal, Reply } from './reply.mjs';
@@ -39,10 +39,11 @@ export function bulkDocs({ request, database, generatedId }) {
     checkId(document.id, database);
     if (!newEdits && !isLocal(document.id)) needsRevision(document);
   });
-  // Validations see the documents as they were before the request, so there an edit cannot build on another one.
+  // Validations see the documents as they were before the request, so there an edit cannot build on another one. Design
+  // documents are not theirs to judge.
   const validated = newEdits && database.validates();
-  const refused = documents.map((document) =>
-    validated && !isLocal(document.id) ? attempt(document.id, () => database.check(document)) : { ok: true });
+  const refused = documents.map((document) => validated && !isLocal(document.id) && !isDesign(document.id)
+    ? attempt(document.id, () => database.check(document)) : { ok: true });
   // Local documents come after the others, and edits of one request in its order.
   const rows = [];
   const ordered = [...documents.keys()].sort((a, b) => isLocal(documents[a].id) - isLocal(documents[b].id));

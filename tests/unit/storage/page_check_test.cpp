@@ -202,6 +202,23 @@ TEST_CASE("every damaged byte of the structure is found") {
   CHECK(check(file.folder()).sound());
 }
 
+TEST_CASE("pages that transaction 0 gave back are a damage: LMDB would take them without end") {
+  SampleFile file;
+  std::uint64_t root = 0;
+  {
+    const auto sound = PageFile::open(file.path());
+    REQUIRE(sound);
+    root = sound->meta().free.root;
+  }
+  const std::size_t node = root * 4096 + at<std::uint16_t>(file.image, root * 4096 + 16);
+  std::string damaged = file.image;
+  REQUIRE(at<std::uint16_t>(damaged, node + 6) == 8);  // the size of its key
+  REQUIRE(at<std::uint64_t>(damaged, node + 8) > 0);
+  std::memset(damaged.data() + node + 8, 0, 8);
+  write_file(file.path(), damaged);
+  CHECK(first_problem(check(file.folder())) == "free pages: a row belongs to no transaction");
+}
+
 TEST_CASE("a file that is cut off anywhere is refused before it is opened") {
   SampleFile file;
   for (std::size_t bytes = 0; bytes < file.image.size(); bytes += 2048) {

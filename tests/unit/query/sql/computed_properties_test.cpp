@@ -1,8 +1,9 @@
 // Properties that queries compute: what may define one, and where they stand for a property of the item.
 
+#include "query/sql/computed_properties.h"
+
 #include <catch2/catch.hpp>
 
-#include "query/sql/computed_properties.h"
 #include "query/sql/sql_selector.h"
 #include "unit/query/sql/sql_fixture.h"
 
@@ -33,8 +34,9 @@ class Products : public SqlFixture {
     put("tent", R"({"name":"Tent","price":200,"tags":"none"})");
   }
 
-  std::string ask_computed(std::string_view text, std::uint64_t items = 1000) {
-    const auto parsed = sql::SqlQuery::parse(text, {}, properties);
+  std::string ask_computed(std::string_view text, std::uint64_t items = 1000,
+                           const std::vector<sql::SqlParameter>& parameters = {}) {
+    const auto parsed = sql::SqlQuery::parse(text, parameters, properties);
     if (!parsed) return parsed.error().to_json();
     std::string results;
     std::optional<std::string> continuation;
@@ -77,15 +79,14 @@ TEST_CASE("a computed property is SELECT VALUE of an expression of the item, and
                             "SELECT VALUE x FROM (SELECT VALUE c FROM c) AS x"}) {
     CHECK_THAT(refusal(wrong), Catch::Contains("FROM of its query must name the item itself"));
   }
-  for (const char* wrong :
-       {"SELECT VALUE c.a FROM c WHERE c.a > 1", "SELECT VALUE c.a FROM c GROUP BY c.a",
-        "SELECT VALUE c.a FROM c ORDER BY c.a", "SELECT TOP 1 VALUE c.a FROM c", "SELECT DISTINCT VALUE c.a FROM c",
-        "SELECT VALUE c.a FROM c OFFSET 0 LIMIT 1"}) {
+  for (const char* wrong : {"SELECT VALUE c.a FROM c WHERE c.a > 1", "SELECT VALUE c.a FROM c GROUP BY c.a",
+                            "SELECT VALUE c.a FROM c ORDER BY c.a", "SELECT TOP 1 VALUE c.a FROM c",
+                            "SELECT DISTINCT VALUE c.a FROM c", "SELECT VALUE c.a FROM c OFFSET 0 LIMIT 1"}) {
     CHECK_THAT(refusal(wrong), Catch::Contains("must not have WHERE, GROUP BY"));
   }
-  for (const char* wrong : {"SELECT VALUE (SELECT VALUE 1) FROM c",
-                            "SELECT VALUE EXISTS(SELECT 1 FROM t IN c.a) FROM c",
-                            "SELECT VALUE ARRAY(SELECT VALUE t FROM t IN c.a) FROM c"}) {
+  for (const char* wrong :
+       {"SELECT VALUE (SELECT VALUE 1) FROM c", "SELECT VALUE EXISTS(SELECT 1 FROM t IN c.a) FROM c",
+        "SELECT VALUE ARRAY(SELECT VALUE t FROM t IN c.a) FROM c"}) {
     CHECK_THAT(refusal(wrong), Catch::Contains("must not have subqueries"));
   }
   for (const char* wrong : {"SELECT VALUE COUNT(1) FROM c", "SELECT VALUE [MAX(c.a)] FROM c"}) {
@@ -196,4 +197,19 @@ TEST_CASE("a continuation ends when the computed property that the query names i
   CHECK(parse(products.properties)->fingerprint() != parse(other)->fingerprint());
   const auto more = computed({{"cp_lower", "SELECT VALUE LOWER(c.name) FROM c"}, {"cp_new", "SELECT VALUE 1 FROM c"}});
   CHECK(parse(products.properties)->fingerprint() == parse(more)->fingerprint());
+}
+
+TEST_CASE("a computed property may be named by a parameter") {
+  Products db;
+  const auto ask = [&](std::string_view text, const char* name) {
+    return db.ask_computed(text, 1000, {{"@name", name}});
+  };
+  CHECK(ask("SELECT VALUE c[@name] FROM c", "\"cp_lower\"") == R"(["mountain bike","helmet","tent"])");
+  CHECK(ask("SELECT VALUE c._id FROM c WHERE c[@name] = 'tent'", "\"cp_lower\"") == R"(["tent"])");
+  CHECK(ask("SELECT VALUE c[@name].size.big FROM c", "\"cp_box\"") == R"([true,false,true])");
+  CHECK(ask("SELECT VALUE c[@name] FROM c", "\"cp_hidden\"") == R"(["stored+","stored+"])");
+  CHECK(ask("SELECT c[@name] AS n, COUNT(1) AS k FROM c GROUP BY c[@name]", "\"price\"") ==
+        R"([{"n":600,"k":1},{"n":50,"k":1},{"n":200,"k":1}])");
+  CHECK(ask("SELECT VALUE c.tags[@name] FROM c", "0") == R"(["outdoor","outdoor"])");
+  CHECK(ask("SELECT VALUE c[@name] FROM c", "null") == "[]");
 }
