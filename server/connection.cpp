@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <exception>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -24,6 +27,9 @@ constexpr std::size_t requests_per_turn = 16;
 constexpr std::size_t kept_bytes_max = 64 * 1024;
 /// A connection idle for this long gives its buffers back.
 constexpr milliseconds trim_after{2000};
+/// What the kernel takes of a reply beyond what the client's window lets it send: megabytes otherwise, made and held
+/// for a client that may never read them.
+constexpr int unsent_kernel_bytes_max = 128 * 1024;
 /// How long a client may go on sending what was refused, so that it gets to read why (RFC 9112 §9.6).
 constexpr milliseconds linger_total{10'000};
 constexpr milliseconds linger_quiet{2000};
@@ -66,6 +72,9 @@ Task<void> Connection::run(std::unique_ptr<Connection> connection) {
   auto& socket = connection->transport_.socket();
   socket.set_option(asio::ip::tcp::no_delay(true), error);
   socket.non_blocking(true, error);
+  // Where the system does not know it, its own limits hold.
+  static_cast<void>(::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_kernel_bytes_max,
+                                 sizeof(unsent_kernel_bytes_max)));
   try {
     if (!connection->transport_.plain()) {
       if (connection->slot_.admission() == Admission::overloaded) co_return;

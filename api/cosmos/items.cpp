@@ -9,6 +9,7 @@
 #include "api/cosmos/item_functions.h"
 #include "api/cosmos/item_operation.h"
 #include "api/cosmos/item_shape.h"
+#include "api/http/worker_bodies.h"
 #include "partitioning/request_charge.h"
 
 namespace octavo::api::cosmos {
@@ -17,8 +18,8 @@ namespace {
 
 using partitioning::TypedKey;
 
-// The hot path: one snapshot, one lookup, one append.
-Expected<Reply> read_item(Call& call, const OpenContainer& opened) {
+// The hot path: one snapshot, one lookup, one append. Empty: the item is large, and to be read on a worker.
+Expected<std::optional<Reply>> read_item(Call& call, const OpenContainer& opened, bool on_worker) {
   const auto& container = *opened.definition;
   OCTAVO_TRY(const auto key, required_key(call.request, container));
   const std::string id = document_id(key, call.path.id);
@@ -32,6 +33,7 @@ Expected<Reply> read_item(Call& call, const OpenContainer& opened) {
     call.account.request_charge = partitioning::charge_of_miss();
     return fail(ErrorCode::not_found, "Entity with the specified id does not exist in the system.");
   }
+  if (!on_worker && document->body.size() >= worker_body_bytes) return std::nullopt;
   Reply reply;
   std::string etag = quoted_etag(document->revision);
   const auto known = call.request.header("If-None-Match");
@@ -45,6 +47,20 @@ Expected<Reply> read_item(Call& call, const OpenContainer& opened) {
   }
   reply.headers.emplace_back("ETag", std::move(etag));
   return reply;
+}
+
+Handled read_on_worker(Call& call, const OpenContainer& opened) {
+  auto read = [&call, &opened] { return read_item(call, opened, true); };
+  auto reply = co_await call.services.engine.run_patiently(std::move(read));
+  if (!reply) co_return std::unexpected(std::move(reply).error());
+  co_return **std::move(reply);
+}
+
+Task<Expected<Item>> parse_on_worker(Call& call, const OpenContainer& opened, const std::optional<TypedKey>& named) {
+  auto parse = [&] {
+    return parse_item(call.request.body, *opened.definition, call.services.settings.cosmos_item_bytes_max, named);
+  };
+  co_return co_await call.services.engine.run_patiently(std::move(parse));
 }
 
 // Writes one document and shows what became of it.
@@ -93,7 +109,12 @@ Handled create_item(Call& call, const OpenContainer& opened) {
     if (!key) co_return std::unexpected(std::move(key).error());
     named = std::move(*key);
   }
-  auto item = parse_item(call.request.body, container, call.services.settings.cosmos_item_bytes_max, named);
+  Expected<Item> item;
+  if (call.request.body.size() < worker_body_bytes) {
+    item = parse_item(call.request.body, container, call.services.settings.cosmos_item_bytes_max, named);
+  } else {
+    item = co_await parse_on_worker(call, opened, named);
+  }
   if (!item) co_return std::unexpected(std::move(item).error());
   const bool upserts = call.flag("x-ms-documentdb-is-upsert");
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
@@ -121,7 +142,12 @@ Handled replace_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
   auto key = required_key(call.request, container);
   if (!key) co_return std::unexpected(std::move(key).error());
-  auto item = parse_item(call.request.body, container, call.services.settings.cosmos_item_bytes_max, *key);
+  Expected<Item> item;
+  if (call.request.body.size() < worker_body_bytes) {
+    item = parse_item(call.request.body, container, call.services.settings.cosmos_item_bytes_max, *key);
+  } else {
+    item = co_await parse_on_worker(call, opened, *key);
+  }
   if (!item) co_return std::unexpected(std::move(item).error());
   if (item->id != call.path.id) {
     co_return fail(ErrorCode::bad_request,
@@ -230,8 +256,12 @@ Handled serve_items(Call& call) {
   if (auto checked = check_item_id(call.path.id); !checked) co_return std::unexpected(std::move(checked).error());
   switch (method) {
     case Method::get:
-    case Method::head:
-      co_return read_item(call, *opened);
+    case Method::head: {
+      auto reply = read_item(call, *opened, false);
+      if (!reply) co_return std::unexpected(std::move(reply).error());
+      if (*reply) co_return **std::move(reply);
+      co_return co_await read_on_worker(call, *opened);
+    }
     case Method::put:
       co_return co_await replace_item(call, *opened);
     case Method::del:

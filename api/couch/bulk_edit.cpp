@@ -2,10 +2,10 @@
 
 #include "api/couch/document_renderer.h"
 #include "api/couch/errors.h"
-#include "api/couch/json_request.h"
 #include "api/couch/server.h"
 #include "api/couch/users_database.h"
 #include "api/couch/validation.h"
+#include "api/http/worker_bodies.h"
 #include "partitioning/request_charge.h"
 #include "query/json/split.h"
 #include "query/json/writer.h"

@@ -11,6 +11,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/server.h"
 #include "api/couch/users_database.h"
+#include "api/http/worker_bodies.h"
 #include "partitioning/request_charge.h"
 #include "query/json/parsed_document.h"
 #include "query/json/writer.h"
@@ -98,8 +99,11 @@ Reply not_modified(std::string etag) {
   return reply;
 }
 
+// Empty: the document is large, and to be read on a worker.
+using WorkerReply = Expected<std::optional<Reply>>;
+
 // The winner as it is: the product's hottest path. One snapshot, one lookup, one append.
-Expected<Reply> read_winner(Call& call, std::string_view id, const RenderOptions& options) {
+WorkerReply read_winner(Call& call, std::string_view id, const RenderOptions& options, bool on_worker) {
   const auto& request = call.request;
   const auto& database = *call.database;
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
@@ -108,6 +112,7 @@ Expected<Reply> read_winner(Call& call, std::string_view id, const RenderOptions
     call.charge_document(id, partitioning::charge_of_miss());
     return fail(document ? ErrorCode::deleted : ErrorCode::not_found, "");
   }
+  if (!on_worker && document->body.size() >= worker_body_bytes) return std::nullopt;
 
   auto etag = etag_of(document->revision);
   Reply reply;
@@ -249,14 +254,14 @@ Expected<Reply> read_local(const Request& request, const partitioning::Database&
   return reply;
 }
 
-Expected<Reply> read(Call& call) {
+WorkerReply read(Call& call, bool on_worker) {
   const auto& request = call.request;
   const auto& database = *call.database;
   const std::string_view id = call.path("docid");
   if (is_users_database(database) && !is_local_id(id)) OCTAVO_TRY_VOID(check_user_document_read(call, id));
   if (is_local_id(id)) return read_local(request, database, id);
   OCTAVO_TRY_VOID(database.admit_document(id));
-  if (request.query.empty()) return read_winner(call, id, {});
+  if (request.query.empty()) return read_winner(call, id, {}, on_worker);
 
   OCTAVO_TRY(const auto parameters, parse_read_parameters(request));
   if (parameters.open_all || parameters.open) {
@@ -270,11 +275,17 @@ Expected<Reply> read(Call& call) {
     call.charge_document(id, reply ? partitioning::charge_of_read(reply->body.size()) : partitioning::charge_of_miss());
     return reply;
   }
-  return read_winner(call, id, parameters.render);
+  return read_winner(call, id, parameters.render, on_worker);
 }
 
 Task<Expected<Reply>> get_document(Call& call) {
-  co_return read(call);
+  auto reply = read(call, false);
+  if (reply && !*reply) {
+    auto again = [&call] { return read(call, true); };
+    reply = co_await call.services.engine.run_patiently(std::move(again));
+  }
+  if (!reply) co_return std::unexpected(std::move(reply).error());
+  co_return **std::move(reply);
 }
 
 Task<Expected<Reply>> post_document(Call& call) {
@@ -291,8 +302,8 @@ Task<Expected<Reply>> post_document(Call& call) {
 // A path that comes here names no function: it has too few parts or too many, the method is another one, or the slash
 // after `_design` is encoded, which hides what follows.
 Expected<Reply> refuse_function(const Call& call, std::string_view name) {
-  constexpr std::array<std::string_view, 6> kFunctions{"_view", "_search", "_search_info", "_search_disk_size", "_update",
-                                                       "_info"};
+  constexpr std::array<std::string_view, 6> kFunctions{"_view",   "_search", "_search_info", "_search_disk_size",
+                                                       "_update", "_info"};
   if (std::ranges::find(kFunctions, name.substr(0, name.find('/'))) == kFunctions.end()) {
     return fail(ErrorCode::not_found, "missing");
   }
@@ -300,7 +311,8 @@ Expected<Reply> refuse_function(const Call& call, std::string_view name) {
   const std::size_t encoded = std::min(path.find("/_design%2F"), path.find("/_design%2f"));
   const bool reads = call.request.method == Method::get || call.request.method == Method::head;
   if (encoded == std::string_view::npos || !reads) {
-    return fail(ErrorCode::bad_request, "Only the paths and methods of its functions are allowed below a design document.",
+    return fail(ErrorCode::bad_request,
+                "Only the paths and methods of its functions are allowed below a design document.",
                 "method_not_allowed");
   }
   Reply reply;

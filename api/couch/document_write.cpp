@@ -5,6 +5,7 @@
 #include "api/couch/server.h"
 #include "api/couch/users_database.h"
 #include "api/couch/validation.h"
+#include "api/http/worker_bodies.h"
 #include "query/json/writer.h"
 
 namespace octavo::api::couch {
@@ -69,6 +70,12 @@ Task<Expected<Reply>> write_local(Call& call, std::string id, ParsedDocument doc
   co_return reply;
 }
 
+// Documents that take long are parsed by a worker.
+Task<Expected<ParsedDocument>> parse_on_worker(Call& call) {
+  auto parse = [&call] { return parse_document(call.request.body, call.services.settings.document_bytes_max); };
+  co_return co_await call.services.engine.run_patiently(std::move(parse));
+}
+
 bool has_new_edits(const Request& request) {
   const auto value = request.parameter("new_edits");
   return !(value && *value == "false");
@@ -91,7 +98,12 @@ Task<Expected<Reply>> put_document(Call& call) {
   if (call.request.header("Content-Type").value_or("").starts_with("multipart/related")) {
     co_return fail(ErrorCode::unsupported, "Attachments are not supported yet: send the document alone, as JSON.");
   }
-  auto document = parse_document(call.request.body, call.services.settings.document_bytes_max);
+  Expected<ParsedDocument> document;
+  if (call.request.body.size() < worker_body_bytes) {
+    document = parse_document(call.request.body, call.services.settings.document_bytes_max);
+  } else {
+    document = co_await parse_on_worker(call);
+  }
   if (!document) co_return std::unexpected(std::move(document).error());
   if (document->id && *document->id != id) {  // the URL wins, as in CouchDB, but the other must be an id too
     if (auto checked = check_id(*document->id, *call.database); !checked) {
@@ -113,7 +125,12 @@ Task<Expected<Reply>> put_document(Call& call) {
 
 Task<Expected<Reply>> create_document(Call& call) {
   if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  auto document = parse_document(call.request.body, call.services.settings.document_bytes_max);
+  Expected<ParsedDocument> document;
+  if (call.request.body.size() < worker_body_bytes) {
+    document = parse_document(call.request.body, call.services.settings.document_bytes_max);
+  } else {
+    document = co_await parse_on_worker(call);
+  }
   if (!document) co_return std::unexpected(std::move(document).error());
   if (!document->id) {
     document->id = new_uuid();

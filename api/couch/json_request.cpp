@@ -1,6 +1,7 @@
 #include "api/couch/json_request.h"
 
 #include "api/couch/query_parameters.h"
+#include "api/http/worker_bodies.h"
 
 namespace octavo::api::couch {
 

@@ -251,6 +251,14 @@ describe('items of the Cosmos door', () => {
     const big = { id: 'big', pk: 'x', text: 'x'.repeat(2_000_000) };
     assert.equal((await container.items.create(big)).statusCode, 201);
     assert.equal((await container.item('big', 'x').read()).resource.text.length, 2_000_000);
+    const replaced = await container.item('big', 'x').replace({ ...big, n: 1 });
+    assert.equal(replaced.resource.n, 1);
+    const known = await container.item('big', 'x').read({
+      accessCondition: { type: 'IfNoneMatch', condition: replaced.resource._etag },
+    });
+    assert.equal(known.statusCode, 304);
+    assert.equal((await errorOf(container.items.create(big))).code, 409);
+    assert.equal((await container.items.upsert({ ...big, n: 2 })).resource.n, 2);
     const bigger = await errorOf(container.items.create({ ...big, id: 'bigger', text: 'x'.repeat(2_200_000) }));
     assert.equal(bigger.code, 413);
     assert.equal((await container.items.create({ id: 'ü'.repeat(255), pk: 'x' })).statusCode, 201);

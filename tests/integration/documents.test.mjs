@@ -245,6 +245,21 @@ describe('documents', () => {
     }
   });
 
+  test('large documents are parsed and read by workers, with the replies of small ones', async () => {
+    const text = 'x'.repeat(1024 * 1024);
+    const { rev } = await put('large', { text });
+    const read = expectStatus(await server.get(at('large')), 200);
+    assert.deepEqual(read, { _id: 'large', _rev: rev, text });
+    assert.equal(expectStatus(await server.get(`${at('large')}?revs=true&conflicts=true`), 200)._revisions.start, 1);
+    const known = await server.request('GET', at('large'), { headers: { 'If-None-Match': `"${rev}"` } });
+    assert.equal(known.status, 304);
+    assert.equal((await server.request('HEAD', at('large'))).headers.etag, `"${rev}"`);
+    expectError(await server.put(at('large'), { text }), 409, 'conflict', 'Document update conflict.');
+    expectError(await server.put(at('large'), `{"text":"${text}"`), 400, 'bad_request', /JSON/);
+    const { id } = expectStatus(await server.post(`/${db}`, { text }), 201);
+    assert.equal(expectStatus(await server.get(at(id)), 200).text.length, text.length);
+  });
+
   test('a document over the size limit is refused', async () => {
     const reply = await server.put(at('huge'), { text: 'x'.repeat(9 * 1024 * 1024) });
     expectError(reply, 413, 'document_too_large');
