@@ -79,7 +79,7 @@ Compiled<void> Compiler::compile_source(const FromSource& source, Scope& scope, 
   };
 
   if (source.subquery) {
-    const FromSource* inner = source.subquery->sources.empty() ? nullptr : &source.subquery->sources[0];
+    const FromSource* inner = source.subquery->sources.empty() ? nullptr : source.subquery->sources.data();
     const bool from_items = is_first_of_all && inner && !inner->subquery && !scope.find(inner->root);
     if (from_items) OCTAVO_TRY_VOID(compile_root_subquery(source, scope, program));
     OCTAVO_TRY(auto inner_program, compile_program(*source.subquery, &scope, from_items));
@@ -132,7 +132,7 @@ Compiled<void> Compiler::compile_root_subquery(const FromSource& source, Scope&,
 Compiled<void> Compiler::compile_items(const Query& query, Scope& scope, Program& program) {
   if (query.selection == Query::Selection::star) {
     ProjectedItem item;
-    const Binding* only = scope.bindings.empty() ? nullptr : &scope.bindings[0];
+    const Binding* only = scope.bindings.empty() ? nullptr : scope.bindings.data();
     if (only && only->is_root) {
       item.value = std::make_unique<RootItem>();
       program.projects_row = true;

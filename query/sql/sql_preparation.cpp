@@ -208,7 +208,7 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
 
 Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Database& database, SqlQuery::Ptr query,
                                                              SqlScope scope, const RowShape& shape,
-                                                             std::optional<std::string> continuation) {
+                                                             const std::optional<std::string>& continuation) {
   IndexManager* manager = IndexManager::of(database);
   if (!manager) return fail(ErrorCode::internal, "This database has no indexes.");
   OCTAVO_TRY(PlanningTask task, begin_planning(database, std::move(query), std::move(scope), shape, continuation, {}));
@@ -225,7 +225,7 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Datab
 }
 
 Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr query, const RowShape& shape,
-                                                              std::optional<std::string> continuation) {
+                                                              const std::optional<std::string>& continuation) {
   OCTAVO_TRY(auto prepared, begin_preparation(std::move(query), {}, shape, continuation));
   prepared->over_source = true;
   prepared->plan.branches.emplace_back().id_ranges.emplace_back();

@@ -68,10 +68,10 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
 /// no coroutines.
 Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Database& database, SqlQuery::Ptr query,
                                                              SqlScope scope, const RowShape& shape,
-                                                             std::optional<std::string> continuation = {});
+                                                             const std::optional<std::string>& continuation = {});
 /// For all documents of a source (SqlOptions::source), without an index, and without a database that they are of.
 Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr query, const RowShape& shape,
-                                                              std::optional<std::string> continuation = {});
+                                                              const std::optional<std::string>& continuation = {});
 
 /// Plans of requests before, by a text that says all of the request (query, parameters, scope). Null: there is none.
 std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request);

@@ -210,7 +210,7 @@ std::optional<Place> Translator::place_of(const Expression& expression) const {
     const auto path = path_from(expression, alias.name);
     if (!path || path->has_numbers) continue;
     if (path->names.empty()) return Place{alias.array, FieldPath()};
-    if (auto below = field_path_of(path->names)) return Place{alias.array, *std::move(below)};
+    if (auto below = field_path_of(path->names)) return Place{alias.array, std::move(below)};
   }
   return std::nullopt;
 }
@@ -342,7 +342,7 @@ std::optional<json::value> Translator::translate_array_contains(const Expression
     const auto value = constant_of(*wanted.operands[i]);
     const auto below = field_path_of(std::span(&wanted.names[i], 1));
     if (!value || !below || is_number_text(wanted.names[i])) continue;
-    if (auto condition = equals({*array, *below}, *value)) conditions.push_back(*std::move(condition));
+    if (auto condition = equals({*array, below}, *value)) conditions.push_back(*std::move(condition));
   }
   if (conditions.empty()) return std::nullopt;
   return json::object{{"$and", std::move(conditions)}};

@@ -149,11 +149,11 @@ void append_number_text(std::string& out, double number) {
     out += exponent < 0 ? "e-" : "e+";
     append_json_number(out, std::abs(exponent));
   } else if (exponent < 0) {
-    out.append("0.").append(static_cast<std::size_t>(-exponent - 1), '0').append(mantissa);
+    out.append("0.").append(static_cast<std::size_t>(-exponent) - 1, '0').append(mantissa);
   } else if (size <= exponent + 1) {
-    out.append(mantissa).append(static_cast<std::size_t>(exponent + 1 - size), '0');
+    out.append(mantissa).append(static_cast<std::size_t>(exponent) + 1 - mantissa.size(), '0');
   } else {
-    const auto whole = static_cast<std::size_t>(exponent + 1);
+    const auto whole = static_cast<std::size_t>(exponent) + 1;
     out.append(mantissa, 0, whole).append(".").append(mantissa, whole);
   }
 }

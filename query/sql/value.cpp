@@ -4,7 +4,6 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -27,7 +26,7 @@ bool decode_string(std::string_view raw, Arena& arena, std::string_view& decoded
   append_decoded_string(raw, text);
   auto* place = arena.allocate_array<char>(text.size());
   if (!place) return false;
-  std::memcpy(place, text.data(), text.size());
+  std::ranges::copy(text, place);
   decoded = {place, text.size()};
   return true;
 }

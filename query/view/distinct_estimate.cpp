@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numbers>
 
 #include "partitioning/hash.h"
 
@@ -60,7 +61,7 @@ std::uint64_t DistinctEstimate::count() const {
   double z = m * tau(1 - histogram[kRankMax] / m);
   for (int k = kRankMax - 1; k >= 1; --k) z = 0.5 * (z + histogram[static_cast<std::size_t>(k)]);
   z += m * sigma(histogram[0] / m);
-  constexpr double alpha = 0.5 / 0.69314718055994530942;
+  constexpr double alpha = 0.5 / std::numbers::ln2;
   return static_cast<std::uint64_t>(std::llround(alpha * m * m / z));
 }
 

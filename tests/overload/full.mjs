@@ -6,7 +6,7 @@ import { fork } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { binary, expectStatus, sleep } from '../integration/harness.mjs';
-import { Arena } from './arena.mjs';
+import { Arena, patient } from './arena.mjs';
 import { bytesPerDatabase, createDatabases, listDatabases, restart } from './many_databases.mjs';
 
 const MiB = 1 << 20;
@@ -17,8 +17,6 @@ const CONTROL_MS = 6000;
 const FLOOR_MS = { p50: 0.5, p99: 10 };
 
 const documents = 100_000;
-/// For attacks that read and send all they can, at the lowest priority: what is cut off was too slow, which is another one.
-const patient = { http: { body_timeout: '60s', send_timeout: '60s' } };
 /// name → [attack, its options, the arena's options, outcomes allowed]
 const attacks = {
   'slow heads, 5,000 connections': ['slowHeaders', { connections: 5000, seconds: 15 }, {}, ['408']],
@@ -29,7 +27,7 @@ const attacks = {
   'huge heads': ['hugeHeads', { together: 20, rounds: 100 }, {}, ['414', '431']],
   '10,000 idle connections': ['idle', { connections: 10_000, seconds: 15 }, {}, ['200']],
   '10,000 followers': ['followers', { connections: 10_000, seconds: 15, database: 'scratch' }, {}, ['200']],
-  'pipelined, 10,000 in one send': ['pipelined', { connections: 8, requests: 10_000, seconds: 10 }, {}, ['200']],
+  'pipelined, 10,000 in one send': ['pipelined', { connections: 8, requests: 10_000, seconds: 10 }, { config: patient }, ['200']],
   'pipelined, not read': ['pipelined', { connections: 50, requests: 50_000, reading: false, seconds: 10 }, {}, ['reset', 'closed', 'cut']],
   'streams not read, 1,000': ['notReading', { connections: 1000, target: '/big/_all_docs?include_docs=true', seconds: 20 }, { documents }, ['reset', 'closed']],
   'feeds not read, 1,000': ['notReading', { connections: 1000, target: '/big/_changes?feed=continuous&include_docs=true', seconds: 20 }, { documents }, ['reset', 'closed']],
