@@ -62,6 +62,7 @@ class ReadBuffer {
   }
 
   struct Freer {
+    // NOLINTNEXTLINE(cppcoreguidelines-no-malloc): realloc()'s
     void operator()(char* storage) const { std::free(storage); }
   };
 
@@ -72,9 +73,10 @@ class ReadBuffer {
       end_ = size();
       begin_ = 0;
     }
+    // NOLINTNEXTLINE(cppcoreguidelines-no-malloc)
     auto* const other = static_cast<char*>(std::realloc(storage_.get(), capacity));
     if (other == nullptr) throw std::bad_alloc();
-    static_cast<void>(storage_.release());
+    storage_.release();  // NOLINT(bugprone-unused-return-value): realloc() has freed it
     storage_.reset(other);
     capacity_ = capacity;
   }

@@ -181,16 +181,35 @@ void partition_find(Run& run) {
                               10'000);
 }
 
+// A query in SQL and the same one for `_find`, in turn.
+void add_beside_find(Run& run, const std::string& name, const RequestSource& sql, const RequestSource& find) {
+  constexpr unsigned connections = 32;
+  constexpr double ratio_goal = 0.9;
+  LoadResult result, limit;
+  for (unsigned round = 0; round < run.options.rounds; ++round) {
+    limit = better(std::move(limit), measure_load(run, run.server->port(), connections, 200, find));
+    result = better(std::move(result), measure_load(run, run.server->port(), connections, 200, sql));
+  }
+  auto row = row_of(name, result);
+  row.limit = limit.per_second();
+  row.limit_name = "the same by _find";
+  run.report.add_with_ratio_goal(std::move(row), ratio_goal);
+}
+
 // The query of partition_find in SQL.
 void partition_sql(Run& run) {
   Random random;
-  const RequestSource source = [&](std::string& out, std::uint64_t) {
-    append_request(out, "POST",
-                   fmt::format("/{}/_partition/{}/_sql", run.data.database,
-                               DataSet::partition(random.below(run.data.partitions()))),
-                   R"({"query":"SELECT * FROM c WHERE c.kind = 'k1'","limit":25})");
+  const auto request = [&](std::string& out, std::string_view way, std::string_view body) {
+    const auto partition = DataSet::partition(random.below(run.data.partitions()));
+    append_request(out, "POST", fmt::format("/{}/_partition/{}/{}", run.data.database, partition, way), body);
   };
-  run.report.add(measure_beside_bare(run, "partition _sql, the same 25 documents", 32, source));
+  const RequestSource sql = [&](std::string& out, std::uint64_t) {
+    request(out, "_sql", R"({"query":"SELECT * FROM c WHERE c.kind = 'k1'","limit":25})");
+  };
+  const RequestSource find = [&](std::string& out, std::uint64_t) {
+    request(out, "_find", R"({"selector":{"kind":"k1"},"limit":25})");
+  };
+  add_beside_find(run, "partition _sql, the same 25 documents", sql, find);
 }
 
 void global_find(Run& run) {
@@ -211,14 +230,20 @@ void global_find(Run& run) {
 
 // The queries of global_find in SQL.
 void global_sql(Run& run) {
-  const auto target = fmt::format("/{}/_sql", run.data.database);
   Random random;
-  const RequestSource source = [&](std::string& out, std::uint64_t index) {
-    const auto customer = index == 0 ? 2 : 2 + random.below(std::max<std::uint64_t>(run.data.customers(), 3) - 2);
-    append_request(out, "POST", target,
-                   fmt::format(R"({{"query":"SELECT * FROM c WHERE c.customer = 'u{:07}'","limit":25}})", customer));
+  const auto customer = [&](std::uint64_t index) {
+    return index == 0 ? 2 : 2 + random.below(std::max<std::uint64_t>(run.data.customers(), 3) - 2);
   };
-  run.report.add(measure_beside_bare(run, "global _sql, the same 25 documents", 32, source));
+  const RequestSource sql = [&](std::string& out, std::uint64_t index) {
+    append_request(
+        out, "POST", fmt::format("/{}/_sql", run.data.database),
+        fmt::format(R"({{"query":"SELECT * FROM c WHERE c.customer = 'u{:07}'","limit":25}})", customer(index)));
+  };
+  const RequestSource find = [&](std::string& out, std::uint64_t index) {
+    append_request(out, "POST", fmt::format("/{}/_find", run.data.database),
+                   fmt::format(R"({{"selector":{{"customer":"u{:07}"}},"limit":25}})", customer(index)));
+  };
+  add_beside_find(run, "global _sql, the same 25 documents", sql, find);
 }
 
 constexpr int feed_writes = 500;
