@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "storage/document_record.h"
 #include "storage/physical_partition.h"
@@ -32,7 +33,7 @@ class DocumentWriter {
   };
 
   DocumentWriter(WriteTransaction& transaction, Environment environment)
-      : transaction_(transaction), environment_(environment) {}
+      : transaction_(transaction), environment_(std::move(environment)) {}
 
   /// Reads the counters; first call.
   Expected<void> begin();

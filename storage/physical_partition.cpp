@@ -171,8 +171,10 @@ void PhysicalPartition::enqueue(Job job) {
     if (queued) scheduled_ = true;
   }
   if (!queued) {
+    // NOLINTBEGIN(bugprone-use-after-move): push_back takes it or leaves it whole
     queued_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
-    complete(job, out_of_memory());  // NOLINT(bugprone-use-after-move): push_back takes it or leaves it whole
+    complete(job, out_of_memory());
+    // NOLINTEND(bugprone-use-after-move)
     return;
   }
   writers_.schedule(shared_from_this());

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint8_t kTreeVersion = 1;
 constexpr std::uint8_t kLeaf = 1;
-constexpr std::uint8_t kDeleted = 2;
+constexpr std::uint8_t kNodeDeleted = 2;
 constexpr std::uint8_t kDigest = 4;
 constexpr std::uint8_t kChildOfPrevious = 8;
 constexpr std::uint8_t kRoot = 16;
@@ -38,7 +38,7 @@ Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
     Node node;
     const std::uint8_t flags = in.u8();
     node.leaf = flags & kLeaf;
-    node.deleted = flags & kDeleted;
+    node.deleted = flags & kNodeDeleted;
     if (flags & kChildOfPrevious) {
       if (i == 0) return damaged();
       node.parent = static_cast<std::int32_t>(i) - 1;
@@ -78,7 +78,7 @@ void RevisionTree::encode(std::string& out) const {
                          node.revision.generation == nodes_[i - 1].revision.generation + 1;
     std::uint8_t flags = 0;
     if (node.leaf) flags |= kLeaf;
-    if (node.deleted) flags |= kDeleted;
+    if (node.deleted) flags |= kNodeDeleted;
     if (node.revision.hash.is_digest()) flags |= kDigest;
     if (follows) flags |= kChildOfPrevious;
     if (node.parent < 0) flags |= kRoot;

@@ -12,6 +12,9 @@
 #include <limits>
 #include <string_view>
 
+// This stands in for malloc() itself, in tables whose addresses the loader gives as numbers.
+// NOLINTBEGIN(cppcoreguidelines-no-malloc,performance-no-int-to-ptr)
+
 namespace octavo::query::javascript {
 
 namespace {
@@ -60,7 +63,7 @@ struct Replacement {
   std::string_view name;
   void* function;
 };
-const std::array kReplacements{Replacement{"malloc", reinterpret_cast<void*>(guarded_malloc)},
+const std::array replacements{Replacement{"malloc", reinterpret_cast<void*>(guarded_malloc)},
                                Replacement{"calloc", reinterpret_cast<void*>(guarded_calloc)},
                                Replacement{"realloc", reinterpret_cast<void*>(guarded_realloc)}};
 
@@ -140,7 +143,7 @@ int redirect(dl_phdr_info* library, std::size_t, void* replaced) {
       const auto& entry = table[i];
       if (!is_import(static_cast<std::uint32_t>(ELF64_R_TYPE(entry.r_info)))) continue;
       const std::string_view name = imports.names + imports.symbols[ELF64_R_SYM(entry.r_info)].st_name;
-      for (const auto& replacement : kReplacements) {
+      for (const auto& replacement : replacements) {
         if (name != replacement.name) continue;
         auto* slot = reinterpret_cast<void**>(library->dlpi_addr + entry.r_offset);
         if (write_slot(slot, replacement.function)) ++*static_cast<std::size_t*>(replaced);
@@ -155,7 +158,7 @@ int redirect(dl_phdr_info* library, std::size_t, void* replaced) {
 bool AllocationGuard::install() {
   std::size_t replaced = 0;
   dl_iterate_phdr(redirect, &replaced);
-  return replaced >= kReplacements.size();
+  return replaced >= replacements.size();
 }
 
 void AllocationGuard::set(std::size_t bytes_max, std::size_t growth_bytes, void (*on_growth)(void*), void* argument) {
@@ -167,3 +170,5 @@ void AllocationGuard::clear() {
 }
 
 }  // namespace octavo::query::javascript
+
+// NOLINTEND(cppcoreguidelines-no-malloc,performance-no-int-to-ptr)
