@@ -56,10 +56,12 @@ Handled read_on_worker(Call& call, const OpenContainer& opened) {
   co_return **std::move(reply);
 }
 
-Task<Expected<Item>> parse_on_worker(Call& call, const OpenContainer& opened, const std::optional<TypedKey>& named) {
+// The item that is written; a large one is parsed by a worker.
+Task<Expected<Item>> read_body(Call& call, const OpenContainer& opened, const std::optional<TypedKey>& named) {
   auto parse = [&] {
     return parse_item(call.request.body, *opened.definition, call.services.settings.cosmos_item_bytes_max, named);
   };
+  if (call.request.body.size() < worker_body_bytes) co_return parse();
   co_return co_await call.services.engine.run_patiently(std::move(parse));
 }
 
@@ -109,12 +111,7 @@ Handled create_item(Call& call, const OpenContainer& opened) {
     if (!key) co_return std::unexpected(std::move(key).error());
     named = std::move(*key);
   }
-  Expected<Item> item;
-  if (call.request.body.size() < worker_body_bytes) {
-    item = parse_item(call.request.body, container, call.services.settings.cosmos_item_bytes_max, named);
-  } else {
-    item = co_await parse_on_worker(call, opened, named);
-  }
+  auto item = co_await read_body(call, opened, named);
   if (!item) co_return std::unexpected(std::move(item).error());
   const bool upserts = call.flag("x-ms-documentdb-is-upsert");
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
@@ -140,14 +137,10 @@ Handled create_item(Call& call, const OpenContainer& opened) {
 
 Handled replace_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
-  auto key = required_key(call.request, container);
-  if (!key) co_return std::unexpected(std::move(key).error());
-  Expected<Item> item;
-  if (call.request.body.size() < worker_body_bytes) {
-    item = parse_item(call.request.body, container, call.services.settings.cosmos_item_bytes_max, *key);
-  } else {
-    item = co_await parse_on_worker(call, opened, *key);
-  }
+  const auto required = required_key(call.request, container);
+  if (!required) co_return std::unexpected(required.error());
+  const std::optional<TypedKey> key = *required;
+  auto item = co_await read_body(call, opened, key);
   if (!item) co_return std::unexpected(std::move(item).error());
   if (item->id != call.path.id) {
     co_return fail(ErrorCode::bad_request,
@@ -159,7 +152,7 @@ Handled replace_item(Call& call, const OpenContainer& opened) {
   if (!functions) co_return std::unexpected(functions.error());
   if (*functions) {
     ItemRequest request{.kind = ItemRequest::Kind::replace,
-                        .key = *std::move(key),
+                        .key = *key,
                         .id = std::move(item->id),
                         .body = std::move(item->body),
                         .patch = {},

@@ -70,9 +70,10 @@ Task<Expected<Reply>> write_local(Call& call, std::string id, ParsedDocument doc
   co_return reply;
 }
 
-// Documents that take long are parsed by a worker.
-Task<Expected<ParsedDocument>> parse_on_worker(Call& call) {
+// The document that is written; a large one is parsed by a worker.
+Task<Expected<ParsedDocument>> read_body(Call& call) {
   auto parse = [&call] { return parse_document(call.request.body, call.services.settings.document_bytes_max); };
+  if (call.request.body.size() < worker_body_bytes) co_return parse();
   co_return co_await call.services.engine.run_patiently(std::move(parse));
 }
 
@@ -98,12 +99,7 @@ Task<Expected<Reply>> put_document(Call& call) {
   if (call.request.header("Content-Type").value_or("").starts_with("multipart/related")) {
     co_return fail(ErrorCode::unsupported, "Attachments are not supported yet: send the document alone, as JSON.");
   }
-  Expected<ParsedDocument> document;
-  if (call.request.body.size() < worker_body_bytes) {
-    document = parse_document(call.request.body, call.services.settings.document_bytes_max);
-  } else {
-    document = co_await parse_on_worker(call);
-  }
+  auto document = co_await read_body(call);
   if (!document) co_return std::unexpected(std::move(document).error());
   if (document->id && *document->id != id) {  // the URL wins, as in CouchDB, but the other must be an id too
     if (auto checked = check_id(*document->id, *call.database); !checked) {
@@ -125,12 +121,7 @@ Task<Expected<Reply>> put_document(Call& call) {
 
 Task<Expected<Reply>> create_document(Call& call) {
   if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  Expected<ParsedDocument> document;
-  if (call.request.body.size() < worker_body_bytes) {
-    document = parse_document(call.request.body, call.services.settings.document_bytes_max);
-  } else {
-    document = co_await parse_on_worker(call);
-  }
+  auto document = co_await read_body(call);
   if (!document) co_return std::unexpected(std::move(document).error());
   if (!document->id) {
     document->id = new_uuid();
