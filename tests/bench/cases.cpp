@@ -181,19 +181,12 @@ void partition_find(Run& run) {
                               10'000);
 }
 
-// A query in SQL and the same one for `_find`, in turn.
+// A query in SQL beside the same one for `_find`.
 void add_beside_find(Run& run, const std::string& name, const RequestSource& sql, const RequestSource& find) {
-  constexpr unsigned connections = 32;
   constexpr double ratio_goal = 0.9;
-  LoadResult result, limit;
-  for (unsigned round = 0; round < run.options.rounds; ++round) {
-    limit = better(std::move(limit), measure_load(run, run.server->port(), connections, 200, find));
-    result = better(std::move(result), measure_load(run, run.server->port(), connections, 200, sql));
-  }
-  auto row = row_of(name, result);
-  row.limit = limit.per_second();
-  row.limit_name = "the same by _find";
-  run.report.add_with_ratio_goal(std::move(row), ratio_goal);
+  const std::uint16_t port = run.server->port();
+  add_in_turn(run, {.name = name, .other_name = "the same by _find", .ratio_goal = ratio_goal}, {port, sql},
+              {port, find});
 }
 
 // The query of partition_find in SQL.

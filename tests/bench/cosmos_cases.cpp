@@ -121,18 +121,11 @@ DataSet container_with_documents(Run& run, const Signer& signer) {
   return items;
 }
 
-/// Both doors take turns; the Cosmos door is the result, the Couch door the limit.
+/// The Cosmos door is the result, the Couch door the limit.
 void add_beside_couch(Run& run, const std::string& name, unsigned connections, int status, const RequestSource& cosmos,
                       const RequestSource& couch) {
-  LoadResult result, limit;
-  for (unsigned round = 0; round < run.options.rounds; ++round) {
-    limit = better(std::move(limit), measure_load(run, run.server->port(), connections, status, couch));
-    result = better(std::move(result), measure_load(run, run.server->cosmos_port(), connections, status, cosmos));
-  }
-  auto row = row_of(name, result);
-  row.limit = limit.per_second();
-  row.limit_name = "the same by the CouchDB API";
-  run.report.add_with_ratio_goal(std::move(row), door_ratio);
+  add_in_turn(run, {name, "the same by the CouchDB API", connections, status, door_ratio},
+              {run.server->cosmos_port(), cosmos}, {run.server->port(), couch});
 }
 
 }  // namespace

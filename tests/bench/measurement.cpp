@@ -33,4 +33,17 @@ LoadResult better(LoadResult left, LoadResult right) {
   return left.per_second() >= right.per_second() ? std::move(left) : std::move(right);
 }
 
+void add_in_turn(Run& run, const Comparison& comparison, const Way& way, const Way& other) {
+  const auto& [name, other_name, connections, status, ratio_goal] = comparison;
+  LoadResult result, limit;
+  for (unsigned round = 0; round < run.options.rounds; ++round) {
+    limit = better(std::move(limit), measure_load(run, other.port, connections, status, other.source));
+    result = better(std::move(result), measure_load(run, way.port, connections, status, way.source));
+  }
+  auto row = row_of(name, result);
+  row.limit = limit.per_second();
+  row.limit_name = other_name;
+  run.report.add_with_ratio_goal(std::move(row), ratio_goal);
+}
+
 }  // namespace octavo::bench
