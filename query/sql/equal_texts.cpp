@@ -34,14 +34,19 @@ std::string text_of(const boost::json::value& value) {
 
 }  // namespace
 
+std::optional<FieldPath> stored_field(const FixedProperty& property, const RowShape& shape) {
+  // An id is the document's, and may stand in its body or not; the rest are of the shape.
+  if (property.values.size() != 1 || property.path[0] == "id" || property.path[0].starts_with('_')) return std::nullopt;
+  return shape.field_path(property.path);
+}
+
 std::vector<EqualText> equal_texts_of(std::span<const FixedProperty> fixed, const RowShape& shape) {
   std::vector<EqualText> texts;
   for (const FixedProperty& property : fixed) {
-    // An id is the document's, and may stand in its body or not; the rest are of the shape.
-    if (property.values.size() != 1 || property.path[0] == "id" || property.path[0].starts_with('_')) return {};
-    auto field = shape.field_path(property.path);
+    auto field = stored_field(property, shape);
+    if (!field) return {};
     std::string json = text_of(property.values[0]);
-    if (!field || json.empty()) return {};
+    if (json.empty()) return {};
     texts.push_back({*std::move(field), std::move(json)});
   }
   return texts;

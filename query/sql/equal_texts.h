@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,10 @@
 #include "query/sql/row_shape.h"
 
 namespace octavo::query::sql {
+
+/// Where a property is stored that must be equal to one constant; nullopt: to one of several, or what it is depends on
+/// more than the stored body.
+std::optional<FieldPath> stored_field(const FixedProperty& property, const RowShape& shape);
 
 /// A stored property with the text that makes it equal to a constant of the query.
 struct EqualText {

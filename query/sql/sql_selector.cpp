@@ -8,6 +8,7 @@
 #include "query/collation/collation.h"
 #include "query/json/parsed_document.h"
 #include "query/json/plain_strings.h"
+#include "query/sql/equal_texts.h"
 #include "query/sql/syntax_tree.h"
 
 namespace octavo::query::sql {
@@ -438,10 +439,7 @@ std::size_t conjuncts_of(const Expression& where) {
 // Of which documents equality is one thing in SQL and in a selector. Properties that are not stored as they are:
 // unknown.
 WhereHolds equality_of(const FixedProperty& property, const RowShape& shape) {
-  if (property.values.size() != 1 || property.path[0] == "id" || property.path[0].starts_with('_') ||
-      !shape.field_path(property.path)) {
-    return WhereHolds::unknown;
-  }
+  if (!stored_field(property, shape)) return WhereHolds::unknown;
   const json::value& value = property.values[0];
   if (value.is_string()) {
     return has_plain_strings(json::serialize(value)) ? WhereHolds::of_plain_strings : WhereHolds::unknown;
