@@ -81,6 +81,8 @@ struct Settings {
   std::uint32_t q_max = 64;
   std::size_t document_bytes_max = 8ULL << 20;
   std::uint64_t logical_partition_bytes_max = 20ULL << 30;
+  std::uint64_t physical_partition_bytes_max = 50ULL << 30;  ///< beyond, it is split
+  std::chrono::seconds split_source_kept_s{60};  ///< for whoever still reads it, the files of what was split stay
   std::uint32_t revs_limit = 1000;
   std::uint32_t documents_per_bulk_max = 100'000;
   bool enforce_throughput = true;  ///< refuse (429) what goes beyond the throughput that was asked for

@@ -53,10 +53,26 @@ struct Consumption::Meter {
   }
 };
 
-Consumption::Consumption(std::size_t physical_partitions) : meters_(physical_partitions) {}
+Consumption::Cell::~Cell() {
+  delete meter.load(std::memory_order_relaxed);
+}
 
-Consumption::~Consumption() {
-  for (auto& meter : meters_) delete meter.load(std::memory_order_relaxed);
+Consumption::Consumption(std::span<const std::size_t> places, std::size_t place_end) {
+  set_places(places, place_end);
+}
+
+Consumption::~Consumption() = default;
+
+void Consumption::set_places(std::span<const std::size_t> places, std::size_t place_end) {
+  const std::lock_guard lock(mutex_);
+  auto next = std::make_unique<Layout>();
+  if (!layouts_.empty()) next->cells = layouts_.back()->cells;
+  while (next->cells.size() < place_end) next->cells.push_back(std::make_shared<Cell>());
+  next->order.resize(place_end, 0);
+  for (std::size_t i = 0; i < places.size(); ++i) next->order[places[i]] = i;
+  next->sharing = places.size();
+  layouts_.push_back(std::move(next));
+  layout_.store(layouts_.back().get(), std::memory_order_release);
 }
 
 void Consumption::set_budget(std::shared_ptr<ThroughputBudget> budget) {
@@ -73,8 +89,8 @@ std::shared_ptr<ThroughputBudget> Consumption::budget() const {
   return budgets_.empty() ? nullptr : budgets_.back();
 }
 
-Consumption::Meter* Consumption::meter(std::size_t place) const noexcept {
-  auto& known = meters_[place];
+Consumption::Meter* Consumption::meter(const Layout& layout, std::size_t place) noexcept {
+  auto& known = layout.cells[place]->meter;
   Meter* meter = known.load(std::memory_order_acquire);
   if (meter != nullptr) return meter;
   auto* made = new (std::nothrow) Meter;
@@ -83,16 +99,17 @@ Consumption::Meter* Consumption::meter(std::size_t place) const noexcept {
   return meter;
 }
 
-Expected<void> Consumption::admit(std::size_t first, std::size_t last) const {
+Expected<void> Consumption::admit(std::span<const std::size_t> places) const {
   ThroughputBudget* const budget = budget_.load(std::memory_order_acquire);
   if (budget == nullptr) return {};
   const auto now = ThroughputBudget::Clock::now();
   std::chrono::milliseconds longest{0};
-  for (std::size_t place = first; place <= last; ++place) {
-    const auto wait = budget->wait(place * budget->shares() / meters_.size(), now);
+  const Layout& now_laid_out = layout();
+  for (const std::size_t place : places) {
+    const auto wait = budget->wait(now_laid_out.share(place, *budget), now);
     if (wait <= longest) continue;
     longest = wait;
-    if (Meter* const known = meter(place)) known->refused.fetch_add(1, std::memory_order_relaxed);
+    if (Meter* const known = meter(now_laid_out, place)) known->refused.fetch_add(1, std::memory_order_relaxed);
   }
   if (longest.count() == 0) return {};
   Error error{ErrorCode::throttled,
@@ -106,19 +123,20 @@ Expected<void> Consumption::admit(std::size_t first, std::size_t last) const {
 
 void Consumption::spend(std::size_t place, std::string_view partition_key, RequestUnits units) noexcept {
   if (units <= 0) return;
-  if (Meter* const known = meter(place)) {
+  const Layout& laid_out = layout();
+  if (Meter* const known = meter(laid_out, place)) {
     const std::int64_t now_s = coarse_now_s();
     known->add(static_cast<std::uint64_t>(std::llround(units * 100)), now_s);
     if (!partition_key.empty()) known->hot_keys.add(partition_key, units, now_s);
   }
   if (ThroughputBudget* const budget = budget_.load(std::memory_order_acquire)) {
-    budget->spend(place * budget->shares() / meters_.size(), units, ThroughputBudget::Clock::now());
+    budget->spend(laid_out.share(place, *budget), units, ThroughputBudget::Clock::now());
   }
 }
 
 Consumption::Report Consumption::report(std::size_t place, std::size_t hot_keys_max) const {
   Report report;
-  const Meter* const known = meters_[place].load(std::memory_order_acquire);
+  const Meter* const known = layout().cells[place]->meter.load(std::memory_order_acquire);
   if (known == nullptr) return report;
   const std::int64_t now_s = coarse_now_s();
   report.total = units_of(known->total.load(std::memory_order_relaxed));
@@ -130,7 +148,7 @@ Consumption::Report Consumption::report(std::size_t place, std::size_t hot_keys_
 }
 
 RequestUnits Consumption::recent_of(std::size_t place, std::string_view partition_key) const {
-  const Meter* const known = meters_[place].load(std::memory_order_acquire);
+  const Meter* const known = layout().cells[place]->meter.load(std::memory_order_acquire);
   if (known == nullptr) return 0;
   for (const auto& hot : known->hot_keys.top(SIZE_MAX, coarse_now_s())) {
     if (hot.partition_key == partition_key) return hot.units;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -14,23 +15,29 @@
 
 namespace octavo::partitioning {
 
-/// What the requests to one database spend, by physical partition, and what they may spend.
+/// What the requests to one database spend, by physical partition (by its place, see PartitionMap), and what they may
+/// spend.
 ///
 /// Thread-safe. Spending costs a few plain atomic additions on memory of that physical partition and takes no lock; where
 /// no throughput is set, asking for admission is one load. Never throws.
 class Consumption {
  public:
-  explicit Consumption(std::size_t physical_partitions);
+  /// `places`: those that share the budget, in the order of the hash space. All places are below `place_end`.
+  Consumption(std::span<const std::size_t> places, std::size_t place_end);
   ~Consumption();
+
+  /// After a split. Those that are not among `places` any more go on being metered.
+  void set_places(std::span<const std::size_t> places, std::size_t place_end);
 
   /// Null: nothing is refused. A budget with fewer shares than there are physical partitions is shared by neighbours.
   void set_budget(std::shared_ptr<ThroughputBudget> budget);
   std::shared_ptr<ThroughputBudget> budget() const;
 
   bool is_limited() const { return budget_.load(std::memory_order_relaxed) != nullptr; }
-  /// Before a request reads or writes in the physical partitions [first, last]. Error: throttled, with the time after
-  /// which to try again.
-  Expected<void> admit(std::size_t first, std::size_t last) const;
+  /// Before a request reads or writes in these physical partitions. Error: throttled, with the time after which to try
+  /// again.
+  Expected<void> admit(std::span<const std::size_t> places) const;
+  Expected<void> admit(std::size_t place) const { return admit(std::span(&place, 1)); }
   /// `partition_key`: empty where there is none, or where there are many.
   void spend(std::size_t place, std::string_view partition_key, RequestUnits units) noexcept;
 
@@ -47,11 +54,29 @@ class Consumption {
 
  private:
   struct Meter;
-  Meter* meter(std::size_t place) const noexcept;
+  /// A place's meter, made when first needed: most databases are never asked anything.
+  struct Cell {
+    std::atomic<Meter*> meter{nullptr};
+    Cell() = default;
+    Cell(const Cell&) = delete;
+    Cell& operator=(const Cell&) = delete;
+    ~Cell();
+  };
+  struct Layout {
+    std::vector<std::shared_ptr<Cell>> cells;  ///< by place
+    std::vector<std::size_t> order;            ///< by place: which of those that share the budget
+    std::size_t sharing = 0;                   ///< how many they are
+    std::size_t share(std::size_t place, const ThroughputBudget& budget) const {
+      return order[place] * budget.shares() / sharing;
+    }
+  };
+  static Meter* meter(const Layout& layout, std::size_t place) noexcept;
+  const Layout& layout() const { return *layout_.load(std::memory_order_acquire); }
 
-  mutable std::vector<std::atomic<Meter*>> meters_;  ///< made when first needed: most databases are never asked anything
+  std::atomic<const Layout*> layout_{nullptr};
+  std::vector<std::unique_ptr<const Layout>> layouts_;  ///< all that there were: requests may still look at them
   std::atomic<ThroughputBudget*> budget_{nullptr};
-  mutable std::mutex mutex_;  ///< guards budgets_
+  mutable std::mutex mutex_;  ///< guards layouts_ and budgets_
   std::vector<std::shared_ptr<ThroughputBudget>> budgets_;  ///< all that there were: requests may still look at them
 };
 

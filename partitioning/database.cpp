@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <new>
+#include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -12,30 +13,63 @@
 #include "partitioning/turns.h"
 
 namespace octavo::partitioning {
-using storage::DocumentWrite;
 using storage::PhysicalPartition;
+
+namespace {
+
+std::size_t place_end_of(const std::vector<storage::PartitionMapEntry>& ranges) {
+  std::size_t end = 0;
+  for (const auto& range : ranges) {
+    end = std::max<std::size_t>(end, storage::partition_number(range.folder).value() + std::size_t{1});
+  }
+  return end;
+}
+
+}  // namespace
 
 Database::Database(Engine& engine, storage::DatabaseRecord record)
     : engine_(engine),
       record_(std::move(record)),
       folder_(engine.database_folder(record_.instance_tag)),
-      map_(record_.partition_map),
-      consumption_(record_.partition_map.size()),
+      consumption_(PartitionMap(record_.partition_map).places(), place_end_of(record_.partition_map)),
       turns_(std::make_shared<Turns>()),
       revs_limit_(record_.revs_limit) {
   definition_.store(std::make_shared<const DatabaseDefinition>(record_.definition));
-  const config::Settings& settings = engine.settings();
-  for (std::size_t i = 0; i < record_.partition_map.size(); ++i) {
-    PhysicalPartition::Options options;
-    options.folder = folder_ / record_.partition_map[i].folder;
-    options.ordinal = i;
-    options.durability = settings.durability;
-    options.map_bytes_initial = settings.map_bytes_initial;
-    options.logical_partition_bytes_max = settings.logical_partition_bytes_max;
-    options.faults = engine.faults();
-    auto partition = std::make_shared<PhysicalPartition>(std::move(options), engine.writers_);
-    partition->set_revs_limit(record_.revs_limit);
-    partitions_.push_back(std::move(partition));
+  std::vector<std::shared_ptr<PhysicalPartition>> partitions(place_end_of(record_.partition_map));
+  for (const storage::PartitionMapEntry& range : record_.partition_map) {
+    auto partition = make_partition(range);
+    partitions[partition->options().ordinal] = std::move(partition);
+  }
+  publish(std::make_unique<const PartitionMap>(record_.partition_map, std::move(partitions)));
+}
+
+std::shared_ptr<PhysicalPartition> Database::make_partition(const storage::PartitionMapEntry& range) const {
+  const config::Settings& settings = engine_.settings();
+  PhysicalPartition::Options options;
+  options.folder = folder_ / range.folder;
+  options.ordinal = storage::partition_number(range.folder).value();
+  options.durability = settings.durability;
+  options.map_bytes_initial = settings.map_bytes_initial;
+  options.logical_partition_bytes_max = settings.logical_partition_bytes_max;
+  options.faults = engine_.faults();
+  auto partition = std::make_shared<PhysicalPartition>(std::move(options), engine_.writers_);
+  partition->set_revs_limit(record_.revs_limit);
+  return partition;
+}
+
+void Database::publish(std::unique_ptr<const PartitionMap> map) {
+  maps_.push_back(std::move(map));
+  map_.store(maps_.back().get(), std::memory_order_release);
+}
+
+// Of splits that did not come to their end, or whose partition before was not removed yet.
+void Database::remove_stray_partitions() const {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+    const auto number = storage::partition_number(entry.path().filename().string());
+    if (!number) continue;
+    const PartitionMap& map = partition_map();
+    if (map.range_of(*number) == nullptr) std::filesystem::remove_all(entry.path(), error);
   }
 }
 
@@ -44,24 +78,29 @@ Database::~Database() {
 }
 
 Expected<void> Database::open(const ExtensionFactory& extensions) {
+  remove_stray_partitions();
+  const PartitionMap& map = partition_map();
   storage::Sequence last = 0;
-  for (const auto& partition : partitions_) {
+  for (const std::size_t place : map.places()) {
+    const auto& partition = map.partition(place);
     OCTAVO_TRY(const storage::Snapshot snapshot, partition->snapshot());
     OCTAVO_TRY(const storage::Sequence partition_last, snapshot.last_sequence());
     last = std::max(last, partition_last);
   }
-  sequences_ = std::make_shared<storage::SequenceAllocator>(partitions_.size(), last);
+  sequences_ = std::make_shared<storage::SequenceAllocator>(map.place_end(), last);
   OCTAVO_TRY(auto security, engine_.catalog().fact("security", record_.name));
   if (security) security_.store(std::make_shared<const std::string>(std::move(*security)));
-  for (const auto& partition : partitions_) {
-    // Writes hold the partition, and whoever awaits a write holds the database; what is queued without waiting is
-    // drained by shut_down before the database goes.
-    partition->attach(sequences_, [weak = weak_from_this()](bool design_documents_changed) {
-      if (const auto database = weak.lock()) database->on_commit(design_documents_changed);
-    });
-  }
+  for (const std::size_t place : map.places()) attach(*map.partition(place));
   if (extensions) extension_ = extensions(*this);
   return {};
+}
+
+void Database::attach(PhysicalPartition& partition) {
+  // Writes hold the partition, and whoever awaits a write holds the database; what is queued without waiting is
+  // drained by shut_down before the database goes.
+  partition.attach(sequences_, [weak = weak_from_this()](bool design_documents_changed) {
+    if (const auto database = weak.lock()) database->on_commit(design_documents_changed);
+  });
 }
 
 void Database::on_commit(bool design_documents_changed) {
@@ -75,7 +114,9 @@ void Database::on_commit(bool design_documents_changed) {
 
 void Database::mark_deleted() {
   deleted_.store(true, std::memory_order_release);
-  for (const auto& partition : partitions_) partition->retire();
+  for (const auto& partition : partition_map().partitions()) {
+    if (partition) partition->retire();
+  }
   changes_.notify_all();
 }
 
@@ -84,16 +125,25 @@ void Database::shut_down() {
 }
 
 std::size_t Database::locate_document(std::string_view document_id) const {
-  return partitions_.size() == 1 ? 0 : map_.locate(hash_position(document_id, record_.partitioned, record_.key_scheme));
+  return locate_document(partition_map(), document_id);
+}
+
+std::size_t Database::locate_document(const PartitionMap& map, std::string_view document_id) const {
+  if (map.size() == 1) return map.places().front();
+  return map.locate(hash_position(document_id, record_.partitioned, record_.key_scheme));
 }
 
 std::size_t Database::locate_partition_key(std::string_view partition_key) const {
-  return partitions_.size() == 1 ? 0 : map_.locate(hash_position_of_key(partition_key, record_.key_scheme));
+  const PartitionMap& map = partition_map();
+  if (map.size() == 1) return map.places().front();
+  return map.locate(hash_position_of_key(partition_key, record_.key_scheme));
 }
 
-Expected<storage::Snapshot> Database::snapshot(std::size_t physical_partition) const {
+Expected<storage::Snapshot> Database::snapshot(std::size_t place) const {
   if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
-  return partitions_[physical_partition]->snapshot();
+  const auto& partition = partition_map().partition(place);
+  if (!partition) return PhysicalPartition::was_split();
+  return partition->snapshot();
 }
 
 Expected<storage::Snapshot> Database::snapshot_for_document(std::string_view document_id) const {
@@ -104,21 +154,14 @@ Expected<storage::Snapshot> Database::snapshot_for_partition_key(std::string_vie
   return snapshot(locate_partition_key(partition_key));
 }
 
-void Database::fill_partition_keys(std::vector<DocumentWrite>& writes) const {
-  for (DocumentWrite& write : writes) write.partition_key = partition_key_of(write.id, record_.partitioned);
-}
-
 Expected<void> Database::admit_document(std::string_view document_id) const {
   if (!consumption_.is_limited()) return {};
-  const std::size_t place = locate_document(document_id);
-  return consumption_.admit(place, place);
+  return consumption_.admit(locate_document(document_id));
 }
 
 Expected<void> Database::admit_partition_key(const std::optional<std::string_view>& partition_key) const {
   if (!consumption_.is_limited()) return {};
-  if (!partition_key) return consumption_.admit(0, partitions_.size() - 1);
-  const std::size_t place = locate_partition_key(*partition_key);
-  return consumption_.admit(place, place);
+  return partition_key ? consumption_.admit(locate_partition_key(*partition_key)) : consumption_.admit(places());
 }
 
 void Database::spend_on_document(std::string_view document_id, RequestUnits units) noexcept {
@@ -131,7 +174,7 @@ void Database::spend_on_document(std::string_view document_id, RequestUnits unit
 
 void Database::spend_on_partition_key(const std::optional<std::string_view>& partition_key,
                                       RequestUnits units) noexcept {
-  if (!partition_key) return spend_on_places(0, partitions_.size() - 1, units);
+  if (!partition_key) return spend_on_places(places(), units);
   try {
     consumption_.spend(locate_partition_key(*partition_key), *partition_key, units);
   } catch (const std::bad_alloc&) {
@@ -139,151 +182,18 @@ void Database::spend_on_partition_key(const std::optional<std::string_view>& par
   }
 }
 
-void Database::spend_on_places(std::size_t first, std::size_t last, RequestUnits units) noexcept {
-  const double share = units / static_cast<double>(last - first + 1);
-  for (std::size_t place = first; place <= last; ++place) consumption_.spend(place, {}, share);
+void Database::spend_on_places(std::span<const std::size_t> places, RequestUnits units) noexcept {
+  const double share = units / static_cast<double>(places.size());
+  for (const std::size_t place : places) consumption_.spend(place, {}, share);
 }
 
 std::vector<std::optional<Error>> Database::refused_places() const {
-  std::vector<std::optional<Error>> refused(partitions_.size());
-  for (std::size_t place = 0; place < partitions_.size(); ++place) {
-    if (auto admitted = consumption_.admit(place, place); !admitted) refused[place] = std::move(admitted).error();
+  const PartitionMap& map = partition_map();
+  std::vector<std::optional<Error>> refused(map.place_end());
+  for (const std::size_t place : map.places()) {
+    if (auto admitted = consumption_.admit(place); !admitted) refused[place] = std::move(admitted).error();
   }
   return refused;
-}
-
-Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWrite> writes,
-                                                         storage::WriteOptions options) {
-  using Results = PhysicalPartition::DocumentResults;
-  const auto keep_alive = shared_from_this();
-  fill_partition_keys(writes);
-  if (options.atomic) {
-    for (const DocumentWrite& write : writes) {
-      if (write.partition_key != writes.front().partition_key || write.partition_key.empty()) {
-        const Error error{ErrorCode::bad_request, "All documents of an atomic batch must be of one partition.", {}};
-        co_return Results(writes.size(), std::unexpected(error));
-      }
-    }
-  }
-  if (writes.empty()) co_return Results{};
-
-  std::vector<std::size_t> place(writes.size());
-  bool one_place = true;
-  for (std::size_t i = 0; i < writes.size(); ++i) {
-    place[i] = locate_document(writes[i].id);
-    one_place = one_place && place[i] == place[0];
-  }
-  std::vector<std::optional<Error>> refused;
-  if (consumption_.is_limited()) {
-    refused = refused_places();
-    if (one_place && refused[place[0]]) co_return Results(writes.size(), std::unexpected(*refused[place[0]]));
-  }
-  if (one_place) {
-    PhysicalPartition& partition = *partitions_[place[0]];
-    co_return co_await await_completion<Results>([&](auto done) {
-      // The id moves with its write; short ids live inside the string object, so views into them must be set again.
-      partition.write(std::move(writes), options, std::move(done));
-    });
-  }
-
-  // Scatter by physical partition, gather in the order asked.
-  struct Gather {
-    Results results;
-    std::atomic<std::size_t> missing{0};
-    std::move_only_function<void(Results)> done;
-  };
-  auto gather = std::make_shared<Gather>();
-  gather->results.assign(writes.size(), storage::WrittenDocument{});
-  std::vector<std::vector<DocumentWrite>> parts(partitions_.size());
-  std::vector<std::vector<std::size_t>> positions(partitions_.size());
-  for (std::size_t i = 0; i < writes.size(); ++i) {
-    if (!refused.empty() && refused[place[i]]) {
-      gather->results[i] = std::unexpected(*refused[place[i]]);
-      continue;
-    }
-    parts[place[i]].push_back(std::move(writes[i]));
-    positions[place[i]].push_back(i);
-  }
-  for (auto& part : parts) {
-    fill_partition_keys(part);
-    if (!part.empty()) gather->missing.fetch_add(1, std::memory_order_relaxed);
-  }
-  // All that needs memory first: once a part is on its way, the others must follow.
-  std::vector<PhysicalPartition::Completion> gatherers(partitions_.size());
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    if (parts[p].empty()) continue;
-    gatherers[p] = [gather, where = std::move(positions[p])](Results part) {
-      for (std::size_t i = 0; i < part.size(); ++i) gather->results[where[i]] = std::move(part[i]);
-      if (gather->missing.fetch_sub(1, std::memory_order_acq_rel) == 1) gather->done(std::move(gather->results));
-    };
-  }
-  if (gather->missing.load(std::memory_order_relaxed) == 0) co_return std::move(gather->results);
-  co_return co_await await_completion<Results>([&](auto done) {
-    gather->done = std::move(done);
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      if (gatherers[p]) partitions_[p]->write(std::move(parts[p]), options, std::move(gatherers[p]));
-    }
-  });
-}
-
-Task<Expected<void>> Database::run_transaction(std::string_view partition_key, PhysicalPartition::TransactionTask task,
-                                               std::size_t bytes) {
-  co_return co_await run_transaction_in(locate_partition_key(partition_key), std::move(task), bytes);
-}
-
-Task<Expected<void>> Database::run_transaction_in(std::size_t physical_partition,
-                                                  PhysicalPartition::TransactionTask task, std::size_t bytes) {
-  const auto keep_alive = shared_from_this();
-  if (auto admitted = consumption_.admit(physical_partition, physical_partition); !admitted) {
-    co_return std::unexpected(std::move(admitted).error());
-  }
-  PhysicalPartition& partition = *partitions_[physical_partition];
-  co_return co_await await_completion<Expected<void>>(
-      [&](auto done) { partition.run_transaction(std::move(task), bytes, std::move(done)); });
-}
-
-Expected<void> Database::write_unacknowledged(std::vector<DocumentWrite> writes) {
-  if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
-  for (DocumentWrite& write : writes) {
-    const std::size_t place = locate_document(write.id);
-    OCTAVO_TRY_VOID(consumption_.admit(place, place));
-    PhysicalPartition& partition = *partitions_[place];
-    std::vector<DocumentWrite> one;
-    one.push_back(std::move(write));
-    fill_partition_keys(one);
-    partition.write(std::move(one), {}, [keep_alive = shared_from_this()](const auto&) {});
-  }
-  return {};
-}
-
-Task<Expected<std::uint64_t>> Database::write_local(storage::LocalDocumentWrite write) {
-  const auto keep_alive = shared_from_this();
-  PhysicalPartition& partition = *partitions_[locate_document(write.id)];
-  co_return co_await await_completion<Expected<std::uint64_t>>(
-      [&](auto done) { partition.write_local(std::move(write), std::move(done)); });
-}
-
-Task<Expected<std::vector<std::vector<storage::Revision>>>> Database::purge(
-    std::vector<storage::PurgeRequest> requests) {
-  using Purged = std::vector<std::vector<storage::Revision>>;
-  const auto keep_alive = shared_from_this();
-  Purged purged(requests.size());
-  std::vector<std::vector<storage::PurgeRequest>> parts(partitions_.size());
-  std::vector<std::vector<std::size_t>> positions(partitions_.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    const std::size_t place = locate_document(requests[i].id);
-    parts[place].push_back(std::move(requests[i]));
-    positions[place].push_back(i);
-  }
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    if (parts[p].empty()) continue;
-    for (auto& request : parts[p]) request.partition_key = partition_key_of(request.id, record_.partitioned);
-    auto part = co_await await_completion<Expected<Purged>>(
-        [&](auto done) { partitions_[p]->purge(std::move(parts[p]), std::move(done)); });
-    if (!part) co_return std::unexpected(part.error());
-    for (std::size_t i = 0; i < part->size(); ++i) purged[positions[p][i]] = std::move((*part)[i]);
-  }
-  co_return purged;
 }
 
 std::string Database::format_sequence(storage::Sequence sequence) const {
@@ -317,8 +227,8 @@ Task<bool> Database::wait_for_change(storage::Sequence after, std::chrono::stead
 
 Expected<storage::DocumentStatistics> Database::statistics() const {
   storage::DocumentStatistics sum;
-  for (std::size_t i = 0; i < partitions_.size(); ++i) {
-    OCTAVO_TRY(const storage::Snapshot part, snapshot(i));
+  for (const std::size_t place : places()) {
+    OCTAVO_TRY(const storage::Snapshot part, snapshot(place));
     OCTAVO_TRY(const storage::DocumentStatistics statistics, part.statistics());
     sum.document_count += statistics.document_count;
     sum.deleted_count += statistics.deleted_count;
@@ -329,8 +239,9 @@ Expected<storage::DocumentStatistics> Database::statistics() const {
 
 Expected<storage::Environment::Sizes> Database::file_sizes() const {
   storage::Environment::Sizes sum;
-  for (const auto& partition : partitions_) {
-    OCTAVO_TRY(const storage::Environment::Sizes sizes, partition->environment().sizes());
+  const PartitionMap& map = partition_map();
+  for (const std::size_t place : map.places()) {
+    OCTAVO_TRY(const storage::Environment::Sizes sizes, map.partition(place)->environment().sizes());
     sum.file_bytes += sizes.file_bytes;
     sum.used_bytes += sizes.used_bytes;
     sum.map_bytes += sizes.map_bytes;
@@ -340,8 +251,8 @@ Expected<storage::Environment::Sizes> Database::file_sizes() const {
 
 Expected<std::uint64_t> Database::purge_count() const {
   std::uint64_t count = 0;
-  for (std::size_t i = 0; i < partitions_.size(); ++i) {
-    OCTAVO_TRY(const storage::Snapshot part, snapshot(i));
+  for (const std::size_t place : places()) {
+    OCTAVO_TRY(const storage::Snapshot part, snapshot(place));
     OCTAVO_TRY(const std::uint64_t purged, part.purge_count());
     count += purged;
   }
@@ -361,7 +272,9 @@ Expected<void> Database::set_revs_limit(std::uint32_t limit) {
   }
   record_.revs_limit = limit;
   revs_limit_.store(limit, std::memory_order_relaxed);
-  for (const auto& partition : partitions_) partition->set_revs_limit(limit);
+  for (const auto& partition : partition_map().partitions()) {
+    if (partition) partition->set_revs_limit(limit);
+  }
   return replaced;
 }
 
@@ -404,11 +317,14 @@ Expected<void> Database::set_security(std::string json) {
 
 Expected<storage::Sequence> Database::visible_sequence() const {
   storage::Sequence shown = 0;
-  for (std::size_t i = 0; i < partitions_.size(); ++i) {
-    if (!sequences_->in_flight(i)) continue;
-    OCTAVO_TRY(const storage::Snapshot part, snapshot(i));
-    OCTAVO_TRY(const storage::Sequence last, part.last_sequence());
-    shown = std::max(shown, last);
+  const PartitionMap* map = nullptr;
+  while (std::exchange(map, &partition_map()) != &partition_map()) {
+    for (const std::size_t place : map->places()) {
+      if (!sequences_->in_flight(place)) continue;
+      OCTAVO_TRY(const storage::Snapshot part, snapshot(place));
+      OCTAVO_TRY(const storage::Sequence last, part.last_sequence());
+      shown = std::max(shown, last);
+    }
   }
   // A commit that ended since is in this.
   return std::max(shown, sequences_->committed());
@@ -422,25 +338,29 @@ Expected<void> Database::make_durable() {
     durable = watermark() >= shown;
   }
   if (durable) return {};
-  for (const auto& partition : partitions_) OCTAVO_TRY_VOID(partition->environment().sync());
+  const PartitionMap& map = partition_map();
+  for (const std::size_t place : map.places()) OCTAVO_TRY_VOID(map.partition(place)->environment().sync());
   return {};
 }
 
 std::size_t Database::open_environment_count() const {
-  const auto own =
-      std::count_if(partitions_.begin(), partitions_.end(), [](const auto& p) { return p->environment().is_open(); });
+  const auto own = std::ranges::count_if(partition_map().partitions(),
+                                         [](const auto& p) { return p && p->environment().is_open(); });
   return static_cast<std::size_t>(own) + (extension_ ? extension_->open_environment_count() : 0);
 }
 
 std::uint64_t Database::last_used_ms() const {
   std::uint64_t newest = extension_ ? extension_->last_used_ms() : 0;
-  for (const auto& partition : partitions_) newest = std::max(newest, partition->environment().last_used_ms());
+  for (const auto& partition : partition_map().partitions()) {
+    if (partition) newest = std::max(newest, partition->environment().last_used_ms());
+  }
   return newest;
 }
 
 std::size_t Database::close_idle(std::uint64_t last_used_before_ms) {
   std::size_t closed = extension_ ? extension_->close_idle(last_used_before_ms) : 0;
-  for (const auto& partition : partitions_) {
+  for (const auto& partition : partition_map().partitions()) {
+    if (!partition) continue;
     storage::Environment& environment = partition->environment();
     if (!environment.is_open() || environment.last_used_ms() > last_used_before_ms) continue;
     if (environment.close_if_idle()) ++closed;

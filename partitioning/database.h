@@ -38,6 +38,15 @@ class DatabaseExtension {
   /// The database is being deleted or the server stops: end background work, wait for it, close files. Idempotent.
   virtual void shut_down() = 0;
 
+  /// A split prepares, or has given up, a physical partition that is in no range. It takes documents over after the
+  /// first call returned. Error: those of the disk.
+  virtual Expected<void> partition_added(std::size_t /*place*/) { return {}; }
+  virtual void partition_removed(std::size_t /*place*/) {}
+  /// Whether what is derived from the documents is as complete there as in `source`.
+  virtual bool is_partition_ready(std::size_t /*place*/, std::size_t /*source*/) { return true; }
+  /// Database::partition_map() is another one.
+  virtual void partitions_changed() {}
+
   /// Environments of its own, which count and are closed with the database's: as the functions of Database.
   virtual std::size_t open_environment_count() const { return 0; }
   virtual std::uint64_t last_used_ms() const { return 0; }
@@ -71,12 +80,21 @@ class Database : public std::enable_shared_from_this<Database> {
   std::shared_ptr<const DatabaseDefinition> definition() const { return definition_.load(std::memory_order_acquire); }
   /// Durable on return. Errors: not_found, those of the disk.
   Expected<void> set_definition(std::string text);
-  /// Hash ranges of the physical partitions, in order.
-  const std::vector<storage::PartitionMapEntry>& partition_ranges() const { return record_.partition_map; }
+  /// The physical partitions as they are now. Stays as it is, and lives as long as the database: whoever looks at
+  /// ranges and places together takes it once. Of all the changes up to a watermark that was read *before*, its
+  /// partitions have every one.
+  const PartitionMap& partition_map() const { return *map_.load(std::memory_order_acquire); }
+  /// The places of the physical partitions now.
+  const std::vector<std::size_t>& places() const { return partition_map().places(); }
+  /// False: it was split.
+  bool is_current(std::size_t place) const { return partition_map().range_of(place) != nullptr; }
   /// Documents may end by themselves: what is derived from them may tell of some that are no more.
-  bool has_time_to_live() const { return partitions_.front()->has_time_to_live(); }
+  bool has_time_to_live() const {
+    const PartitionMap& map = partition_map();
+    return map.partition(map.places().front())->has_time_to_live();
+  }
   std::int64_t created_s() const { return record_.created_s; }
-  std::size_t physical_partition_count() const { return partitions_.size(); }
+  std::size_t physical_partition_count() const { return partition_map().size(); }
   const std::filesystem::path& folder() const { return folder_; }
   Engine& engine() { return engine_; }
   bool deleted() const { return deleted_.load(std::memory_order_acquire); }
@@ -84,10 +102,14 @@ class Database : public std::enable_shared_from_this<Database> {
   /// Snapshot of the physical partition where `document_id` lives (or a partition key's).
   Expected<storage::Snapshot> snapshot_for_document(std::string_view document_id) const;
   Expected<storage::Snapshot> snapshot_for_partition_key(std::string_view partition_key) const;
-  Expected<storage::Snapshot> snapshot(std::size_t physical_partition) const;
+  /// A place that was split meanwhile is readable for some time still, as it was at that moment; then it fails with
+  /// overloaded and the word `range_gone`.
+  Expected<storage::Snapshot> snapshot(std::size_t place) const;
   std::size_t locate_document(std::string_view document_id) const;
+  /// As above, in a map that was taken earlier.
+  std::size_t locate_document(const PartitionMap& map, std::string_view document_id) const;
   std::size_t locate_partition_key(std::string_view partition_key) const;
-  storage::PhysicalPartition& physical_partition(std::size_t index) { return *partitions_[index]; }
+  storage::PhysicalPartition& physical_partition(std::size_t place) { return *partition_map().partition(place); }
 
   /// What requests spend here, and may spend. Writing asks for admission by itself (throttled in the results of the
   /// documents whose physical partition has used up its throughput); whoever reads asks first, and all say at the end
@@ -100,7 +122,7 @@ class Database : public std::enable_shared_from_this<Database> {
   void spend_on_document(std::string_view document_id, RequestUnits units) noexcept;
   void spend_on_partition_key(const std::optional<std::string_view>& partition_key, RequestUnits units) noexcept;
   /// Evenly.
-  void spend_on_places(std::size_t first, std::size_t last, RequestUnits units) noexcept;
+  void spend_on_places(std::span<const std::size_t> places, RequestUnits units) noexcept;
 
   /// Writes documents wherever they live; one result per write, in order. `partition_key` of each is filled in here.
   /// Precondition: ids checked. Resumes on the caller's I/O thread once durable. `atomic` requires that all ids share
@@ -111,9 +133,10 @@ class Database : public std::enable_shared_from_this<Database> {
   /// keys of its edits itself. Resumes once durable. See PhysicalPartition::run_transaction.
   Task<Expected<void>> run_transaction(std::string_view partition_key, storage::PhysicalPartition::TransactionTask task,
                                        std::size_t bytes);
-  /// As above, by the index of the physical partition.
-  Task<Expected<void>> run_transaction_in(std::size_t physical_partition,
-                                          storage::PhysicalPartition::TransactionTask task, std::size_t bytes);
+  /// As above, for edits of several partition keys that live in one physical partition. Fails with the word
+  /// `range_gone` when it was split.
+  Task<Expected<void>> run_transaction_in(std::size_t place, storage::PhysicalPartition::TransactionTask task,
+                                          std::size_t bytes);
   /// Queues without waiting (`batch=ok`). Errors that show only at commit are lost, as the client asked.
   Expected<void> write_unacknowledged(std::vector<storage::DocumentWrite> writes);
   Task<Expected<std::uint64_t>> write_local(storage::LocalDocumentWrite write);
@@ -157,6 +180,8 @@ class Database : public std::enable_shared_from_this<Database> {
 
  private:
   friend class Engine;
+  friend class PartitionSplit;
+  class Successor;
 
   /// Opens the partitions' files, finds the last sequence, attaches the extension.
   Expected<void> open(const std::function<std::unique_ptr<DatabaseExtension>(Database&)>& extensions);
@@ -167,14 +192,22 @@ class Database : public std::enable_shared_from_this<Database> {
   std::size_t open_environment_count() const;
   std::uint64_t last_used_ms() const;
   void shut_down();
+  std::shared_ptr<storage::PhysicalPartition> make_partition(const storage::PartitionMapEntry& range) const;
+  void attach(storage::PhysicalPartition& partition);
+  void remove_stray_partitions() const;
+  void publish(std::unique_ptr<const PartitionMap> map);
   void fill_partition_keys(std::vector<storage::DocumentWrite>& writes) const;
+  void scatter(std::vector<storage::DocumentWrite>& writes, storage::WriteOptions options,
+               const std::vector<std::optional<Error>>& refused, storage::PhysicalPartition::Completion& done);
+  void scatter_purge(std::vector<storage::PurgeRequest>& requests, storage::PhysicalPartition::PurgeCompletion& done);
+  std::shared_ptr<storage::WriteSuccessor> successor();
   std::vector<std::optional<Error>> refused_places() const;
 
   Engine& engine_;
   storage::DatabaseRecord record_;
   std::filesystem::path folder_;
-  PartitionMap map_;
-  std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions_;
+  std::atomic<const PartitionMap*> map_{nullptr};
+  std::vector<std::unique_ptr<const PartitionMap>> maps_;  ///< all that there were: whoever has one may keep it
   std::shared_ptr<storage::SequenceAllocator> sequences_;
   std::unique_ptr<DatabaseExtension> extension_;
   Consumption consumption_;
@@ -183,7 +216,7 @@ class Database : public std::enable_shared_from_this<Database> {
   std::atomic<bool> deleted_{false};
   bool registered_ = false;  ///< the engine's: its name is busy while it closes
   std::atomic<std::uint32_t> revs_limit_;
-  mutable std::mutex facts_mutex_;  ///< guards security_ and changes of record_.revs_limit
+  mutable std::mutex facts_mutex_;  ///< guards security_, maps_ and changes of record_
   std::atomic<std::shared_ptr<const std::string>> security_;
   std::atomic<std::shared_ptr<const DatabaseDefinition>> definition_;
 };

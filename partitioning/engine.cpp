@@ -126,7 +126,8 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
       workers_(thread_count(settings.worker_threads, 1, 1)),
       indexers_(thread_count(settings.worker_threads, 1, 2)),
       openers_(kOpeners),
-      closers_(1) {}
+      closers_(1),
+      splits_(settings.split_source_kept_s) {}
 
 Engine::~Engine() {
   shut_down();
@@ -329,7 +330,7 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   // Files first, the catalog's row last: it is the row that makes the database exist.
   FolderRemover folder(database_folder(record.instance_tag));
   std::shared_ptr<Database> database(new Database(*this, record), [this](Database* ended) { retire(ended); });
-  for (const auto& partition : database->partitions_) OCTAVO_TRY_VOID(partition->create());
+  for (const auto& partition : database->partition_map().partitions()) OCTAVO_TRY_VOID(partition->create());
   // The partitions have synced their own folders and the database's; its name stands in this one.
   if (settings_.durability != config::Durability::ephemeral) {
     OCTAVO_TRY_VOID(sync_folder(settings_.data_dir / "databases", faults_));
@@ -388,6 +389,7 @@ void Engine::shut_down() {
     janitor_wake_.notify_all();
     janitor_.join();
   }
+  splits_.stop();
   std::unordered_map<std::string, std::shared_ptr<Database>> databases;
   {
     std::lock_guard<std::mutex> lock(registry_mutex_);

@@ -24,6 +24,7 @@
 #include "partitioning/completion.h"
 #include "partitioning/database.h"
 #include "partitioning/database_updates.h"
+#include "partitioning/split_queue.h"
 #include "partitioning/task.h"
 #include "partitioning/work_lane.h"
 #include "storage/catalog.h"
@@ -92,6 +93,8 @@ class Engine {
                                                std::size_t count_max) const;
 
   DatabaseUpdates& updates() { return updates_; }
+  /// Splits of physical partitions: those that run, wait, and have ended.
+  SplitQueue& splits() { return splits_; }
 
   /// The budget that databases may share, by a name of their choice; made at the first call, with `per_second` and one
   /// share for every 10,000 of it. Later calls give the same one, as it is.
@@ -180,6 +183,7 @@ class Engine {
   boost::asio::thread_pool openers_;  ///< open databases; never wait for a worker
   boost::asio::thread_pool closers_;  ///< close them; wait for nobody who waits for a name
 
+  SplitQueue splits_;
   std::mutex closing_mutex_;  ///< one pass of closing at a time
   std::mutex janitor_mutex_;
   std::condition_variable_any janitor_wake_;

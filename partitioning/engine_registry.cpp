@@ -176,7 +176,7 @@ void Engine::retire(Database* database) {
 }
 
 std::shared_ptr<ThroughputBudget> Engine::shared_budget(std::string_view name, std::uint32_t per_second) {
-  constexpr std::uint32_t kPerShare = 10'000;  // of a physical partition: Azure Cosmos DB service limits
+  constexpr std::uint32_t kPerShare = partition_throughput_max;
   const std::lock_guard lock(budgets_mutex_);
   if (const auto known = shared_budgets_.find(name); known != shared_budgets_.end()) return known->second;
   auto made = std::make_shared<ThroughputBudget>(std::max(1U, (per_second + kPerShare - 1) / kPerShare));
@@ -227,6 +227,7 @@ void Engine::keep_within_limits(const std::stop_token& stop) {
     janitor_wake_.wait_for(lock, stop, kJanitorInterval, [this] { return janitor_wanted_.exchange(false); });
     try {
       if (!stop.stop_requested()) close_least_recently_used();
+      if (!stop.stop_requested()) splits_.tend(open_databases(), settings_.physical_partition_bytes_max);
     } catch (const std::exception& error) {
       spdlog::warn("closing idle databases failed, will try again: {}", error.what());
     }

@@ -285,7 +285,7 @@ Task<Expected<bool>> OptimisticTransaction::commit() {
   storage::PhysicalPartition::TransactionTask task = [this](storage::PartitionTransaction& transaction) {
     return commit_on_writer(transaction);
   };
-  auto done = co_await database_->run_transaction_in(place_, std::move(task), bytes_);
+  auto done = co_await database_->run_transaction(partition_key_, std::move(task), bytes_);
   if (!done) co_return std::unexpected(std::move(done).error());
   if (refused_) co_return std::unexpected(*std::move(refused_));
   co_return !stale_;

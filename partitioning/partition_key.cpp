@@ -1,5 +1,7 @@
 #include "partitioning/partition_key.h"
 
+#include <simdjson.h>
+
 #include "partitioning/hash.h"
 #include "partitioning/typed_key.h"
 
@@ -43,6 +45,9 @@ Expected<void> check_partition_key(std::string_view partition) {
   if (partition.front() == '_') return illegal_partition("Partition must not start with an underscore");
   if (partition.find(':') != std::string_view::npos) return illegal_partition("Partition must not contain a colon");
   if (partition.size() > kDocumentIdBytesMax) return illegal_partition("Partition is too long");
+  if (!simdjson::validate_utf8(partition.data(), partition.size())) {
+    return illegal_partition("Partition must be valid UTF-8");
+  }
   return {};
 }
 

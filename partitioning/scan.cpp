@@ -16,9 +16,13 @@ Expected<std::deque<storage::Snapshot>> take_snapshots(const Database& database,
     snapshots.push_back(std::move(one));
     return snapshots;
   }
-  for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
-    if (physical_partition && *physical_partition != i) continue;
-    OCTAVO_TRY(storage::Snapshot one, database.snapshot(i));
+  if (physical_partition) {
+    OCTAVO_TRY(storage::Snapshot one, database.snapshot(*physical_partition));
+    snapshots.push_back(std::move(one));
+    return snapshots;
+  }
+  for (const std::size_t place : database.places()) {
+    OCTAVO_TRY(storage::Snapshot one, database.snapshot(place));
     snapshots.push_back(std::move(one));
   }
   return snapshots;
@@ -165,19 +169,17 @@ Expected<ScanState> FeedScan::run(ScanBudget budget,
 }
 
 VersionScan::VersionScan(Database& database, VersionRange range)
-    : database_(database), range_(std::move(range)), position_(range_.since) {
-  if (range_.partition_key) {
-    const std::size_t place = database.locate_partition_key(*range_.partition_key);
-    range_.places = {place, place};
-  }
-  if (!range_.places) range_.places = {0, database.physical_partition_count() - 1};
-}
+    : database_(database), range_(std::move(range)), position_(range_.since) {}
 
 Expected<ScanState> VersionScan::run(ScanBudget budget, FunctionRef<Visit(const storage::VersionRow&)> visit) {
   const storage::Sequence watermark = database_.watermark();
   std::deque<storage::Snapshot> snapshots;
   std::vector<Source<storage::VersionLog::Cursor, storage::VersionRow>> sources;
-  for (std::size_t place = range_.places->first; place <= range_.places->second; ++place) {
+  std::vector<std::size_t> places = range_.places.empty() ? database_.places() : range_.places;
+  if (range_.partition_key) places = {database_.locate_partition_key(*range_.partition_key)};
+  for (const std::size_t place : places) {
+    // What is beyond the place's end is in the others that took over: the feed of it must not seem to stand still.
+    if (!database_.is_current(place)) return storage::PhysicalPartition::was_split();
     OCTAVO_TRY(storage::Snapshot one, database_.snapshot(place));
     snapshots.push_back(std::move(one));
     OCTAVO_TRY(const storage::Sequence since, snapshots.back().versions_since());
@@ -211,10 +213,10 @@ Expected<ScanState> VersionScan::run(ScanBudget budget, FunctionRef<Visit(const 
 
 // Times grow with sequences, but for a clock that was set back: then it begins too early, or shows all there is.
 Expected<storage::Sequence> VersionScan::position_at(const Database& database,
-                                                     std::pair<std::size_t, std::size_t> places, std::int64_t time_s) {
+                                                     std::span<const std::size_t> places, std::int64_t time_s) {
   storage::Sequence position = database.watermark();
   // Sequences grow over all physical partitions, so the first version of them all is what counts.
-  for (std::size_t place = places.first; place <= places.second; ++place) {
+  for (const std::size_t place : places) {
     OCTAVO_TRY(const storage::Snapshot snapshot, database.snapshot(place));
     OCTAVO_TRY(storage::Sequence low, snapshot.versions_since());
     OCTAVO_TRY(storage::Sequence high, snapshot.last_sequence());

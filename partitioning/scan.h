@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,7 +48,7 @@ struct DocumentRange {
   bool end_inclusive = true;
   bool descending = false;
   std::optional<std::string> partition_key;  ///< only this logical partition; start and end are whole ids
-  std::optional<std::size_t> physical_partition;  ///< without a partition key: only this physical partition
+  std::optional<std::size_t> physical_partition;  ///< without a partition key: only this place; see Database::snapshot
 };
 
 /// Walks documents in byte order of their ids over all physical partitions (merged), tombstones included.
@@ -101,7 +102,7 @@ class FeedScan {
 struct VersionRange {
   storage::Sequence since = 0;  ///< exclusive
   std::optional<std::string> partition_key;
-  std::optional<std::pair<std::size_t, std::size_t>> places;  ///< physical partitions [first, last]; absent: all
+  std::vector<std::size_t> places;  ///< physical partitions; none: all
 };
 
 /// Walks the versions of documents in sequence order, up to the watermark at the time of each call, as FeedScan walks
@@ -114,8 +115,8 @@ class VersionScan {
   storage::Sequence position() const { return position_; }
 
   /// The position from which on versions are those of `time_s` and later; the watermark when there are none yet.
-  static Expected<storage::Sequence> position_at(const Database& database,
-                                                 std::pair<std::size_t, std::size_t> places, std::int64_t time_s);
+  static Expected<storage::Sequence> position_at(const Database& database, std::span<const std::size_t> places,
+                                                 std::int64_t time_s);
 
  private:
   Database& database_;

@@ -10,6 +10,9 @@
 
 namespace octavo::partitioning {
 
+/// Of one physical partition, in request units per second: Azure Cosmos DB service limits.
+inline constexpr std::uint32_t partition_throughput_max = 10'000;
+
 /// Request units per second, divided evenly between shares: the physical partitions of a database or, where several
 /// containers share one budget, parts of it. Each share is a token bucket of its own, so a hot partition is refused
 /// while the others go on.

@@ -52,14 +52,14 @@ storage::CheckReport check_files(const std::filesystem::path& folder) {
 
 Expected<storage::CheckReport> check_rows(partitioning::Database& database) {
   storage::CheckReport total;
-  for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
+  for (const std::size_t place : database.places()) {
     // What has come to its end is still stored, and must be sound.
-    database.physical_partition(i).set_time_to_live(nullptr);
+    database.physical_partition(place).set_time_to_live(nullptr);
     OCTAVO_TRY(const storage::CheckReport part,
-               storage::check_partition(database.physical_partition(i), database.partitioned()));
+               storage::check_partition(database.physical_partition(place), database.partitioned()));
     total.documents += part.documents;
     total.feed_rows += part.feed_rows;
-    for (const std::string& problem : part.problems) total.add(fmt::format("partition {}: {}", i, problem));
+    for (const std::string& problem : part.problems) total.add(fmt::format("partition {}: {}", place, problem));
     total.problem_count += part.problem_count - part.problems.size();
   }
   OCTAVO_TRY_VOID(run(query::check_indexes(database, total)));

@@ -88,6 +88,8 @@ Task<bool> Connection::run_stream(api::Reply& reply) {
 }
 
 Task<bool> Connection::end_stream(const api::Reply& reply, bool complete) {
+  // A producer may stop in the middle when its client has gone, without writing any more.
+  complete = complete && !stream_->peer_gone;
   co_await end_watch();
   auto& stream = *stream_;
   complete = complete && !stream.failed && !broken_ && stream.length_left == 0;

@@ -74,6 +74,7 @@ int run_serve(const config::Settings& wanted) {
   if (!opened) return refuse(opened.error());
   partitioning::Engine& engine = **opened;
   if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());
+  engine.splits().start();
   auto authenticator = api::couch::Authenticator::create(settings, engine);
   if (!authenticator) return refuse(authenticator.error());
   api::HttpMetrics metrics(io_thread_count(settings));

@@ -1,8 +1,12 @@
 // database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned, 2 auto_index) revs_limit:varint
 //                    entry_count:varint (first:u64 last:u64 folder:sized)*
-//                    [version 2: key_scheme:u8 definition:sized]
-// Version 1 is written whenever it says all there is to say: older programs read it.
+//                    [version 2, 3: key_scheme:u8 definition:sized]
+//                    [version 3: for each entry ancestor_count:varint ancestor:varint*]
+// The lowest version that says all there is to say is written: older programs read it.
 #include "storage/catalog.h"
+
+#include <algorithm>
+#include <charconv>
 
 #include "storage/byte_codec.h"
 
@@ -12,14 +16,18 @@ namespace {
 enum CatalogTree : std::size_t { databases, garbage_folders, facts_tree };
 constexpr std::uint8_t kPlainRow = 1;
 constexpr std::uint8_t kDefinedRow = 2;
+constexpr std::uint8_t kSplitRow = 3;
 constexpr std::size_t kExpectedBytes = 1 << 16;
 constexpr std::size_t kEntriesMax = 1 << 16;
+
+constexpr std::string_view kPartitionFolderPrefix = "partition-";
 
 std::string encode(const DatabaseRecord& record) {
   std::string out;
   ByteWriter writer(out);
   const bool defined = record.key_scheme != KeyScheme::text || !record.definition.empty();
-  writer.u8(defined ? kDefinedRow : kPlainRow);
+  const bool split = std::ranges::any_of(record.partition_map, [](const auto& entry) { return !entry.ancestors.empty(); });
+  writer.u8(split ? kSplitRow : defined ? kDefinedRow : kPlainRow);
   writer.sized_bytes(record.instance_tag);
   writer.u48(static_cast<std::uint64_t>(record.created_s));
   writer.u8(static_cast<std::uint8_t>((record.partitioned ? 1 : 0) | (record.auto_index ? 2 : 0)));
@@ -30,9 +38,15 @@ std::string encode(const DatabaseRecord& record) {
     writer.u64(entry.last);
     writer.sized_bytes(entry.folder);
   }
-  if (defined) {
+  if (defined || split) {
     writer.u8(static_cast<std::uint8_t>(record.key_scheme));
     writer.sized_bytes(record.definition);
+  }
+  if (split) {
+    for (const PartitionMapEntry& entry : record.partition_map) {
+      writer.varint(entry.ancestors.size());
+      for (const std::uint32_t ancestor : entry.ancestors) writer.varint(ancestor);
+    }
   }
   return out;
 }
@@ -42,7 +56,7 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
   DatabaseRecord record;
   record.name = name;
   const std::uint8_t version = reader.u8();
-  bool known = version == kPlainRow || version == kDefinedRow;
+  bool known = version == kPlainRow || version == kDefinedRow || version == kSplitRow;
   record.instance_tag = reader.sized_bytes();
   record.created_s = static_cast<std::int64_t>(reader.u48());
   const std::uint8_t flags = reader.u8();
@@ -55,13 +69,22 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
     entry.first = reader.u64();
     entry.last = reader.u64();
     entry.folder = reader.sized_bytes();
+    known = known && partition_number(entry.folder).has_value();
     record.partition_map.push_back(std::move(entry));
   }
-  if (version == kDefinedRow) {
+  if (version == kDefinedRow || version == kSplitRow) {
     const std::uint8_t scheme = reader.u8();
     known = known && scheme <= static_cast<std::uint8_t>(KeyScheme::multi_hash);
     record.key_scheme = static_cast<KeyScheme>(scheme);
     record.definition = reader.sized_bytes();
+  }
+  if (version == kSplitRow) {
+    for (PartitionMapEntry& entry : record.partition_map) {
+      const std::uint64_t ancestors = reader.varint();
+      for (std::uint64_t i = 0; reader.ok() && i < ancestors && i < kEntriesMax; ++i) {
+        entry.ancestors.push_back(static_cast<std::uint32_t>(reader.varint()));
+      }
+    }
   }
   if (!known || !reader.ok() || record.partition_map.empty()) {
     return fail(ErrorCode::corrupted, "The catalog's record of database '" + std::string(name) + "' is damaged.");
@@ -89,6 +112,19 @@ Environment::Options environment_options(std::filesystem::path folder, config::D
 }
 
 }  // namespace
+
+std::string partition_folder(std::uint32_t number) {
+  return std::string(kPartitionFolderPrefix) + std::to_string(number);
+}
+
+std::optional<std::uint32_t> partition_number(std::string_view folder) {
+  if (!folder.starts_with(kPartitionFolderPrefix)) return std::nullopt;
+  folder.remove_prefix(kPartitionFolderPrefix.size());
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(folder.data(), folder.data() + folder.size(), number);
+  if (error != std::errc{} || end != folder.data() + folder.size() || number > kPartitionNumberMax) return std::nullopt;
+  return number;
+}
 
 Catalog::Catalog(std::filesystem::path folder, config::Durability durability, FaultInjector* faults)
     : environment_(environment_options(std::move(folder), durability, faults)) {}

@@ -18,8 +18,15 @@ namespace octavo::storage {
 struct PartitionMapEntry {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
-  std::string folder;
+  std::string folder;                    ///< see partition_folder
+  std::vector<std::uint32_t> ancestors;  ///< numbers of the physical partitions it was split off from, oldest first
 };
+
+/// A physical partition's folder is `partition-<number>`; a number is never given again as long as the database lives.
+std::string partition_folder(std::uint32_t number);
+/// nullopt: no such folder.
+std::optional<std::uint32_t> partition_number(std::string_view folder);
+inline constexpr std::uint32_t kPartitionNumberMax = (1U << 20) - 1;
 
 /// How the partition key in front of a document id's first `:` becomes a position in the hash space. See
 /// partitioning/typed_key.h; stored, so the numbers stay.

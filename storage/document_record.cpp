@@ -152,6 +152,11 @@ std::string partition_statistics_key(std::string_view partition_key) {
   return key;
 }
 
+std::optional<std::string_view> partition_of_statistics(std::string_view key) {
+  if (key.size() <= sizeof(std::uint64_t) || key[sizeof(std::uint64_t)] != kStatisticsRow) return std::nullopt;
+  return key.substr(sizeof(std::uint64_t) + 1);
+}
+
 std::string partition_feed_prefix(std::string_view partition_key) {
   std::string prefix = partition_prefix(partition_key);
   prefix.push_back(kFeedRow);

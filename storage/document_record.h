@@ -59,6 +59,8 @@ inline constexpr std::string_view kCountersKey = "counters";
 std::string leaf_key(std::string_view document_id, const Revision& revision);
 /// Key of a partition's statistics in the partitions tree.
 std::string partition_statistics_key(std::string_view partition_key);
+/// The partition whose statistics have this key; nullopt: it is another kind of row.
+std::optional<std::string_view> partition_of_statistics(std::string_view key);
 /// Key of the row that names the document which has a partition's unique values; `digest` has 16 bytes.
 std::string partition_unique_key(std::string_view partition_key, std::string_view digest);
 bool is_unique_key_row(std::string_view key);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "storage/document_copy.h"
 #include "storage/document_record.h"
 #include "storage/physical_partition.h"
 #include "storage/revision_tree.h"
@@ -50,6 +51,11 @@ class DocumentWriter {
   Expected<void> all_or_nothing(FunctionRef<Expected<bool>()> body);
   Expected<Expected<std::uint64_t>> apply_local(const LocalDocumentWrite& write);
   Expected<std::vector<Revision>> purge(const PurgeRequest& request);
+  /// Puts the document there as it stands in another partition, with its sequence, in place of what was there; or takes
+  /// away what was there. Neither hands out a sequence nor writes a version.
+  Expected<void> adopt(const DocumentCopy& copy);
+  /// As of the other partition, whose feed is adopted up to its end.
+  void adopt_counters(Sequence last_sequence, std::uint64_t purge_count);
   /// Writes counters and statistics; last call before the commit.
   Expected<void> finish();
 

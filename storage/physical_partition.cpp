@@ -78,8 +78,13 @@ void PhysicalPartition::set_observer(std::shared_ptr<DocumentObserver> observer)
 }
 
 Expected<Snapshot> PhysicalPartition::snapshot() const {
+  if (discarded_.load(std::memory_order_relaxed)) return was_split();
   OCTAVO_TRY(ReadTransaction transaction, environment_->read());
   return Snapshot(*this, std::move(transaction), expiry());
+}
+
+std::unexpected<Error> PhysicalPartition::was_split() {
+  return fail(ErrorCode::overloaded, "The physical partition was split; send the request again.", "range_gone");
 }
 
 void PhysicalPartition::set_time_to_live(std::shared_ptr<const TimeToLive> rule) {
@@ -109,9 +114,9 @@ void PhysicalPartition::purge(std::vector<PurgeRequest> requests, PurgeCompletio
   enqueue({PurgeJob{std::move(requests), std::move(done), {}}, bytes});
 }
 
-void PhysicalPartition::run_transaction(TransactionTask task, std::size_t bytes,
+void PhysicalPartition::run_transaction(TransactionTask task, std::string partition_key, std::size_t bytes,
                                         std::move_only_function<void(Expected<void>)> done) {
-  enqueue({TransactionJob{std::move(task), std::move(done)}, bytes + kJobOverheadBytes});
+  enqueue({TransactionJob{std::move(task), std::move(partition_key), std::move(done)}, bytes + kJobOverheadBytes});
 }
 
 Expected<std::optional<DocumentView>> PartitionTransaction::find(std::string_view id) {
@@ -154,25 +159,33 @@ void PhysicalPartition::enqueue(Job job) {
     complete(job, refuse(ErrorCode::not_found, "Database does not exist."));
     return;
   }
+  const std::size_t bytes = job.bytes;
   if (queued_bytes_.fetch_add(job.bytes, std::memory_order_relaxed) > options_.queue_bytes_max) {
     queued_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
     complete(job, refuse(ErrorCode::overloaded, "Too many writes are waiting for the disk; try again later."));
     return;
   }
   bool queued = true;
+  std::shared_ptr<WriteSuccessor> successor;
   {
     std::lock_guard<std::mutex> lock(queue_mutex_);
+    successor = successor_;
     try {
-      queue_.push_back(std::move(job));
+      if (!successor) queue_.push_back(std::move(job));
     } catch (const std::bad_alloc&) {
       queued = false;
     }
-    if (queued && scheduled_) return;
-    if (queued) scheduled_ = true;
+    if (!successor && queued && scheduled_) return;
+    if (!successor && queued) scheduled_ = true;
+  }
+  if (successor) {
+    queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    forward(std::move(job), *successor);  // NOLINT(bugprone-use-after-move): not queued
+    return;
   }
   if (!queued) {
     // NOLINTBEGIN(bugprone-use-after-move): push_back takes it or leaves it whole
-    queued_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
+    queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     complete(job, out_of_memory());
     // NOLINTEND(bugprone-use-after-move)
     return;
@@ -186,12 +199,13 @@ std::vector<PhysicalPartition::Job> PhysicalPartition::take_group() {
   std::size_t bytes = 0;
   std::size_t count = 0;
   while (count < queue_.size() && count < kGroupJobsMax && bytes < kGroupBytesMax) {
-    // Index tasks may be long and may fail: they get a transaction of their own.
-    const bool index_task = std::holds_alternative<IndexJob>(queue_[count].work);
-    if (index_task && count > 0) break;
+    // Index tasks may be long and may fail: they get a transaction of their own. A seal must be the last of all.
+    const auto& work = queue_[count].work;
+    const bool alone = std::holds_alternative<IndexJob>(work) || std::holds_alternative<SealJob>(work);
+    if (alone && count > 0) break;
     bytes += queue_[count].bytes;
     ++count;
-    if (index_task) break;
+    if (alone) break;
   }
   // Memory first: no job may be lost between the queue and the group.
   group.reserve(count);
@@ -206,15 +220,27 @@ std::vector<PhysicalPartition::Job> PhysicalPartition::take_group() {
 bool PhysicalPartition::drain() noexcept {
   std::vector<Job> group;
   until_memory_suffices([&] { group = take_group(); });
+  if (group.size() == 1 && std::holds_alternative<SealJob>(group.front().work)) {
+    {
+      // As it stays scheduled, nobody schedules it again.
+      std::lock_guard<std::mutex> lock(queue_mutex_);
+      sealed_ = true;
+    }
+    complete(group.front(), {});
+    return false;
+  }
   if (!group.empty()) {
     const Sequence watermark = sequences_->watermark();
     const Outcome outcome = commit_group(group);
     if (!outcome.committed && group.size() > 1 && may_be_one_request(outcome.committed.error().code)) {
       for (Job& job : group) {
         const std::span<Job> alone(&job, 1);
-        finish_group(alone, commit_group(alone), watermark);
+        const Outcome single = commit_group(alone);
+        note_unfed_of(alone);
+        finish_group(alone, single, watermark);
       }
     } else {
+      note_unfed_of(group);
       finish_group(group, outcome, watermark);
     }
   }
@@ -302,17 +328,18 @@ PhysicalPartition::Outcome PhysicalPartition::commit_group(std::span<Job> group)
   }
 }
 
+std::shared_ptr<DocumentObserver> PhysicalPartition::observer() {
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  return observer_;
+}
+
 PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> group) {
-  std::shared_ptr<DocumentObserver> observer;
-  {
-    std::lock_guard<std::mutex> lock(queue_mutex_);
-    observer = observer_;
-  }
+  const std::shared_ptr<DocumentObserver> watching = observer();
   std::size_t bytes = 0;
   for (const Job& job : group) bytes += job.bytes;
   const DocumentWriter::Environment writer_environment{*environment_,
                                                        *sequences_,
-                                                       observer.get(),
+                                                       watching.get(),
                                                        options_.ordinal,
                                                        revs_limit_.load(std::memory_order_relaxed),
                                                        options_.logical_partition_bytes_max,
@@ -370,6 +397,25 @@ void PhysicalPartition::finish_group(std::span<Job> group, const Outcome& outcom
   for (Job& job : group) complete(job, outcome.committed);
 }
 
+// After the commit, however it went: whoever copies the partition looks at a snapshot taken later.
+void PhysicalPartition::note_unfed_of(std::span<const Job> group) noexcept {
+  std::shared_ptr<UnfedChanges> unfed;
+  {
+    std::lock_guard<std::mutex> lock(queue_mutex_);
+    unfed = unfed_;
+  }
+  if (!unfed) return;
+  until_memory_suffices([&] {
+    for (const Job& job : group) {
+      if (const auto* local = std::get_if<LocalJob>(&job.work)) {
+        unfed->add_local_document(local->write.id);
+      } else if (const auto* purge = std::get_if<PurgeJob>(&job.work)) {
+        for (const PurgeRequest& request : purge->requests) unfed->add_document(request.id);
+      }
+    }
+  });
+}
+
 void PhysicalPartition::complete(Job& job, const Expected<void>& committed) noexcept {
   if (auto* documents = std::get_if<DocumentsJob>(&job.work)) {
     if (!committed) {
@@ -390,6 +436,8 @@ void PhysicalPartition::complete(Job& job, const Expected<void>& committed) noex
     }
   } else if (auto* transaction = std::get_if<TransactionJob>(&job.work)) {
     transaction->done(committed);
+  } else if (auto* seal = std::get_if<SealJob>(&job.work)) {
+    seal->done(committed);
   } else {
     std::get<IndexJob>(job.work).done(committed);
   }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "storage/document.h"
+#include "storage/document_copy.h"
 #include "storage/document_record.h"
 #include "storage/environment.h"
 #include "storage/long_key_tree.h"
@@ -200,6 +202,9 @@ class Snapshot {
   Expected<PartitionCounters> counters() const;
   Expected<DocumentStatistics> statistics() const;
   Expected<DocumentStatistics> statistics_of(std::string_view partition_key) const;
+  /// All logical partitions, in no particular order. O(their number).
+  Expected<void> for_each_partition(
+      FunctionRef<void(std::string_view partition_key, const DocumentStatistics&)> visit) const;
   Expected<Sequence> last_sequence() const;
   /// Versions of documents, where they are kept; and above which sequence that is all of them.
   VersionLog versions() const;
@@ -218,6 +223,26 @@ class Snapshot {
   const PhysicalPartition* partition_;
   ReadTransaction transaction_;
   Expiry expiry_;
+};
+
+class WriteSuccessor;
+
+/// The ids of documents whose changes the feed does not tell of: local ones, and those that were purged. Kept while the
+/// partition is being copied. Thread-safe.
+class UnfedChanges {
+ public:
+  void add_document(std::string_view id);
+  void add_local_document(std::string_view id);
+  struct Ids {
+    std::set<std::string, std::less<>> documents;
+    std::set<std::string, std::less<>> local_documents;
+  };
+  /// Those added since the last call.
+  Ids take();
+
+ private:
+  std::mutex mutex_;
+  Ids ids_;
 };
 
 /// One physical partition: a contiguous hash range of a database, stored in one LMDB environment.
@@ -250,6 +275,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   void set_revs_limit(std::uint32_t revs_limit) { revs_limit_.store(revs_limit, std::memory_order_relaxed); }
 
   Expected<Snapshot> snapshot() const;
+  /// What whoever still asks for a partition is told when it is gone.
+  static std::unexpected<Error> was_split();
 
   using DocumentResults = std::vector<Expected<WrittenDocument>>;
   using Completion = std::move_only_function<void(DocumentResults)>;
@@ -265,7 +292,9 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   using TransactionTask = std::move_only_function<Expected<bool>(PartitionTransaction&)>;
   /// Runs `task` on the writer's thread, in the order of the writes; short, as everybody else waits. It may run again
   /// (the map was full), so it must have no effects but its last results. `bytes`: about what it will write.
-  void run_transaction(TransactionTask task, std::size_t bytes, std::move_only_function<void(Expected<void>)> done);
+  /// `partition_key`: that of all its edits; empty: they have several, and the task cannot be handed over.
+  void run_transaction(TransactionTask task, std::string partition_key, std::size_t bytes,
+                       std::move_only_function<void(Expected<void>)> done);
   /// Null: documents live until they are deleted. Snapshots taken from now on follow it.
   void set_time_to_live(std::shared_ptr<const TimeToLive> rule);
   bool has_time_to_live() const { return has_time_to_live_.load(std::memory_order_relaxed); }
@@ -286,6 +315,22 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   /// Runs `task` in a transaction of its own, in the writer's order: building and dropping local indexes. May run again
   /// when the map is full, so it must have no effects outside of the transaction.
   void run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done);
+
+  // --- a split: another two partitions take over what is here (partitioning/partition_split.h) ---
+
+  /// Takes over documents of another partition, in a transaction of its own. Errors leave nothing of it.
+  void adopt(PartitionCopy copy, std::move_only_function<void(Expected<void>)> done);
+  /// From now on `changes` learns what the feed does not tell; null: no more. Called after the commit.
+  void note_unfed(std::shared_ptr<UnfedChanges> changes);
+  /// Writes that come behind this wait, until unseal() or hand_over(). `done`: all before it are over.
+  void seal(std::move_only_function<void(Expected<void>)> done);
+  void unseal();
+  /// What waits, and whatever is still to come, goes to `successor`. For ever: this partition only answers those who
+  /// still read it.
+  void hand_over(std::shared_ptr<WriteSuccessor> successor);
+  /// After hand_over: removes the files, unless somebody reads them now (false). Snapshots fail from then on, with
+  /// overloaded and the word `range_gone`.
+  bool discard();
 
   Environment& environment() const { return *environment_; }
   const Options& options() const { return options_; }
@@ -318,14 +363,18 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   };
   struct TransactionJob {
     TransactionTask task;
+    std::string partition_key;
     std::move_only_function<void(Expected<void>)> done;
   };
   struct IndexJob {
     IndexTask task;
     std::move_only_function<void(Expected<void>)> done;
   };
+  struct SealJob {
+    std::move_only_function<void(Expected<void>)> done;
+  };
   struct Job {
-    std::variant<DocumentsJob, LocalJob, PurgeJob, TransactionJob, IndexJob> work;
+    std::variant<DocumentsJob, LocalJob, PurgeJob, TransactionJob, IndexJob, SealJob> work;
     std::size_t bytes = 0;
   };
 
@@ -344,6 +393,9 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   bool is_stored(Sequence highest) const;
   void finish_group(std::span<Job> group, const Outcome& outcome, Sequence watermark_before) noexcept;
   static void complete(Job& job, const Expected<void>& committed) noexcept;
+  static void forward(Job job, WriteSuccessor& successor);
+  std::shared_ptr<DocumentObserver> observer();
+  void note_unfed_of(std::span<const Job> group) noexcept;
   static Expected<void> run_job(DocumentWriter& writer, Job& job);
   static Expected<void> run_documents(DocumentWriter& writer, DocumentsJob& job);
   static Expected<void> run_atomic_documents(DocumentWriter& writer, DocumentsJob& job);
@@ -360,11 +412,28 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   std::atomic<bool> has_time_to_live_{false};  ///< spares readers the pointer, which is shared, where there is none
   std::atomic<std::shared_ptr<const TimeToLive>> time_to_live_;
 
-  std::mutex queue_mutex_;  ///< guards the four below
+  std::atomic<bool> discarded_{false};
+
+  std::mutex queue_mutex_;  ///< guards all below but the last
   std::deque<Job> queue_;
   bool scheduled_ = false;
+  bool sealed_ = false;
+  std::shared_ptr<WriteSuccessor> successor_;
+  std::shared_ptr<UnfedChanges> unfed_;
   std::shared_ptr<DocumentObserver> observer_;
   std::atomic<std::size_t> queued_bytes_{0};
+};
+
+/// Who takes the writes of a partition that was split. Thread-safe; each call completes `done` once, as the partition
+/// would have.
+class WriteSuccessor {
+ public:
+  virtual ~WriteSuccessor() = default;
+  virtual void write(std::vector<DocumentWrite> writes, WriteOptions options, PhysicalPartition::Completion done) = 0;
+  virtual void write_local(LocalDocumentWrite write, PhysicalPartition::LocalCompletion done) = 0;
+  virtual void purge(std::vector<PurgeRequest> requests, PhysicalPartition::PurgeCompletion done) = 0;
+  virtual void run_transaction(PhysicalPartition::TransactionTask task, std::string partition_key, std::size_t bytes,
+                               std::move_only_function<void(Expected<void>)> done) = 0;
 };
 
 }  // namespace octavo::storage

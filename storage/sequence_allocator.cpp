@@ -11,6 +11,13 @@ SequenceAllocator::SequenceAllocator(std::size_t partition_count, Sequence last_
       committed_high_(last_committed),
       watermark_(last_committed) {}
 
+void SequenceAllocator::grow(std::size_t partition_count) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (partition_count <= in_flight_low_.size()) return;
+  in_flight_low_.resize(partition_count, 0);
+  in_flight_high_.resize(partition_count, 0);
+}
+
 void SequenceAllocator::begin(std::size_t partition) {
   std::lock_guard<std::mutex> lock(mutex_);
   in_flight_low_[partition] = next_;

@@ -18,6 +18,8 @@ class SequenceAllocator {
  public:
   SequenceAllocator(std::size_t partition_count, Sequence last_committed);
 
+  /// Makes room for the physical partitions below `partition_count`; those there were stay as they are.
+  void grow(std::size_t partition_count);
   /// A writer starts a group: from now on the watermark stays below what it will be given.
   void begin(std::size_t partition);
   /// Next sequence; only between begin and end.

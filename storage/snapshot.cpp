@@ -192,6 +192,24 @@ Expected<DocumentStatistics> Snapshot::statistics_of(std::string_view partition_
   return decode_statistics(*record);
 }
 
+Expected<void> Snapshot::for_each_partition(
+    FunctionRef<void(std::string_view partition_key, const DocumentStatistics&)> visit) const {
+  LongKeyCursor cursor(transaction_, tree_of(*partition_, PartitionTree::partitions));
+  for (auto row = cursor.seek({}); row;) {
+    if (const auto partition_key = partition_of_statistics(row->key)) {
+      OCTAVO_TRY(const DocumentStatistics statistics, decode_statistics(row->value));
+      visit(*partition_key, statistics);
+      row = cursor.next();
+    } else {
+      // Past the feed and the unique keys of those with this hash.
+      std::string next(row->key.substr(0, sizeof(std::uint64_t)));
+      next.push_back('\xFF');
+      row = cursor.seek(next);
+    }
+  }
+  return {};
+}
+
 Expected<Sequence> Snapshot::last_sequence() const {
   OCTAVO_TRY(const PartitionCounters known, counters());
   return known.last_sequence;

@@ -20,12 +20,6 @@ struct Extent {
   Sequence last = 0;
 };
 
-std::string row_key(Sequence sequence) {
-  std::string key(1, kRowPrefix);
-  append_key_u64(key, sequence);
-  return key;
-}
-
 Expected<std::optional<Extent>> read_extent(const Transaction& transaction, Tree meta) {
   OCTAVO_TRY(const auto record, transaction.get(meta, kExtentKey));
   if (!record) return std::nullopt;
@@ -46,6 +40,12 @@ Expected<void> write_extent(WriteTransaction& transaction, Tree meta, const Exte
 }
 
 }  // namespace
+
+std::string version_key(Sequence sequence) {
+  std::string key(1, kRowPrefix);
+  append_key_u64(key, sequence);
+  return key;
+}
 
 bool is_version_key(std::string_view key) {
   return key.size() == 1 + sizeof(Sequence) && key.front() == kRowPrefix;
@@ -86,7 +86,7 @@ std::optional<VersionRow> VersionLog::Cursor::read(const std::optional<KeyValue>
   return version ? std::optional(*version) : std::nullopt;
 }
 std::optional<VersionRow> VersionLog::Cursor::seek(Sequence at_least) {
-  return read(cursor_.seek(row_key(at_least)));
+  return read(cursor_.seek(version_key(at_least)));
 }
 std::optional<VersionRow> VersionLog::Cursor::next() {
   return read(cursor_.next());
@@ -109,7 +109,7 @@ Expected<void> VersionLog::append(WriteTransaction& transaction, Tree meta, cons
     write_revision(writer, row.body_revision);
   }
   writer.bytes(row.body);
-  return transaction.put(meta, row_key(row.sequence), record);
+  return transaction.put(meta, version_key(row.sequence), record);
 }
 
 Expected<void> VersionLog::begin_group(WriteTransaction& transaction, Tree meta, Sequence last_sequence) {
@@ -124,13 +124,17 @@ Expected<void> VersionLog::end_group(WriteTransaction& transaction, Tree meta, S
   return write_extent(transaction, meta, {extent->since, last_sequence});
 }
 
+Expected<void> VersionLog::take_over(WriteTransaction& transaction, Tree meta, Sequence since, Sequence last) {
+  return write_extent(transaction, meta, {since, last});
+}
+
 Expected<bool> VersionLog::trim(WriteTransaction& transaction, Tree meta, std::int64_t before_s, std::size_t rows_max) {
   OCTAVO_TRY(auto extent, read_extent(transaction, meta));
   std::vector<std::string> keys;
   Sequence trimmed = 0;
   {
     storage::Cursor cursor(transaction, meta);
-    for (auto row = cursor.seek(row_key(0)); row && is_version_key(row->key) && keys.size() < rows_max;
+    for (auto row = cursor.seek(version_key(0)); row && is_version_key(row->key) && keys.size() < rows_max;
          row = cursor.next()) {
       const Sequence sequence = read_key_u64(row->key.substr(1));
       const auto version = decode_version(row->key, row->value);

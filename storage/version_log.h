@@ -65,6 +65,8 @@ class VersionLog {
   /// after its last one.
   static Expected<void> begin_group(WriteTransaction& transaction, Tree meta, Sequence last_sequence);
   static Expected<void> end_group(WriteTransaction& transaction, Tree meta, Sequence last_sequence);
+  /// For a log that goes on with the rows of another partition's: it has every change above `since`, up to `last`.
+  static Expected<void> take_over(WriteTransaction& transaction, Tree meta, Sequence since, Sequence last);
   /// Forgets versions from before `before_s`, and those that are of no use; at most `rows_max`. True: there may be
   /// more.
   static Expected<bool> trim(WriteTransaction& transaction, Tree meta, std::int64_t before_s, std::size_t rows_max);
@@ -75,6 +77,7 @@ class VersionLog {
 };
 
 Expected<VersionRow> decode_version(std::string_view key, std::string_view record);
+std::string version_key(Sequence sequence);
 bool is_version_key(std::string_view key);
 
 }  // namespace octavo::storage

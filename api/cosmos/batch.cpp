@@ -264,7 +264,7 @@ Handled serve_batch(Call& call) {
   auto batch = parse_batch(call, *opened);
   if (!batch) co_return std::unexpected(std::move(batch).error());
   if (auto admitted =
-          call.admit(opened->database, {batch->place, batch->place}, batch->key ? batch->key->encode() : "");
+          call.admit(opened->database, batch->place, batch->key ? batch->key->encode() : "");
       !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }
@@ -279,7 +279,14 @@ Handled serve_batch(Call& call) {
     storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) {
       return run_batch(transaction, *batch, container, bytes_max, results);
     };
-    done = co_await opened->database->run_transaction_in(batch->place, std::move(task), call.request.body.size());
+    // Of one logical partition, it goes wherever that is by now; else the client asks again when the range was split.
+    const std::size_t bytes = call.request.body.size();
+    if (batch->key) {
+      const std::string key = batch->key->encode();
+      done = co_await opened->database->run_transaction(key, std::move(task), bytes);
+    } else {
+      done = co_await opened->database->run_transaction_in(batch->place, std::move(task), bytes);
+    }
   }
   if (!done) co_return std::unexpected(std::move(done).error());
 

@@ -32,7 +32,8 @@ struct Services {
 struct Accounting {
   double request_charge = 1.0;
   std::shared_ptr<partitioning::Database> database;      ///< whose throughput pays for it; null: none
-  std::pair<std::size_t, std::size_t> places;            ///< the physical partitions that pay: first, last
+  std::size_t place = 0;                                 ///< the physical partition that pays, or the first that does
+  std::vector<std::size_t> places;                       ///< all that pay, where they are several
   std::string partition_key;                             ///< empty: several, or none
   std::shared_ptr<const ContainerDefinition> container;  ///< in which it happened; null: in none
   std::string session_token;                             ///< `range:-1#sequence`
@@ -50,9 +51,11 @@ struct Call {
   Accounting account;
   std::string activity_id;
 
-  /// The request happens in the physical partitions [first, last], which pay for it. Error throttled: they cannot.
-  Expected<void> admit(const std::shared_ptr<partitioning::Database>& database,
-                       std::pair<std::size_t, std::size_t> places, std::string_view partition_key = {});
+  /// The request happens in these physical partitions, which pay for it. Error throttled: they cannot.
+  Expected<void> admit(const std::shared_ptr<partitioning::Database>& database, std::vector<std::size_t> places,
+                       std::string_view partition_key = {});
+  Expected<void> admit(const std::shared_ptr<partitioning::Database>& database, std::size_t place,
+                       std::string_view partition_key = {});
   Expected<void> admit_document(const std::shared_ptr<partitioning::Database>& database, std::string_view document_id);
 
   bool flag(std::string_view header) const;  ///< has_flag of the request

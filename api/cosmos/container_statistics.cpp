@@ -9,7 +9,7 @@ Expected<void> add_statistics(const partitioning::Database& database, const Cont
   constexpr std::size_t kKeysShown = 3;  // as Azure Cosmos DB
   const auto budget = database.consumption().budget();
   boost::json::array all;
-  for (std::size_t place = 0; place < database.physical_partition_count(); ++place) {
+  for (const std::size_t place : database.places()) {
     OCTAVO_TRY(const auto snapshot, database.snapshot(place));
     OCTAVO_TRY(const auto documents, snapshot.statistics());
     const auto report = database.consumption().report(place, kKeysShown);

@@ -94,11 +94,10 @@ void add_common_headers(const Call& call, Reply& reply) {
 
 void spend(const Accounting& account) {
   if (account.database == nullptr) return;  // nothing that throughput pays for
-  const auto [first, last] = account.places;
-  if (first == last) {
-    account.database->consumption().spend(first, account.partition_key, account.request_charge);
+  if (account.places.empty()) {
+    account.database->consumption().spend(account.place, account.partition_key, account.request_charge);
   } else {
-    account.database->spend_on_places(first, last, account.request_charge);
+    account.database->spend_on_places(account.places, account.request_charge);
   }
 }
 
@@ -110,13 +109,22 @@ bool has_flag(const Request& request, std::string_view header) {
          (text->substr(1) == "rue" || text->substr(1) == "RUE");
 }
 
-Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database,
-                           std::pair<std::size_t, std::size_t> places, std::string_view partition_key) {
-  if (auto admitted = database->consumption().admit(places.first, places.second); !admitted) {
-    return admitted;
-  }
+Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database, std::size_t place,
+                           std::string_view partition_key) {
+  OCTAVO_TRY_VOID(database->consumption().admit(place));
   account.database = database;
-  account.places = places;
+  account.place = place;
+  account.partition_key = partition_key;
+  return {};
+}
+
+Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database, std::vector<std::size_t> places,
+                           std::string_view partition_key) {
+  if (places.size() == 1) return admit(database, places.front(), partition_key);
+  OCTAVO_TRY_VOID(database->consumption().admit(places));
+  account.database = database;
+  account.place = places.front();
+  account.places = std::move(places);
   account.partition_key = partition_key;
   return {};
 }
@@ -124,7 +132,7 @@ Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& databa
 Expected<void> Call::admit_document(const std::shared_ptr<partitioning::Database>& database,
                                     std::string_view document_id) {
   const std::size_t place = database->locate_document(document_id);
-  return admit(database, {place, place}, partitioning::partition_key_of(document_id, true));
+  return admit(database, place, partitioning::partition_key_of(document_id, true));
 }
 
 bool Call::flag(std::string_view header) const {

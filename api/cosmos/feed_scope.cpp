@@ -32,7 +32,7 @@ Expected<std::size_t> parse_range_id(std::string_view text, const partitioning::
   if (const std::size_t comma = text.find(','); comma != std::string_view::npos) text.remove_prefix(comma + 1);
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (error != std::errc{} || end != text.data() + text.size() || index >= database.physical_partition_count()) {
+  if (error != std::errc{} || end != text.data() + text.size() || !database.is_current(index)) {
     return fail(ErrorCode::not_found, "The partition key range '" + std::string(text) + "' does not exist any more.",
                 word::kRangeGone);
   }
@@ -73,26 +73,20 @@ bool FeedScope::holds(std::string_view document_id, const ContainerDefinition& c
   return effective >= effective_min && (effective_max.empty() || effective < effective_max);
 }
 
-std::pair<std::size_t, std::size_t> FeedScope::places(const partitioning::Database& database,
-                                                      const ContainerDefinition& container) const {
-  if (physical) return {*physical, *physical};
+std::vector<std::size_t> FeedScope::places(const partitioning::Database& database,
+                                           const ContainerDefinition& container) const {
+  if (physical) return {*physical};
   if (!partition_key.empty() || !key_prefix.empty()) {
     // A hierarchy lives where its first value does.
     const std::string_view key =
         partition_key.empty() ? std::string_view(key_prefix).substr(0, key_prefix.size() - 1) : partition_key;
-    const std::size_t place = database.locate_partition_key(key);
-    return {place, place};
+    return {database.locate_partition_key(key)};
   }
-  const std::size_t last = database.physical_partition_count() - 1;
-  if (!is_bounded()) return {0, last};
-  const auto& ranges = database.partition_ranges();
-  const auto place_of = [&](std::uint64_t position) {
-    const auto found = std::ranges::lower_bound(ranges, position, {}, &storage::PartitionMapEntry::last);
-    return found == ranges.end() ? last : static_cast<std::size_t>(found - ranges.begin());
-  };
-  return {place_of(partitioning::position_of_bound(effective_min, container.key_scheme)),
-          effective_max.empty() ? last
-                                : place_of(partitioning::position_of_bound(effective_max, container.key_scheme))};
+  if (!is_bounded()) return database.places();
+  const auto last = effective_max.empty() ? partitioning::kHashSpaceEnd - 1
+                                          : partitioning::position_of_bound(effective_max, container.key_scheme);
+  return database.partition_map().places_between(
+      partitioning::position_of_bound(effective_min, container.key_scheme), last);
 }
 
 }  // namespace octavo::api::cosmos

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "api/cosmos/container_definition.h"
 #include "api/http/request.h"
@@ -24,16 +24,15 @@ struct FeedScope {
   bool holds(std::string_view document_id, const ContainerDefinition& container) const;
   bool is_bounded() const { return !effective_min.empty() || !effective_max.empty(); }
 
-  /// Physical partitions in which its documents can be: [first, last].
-  std::pair<std::size_t, std::size_t> places(const partitioning::Database& database,
-                                             const ContainerDefinition& container) const;
+  /// Physical partitions in which its documents can be, in the order of the hash space.
+  std::vector<std::size_t> places(const partitioning::Database& database, const ContainerDefinition& container) const;
 
   /// From the headers. Errors: bad_request; range_gone for a range that there is not.
   static Expected<FeedScope> parse(const Request& request, const partitioning::Database& database,
                                    const ContainerDefinition& container);
 };
 
-/// Index of the physical partition whose range has this id: `3`, or `<rid>,3`. Errors: range_gone.
+/// Place of the physical partition whose range has this id: `3`, or `<rid>,3`. Errors: range_gone.
 Expected<std::size_t> parse_range_id(std::string_view text, const partitioning::Database& database);
 
 /// `range:-1#sequence` for one physical partition, or for all of them.

@@ -251,7 +251,7 @@ Handled write_with_functions(Call& call, const OpenContainer& opened, ItemReques
   const bool in_turn = call.request.header(kPreTriggers) || call.request.header(kPostTriggers);
   const std::string partition_key = request.key.encode();
   const std::size_t place = opened.database->locate_partition_key(partition_key);
-  if (auto admitted = call.admit(opened.database, {place, place}, partition_key); !admitted) {
+  if (auto admitted = call.admit(opened.database, place, partition_key); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }
   const std::function<Expected<Verdict>(OptimisticTransaction&)> attempt =

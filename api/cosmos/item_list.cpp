@@ -56,18 +56,20 @@ class ItemPage {
   std::uint64_t document_bytes_ = 0;
 };
 
-/// Items by physical partition and id. Position: "<place> <document id>" of the last one.
+/// Items by physical partition and id. Position: "<place> <document id>" of the last one. A place that was split since
+/// stands for all that it was split into, merged: so positions in it stay positions.
 class ListPage final : public ItemPage {
  public:
   ListPage(const OpenContainer& opened, FeedScope scope, std::size_t items_max, const std::optional<std::string>& after)
-      : ItemPage(opened, std::move(scope), items_max) {
-    std::tie(place_, last_place_) = scope_.places(*opened.database, *opened.definition);
+      : ItemPage(opened, std::move(scope), items_max), map_(opened.database->partition_map()) {
     start_ = !scope_.partition_key.empty() ? scope_.partition_key + ':' : scope_.key_prefix;
-    if (after) {
-      const char* end = after->data() + after->size();
-      const auto [text, error] = std::from_chars(after->data(), end, place_);
-      if (error == std::errc{} && text != end) last_id_ = std::string(text + 1, end);
-    }
+    const auto places = scope_.places(*opened.database, *opened.definition);
+    place_ = places.front();
+    last_place_ = places.back();
+    if (!after) return;
+    const char* end = after->data() + after->size();
+    const auto [text, error] = std::from_chars(after->data(), end, place_);
+    if (error == std::errc{} && text != end) last_id_ = std::string(text + 1, end);
   }
 
   std::optional<std::string> continuation() const {
@@ -76,31 +78,72 @@ class ListPage final : public ItemPage {
   }
 
   Expected<bool> run(ScanBudget budget) override {
-    for (std::size_t rows = 0; place_ <= last_place_;) {
-      OCTAVO_TRY(const auto snapshot, opened_.database->snapshot(place_));
-      auto cursor = snapshot.documents();
-      auto document = cursor.seek(last_id_ ? *last_id_ : start_);
-      if (document && last_id_ && document->id == *last_id_) document = cursor.next();
-      for (; document; document = cursor.next()) {
-        if (!start_.empty() && !document->id.starts_with(start_)) break;
-        // One more row tells whether a full page is the last one.
-        const bool shown = !document->deleted && opened_.definition->shape->is_row(*document) &&
-                           scope_.holds(document->id, *opened_.definition);
-        if (shown && is_full()) return true;
-        ++rows;
-        ++keys_;
-        last_id_ = document->id;
-        if (shown) add(*document);
-        if (rows >= budget.rows_max || budget.is_over_after(rows)) return false;
-      }
-      ++place_;
+    for (std::size_t rows = 0;;) {
+      const auto parts = parts_of(place_);
+      if (parts.empty()) return fail(ErrorCode::bad_request, "The continuation is not one of this container.");
+      OCTAVO_TRY(const Walk walk, run_parts(budget, parts, rows));
+      if (walk != Walk::ended) return walk == Walk::page_full;
       last_id_.reset();
+      const auto next = std::ranges::find(map_.places(), parts.back()) + 1;
+      complete_ = parts.back() == last_place_ || next == map_.places().end();
+      if (complete_) return true;
+      place_ = *next;
     }
-    complete_ = true;
-    return true;
   }
 
  private:
+  struct Part {
+    storage::Snapshot snapshot;
+    std::optional<storage::Snapshot::DocumentCursor> cursor;
+    std::optional<storage::DocumentView> document;
+  };
+
+  /// In the order of the hash space.
+  std::vector<std::size_t> parts_of(std::size_t place) const {
+    std::vector<std::size_t> parts;
+    for (std::size_t i = 0; i < map_.size(); ++i) {
+      const auto& ancestors = map_.ranges()[i].ancestors;
+      const bool is_part = map_.places()[i] == place || std::ranges::find(ancestors, place) != ancestors.end();
+      if (is_part) parts.push_back(map_.places()[i]);
+    }
+    return parts;
+  }
+
+  enum class Walk : std::uint8_t { ended, page_full, slice_over };
+  Expected<Walk> run_parts(ScanBudget budget, const std::vector<std::size_t>& places, std::size_t& rows) {
+    std::vector<Part> parts;
+    parts.reserve(places.size());
+    for (const std::size_t place : places) {
+      OCTAVO_TRY(auto snapshot, opened_.database->snapshot(place));
+      parts.push_back({std::move(snapshot), std::nullopt, std::nullopt});
+    }
+    for (Part& part : parts) {
+      part.cursor.emplace(part.snapshot.documents());
+      part.document = part.cursor->seek(last_id_ ? *last_id_ : start_);
+      if (part.document && last_id_ && part.document->id == *last_id_) part.document = part.cursor->next();
+    }
+    while (true) {
+      Part* first = nullptr;
+      for (Part& part : parts) {
+        if (part.document && (first == nullptr || part.document->id < first->document->id)) first = &part;
+      }
+      if (first == nullptr) return Walk::ended;
+      const storage::DocumentView& document = *first->document;
+      if (!start_.empty() && !document.id.starts_with(start_)) return Walk::ended;
+      // One more row tells whether a full page is the last one.
+      const bool shown = !document.deleted && opened_.definition->shape->is_row(document) &&
+                         scope_.holds(document.id, *opened_.definition);
+      if (shown && is_full()) return Walk::page_full;
+      ++rows;
+      ++keys_;
+      last_id_ = document.id;
+      if (shown) add(document);
+      if (rows >= budget.rows_max || budget.is_over_after(rows)) return Walk::slice_over;
+      first->document = first->cursor->next();
+    }
+  }
+
+  const partitioning::PartitionMap& map_;  // one for the whole page
   std::size_t place_ = 0;
   std::size_t last_place_ = 0;
   std::string start_;  // ids before it are not of the scope
@@ -114,7 +157,9 @@ class ChangePage final : public ItemPage {
   ChangePage(const OpenContainer& opened, FeedScope scope, std::size_t items_max, Sequence since,
              std::int64_t modified_since_s)
       : ItemPage(opened, std::move(scope), items_max), position_(since), modified_since_s_(modified_since_s) {
-    std::tie(place_, last_place_) = scope_.places(*opened.database, *opened.definition);
+    const auto places = scope_.places(*opened.database, *opened.definition);
+    place_ = places.front();
+    is_merged_ = places.size() > 1;
   }
 
   Sequence position() const { return position_; }
@@ -135,7 +180,10 @@ class ChangePage final : public ItemPage {
       position_ = row.sequence;
       return rows < budget.rows_max && !budget.is_over_after(rows);
     };
-    if (place_ != last_place_) return run_merged(budget, take, watermark);
+    if (is_merged_) return run_merged(budget, take, watermark);
+    // A split partition's feed stands still: its positions go on in what it was split into.
+    if (!scope_.partition_key.empty()) place_ = opened_.database->locate_partition_key(scope_.partition_key);
+    if (!opened_.database->is_current(place_)) return storage::PhysicalPartition::was_split();
     OCTAVO_TRY(const auto snapshot, opened_.database->snapshot(place_));
     auto cursor = scope_.partition_key.empty() ? snapshot.feed() : snapshot.feed_of(scope_.partition_key);
     for (auto row = cursor.seek(position_ + 1); row && row->sequence <= watermark; row = cursor.next()) {
@@ -168,7 +216,7 @@ class ChangePage final : public ItemPage {
   Sequence position_;
   std::int64_t modified_since_s_;
   std::size_t place_ = 0;
-  std::size_t last_place_ = 0;
+  bool is_merged_ = false;
 };
 
 // The first slice here, the others on workers.
@@ -218,7 +266,7 @@ Handled serve_item_list(Call& call) {
   if (auto admitted = call.admit(opened->database, places, scope->partition_key); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }
-  call.account.session_token = session_token(places.first, opened->database->committed_sequence());
+  call.account.session_token = session_token(places.front(), opened->database->committed_sequence());
 
   if (const auto mode = call.request.header("A-IM"); mode && !mode->empty()) {
     if (*mode == "Incremental Feed" || *mode == "Incremental feed") {

@@ -24,7 +24,7 @@ Expected<std::optional<Reply>> read_item(Call& call, const OpenContainer& opened
   OCTAVO_TRY(const auto key, required_key(call.request, container));
   const std::string id = document_id(key, call.path.id);
   OCTAVO_TRY_VOID(call.admit_document(opened.database, id));
-  const std::size_t place = call.account.places.first;
+  const std::size_t place = call.account.place;
   call.account.sequence = opened.database->committed_sequence();
   call.account.session_token = session_token(place, call.account.sequence);
   OCTAVO_TRY(const auto snapshot, opened.database->snapshot(place));
@@ -73,7 +73,7 @@ Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWri
   if (auto admitted = call.admit_document(opened.database, id); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }
-  const std::size_t place = call.account.places.first;
+  const std::size_t place = call.account.place;
   const bool deletes = write.deleted;
   const std::size_t body_bytes = write.body.size();
   std::string body;

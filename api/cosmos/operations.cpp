@@ -32,7 +32,7 @@ Handled serve_operations(Call& call) {
   partitioning::DocumentRange range;
   range.partition_key = key->encode();
   const std::size_t place = opened->database->locate_partition_key(*range.partition_key);
-  if (auto admitted = call.admit(opened->database, {place, place}, *range.partition_key); !admitted) {
+  if (auto admitted = call.admit(opened->database, place, *range.partition_key); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }
   partitioning::DocumentScan scan(*opened->database, range);

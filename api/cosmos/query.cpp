@@ -221,7 +221,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
 
   const auto& statistics = execution.statistics();
   call.account.request_charge = charge();
-  call.account.session_token = session_token(places.first, opened.database->committed_sequence());
+  call.account.session_token = session_token(places.front(), opened.database->committed_sequence());
   Reply reply;
   begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
   reply.body += results;

@@ -36,9 +36,10 @@ Handled serve_ranges(Call& call) {
   const auto opened = co_await open_container(call);
   if (!opened) co_return std::unexpected(opened.error());
   const auto& container = *opened->definition;
-  const auto& ranges = opened->database->partition_ranges();
+  const auto& map = opened->database->partition_map();
+  const auto& ranges = map.ranges();
 
-  // Ranges never change under an id: a client that knows them all gets told so.
+  // Ranges never change under an id, and a split makes more of them: a client that knows them all gets told so.
   const std::string etag = fmt::format("\"{}\"", ranges.size());
   if (const auto known = call.request.header("If-None-Match"); known && *known == etag) {
     Reply reply;
@@ -50,13 +51,18 @@ Handled serve_ranges(Call& call) {
   std::vector<std::string> items;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const bool last = i + 1 == ranges.size();
-    const std::string rid = range_rid(container, i);
+    const std::size_t id = map.places()[i];
+    const std::string rid = range_rid(container, id);
+    std::string parents;
+    for (const std::uint32_t ancestor : ranges[i].ancestors) {
+      parents += fmt::format("{}\"{}\"", parents.empty() ? "" : ",", ancestor);
+    }
     items.push_back(fmt::format(
         R"({{"_rid":"{}","id":"{}","_etag":"\"{}\"","minInclusive":"{}","maxExclusive":"{}","ridPrefix":{},)"
-        R"("_self":"{}pkranges/{}/","throughputFraction":{:.6f},"status":"online","parents":[],"_ts":{}}})",
-        rid, i, container.etag, upper_hex(partitioning::effective_bound(ranges[i].first, container.key_scheme)),
-        last ? "FF" : upper_hex(partitioning::effective_bound(ranges[i + 1].first, container.key_scheme)), i,
-        container.self_link(), rid, 1.0 / static_cast<double>(ranges.size()), opened->database->created_s()));
+        R"("_self":"{}pkranges/{}/","throughputFraction":{:.6f},"status":"online","parents":[{}],"_ts":{}}})",
+        rid, id, container.etag, upper_hex(partitioning::effective_bound(ranges[i].first, container.key_scheme)),
+        last ? "FF" : upper_hex(partitioning::effective_bound(ranges[i + 1].first, container.key_scheme)), id,
+        container.self_link(), rid, 1.0 / static_cast<double>(ranges.size()), parents, opened->database->created_s()));
   }
   auto reply = feed_reply(show_rid(container.rid), "PartitionKeyRanges", items, std::nullopt);
   reply.headers.emplace_back("ETag", etag);

@@ -18,7 +18,7 @@ namespace json = boost::json;
 
 constexpr std::string_view kDatabaseArea = "cosmos_databases";
 constexpr std::size_t kNameBytesMax = 240;  // of a database: it stands in keys of the catalog
-constexpr std::uint32_t kThroughputPerPartitionMax = 10'000;  // Azure Cosmos DB service limits
+constexpr std::uint32_t kThroughputPerPartitionMax = partitioning::partition_throughput_max;
 
 std::string text_of(const json::object& object, std::string_view name) {
   const auto* member = object.if_contains(name);

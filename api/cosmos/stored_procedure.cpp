@@ -29,7 +29,7 @@ Handled execute_procedure(Call& call) {
   const auto& settings = call.services.settings;
   const std::string partition_key = key->encode();
   const std::size_t place = database.locate_partition_key(partition_key);
-  if (auto admitted = call.admit(opened->database, {place, place}, partition_key); !admitted) {
+  if (auto admitted = call.admit(opened->database, place, partition_key); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }
   const ItemModel model(container, *std::move(key), call.path.container_link(), settings.cosmos_item_bytes_max);

@@ -47,7 +47,7 @@ class VersionPage {
   VersionPage(const OpenContainer& opened, FeedScope scope, partitioning::VersionRange range, std::size_t items_max)
       : container_(*opened.definition),
         scope_(std::move(scope)),
-        partitions_(range.places->second - range.places->first + 1),
+        partitions_(range.places.size()),
         scan_(*opened.database, std::move(range)),
         items_max_(items_max) {}
 
@@ -123,7 +123,7 @@ class VersionPage {
 
 // Where the client wants to begin: now, at a time, or where an earlier page ended.
 Expected<Sequence> start_of(const Call& call, const OpenContainer& opened,
-                            std::pair<std::size_t, std::size_t> places) {
+                            std::span<const std::size_t> places) {
   const auto tag = call.request.header("If-None-Match");
   if (tag && !tag->empty()) {
     if (*tag == "*") return opened.database->watermark();

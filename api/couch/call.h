@@ -92,5 +92,6 @@ void add_view_routes(RouteList& routes);           // view.cpp: _design/{ddoc}/_
 void add_sql_routes(RouteList& routes);            // sql.cpp: _sql
 void add_procedure_routes(RouteList& routes);      // stored_procedure.cpp: _partition/{p}/_sproc/{name}
 void add_search_routes(RouteList& routes);         // search.cpp: _search, _search_info, _search_analyze, …
+void add_reshard_routes(RouteList& routes);        // reshard.cpp: /_reshard
 
 }  // namespace octavo::api::couch

@@ -53,6 +53,7 @@ RouteList all_routes() {
   add_sql_routes(routes);
   add_procedure_routes(routes);
   add_search_routes(routes);
+  add_reshard_routes(routes);
   return routes;
 }
 

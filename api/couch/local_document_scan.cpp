@@ -44,9 +44,10 @@ Expected<ScanState> LocalDocumentScan::run_forward(ScanBudget budget, Visitor vi
   };
   const auto from = last_ ? *last_ : range_.start.value_or("");
   std::vector<Source> sources;
-  sources.reserve(database_.physical_partition_count());
-  for (std::size_t i = 0; i < database_.physical_partition_count(); ++i) {
-    OCTAVO_TRY(auto snapshot, database_.snapshot(i));
+  const std::vector<std::size_t>& places = database_.places();
+  sources.reserve(places.size());
+  for (const std::size_t place : places) {
+    OCTAVO_TRY(auto snapshot, database_.snapshot(place));
     sources.push_back(Source{std::move(snapshot), std::nullopt, std::nullopt});
   }
   for (auto& source : sources) {  // cursors only now: they refer to snapshots that no longer move

@@ -11,17 +11,10 @@ namespace octavo::api::couch {
 
 namespace {
 
-Expected<storage::DatabaseRecord> record_of(const Call& call) {
-  OCTAVO_TRY(auto record, call.services.engine.catalog().find(call.database->name()));
-  if (!record) return fail(ErrorCode::not_found, "Database does not exist.");
-  return std::move(*record);
-}
-
 Expected<Reply> shards(const Call& call) {
-  OCTAVO_TRY(const auto record, record_of(call));
   Reply reply;
   reply.body = "{\"shards\":{";
-  for (const auto& entry : record.partition_map) {
+  for (const auto& entry : call.database->partition_map().ranges()) {
     if (reply.body.back() != '{') reply.body += ',';
     reply.body += fmt::format("\"{}\":[\"{}\"]", shard_range(entry), node_name);
   }
@@ -32,8 +25,8 @@ Expected<Reply> shards(const Call& call) {
 Expected<Reply> shard_of_document(const Call& call) {
   const auto& id = call.path("docid");
   OCTAVO_TRY_VOID(check_id(id, *call.database));
-  OCTAVO_TRY(const auto record, record_of(call));
-  const auto& entry = record.partition_map.at(call.database->locate_document(id));
+  const auto& map = call.database->partition_map();
+  const auto& entry = *map.range_of(call.database->locate_document(map, id));
   Reply reply;
   reply.body = fmt::format("{{\"range\":\"{}\",\"nodes\":[\"{}\"]}}\n", shard_range(entry), node_name);
   return reply;

@@ -52,9 +52,10 @@ Task<Expected<Reply>> get_throughput(Call& call) {
   const auto budget = consumption.budget();
   const std::uint32_t rate = budget ? budget->rate() : 0;
   json::array partitions;
-  for (std::size_t place = 0; place < database.physical_partition_count(); ++place) {
+  const auto& map = database.partition_map();
+  for (const std::size_t place : map.places()) {
     const auto report = consumption.report(place, *wanted);
-    json::object shown{{"range", shard_range(database.partition_ranges()[place])},
+    json::object shown{{"range", shard_range(*map.range_of(place))},
                        {"last_second", hundredths(report.last_second)},
                        {"per_second_last_minute", hundredths(report.last_minute / 60)},
                        {"total", hundredths(report.total)},

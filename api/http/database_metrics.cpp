@@ -15,7 +15,7 @@ using prometheus::MetricType;
 
 struct Measured {
   std::shared_ptr<partitioning::Database> database;
-  std::vector<Consumption::Report> partitions;
+  std::vector<std::pair<std::size_t, Consumption::Report>> partitions;  ///< by place
   double total = 0;
 };
 
@@ -23,9 +23,9 @@ std::vector<Measured> measure(const partitioning::Engine& engine) {
   std::vector<Measured> all;
   for (auto& database : engine.open_databases()) {
     Measured measured;
-    for (std::size_t place = 0; place < database->physical_partition_count(); ++place) {
-      measured.partitions.push_back(database->consumption().report(place, 0));
-      measured.total += measured.partitions.back().total;
+    for (const std::size_t place : database->places()) {
+      measured.partitions.emplace_back(place, database->consumption().report(place, 0));
+      measured.total += measured.partitions.back().second.total;
     }
     if (measured.total == 0) continue;
     measured.database = std::move(database);
@@ -55,8 +55,7 @@ HttpMetrics::Collector database_metrics(partitioning::Engine& engine) {
                       "Share of a physical partition's throughput that the last second spent.", MetricType::Gauge, {}};
     for (const auto& measured : measure(engine)) {
       const auto budget = measured.database->consumption().budget();
-      for (std::size_t place = 0; place < measured.partitions.size(); ++place) {
-        const auto& report = measured.partitions[place];
+      for (const auto& [place, report] : measured.partitions) {
         spent.metric.push_back(labelled(measured, place));
         spent.metric.back().counter.value = report.total;
         if (!budget || budget->rate() == 0) continue;

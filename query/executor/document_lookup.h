@@ -20,18 +20,19 @@ class DocumentLookup {
 
   /// `shared`: the snapshot that the entries were read from, when the documents are in the same physical partition;
   /// it must outlive the lookup. Null: snapshots are taken as the documents' places ask for them.
-  DocumentLookup(const partitioning::Database& database, const storage::Snapshot* shared) : database_(database) {
+  DocumentLookup(const partitioning::Database& database, const storage::Snapshot* shared)
+      : database_(database), map_(database.partition_map()) {
     if (shared) {
       shared_.emplace(Place{.snapshot = shared, .owned = {}, .cursor = shared->documents()});
     } else {
-      places_.resize(database.physical_partition_count());
+      places_.resize(map_.place_end());
     }
   }
 
   /// Errors: those of the storage; corrupted.
   Expected<Found> find(std::string_view id) {
     if (shared_) return find_at(*shared_, id);
-    const std::size_t number = database_.locate_document(id);
+    const std::size_t number = database_.locate_document(map_, id);
     auto& place = places_[number];
     if (!place) {
       OCTAVO_TRY(auto taken, database_.snapshot(number));
@@ -55,6 +56,7 @@ class DocumentLookup {
   }
 
   const partitioning::Database& database_;
+  const partitioning::PartitionMap& map_;
   std::optional<Place> shared_;
   std::vector<std::optional<Place>> places_;
 };

@@ -66,7 +66,7 @@ Expected<bool> StorageStatistics::order_is_exact(const IndexView& index) {
   auto marks = *index.definition;
   marks.automatic_path = AutomaticIndex::inexact_path(*marks.automatic_path);
   const IndexView marked{std::make_shared<const IndexDefinition>(std::move(marks)), nullptr, index.numbers,
-                         index.local_ready};
+                         index.local_ready, index.places};
   OCTAVO_TRY(IndexReader inexact, IndexReader::open(database_, marked, everything));
   if (inexact.seek({})) return false;
   if (index.definition->fields.size() > 1) return true;

@@ -125,7 +125,7 @@ class AutomaticCheck {
 
 Expected<void> check_automatic_index(partitioning::Database& database, const IndexView& index,
                                      storage::CheckReport& report) {
-  for (std::size_t place = 0; place < database.physical_partition_count(); ++place) {
+  for (const std::size_t place : database.places()) {
     OCTAVO_TRY(const storage::Snapshot snapshot, database.snapshot(place));
     OCTAVO_TRY(const bool ready, LocalIndexes::is_ready(snapshot, index.numbers[place]));
     if (!ready) continue;  // replaced meanwhile

@@ -52,8 +52,8 @@ Expiration::Expiration(partitioning::Database& database)
 
 void Expiration::set_default(std::optional<std::int64_t> default_s) {
   const auto rule = default_s ? time_to_live(*default_s) : nullptr;
-  for (std::size_t i = 0; i < database_.physical_partition_count(); ++i) {
-    database_.physical_partition(i).set_time_to_live(rule);
+  for (const auto& partition : database_.partition_map().partitions()) {
+    if (partition) partition->set_time_to_live(rule);
   }
   wanted_ = rule != nullptr;
   if (rule != nullptr) walking_.start(kWalkInterval);
@@ -61,11 +61,13 @@ void Expiration::set_default(std::optional<std::int64_t> default_s) {
 
 std::optional<std::chrono::milliseconds> Expiration::walk() {
   if (!wanted_) return std::nullopt;
-  if (place_ == 0 && !next_) begun_ = Clock::now();
-  delete_expired(place_);
-  if (!next_) ++place_;
-  if (place_ < database_.physical_partition_count()) return kBetweenSlices;
-  place_ = 0;
+  if (walked_ == 0 && !next_) begun_ = Clock::now();
+  const std::vector<std::size_t>& places = database_.places();
+  // When one was split meanwhile, the others are walked twice, or the next time.
+  if (walked_ < places.size()) delete_expired(places[walked_]);
+  if (!next_) ++walked_;
+  if (walked_ < places.size()) return kBetweenSlices;
+  walked_ = 0;
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun_);
   return std::max(kWalkInterval, took * kRestFactor);
 }

@@ -35,7 +35,7 @@ class Expiration {
 
   partitioning::Database& database_;
   std::atomic<bool> wanted_{false};
-  std::size_t place_ = 0;            // the walk's alone, as those below
+  std::size_t walked_ = 0;             ///< of the database's places, in this round
   std::optional<std::string> next_;  // id to go on from
   Clock::time_point begun_;
   RepeatedJob walking_;  ///< last: ends before all that it uses

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -36,14 +37,16 @@ std::optional<storage::Sequence> begin_of_batch(storage::Sequence checkpoint, bo
 template <class Index>
 Expected<bool> catch_up_with_purges(partitioning::Database& database, Index& index, std::uint64_t purge_count) {
   constexpr std::size_t kDocumentsMax = 8192;
-  std::vector<storage::Snapshot> snapshots;
-  for (std::size_t place = 0; place < database.physical_partition_count(); ++place) {
+  // One map for all: a split meanwhile changes where documents are, but not which there are.
+  const partitioning::PartitionMap& map = database.partition_map();
+  std::map<std::size_t, storage::Snapshot> snapshots;
+  for (const std::size_t place : map.places()) {
     OCTAVO_TRY(auto snapshot, database.snapshot(place));
-    snapshots.push_back(std::move(snapshot));
+    snapshots.emplace(place, std::move(snapshot));
   }
   OCTAVO_TRY_VOID(database.make_durable());
   return index.remove_purged(purge_count, kDocumentsMax, [&](std::string_view id) -> Expected<bool> {
-    OCTAVO_TRY(const auto document, snapshots[database.locate_document(id)].find(id));
+    OCTAVO_TRY(const auto document, snapshots.at(database.locate_document(map, id)).find(id));
     return !document || document->deleted;
   });
 }

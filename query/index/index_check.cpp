@@ -67,7 +67,7 @@ void compare_count(const IndexDefinition& definition, std::uint64_t rows, std::u
 }
 
 Expected<void> check_local(partitioning::Database& database, const IndexView& index, storage::CheckReport& report) {
-  for (std::size_t place = 0; place < database.physical_partition_count(); ++place) {
+  for (const std::size_t place : database.places()) {
     if (!index.ready(place)) return {};  // still being built: nothing is promised yet
   }
   OCTAVO_TRY(const std::uint64_t expected,
@@ -82,7 +82,7 @@ Expected<void> check_local(partitioning::Database& database, const IndexView& in
                                return row && *row == value;
                              }));
   std::uint64_t rows = 0;
-  for (std::size_t place = 0; place < database.physical_partition_count(); ++place) {
+  for (const std::size_t place : database.places()) {
     OCTAVO_TRY(const storage::Snapshot snapshot, database.snapshot(place));
     std::string prefix;
     for (int shift = 24; shift >= 0; shift -= 8) prefix.push_back(static_cast<char>(index.numbers[place] >> shift));

@@ -246,13 +246,17 @@ Task<Expected<std::shared_ptr<const IndexCatalog>>> IndexManager::wait_until_rea
     attempts_before = attempts_;
   }
   wake(true);
-  for (const auto& local : locals_) local->resume();
+  for (const auto& local : locals()) {
+    if (local) local->resume();
+  }
   while (true) {
     const std::uint64_t epoch = progress_.epoch();
     auto now = catalog();
     if (!now) co_return Result(std::unexpected(now.error()));
     const IndexView* view = (*now)->find(identity);
-    if (!view || view->ready(place)) co_return Result(std::move(*now));
+    // Nothing is built any more in one that was split.
+    const bool was_split = view && view->is_local() && !database_.is_current(place);
+    if (!view || view->ready(place) || was_split) co_return Result(std::move(*now));
     {
       const std::lock_guard lock(mutex_);
       if (shut_down_) co_return Result(fail(ErrorCode::not_found, "Database does not exist."));

@@ -37,9 +37,21 @@ void apply_throughput(partitioning::Database& database, const DatabaseProperties
   }
   auto own = consumption.budget();
   if (own == nullptr && properties.throughput == 0) return;
-  if (own == nullptr) own = std::make_shared<partitioning::ThroughputBudget>(database.physical_partition_count());
+  const std::size_t count = database.physical_partition_count();
+  if (own == nullptr || own->shares() != count) own = std::make_shared<partitioning::ThroughputBudget>(count);
   own->set_rate(properties.throughput);
   consumption.set_budget(std::move(own));
+}
+
+// More throughput than the physical partitions can have is given to more of them.
+void grow_for_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
+  if (!database.engine().settings().enforce_throughput || properties.shares_throughput) return;
+  using partitioning::partition_throughput_max;
+  const std::uint32_t needed = properties.throughput / partition_throughput_max +
+                               (properties.throughput % partition_throughput_max == 0 ? 0 : 1);
+  const std::size_t wanted = std::min(needed, database.engine().settings().q_max);
+  if (wanted <= database.physical_partition_count()) return;
+  if (const auto held = database.weak_from_this().lock()) database.engine().splits().grow(held, wanted);
 }
 
 }  // namespace
@@ -52,16 +64,19 @@ const IndexView* IndexCatalog::find(std::string_view identity) const {
 
 IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
     : database_(database), design_functions_(database), tasks_(tasks), opened_at_(database.watermark()), feed_indexes_(database, tasks), jobs_(database.engine().workers()) {
+  set_locals({});
   apply_properties();
   // Entries of local indexes are kept from the first write on, whether or not anybody asks for the definitions.
   if (!database.partitioned() && !database.auto_index()) return;
   const auto unique_keys = unique_keys_of(database.definition()->text);
-  for (std::size_t i = 0; i < database.physical_partition_count(); ++i) {
-    auto& partition = database.physical_partition(i);
-    locals_.push_back(std::make_shared<LocalIndexes>(partition, tasks, database.name(), database.partitioned()));
-    partition.set_observer(locals_.back());
+  Locals locals(database.partition_map().place_end());
+  for (const std::size_t place : database.places()) {
+    auto& partition = database.physical_partition(place);
+    locals[place] = std::make_shared<LocalIndexes>(partition, tasks, database.name(), database.partitioned());
+    partition.set_observer(locals[place]);
     partition.set_unique_keys(unique_keys);
   }
+  set_locals(std::move(locals));
   // A new database shall index its first documents as they come.
   if (opened_at_ == 0 && read_automatic()) {
     jobs_.post([this] {
@@ -113,7 +128,84 @@ void IndexManager::committed() {
       });
     }
   }
-  for (const auto& local : locals_) local->resume();
+  for (const auto& local : locals()) {
+    if (local) local->resume();
+  }
+}
+
+void IndexManager::set_locals(Locals locals) {
+  all_locals_.push_back(std::make_unique<const Locals>(std::move(locals)));
+  locals_.store(all_locals_.back().get(), std::memory_order_release);
+}
+
+// Its first documents come with the entries of all indexes: an index of nothing is ready at once.
+Expected<void> IndexManager::partition_added(std::size_t place) {
+  apply_properties();
+  if (!database_.partitioned() && !database_.auto_index()) return {};
+  OCTAVO_TRY_VOID(catalog());
+  auto& partition = database_.physical_partition(place);
+  auto indexes = std::make_shared<LocalIndexes>(partition, tasks_, database_.name(), database_.partitioned());
+  partition.set_unique_keys(unique_keys_of(database_.definition()->text));
+  partition.set_observer(indexes);
+  {
+    const std::lock_guard lock(locals_mutex_);
+    Locals next = locals();
+    if (next.size() <= place) next.resize(place + 1);
+    next[place] = indexes;
+    set_locals(std::move(next));
+  }
+  // A load that began before knows nothing of it; one that begins later does.
+  std::vector<IndexDefinitionPtr> wanted;
+  {
+    const std::lock_guard loading(load_mutex_);
+    wanted = wanted_locals_;
+    reconcile(*indexes, std::move(wanted));
+  }
+  return {};
+}
+
+void IndexManager::partition_removed(std::size_t place) {
+  std::shared_ptr<LocalIndexes> removed;
+  {
+    const std::lock_guard lock(locals_mutex_);
+    Locals next = locals();
+    if (place < next.size()) removed = std::move(next[place]);
+    set_locals(std::move(next));
+  }
+  if (removed) removed->shut_down();
+}
+
+bool IndexManager::is_partition_ready(std::size_t place, std::size_t source) {
+  const Locals& all = locals();
+  if (place >= all.size() || !all[place]) return true;
+  const auto there = all[place]->indexes();
+  const auto here = all[source]->indexes();
+  if (!here) return true;
+  return std::ranges::all_of(*here, [&](const LocalIndexes::Index& index) {
+    return index.stage != LocalIndexes::Stage::ready || !is_wanted_local(index) ||
+           (there && std::ranges::any_of(*there, [&](const LocalIndexes::Index& other) {
+              return other.stage == LocalIndexes::Stage::ready &&
+                     other.definition->identity == index.definition->identity;
+            }));
+  });
+}
+
+// An index that nobody wants any more, such as that of the policy before, need not be there.
+bool IndexManager::is_wanted_local(const LocalIndexes::Index& index) {
+  const std::lock_guard loading(load_mutex_);
+  return std::ranges::any_of(wanted_locals_, [&](const auto& definition) {
+    return definition->identity == index.definition->identity;
+  });
+}
+
+void IndexManager::partitions_changed() {
+  apply_properties();
+  const Locals& all = locals();
+  for (std::size_t place = 0; place < all.size(); ++place) {
+    if (all[place] && !database_.is_current(place)) all[place]->shut_down();
+  }
+  publish();
+  progress_.notify_all();
 }
 
 void IndexManager::definition_changed() {
@@ -136,6 +228,7 @@ void IndexManager::apply_properties() {
   if (properties.all_versions_s > 0 && !retention_) retention_ = std::make_unique<VersionRetention>(database_);
   if (retention_) retention_->set_seconds(properties.all_versions_s);
   apply_throughput(database_, properties);
+  grow_for_throughput(database_, properties);
 }
 
 void IndexManager::shut_down() {
@@ -146,7 +239,9 @@ void IndexManager::shut_down() {
   if (expiration_) expiration_->stop();
   if (retention_) retention_->stop();
   feed_indexes_.shut_down();
-  for (const auto& local : locals_) local->shut_down();
+  for (const auto& local : locals()) {
+    if (local) local->shut_down();
+  }
   jobs_.stop();
   builder_.reset();
   follow_task_ = {};
@@ -206,6 +301,13 @@ IndexDefinitionPtr IndexManager::read_automatic() const {
   return automatic ? automatic_definition(std::move(automatic)) : nullptr;
 }
 
+void IndexManager::reconcile(LocalIndexes& indexes, std::vector<IndexDefinitionPtr> wanted) {
+  indexes.reconcile(std::move(wanted), [this] {
+    publish();
+    progress_.notify_all();
+  });
+}
+
 Expected<void> IndexManager::load() {
   const std::lock_guard loading(load_mutex_);
   const std::uint64_t changes = changes_.load(std::memory_order_acquire);
@@ -226,11 +328,9 @@ Expected<void> IndexManager::load() {
       published_definitions_ = definitions;
       automatic_ = std::move(automatic);
     }
-    for (const auto& indexes : locals_) {
-      indexes->reconcile(local, [this] {
-        publish();
-        progress_.notify_all();
-      });
+    wanted_locals_ = local;
+    for (const auto& indexes : locals()) {
+      if (indexes) reconcile(*indexes, local);
     }
     publish();
     if (!loaded_) remove_stray_folders(definitions);
@@ -326,22 +426,23 @@ void IndexManager::remove_retired() {
 // mutex.
 std::optional<IndexView> IndexManager::find_automatic(
     const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const {
-  if (!automatic_ || locals.empty() || !locals.front()) return std::nullopt;
+  const std::vector<std::size_t>& places = database_.places();
+  if (!automatic_ || places.front() >= locals.size() || !locals[places.front()]) return std::nullopt;
   std::optional<IndexView> best;
-  for (const auto& candidate : *locals.front()) {
+  for (const auto& candidate : *locals[places.front()]) {
     if (!candidate.definition->automatic) continue;
     const std::string& identity = candidate.definition->identity;
-    IndexView view{candidate.definition, nullptr, {}, {}};
-    for (const auto& indexes : locals) {
-      const auto ready = [&](const LocalIndexes::Index& index) {
-        return index.stage == LocalIndexes::Stage::ready && index.definition->identity == identity;
-      };
-      const auto found = indexes ? std::ranges::find_if(*indexes, ready) : LocalIndexes::Indexes::const_iterator();
-      if (!indexes || found == indexes->end()) break;
-      view.numbers.push_back(found->number);
-      view.local_ready.push_back(true);
+    IndexView view{candidate.definition, nullptr, std::vector<std::uint32_t>(locals.size()),
+                   std::vector<bool>(locals.size()), places};
+    for (std::size_t place = 0; place < locals.size(); ++place) {
+      if (!locals[place]) continue;
+      for (const auto& index : *locals[place]) {
+        if (index.stage != LocalIndexes::Stage::ready || index.definition->identity != identity) continue;
+        view.numbers[place] = index.number;
+        view.local_ready[place] = true;
+      }
     }
-    if (view.numbers.size() != locals.size()) continue;
+    if (!std::ranges::all_of(places, [&](std::size_t place) { return view.ready(place); })) continue;
     if (!best || identity == automatic_->identity) best = std::move(view);
   }
   return best;
@@ -352,7 +453,10 @@ std::uint32_t IndexManager::automatic_progress_percent() {
   const std::lock_guard lock(mutex_);
   if (!automatic_) return 100;
   std::uint32_t least = 100;
-  for (const auto& local : locals_) least = std::min(least, local->automatic_progress_percent(automatic_->identity));
+  for (const std::size_t place : database_.places()) {
+    const auto& local = locals().at(place);
+    least = std::min(least, local->automatic_progress_percent(automatic_->identity));
+  }
   return least;
 }
 
@@ -362,7 +466,7 @@ void IndexManager::publish() {
   auto next = std::make_shared<IndexCatalog>();
   next->generation = old ? old->generation + 1 : 1;
   std::vector<std::shared_ptr<const LocalIndexes::Indexes>> locals;
-  for (const auto& local : locals_) locals.push_back(local->indexes());
+  for (const auto& local : this->locals()) locals.push_back(local ? local->indexes() : nullptr);
   for (const auto& definition : published_definitions_) {
     IndexView view;
     view.definition = definition;
@@ -372,6 +476,7 @@ void IndexManager::publish() {
       if (global == globals_.end()) continue;
       view.global = *global;
     } else {
+      view.places = database_.places();
       for (const auto& indexes : locals) {
         view.numbers.push_back(0);
         view.local_ready.push_back(false);
@@ -392,7 +497,9 @@ void IndexManager::publish() {
            index.definition->identity != automatic_->identity;
   };
   if (next->automatic && next->automatic->definition->identity == automatic_->identity && !shut_down_ &&
-      std::ranges::any_of(locals, [&](const auto& indexes) { return std::ranges::any_of(*indexes, is_superseded); })) {
+      std::ranges::any_of(database_.places(), [&](std::size_t place) {
+        return locals.at(place) && std::ranges::any_of(*locals[place], is_superseded);
+      })) {
     jobs_.post_after(kSupersededDelay, [this] { definition_changed(); });
   }
   std::ranges::sort(next->indexes, {}, [](const IndexView& view) {

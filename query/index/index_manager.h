@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -32,11 +33,16 @@ namespace octavo::query {
 struct IndexView {
   IndexDefinitionPtr definition;
   std::shared_ptr<GlobalIndex> global;  ///< set for a global index
-  /// For a local index, by physical partition: the number of its entries; 0 while it does not exist there yet.
+  /// For a local index, by place: the number of its entries; 0 where it does not exist (yet).
   std::vector<std::uint32_t> numbers;
   std::vector<bool> local_ready;
+  std::vector<std::size_t> places = {};  ///< for a local index: those that the database had
 
   bool is_local() const { return definition->partitioned; }
+  /// Complete everywhere.
+  bool is_built() const {
+    return global ? global->ready() : std::ranges::all_of(places, [this](std::size_t place) { return ready(place); });
+  }
   /// Complete: for a local index in the physical partition `place`.
   bool ready(std::size_t place) const {
     return global ? global->ready() : place < local_ready.size() && local_ready[place];
@@ -75,6 +81,10 @@ class IndexManager final : public partitioning::DatabaseExtension {
   void design_documents_changed() override;
   void committed() override;
   void definition_changed() override;
+  Expected<void> partition_added(std::size_t place) override;
+  void partition_removed(std::size_t place) override;
+  bool is_partition_ready(std::size_t place, std::size_t source) override;
+  void partitions_changed() override;
   void shut_down() override;
   std::size_t open_environment_count() const override;
   std::uint64_t last_used_ms() const override;
@@ -112,6 +122,12 @@ class IndexManager final : public partitioning::DatabaseExtension {
   IndexDefinitionPtr read_automatic() const;
   std::optional<IndexView> find_automatic(
       const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const;
+  /// By place; null where there is no physical partition, or no local indexes are kept.
+  using Locals = std::vector<std::shared_ptr<LocalIndexes>>;
+  const Locals& locals() const { return *locals_.load(std::memory_order_acquire); }
+  void set_locals(Locals locals);
+  void reconcile(LocalIndexes& indexes, std::vector<IndexDefinitionPtr> wanted);
+  bool is_wanted_local(const LocalIndexes::Index& index);
   Expected<std::optional<Error>> open_globals(const std::vector<IndexDefinitionPtr>& definitions);
   void remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions);
   void remove_retired();
@@ -130,12 +146,15 @@ class IndexManager final : public partitioning::DatabaseExtension {
   DesignFunctions design_functions_;
   ActiveTasks* const tasks_;
   const storage::Sequence opened_at_;  ///< last sequence of the database when it was opened
-  std::vector<std::shared_ptr<LocalIndexes>> locals_;
+  std::atomic<const Locals*> locals_{nullptr};
+  std::mutex locals_mutex_;  ///< one change at a time; guards all_locals_
+  std::vector<std::unique_ptr<const Locals>> all_locals_;  ///< all that there were: whoever has one may keep it
 
   /// Changes of design documents, and how many of them the catalog knows: while they differ it must be read again.
   std::atomic<std::uint64_t> changes_{1};
   std::atomic<std::uint64_t> changes_loaded_{0};
-  std::mutex load_mutex_;  ///< one load at a time; guards loaded_
+  std::mutex load_mutex_;  ///< one load at a time; guards loaded_ and wanted_locals_
+  std::vector<IndexDefinitionPtr> wanted_locals_;  ///< what all physical partitions shall have
   bool loaded_ = false;
 
   mutable std::mutex mutex_;  ///< guards all below up to the atomics

@@ -22,9 +22,11 @@ Expected<IndexReader> IndexReader::open(partitioning::Database& database, const 
         reader.add_local(database, index, database.locate_partition_key(scope.partition_key), scope.partition_key));
     return reader;
   }
-  for (std::size_t place = 0; place < database.physical_partition_count(); ++place) {
-    if (!scope.place || *scope.place == place) OCTAVO_TRY_VOID(reader.add_local(database, index, place, {}));
+  if (scope.place) {
+    OCTAVO_TRY_VOID(reader.add_local(database, index, *scope.place, {}));
+    return reader;
   }
+  for (const std::size_t place : database.places()) OCTAVO_TRY_VOID(reader.add_local(database, index, place, {}));
   return reader;
 }
 

@@ -29,8 +29,8 @@ VersionRetention::VersionRetention(partitioning::Database& database)
     : database_(database), trimming_(database.engine().workers(), [this] { return trim(); }) {}
 
 void VersionRetention::set_seconds(std::int64_t seconds) {
-  for (std::size_t i = 0; i < database_.physical_partition_count(); ++i) {
-    database_.physical_partition(i).set_keeps_versions(seconds > 0);
+  for (const auto& partition : database_.partition_map().partitions()) {
+    if (partition) partition->set_keeps_versions(seconds > 0);
   }
   seconds_ = seconds;
   trimming_.start(kPauseMin);
@@ -48,7 +48,7 @@ std::optional<milliseconds> VersionRetention::trim() {
   const std::int64_t seconds = seconds_;
   const std::int64_t before_s = seconds > 0 ? unix_now_s() - seconds : std::numeric_limits<std::int64_t>::max();
   bool found = false;
-  for (std::size_t place = 0; place < database_.physical_partition_count(); ++place) {
+  for (const std::size_t place : database_.places()) {
     if (!has_old_versions(place, before_s)) continue;
     found = true;
     database_.physical_partition(place).trim_versions(before_s, kVersionsPerSlice, [](const Expected<bool>& trimmed) {

@@ -64,9 +64,7 @@ json::object branch_json(const Branch& branch) {
   if (branch.index) {
     shown["key_ranges"] = ranges_json(*branch.index->definition, branch.selector, branch.bounds);
     shown["range_count"] = branch.bounds.ranges.size();
-    shown["built"] = branch.index->global
-                         ? branch.index->global->ready()
-                         : std::ranges::all_of(branch.index->local_ready, [](bool ready) { return ready; });
+    shown["built"] = branch.index->is_built();
     if (!branch.filters.empty()) {
       json::array fields;
       for (const EntryCondition& condition : branch.filters) fields.push_back(json::string(condition.field));

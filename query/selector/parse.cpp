@@ -219,7 +219,7 @@ class SelectorParser {
     SelectorNode node;
     node.kind = SelectorNode::Kind::comparison;
     OCTAVO_TRY(node.path, FieldPath::parse(context.path));
-    node.is_raw_order = context.is_raw_order || context.path == "_id";
+    node.is_raw_order = context.is_raw_order || node.path.is("_id");
     node.op = op;
     if (is_element_operator(op)) {
       Context inner;

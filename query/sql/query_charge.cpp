@@ -21,7 +21,7 @@ std::size_t partitions_visited(const partitioning::Database& database, const Pre
   if (!scope.hash_range) return database.physical_partition_count();
   const auto [first, end] = *scope.hash_range;
   const auto visited = std::ranges::count_if(
-      database.partition_ranges(), [&](const auto& range) { return range.first < end && range.last >= first; });
+      database.partition_map().ranges(), [&](const auto& range) { return range.first < end && range.last >= first; });
   return std::max<std::size_t>(static_cast<std::size_t>(visited), 1);
 }
 

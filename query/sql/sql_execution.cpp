@@ -106,7 +106,15 @@ std::chrono::steady_clock::time_point SqlExecution::Implementation::interrupt_ti
   return first && program().sources.empty() && until_ != kNever ? until_ + kFirstSliceGrace : kNever;
 }
 
+// What is asked of one physical partition counts only while there is that partition: see is_in_scope.
 Expected<ScanState> SqlExecution::Implementation::run(partitioning::ScanBudget budget) {
+  auto state = run_slice(budget);
+  const bool was_split = scope_.physical_partition && !database_->is_current(*scope_.physical_partition);
+  if (state && was_split) return storage::PhysicalPartition::was_split();
+  return state;
+}
+
+Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBudget budget) {
   std::size_t rows_left = budget.rows_max;
   until_ = budget.until;
   evaluation_.begin_slice(until_, interrupt_time());

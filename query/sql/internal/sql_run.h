@@ -34,6 +34,7 @@ class SqlExecution::Implementation {
                  SqlOptions options);
 
   Expected<ScanState> run(partitioning::ScanBudget budget);
+  Expected<ScanState> run_slice(partitioning::ScanBudget budget);
   std::string& output() { return output_; }
   const SqlStatistics& statistics() const { return statistics_; }
   std::optional<std::string> continuation() const;

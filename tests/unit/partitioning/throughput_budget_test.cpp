@@ -1,3 +1,5 @@
+#include <array>
+
 #include <catch2/catch.hpp>
 
 #include "partitioning/consumption.h"
@@ -10,6 +12,7 @@ using namespace std::chrono_literals;
 namespace {
 
 const ThroughputBudget::Clock::time_point kStart{1000s};
+constexpr std::array<std::size_t, 2> kTwoPlaces{0, 1};
 
 }  // namespace
 
@@ -71,38 +74,38 @@ TEST_CASE("shares have the same part of the rate and do not pay for each other")
 }
 
 TEST_CASE("a hot physical partition is refused while the others go on") {
-  Consumption consumption(2);
+  Consumption consumption(kTwoPlaces, 2);
   CHECK_FALSE(consumption.is_limited());
   auto budget = std::make_shared<ThroughputBudget>(2);
   budget->set_rate(10);
   consumption.set_budget(budget);
-  CHECK(consumption.admit(0, 1));
+  CHECK(consumption.admit(kTwoPlaces));
   consumption.spend(0, "hot", 1000);
-  const auto refused = consumption.admit(0, 0);
+  const auto refused = consumption.admit(0);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::throttled);
   CHECK(refused.error().retry_after_ms > 9000);
-  CHECK(consumption.admit(1, 1));
-  CHECK_FALSE(consumption.admit(0, 1));
+  CHECK(consumption.admit(1));
+  CHECK_FALSE(consumption.admit(kTwoPlaces));
   CHECK(consumption.report(0, 5).refused == 2);
   CHECK(consumption.report(1, 5).refused == 0);
   budget->set_rate(0);
-  CHECK(consumption.admit(0, 1));
+  CHECK(consumption.admit(kTwoPlaces));
 }
 
 TEST_CASE("containers that share one share are refused together") {
-  Consumption one(2);
-  Consumption other(2);
+  Consumption one(kTwoPlaces, 2);
+  Consumption other(kTwoPlaces, 2);
   auto budget = std::make_shared<ThroughputBudget>(1);
   budget->set_rate(100);
   one.set_budget(budget);
   other.set_budget(budget);
   one.spend(1, {}, 500);
-  CHECK_FALSE(other.admit(0, 0));
+  CHECK_FALSE(other.admit(0));
 }
 
 TEST_CASE("what is spent is counted by physical partition, and the hottest keys come first") {
-  Consumption consumption(2);
+  Consumption consumption(kTwoPlaces, 2);
   CHECK(consumption.report(0, 5).total == 0);
   for (int i = 0; i < 10; ++i) consumption.spend(0, "ann", 2.5);
   consumption.spend(0, "bob", 1);

@@ -1,0 +1,263 @@
+// The part of Database that brings writes to the physical partitions where they belong.
+#include <algorithm>
+#include <new>
+
+#include "partitioning/completion.h"
+#include "partitioning/database.h"
+#include "partitioning/engine.h"
+#include "storage/memory_retry.h"
+
+namespace octavo::partitioning {
+using storage::DocumentWrite;
+using storage::PhysicalPartition;
+
+namespace {
+
+/// Results of parts that are written side by side, put together in the order asked.
+struct Gather {
+  PhysicalPartition::DocumentResults results;
+  std::atomic<std::size_t> missing{0};
+  PhysicalPartition::Completion done;
+};
+
+struct PurgeGather {
+  std::vector<std::vector<storage::Revision>> purged;
+  std::mutex mutex;
+  std::optional<Error> failure;
+  std::atomic<std::size_t> missing{0};
+  PhysicalPartition::PurgeCompletion done;
+
+  void end_part() {
+    if (missing.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (failure) {
+      done(std::unexpected(*std::move(failure)));
+    } else {
+      done(std::move(purged));
+    }
+  }
+};
+
+}  // namespace
+
+void Database::fill_partition_keys(std::vector<DocumentWrite>& writes) const {
+  for (DocumentWrite& write : writes) write.partition_key = partition_key_of(write.id, record_.partitioned);
+}
+
+Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWrite> writes,
+                                                         storage::WriteOptions options) {
+  using Results = PhysicalPartition::DocumentResults;
+  const auto keep_alive = shared_from_this();
+  fill_partition_keys(writes);
+  if (options.atomic) {
+    for (const DocumentWrite& write : writes) {
+      if (write.partition_key != writes.front().partition_key || write.partition_key.empty()) {
+        const Error error{ErrorCode::bad_request, "All documents of an atomic batch must be of one partition.", {}};
+        co_return Results(writes.size(), std::unexpected(error));
+      }
+    }
+  }
+  if (writes.empty()) co_return Results{};
+  std::vector<std::optional<Error>> refused;
+  if (consumption_.is_limited()) refused = refused_places();
+  co_return co_await await_completion<Results>(
+      [&](PhysicalPartition::Completion done) { scatter(writes, options, refused, done); });
+}
+
+// Takes `writes` and `done`, or throws std::bad_alloc and leaves them as they are. A physical partition that is split
+// meanwhile hands on what comes to it.
+void Database::scatter(std::vector<DocumentWrite>& writes, storage::WriteOptions options,
+                       const std::vector<std::optional<Error>>& refused, PhysicalPartition::Completion& done) {
+  const PartitionMap& map = partition_map();
+  const auto is_refused = [&](std::size_t place) { return place < refused.size() && refused[place]; };
+  std::vector<std::size_t> place(writes.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) place[i] = locate_document(map, writes[i].id);
+  if (std::ranges::all_of(place, [&](std::size_t other) { return other == place.front(); })) {
+    if (is_refused(place.front())) {
+      PhysicalPartition::DocumentResults results(writes.size(), std::unexpected(*refused[place.front()]));
+      done(std::move(results));
+      return;
+    }
+    // The id moves with its write; views into it stay right, as the vector's elements do not move.
+    map.partition(place.front())->write(std::move(writes), options, std::move(done));
+    return;
+  }
+  // All that needs memory first: once a part is on its way, the others must follow.
+  auto gather = std::make_shared<Gather>();
+  gather->results.assign(writes.size(), storage::WrittenDocument{});
+  std::vector<std::vector<std::size_t>> positions(map.place_end());
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (is_refused(place[i])) {
+      gather->results[i] = std::unexpected(*refused[place[i]]);
+    } else {
+      positions[place[i]].push_back(i);
+    }
+  }
+  std::vector<std::vector<DocumentWrite>> parts(positions.size());
+  std::vector<PhysicalPartition::Completion> gatherers(positions.size());
+  for (std::size_t p = 0; p < positions.size(); ++p) {
+    if (positions[p].empty()) continue;
+    parts[p].reserve(positions[p].size());
+    gather->missing.fetch_add(1, std::memory_order_relaxed);
+    gatherers[p] = [gather, where = positions[p]](PhysicalPartition::DocumentResults part) {
+      for (std::size_t i = 0; i < part.size(); ++i) gather->results[where[i]] = std::move(part[i]);
+      if (gather->missing.fetch_sub(1, std::memory_order_acq_rel) == 1) gather->done(std::move(gather->results));
+    };
+  }
+  if (gather->missing.load(std::memory_order_relaxed) == 0) {
+    done(std::move(gather->results));
+    return;
+  }
+  gather->done = std::move(done);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    for (const std::size_t i : positions[p]) parts[p].push_back(std::move(writes[i]));
+    // Short ids live inside the string object, so views into them must be set again.
+    fill_partition_keys(parts[p]);
+    if (gatherers[p]) map.partition(p)->write(std::move(parts[p]), options, std::move(gatherers[p]));
+  }
+}
+
+Task<Expected<void>> Database::run_transaction(std::string_view partition_key, PhysicalPartition::TransactionTask task,
+                                               std::size_t bytes) {
+  const auto keep_alive = shared_from_this();
+  const std::size_t place = locate_partition_key(partition_key);
+  if (auto admitted = consumption_.admit(place); !admitted) co_return std::unexpected(std::move(admitted).error());
+  PhysicalPartition& partition = *partition_map().partition(place);
+  std::string key(partition_key);
+  co_return co_await await_completion<Expected<void>>(
+      [&](auto done) { partition.run_transaction(std::move(task), std::move(key), bytes, std::move(done)); });
+}
+
+Task<Expected<void>> Database::run_transaction_in(std::size_t place, PhysicalPartition::TransactionTask task,
+                                                  std::size_t bytes) {
+  const auto keep_alive = shared_from_this();
+  if (auto admitted = consumption_.admit(place); !admitted) co_return std::unexpected(std::move(admitted).error());
+  PhysicalPartition& partition = *partition_map().partition(place);
+  co_return co_await await_completion<Expected<void>>(
+      [&](auto done) { partition.run_transaction(std::move(task), {}, bytes, std::move(done)); });
+}
+
+Expected<void> Database::write_unacknowledged(std::vector<DocumentWrite> writes) {
+  if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
+  for (DocumentWrite& write : writes) {
+    const std::size_t place = locate_document(write.id);
+    OCTAVO_TRY_VOID(consumption_.admit(place));
+    PhysicalPartition& partition = *partition_map().partition(place);
+    std::vector<DocumentWrite> one;
+    one.push_back(std::move(write));
+    fill_partition_keys(one);
+    partition.write(std::move(one), {}, [keep_alive = shared_from_this()](const auto&) {});
+  }
+  return {};
+}
+
+Task<Expected<std::uint64_t>> Database::write_local(storage::LocalDocumentWrite write) {
+  const auto keep_alive = shared_from_this();
+  PhysicalPartition& partition = *partition_map().partition(locate_document(write.id));
+  co_return co_await await_completion<Expected<std::uint64_t>>(
+      [&](auto done) { partition.write_local(std::move(write), std::move(done)); });
+}
+
+Task<Expected<std::vector<std::vector<storage::Revision>>>> Database::purge(
+    std::vector<storage::PurgeRequest> requests) {
+  using Purged = Expected<std::vector<std::vector<storage::Revision>>>;
+  const auto keep_alive = shared_from_this();
+  co_return co_await await_completion<Purged>(
+      [&](PhysicalPartition::PurgeCompletion done) { scatter_purge(requests, done); });
+}
+
+// As scatter.
+void Database::scatter_purge(std::vector<storage::PurgeRequest>& requests, PhysicalPartition::PurgeCompletion& done) {
+  const PartitionMap& map = partition_map();
+  auto gather = std::make_shared<PurgeGather>();
+  gather->purged.resize(requests.size());
+  std::vector<std::vector<std::size_t>> positions(map.place_end());
+  for (std::size_t i = 0; i < requests.size(); ++i) positions[locate_document(map, requests[i].id)].push_back(i);
+  std::vector<std::vector<storage::PurgeRequest>> parts(positions.size());
+  std::vector<PhysicalPartition::PurgeCompletion> gatherers(positions.size());
+  for (std::size_t p = 0; p < positions.size(); ++p) {
+    if (positions[p].empty()) continue;
+    parts[p].reserve(positions[p].size());
+    gather->missing.fetch_add(1, std::memory_order_relaxed);
+    gatherers[p] = [gather, where = positions[p]](auto&& part) {
+      if (part) {
+        for (std::size_t i = 0; i < part->size(); ++i) gather->purged[where[i]] = std::move((*part)[i]);
+      } else {
+        const std::lock_guard lock(gather->mutex);
+        if (!gather->failure) gather->failure = std::move(part).error();
+      }
+      gather->end_part();
+    };
+  }
+  if (requests.empty()) {
+    done(std::move(gather->purged));
+    return;
+  }
+  gather->done = std::move(done);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    for (const std::size_t i : positions[p]) parts[p].push_back(std::move(requests[i]));
+    for (auto& request : parts[p]) request.partition_key = partition_key_of(request.id, record_.partitioned);
+    if (gatherers[p]) map.partition(p)->purge(std::move(parts[p]), std::move(gatherers[p]));
+  }
+}
+
+/// Brings what was meant for a partition that was split to those that took over.
+class Database::Successor final : public storage::WriteSuccessor {
+ public:
+  explicit Successor(std::weak_ptr<Database> database) : database_(std::move(database)) {}
+
+  void write(std::vector<DocumentWrite> writes, storage::WriteOptions options,
+             PhysicalPartition::Completion done) override {
+    const auto database = database_.lock();
+    until_memory_suffices([&] {
+      if (database) return database->scatter(writes, options, {}, done);
+      PhysicalPartition::DocumentResults results(writes.size(), no_database());
+      done(std::move(results));
+    });
+  }
+
+  void write_local(storage::LocalDocumentWrite write, PhysicalPartition::LocalCompletion done) override {
+    if (const auto partition = partition_of([&](Database& database) { return database.locate_document(write.id); })) {
+      partition->write_local(std::move(write), std::move(done));
+    } else {
+      done(no_database());
+    }
+  }
+
+  void purge(std::vector<storage::PurgeRequest> requests, PhysicalPartition::PurgeCompletion done) override {
+    const auto database = database_.lock();
+    until_memory_suffices([&] {
+      if (database) return database->scatter_purge(requests, done);
+      done(no_database());
+    });
+  }
+
+  void run_transaction(PhysicalPartition::TransactionTask task, std::string partition_key, std::size_t bytes,
+                       std::move_only_function<void(Expected<void>)> done) override {
+    const auto locate = [&](Database& database) { return database.locate_partition_key(partition_key); };
+    if (const auto partition = partition_of(locate)) {
+      partition->run_transaction(std::move(task), std::move(partition_key), bytes, std::move(done));
+    } else {
+      done(no_database());
+    }
+  }
+
+ private:
+  static std::unexpected<Error> no_database() { return fail(ErrorCode::not_found, "Database does not exist."); }
+
+  template <class Locate>
+  std::shared_ptr<PhysicalPartition> partition_of(Locate locate) const {
+    const auto database = database_.lock();
+    std::shared_ptr<PhysicalPartition> partition;
+    if (!database) return partition;
+    until_memory_suffices([&] { partition = database->partition_map().partition(locate(*database)); });
+    return partition;
+  }
+
+  const std::weak_ptr<Database> database_;
+};
+
+std::shared_ptr<storage::WriteSuccessor> Database::successor() {
+  return std::make_shared<Successor>(weak_from_this());
+}
+
+}  // namespace octavo::partitioning

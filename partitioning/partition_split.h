@@ -1,0 +1,97 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "partitioning/database.h"
+#include "storage/document_copy.h"
+
+namespace octavo::partitioning {
+
+/// How far a split has come: read by other threads while it runs.
+enum class SplitStage : std::uint8_t {
+  waiting,     ///< for those before it
+  copying,     ///< what was there when it began
+  catching_up, ///< with what is written meanwhile, and for indexes that are being built
+  switching,   ///< writes wait
+  done,
+};
+
+/// Splits one physical partition of a database in two, online.
+///
+/// Two new partitions copy a snapshot of the old one, document by document in the order of the feed, with their
+/// sequences and revisions; then what was written meanwhile, again and again until little is left. Then the writes of
+/// the old partition are held back, the rest is copied, the catalog gets the new map in one transaction, and the held
+/// writes go on in the new partitions: requests see nothing but a short wait. As sequences stay, so does every position
+/// in the feed, and every index that follows it. Local indexes of the new partitions are kept from their first document
+/// on.
+///
+/// Crash-safe: before the catalog's transaction the new partitions are strays, after it the old one is; a database
+/// removes its strays when it is opened. The old files stay for some time, for requests that began before.
+class PartitionSplit {
+ public:
+  /// `stopped`: asked now and then, from the thread that runs.
+  PartitionSplit(std::shared_ptr<Database> database, std::size_t place, std::function<bool()> stopped);
+  ~PartitionSplit();
+  PartitionSplit(const PartitionSplit&) = delete;
+  PartitionSplit& operator=(const PartitionSplit&) = delete;
+
+  /// Blocks until it is done: minutes for gigabytes. After an error everything is as it was before. Errors: bad_request
+  /// (the place was split already, or cannot be), those of the disk, not_found when the database goes, timeout when
+  /// stopped.
+  Expected<void> run();
+
+  SplitStage stage() const { return stage_.load(std::memory_order_relaxed); }
+  std::uint64_t copied() const { return copied_.load(std::memory_order_relaxed); }
+  std::uint64_t expected() const { return expected_.load(std::memory_order_relaxed); }  ///< documents, at the beginning
+
+  /// Where to cut the range of a physical partition, so that both parts hold about the same amount: the first position
+  /// of the upper part. nullopt: all documents have one position, so a cut would move nothing.
+  static Expected<std::optional<HashPosition>> balanced_cut(const Database& database, std::size_t place);
+
+ private:
+  using Halves = std::array<storage::PartitionCopy, 2>;
+
+  Expected<void> begin();
+  Expected<void> copy();
+  Expected<bool> copy_batch();
+  Expected<bool> read_batch(Halves& halves);
+  Expected<void> adopt(Halves halves);
+  Expected<void> switch_over();
+  Expected<void> end_copy();
+  Expected<void> change_catalog();
+  void give_up();
+  bool is_ready() const;
+  std::size_t half_of(std::string_view document_id) const;
+  Expected<void> check_stopped() const;
+
+  const std::shared_ptr<Database> database_;
+  const std::size_t place_;
+  const std::function<bool()> stopped_;
+  std::shared_ptr<storage::PhysicalPartition> source_;
+  std::vector<storage::PartitionMapEntry> ranges_;  ///< of the two
+  std::vector<std::shared_ptr<storage::PhysicalPartition>> targets_;
+  HashPosition cut_ = 0;
+  bool sealed_ = false;
+  bool ended_ = false;       ///< the new map is in force
+  bool is_unknown_ = false;  ///< the disk does not tell which map a restart would find
+
+  std::shared_ptr<storage::UnfedChanges> unfed_;
+  storage::UnfedChanges::Ids pending_;
+  storage::Sequence position_ = 0;  ///< in the feed of the source
+  storage::Sequence versions_position_ = 0;
+  std::string local_position_;
+  bool locals_copied_ = false;
+
+  std::atomic<SplitStage> stage_{SplitStage::waiting};
+  std::atomic<std::uint64_t> copied_{0};
+  std::atomic<std::uint64_t> expected_{0};
+};
+
+}  // namespace octavo::partitioning

@@ -1,0 +1,123 @@
+// What a physical partition does in a split: it takes over from another one, or gives itself up to two others.
+#include <filesystem>
+#include <utility>
+
+#include "storage/document_writer.h"
+#include "storage/memory_retry.h"
+#include "storage/physical_partition.h"
+
+namespace octavo::storage {
+
+void UnfedChanges::add_document(std::string_view id) {
+  const std::lock_guard lock(mutex_);
+  ids_.documents.emplace(id);
+}
+
+void UnfedChanges::add_local_document(std::string_view id) {
+  const std::lock_guard lock(mutex_);
+  ids_.local_documents.emplace(id);
+}
+
+UnfedChanges::Ids UnfedChanges::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(ids_, {});
+}
+
+void PhysicalPartition::note_unfed(std::shared_ptr<UnfedChanges> changes) {
+  const std::lock_guard lock(queue_mutex_);
+  unfed_ = std::move(changes);
+}
+
+// Beside the groups of writes: what is adopted has its sequences already, and must not hold back the feed.
+void PhysicalPartition::adopt(PartitionCopy copy, std::move_only_function<void(Expected<void>)> done) {
+  auto adopt_all = [this, copy = std::move(copy)](WriteTransaction& transaction, Tree) -> Expected<void> {
+    const std::shared_ptr<DocumentObserver> watching = observer();
+    DocumentWriter writer(transaction, {.trees = *environment_,
+                                        .sequences = *sequences_,
+                                        .observer = watching.get(),
+                                        .partition_ordinal = options_.ordinal,
+                                        .revs_limit = revs_limit_.load(std::memory_order_relaxed),
+                                        .logical_partition_bytes_max = options_.logical_partition_bytes_max,
+                                        .now_s = 0,
+                                        .unique_keys = unique_keys_.get()});
+    OCTAVO_TRY_VOID(writer.begin());
+    for (const DocumentCopy& document : copy.documents) OCTAVO_TRY_VOID(writer.adopt(document));
+    const Tree local = environment_->tree(static_cast<std::size_t>(PartitionTree::local));
+    for (const RowCopy& row : copy.local_documents) {
+      if (row.value.empty()) {
+        OCTAVO_TRY_VOID(long_key::erase(transaction, local, row.key));
+      } else {
+        OCTAVO_TRY_VOID(long_key::put(transaction, local, row.key, row.value));
+      }
+    }
+    const Tree meta = environment_->tree(static_cast<std::size_t>(PartitionTree::meta));
+    for (const RowCopy& row : copy.versions) OCTAVO_TRY_VOID(transaction.put(meta, row.key, row.value));
+    if (copy.end) {
+      writer.adopt_counters(copy.end->last_sequence, copy.end->purge_count);
+      if (copy.end->versions_since) {
+        OCTAVO_TRY_VOID(
+            VersionLog::take_over(transaction, meta, *copy.end->versions_since, copy.end->last_sequence));
+      }
+    }
+    return writer.finish();
+  };
+  run_index_task(std::move(adopt_all), std::move(done));
+}
+
+void PhysicalPartition::seal(std::move_only_function<void(Expected<void>)> done) {
+  enqueue({SealJob{std::move(done)}, 0});
+}
+
+void PhysicalPartition::unseal() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    if (!std::exchange(sealed_, false)) return;
+    scheduled_ = !queue_.empty();
+    if (!scheduled_) return;
+  }
+  writers_.schedule(shared_from_this());
+}
+
+void PhysicalPartition::hand_over(std::shared_ptr<WriteSuccessor> successor) {
+  std::deque<Job> waiting;
+  std::size_t bytes = 0;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    successor_ = successor;
+    waiting.swap(queue_);
+    unfed_.reset();
+  }
+  for (Job& job : waiting) {
+    bytes += job.bytes;
+    forward(std::move(job), *successor);
+  }
+  queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+void PhysicalPartition::forward(Job job, WriteSuccessor& successor) {
+  if (auto* documents = std::get_if<DocumentsJob>(&job.work)) {
+    successor.write(std::move(documents->writes), documents->options, std::move(documents->done));
+  } else if (auto* local = std::get_if<LocalJob>(&job.work)) {
+    successor.write_local(std::move(local->write), std::move(local->done));
+  } else if (auto* purge = std::get_if<PurgeJob>(&job.work)) {
+    successor.purge(std::move(purge->requests), std::move(purge->done));
+  } else if (auto* transaction = std::get_if<TransactionJob>(&job.work);
+             transaction != nullptr && !transaction->partition_key.empty()) {
+    successor.run_transaction(std::move(transaction->task), std::move(transaction->partition_key), job.bytes,
+                              std::move(transaction->done));
+  } else {
+    std::optional<Expected<void>> refusal;
+    until_memory_suffices([&] { refusal = was_split(); });
+    complete(job, *refusal);
+  }
+}
+
+bool PhysicalPartition::discard() {
+  discarded_.store(true, std::memory_order_relaxed);
+  if (!environment_->close_if_idle()) return false;
+  std::error_code ignored;  // what stays is removed when the database is opened next
+  std::filesystem::remove_all(options_.folder, ignored);
+  return true;
+}
+
+}  // namespace octavo::storage

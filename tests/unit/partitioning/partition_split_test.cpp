@@ -1,0 +1,333 @@
+// One physical partition becomes two while the database is in use.
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "partitioning/partition_split.h"
+#include "partitioning/scan.h"
+#include "partitioning/split_queue.h"
+#include "storage/partition_check.h"
+#include "support/engine_fixture.h"
+#include "support/patience.h"
+
+namespace octavo::partitioning {
+namespace {
+
+using octavo::tests::EngineFixture;
+using octavo::tests::run_task;
+
+bool eventually(const std::function<bool()>& holds) {
+  const auto until = std::chrono::steady_clock::now() + octavo::tests::patiently(std::chrono::seconds{30});
+  while (std::chrono::steady_clock::now() < until) {
+    if (holds()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+  return holds();
+}
+
+struct Row {
+  storage::Sequence sequence;
+  std::string revision;
+  bool deleted;
+  std::string body;
+  bool operator==(const Row&) const = default;
+};
+
+std::string text_of(const storage::Revision& revision) {
+  std::string text;
+  revision.append_to(text);
+  return text;
+}
+
+/// Everything that readers can see of the documents.
+std::map<std::string, Row> documents_of(Database& database) {
+  std::map<std::string, Row> rows;
+  DocumentScan scan(database, {});
+  ScanState state = ScanState::more;
+  while (state == ScanState::more) {
+    state = scan.run(ScanBudget{}, [&](const storage::DocumentView& document, const storage::Snapshot&) {
+                  rows[std::string(document.id)] = {document.sequence, text_of(document.revision), document.deleted,
+                                                    std::string(document.body)};
+                  return Visit::next;
+                }).value();
+  }
+  return rows;
+}
+
+std::vector<std::string> feed_of(Database& database) {
+  std::vector<std::string> ids;
+  FeedScan scan(database, {});
+  ScanState state = ScanState::more;
+  while (state == ScanState::more) {
+    state = scan.run(ScanBudget{}, [&](const storage::FeedRow& row, const storage::Snapshot&) {
+                  ids.emplace_back(row.id);
+                  return Visit::next;
+                }).value();
+  }
+  return ids;
+}
+
+Expected<void> split(const std::shared_ptr<Database>& database, std::size_t place) {
+  return PartitionSplit(database, place, [] { return false; }).run();
+}
+
+void check_sound(Database& database) {
+  for (const std::size_t place : database.places()) {
+    const auto report = storage::check_partition(database.physical_partition(place), database.partitioned());
+    REQUIRE(report.has_value());
+    for (const auto& problem : report->problems) FAIL_CHECK(problem);
+  }
+}
+
+std::string key_of(int number) {
+  return "key" + std::to_string(number % 40) + ":" + std::to_string(number);
+}
+
+void fill(Database& database, int count) {
+  for (int i = 0; i < count; ++i) EngineFixture::put(database, key_of(i), R"({"n":)" + std::to_string(i) + "}");
+}
+
+}  // namespace
+
+TEST_CASE("a split leaves documents, revisions, sequences and the feed as they were") {
+  EngineFixture fixture;
+  const auto database = fixture.create("shop", {.partitioned = true});
+  fill(*database, 300);
+  const auto first = EngineFixture::put(*database, "key1:twice", R"({"n":1})");
+  EngineFixture::put(*database, "key1:twice", R"({"n":2})", first.revision);
+  const auto gone = EngineFixture::put(*database, "key2:gone", R"({"n":1})");
+  EngineFixture::put(*database, "key2:gone", "{}", gone.revision, true);
+  const auto before = documents_of(*database);
+  const auto feed = feed_of(*database);
+  const auto statistics = database->statistics().value();
+  const auto watermark = database->watermark();
+
+  REQUIRE(split(database, 0).has_value());
+
+  CHECK(database->physical_partition_count() == 2);
+  CHECK(database->places() == std::vector<std::size_t>{1, 2});
+  CHECK(documents_of(*database) == before);
+  CHECK(feed_of(*database) == feed);
+  CHECK(database->statistics().value().document_count == statistics.document_count);
+  CHECK(database->statistics().value().deleted_count == statistics.deleted_count);
+  CHECK(database->statistics().value().external_bytes == statistics.external_bytes);
+  CHECK(database->watermark() == watermark);
+  check_sound(*database);
+}
+
+TEST_CASE("both parts of a split hold about the same amount") {
+  EngineFixture fixture;
+  const auto database = fixture.create("shop", {.partitioned = true});
+  fill(*database, 400);
+  REQUIRE(split(database, 0).has_value());
+  for (const std::size_t place : database->places()) {
+    const auto snapshot = database->snapshot(place).value();
+    CHECK(snapshot.statistics().value().document_count >= 150);
+  }
+}
+
+TEST_CASE("conflicts, local documents and purges go along with a split") {
+  EngineFixture fixture;
+  const auto database = fixture.create("notes");
+  const auto one = EngineFixture::put(*database, "a", R"({"n":1})");
+  storage::DocumentWrite other;
+  other.id = "a";
+  other.replicated = true;
+  other.history = {storage::Revision::parse("1-ffffffffffffffffffffffffffffffff").value()};
+  other.body = R"({"n":"other"})";
+  std::vector<storage::DocumentWrite> writes;
+  writes.push_back(other);
+  REQUIRE(run_task(database->write(std::move(writes))).front().has_value());
+  REQUIRE(run_task(database->write_local({.id = "_local/x", .body = R"({"at":7})"})).has_value());
+  const auto purged = EngineFixture::put(*database, "b", R"({"n":1})");
+  std::vector<storage::PurgeRequest> purge;
+  purge.push_back({"b", {}, {purged.revision}});
+  REQUIRE(run_task(database->purge(std::move(purge))).has_value());
+
+  REQUIRE(split(database, 0).has_value());
+
+  const auto snapshot = database->snapshot_for_document("a").value();
+  const auto document = snapshot.find("a").value();
+  REQUIRE(document.has_value());
+  CHECK(document->has_conflicts);
+  CHECK(snapshot.leaf_body(*document, one.revision).value() == R"({"n":1})");
+  CHECK(snapshot.leaf_body(*document, other.history.front()).value() == R"({"n":"other"})");
+  const auto local = database->snapshot_for_document("_local/x").value().find_local("_local/x").value();
+  REQUIRE(local.has_value());
+  CHECK(local->body == R"({"at":7})");
+  CHECK(local->edit == 1);
+  CHECK(database->purge_count().value() == 1);
+  check_sound(*database);
+}
+
+TEST_CASE("what is written while a split runs is all there afterwards, once") {
+  EngineFixture fixture;
+  const auto database = fixture.create("shop", {.partitioned = true});
+  fill(*database, 2000);
+  std::atomic<bool> stop = false;
+  std::map<std::string, std::string> written;
+  std::atomic<int> failures = 0;
+  std::jthread writer([&] {
+    for (int i = 0; !stop; ++i) {
+      const std::string id = key_of(i % 500) + (i % 3 == 0 ? "-new" + std::to_string(i) : "");
+      std::optional<storage::Revision> parent;
+      {
+        const auto snapshot = database->snapshot_for_document(id).value();
+        const auto known = snapshot.find(id).value();
+        if (known && !known->deleted) parent = known->revision;
+      }
+      storage::DocumentWrite write;
+      write.id = id;
+      write.parent = parent;
+      write.body = R"({"i":)" + std::to_string(i) + "}";
+      write.deleted = parent && i % 7 == 0;
+      std::vector<storage::DocumentWrite> writes;
+      writes.push_back(write);
+      if (!run_task(database->write(std::move(writes))).front()) ++failures;
+      written[id] = write.deleted ? "" : write.body;
+      if (i % 11 == 0) run_task(database->write_local({.id = "_local/" + std::to_string(i % 5), .body = write.body}));
+    }
+  });
+  REQUIRE(split(database, 0).has_value());
+  REQUIRE(split(database, 1).has_value());
+  REQUIRE(split(database, 2).has_value());
+  stop = true;
+  writer.join();
+
+  CHECK(failures == 0);
+  CHECK(database->physical_partition_count() == 4);
+  const auto now = documents_of(*database);
+  for (const auto& [id, body] : written) {
+    REQUIRE(now.contains(id));
+    CHECK(now.at(id).deleted == body.empty());
+    if (!body.empty()) CHECK(now.at(id).body == body);
+  }
+  CHECK(feed_of(*database).size() == now.size());
+  check_sound(*database);
+}
+
+TEST_CASE("a follower of the feed misses nothing while partitions are split") {
+  EngineFixture fixture;
+  const auto database = fixture.create("shop", {.partitioned = true});
+  fill(*database, 500);
+  std::atomic<bool> stop = false;
+  std::jthread writer([&] {
+    for (int i = 0; !stop; ++i) {
+      EngineFixture::put(*database, "key" + std::to_string(i % 40) + ":w" + std::to_string(i), "{}");
+    }
+  });
+  std::map<std::string, storage::Sequence> seen;
+  std::atomic<bool> splitting = true;
+  std::jthread splitter([&] {
+    for (const std::size_t place : {0, 1, 2, 3}) CHECK(split(database, place).has_value());
+    splitting = false;
+  });
+  FeedScan follower(*database, {});
+  const auto follow = [&] {
+    return follower.run(ScanBudget{}, [&](const storage::FeedRow& row, const storage::Snapshot&) {
+      seen[std::string(row.id)] = row.sequence;
+      return Visit::next;
+    });
+  };
+  while (splitting) REQUIRE(follow().has_value());
+  stop = true;
+  writer.join();
+  while (follow().value() == ScanState::more) {}
+  CHECK(seen.size() == feed_of(*database).size());
+  CHECK(database->physical_partition_count() == 5);
+}
+
+TEST_CASE("after a restart the database has the parts, and no files of what was split") {
+  EngineFixture fixture;
+  std::map<std::string, Row> before;
+  std::filesystem::path folder;
+  {
+    const auto database = fixture.create("shop", {.partitioned = true});
+    fill(*database, 200);
+    REQUIRE(split(database, 0).has_value());
+    before = documents_of(*database);
+    folder = database->folder();
+    CHECK(std::filesystem::exists(folder / "partition-0"));
+  }
+  fixture.stop();
+  std::filesystem::create_directories(folder / "partition-7");  // of a split that was cut off
+  fixture.start();
+  const auto database = fixture.engine().open_database("shop").value();
+  CHECK(database->places() == std::vector<std::size_t>{1, 2});
+  CHECK(documents_of(*database) == before);
+  CHECK_FALSE(std::filesystem::exists(folder / "partition-0"));
+  CHECK_FALSE(std::filesystem::exists(folder / "partition-7"));
+  const auto last = database->watermark();
+  CHECK(EngineFixture::put(*database, "key1:later", "{}").sequence == last + 1);
+}
+
+TEST_CASE("a split that is stopped leaves everything as it was") {
+  EngineFixture fixture;
+  const auto database = fixture.create("shop", {.partitioned = true});
+  fill(*database, 100);
+  const auto before = documents_of(*database);
+  const auto stopped = PartitionSplit(database, 0, [] { return true; }).run();
+  REQUIRE_FALSE(stopped.has_value());
+  CHECK(database->places() == std::vector<std::size_t>{0});
+  CHECK(documents_of(*database) == before);
+  EngineFixture::put(*database, "key1:later", "{}");
+  REQUIRE(split(database, 0).has_value());
+  CHECK(documents_of(*database).size() == before.size() + 1);
+}
+
+TEST_CASE("a place that was split is readable until its files go") {
+  config::Settings settings;
+  settings.split_source_kept_s = std::chrono::seconds{0};
+  EngineFixture fixture({}, settings);
+  const auto database = fixture.create("shop", {.partitioned = true});
+  fill(*database, 100);
+  auto& splits = fixture.engine().splits();
+  const auto number = splits.add(database, 0);
+  REQUIRE(number.has_value());
+  CHECK_FALSE(splits.add(database, 5).has_value());
+  REQUIRE(eventually([&] { return splits.job(*number)->state == SplitQueue::State::completed; }));
+  CHECK(splits.job(*number)->targets.size() == 2);
+  CHECK(eventually([&] {
+    const auto snapshot = database->snapshot(0);
+    return !snapshot && snapshot.error().word == "range_gone";
+  }));
+  CHECK(eventually([&] { return !std::filesystem::exists(database->folder() / "partition-0"); }));
+}
+
+TEST_CASE("a physical partition that has grown too large is split by itself") {
+  config::Settings settings;
+  settings.physical_partition_bytes_max = 256 << 10;
+  EngineFixture fixture({}, settings);
+  const auto database = fixture.create("shop", {.partitioned = true});
+  for (int i = 0; i < 100; ++i) {
+    EngineFixture::put(*database, key_of(i), R"({"t":")" + std::string(8000, 'x') + "\"}");
+  }
+  CHECK(eventually([&] { return database->physical_partition_count() >= 2; }));
+}
+
+TEST_CASE("a logical partition that fills its physical one alone is left there") {
+  EngineFixture fixture;
+  const auto database = fixture.create("shop", {.partitioned = true});
+  for (int i = 0; i < 50; ++i) EngineFixture::put(*database, "one:" + std::to_string(i), "{}");
+  CHECK(PartitionSplit::balanced_cut(*database, 0).value() == std::nullopt);
+  EngineFixture::put(*database, "two:1", "{}");
+  const auto cut = PartitionSplit::balanced_cut(*database, 0).value();
+  REQUIRE(cut.has_value());
+  REQUIRE(split(database, 0).has_value());
+  CHECK(database->locate_partition_key("one") != database->locate_partition_key("two"));
+}
+
+TEST_CASE("a database grows to as many physical partitions as its throughput needs") {
+  EngineFixture fixture;
+  const auto database = fixture.create("shop", {.partitioned = true});
+  fill(*database, 50);
+  fixture.engine().splits().grow(database, 5);
+  CHECK(eventually([&] { return database->physical_partition_count() == 5; }));
+  CHECK(documents_of(*database).size() == 50);
+}
+
+}  // namespace octavo::partitioning
