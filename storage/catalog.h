@@ -19,7 +19,7 @@ struct PartitionMapEntry {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   std::string folder;                    ///< see partition_folder
-  std::vector<std::uint32_t> ancestors;  ///< numbers of the physical partitions it was split off from, oldest first
+  std::vector<std::uint32_t> ancestors = {};  ///< numbers of the physical partitions it was split off from, oldest first
 };
 
 /// A physical partition's folder is `partition-<number>`; a number is never given again as long as the database lives.

@@ -40,6 +40,10 @@ class ItemFollower extends Follower {
       const hangUpAfterMs = this.interrupted && this.random.chance(0.3) ? this.random.below(60) : undefined;
       const reply = await this.ask(connection, hangUpAfterMs);
       if (reply.lost) break;
+      if (reply.status === 410 && this.bounds && !this.wasSplit) {
+        this.wasSplit = true;
+        continue;
+      }
       if (![200, 304].includes(reply.status)) {
         this.refused(reply);
         break;
@@ -57,7 +61,12 @@ class ItemFollower extends Follower {
     const headers = { 'A-IM': this.mode };
     if (this.tag !== undefined) headers['If-None-Match'] = this.tag;
     if (this.random.chance(0.6)) headers['x-ms-max-item-count'] = String(this.random.between(1, 20));
-    if (this.range !== undefined) headers['x-ms-documentdb-partitionkeyrangeid'] = String(this.range);
+    if (this.wasSplit) {
+      headers['x-ms-start-epk'] = this.bounds.minInclusive;
+      if (this.bounds.maxExclusive !== 'FF') headers['x-ms-end-epk'] = this.bounds.maxExclusive;
+    } else if (this.range !== undefined) {
+      headers['x-ms-documentdb-partitionkeyrangeid'] = String(this.range);
+    }
     const { partition } = this;
     return connection.sendSigned('GET', `${this.shape.containerPath}/docs`, undefined, { headers, partition, hangUpAfterMs });
   }
@@ -69,7 +78,8 @@ class ItemFollower extends Follower {
   }
 }
 
-/// One of the ranges that clients read side by side: the partition keys of one physical partition.
+/// One of the ranges that clients read side by side: the partition keys of one physical partition, and when that was
+/// split, what lies between its bounds.
 class RangeFollower extends ItemFollower {
   async prepare() {
     const connection = new Connection(this.server, this.history);
@@ -83,6 +93,12 @@ class RangeFollower extends ItemFollower {
       } while (reply.lost);
       if (reply.headers['x-ms-session-token'].split(':')[0] === String(this.range)) partitions.push(partition);
     }
+    let ranges;
+    do {
+      await this.serverUp();
+      ranges = await connection.sendSigned('GET', `${this.shape.containerPath}/pkranges`);
+    } while (ranges.lost);
+    this.bounds = ranges.body.PartitionKeyRanges.find(({ id }) => id === String(this.range));
     connection.close();
     this.scope = { ...this.scope, partitions };
     const last = this.shape.partitions.filter((partition) => partitions.includes(partition)).at(-1);

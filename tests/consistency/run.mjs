@@ -6,6 +6,7 @@ import { makeFollowers } from './followers.mjs';
 import { History } from './history.mjs';
 import { ItemClient } from './item_client.mjs';
 import { makeItemFollowers } from './item_followers.mjs';
+import { PartitionSplits } from './partition_splits.mjs';
 import { Random } from '../support/random.mjs';
 import { Connection } from './requests.mjs';
 import { Shape } from './shape.mjs';
@@ -30,9 +31,14 @@ export async function runHistory({ server, seed, number, q, partitioned, contain
     const kind = shape.container && i % 2 === 1 ? ItemClient : Client;
     return new kind({ ...context, number: i + 1 });
   });
+  const splits = new PartitionSplits(context);
+  // Followers of a range find out first which keys are in it.
+  const splitting = Promise.all(followers.map((follower) => follower.begun)).then(() => splits.work());
   const working = Promise.all(clients.map((client) => client.work(steps, context.serverUp)));
   const kills = restarts > 0 ? await restartWhile(working, server, up, restarts, new Random(seed, 'restarts')) : 0;
   await working;
+  splits.stop();
+  await splitting;
 
   // One that begins after a sentinel would wait for it for ever.
   await Promise.all(followers.map((follower) => follower.begun));
@@ -47,7 +53,7 @@ export async function runHistory({ server, seed, number, q, partitioned, contain
   await checkFeedAtRest(administrator, shape, history, finals);
   administrator.close();
   const { problems, figures } = checkHistory(history, finals);
-  return { problems, figures: { clients: clientCount, ...figures, kills }, seconds: (Date.now() - begun) / 1000, database: shape.name, written, shape };
+  return { problems, figures: { clients: clientCount, ...figures, kills, splits: splits.done }, seconds: (Date.now() - begun) / 1000, database: shape.name, written, shape };
 }
 
 async function must(connection, method, path, body, status) {

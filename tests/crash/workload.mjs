@@ -12,6 +12,7 @@ export const lasting = [
   { name: 'parted-1', partitioned: true, q: 1, versions: true },
   { name: 'parted-2', partitioned: true, q: 2 },
 ];
+const PARTITIONS_MAX = 24;
 const lastingIndexes = [
   { database: 'plain-1', fields: ['a'] },
   { database: 'plain-3', fields: ['b', 'a'] },
@@ -210,9 +211,18 @@ class IndexClient extends Client {
     const database = random.pick(lasting);
     const ddoc = random.pick(this.ddocs);
     if (random.chance(0.2)) return this.toggleFunctions(database);
+    if (random.chance(0.1)) return this.split(database);
     if (this.value(indexKey(database.name, ddoc, ddoc))) return this.deleteIndex(database.name, ddoc, ddoc);
     const fields = random.pick([['b'], ['c'], ['c', 'a'], ['a', 'b', 'c']]);
     return this.createIndex({ database: database.name, ddoc, name: ddoc, fields, partitioned: random.chance(0.5) });
+  }
+
+  /// Which partitions there are is nobody's register: what is in them is. Refused: the range is being split already.
+  async split(database) {
+    const ranges = Object.keys(expected(await this.server.get(`/${database.name}/_shards`), 200).shards);
+    if (ranges.length >= PARTITIONS_MAX) return;
+    const body = { type: 'split', db: database.name, range: this.random.pick(ranges) };
+    return expected(await this.server.post('/_reshard/jobs', body), 201, 400);
   }
 
   /// Views that are built and removed. Design documents are no registers: whether this one is there, only it asks.

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <simdjson.h>
+
 #include "api/couch/all_docs_query.h"
 #include "api/couch/changes_query.h"
 #include "api/couch/door.h"
@@ -108,7 +110,8 @@ void check_id(const std::string& id) {
     const bool reserved = id.starts_with("_design/") || id.starts_with("_local/");
     require(reserved || id.front() != '_', "other ids do not begin with an underscore");
     if (partitioned && !reserved) {
-      require(!key.empty() && check_partition_key(key).has_value(), "a good id has a good partition key");
+      const bool is_text = simdjson::validate_utf8(id.data(), id.size());
+      require(!key.empty() && (check_partition_key(key).has_value() || !is_text), "a good id has a good partition key");
       require(hash_position(id, true) == hash_position_of_key(key), "and lives where its partition does");
     }
   }

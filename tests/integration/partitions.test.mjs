@@ -111,6 +111,7 @@ describe('partitioned databases', () => {
   test('a partition name must be a good one', async () => {
     expectError(await server.get(`/${db}/_partition/_under`), 400, 'illegal_partition', 'Partition must not start with an underscore');
     expectError(await server.get(`/${db}/_partition/a%3Ab`), 400, 'illegal_partition', 'Partition must not contain a colon');
+    expectError(await server.get(`/${db}/_partition/a%F3`), 400, 'illegal_partition', 'Partition must be valid UTF-8');
     expectError(await server.get(`/${db}/_partition`), 400, 'bad_request', 'invalid_partition_req');
     expectError(await server.post(`/${db}/_partition/x`, {}), 405, 'method_not_allowed', 'Only GET allowed');
     expectError(await server.get(`/${db}/_partition/part1/_all_docs?partition=part2`), 400, 'bad_request',

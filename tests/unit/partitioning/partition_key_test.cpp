@@ -35,6 +35,28 @@ TEST_CASE("all documents of a partition key are at one position, design document
   CHECK(hash_position("_design/a:b", true) != hash_position("_design/a:c", true));
 }
 
+TEST_CASE("a partition key is text that may stand in front of an id") {
+  CHECK(check_partition_key("k").has_value());
+  CHECK(check_partition_key("\xC3\xA9").has_value());
+  for (const std::string_view bad : {"", "_k", "a:b", "k\xF3", "\xFF"}) {
+    REQUIRE_FALSE(check_partition_key(bad).has_value());
+    CHECK(check_partition_key(bad).error().word == "illegal_partition");
+  }
+}
+
+TEST_CASE("the places of a map keep their numbers, whatever the order of their ranges") {
+  const PartitionMap map({{0, 9, "partition-5"}, {10, 19, "partition-2"}, {20, 99, "partition-7"}});
+  CHECK(map.places() == std::vector<std::size_t>{5, 2, 7});
+  CHECK(map.locate(9) == 5);
+  CHECK(map.locate(10) == 2);
+  CHECK(map.locate(99) == 7);
+  CHECK(map.places_between(5, 15) == std::vector<std::size_t>{5, 2});
+  CHECK(map.places_between(12, 12) == std::vector<std::size_t>{2});
+  REQUIRE(map.range_of(7) != nullptr);
+  CHECK(map.range_of(7)->first == 20);
+  CHECK(map.range_of(0) == nullptr);
+}
+
 TEST_CASE("an even map covers the whole hash space without a gap") {
   for (const std::uint32_t q : {1U, 2U, 3U, 7U, 64U}) {
     const auto entries = PartitionMap::even(q);

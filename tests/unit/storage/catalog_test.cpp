@@ -71,3 +71,26 @@ TEST_CASE("a record keeps the definition that came with its database") {
   CHECK(found->definition == R"({"resource":{}})");
   CHECK(found->partition_map.size() == 1);
 }
+
+TEST_CASE("a record keeps what its partitions were split off from") {
+  TemporaryFolder folder;
+  DatabaseRecord record{"shop", "abc123", 0, true, 1000, {}};
+  record.partition_map = {{0, 9, "partition-3", {0, 1}}, {10, 19, "partition-4", {0, 1}}, {20, 99, "partition-2"}};
+  Catalog catalog(folder.path() / "catalog", config::Durability::ephemeral);
+  REQUIRE(catalog.open());
+  REQUIRE(catalog.add(record));
+  const auto found = *catalog.find("shop");
+  REQUIRE(found);
+  REQUIRE(found->partition_map.size() == 3);
+  CHECK(found->partition_map[0].ancestors == std::vector<std::uint32_t>{0, 1});
+  CHECK(found->partition_map[1].folder == "partition-4");
+  CHECK(found->partition_map[2].ancestors.empty());
+}
+
+TEST_CASE("the folder of a physical partition tells its number, and nothing else does") {
+  CHECK(partition_folder(7) == "partition-7");
+  CHECK(partition_number("partition-7") == 7U);
+  for (const char* other : {"partition-", "partition-x", "partition-7x", "partition--7", "partition-99999999", "index-7", ""}) {
+    CHECK_FALSE(partition_number(other).has_value());
+  }
+}

@@ -19,7 +19,7 @@ DocumentWrite onto(WriteBase base, std::string id, std::string body, std::option
 
 Expected<void> transact(PartitionFixture& fixture, PhysicalPartition::TransactionTask task) {
   std::promise<Expected<void>> done;
-  fixture.partition().run_transaction(std::move(task), 1000,
+  fixture.partition().run_transaction(std::move(task), {}, 1000,
                                       [&](Expected<void> result) { done.set_value(std::move(result)); });
   return done.get_future().get();
 }
