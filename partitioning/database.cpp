@@ -53,7 +53,7 @@ std::shared_ptr<PhysicalPartition> Database::make_partition(const storage::Parti
   options.logical_partition_bytes_max = settings.logical_partition_bytes_max;
   options.faults = engine_.faults();
   auto partition = std::make_shared<PhysicalPartition>(std::move(options), engine_.writers_);
-  partition->set_revs_limit(record_.revs_limit);
+  partition->set_revs_limit(revs_limit());
   return partition;
 }
 
@@ -64,12 +64,14 @@ void Database::publish(std::unique_ptr<const PartitionMap> map) {
 
 // Of splits that did not come to their end, or whose partition before was not removed yet.
 void Database::remove_stray_partitions() const {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
-    const auto number = storage::partition_number(entry.path().filename().string());
-    if (!number) continue;
-    const PartitionMap& map = partition_map();
-    if (map.range_of(*number) == nullptr) std::filesystem::remove_all(entry.path(), error);
+  // Not the kind with an error code: libstdc++ ends the process where that one finds no memory.
+  try {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      const auto number = storage::partition_number(entry.path().filename().string());
+      if (number && partition_map().range_of(*number) == nullptr) std::filesystem::remove_all(entry.path());
+    }
+  } catch (const std::filesystem::filesystem_error& error) {
+    spdlog::warn("database {}: files of an earlier split could not be removed: {}", name(), error.what());
   }
 }
 
@@ -78,7 +80,6 @@ Database::~Database() {
 }
 
 Expected<void> Database::open(const ExtensionFactory& extensions) {
-  remove_stray_partitions();
   const PartitionMap& map = partition_map();
   storage::Sequence last = 0;
   for (const std::size_t place : map.places()) {

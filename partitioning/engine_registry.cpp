@@ -104,6 +104,7 @@ Expected<std::shared_ptr<Database>> Engine::load_database(const std::string& nam
     if (!database) leave_busy(name);
     throw;
   }
+  database->remove_stray_partitions();
   OCTAVO_TRY_VOID(database->open(extensions_));
   until_memory_suffices([&] {
     std::lock_guard<std::mutex> lock(registry_mutex_);

@@ -20,7 +20,7 @@ const leaf = (n, generation = 1) => ({ rev: `${generation}-${'0'.repeat(30)}${10
 const doc = (n) => ({ leaves: [leaf(n)] });
 const [a, b] = [documentKey('db', 'a'), documentKey('db', 'b')];
 const database = databaseKey('db');
-const existing = [database, { partitioned: false, q: 1 }];
+const existing = [database, { partitioned: false }];
 const map = (entries) => new Map([existing, ...Object.entries(entries)]);
 
 function temporaryFolder(t) {
@@ -74,7 +74,7 @@ describe('the comparison', () => {
 
 describe('logs of versions', () => {
   const log = versionsKey('db', 'a');
-  const logged = [database, { partitioned: false, q: 1, versions: true }];
+  const logged = [database, { partitioned: false, versions: true }];
   const version = (operation, n, generation) => ({ operation, rev: leaf(n, generation).rev, body: { n } });
   const [created, replaced, deleted] = [version('create', 1), version('replace', 2, 2), version('delete', 2, 2)];
   const at = (n, generation, gone = false) => ({ leaves: [{ ...leaf(n, generation), deleted: gone, body: gone ? {} : { n } }] });
@@ -138,7 +138,7 @@ describe('the comparison after a power loss with relaxed durability', () => {
   const write = (client, sent, key, n) =>
     ({ client, name: `${client} ${n}`, sent, acknowledged: sent + 1n, effects: new Map([[key, doc(n)]]) });
   const requests = [made, write('x', 3n, a, 1), write('y', 5n, b, 2), write('x', 7n, a, 3)];
-  const against = (entries) => compareRelaxed(requests, 20n, map({ [a]: doc(3), [b]: doc(2) }), [], map(entries));
+  const against = (entries) => compareRelaxed(requests, 20n, map({ [a]: doc(3), [b]: doc(2) }), [], map(entries), new Map([['db', 1]]));
 
   test('accepts each earlier moment', () => {
     for (const moment of [{}, { [a]: doc(1) }, { [a]: doc(1), [b]: doc(2) }, { [a]: doc(3), [b]: doc(2) }]) {
@@ -149,7 +149,7 @@ describe('the comparison after a power loss with relaxed durability', () => {
     assert.equal(against({ [a]: doc(9) }).length, 1);
     assert.equal(against({ [b]: doc(2) }).length, 1);
     assert.match(against({ [a]: doc(3) }).join(), /'x 3' is there, 'y 2', acknowledged before it was sent, is not/);
-    assert.equal(compareRelaxed(requests, 20n, map({}), [], new Map()).length, 1);
+    assert.equal(compareRelaxed(requests, 20n, map({}), [], new Map(), new Map()).length, 1);
   });
 });
 

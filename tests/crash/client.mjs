@@ -29,7 +29,7 @@ export class Client {
   createDatabase({ name, partitioned, q, versions = false }) {
     const query = `q=${q}${partitioned ? '&partitioned=true' : ''}${versions ? `&all_versions=${VERSIONS_KEPT_S}` : ''}`;
     return this.run(`creates ${name}`, {
-      effects: new Map([[databaseKey(name), { partitioned, q, versions }]]),
+      effects: new Map([[databaseKey(name), { partitioned, versions }]]),
       send: () => this.server.put(`/${name}?${query}`),
       accept(reply) {
         expected(reply, 201);

@@ -12,7 +12,7 @@ const ITEMS_PER_CLIENT = 16;
 export async function createContainer(founder) {
   expected(await cosmosRequest(founder.server, 'POST', '/dbs', { body: { id: container.database } }), 201);
   await founder.run(`creates ${databaseName}`, {
-    effects: new Map([[databaseKey(databaseName), { partitioned: true, q: container.partitions, versions: true }]]),
+    effects: new Map([[databaseKey(databaseName), { partitioned: true, versions: true }]]),
     send: () => cosmosRequest(founder.server, 'POST', `/dbs/${container.database}/colls`, {
       body: { id: container.id, partitionKey: { paths: ['/pk'], kind: 'Hash', version: 2 },
         changeFeedPolicy: { retentionDuration: VERSIONS_KEPT_S / 60 } },

@@ -6,7 +6,7 @@
 // registers; an atomic one sets all or none of them.
 //
 // Values:
-//   database  { partitioned, q, versions } or undefined; versions: it keeps a log of all versions
+//   database  { partitioned, versions } or undefined; versions: it keeps a log of all versions
 //   document  { leaves: [{ rev, generation, deleted, body }] } or undefined; rev is undefined where no reply told it
 //   local     { generation, body } or undefined
 //   index     { fields, partitioned } or undefined

@@ -17,20 +17,22 @@ const path = encodeURIComponent;
 const isDesign = (id) => id.startsWith('_design/');
 const partitionOf = (id) => id.slice(0, id.indexOf(':'));
 
-/// { seen: Map, problems: [text] }. `random` chooses what is looked at where all would take too long.
+/// { seen: Map, problems: [text], partitionCounts: Map of databases }. `random` chooses what is looked at where all would take too long.
 export async function observe(server, random) {
   const seen = new Map();
+  const partitionCounts = new Map();
   const problems = [];
   const names = (await read(server, '/_all_dbs')).filter((name) => !name.startsWith('_'));
-  await Promise.all(names.map((name) => observeDatabase(server, name, random, seen, problems)));
-  return { seen, problems };
+  await Promise.all(names.map((name) => observeDatabase(server, name, random, seen, problems, partitionCounts)));
+  return { seen, problems, partitionCounts };
 }
 
-async function observeDatabase(server, name, random, seen, problems) {
+async function observeDatabase(server, name, random, seen, problems, partitionCounts) {
   const info = await read(server, `/${path(name)}`);
   const partitioned = info.props?.partitioned === true;
   const versions = await readVersions(server, name);
-  seen.set(databaseKey(name), { partitioned, q: info.cluster.q, versions: versions !== undefined });
+  seen.set(databaseKey(name), { partitioned, versions: versions !== undefined });
+  partitionCounts.set(name, info.cluster.q);
   const wrong = (text) => problems.push(`${name}: ${text}`);
 
   const live = new Map((await read(server, `/${path(name)}/_all_docs?include_docs=true`)).rows.map((row) => [row.id, row.doc]));

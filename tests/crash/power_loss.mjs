@@ -75,8 +75,8 @@ async function lookAt(folder, random, certain) {
   const server = new Server({ dataDir, args: serverArguments });
   try {
     await server.launch();
-    const { seen, problems: found } = await observe(server, random);
-    problems.push(...found, ...certain(seen));
+    const { seen, problems: found, partitionCounts } = await observe(server, random);
+    problems.push(...found, ...certain(seen, partitionCounts));
   } catch (error) {
     problems.push(error.message);
   } finally {
@@ -113,8 +113,8 @@ export async function powerLossTest({ seed, images = 60, every = false, seconds 
     // Nothing happened on the disk until the next record: what was acknowledged before it counts.
     const time = next?.time ?? process.hrtime.bigint();
     const { state, pending, acknowledgedCount } = replay.at(time);
-    const certain = (seen) => durability === 'commit' ? compare(state, pending, seen)
-                                                      : compareRelaxed(history.requests, time, state, pending, seen);
+    const certain = (seen, partitionCounts) => durability === 'commit' ? compare(state, pending, seen)
+                                                      : compareRelaxed(history.requests, time, state, pending, seen, partitionCounts);
     const problems = await lookAt(image, random, certain);
     if (problems.length > 0) {
       throw new Failure(`seed ${seed}, ${durability}, power lost after record ${moment + 1} of ${records.length} ` +

@@ -6,7 +6,7 @@ const isDatabase = (key) => key.startsWith('database ');
 const only = (map, wanted) => new Map([...map].filter(([key]) => wanted(key)));
 
 /// As compare() of history.mjs; `requests`: all; `state`, `pending`: as of `time`.
-export function compareRelaxed(requests, time, state, pending, seen) {
+export function compareRelaxed(requests, time, state, pending, seen, partitionCounts) {
   const problems = compareDatabases(state, pending, seen);
   const byDatabase = new Map([...seen.keys()].filter(isDatabase).map((key) => [databaseOf(key), []]));
   for (const request of requests) {
@@ -21,7 +21,7 @@ export function compareRelaxed(requests, time, state, pending, seen) {
   }
   for (const [database, story] of byDatabase) {
     const own = only(seen, (key) => databaseOf(key) === database && !isDatabase(key));
-    const onePartition = seen.get(`database ${database}`).q === 1;
+    const onePartition = partitionCounts.get(database) === 1;
     problems.push(...(onePartition ? comparePrefix(database, story, own) : compareValues(story, own)));
   }
   return problems;
