@@ -13,6 +13,7 @@
 #include <unicode/unistr.h>
 #include <unicode/utf8.h>
 
+#include "query/search/internal/code_points.h"
 #include "query/search/internal/languages.h"
 #include "query/search/internal/word_breaks.h"
 
@@ -59,8 +60,7 @@ void lower_token(TokenList& tokens, std::size_t i, bool turkish, std::string& sc
   }
   scratch.clear();
   for (std::size_t at = 0; at < term.size();) {
-    UChar32 c = 0;
-    U8_NEXT(reinterpret_cast<const std::uint8_t*>(term.data()), at, term.size(), c);
+    const UChar32 c = next_code_point(term, at);
     append_letter(scratch, c < 0 ? 0xFFFD : lower(c, turkish));
   }
   tokens.replace(i, scratch);

@@ -23,7 +23,7 @@ class MergeTurn {
   explicit MergeTurn(const std::atomic<bool>& closed) {
     std::unique_lock lock(queue().mutex);
     queue().changed.wait(lock, [&] { return !queue().merging || closed; });
-    mine_ = !closed;
+    mine_ = !closed;  // NOLINT(cppcoreguidelines-prefer-member-initializer): only now is it known
     if (mine_) queue().merging = true;
   }
   ~MergeTurn() {

@@ -62,10 +62,10 @@ std::optional<std::uint64_t> number_in(const CommitData& data, const std::string
 
 }  // namespace
 
-IndexFiles::IndexFiles(const FeedIndexOptions& options, std::shared_ptr<const FieldAnalyzers> analyzers,
+IndexFiles::IndexFiles(FeedIndexOptions options, std::shared_ptr<const FieldAnalyzers> analyzers,
                        const FieldSource& source)
-    : options_(options),
-      durable_(options.durability != config::Durability::ephemeral),
+    : options_(std::move(options)),
+      durable_(options_.durability != config::Durability::ephemeral),
       builder_(std::move(analyzers), source),
       columns_(kColumnBytesMax) {}
 

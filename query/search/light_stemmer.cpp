@@ -3,6 +3,7 @@
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
+#include "query/search/internal/code_points.h"
 #include "query/search/internal/languages.h"
 
 /// Folding of letters and cutting of endings, for what Snowball does not know.
@@ -94,10 +95,9 @@ void fold_script(Language::Script script, std::string& term) {
   if (std::ranges::all_of(term, [](char c) { return static_cast<unsigned char>(c) < 0x80; })) return;
   std::string folded;
   for (std::size_t at = 0; at < term.size();) {
-    UChar32 c = 0;
-    U8_NEXT(reinterpret_cast<const std::uint8_t*>(term.data()), at, term.size(), c);
-    if (c < 0) continue;
-    c = fold(script, c);
+    const UChar32 letter = next_code_point(term, at);
+    if (letter < 0) continue;
+    const UChar32 c = fold(script, letter);
     if (c == kDropped) continue;
     std::uint8_t bytes[4];
     std::size_t size = 0;

@@ -261,7 +261,7 @@ Lucene::IndexInputPtr LuceneDirectory::openInput(const Lucene::String& name) {
   return Lucene::newLucene<MappedInput>(std::make_shared<const Mapping>(static_cast<const std::uint8_t*>(data), size));
 }
 
-Lucene::IndexInputPtr LuceneDirectory::openInput(const Lucene::String& name, int32_t /*bufferSize*/) {
+Lucene::IndexInputPtr LuceneDirectory::openInput(const Lucene::String& name, int32_t /*buffer_size*/) {
   return openInput(name);
 }
 

@@ -4,6 +4,8 @@
 
 #include <unicode/utf8.h>
 
+#include "query/search/internal/code_points.h"
+
 namespace octavo::query::search {
 
 void append_wide(Lucene::String& out, std::string_view utf8) {
@@ -14,8 +16,7 @@ void append_wide(Lucene::String& out, std::string_view utf8) {
       out.push_back(static_cast<wchar_t>(bytes[at++]));
       continue;
     }
-    UChar32 c = 0;
-    U8_NEXT(bytes, at, utf8.size(), c);
+    const UChar32 c = next_code_point(utf8, at);
     out.push_back(static_cast<wchar_t>(c < 0 ? 0xFFFD : c));
   }
 }
@@ -23,7 +24,7 @@ void append_wide(Lucene::String& out, std::string_view utf8) {
 void append_utf8(std::string& out, std::wstring_view wide) {
   out.reserve(out.size() + wide.size());
   for (const wchar_t letter : wide) {
-    const auto c = static_cast<std::uint32_t>(letter);
+    const auto c = static_cast<char32_t>(letter);
     if (c < 0x80) {
       out.push_back(static_cast<char>(c));
       continue;

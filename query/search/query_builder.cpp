@@ -214,7 +214,7 @@ Lucene::QueryPtr QueryBuilder::numbers(std::string_view field, double low, bool 
     range.last = std::move(part.last);
     selection.ranges.push_back(std::move(range));
   }
-  return select(std::move(selection));
+  return select(selection);
 }
 
 Lucene::QueryPtr QueryBuilder::build_words(const QueryNode& node) {
@@ -237,7 +237,7 @@ Lucene::QueryPtr QueryBuilder::build_words(const QueryNode& node) {
   const auto number = parse_query_number(node.text);
   if (!number) return words;
   // It may have been indexed as a number or as part of a text: who asks cannot tell.
-  const Lucene::QueryPtr equal = numbers(node.field, *number, true, *number, true);
+  Lucene::QueryPtr equal = numbers(node.field, *number, true, *number, true);
   if (!words) return equal;
   const auto either = newLucene<BooleanQuery>(true);
   either->add(equal, BooleanClause::SHOULD);
@@ -266,7 +266,7 @@ Lucene::QueryPtr QueryBuilder::build_wildcard(const QueryNode& node) {
   const Lucene::String pattern = plain_text(node);
   TermSelection selection = with_prefix(node.field, literal_start(pattern));
   selection.test = [pattern](std::wstring_view text) { return matches_wildcard(pattern, text); };
-  return select(std::move(selection));
+  return select(selection);
 }
 
 Expected<Lucene::QueryPtr> QueryBuilder::build_regex(const QueryNode& node) {
@@ -283,7 +283,7 @@ Expected<Lucene::QueryPtr> QueryBuilder::build_regex(const QueryNode& node) {
   if (node.text.find('|') != std::string::npos) start.clear();
   TermSelection selection = with_prefix(node.field, to_wide(start));
   selection.test = [regex](std::wstring_view text) { return regex->matches(to_utf8(text)); };
-  return select(std::move(selection));
+  return select(selection);
 }
 
 Lucene::QueryPtr QueryBuilder::build_fuzzy(const QueryNode& node) {
@@ -344,7 +344,7 @@ Lucene::QueryPtr QueryBuilder::build_range(const QueryNode& node) {
   if (node.upper) range.last = text(*node.upper);
   range.last_included = node.upper_inclusive;
   selection.ranges.push_back(std::move(range));
-  Lucene::QueryPtr words = select(std::move(selection));
+  Lucene::QueryPtr words = select(selection);
   if (!number) return words;
   const auto either = newLucene<BooleanQuery>(true);
   either->add(number, BooleanClause::SHOULD);

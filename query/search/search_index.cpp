@@ -30,7 +30,7 @@ SearchIndex::SearchIndex(std::string identity, std::shared_ptr<const FieldAnalyz
       analyzers_(std::move(analyzers)),
       source_(std::move(source)),
       stopping_(options.stopping),
-      files_(std::make_unique<IndexFiles>(options, analyzers_, *source_)) {}
+      files_(std::make_unique<IndexFiles>(std::move(options), analyzers_, *source_)) {}
 
 SearchIndex::~SearchIndex() = default;
 

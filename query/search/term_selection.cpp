@@ -140,8 +140,8 @@ void TermSelection::for_each(const Lucene::IndexReaderPtr& reader, SearchBudget&
   }
 }
 
-Lucene::QueryPtr make_selection_query(TermSelection selection, std::shared_ptr<SearchBudget> budget,
-                                      std::shared_ptr<PartitionDocuments> partition) {
+Lucene::QueryPtr make_selection_query(const TermSelection& selection, const std::shared_ptr<SearchBudget>& budget,
+                                      const std::shared_ptr<PartitionDocuments>& partition) {
   return Lucene::newLucene<Lucene::ConstantScoreQuery>(
       Lucene::FilterPtr(Lucene::newLucene<SelectionFilter>(selection, budget, partition)));
 }

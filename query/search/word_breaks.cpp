@@ -8,7 +8,8 @@
 #include <unicode/uchar.h>
 #include <unicode/uscript.h>
 #include <unicode/utext.h>
-#include <unicode/utf8.h>
+
+#include "query/search/internal/code_points.h"
 
 namespace octavo::query::search {
 
@@ -49,12 +50,11 @@ struct Letter {
 
 // Broken bytes are U+FFFD.
 Letter letter_at(std::string_view text, std::size_t at) {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
-  if (bytes[at] < 0x80) return {bytes[at], at + 1};
-  std::size_t next = at;
-  UChar32 c = 0;
-  U8_NEXT(bytes, next, text.size(), c);
-  return {c < 0 ? 0xFFFD : c, next};
+  const auto byte = static_cast<std::uint8_t>(text[at]);
+  if (byte < 0x80) return {byte, at + 1};
+  std::size_t end = at;
+  const UChar32 c = next_code_point(text, end);
+  return {c < 0 ? 0xFFFD : c, end};
 }
 
 void add_word(std::string_view text, std::size_t from, std::size_t to, TokenList& tokens) {

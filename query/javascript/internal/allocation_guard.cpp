@@ -64,8 +64,8 @@ struct Replacement {
   void* function;
 };
 const std::array replacements{Replacement{"malloc", reinterpret_cast<void*>(guarded_malloc)},
-                               Replacement{"calloc", reinterpret_cast<void*>(guarded_calloc)},
-                               Replacement{"realloc", reinterpret_cast<void*>(guarded_realloc)}};
+                              Replacement{"calloc", reinterpret_cast<void*>(guarded_calloc)},
+                              Replacement{"realloc", reinterpret_cast<void*>(guarded_realloc)}};
 
 #if defined(__x86_64__)
 constexpr bool is_import(std::uint32_t type) {

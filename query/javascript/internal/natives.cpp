@@ -93,7 +93,9 @@ bool choice_of(JSContext* context, JS::HandleObject options, const char* name, C
 }
 
 bool read_options(JSContext* context, JS::HandleObject options, IndexedField& field) {
-  Choice store, index, facet;
+  auto store = Choice::absent;
+  auto index = Choice::absent;
+  auto facet = Choice::absent;
   if (!choice_of(context, options, "store", store) || !choice_of(context, options, "index", index) ||
       !choice_of(context, options, "facet", facet)) {
     return false;
@@ -157,9 +159,9 @@ bool index(JSContext* context, unsigned count, JS::Value* values) {
 }  // namespace
 
 bool define_natives(JSContext* context, JS::HandleObject global) {
-  static const JSFunctionSpec kFunctions[] = {JS_FN("emit", native<emit>, 2, 0), JS_FN("index", native<index>, 3, 0),
-                                              JS_FN("log", native<log>, 1, 0), JS_FS_END};
-  return JS_DefineFunctions(context, global, kFunctions);
+  static const JSFunctionSpec functions[] = {JS_FN("emit", native<emit>, 2, 0), JS_FN("index", native<index>, 3, 0),
+                                             JS_FN("log", native<log>, 1, 0), JS_FS_END};
+  return JS_DefineFunctions(context, global, functions);
 }
 
 }  // namespace octavo::query::javascript

@@ -80,7 +80,7 @@ bool allows_code_from_text(JSContext*, JS::RuntimeCode, JS::HandleString) {
 }
 constexpr JSSecurityCallbacks kSecurity{allows_code_from_text, nullptr};
 
-const JSClass kKeeperClass = {"keeper", JSCLASS_GLOBAL_FLAGS, &JS::DefaultGlobalClassOps, nullptr, nullptr, nullptr};
+const JSClass keeper_class = {"keeper", JSCLASS_GLOBAL_FLAGS, &JS::DefaultGlobalClassOps, nullptr, nullptr, nullptr};
 
 // SpiderMonkey counts from the far end of the thread's stack.
 std::size_t stack_quota(std::size_t wanted) {
@@ -187,7 +187,7 @@ bool Runtime::set_up() {
   JS_SetGCCallback(context, on_collection, this);
   JS_AddInterruptCallback(context, on_interrupt);
 
-  keeper_ = JS_NewGlobalObject(context, &kKeeperClass, nullptr, JS::FireOnNewGlobalHook, JS::RealmOptions());
+  keeper_ = JS_NewGlobalObject(context, &keeper_class, nullptr, JS::FireOnNewGlobalHook, JS::RealmOptions());
   if (!keeper_) return false;
   const JSAutoRealm realm(context, keeper_);
   memory_info_ = js::gc::NewMemoryInfoObject(context);
@@ -259,8 +259,8 @@ Expected<void> Runtime::run_in_world(const ProgramPtr& program, Body body) {
 }
 
 World* Runtime::world_of(const ProgramPtr& program) {
-  static const std::string kNoProgram;
-  const std::string& identity = program ? program->identity() : kNoProgram;
+  static const std::string no_program;
+  const std::string& identity = program ? program->identity() : no_program;
   if (const auto found = worlds_by_identity_.find(identity); found != worlds_by_identity_.end()) {
     worlds_.splice(worlds_.begin(), worlds_, found->second);
     return worlds_.front().get();
@@ -270,7 +270,7 @@ World* Runtime::world_of(const ProgramPtr& program) {
   worlds_.push_front(std::move(world));
   // The key lives as long as the world, which holds its program.
   const auto& held = worlds_.front()->program();
-  worlds_by_identity_.emplace(held ? std::string_view(held->identity()) : std::string_view(kNoProgram),
+  worlds_by_identity_.emplace(held ? std::string_view(held->identity()) : std::string_view(no_program),
                               worlds_.begin());
   return worlds_.front().get();
 }

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint32_t kWorldSlot = 0;  // of the global, which has some for its embedder: its World
 
-const JSClass kGlobalClass = {"global", JSCLASS_GLOBAL_FLAGS, &JS::DefaultGlobalClassOps, nullptr, nullptr, nullptr};
+const JSClass global_class = {"global", JSCLASS_GLOBAL_FLAGS, &JS::DefaultGlobalClassOps, nullptr, nullptr, nullptr};
 
 World& world_of(JSContext* context) {
   return *static_cast<World*>(JS::GetReservedSlot(JS::CurrentGlobalOrNull(context), kWorldSlot).toPrivate());
@@ -141,7 +141,7 @@ JSObject* new_global(JSContext* context) {
   JS::RealmOptions options;
   // A zone of its own is collected on its own, and goes as a whole.
   options.creationOptions().setNewCompartmentAndZone().setToSourceEnabled(true).setPreserveJitCode(true);
-  return JS_NewGlobalObject(context, &kGlobalClass, nullptr, JS::FireOnNewGlobalHook, options);
+  return JS_NewGlobalObject(context, &global_class, nullptr, JS::FireOnNewGlobalHook, options);
 }
 
 }  // namespace

@@ -42,8 +42,7 @@ struct IndexState {
 /// Files that cannot be read are thrown away: all that an index holds is in the documents.
 class IndexFiles {
  public:
-  IndexFiles(const FeedIndexOptions& options, std::shared_ptr<const FieldAnalyzers> analyzers,
-             const FieldSource& source);
+  IndexFiles(FeedIndexOptions options, std::shared_ptr<const FieldAnalyzers> analyzers, const FieldSource& source);
   ~IndexFiles();
 
   /// Reads the state of what is there; makes the folder. `last_sequence`: as FeedIndex::open.

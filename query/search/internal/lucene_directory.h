@@ -38,7 +38,7 @@ class LuceneDirectory : public Lucene::Directory {
   int64_t fileLength(const Lucene::String& name) override;
   Lucene::IndexOutputPtr createOutput(const Lucene::String& name) override;
   Lucene::IndexInputPtr openInput(const Lucene::String& name) override;
-  Lucene::IndexInputPtr openInput(const Lucene::String& name, int32_t bufferSize) override;
+  Lucene::IndexInputPtr openInput(const Lucene::String& name, int32_t buffer_size) override;
   void sync(const Lucene::String& name) override;
   void close() override;
 

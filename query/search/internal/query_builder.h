@@ -42,8 +42,8 @@ class QueryBuilder {
   Expected<Lucene::QueryPtr> build_regex(const QueryNode& node);
   Lucene::QueryPtr numbers(std::string_view field, double lower, bool lower_inclusive, double upper,
                            bool upper_inclusive);
-  Lucene::QueryPtr select(TermSelection selection) {
-    return make_selection_query(std::move(selection), budget_, partition_);
+  Lucene::QueryPtr select(const TermSelection& selection) {
+    return make_selection_query(selection, budget_, partition_);
   }
 
   const FieldAnalyzers& analyzers_;

@@ -47,7 +47,7 @@ struct TermSelection {
 
 /// A query for all documents that have any of the selected terms; each scores the same. Reads the postings of all these
 /// terms; with `partition`, of documents of that partition only, skipping the others.
-Lucene::QueryPtr make_selection_query(TermSelection selection, std::shared_ptr<SearchBudget> budget,
-                                      std::shared_ptr<PartitionDocuments> partition);
+Lucene::QueryPtr make_selection_query(const TermSelection& selection, const std::shared_ptr<SearchBudget>& budget,
+                                      const std::shared_ptr<PartitionDocuments>& partition);
 
 }  // namespace octavo::query::search
