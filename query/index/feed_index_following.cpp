@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <ctime>
 #include <unordered_set>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "query/index/feed_follower.h"
 #include "query/javascript/interruption.h"
 #include "storage/memory_retry.h"
+#include "storage/processor_time.h"
 
 /// The part of FeedIndexes that keeps each index in step with the feed, and lets queries wait for it.
 namespace octavo::query {
@@ -45,13 +45,6 @@ constexpr std::chrono::milliseconds kSlowDocument{50};
 bool may_pass(const Error& error) {
   return error.code == ErrorCode::disk_full || error.code == ErrorCode::io_failure ||
          error.code == ErrorCode::overloaded;
-}
-
-/// Time that this thread has been running: on a busy machine small batches would make it only busier.
-std::chrono::nanoseconds thread_time() {
-  timespec now{};
-  static_cast<void>(::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now));  // a known clock cannot fail
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 }  // namespace
@@ -192,7 +185,7 @@ void FeedIndexes::failed(const FollowerPtr& follower, std::uint64_t attempt, con
 }
 
 Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
-  const auto begun = thread_time();
+  const auto begun = processor_time();  // by another clock, a busy machine would get small batches, and be busier yet
   FeedIndex& index = *follower.index;
   // In this order: a purge up to the watermark is then in the count.
   const storage::Sequence watermark = database_.watermark();
@@ -242,7 +235,7 @@ Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
   follower.retry_delay = {};
   follower.task.report(reached - follower.task_from, watermark - follower.task_from);
 
-  const auto took = thread_time() - begun;
+  const auto took = processor_time() - begun;
   if (applied < documents.size()) {
     follower.rows_max = std::max(kRowsMin, applied);
   } else if (took > 2 * kBatchTime) {

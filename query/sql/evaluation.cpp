@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
 #include "query/selector/internal/regex.h"
+#include "storage/processor_time.h"
 
 namespace octavo::query::sql {
 
@@ -114,12 +114,6 @@ constexpr std::uint64_t kStepsBetweenLooks = 1024;
 
 Error over_memory() {
   return {ErrorCode::too_large, "The values that the query builds for one item exceed their limit.", "resource_limit"};
-}
-
-std::chrono::nanoseconds processor_time() {
-  timespec now{};
-  static_cast<void>(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now));  // fails only for a clock that there is not
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "query/javascript/limits.h"
+#include "storage/processor_time.h"
 
 namespace octavo::query::javascript {
 
@@ -20,12 +21,6 @@ clockid_t clock_of_this_thread() {
   clockid_t clock = CLOCK_MONOTONIC;  // stays so where threads have no clock
   pthread_getcpuclockid(pthread_self(), &clock);
   return clock;
-}
-
-std::chrono::nanoseconds now_on(clockid_t clock) {
-  timespec now{};
-  static_cast<void>(::clock_gettime(clock, &now));
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 }  // namespace
@@ -76,11 +71,11 @@ bool Watchdog::look(std::chrono::steady_clock::time_point now) {
     if (activity != watched->seen_) {
       watched->seen_ = activity;
       watched->since_ = now;
-      watched->used_before_ = now_on(watched->thread_clock_);
+      watched->used_before_ = processor_time(watched->thread_clock_);
       continue;
     }
     const auto elapsed = now - watched->since_;
-    const auto used = now_on(watched->thread_clock_) - watched->used_before_;
+    const auto used = processor_time(watched->thread_clock_) - watched->used_before_;
     const bool over = used >= time_max || elapsed >= kElapsedToUsedMax * time_max;
     if (over) watched->expired_.store(activity, std::memory_order_relaxed);
     if (used >= time_max + kPatience && watched->complained_ != activity) {
