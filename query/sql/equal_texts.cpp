@@ -3,16 +3,34 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "query/index/raw_field.h"
+#include "query/json/plain_strings.h"
 #include "query/json/writer.h"
 
 namespace octavo::query::sql {
 
 namespace {
 
-constexpr double kExactIntegerMax = 9007199254740992.0;  // 2^53
+// Where a property is stored that must be equal to one constant; nullopt: to one of several, or what it is depends on
+// more than the stored body.
+std::optional<FieldPath> stored_field(const FixedProperty& property, const RowShape& shape) {
+  // An id is the document's, and may stand in its body or not; the rest are of the shape.
+  if (property.values.size() != 1 || property.path[0] == "id" || property.path[0].starts_with('_')) return std::nullopt;
+  return shape.field_path(property.path);
+}
+
+WhereHolds equality_of(const FixedProperty& property, const RowShape& shape) {
+  if (!stored_field(property, shape)) return WhereHolds::unknown;
+  const boost::json::value& value = property.values[0];
+  if (value.is_string()) {
+    return has_plain_strings(boost::json::serialize(value)) ? WhereHolds::of_plain_strings : WhereHolds::unknown;
+  }
+  if (value.is_number()) return is_exact(value.to_number<double>()) ? WhereHolds::of_all : WhereHolds::unknown;
+  return value.is_bool() || value.is_null() ? WhereHolds::of_all : WhereHolds::unknown;
+}
 
 // Empty: it has several spellings.
 std::string text_of(const boost::json::value& value) {
@@ -25,7 +43,7 @@ std::string text_of(const boost::json::value& value) {
     text = "null";
   } else if (value.is_number()) {
     const auto number = value.to_number<double>();
-    if (std::abs(number) < kExactIntegerMax && number == std::trunc(number)) {
+    if (is_exact(number) && number == std::trunc(number)) {
       append_json_number(text, static_cast<std::int64_t>(number));
     }
   }
@@ -34,10 +52,15 @@ std::string text_of(const boost::json::value& value) {
 
 }  // namespace
 
-std::optional<FieldPath> stored_field(const FixedProperty& property, const RowShape& shape) {
-  // An id is the document's, and may stand in its body or not; the rest are of the shape.
-  if (property.values.size() != 1 || property.path[0] == "id" || property.path[0].starts_with('_')) return std::nullopt;
-  return shape.field_path(property.path);
+bool is_exact(double number) {
+  constexpr double limit = 9007199254740992.0;  // 2^53
+  return std::abs(number) < limit;
+}
+
+WhereHolds equality_of(std::span<const FixedProperty> fixed, const RowShape& shape) {
+  auto holds = WhereHolds::of_all;
+  for (const FixedProperty& property : fixed) holds = std::min(holds, equality_of(property, shape));
+  return holds;
 }
 
 std::vector<EqualText> equal_texts_of(std::span<const FixedProperty> fixed, const RowShape& shape) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,9 +11,19 @@
 
 namespace octavo::query::sql {
 
-/// Where a property is stored that must be equal to one constant; nullopt: to one of several, or what it is depends on
-/// more than the stored body.
-std::optional<FieldPath> stored_field(const FixedProperty& property, const RowShape& shape);
+/// Whether an index and SQL see the same numbers as equal to this one: beyond 2^53 an index tells apart what is equal
+/// here.
+bool is_exact(double number);
+
+/// Of which of the documents that an index or a selector names a condition holds without being evaluated.
+enum class WhereHolds : std::uint8_t {
+  unknown,           ///< it must be evaluated
+  of_plain_strings,  ///< those with plain strings (plain_strings.h): of others may be equal by language what differs
+  of_all
+};
+
+/// Of which of the documents that an index or a selector names by these equalities all of them hold.
+WhereHolds equality_of(std::span<const FixedProperty> fixed, const RowShape& shape);
 
 /// A stored property with the text that makes it equal to a constant of the query.
 struct EqualText {

@@ -7,7 +7,6 @@
 
 #include "query/collation/collation.h"
 #include "query/json/parsed_document.h"
-#include "query/json/plain_strings.h"
 #include "query/sql/equal_texts.h"
 #include "query/sql/syntax_tree.h"
 
@@ -16,8 +15,6 @@ namespace octavo::query::sql {
 namespace {
 
 namespace json = boost::json;
-
-constexpr double kExactNumberMax = 9007199254740992.0;  // 2^53
 
 bool is_name_of(std::string_view name, std::string_view capitals) {
   return std::ranges::equal(name, capitals, [](char a, char b) {
@@ -99,7 +96,7 @@ json::value condition(const Place& place, json::object operators) {
 // Equality with a constant; nullopt for arrays, and objects, whose equality Mango sees otherwise.
 std::optional<json::value> equals(const Place& path, const json::value& value) {
   if (value.is_array() || value.is_object()) return std::nullopt;
-  if (value.is_number() && !(std::abs(value.to_number<double>()) < kExactNumberMax)) {
+  if (value.is_number() && !is_exact(value.to_number<double>())) {
     return condition(path, {{"$type", "number"}});
   }
   return condition(path, {{"$eq", value}});
@@ -142,7 +139,7 @@ bool is_ordering(SqlOperator op) {
 std::optional<json::value> Translator::compares(const Place& path, SqlOperator op, const json::value& value) const {
   if (value.is_number()) {
     json::object operators{{"$type", "number"}};
-    if (std::abs(value.to_number<double>()) < kExactNumberMax) operators[mango_operator(op)] = value;
+    if (is_exact(value.to_number<double>())) operators[mango_operator(op)] = value;
     return condition(path, std::move(operators));
   }
   if (value.is_string()) {
@@ -434,26 +431,6 @@ std::size_t conjuncts_of(const Expression& where) {
   std::size_t count = 0;
   for (const auto& operand : where.operands) count += conjuncts_of(*operand);
   return count;
-}
-
-// Of which documents equality is one thing in SQL and in a selector. Properties that are not stored as they are:
-// unknown.
-WhereHolds equality_of(const FixedProperty& property, const RowShape& shape) {
-  if (!stored_field(property, shape)) return WhereHolds::unknown;
-  const json::value& value = property.values[0];
-  if (value.is_string()) {
-    return has_plain_strings(json::serialize(value)) ? WhereHolds::of_plain_strings : WhereHolds::unknown;
-  }
-  if (value.is_number()) {
-    return std::abs(value.to_number<double>()) < kExactNumberMax ? WhereHolds::of_all : WhereHolds::unknown;
-  }
-  return value.is_bool() || value.is_null() ? WhereHolds::of_all : WhereHolds::unknown;
-}
-
-WhereHolds equality_of(std::span<const FixedProperty> properties, const RowShape& shape) {
-  auto holds = WhereHolds::of_all;
-  for (const auto& property : properties) holds = std::min(holds, equality_of(property, shape));
-  return holds;
 }
 
 // ORDER BY as fields; none when it is by anything else.

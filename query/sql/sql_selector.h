@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,17 +9,11 @@
 
 #include "query/index/index_definition.h"
 #include "query/selector/selector.h"
+#include "query/sql/equal_texts.h"
 #include "query/sql/row_shape.h"
 #include "query/sql/sql_query.h"
 
 namespace octavo::query::sql {
-
-/// Of which of the documents that an index or a selector names a condition holds without being evaluated.
-enum class WhereHolds : std::uint8_t {
-  unknown,           ///< it must be evaluated
-  of_plain_strings,  ///< those with plain strings (plain_strings.h): of others may be equal by language what differs
-  of_all
-};
 
 /// What indexes can know of a query: a Mango selector that every item matches which the query's WHERE matches (and
 /// maybe more: each item is tested all the same).
