@@ -12,6 +12,13 @@ function run(...args) {
       resolve({ code: error ? error.code : 0, stdout, stderr })));
 }
 
+/// A folder that is gone when the test is over, however it ends.
+function folderFor(testContext) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-command-line-'));
+  testContext.after(() => fs.rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
 describe('the octavo program', () => {
   test('tells its version', async () => {
     const { code, stdout } = await run('version');
@@ -64,47 +71,43 @@ describe('the octavo program', () => {
     server.removeFolder();
   });
 
-  test('a public address without any authentication is refused, with advice', async () => {
-    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-public-'));
+  test('a public address without any authentication is refused, with advice', async (t) => {
+    const folder = folderFor(t);
     const { code, stdout, stderr } = await run('serve', '--data-dir', folder, '--port', '0', '--bind', '0.0.0.0');
     assert.notEqual(code, 0);
     assert.match(stdout + stderr, /admin|password/i);
-    fs.rmSync(folder, { recursive: true });
   });
 
-  test('an unknown setting is refused with a suggestion', async () => {
+  test('an unknown setting is refused with a suggestion', async (t) => {
     const { code, stderr } = await run('serve', '--prot', '5984');
     assert.notEqual(code, 0);
     assert.match(stderr, /--port/);
-    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-config-'));
+    const folder = folderFor(t);
     const file = path.join(folder, 'octavo.toml');
     fs.writeFileSync(file, '[server]\nprot = 1\n');
     const fromFile = await run('serve', '--config', file);
     assert.notEqual(fromFile.code, 0);
     assert.match(fromFile.stderr, /port/);
-    fs.rmSync(folder, { recursive: true });
   });
 
-  test('--print-config prints settings that can be read again', async () => {
+  test('--print-config prints settings that can be read again', async (t) => {
     const printed = await run('serve', '--port', '1234', '--print-config');
     assert.equal(printed.code, 0, printed.stderr);
     assert.match(printed.stdout, /port\s*=\s*1234/);
-    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-config-'));
+    const folder = folderFor(t);
     const file = path.join(folder, 'octavo.toml');
     fs.writeFileSync(file, printed.stdout);
     const again = await run('serve', '--config', file, '--print-config');
     assert.equal(again.code, 0, again.stderr);
     assert.match(again.stdout, /port\s*=\s*1234/);
-    fs.rmSync(folder, { recursive: true });
   });
 
   test('settings come from the environment, also from secret files', async (t) => {
-    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-secret-'));
+    const folder = folderFor(t);
     fs.writeFileSync(path.join(folder, 'password'), 'from-a-file\n');
     const server = await Server.startFor(t, { env: { COUCHDB_USER: 'root', COUCHDB_PASSWORD_FILE: path.join(folder, 'password'), OCTAVO_DATABASE_DEFAULT_Q: '3' } });
     expectStatus(await server.put('/db', undefined, { auth: 'root:from-a-file' }), 201);
     assert.equal((await server.get('/db', { auth: 'root:from-a-file' })).body.cluster.q, 3);
     await server.stop();
-    fs.rmSync(folder, { recursive: true });
   });
 });

@@ -16,8 +16,9 @@ function promised(start) {
 describe('couchbackup', () => {
   let server, folder;
   before(async () => {
-    server = await Server.start();
     folder = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-backup-'));
+    server = await Server.start();
+    process.env.TMPDIR = folder;  // every call of the tool makes a folder for its log, and leaves it
     await server.put('/source');
     const docs = Array.from({ length: DOCUMENTS }, (_, n) => ({
       _id: `doc${String(n).padStart(5, '0')}`, n, text: `text ${n} äöü €`, nested: { list: [n, null, true, 1.5] },

@@ -63,15 +63,16 @@ export class Server {
     this.ownsFolder = options.dataDir === undefined;
     this.dataDir = options.dataDir ?? fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-test-'));
     this.lines = [];
-    if (options.config !== undefined) {
-      this.configFile = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-config-')) + '/octavo.toml';
-      fs.writeFileSync(this.configFile, options.config);
-    }
   }
 
   async launch() {
     const args = ['serve', '--data-dir', this.dataDir, '--port', '0', '--cosmos-port', '0', '--bind', '127.0.0.1', ...(this.options.args ?? [])];
-    if (this.configFile) args.push('--config', this.configFile);
+    const configFolder = this.options.config !== undefined ? fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-config-')) : undefined;
+    if (configFolder) {
+      const file = path.join(configFolder, 'octavo.toml');
+      fs.writeFileSync(file, this.options.config);
+      args.push('--config', file);
+    }
     const env = cleanEnvironment(this.options.env);
     if (this.options.admin) {
       env.COUCHDB_USER = credentials.name;
@@ -106,6 +107,7 @@ export class Server {
       watch(this.process.stderr);
     });
     const outcome = await Promise.race([ready, this.exited, timeout(START_TIMEOUT_MS * this.patience, 'timeout')]);
+    if (configFolder) fs.rmSync(configFolder, { recursive: true, force: true });  // a server reads it once
     if (outcome === 'timeout' || outcome.port === undefined) {
       this.process.kill('SIGKILL');
       throw new Error(`${binary} did not become ready (${JSON.stringify(outcome)}):\n${this.lines.join('\n')}`);
