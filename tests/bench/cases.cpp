@@ -16,6 +16,7 @@
 #include "bench/lmdb_limit.h"
 #include "bench/load.h"
 #include "bench/measurement.h"
+#include "bench/split_cases.h"
 #include "bench/view_cases.h"
 
 namespace octavo::bench {
@@ -417,6 +418,7 @@ const std::vector<Case>& all_cases() {
       {"global-sql", "the queries of global-find in SQL; after it", global_sql},
       {"feed", "wake-up of continuous and long-poll followers", feed},
       {"stream", "all documents in one reply", stream},
+      {"split", "splits of physical partitions, and writers beside them", split},
       {"memory", "resident memory after these", memory},
       {"idle-followers", "what many quiet followers cost", idle_followers},
       {"restart", "the time to be ready again, and memory then", restart},

@@ -1,7 +1,10 @@
 // Physical partitions are split online: /_reshard, and what readers, writers and followers notice of it: nothing.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { eventually, expectError, expectStatus, Server } from './harness.mjs';
+import { binary, eventually, expectError, expectStatus, Server } from './harness.mjs';
 
 describe('splits', () => {
   let server;
@@ -96,9 +99,16 @@ describe('splits', () => {
     assert.equal(shards.length, 3);
     assert.equal(shards[0], first);
     await server.stop({ keepFolder: true });
+    // As a split leaves it that was killed.
+    const folders = path.join(server.dataDir, 'databases');
+    const strays = fs.readdirSync(folders).map((tag) => path.join(folders, tag, 'partition-77'));
+    for (const stray of strays) fs.mkdirSync(stray);
+    const checked = spawnSync(binary, ['check', '--data-dir', server.dataDir], { encoding: 'utf8' });
+    assert.equal(checked.status, 0, checked.stdout + checked.stderr);
     await server.launch();
     assert.deepEqual(await shardsOf(db), shards);
     assert.equal(expectStatus(await server.get(`/${db}/_all_docs`), 200).rows.length, 300);
+    assert.ok(strays.some((stray) => !fs.existsSync(stray)), 'what a split left is removed when its database is opened');
     assert.ok(shards.includes(expectStatus(await server.get(`/${db}/_shards/doc7`), 200).range));
   });
 
