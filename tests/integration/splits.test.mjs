@@ -103,7 +103,7 @@ describe('splits', () => {
     const folders = path.join(server.dataDir, 'databases');
     const strays = fs.readdirSync(folders).map((tag) => path.join(folders, tag, 'partition-77'));
     for (const stray of strays) fs.mkdirSync(stray);
-    const checked = spawnSync(binary, ['check', '--data-dir', server.dataDir], { encoding: 'utf8' });
+    const checked = spawnSync(binary, ['check', '--data-dir', server.dataDir], { encoding: 'utf8', env: {} });
     assert.equal(checked.status, 0, checked.stdout + checked.stderr);
     await server.launch();
     assert.deepEqual(await shardsOf(db), shards);
