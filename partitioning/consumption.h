@@ -18,8 +18,8 @@ namespace octavo::partitioning {
 /// What the requests to one database spend, by physical partition (by its place, see PartitionMap), and what they may
 /// spend.
 ///
-/// Thread-safe. Spending costs a few plain atomic additions on memory of that physical partition and takes no lock; where
-/// no throughput is set, asking for admission is one load. Never throws.
+/// Thread-safe. Spending costs a few plain atomic additions on memory of that physical partition and takes no lock;
+/// where no throughput is set, asking for admission is one load. Never throws.
 class Consumption {
  public:
   /// `places`: those that share the budget, in the order of the hash space. All places are below `place_end`.
@@ -76,7 +76,7 @@ class Consumption {
   std::atomic<const Layout*> layout_{nullptr};
   std::vector<std::unique_ptr<const Layout>> layouts_;  ///< all that there were: requests may still look at them
   std::atomic<ThroughputBudget*> budget_{nullptr};
-  mutable std::mutex mutex_;  ///< guards layouts_ and budgets_
+  mutable std::mutex mutex_;                                ///< guards layouts_ and budgets_
   std::vector<std::shared_ptr<ThroughputBudget>> budgets_;  ///< all that there were: requests may still look at them
 };
 

@@ -23,7 +23,7 @@ class PartitionMap {
  public:
   /// `partitions`: by place; null where there is none (any more).
   explicit PartitionMap(std::vector<storage::PartitionMapEntry> ranges,
-               std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions = {});
+                        std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions = {});
   /// `count` equal ranges over the whole hash space.
   static std::vector<storage::PartitionMapEntry> even(std::uint32_t count);
 

@@ -353,8 +353,8 @@ Expected<void> PartitionSplit::change_catalog() {
   if (auto replaced = catalog.replace(changed); !replaced) {
     const auto is_there = [&](const auto& stored) {
       return stored->has_value() && std::ranges::any_of((*stored)->partition_map, [&](const auto& range) {
-        return range.folder == ranges_[0].folder;
-      });
+               return range.folder == ranges_[0].folder;
+             });
     };
     auto stored = catalog.find(database.name());
     while (!stored && !stopped_()) {

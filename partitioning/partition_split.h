@@ -16,10 +16,10 @@ namespace octavo::partitioning {
 
 /// How far a split has come: read by other threads while it runs.
 enum class SplitStage : std::uint8_t {
-  waiting,     ///< for those before it
-  copying,     ///< what was there when it began
-  catching_up, ///< with what is written meanwhile, and for indexes that are being built
-  switching,   ///< writes wait
+  waiting,      ///< for those before it
+  copying,      ///< what was there when it began
+  catching_up,  ///< with what is written meanwhile, and for indexes that are being built
+  switching,    ///< writes wait
   done,
 };
 

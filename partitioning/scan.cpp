@@ -212,8 +212,8 @@ Expected<ScanState> VersionScan::run(ScanBudget budget, FunctionRef<Visit(const 
 }
 
 // Times grow with sequences, but for a clock that was set back: then it begins too early, or shows all there is.
-Expected<storage::Sequence> VersionScan::position_at(const Database& database,
-                                                     std::span<const std::size_t> places, std::int64_t time_s) {
+Expected<storage::Sequence> VersionScan::position_at(const Database& database, std::span<const std::size_t> places,
+                                                     std::int64_t time_s) {
   storage::Sequence position = database.watermark();
   // Sequences grow over all physical partitions, so the first version of them all is what counts.
   for (const std::size_t place : places) {

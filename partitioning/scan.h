@@ -47,7 +47,7 @@ struct DocumentRange {
   std::optional<std::string> end;
   bool end_inclusive = true;
   bool descending = false;
-  std::optional<std::string> partition_key;  ///< only this logical partition; start and end are whole ids
+  std::optional<std::string> partition_key;       ///< only this logical partition; start and end are whole ids
   std::optional<std::size_t> physical_partition;  ///< without a partition key: only this place; see Database::snapshot
 };
 

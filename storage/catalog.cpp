@@ -1,4 +1,5 @@
-// database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned, 2 auto_index) revs_limit:varint
+// database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned, 2 auto_index)
+// revs_limit:varint
 //                    entry_count:varint (first:u64 last:u64 folder:sized)*
 //                    [version 2, 3: key_scheme:u8 definition:sized]
 //                    [version 3: for each entry ancestor_count:varint ancestor:varint*]
@@ -26,7 +27,8 @@ std::string encode(const DatabaseRecord& record) {
   std::string out;
   ByteWriter writer(out);
   const bool defined = record.key_scheme != KeyScheme::text || !record.definition.empty();
-  const bool split = std::ranges::any_of(record.partition_map, [](const auto& entry) { return !entry.ancestors.empty(); });
+  const bool split =
+      std::ranges::any_of(record.partition_map, [](const auto& entry) { return !entry.ancestors.empty(); });
   writer.u8(split ? kSplitRow : defined ? kDefinedRow : kPlainRow);
   writer.sized_bytes(record.instance_tag);
   writer.u48(static_cast<std::uint64_t>(record.created_s));
@@ -247,9 +249,8 @@ Expected<void> Catalog::erase_fact(std::string_view area, std::string_view name)
   });
 }
 
-Expected<void> Catalog::change_fact(
-    std::string_view area, std::string_view name,
-    FunctionRef<Expected<std::string>(std::optional<std::string_view> before)> change) {
+Expected<void> Catalog::change_fact(std::string_view area, std::string_view name,
+                                    FunctionRef<Expected<std::string>(std::optional<std::string_view> before)> change) {
   std::lock_guard<std::mutex> lock(write_mutex_);
   return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
     const std::string key = fact_key(area, name);

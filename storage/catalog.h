@@ -18,8 +18,9 @@ namespace octavo::storage {
 struct PartitionMapEntry {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
-  std::string folder;                    ///< see partition_folder
-  std::vector<std::uint32_t> ancestors = {};  ///< numbers of the physical partitions it was split off from, oldest first
+  std::string folder;  ///< see partition_folder
+  std::vector<std::uint32_t> ancestors =
+      {};  ///< numbers of the physical partitions it was split off from, oldest first
 };
 
 /// A physical partition's folder is `partition-<number>`; a number is never given again as long as the database lives.
@@ -46,7 +47,7 @@ struct DatabaseRecord {
   std::uint32_t revs_limit = 1000;
   std::vector<PartitionMapEntry> partition_map;
   KeyScheme key_scheme = KeyScheme::text;
-  bool auto_index = false;                ///< every path is indexed, though there is no definition that says so
+  bool auto_index = false;      ///< every path is indexed, though there is no definition that says so
   std::string definition = {};  ///< what else the door that made it must know (Cosmos: the container); empty: nothing
 };
 

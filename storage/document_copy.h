@@ -25,7 +25,7 @@ struct DocumentCopy {
   bool deleted = false;
   bool has_conflicts = false;
   std::string body;
-  std::string tree;                                        ///< as stored; empty: written only once
+  std::string tree;                                         ///< as stored; empty: written only once
   std::vector<std::pair<std::string, std::string>> leaves;  ///< keys and bodies of the leaves that are not the winner
 
   std::size_t bytes() const;

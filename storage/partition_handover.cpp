@@ -1,4 +1,5 @@
 // What a physical partition does in a split: it takes over from another one, or gives itself up to two others.
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -28,6 +29,73 @@ void PhysicalPartition::note_unfed(std::shared_ptr<UnfedChanges> changes) {
   unfed_ = std::move(changes);
 }
 
+Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
+  OCTAVO_TRY(const Before before, load(copy.id));
+  if (!before.exists && !copy.exists) return {};
+  if (is_design_id(copy.id)) design_documents_changed_ = true;
+  DocumentChange change;
+  change.id = copy.id;
+  change.partition_key = copy.partition_key;
+  if (before.exists) {
+    OCTAVO_TRY_VOID(remove_all(copy.id, before));
+    OCTAVO_TRY_VOID(move_in_feed(copy.partition_key, before, nullptr));
+    if (!before.document.deleted) {
+      change.before = before.document.body;
+      change.before_revision = before.document.revision;
+    }
+  }
+  DocumentView document;
+  if (copy.exists) {
+    document = {.id = copy.id,
+                .revision = copy.revision,
+                .sequence = copy.sequence,
+                .modified_s = copy.modified_s,
+                .deleted = copy.deleted,
+                .has_history = !copy.tree.empty(),
+                .has_conflicts = copy.has_conflicts,
+                .body = copy.body};
+    record_.clear();
+    encode_document(record_, document);
+    OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::documents), copy.id, record_));
+    if (document.has_history) {
+      OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::revisions), copy.id, copy.tree));
+    }
+    for (const auto& [key, body] : copy.leaves) {
+      OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::leaves), key, body));
+    }
+    record_.clear();
+    encode_feed_row(record_, {copy.sequence, copy.id, copy.revision, copy.deleted, copy.has_conflicts});
+    std::string key;
+    append_key_u64(key, copy.sequence);
+    const bool newest = copy.sequence > counters_.last_sequence;
+    OCTAVO_TRY_VOID(newest ? transaction_.append(tree(PartitionTree::feed), key, record_)
+                           : transaction_.put(tree(PartitionTree::feed), key, record_));
+    if (!copy.partition_key.empty()) {
+      OCTAVO_TRY_VOID(
+          transaction_.put(tree(PartitionTree::partitions), partition_feed_prefix(copy.partition_key) + key, {}));
+    }
+    counters_.last_sequence = std::max(counters_.last_sequence, copy.sequence);
+    if (!copy.deleted) {
+      change.after = copy.body;
+      change.after_revision = copy.revision;
+    }
+  }
+  OCTAVO_TRY_VOID(count(copy.id, copy.partition_key, before, copy.exists ? &document : nullptr));
+  OCTAVO_TRY_VOID(move_unique(change, true));
+  if (environment_.observer == nullptr || (!change.before && !change.after)) return {};
+  if (!copy.partition_key.empty()) {
+    OCTAVO_TRY(const DocumentStatistics* statistics, statistics_of(copy.partition_key));
+    change.partition_documents = statistics->document_count;
+  }
+  OCTAVO_TRY_VOID(environment_.observer->document_changed(transaction_, tree(PartitionTree::index), change));
+  return {};
+}
+
+void DocumentWriter::adopt_counters(Sequence last_sequence, std::uint64_t purge_count) {
+  counters_.last_sequence = last_sequence;
+  counters_.purge_count = purge_count;
+}
+
 // Beside the groups of writes: what is adopted has its sequences already, and must not hold back the feed.
 void PhysicalPartition::adopt(PartitionCopy copy, std::move_only_function<void(Expected<void>)> done) {
   auto adopt_all = [this, copy = std::move(copy)](WriteTransaction& transaction, Tree) -> Expected<void> {
@@ -55,8 +123,7 @@ void PhysicalPartition::adopt(PartitionCopy copy, std::move_only_function<void(E
     if (copy.end) {
       writer.adopt_counters(copy.end->last_sequence, copy.end->purge_count);
       if (copy.end->versions_since) {
-        OCTAVO_TRY_VOID(
-            VersionLog::take_over(transaction, meta, *copy.end->versions_since, copy.end->last_sequence));
+        OCTAVO_TRY_VOID(VersionLog::take_over(transaction, meta, *copy.end->versions_since, copy.end->last_sequence));
       }
     }
     return writer.finish();

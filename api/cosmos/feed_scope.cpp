@@ -66,8 +66,8 @@ bool FeedScope::holds(std::string_view document_id, const ContainerDefinition& c
   if (!partition_key.empty()) return storage::in_logical_partition(document_id, partition_key);
   if (!key_prefix.empty() && !document_id.starts_with(key_prefix)) return false;
   if (!is_bounded()) return true;
-  const auto key = partitioning::TypedKey::decode(partitioning::partition_key_of(document_id, true),
-                                                  container.hierarchical());
+  const auto key =
+      partitioning::TypedKey::decode(partitioning::partition_key_of(document_id, true), container.hierarchical());
   if (!key) return false;
   const std::string effective = key->effective(container.key_scheme);
   return effective >= effective_min && (effective_max.empty() || effective < effective_max);
@@ -85,8 +85,8 @@ std::vector<std::size_t> FeedScope::places(const partitioning::Database& databas
   if (!is_bounded()) return database.places();
   const auto last = effective_max.empty() ? partitioning::kHashSpaceEnd - 1
                                           : partitioning::position_of_bound(effective_max, container.key_scheme);
-  return database.partition_map().places_between(
-      partitioning::position_of_bound(effective_min, container.key_scheme), last);
+  return database.partition_map().places_between(partitioning::position_of_bound(effective_min, container.key_scheme),
+                                                 last);
 }
 
 }  // namespace octavo::api::cosmos

@@ -15,11 +15,11 @@ namespace octavo::api::cosmos {
 /// The part of a container that a feed or a query is asked for: a partition key, all keys that begin alike (hierarchy),
 /// a partition key range, part of one, or everything.
 struct FeedScope {
-  std::string partition_key;                    ///< as in document ids; empty: not one
-  std::string key_prefix;                       ///< ids of its documents begin so; empty: no prefix
-  std::optional<std::size_t> physical;          ///< one physical partition
-  std::string effective_min;                    ///< bytes; with effective_max: only keys in between
-  std::string effective_max;                    ///< empty: no bound
+  std::string partition_key;            ///< as in document ids; empty: not one
+  std::string key_prefix;               ///< ids of its documents begin so; empty: no prefix
+  std::optional<std::size_t> physical;  ///< one physical partition
+  std::string effective_min;            ///< bytes; with effective_max: only keys in between
+  std::string effective_max;            ///< empty: no bound
 
   bool holds(std::string_view document_id, const ContainerDefinition& container) const;
   bool is_bounded() const { return !effective_min.empty() || !effective_max.empty(); }

@@ -203,10 +203,8 @@ Task<Expected<Reply>> post_job(Call& call) {
     if (wanted->range && *wanted->range != shard_range(range)) continue;
     const auto number = engine.splits().add(*opened, map.places()[i]);
     if (!number) co_return std::unexpected(number.error());
-    made.push_back(json::object{{"ok", true},
-                                {"id", job_id(*number)},
-                                {"node", node_name},
-                                {"shard", shard_name(range, wanted->database)}});
+    made.push_back(json::object{
+        {"ok", true}, {"id", job_id(*number)}, {"node", node_name}, {"shard", shard_name(range, wanted->database)}});
   }
   if (made.empty()) {
     co_return fail(ErrorCode::bad_request, "The database has no such range; GET /{db}/_shards shows those it has.");

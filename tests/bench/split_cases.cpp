@@ -90,7 +90,8 @@ void split(Run& run) {
   beside.unit = "ms";
   beside.p50_ms = disturbed.quantile_ms(0.5);
   beside.p99_ms = disturbed.quantile_ms(0.99);
-  beside.note = fmt::format("split in {:.1f} s; the same writer without a split: {}", took.count(), quantiles(undisturbed));
+  beside.note =
+      fmt::format("split in {:.1f} s; the same writer without a split: {}", took.count(), quantiles(undisturbed));
   run.report.add(beside);
   client.expect(200, "DELETE", "/" + data.database);
 }

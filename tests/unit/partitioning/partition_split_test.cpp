@@ -1,4 +1,6 @@
 // One physical partition becomes two while the database is in use.
+#include "partitioning/partition_split.h"
+
 #include <atomic>
 #include <filesystem>
 #include <functional>
@@ -7,7 +9,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/partition_split.h"
 #include "partitioning/scan.h"
 #include "partitioning/split_queue.h"
 #include "storage/partition_check.h"
@@ -49,11 +50,13 @@ std::map<std::string, Row> documents_of(Database& database) {
   DocumentScan scan(database, {});
   ScanState state = ScanState::more;
   while (state == ScanState::more) {
-    state = scan.run(ScanBudget{}, [&](const storage::DocumentView& document, const storage::Snapshot&) {
-                  rows[std::string(document.id)] = {document.sequence, text_of(document.revision), document.deleted,
-                                                    std::string(document.body)};
-                  return Visit::next;
-                }).value();
+    state = scan.run(ScanBudget{},
+                     [&](const storage::DocumentView& document, const storage::Snapshot&) {
+                       rows[std::string(document.id)] = {document.sequence, text_of(document.revision),
+                                                         document.deleted, std::string(document.body)};
+                       return Visit::next;
+                     })
+                .value();
   }
   return rows;
 }
@@ -63,10 +66,12 @@ std::vector<std::string> feed_of(Database& database) {
   FeedScan scan(database, {});
   ScanState state = ScanState::more;
   while (state == ScanState::more) {
-    state = scan.run(ScanBudget{}, [&](const storage::FeedRow& row, const storage::Snapshot&) {
-                  ids.emplace_back(row.id);
-                  return Visit::next;
-                }).value();
+    state = scan.run(ScanBudget{},
+                     [&](const storage::FeedRow& row, const storage::Snapshot&) {
+                       ids.emplace_back(row.id);
+                       return Visit::next;
+                     })
+                .value();
   }
   return ids;
 }
@@ -237,7 +242,8 @@ TEST_CASE("a follower of the feed misses nothing while partitions are split") {
   while (splitting) REQUIRE(follow().has_value());
   stop = true;
   writer.join();
-  while (follow().value() == ScanState::more) {}
+  while (follow().value() == ScanState::more) {
+  }
   CHECK(seen.size() == feed_of(*database).size());
   CHECK(splits == 4);
   CHECK(database->physical_partition_count() == 5);

@@ -103,7 +103,8 @@ TEST_CASE("a waiting stream that its client ended does not look whole") {
 }
 
 TEST_CASE("behind a stream nobody waits for more from a client that has finished sending") {
-  for (const std::string& rest : {std::string(), std::string("GET /sho"), post("/echo", std::string(80, 'x')).substr(0, 100)}) {
+  for (const std::string& rest :
+       {std::string(), std::string("GET /sho"), post("/echo", std::string(80, 'x')).substr(0, 100)}) {
     TestServer server;
     Client client(server.port());
     client.send(get("/follow") + rest);

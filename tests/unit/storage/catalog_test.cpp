@@ -90,7 +90,8 @@ TEST_CASE("a record keeps what its partitions were split off from") {
 TEST_CASE("the folder of a physical partition tells its number, and nothing else does") {
   CHECK(partition_folder(7) == "partition-7");
   CHECK(partition_number("partition-7") == 7U);
-  for (const char* other : {"partition-", "partition-x", "partition-7x", "partition--7", "partition-99999999", "index-7", ""}) {
+  for (const char* other :
+       {"partition-", "partition-x", "partition-7x", "partition--7", "partition-99999999", "index-7", ""}) {
     CHECK_FALSE(partition_number(other).has_value());
   }
 }

@@ -20,7 +20,8 @@ using octavo::tests::run_task;
 
 bool becomes_true(const std::function<bool()>& holds) {
   const auto until = std::chrono::steady_clock::now() + octavo::tests::patiently(std::chrono::seconds{30});
-  while (!holds() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  while (!holds() && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
   return holds();
 }
 
