@@ -56,10 +56,12 @@ storage::CheckReport check_files(const std::filesystem::path& folder, const stor
 Expected<storage::CheckReport> check_rows(partitioning::Database& database) {
   storage::CheckReport total;
   for (const std::size_t place : database.places()) {
+    auto& partition = database.physical_partition(place);
+    const auto time_to_live = partition.time_to_live();
     // What has come to its end is still stored, and must be sound.
-    database.physical_partition(place).set_time_to_live(nullptr);
+    partition.set_time_to_live(nullptr);
     OCTAVO_TRY(const storage::CheckReport part,
-               storage::check_partition(database.physical_partition(place), database.partitioned()));
+               storage::check_partition(partition, database.partitioned(), time_to_live.get()));
     total.documents += part.documents;
     total.feed_rows += part.feed_rows;
     for (const std::string& problem : part.problems) total.add(fmt::format("partition {}: {}", place, problem));

@@ -12,7 +12,8 @@ namespace octavo::storage {
 
 /// The trees of a physical partition's environment, in the order of their handles.
 enum class PartitionTree : std::size_t {
-  meta,        ///< "counters" → counters record; "format" → u8; the log of versions, where one is kept (VersionLog)
+  meta,        ///< "counters" → counters record; "format" → u8; where they are kept, the log of versions (VersionLog)
+               ///< and the schedule of ends (ExpirySchedule)
   documents,   ///< document id → document record
   feed,        ///< sequence:u64be → feed record
   partitions,  ///< of each logical partition, side by side, so that a write touches one page for both:

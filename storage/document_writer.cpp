@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "storage/byte_codec.h"
+#include "storage/expiry_schedule.h"
 
 namespace octavo::storage {
 namespace {
@@ -22,6 +23,10 @@ Expected<void> DocumentWriter::begin() {
   OCTAVO_TRY(const auto record, transaction_.get(tree(PartitionTree::meta), kCountersKey));
   if (record) {
     OCTAVO_TRY(counters_, decode_counters(*record));
+  }
+  if (const TimeToLive* rule = environment_.expiry.rule()) {
+    OCTAVO_TRY_VOID(
+        ExpirySchedule::begin_group(transaction_, tree(PartitionTree::meta), *rule, counters_.last_sequence));
   }
   if (!environment_.keeps_versions) return {};
   return VersionLog::begin_group(transaction_, tree(PartitionTree::meta), counters_.last_sequence);
@@ -285,6 +290,13 @@ Expected<void> DocumentWriter::remove_all(std::string_view id, const Before& bef
   return {};
 }
 
+Expected<void> DocumentWriter::schedule_end(const Before& before, const DocumentView* after) {
+  const TimeToLive* rule = environment_.expiry.rule();
+  if (rule == nullptr) return {};
+  return ExpirySchedule::move(transaction_, tree(PartitionTree::meta), *rule,
+                              before.exists ? &before.document : nullptr, after);
+}
+
 Sequence DocumentWriter::next_sequence() {
   const Sequence sequence = environment_.sequences.next(environment_.partition_ordinal);
   counters_.last_sequence = std::max(counters_.last_sequence, sequence);
@@ -382,6 +394,7 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
       change.after_revision = document.revision;
     }
   }
+  OCTAVO_TRY_VOID(schedule_end(before, stored ? &*stored : nullptr));
   if (environment_.keeps_versions) OCTAVO_TRY_VOID(log_versions(id, before, stored, sequence, expired_at));
   const std::uint64_t writes_before = transaction_.writes();
   OCTAVO_TRY_VOID(move_unique(change, ended));
@@ -440,6 +453,9 @@ Expected<void> DocumentWriter::finish() {
     encode_statistics(record_, statistics);
     OCTAVO_TRY_VOID(
         long_key::put(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key), record_));
+  }
+  if (environment_.expiry.rule() != nullptr) {
+    OCTAVO_TRY_VOID(ExpirySchedule::end_group(transaction_, tree(PartitionTree::meta), counters_.last_sequence));
   }
   if (environment_.keeps_versions) {
     OCTAVO_TRY_VOID(VersionLog::end_group(transaction_, tree(PartitionTree::meta), counters_.last_sequence));

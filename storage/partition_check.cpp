@@ -6,6 +6,7 @@
 
 #include "storage/byte_codec.h"
 #include "storage/document_record.h"
+#include "storage/expiry_schedule.h"
 
 namespace octavo::storage {
 namespace {
@@ -13,8 +14,13 @@ namespace {
 /// One run over one snapshot.
 class PartitionChecker {
  public:
-  PartitionChecker(const PhysicalPartition& partition, const Snapshot& snapshot, bool partitioned)
-      : partition_(partition), snapshot_(snapshot), transaction_(snapshot.transaction()), partitioned_(partitioned) {}
+  PartitionChecker(const PhysicalPartition& partition, const Snapshot& snapshot, bool partitioned,
+                   const TimeToLive* time_to_live)
+      : partition_(partition),
+        snapshot_(snapshot),
+        transaction_(snapshot.transaction()),
+        partitioned_(partitioned),
+        time_to_live_(time_to_live) {}
 
   CheckReport run() {
     check_pages();
@@ -24,6 +30,7 @@ class PartitionChecker {
     check_strays(PartitionTree::revisions, "revisions", trees_seen_);
     check_strays(PartitionTree::leaves, "leaves", leaves_seen_);
     check_versions();
+    check_ends();
     check_counters();
     return std::move(report_);
   }
@@ -121,6 +128,31 @@ class PartitionChecker {
     }
   }
 
+  // A schedule that is whole has each document that ends, and no others.
+  void check_ends() {
+    const auto last = snapshot_.last_sequence();
+    if (time_to_live_ == nullptr || !last) return;
+    const ExpirySchedule schedule(transaction_, tree(PartitionTree::meta));
+    const auto whole = schedule.is_whole(*time_to_live_, *last);
+    if (!whole) report_.add("ends: " + whole.error().reason);
+    if (!whole || !*whole) return;
+    std::uint64_t expected = 0;
+    LongKeyCursor documents(transaction_, tree(PartitionTree::documents));
+    for (auto row = documents.seek(""); row; row = documents.next()) {
+      const auto document = decode_document(row->key, row->value);
+      if (!document || document->deleted) continue;
+      const auto end_s = time_to_live_->expires_s(*document);
+      if (!end_s) continue;
+      ++expected;
+      const auto known = schedule.has(*end_s, *document);
+      if (!known || !*known) report_.add(fmt::format("ends: that of document '{}' is missing", row->key));
+    }
+    std::uint64_t found = 0;
+    auto rows = schedule.rows();
+    for (auto row = rows.first(); row; row = rows.next()) ++found;
+    if (found != expected) report_.add(fmt::format("ends: {} rows for {} documents that end", found, expected));
+  }
+
   void check_feed() {
     Cursor cursor(transaction_, tree(PartitionTree::feed));
     for (auto row = cursor.first(); row; row = cursor.next()) {
@@ -207,6 +239,7 @@ class PartitionChecker {
   const Snapshot& snapshot_;
   const ReadTransaction& transaction_;
   bool partitioned_;
+  const TimeToLive* time_to_live_;
   CheckReport report_;
   PartitionCounters counted_;
   std::map<std::string, DocumentStatistics> counted_partitions_;
@@ -217,9 +250,10 @@ class PartitionChecker {
 
 }  // namespace
 
-Expected<CheckReport> check_partition(const PhysicalPartition& partition, bool partitioned) {
+Expected<CheckReport> check_partition(const PhysicalPartition& partition, bool partitioned,
+                                      const TimeToLive* time_to_live) {
   OCTAVO_TRY(const Snapshot snapshot, partition.snapshot());
-  return PartitionChecker(partition, snapshot, partitioned).run();
+  return PartitionChecker(partition, snapshot, partitioned, time_to_live).run();
 }
 
 }  // namespace octavo::storage

@@ -81,6 +81,7 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
     }
   }
   OCTAVO_TRY_VOID(count(copy.id, copy.partition_key, before, copy.exists ? &document : nullptr));
+  OCTAVO_TRY_VOID(schedule_end(before, copy.exists ? &document : nullptr));
   OCTAVO_TRY_VOID(move_unique(change, true));
   if (environment_.observer == nullptr || (!change.before && !change.after)) return {};
   if (!copy.partition_key.empty()) {
@@ -107,7 +108,8 @@ void PhysicalPartition::adopt(PartitionCopy copy, std::move_only_function<void(E
                                         .revs_limit = revs_limit_.load(std::memory_order_relaxed),
                                         .logical_partition_bytes_max = options_.logical_partition_bytes_max,
                                         .now_s = 0,
-                                        .unique_keys = unique_keys_.get()});
+                                        .unique_keys = unique_keys_.get(),
+                                        .expiry = expiry()});
     OCTAVO_TRY_VOID(writer.begin());
     for (const DocumentCopy& document : copy.documents) OCTAVO_TRY_VOID(writer.adopt(document));
     const Tree local = environment_->tree(static_cast<std::size_t>(PartitionTree::local));

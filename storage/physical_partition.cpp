@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include "storage/document_writer.h"
+#include "storage/expiry_schedule.h"
 #include "storage/memory_retry.h"
 #include "storage/read_failure.h"
 
@@ -136,22 +137,45 @@ void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<v
   enqueue({IndexJob{std::move(task), std::move(done)}, kJobOverheadBytes});
 }
 
-void PhysicalPartition::trim_versions(std::int64_t before_s, std::size_t rows_max,
-                                      std::move_only_function<void(Expected<bool>)> done) {
+// A task that can be done in parts: true, there is more to do.
+void PhysicalPartition::run_part(std::move_only_function<Expected<bool>(WriteTransaction&, Tree meta)> part,
+                                 std::move_only_function<void(Expected<bool>)> done) {
   const auto more = std::make_shared<bool>(false);
   run_index_task(
-      [this, more, before_s, rows_max](WriteTransaction& transaction, Tree) -> Expected<void> {
-        const Tree meta = environment_->tree(static_cast<std::size_t>(PartitionTree::meta));
-        OCTAVO_TRY(*more, VersionLog::trim(transaction, meta, before_s, rows_max));
+      [this, more, part = std::move(part)](WriteTransaction& transaction, Tree) mutable -> Expected<void> {
+        OCTAVO_TRY(*more, part(transaction, environment_->tree(static_cast<std::size_t>(PartitionTree::meta))));
         return {};
       },
-      [more, done = std::move(done)](Expected<void> trimmed) mutable {
-        if (trimmed) {
+      [more, done = std::move(done)](Expected<void> result) mutable {
+        if (result) {
           done(*more);
         } else {
-          done(std::unexpected(std::move(trimmed).error()));
+          done(std::unexpected(std::move(result).error()));
         }
       });
+}
+
+void PhysicalPartition::trim_versions(std::int64_t before_s, std::size_t rows_max,
+                                      std::move_only_function<void(Expected<bool>)> done) {
+  run_part([before_s, rows_max](WriteTransaction& transaction,
+                                Tree meta) { return VersionLog::trim(transaction, meta, before_s, rows_max); },
+           std::move(done));
+}
+
+void PhysicalPartition::make_expiry_schedule(std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done) {
+  run_part(
+      [this, rows_max](WriteTransaction& transaction, Tree meta) -> Expected<bool> {
+        const Expiry now = expiry();
+        if (now.rule() == nullptr) return false;
+        OCTAVO_TRY(const auto record, transaction.get(meta, kCountersKey));
+        PartitionCounters counters;
+        if (record) {
+          OCTAVO_TRY(counters, decode_counters(*record));
+        }
+        const Tree documents = environment_->tree(static_cast<std::size_t>(PartitionTree::documents));
+        return ExpirySchedule::make(transaction, meta, documents, *now.rule(), counters.last_sequence, rows_max);
+      },
+      std::move(done));
 }
 
 void PhysicalPartition::enqueue(Job job) {

@@ -19,6 +19,7 @@
 #include "storage/document_copy.h"
 #include "storage/document_record.h"
 #include "storage/environment.h"
+#include "storage/expiry.h"
 #include "storage/long_key_tree.h"
 #include "storage/revision_tree.h"
 #include "storage/sequence_allocator.h"
@@ -60,39 +61,6 @@ class UniqueKeys {
   virtual ~UniqueKeys() = default;
   /// One digest of 16 bytes for each unique key: of which one it is, and of the body's values. Any thread.
   virtual std::vector<std::string> digests(std::string_view body) const = 0;
-};
-
-/// When documents of a database end by themselves. From that moment on they are deleted to every reader and writer of
-/// the partition; their rows stay until somebody deletes them in earnest.
-class TimeToLive {
- public:
-  virtual ~TimeToLive() = default;
-  /// Unix time; nullopt: never. Only of live documents. Any thread.
-  virtual std::optional<std::int64_t> expires_s(const DocumentView& document) const = 0;
-};
-
-/// A time to live and the time it is applied at, for as long as a snapshot or a transaction. Cheap where there is none.
-class Expiry {
- public:
-  Expiry() = default;
-  Expiry(std::shared_ptr<const TimeToLive> rule, std::int64_t now_s) : rule_(std::move(rule)), now_s_(now_s) {}
-  bool applies_to(const DocumentView& document) const {
-    if (rule_ == nullptr || document.deleted) return false;
-    const auto end = rule_->expires_s(document);
-    return end && *end <= now_s_;
-  }
-  /// The document as readers see it.
-  DocumentView seen(DocumentView document) const {
-    if (applies_to(document)) {
-      document.deleted = true;
-      document.body = "{}";
-    }
-    return document;
-  }
-
- private:
-  std::shared_ptr<const TimeToLive> rule_;
-  std::int64_t now_s_ = 0;
 };
 
 /// Reads and edits of documents that all happen, or none of them.
@@ -151,14 +119,18 @@ class Snapshot {
     Expiry expiry_;
   };
   DocumentCursor documents() const;
-  /// Live documents that have come to their end, in byte order from `start` on: at most `rows_max` rows are looked at.
-  /// `next`: where to go on; nullopt: that was all.
-  struct Expired {
-    std::string id;
-    Revision revision;
+  /// Live documents that have come to their end, at most `rows_max`: what is to be deleted. Reads no others.
+  struct Ended {
+    struct Document {
+      std::string id;
+      Revision revision;
+      std::int64_t end_s = 0;
+    };
+    bool whole = true;  ///< false: the schedule of ends is still to be made (make_expiry_schedule), there may be more
+    std::vector<Document> documents;         ///< in the order of their ends
+    std::optional<std::int64_t> next_end_s;  ///< Unix time at which the next one ends; nullopt: not known, or none
   };
-  std::vector<Expired> expired_documents(std::string_view start, std::size_t rows_max,
-                                         std::optional<std::string>& next) const;
+  Expected<Ended> ended_documents(std::size_t rows_max) const;
 
   class LocalDocumentCursor {
    public:
@@ -297,7 +269,11 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
                        std::move_only_function<void(Expected<void>)> done);
   /// Null: documents live until they are deleted. Snapshots taken from now on follow it.
   void set_time_to_live(std::shared_ptr<const TimeToLive> rule);
+  std::shared_ptr<const TimeToLive> time_to_live() const { return time_to_live_.load(std::memory_order_acquire); }
   bool has_time_to_live() const { return has_time_to_live_.load(std::memory_order_relaxed); }
+  /// Works on the schedule of ends, which a new time to live needs: looks at `rows_max` rows at most. True: there is more
+  /// to do.
+  void make_expiry_schedule(std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done);
   /// Whether every version of every document is kept in the log of versions, from the next group of writes on.
   void set_keeps_versions(bool keeps) { keeps_versions_.store(keeps, std::memory_order_relaxed); }
   bool keeps_versions() const { return keeps_versions_.load(std::memory_order_relaxed); }
@@ -386,6 +362,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   };
 
   Expiry expiry() const;
+  void run_part(std::move_only_function<Expected<bool>(WriteTransaction&, Tree meta)> part,
+                std::move_only_function<void(Expected<bool>)> done);
   void enqueue(Job job);
   std::vector<Job> take_group();
   Outcome commit_group(std::span<Job> group) noexcept;

@@ -53,6 +53,10 @@ std::optional<RevisionHash> RevisionHash::from_text(std::string_view text) {
       return hash;
     }
   }
+  // Printable ASCII without quotes: what is echoed into JSON and headers needs no escaping.
+  for (const char c : text) {
+    if (c <= ' ' || c > '~' || c == '"' || c == '\\') return std::nullopt;
+  }
   std::memcpy(hash.bytes_.data(), text.data(), text.size());
   hash.size_ = static_cast<std::uint8_t>(text.size());
   return hash;
@@ -89,13 +93,7 @@ Expected<Revision> Revision::parse(std::string_view text) {
     return invalid();
   }
   const auto hash = RevisionHash::from_text(text.substr(static_cast<std::size_t>(end - text.data()) + 1));
-  // Printable ASCII without quotes: what is echoed into JSON and headers needs no escaping.
   if (!hash) return invalid();
-  if (!hash->is_digest()) {
-    for (const char c : hash->bytes()) {
-      if (c <= ' ' || c > '~' || c == '"' || c == '\\') return invalid();
-    }
-  }
   revision.hash = *hash;
   return revision;
 }

@@ -20,7 +20,7 @@ class RevisionHash {
 
   RevisionHash() = default;
   static RevisionHash from_digest(const std::array<unsigned char, kDigestBytes>& digest);
-  /// nullopt: empty or longer than kTextBytesMax.
+  /// nullopt: empty, longer than kTextBytesMax, or not of printable ASCII without spaces, quotes and backslashes.
   static std::optional<RevisionHash> from_text(std::string_view text);
   /// From bytes() and is_digest() of another hash.
   static RevisionHash from_bytes(std::string_view bytes, bool is_digest);

@@ -1,5 +1,6 @@
 #include "storage/byte_codec.h"
 #include "storage/document_record.h"
+#include "storage/expiry_schedule.h"
 #include "storage/physical_partition.h"
 
 namespace octavo::storage {
@@ -58,17 +59,28 @@ Snapshot::DocumentCursor Snapshot::documents() const {
   return {LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::documents)), expiry_};
 }
 
-std::vector<Snapshot::Expired> Snapshot::expired_documents(std::string_view start, std::size_t rows_max,
-                                                           std::optional<std::string>& next) const {
-  std::vector<Expired> expired;
-  LongKeyCursor cursor(transaction_, tree_of(*partition_, PartitionTree::documents));
-  auto row = cursor.seek(start);
-  for (std::size_t rows = 0; row && rows < rows_max; row = cursor.next(), ++rows) {
-    const auto document = decode_document(row->key, row->value);
-    if (document && expiry_.applies_to(*document)) expired.push_back({std::string(row->key), document->revision});
+Expected<Snapshot::Ended> Snapshot::ended_documents(std::size_t rows_max) const {
+  Ended ended;
+  if (expiry_.rule() == nullptr) return ended;
+  const ExpirySchedule schedule(transaction_, tree_of(*partition_, PartitionTree::meta));
+  OCTAVO_TRY(const Sequence last, last_sequence());
+  OCTAVO_TRY(ended.whole, schedule.is_whole(*expiry_.rule(), last));
+  if (!ended.whole) return ended;
+  auto cursor = schedule.rows();
+  for (auto row = cursor.first(); row && ended.documents.size() < rows_max; row = cursor.next()) {
+    if (row->end_s > expiry_.now_s()) {
+      ended.next_end_s = row->end_s;
+      break;
+    }
+    OCTAVO_TRY(const auto record,
+               long_key::get(transaction_, tree_of(*partition_, PartitionTree::documents), row->id));
+    if (!record) continue;
+    OCTAVO_TRY(const DocumentView document, decode_document(row->id, *record));
+    if (document.sequence == row->sequence && expiry_.applies_to(document)) {
+      ended.documents.push_back({std::string(row->id), document.revision, row->end_s});
+    }
   }
-  next = row ? std::optional(std::string(row->key)) : std::nullopt;
-  return expired;
+  return ended;
 }
 
 std::optional<DocumentView> Snapshot::DocumentCursor::seen(const std::optional<KeyValue>& row) const {

@@ -234,6 +234,11 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
     if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
   }
   if (auto admitted = database.admit_partition_key(partition); !admitted) co_return std::unexpected(admitted.error());
+  if (database.has_time_to_live()) {
+    auto deleted = co_await query::IndexManager::of(database)->wait_until_ended_are_deleted(
+        std::chrono::steady_clock::now() + kIndexWaitMax);
+    if (!deleted) co_return std::unexpected(deleted.error());
+  }
   const auto visible = database.visible_sequence();
   if (!visible) co_return std::unexpected(visible.error());
   const storage::Sequence sequence = *visible;

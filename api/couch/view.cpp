@@ -104,6 +104,11 @@ Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
       request = std::move(before);
       co_return previous;
     }
+    if (call.database->has_time_to_live()) {
+      auto deleted = co_await query::IndexManager::of(*call.database)
+                         ->wait_until_ended_are_deleted(Clock::now() + kIndexPatience);
+      if (!deleted) co_return std::unexpected(deleted.error());
+    }
     const auto sequence = call.database->visible_sequence();
     if (!sequence) co_return std::unexpected(sequence.error());
     auto current = co_await indexes.wait_until_current(found->index, *sequence, Clock::now() + kIndexPatience);

@@ -2,6 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <spdlog/spdlog.h>
 
 #include "partitioning/engine.h"
 #include "partitioning/partition_key.h"
@@ -11,12 +17,26 @@ namespace octavo::query {
 
 namespace {
 
-constexpr std::chrono::milliseconds kWalkInterval{5'000};
-constexpr std::chrono::milliseconds kBetweenSlices{2};
-constexpr int kRestFactor = 10;
-constexpr std::size_t kRowsPerSlice = 2'000;
+using std::chrono::milliseconds;
+
+/// After this it looks again, as documents may have come that end before all others.
+constexpr milliseconds kWalkInterval{5'000};
+constexpr milliseconds kWhileBusy{100};
+constexpr std::size_t kDeletionsPerSlice = 500;
+constexpr std::size_t kScheduledPerSlice = 5'000;
 /// With this much waiting to be written, deleting waits too.
 constexpr std::size_t kBusyBytes = 16ULL << 20;
+
+std::int64_t unix_now_s() {
+  using namespace std::chrono;
+  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+}
+
+milliseconds until(std::int64_t end_s) {
+  using namespace std::chrono;
+  const auto now_ms = duration_cast<milliseconds>(system_clock::now().time_since_epoch());
+  return std::max(milliseconds{0}, seconds(end_s) - now_ms);
+}
 
 class DefinedTimeToLive final : public storage::TimeToLive {
  public:
@@ -36,6 +56,7 @@ class DefinedTimeToLive final : public storage::TimeToLive {
     if (seconds < 0 || __builtin_add_overflow(document.modified_s, seconds, &end_s)) return std::nullopt;
     return end_s;
   }
+  std::int64_t identity() const override { return default_s_; }
 
  private:
   std::int64_t default_s_;
@@ -47,8 +68,42 @@ std::shared_ptr<const storage::TimeToLive> time_to_live(std::int64_t default_s) 
   return std::make_shared<DefinedTimeToLive>(default_s);
 }
 
+/// Of the walks and the writes that they began.
+struct Expiration::Progress {
+  std::mutex mutex;
+  std::set<std::size_t> busy;      ///< places with a write of ours on its way
+  std::uint64_t failures = 0;      ///< writes that failed so far
+  Expiration* expiration = nullptr;  ///< null: it is stopped
+  partitioning::ChangeNotifier changed;
+
+  bool begin(std::size_t place) {
+    const std::lock_guard lock(mutex);
+    return expiration != nullptr && busy.insert(place).second;
+  }
+
+  void end(std::size_t place, const std::optional<Error>& failure) {
+    {
+      const std::lock_guard lock(mutex);
+      busy.erase(place);
+      if (failure) ++failures;
+      // What failed is tried again with the next walk.
+      if (expiration != nullptr && !failure) expiration->walking_.run_now();
+    }
+    changed.notify_all();
+  }
+
+  std::optional<std::uint64_t> failures_unless_stopped() {
+    const std::lock_guard lock(mutex);
+    return expiration != nullptr ? std::optional(failures) : std::nullopt;
+  }
+};
+
 Expiration::Expiration(partitioning::Database& database)
-    : database_(database), walking_(database.engine().workers(), [this] { return walk(); }) {}
+    : database_(database),
+      progress_(std::make_shared<Progress>()),
+      walking_(database.engine().workers(), [this] { return walk(); }) {
+  progress_->expiration = this;
+}
 
 void Expiration::set_default(std::optional<std::int64_t> default_s) {
   const auto rule = default_s ? time_to_live(*default_s) : nullptr;
@@ -59,43 +114,106 @@ void Expiration::set_default(std::optional<std::int64_t> default_s) {
   if (rule != nullptr) walking_.start(kWalkInterval);
 }
 
-std::optional<std::chrono::milliseconds> Expiration::walk() {
-  if (!wanted_) return std::nullopt;
-  if (walked_ == 0 && !next_) begun_ = Clock::now();
-  const std::vector<std::size_t>& places = database_.places();
-  // When one was split meanwhile, the others are walked twice, or the next time.
-  if (walked_ < places.size()) delete_expired(places[walked_]);
-  if (!next_) ++walked_;
-  if (walked_ < places.size()) return kBetweenSlices;
-  walked_ = 0;
-  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun_);
-  return std::max(kWalkInterval, took * kRestFactor);
+void Expiration::stop() {
+  {
+    const std::lock_guard lock(progress_->mutex);
+    progress_->expiration = nullptr;
+  }
+  walking_.stop();
+  progress_->changed.notify_all();
 }
 
-void Expiration::delete_expired(std::size_t place) {
+std::optional<milliseconds> Expiration::walk() {
+  if (!wanted_) return std::nullopt;
+  milliseconds pause = kWalkInterval;
+  for (const std::size_t place : database_.places()) pause = std::min(pause, advance(place));
+  return pause;
+}
+
+// Begins the next write in one physical partition, if there is anything to do; or says when to look again.
+milliseconds Expiration::advance(std::size_t place) {
   auto& partition = database_.physical_partition(place);
-  if (partition.queued_bytes() > kBusyBytes) return;
-  std::vector<storage::DocumentWrite> deletions;
+  if (partition.queued_bytes() > kBusyBytes) return kWhileBusy;
+  Expected<storage::Snapshot::Ended> ended;
   {
     const auto snapshot = database_.snapshot(place);
-    if (!snapshot) {
-      next_.reset();
-      return;
-    }
-    const std::string start = next_.value_or("");
-    for (auto& expired : snapshot->expired_documents(start, kRowsPerSlice, next_)) {
-      storage::DocumentWrite deletion;
-      deletion.id = std::move(expired.id);
-      deletion.deleted = true;
-      deletion.parent = expired.revision;  // what was written anew meanwhile stays
-      deletion.body = "{}";
-      deletions.push_back(std::move(deletion));
-    }
+    if (!snapshot) return kWalkInterval;
+    ended = snapshot->ended_documents(kDeletionsPerSlice);
   }
-  if (deletions.empty()) return;
+  if (!ended) {
+    spdlog::warn("database {}: cannot tell which documents have ended: {}", database_.name(), ended.error().reason);
+    return kWalkInterval;
+  }
+  if (ended->whole && ended->documents.empty()) {
+    return ended->next_end_s ? until(*ended->next_end_s) : kWalkInterval;
+  }
+  if (!progress_->begin(place)) return kWalkInterval;
+  try {
+    if (ended->whole) {
+      delete_documents(place, ended->documents);
+    } else {
+      partition.make_expiry_schedule(kScheduledPerSlice, [progress = progress_, place](const Expected<bool>& more) {
+        progress->end(place, more ? std::nullopt : std::optional(more.error()));
+      });
+    }
+  } catch (const std::bad_alloc&) {
+    progress_->end(place, out_of_memory().error());
+  }
+  return kWalkInterval;
+}
+
+void Expiration::delete_documents(std::size_t place, std::vector<storage::Snapshot::Ended::Document>& documents) {
+  std::vector<storage::DocumentWrite> deletions;
+  deletions.reserve(documents.size());
+  for (auto& document : documents) {
+    storage::DocumentWrite deletion;
+    deletion.id = std::move(document.id);
+    deletion.deleted = true;
+    deletion.parent = document.revision;  // what was written anew meanwhile stays
+    deletion.body = "{}";
+    deletions.push_back(std::move(deletion));
+  }
   const bool partitioned = database_.partitioned();
   for (auto& deletion : deletions) deletion.partition_key = partitioning::partition_key_of(deletion.id, partitioned);
-  partition.write(std::move(deletions), {}, [](const auto&) {});
+  database_.physical_partition(place).write(
+      std::move(deletions), {}, [progress = progress_, place](const auto& results) {
+        const auto failed = std::ranges::find_if(
+            results, [](const auto& result) { return !result && result.error().code != ErrorCode::conflict; });
+        progress->end(place, failed == results.end() ? std::nullopt : std::optional(failed->error()));
+      });
+}
+
+Expected<bool> Expiration::is_deleted_until(std::int64_t end_s) const {
+  for (const std::size_t place : database_.places()) {
+    OCTAVO_TRY(const storage::Snapshot snapshot, database_.snapshot(place));
+    OCTAVO_TRY(const auto ended, snapshot.ended_documents(1));
+    if (!ended.whole || (!ended.documents.empty() && ended.documents.front().end_s <= end_s)) return false;
+  }
+  return true;
+}
+
+Task<Expected<void>> Expiration::wait_until_deleted(std::chrono::steady_clock::time_point deadline) {
+  const auto keep_alive = database_.shared_from_this();
+  const auto progress = progress_;
+  const std::int64_t end_s = unix_now_s();
+  std::optional<std::uint64_t> failures_before;
+  while (wanted_) {
+    const std::uint64_t epoch = progress->changed.epoch();
+    const auto deleted = is_deleted_until(end_s);
+    if (!deleted) co_return std::unexpected(deleted.error());
+    if (*deleted) break;
+    const auto failures = progress->failures_unless_stopped();
+    if (!failures) co_return fail(ErrorCode::not_found, "Database does not exist.");
+    if (!failures_before) failures_before = failures;
+    if (*failures != *failures_before) break;
+    walking_.run_now();
+    const bool notified = co_await progress->changed.wait(epoch, deadline);
+    if (!notified) {
+      co_return fail(ErrorCode::timeout,
+                     "Documents that have come to their end are still being deleted; try again later.");
+    }
+  }
+  co_return Expected<void>{};
 }
 
 }  // namespace octavo::query

@@ -236,6 +236,16 @@ Task<Expected<void>> IndexManager::wait_until_current(std::shared_ptr<GlobalInde
   }
 }
 
+Task<Expected<void>> IndexManager::wait_until_ended_are_deleted(std::chrono::steady_clock::time_point deadline) {
+  Expiration* expiration = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    expiration = expiration_.get();
+  }
+  if (expiration == nullptr) co_return Expected<void>{};
+  co_return co_await expiration->wait_until_deleted(deadline);
+}
+
 Task<Expected<std::shared_ptr<const IndexCatalog>>> IndexManager::wait_until_ready(
     std::string identity, std::size_t place, std::chrono::steady_clock::time_point deadline) {
   using Result = Expected<std::shared_ptr<const IndexCatalog>>;

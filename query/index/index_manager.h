@@ -111,6 +111,9 @@ class IndexManager final : public partitioning::DatabaseExtension {
   /// being updated (disk_full, …), not_found when the database goes, timeout at the deadline.
   Task<Expected<void>> wait_until_current(std::shared_ptr<GlobalIndex> index, storage::Sequence sequence,
                                           std::chrono::steady_clock::time_point deadline);
+  /// Until all documents that have ended by now are deleted: what follows the feed does not tell of them then. See
+  /// Expiration.
+  Task<Expected<void>> wait_until_ended_are_deleted(std::chrono::steady_clock::time_point deadline);
   /// Until the index `identity` is built (in the physical partition `place`, for a local one); the catalog in which it
   /// is. nullopt at the deadline, or when it is gone.
   Task<Expected<std::shared_ptr<const IndexCatalog>>> wait_until_ready(std::string identity, std::size_t place,

@@ -29,6 +29,16 @@ void RepeatedJob::start(Milliseconds delay) {
   set(alarm_, delay);
 }
 
+void RepeatedJob::run_now() {
+  const std::lock_guard lock(alarm_->mutex);
+  if (alarm_->owner == nullptr || !alarm_->goes_on) return;
+  if (alarm_->running) {
+    alarm_->hurried = true;
+  } else {
+    set(alarm_, Milliseconds{0});
+  }
+}
+
 void RepeatedJob::stop() {
   {
     const std::lock_guard lock(alarm_->mutex);
@@ -41,10 +51,12 @@ void RepeatedJob::stop() {
 // Under the alarm's mutex.
 void RepeatedJob::set(const std::shared_ptr<Alarm>& alarm, Milliseconds delay) {
   alarm->timer.expires_after(delay);
-  alarm->timer.async_wait([alarm](const boost::system::error_code& cancelled) {
+  alarm->timer.async_wait([alarm, wait = ++alarm->waits](const boost::system::error_code& cancelled) {
     if (cancelled) return;
     const std::lock_guard held(alarm->mutex);
-    if (RepeatedJob* owner = alarm->owner) owner->jobs_.post([owner] { owner->run(); });
+    if (alarm->owner == nullptr || alarm->waits != wait) return;
+    alarm->running = true;
+    alarm->owner->jobs_.post([owner = alarm->owner] { owner->run(); });
   });
 }
 
@@ -56,7 +68,9 @@ void RepeatedJob::run() {
     spdlog::warn("background work failed, will try again: {}", error.what());
   }
   const std::lock_guard lock(alarm_->mutex);
+  alarm_->running = false;
   if (alarm_->owner == nullptr) return;
+  if (std::exchange(alarm_->hurried, false)) pause = Milliseconds{0};
   const auto again = std::exchange(alarm_->started_again, std::nullopt);
   if (!pause) pause = again;
   alarm_->goes_on = pause.has_value();

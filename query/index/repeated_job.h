@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,8 @@ class RepeatedJob {
 
   /// Does nothing while the job goes on; but if it was about to end, it does not.
   void start(Milliseconds delay);
+  /// Ends the pause: the job runs now, or once more if it is running. Does nothing before start().
+  void run_now();
   /// Afterwards it neither runs nor will. Idempotent.
   void stop();
 
@@ -37,6 +40,9 @@ class RepeatedJob {
     boost::asio::steady_timer timer;
     RepeatedJob* owner = nullptr;  ///< null: stopped
     bool goes_on = false;
+    bool running = false;     ///< or about to
+    bool hurried = false;     ///< to run once more at once
+    std::uint64_t waits = 0;  ///< begun: a wait that another one has replaced runs nothing
     std::optional<Milliseconds> started_again;
   };
   void run();

@@ -27,7 +27,8 @@ export class Client {
   run = (what, options) => this.world.history.run(this.name, `${this.name} ${what}`, options);
 
   createDatabase({ name, partitioned, q, versions = false }) {
-    const query = `q=${q}${partitioned ? '&partitioned=true' : ''}${versions ? `&all_versions=${VERSIONS_KEPT_S}` : ''}`;
+    // Nothing ends so soon, but when it would is kept beside the documents, and must agree with them.
+    const query = `q=${q}${partitioned ? '&partitioned=true&ttl=86400' : ''}${versions ? `&all_versions=${VERSIONS_KEPT_S}` : ''}`;
     return this.run(`creates ${name}`, {
       effects: new Map([[databaseKey(name), { partitioned, versions }]]),
       send: () => this.server.put(`/${name}?${query}`),

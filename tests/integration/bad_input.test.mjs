@@ -88,6 +88,10 @@ describe('bad input', () => {
     expectStatus(await server.put(`/${db}/wrong-revisions`, { _revisions: { start: 'x', ids: [] } }), 400);
     expectStatus(await server.put(`/${db}/wrong-revisions`, { _revisions: { start: 1, ids: 'x' } }), 400);
     expectStatus(await server.put(`/${db}/wrong-revisions`, { _revisions: { start: 1, ids: [1] } }), 400);
+    for (const id of ['a\r\nSet-Cookie: b=c', 'a\u007f', 'a"b', 'a\\b', 'a b', 'é']) {
+      const path = `/${db}/wrong-revisions?new_edits=false`;
+      expectError(await server.put(path, { _revisions: { start: 1, ids: [id] } }), 400, 'doc_validation', "RevId isn't a valid hexadecimal");
+    }
   });
 
   for (const path of ['/%', '/%4', '/%zz', '/db/%', '/db/doc%2', '/db/%c3%28', '/db/%ff%fe', '/db/%00', '/db/doc?rev=%', '/db/_all_docs?startkey=%zz']) {

@@ -108,10 +108,48 @@ describe('time to live of documents', () => {
     const covered = { selector: { type: 'note' }, fields: ['n'], limit: 100, execution_stats: true };
     await eventually(async () => (await find(covered)).docs.length === 40);
     await sleep(1000 * patience + 1100);
-    // The walk that removes them begins every five seconds, so most likely they are still stored; either way they are gone.
+    // Whether they are still stored or not, they are gone.
     assert.deepEqual((await find(covered)).docs.map((doc) => doc.n).sort((a, b) => a - b), [...Array(20).keys()].map((n) => 2 * n));
     assert.equal((await find({ selector: { type: 'note' }, count: true })).count, 20);
     assert.equal((await find({ selector: { type: 'note' }, aggregate: { sum: { $sum: 'n' } } })).docs[0].sum, 380);
     assert.equal((await find({ selector: {}, count: true })).count, 20);
+  });
+
+  const counting = {
+    language: 'javascript',
+    views: { all: { map: 'function (doc) { emit(doc.kind, 1); }', reduce: '_sum' } },
+    indexes: { words: { index: 'function (doc) { index("text", doc.text); }' } },
+  };
+  const countsOf = async (db) => {
+    const view = expectStatus(await server.get(`/${db}/_design/d/_view/all`), 200);
+    const rows = expectStatus(await server.get(`/${db}/_design/d/_view/all?reduce=false`), 200).rows.length;
+    const search = expectStatus(await server.get(`/${db}/_design/d/_search/words?q=text:note`), 200);
+    const text = expectStatus(await server.post(`/${db}/_find`, { selector: { $text: 'note' }, use_index: 'text', limit: 100 }), 200);
+    return [view.rows[0]?.value ?? 0, rows, search.total_rows, text.docs.length];
+  };
+  const notes = (count, ttlOf) => Array.from({ length: count }, (_, n) => ({ _id: `n${n}`, kind: 'note', text: `note ${n}`, ...ttlOf(n) }));
+
+  test('views and search indexes do not tell of what has ended', async () => {
+    const db = await server.database('ttl=-1');
+    expectStatus(await server.put(`/${db}/_design/d`, counting), 201);
+    expectStatus(await server.post(`/${db}/_index`, { index: {}, type: 'text', name: 'text', ddoc: 'text' }), 200);
+    await server.fill(db, notes(40, (n) => (n % 2 ? { ttl: 2 * patience } : {})));
+    assert.deepEqual(await countsOf(db), [40, 40, 40, 40]);
+    await eventually(async () => (await server.get(`/${db}/n1`)).status === 404);
+    // Written by one request, all of them have ended now.
+    assert.deepEqual(await countsOf(db), [20, 20, 20, 20]);
+  });
+
+  test('nor do they when documents have a time to live only now', async () => {
+    const db = await server.database('q=2');
+    expectStatus(await server.put(`/${db}/_design/d`, counting), 201);
+    expectStatus(await server.post(`/${db}/_index`, { index: {}, type: 'text', name: 'text', ddoc: 'text' }), 200);
+    await server.fill(db, notes(30, (n) => (n < 10 ? { ttl: -1 } : {})));
+    assert.deepEqual(await countsOf(db), [30, 30, 30, 30]);
+    await sleep(1100);
+    expectStatus(await server.put(`/${db}/_properties`, { ttl: 1 }), 200);
+    assert.deepEqual(await countsOf(db), [10, 10, 10, 10]);
+    expectStatus(await server.put(`/${db}/_properties`, { ttl: 1000 }), 200);
+    assert.deepEqual(await countsOf(db), [10, 10, 10, 10]);
   });
 });

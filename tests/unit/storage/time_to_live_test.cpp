@@ -18,6 +18,7 @@ class Ended final : public TimeToLive {
     if (document.body.starts_with("{\"ended\"")) return 1;
     return std::nullopt;
   }
+  std::int64_t identity() const override { return 1; }
 };
 
 /// `"v":…}` is unique.
@@ -78,23 +79,4 @@ TEST_CASE("a document made anew after its end has its unique values again, whoev
   CHECK(refused.error().word == "unique_key");
   fixture.partition().set_time_to_live(nullptr);
   CHECK(check_partition(fixture.partition(), true).value().sound());
-}
-
-TEST_CASE("documents at their end are found slice by slice") {
-  PartitionFixture fixture;
-  for (int i = 0; i < 10; ++i) {
-    REQUIRE(fixture.put("p:" + std::to_string(i), i % 2 == 0 ? R"({"ended":1})" : "{}"));
-  }
-  fixture.partition().set_time_to_live(std::make_shared<Ended>());
-  const auto snapshot = fixture.snapshot();
-  std::vector<std::string> found;
-  std::optional<std::string> next = "";
-  int slices = 0;
-  while (next) {
-    const std::string start = *next;
-    for (const auto& expired : snapshot.expired_documents(start, 3, next)) found.push_back(expired.id);
-    ++slices;
-  }
-  CHECK(found == std::vector<std::string>{"p:0", "p:2", "p:4", "p:6", "p:8"});
-  CHECK(slices == 4);
 }

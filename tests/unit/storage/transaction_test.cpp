@@ -29,7 +29,7 @@ Expected<Expected<WrittenDocument>> apply(PartitionTransaction& transaction, Doc
   return transaction.apply(write);
 }
 
-std::optional<std::string> body_of(PartitionFixture& fixture, std::string_view id) {
+std::optional<std::string> body_after(PartitionFixture& fixture, std::string_view id) {
   const auto snapshot = fixture.snapshot();
   const auto document = snapshot.find(id).value();
   if (!document || document->deleted) return std::nullopt;
@@ -64,7 +64,7 @@ TEST_CASE("an edit on top of the live winner needs one, and the revision it name
   CHECK(fixture.write({onto(WriteBase::live_winner, "p:a", R"({"n":3})", first.revision)}).front().error().code ==
         ErrorCode::conflict);
   CHECK(fixture.write({onto(WriteBase::live_winner, "p:a", R"({"n":3})", second.revision)}).front());
-  CHECK(body_of(fixture, "p:a") == R"({"n":3})");
+  CHECK(body_after(fixture, "p:a") == R"({"n":3})");
 }
 
 TEST_CASE("an edit on top of any winner creates, replaces, and revives") {
@@ -93,8 +93,8 @@ TEST_CASE("a transaction sees its own edits, and keeps them all") {
     OCTAVO_TRY(const auto other, apply(transaction, onto(WriteBase::parent, "p:b", "{}")));
     return again && other;
   }));
-  CHECK(body_of(fixture, "p:a") == R"({"n":3})");
-  CHECK(body_of(fixture, "p:b") == "{}");
+  CHECK(body_after(fixture, "p:a") == R"({"n":3})");
+  CHECK(body_after(fixture, "p:b") == "{}");
   CHECK(fixture.snapshot().statistics_of("p").value().document_count == 2);
   CHECK(is_sound(fixture));
 }
@@ -107,8 +107,8 @@ TEST_CASE("a transaction that says no leaves nothing behind, and the feed goes o
     OCTAVO_TRY_VOID(apply(transaction, onto(WriteBase::parent, "q:b", "{}")));
     return false;
   }));
-  CHECK(body_of(fixture, "p:a") == R"({"n":1})");
-  CHECK_FALSE(body_of(fixture, "q:b"));
+  CHECK(body_after(fixture, "p:a") == R"({"n":1})");
+  CHECK_FALSE(body_after(fixture, "q:b"));
   CHECK(fixture.snapshot().statistics().value().document_count == 1);
   const auto next = fixture.put("p:c", "{}").value();
   CHECK(fixture.sequences().watermark() >= next.sequence);
@@ -122,7 +122,7 @@ TEST_CASE("a transaction that ends with an error is undone, and harms no neighbo
     return fail(ErrorCode::corrupted, "a bad day");
   });
   CHECK(failed.error().code == ErrorCode::corrupted);
-  CHECK_FALSE(body_of(fixture, "p:a"));
+  CHECK_FALSE(body_after(fixture, "p:a"));
   CHECK(fixture.put("p:b", "{}"));
   CHECK(is_sound(fixture));
 }

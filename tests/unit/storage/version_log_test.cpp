@@ -51,6 +51,7 @@ class EndedVersions final : public TimeToLive {
     if (document.body.starts_with("{\"ended\"")) return 1;
     return std::nullopt;
   }
+  std::int64_t identity() const override { return 1; }
 };
 
 using enum VersionOperation;

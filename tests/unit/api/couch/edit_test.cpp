@@ -92,6 +92,14 @@ TEST_CASE("_revisions with more ids than generations is refused") {
   CHECK(error_of(R"({"_revisions":{"start":1,"ids":["b","a"]}})").word == "doc_validation");
 }
 
+TEST_CASE("_revisions with ids that are no text for headers is refused") {
+  for (const char* id : {R"(a\r\nSet-Cookie: b)", R"(a\u007f)", R"(a\"b)", R"(a\\b)", "a b", "é", R"(a\u0000)"}) {
+    const auto error = error_of(std::string(R"({"_revisions":{"start":1,"ids":[")") + id + R"("]}})");
+    CHECK(error.word == "doc_validation");
+    CHECK(error.reason == "RevId isn't a valid hexadecimal");
+  }
+}
+
 TEST_CASE("_revisions must have a start and ids") {
   CHECK(error_of(R"({"_revisions":{"ids":[]}})").reason == "_revisions.start isn't an integer.");
   CHECK(error_of(R"({"_revisions":{"start":1}})").reason == "_revisions.ids isn't a array.");

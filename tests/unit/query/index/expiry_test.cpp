@@ -1,0 +1,136 @@
+// Documents that come to their end: their removal, waited for and in the background.
+#include "query/index/expiry.h"
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "partitioning/partition_split.h"
+#include "query/index/index_manager.h"
+#include "storage/partition_check.h"
+#include "support/engine_fixture.h"
+#include "support/patience.h"
+
+namespace octavo::query {
+namespace {
+
+using octavo::tests::EngineFixture;
+using octavo::tests::run_task;
+using std::chrono::seconds;
+
+constexpr std::string_view kEndUnlessTheySay = R"({"properties":{"ttl":1}})";
+constexpr std::string_view kEndIfTheySay = R"({"properties":{"ttl":-1}})";
+
+void sleep_beyond_the_end() {
+  std::this_thread::sleep_for(std::chrono::milliseconds{2'050});
+}
+
+Expected<void> wait_until_deleted(partitioning::Database& database) {
+  const auto deadline = std::chrono::steady_clock::now() + octavo::tests::patiently(seconds{30});
+  return run_task(IndexManager::of(database)->wait_until_ended_are_deleted(deadline));
+}
+
+storage::DocumentStatistics statistics(partitioning::Database& database) {
+  storage::DocumentStatistics sum;
+  for (const std::size_t place : database.places()) {
+    const auto snapshot = database.snapshot(place);
+    REQUIRE(snapshot);
+    const auto one = snapshot->statistics().value();
+    sum.document_count += one.document_count;
+    sum.deleted_count += one.deleted_count;
+  }
+  return sum;
+}
+
+bool knows_all_ends(partitioning::Database& database) {
+  for (const std::size_t place : database.places()) {
+    const auto snapshot = database.snapshot(place);
+    REQUIRE(snapshot);
+    if (!snapshot->ended_documents(1).value().whole) return false;
+  }
+  return true;
+}
+
+void check_rows(partitioning::Database& database, std::int64_t default_s) {
+  const auto rule = time_to_live(default_s);
+  for (const std::size_t place : database.places()) {
+    auto& partition = database.physical_partition(place);
+    partition.set_time_to_live(nullptr);
+    const auto report = storage::check_partition(partition, database.partitioned(), rule.get()).value();
+    for (const auto& problem : report.problems) FAIL_CHECK(problem);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("whoever waits for it finds no document that had ended by then") {
+  ActiveTasks tasks;
+  EngineFixture fixture(IndexManager::factory(&tasks));
+  const auto database = fixture.create("notes", {.q = 2, .definition = std::string(kEndIfTheySay)});
+  for (int i = 0; i < 100; ++i) {
+    EngineFixture::put(*database, "n" + std::to_string(i), i % 2 == 0 ? R"({"ttl":1})" : R"({"ttl":1000})");
+  }
+  REQUIRE(wait_until_deleted(*database));
+  sleep_beyond_the_end();
+  REQUIRE(wait_until_deleted(*database));
+  CHECK(statistics(*database).document_count == 50);
+  CHECK(statistics(*database).deleted_count == 50);
+  check_rows(*database, -1);
+}
+
+TEST_CASE("documents from before their database had a time to live are found, too") {
+  ActiveTasks tasks;
+  EngineFixture fixture(IndexManager::factory(&tasks));
+  const auto database = fixture.create("notes", {});
+  for (int i = 0; i < 50; ++i) EngineFixture::put(*database, "n" + std::to_string(i), "{}");
+  EngineFixture::put(*database, "stays", R"({"ttl":-1})");
+  REQUIRE(database->set_definition(std::string(kEndUnlessTheySay)));
+  sleep_beyond_the_end();
+  REQUIRE(wait_until_deleted(*database));
+  CHECK(statistics(*database).document_count == 1);
+  check_rows(*database, 1);
+}
+
+TEST_CASE("nobody has to ask: what has ended is deleted in the background") {
+  ActiveTasks tasks;
+  EngineFixture fixture(IndexManager::factory(&tasks));
+  const auto database = fixture.create("notes", {.definition = std::string(kEndUnlessTheySay)});
+  for (int i = 0; i < 1'200; ++i) EngineFixture::put(*database, "n" + std::to_string(i), "{}");
+  const auto until = std::chrono::steady_clock::now() + octavo::tests::patiently(seconds{30});
+  while (statistics(*database).document_count > 0 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+  }
+  CHECK(statistics(*database).document_count == 0);
+}
+
+TEST_CASE("where documents do not end nobody waits") {
+  ActiveTasks tasks;
+  EngineFixture fixture(IndexManager::factory(&tasks));
+  const auto database = fixture.create("notes", {});
+  EngineFixture::put(*database, "a", R"({"ttl":1})");
+  CHECK(run_task(IndexManager::of(*database)->wait_until_ended_are_deleted(std::chrono::steady_clock::now())));
+  REQUIRE(database->set_definition(std::string(kEndUnlessTheySay)));
+  REQUIRE(database->set_definition(""));
+  CHECK(run_task(IndexManager::of(*database)->wait_until_ended_are_deleted(std::chrono::steady_clock::now())));
+  CHECK(statistics(*database).document_count == 1);
+}
+
+TEST_CASE("the parts of a partition that was split know when their documents end") {
+  ActiveTasks tasks;
+  EngineFixture fixture(IndexManager::factory(&tasks));
+  const auto database = fixture.create("notes", {.partitioned = true, .definition = std::string(kEndIfTheySay)});
+  for (int i = 0; i < 200; ++i) {
+    EngineFixture::put(*database, "key" + std::to_string(i % 20) + ":" + std::to_string(i),
+                       i % 2 == 0 ? R"({"ttl":1000})" : "{}");
+  }
+  const std::function<bool()> never = [] { return false; };
+  REQUIRE(partitioning::PartitionSplit(database, 0, never).run().has_value());
+  REQUIRE(database->places().size() == 2);
+  CHECK(knows_all_ends(*database));
+  check_rows(*database, -1);
+}
+
+}  // namespace octavo::query
