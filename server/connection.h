@@ -96,7 +96,7 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
   Task<bool> read_sized_body();
   Task<bool> read_chunked_body();
   Task<bool> decompress_body(ContentCoding coding);
-  Task<bool> read_more_body(std::size_t bytes_min);
+  Task<bool> read_more_body(std::size_t bytes_min, std::size_t bytes_left);
   Task<bool> send_continue();
   bool refuse_body(int status, std::string_view reason);
   void make_room_for_body();

@@ -13,6 +13,8 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t body_read_bytes_min = 16 * 1024;
+/// Taken from the kernel in one go; then other connections of the thread get their turn.
+constexpr std::size_t body_read_bytes_max = 128 * 1024;
 /// Bodies up to this size live in the connection's ordinary buffers and are not counted.
 constexpr std::size_t uncharged_body_bytes = 64 * 1024;
 /// All larger request bodies together, in the whole process; beyond: 503. Sixteen bodies of the default maximum.
@@ -69,7 +71,7 @@ Task<bool> Connection::read_sized_body() {
     // Memory grows with what has arrived, not with what was announced.
     const auto wanted = std::min(size - in_.size(), std::max(body_read_bytes_min, in_.size()));
     if (!charge_body(in_.size() + wanted)) co_return refuse_body(503, "Too many large request bodies at once.");
-    const bool read = co_await read_more_body(wanted);
+    const bool read = co_await read_more_body(wanted, size - in_.size());
     if (!read) co_return false;
   }
   request_size_ = size;
@@ -97,7 +99,7 @@ Task<bool> Connection::read_chunked_body() {
       const bool sent = co_await send_continue();
       if (!sent) co_return false;
     }
-    const bool read = co_await read_more_body(body_read_bytes_min);
+    const bool read = co_await read_more_body(body_read_bytes_min, body_bytes_max - std::min(body_bytes_max, body_.size()));
     if (!read) co_return false;
   }
   request_size_ = head_size_;
@@ -132,7 +134,7 @@ Task<bool> Connection::decompress_body(ContentCoding coding) {
 }
 
 // False: the client left, or (refusal_ set) it made no progress in time.
-Task<bool> Connection::read_more_body(std::size_t bytes_min) {
+Task<bool> Connection::read_more_body(std::size_t bytes_min, std::size_t bytes_left) {
   if (!out_.empty()) {
     const bool sent = co_await flush();
     if (!sent) co_return false;
@@ -143,8 +145,20 @@ Task<bool> Connection::read_more_body(std::size_t bytes_min) {
   }
   wait_on_transfer(Wait::body, thread_.settings().body_timeout_ms);
   boost::system::error_code error;
-  const auto space = in_.prepare(bytes_min);
-  const auto bytes = co_await transport_.read_some(space, error);
+  if (transfer_bytes_ >= uncharged_body_bytes) {
+    // A turn is for reading, not for waiting, and waiting for a turn is no pause of the client's.
+    if (transport_.plain()) co_await transport_.wait_readable(error);
+    if (!error) {
+      stop_waiting();
+      co_await thread_.body_turns().wait(bytes_left);
+      wait_on_transfer(Wait::body, thread_.settings().body_timeout_ms);
+    }
+  }
+  std::size_t bytes = 0;
+  if (!error) {
+    const auto space = in_.prepare(bytes_min);
+    bytes = co_await transport_.read_some(space.first(std::min(space.size(), body_read_bytes_max)), error);
+  }
   if (error) {
     if (timed_out_) co_return refuse_body(408, "The request body took too long to arrive.");
     broken_ = true;

@@ -54,6 +54,7 @@ ThreadState::ThreadState(std::size_t index, boost::asio::io_context& context, co
       metrics_(metrics.shard(index)),
       bounds_(bounds),
       access_log_(access_log ? std::make_unique<AccessLog::Buffer>(*access_log) : nullptr),
+      body_turns_(context),
       tick_interval_(choose_tick(settings)),
       // Per thread, so that counting needs no shared cache line; connections are spread evenly over the threads.
       requests_in_flight_max_(std::max<std::size_t>(1, settings.requests_in_flight_max / metrics.threads())),
@@ -72,6 +73,7 @@ void ThreadState::start() {
 
 void ThreadState::end() {
   timer_.reset();
+  body_turns_.end();
   if (access_log_) access_log_->flush();
 }
 

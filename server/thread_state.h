@@ -17,6 +17,7 @@
 #include "api/http/metrics.h"
 #include "config/settings.h"
 #include "server/access_log.h"
+#include "server/body_turns.h"
 #include "server/compression.h"
 #include "server/descriptor_budget.h"
 
@@ -90,6 +91,7 @@ class ThreadState {
   SharedBounds& bounds() { return bounds_; }
   AccessLog::Buffer* access_log() { return access_log_.get(); }
   Deflater& deflater() { return deflater_; }
+  BodyTurns& body_turns() { return body_turns_; }
 
   /// Milliseconds of the steady clock at the last tick.
   std::int64_t now_ms() const { return now_ms_; }
@@ -116,6 +118,7 @@ class ThreadState {
   SharedBounds& bounds_;
   std::unique_ptr<AccessLog::Buffer> access_log_;
   Deflater deflater_;
+  BodyTurns body_turns_;
   const std::chrono::milliseconds tick_interval_;
   const std::size_t requests_in_flight_max_;
   std::optional<boost::asio::steady_timer> timer_;

@@ -37,6 +37,10 @@ Task<std::size_t> Transport::read_some(std::span<char> into, Error& error) {
   co_return co_await tls_->async_read_some(buffer, asio::redirect_error(use_task, error));
 }
 
+Task<void> Transport::wait_readable(Error& error) {
+  co_await socket_.async_wait(Socket::wait_read, asio::redirect_error(use_task, error));
+}
+
 Task<std::size_t> Transport::write_some(const GatherList& list, Error& error) {
   const auto buffers = list.buffers();
   if (plain()) co_return co_await socket_.async_write_some(buffers, asio::redirect_error(use_task, error));

@@ -61,6 +61,8 @@ class Transport {
 
   Task<void> handshake(Error& error);
   Task<std::size_t> read_some(std::span<char> into, Error& error);
+  /// Until a read would not have to wait. Plain only.
+  Task<void> wait_readable(Error& error);
   Task<std::size_t> write_some(const GatherList& list, Error& error);
   /// Starts a read that ends in a callback; nothing else may read meanwhile.
   void start_read(std::span<char> into, std::move_only_function<void(Error, std::size_t)> done);

@@ -44,6 +44,8 @@ constexpr std::string_view kPartitioned = "parts";
 /// Inputs leave documents behind; after so many the databases are made anew.
 constexpr int kInputsPerDatabase = 400;
 constexpr std::chrono::seconds kConnectionMax{20};
+/// A feed may send heartbeats faster than that.
+constexpr std::chrono::milliseconds kTick{5};
 
 config::Settings make_settings(bool with_users) {
   config::Settings settings;
@@ -163,12 +165,16 @@ class Server {
   /// The client has said all it will say: whatever it asked for, its connection must end.
   void wait_for_end() {
     const auto give_up = std::chrono::steady_clock::now() + kConnectionMax;
+    auto next_tick = std::chrono::steady_clock::now() + kTick;
     while (open()) {
       if (context_.stopped()) context_.restart();
-      if (context_.run_one_for(std::chrono::microseconds{200}) == 0) {
+      const bool idle = context_.run_one_for(std::chrono::microseconds{200}) == 0;
+      const auto now = std::chrono::steady_clock::now();
+      if ((idle || now >= next_tick) && open()) {
         // As the thread's clock does: this is what sees that the client of a feed has gone.
         connection_->on_tick();
-        require(std::chrono::steady_clock::now() < give_up, "a connection ends when its client has left");
+        next_tick = now + kTick;
+        require(now < give_up, "a connection ends when its client has left");
       }
       receive();
     }
