@@ -150,3 +150,36 @@ describe('batches of the Cosmos door', () => {
     assert.equal(gone.headers['x-ms-substatus'], '1002');
   });
 });
+
+describe('a logical partition that is full', () => {
+  let server, container;
+  before(async () => {
+    server = await Server.start({ config: '[database]\nlogical_partition_bytes_max = "64KiB"\n' });
+    container = await newContainer(cosmosClient(server));
+    await container.items.create({ id: 'first', pk: 'full', text: 'x'.repeat(40_000) });
+  });
+  after(() => server?.stop());
+
+  const isFull = (error) => error.code === 403 && error.substatus === 1014;
+
+  test('takes no more, by any way of writing', async () => {
+    const item = { id: 'second', pk: 'full', text: 'x'.repeat(40_000) };
+    await assert.rejects(container.items.create(item), isFull);
+    await assert.rejects(container.items.upsert(item), isFull);
+    await assert.rejects(container.item('first', 'full').replace({ id: 'first', pk: 'full', text: 'x'.repeat(80_000) }), isFull);
+    const operations = [{ op: 'add', path: '/more', value: item.text }];
+    await assert.rejects(container.item('first', 'full').patch(operations), isFull);
+    const batch = await container.items.batch([{ operationType: 'Create', resourceBody: { id: 'small', pk: 'full' } }, { operationType: 'Create', resourceBody: item }], 'full');
+    assert.deepEqual(batch.result.map((one) => one.statusCode), [424, 403]);
+    const { resources } = await container.items.query('SELECT VALUE c.id FROM c').fetchAll();
+    assert.deepEqual(resources, ['first']);
+  });
+
+  test('takes what makes it smaller, and others take what they have room for', async () => {
+    await container.items.create({ id: 'second', pk: 'other', text: 'x'.repeat(40_000) });
+    await container.item('first', 'full').replace({ id: 'first', pk: 'full' });
+    await container.items.create({ id: 'second', pk: 'full', text: 'x'.repeat(40_000) });
+    await container.item('second', 'full').delete();
+    await container.items.create({ id: 'third', pk: 'full', text: 'x'.repeat(50_000) });
+  });
+});

@@ -7,6 +7,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import tls from 'node:tls';
+import { CosmosClient } from '@azure/cosmos';
+import { newContainer, wellKnownKey } from './cosmos.mjs';
 import { Server } from './harness.mjs';
 
 describe('TLS', () => {
@@ -42,6 +44,19 @@ describe('TLS', () => {
     const text = 'x'.repeat(1_000_000);
     assert.equal((await request('PUT', '/db/doc', JSON.stringify({ text }))).status, 201);
     assert.equal(JSON.parse((await request('GET', '/db/doc')).text).text.length, text.length);
+  });
+
+  test('the Cosmos API is served over TLS, too', async () => {
+    const agent = new https.Agent({ ca });
+    const client = new CosmosClient({ endpoint: `https://127.0.0.1:${server.cosmosPort}`, key: wellKnownKey, agent });
+    const container = await newContainer(client);
+    const text = 'x'.repeat(1_000_000);
+    await container.items.create({ id: 'a', pk: 'p', text });
+    assert.equal((await container.item('a', 'p').read()).resource.text.length, text.length);
+    const { resources } = await container.items.query('SELECT VALUE c.id FROM c').fetchAll();
+    assert.deepEqual(resources, ['a']);
+    client.dispose();
+    agent.destroy();
   });
 
   test('old protocol versions are refused', async () => {
