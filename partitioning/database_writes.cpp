@@ -183,7 +183,7 @@ void Database::scatter_purge(std::vector<storage::PurgeRequest>& requests, Physi
         for (std::size_t i = 0; i < part->size(); ++i) gather->purged[where[i]] = std::move((*part)[i]);
       } else {
         const std::lock_guard lock(gather->mutex);
-        if (!gather->failure) gather->failure = std::move(part).error();
+        if (!gather->failure) gather->failure = std::forward<decltype(part)>(part).error();
       }
       gather->end_part();
     };

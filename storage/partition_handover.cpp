@@ -150,15 +150,16 @@ void PhysicalPartition::unseal() {
 void PhysicalPartition::hand_over(std::shared_ptr<WriteSuccessor> successor) {
   std::deque<Job> waiting;
   std::size_t bytes = 0;
+  WriteSuccessor& next = *successor;  // kept for ever
   {
     const std::lock_guard lock(queue_mutex_);
-    successor_ = successor;
+    successor_ = std::move(successor);
     waiting.swap(queue_);
     unfed_.reset();
   }
   for (Job& job : waiting) {
     bytes += job.bytes;
-    forward(std::move(job), *successor);
+    forward(std::move(job), next);
   }
   queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
 }
