@@ -12,6 +12,7 @@
 #include "partitioning/engine.h"
 #include "partitioning/partition_key.h"
 #include "query/index/raw_field.h"
+#include "query/index/unix_time.h"
 
 namespace octavo::query {
 
@@ -26,11 +27,6 @@ constexpr std::size_t kDeletionsPerSlice = 500;
 constexpr std::size_t kScheduledPerSlice = 5'000;
 /// With this much waiting to be written, deleting waits too.
 constexpr std::size_t kBusyBytes = 16ULL << 20;
-
-std::int64_t unix_now_s() {
-  using namespace std::chrono;
-  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
-}
 
 milliseconds until(std::int64_t end_s) {
   using namespace std::chrono;

@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "partitioning/engine.h"
+#include "query/index/unix_time.h"
 
 namespace octavo::query {
 
@@ -17,11 +18,6 @@ constexpr std::size_t kVersionsPerSlice = 1'000;
 constexpr milliseconds kBetweenTrims{20};
 constexpr milliseconds kPauseMin{1'000};
 constexpr milliseconds kPauseMax{60'000};
-
-std::int64_t unix_now_s() {
-  using namespace std::chrono;
-  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

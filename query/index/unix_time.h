@@ -1,0 +1,14 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace octavo::query {
+
+/// Seconds since 1970, by the clock that documents are stamped with.
+inline std::int64_t unix_now_s() {
+  using namespace std::chrono;
+  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace octavo::query
