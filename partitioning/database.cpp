@@ -135,7 +135,10 @@ std::size_t Database::locate_document(const PartitionMap& map, std::string_view 
 }
 
 std::size_t Database::locate_partition_key(std::string_view partition_key) const {
-  const PartitionMap& map = partition_map();
+  return locate_partition_key(partition_map(), partition_key);
+}
+
+std::size_t Database::locate_partition_key(const PartitionMap& map, std::string_view partition_key) const {
   if (map.size() == 1) return map.places().front();
   return map.locate(hash_position_of_key(partition_key, record_.key_scheme));
 }

@@ -109,6 +109,7 @@ class Database : public std::enable_shared_from_this<Database> {
   /// As above, in a map that was taken earlier.
   std::size_t locate_document(const PartitionMap& map, std::string_view document_id) const;
   std::size_t locate_partition_key(std::string_view partition_key) const;
+  std::size_t locate_partition_key(const PartitionMap& map, std::string_view partition_key) const;
   storage::PhysicalPartition& physical_partition(std::size_t place) { return *partition_map().partition(place); }
 
   /// What requests spend here, and may spend. Writing asks for admission by itself (throttled in the results of the

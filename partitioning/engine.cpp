@@ -1,7 +1,6 @@
 #include "partitioning/engine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <fcntl.h>
 #include <fstream>
 #include <random>
@@ -13,6 +12,8 @@
 #include <fmt/format.h>
 #include <openssl/rand.h>
 #include <spdlog/spdlog.h>
+
+#include "storage/unix_time.h"
 
 namespace octavo::partitioning {
 namespace asio = boost::asio;
@@ -318,8 +319,7 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   storage::DatabaseRecord record;
   record.name = name;
   record.instance_tag = random_tag();
-  record.created_s =
-      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  record.created_s = storage::unix_now_s();
   record.partitioned = options.partitioned;
   record.auto_index = options.auto_index;
   record.revs_limit = settings_.revs_limit;
@@ -406,6 +406,8 @@ void Engine::shut_down() {
     closers_joining_ = true;
   }
   closers_.join();
+  // Writes of requests that were cut off, too: whom they answer goes after this.
+  writers_.run_out();
   shut_down_ = true;
 }
 

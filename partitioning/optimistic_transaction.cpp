@@ -6,6 +6,7 @@
 
 #include "partitioning/engine.h"
 #include "partitioning/turns.h"
+#include "storage/unix_time.h"
 
 namespace octavo::partitioning {
 
@@ -17,10 +18,6 @@ using storage::Revision;
 
 constexpr int kAttemptsMax = 16;
 constexpr std::chrono::seconds kAttemptsTime{10};
-
-std::int64_t unix_now_s() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 std::unexpected<Error> update_conflict() {
   return fail(ErrorCode::conflict, "Document update conflict.");
@@ -122,7 +119,7 @@ Expected<Expected<storage::WrittenDocument>> OptimisticTransaction::apply(const 
   storage::WrittenDocument written;
   written.revision = storage::next_revision(*parent, write.deleted, write.body);
   written.created = !before || before->deleted;
-  written.modified_s = unix_now_s();
+  written.modified_s = storage::unix_now_s();
   DocumentWrite& kept = writes_.emplace_back(write);
   kept.partition_key = partition_key_;
   bytes_ += bytes;

@@ -34,7 +34,7 @@ RequestUnits charge_of_read(std::size_t body_bytes);
 RequestUnits charge_of_miss();
 RequestUnits charge_of_write(const WriteWork& work);
 RequestUnits charge_of_scan(const ScanWork& work);
-/// Time that a stored procedure, a trigger or a user-defined function ran, beside what it read and wrote.
+/// Processor time that a stored procedure, a trigger or a user-defined function ran, beside what it read and wrote.
 RequestUnits charge_of_function(std::chrono::nanoseconds time);
 /// Databases, containers, ranges: reading or changing what the server knows of itself.
 RequestUnits charge_of_metadata();

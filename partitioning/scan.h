@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -102,7 +103,9 @@ class FeedScan {
 struct VersionRange {
   storage::Sequence since = 0;  ///< exclusive
   std::optional<std::string> partition_key;
-  std::vector<std::size_t> places;  ///< physical partitions; none: all
+  /// Those asked for, as they are at each call: what is read in parts may be split meanwhile. Null: all, or that of the
+  /// partition key.
+  std::function<Expected<std::vector<std::size_t>>()> places;
 };
 
 /// Walks the versions of documents in sequence order, up to the watermark at the time of each call, as FeedScan walks
@@ -119,6 +122,8 @@ class VersionScan {
                                                  std::int64_t time_s);
 
  private:
+  Expected<std::vector<std::size_t>> places_now() const;
+
   Database& database_;
   VersionRange range_;
   storage::Sequence position_;

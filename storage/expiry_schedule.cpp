@@ -55,12 +55,18 @@ Expected<void> write_extent(WriteTransaction& transaction, Tree meta, const Exte
   return transaction.put(meta, kExtentKey, record);
 }
 
-/// That which goes on from what is stored. A partition without documents has nothing to look at.
-Expected<Extent> extent_for(const Transaction& transaction, Tree meta, const TimeToLive& rule, Sequence last_sequence) {
-  OCTAVO_TRY(auto stored, read_extent(transaction, meta));
-  if (stored && stored->rule == rule.identity() && stored->last == last_sequence) return *std::move(stored);
+bool goes_on(const std::optional<Extent>& stored, const TimeToLive& rule, Sequence last_sequence) {
+  return stored && stored->rule == rule.identity() && stored->last == last_sequence;
+}
+
+/// In the place of what is stored. A partition without documents has nothing to look at.
+Extent made_anew(const std::optional<Extent>& stored, const TimeToLive& rule, Sequence last_sequence) {
   const bool nothing_yet = !stored && last_sequence == 0;
   return Extent{rule.identity(), last_sequence, nothing_yet ? Stage::whole : Stage::clearing, {}};
+}
+
+Extent extent_after(std::optional<Extent> stored, const TimeToLive& rule, Sequence last_sequence) {
+  return goes_on(stored, rule, last_sequence) ? *std::move(stored) : made_anew(stored, rule, last_sequence);
 }
 
 std::string row_key(std::int64_t end_s, Sequence sequence) {
@@ -123,8 +129,8 @@ Expected<bool> fill_rows(WriteTransaction& transaction, Tree meta, Tree document
 }  // namespace
 
 Expected<bool> ExpirySchedule::is_whole(const TimeToLive& rule, Sequence last_sequence) const {
-  OCTAVO_TRY(const Extent extent, extent_for(transaction_, meta_, rule, last_sequence));
-  return extent.stage == Stage::whole;
+  OCTAVO_TRY(auto stored, read_extent(transaction_, meta_));
+  return extent_after(std::move(stored), rule, last_sequence).stage == Stage::whole;
 }
 
 Expected<bool> ExpirySchedule::has(std::int64_t end_s, const DocumentView& document) const {
@@ -146,8 +152,9 @@ std::optional<ExpirySchedule::Row> ExpirySchedule::Cursor::next() {
 
 Expected<void> ExpirySchedule::begin_group(WriteTransaction& transaction, Tree meta, const TimeToLive& rule,
                                            Sequence last_sequence) {
-  OCTAVO_TRY(const Extent extent, extent_for(transaction, meta, rule, last_sequence));
-  return write_extent(transaction, meta, extent);
+  OCTAVO_TRY(const auto stored, read_extent(transaction, meta));
+  if (goes_on(stored, rule, last_sequence)) return {};
+  return write_extent(transaction, meta, made_anew(stored, rule, last_sequence));
 }
 
 Expected<void> ExpirySchedule::end_group(WriteTransaction& transaction, Tree meta, Sequence last_sequence) {
@@ -172,7 +179,8 @@ Expected<void> ExpirySchedule::move(WriteTransaction& transaction, Tree meta, co
 
 Expected<bool> ExpirySchedule::make(WriteTransaction& transaction, Tree meta, Tree documents, const TimeToLive& rule,
                                     Sequence last_sequence, std::size_t rows_max) {
-  OCTAVO_TRY(Extent extent, extent_for(transaction, meta, rule, last_sequence));
+  OCTAVO_TRY(auto stored, read_extent(transaction, meta));
+  Extent extent = extent_after(std::move(stored), rule, last_sequence);
   if (extent.stage == Stage::clearing) {
     OCTAVO_TRY(const bool more, clear_rows(transaction, meta, rows_max));
     if (!more) extent.stage = Stage::filling;

@@ -1,7 +1,6 @@
 #include "storage/physical_partition.h"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <thread>
 
@@ -11,22 +10,18 @@
 #include "storage/expiry_schedule.h"
 #include "storage/memory_retry.h"
 #include "storage/read_failure.h"
+#include "storage/unix_time.h"
 
 namespace octavo::storage {
 namespace {
 
 /// A group ends when it holds this much: bounds the dirty pages of a transaction and the wait of its first request.
-constexpr std::size_t kGroupBytesMax = 16ULL << 20;
+constexpr std::size_t kGroupBytesMax = 4ULL << 20;
 constexpr std::size_t kGroupJobsMax = 4096;
 constexpr std::size_t kJobOverheadBytes = 256;
 
 std::vector<std::string> tree_names() {
   return {"meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index"};
-}
-
-std::int64_t now_s() {
-  using namespace std::chrono;
-  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
 }
 
 /// Failures that belong to one request rather than to the disk: the group is then run again one by one, so that a
@@ -96,7 +91,7 @@ void PhysicalPartition::set_time_to_live(std::shared_ptr<const TimeToLive> rule)
 
 Expiry PhysicalPartition::expiry() const {
   if (!has_time_to_live_.load(std::memory_order_acquire)) return {};
-  return {time_to_live_.load(std::memory_order_acquire), now_s()};
+  return {time_to_live_.load(std::memory_order_acquire), unix_now_s()};
 }
 
 void PhysicalPartition::write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done) {
@@ -367,7 +362,7 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
                                                        options_.ordinal,
                                                        revs_limit_.load(std::memory_order_relaxed),
                                                        options_.logical_partition_bytes_max,
-                                                       now_s(),
+                                                       unix_now_s(),
                                                        unique_keys_.get(),
                                                        expiry(),
                                                        keeps_versions()};

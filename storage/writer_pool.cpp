@@ -26,6 +26,11 @@ void WriterPool::schedule(std::shared_ptr<WriteSource> source) noexcept {
   wake_.notify_one();
 }
 
+void WriterPool::run_out() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  idle_.wait(lock, [this] { return first_ == nullptr && draining_ == 0; });
+}
+
 void WriterPool::append(std::shared_ptr<WriteSource> source) {
   WriteSource* const added = source.get();
   (last_ == nullptr ? first_ : last_->next_in_line_) = std::move(source);
@@ -45,6 +50,7 @@ void WriterPool::run() {
     wake_.wait(lock, [this] { return stopping_ || first_ != nullptr; });
     if (first_ == nullptr) return;
     std::shared_ptr<WriteSource> source = take_first();
+    ++draining_;
     lock.unlock();
     const bool more = source->drain();
     lock.lock();
@@ -53,6 +59,7 @@ void WriterPool::run() {
     lock.unlock();
     source.reset();
     lock.lock();
+    if (--draining_ == 0 && first_ == nullptr) idle_.notify_all();
   }
 }
 

@@ -39,6 +39,9 @@ class WriterPool {
   /// Thread-safe. The caller makes sure that a source is scheduled at most once at a time. Needs no memory.
   void schedule(std::shared_ptr<WriteSource> source) noexcept;
 
+  /// Returns when nothing is scheduled and nothing is being drained: all writes have been answered.
+  void run_out();
+
   /// How the newest commit of any source went: nullopt when it succeeded, else disk_full or io_failure.
   std::optional<ErrorCode> disk_failure() const {
     const ErrorCode code = disk_failure_.load(std::memory_order_relaxed);
@@ -64,6 +67,8 @@ class WriterPool {
   std::shared_ptr<WriteSource> take_first();
   std::mutex mutex_;
   std::condition_variable wake_;
+  std::condition_variable idle_;
+  std::size_t draining_ = 0;
   std::shared_ptr<WriteSource> first_;  ///< the line, linked by next_in_line_
   WriteSource* last_ = nullptr;
   bool stopping_ = false;

@@ -16,6 +16,7 @@
 #include "api/crypto/hash.h"
 #include "config/validate.h"
 #include "query/json/parsed_document.h"
+#include "storage/unix_time.h"
 
 namespace octavo::api::cosmos {
 
@@ -32,11 +33,6 @@ void append_lower(std::string& out, std::string_view text) {
   const std::size_t start = out.size();
   out += text;
   for (std::size_t i = start; i < out.size(); ++i) out[i] = lower(out[i]);
-}
-
-std::int64_t now_s() {
-  using namespace std::chrono;
-  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
 }
 
 // RFC 1123: "Sun, 06 Nov 1994 08:49:37 GMT".
@@ -177,7 +173,7 @@ Expected<void> Authorization::check_signature(const Request& request, const Reso
   }
   const auto time = parse_http_date(ms_date.empty() ? date : ms_date);
   if (!time) return unauthorized("The header x-ms-date is missing, or no date like: Sun, 06 Nov 1994 08:49:37 GMT");
-  const auto skew = std::chrono::seconds(std::abs(now_s() - *time));
+  const auto skew = std::chrono::seconds(std::abs(storage::unix_now_s() - *time));
   if (skew > kClockSkewMax) {
     return fail(ErrorCode::forbidden, "The authorization token is not valid at the current time: x-ms-date differs by " +
                                           std::to_string(skew.count()) +
@@ -233,7 +229,7 @@ Expected<void> Authorization::check_token(const Request& request, const Resource
   }
   OCTAVO_TRY(const auto parsed, query::parse_json(*text));
   const auto& grant = parsed.get_object();
-  if (grant.at("until").to_number<std::int64_t>() < now_s()) {
+  if (grant.at("until").to_number<std::int64_t>() < storage::unix_now_s()) {
     return fail(ErrorCode::forbidden, "The authorization token is not valid at the current time: the resource token "
                                       "has expired.");
   }

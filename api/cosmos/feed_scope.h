@@ -25,7 +25,16 @@ struct FeedScope {
   bool is_bounded() const { return !effective_min.empty() || !effective_max.empty(); }
 
   /// Physical partitions in which its documents can be, in the order of the hash space.
-  std::vector<std::size_t> places(const partitioning::Database& database, const ContainerDefinition& container) const;
+  std::vector<std::size_t> places(const partitioning::Database& database, const ContainerDefinition& container) const {
+    return places(database, database.partition_map(), container);
+  }
+  /// As above, in a map that was taken earlier.
+  std::vector<std::size_t> places(const partitioning::Database& database, const partitioning::PartitionMap& map,
+                                  const ContainerDefinition& container) const;
+  /// As the first, for feeds, which stand still in what was split: a partition key has its place wherever it is now,
+  /// also beside a partition key range; a range alone is refused (range_gone) when it was split.
+  Expected<std::vector<std::size_t>> current_places(const partitioning::Database& database,
+                                                    const ContainerDefinition& container) const;
 
   /// From the headers. Errors: bad_request; range_gone for a range that there is not.
   static Expected<FeedScope> parse(const Request& request, const partitioning::Database& database,

@@ -63,7 +63,7 @@ class ListPage final : public ItemPage {
   ListPage(const OpenContainer& opened, FeedScope scope, std::size_t items_max, const std::optional<std::string>& after)
       : ItemPage(opened, std::move(scope), items_max), map_(opened.database->partition_map()) {
     start_ = !scope_.partition_key.empty() ? scope_.partition_key + ':' : scope_.key_prefix;
-    const auto places = scope_.places(*opened.database, *opened.definition);
+    const auto places = scope_.places(*opened.database, map_, *opened.definition);
     place_ = places.front();
     last_place_ = places.back();
     if (!after) return;
@@ -156,11 +156,7 @@ class ChangePage final : public ItemPage {
  public:
   ChangePage(const OpenContainer& opened, FeedScope scope, std::size_t items_max, Sequence since,
              std::int64_t modified_since_s)
-      : ItemPage(opened, std::move(scope), items_max), position_(since), modified_since_s_(modified_since_s) {
-    const auto places = scope_.places(*opened.database, *opened.definition);
-    place_ = places.front();
-    is_merged_ = places.size() > 1;
-  }
+      : ItemPage(opened, std::move(scope), items_max), position_(since), modified_since_s_(modified_since_s) {}
 
   Sequence position() const { return position_; }
 
@@ -180,11 +176,10 @@ class ChangePage final : public ItemPage {
       position_ = row.sequence;
       return rows < budget.rows_max && !budget.is_over_after(rows);
     };
-    if (is_merged_) return run_merged(budget, take, watermark);
-    // A split partition's feed stands still: its positions go on in what it was split into.
-    if (!scope_.partition_key.empty()) place_ = opened_.database->locate_partition_key(scope_.partition_key);
-    if (!opened_.database->is_current(place_)) return storage::PhysicalPartition::was_split();
-    OCTAVO_TRY(const auto snapshot, opened_.database->snapshot(place_));
+    // After the watermark, and each time: what is read in parts may be split meanwhile.
+    OCTAVO_TRY(const auto places, scope_.current_places(*opened_.database, *opened_.definition));
+    if (places.size() > 1) return run_merged(budget, take, watermark);
+    OCTAVO_TRY(const auto snapshot, opened_.database->snapshot(places.front()));
     auto cursor = scope_.partition_key.empty() ? snapshot.feed() : snapshot.feed_of(scope_.partition_key);
     for (auto row = cursor.seek(position_ + 1); row && row->sequence <= watermark; row = cursor.next()) {
       OCTAVO_TRY(const bool more, take(*row, snapshot));
@@ -215,8 +210,6 @@ class ChangePage final : public ItemPage {
 
   Sequence position_;
   std::int64_t modified_since_s_;
-  std::size_t place_ = 0;
-  bool is_merged_ = false;
 };
 
 // The first slice here, the others on workers.

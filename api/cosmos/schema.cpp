@@ -1,7 +1,6 @@
 #include "api/cosmos/schema.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "api/cosmos/errors.h"
 #include "api/cosmos/resource_id.h"
@@ -9,6 +8,7 @@
 #include "api/crypto/hash.h"
 #include "query/index/database_properties.h"
 #include "query/json/parsed_document.h"
+#include "storage/unix_time.h"
 
 namespace octavo::api::cosmos {
 
@@ -71,11 +71,6 @@ Offer offer_of(std::string_view database, const ContainerDefinition& definition)
 
 std::string new_etag() {
   return crypto::hex_encode(crypto::random_bytes(8));
-}
-
-std::int64_t unix_time_s() {
-  using namespace std::chrono;
-  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
 }
 
 std::string DatabaseDefinition::self_link() const {
@@ -158,7 +153,7 @@ Expected<DatabaseDefinition> Schema::create_database(std::string id, std::option
     definition.rid = new_database_rid();
   } while (std::ranges::any_of(others, [&](const auto& other) { return other.rid == definition.rid; }));
   definition.etag = new_etag();
-  definition.modified_s = unix_time_s();
+  definition.modified_s = storage::unix_now_s();
   definition.throughput = throughput;
   definition.offer_rid = show_rid(crypto::random_bytes(4));
   definition.offer_etag = new_etag();
@@ -234,7 +229,7 @@ Expected<ContainerDefinition> Schema::create_container(std::string_view database
     definition.rid = new_container_rid(owner->rid);
   } while (std::ranges::any_of(others, [&](const auto& other) { return other.rid == definition.rid; }));
   definition.etag = new_etag();
-  definition.modified_s = unix_time_s();
+  definition.modified_s = storage::unix_now_s();
   definition.offer_rid = show_rid(crypto::random_bytes(4));
   definition.offer_etag = new_etag();
   // A container without throughput of its own shares its database's; without that it gets the least there is.
@@ -264,7 +259,7 @@ Expected<ContainerDefinition> Schema::replace_container(std::string_view databas
   OCTAVO_TRY_VOID(check_etag(etag, current->etag));
   OCTAVO_TRY(auto next, current->replaced_by(body));
   next.etag = new_etag();
-  next.modified_s = unix_time_s();
+  next.modified_s = storage::unix_now_s();
   OCTAVO_TRY_VOID(opened->set_definition(next.to_stored()));
   return next;
 }

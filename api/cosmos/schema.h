@@ -82,6 +82,5 @@ class Schema {
 
 /// Texts that change with each write of a resource without revisions.
 std::string new_etag();
-std::int64_t unix_time_s();
 
 }  // namespace octavo::api::cosmos

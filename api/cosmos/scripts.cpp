@@ -13,6 +13,7 @@
 #include "api/cosmos/schema.h"
 #include "api/scripts/script_store.h"
 #include "query/json/writer.h"
+#include "storage/unix_time.h"
 
 namespace octavo::api::cosmos {
 
@@ -126,7 +127,7 @@ Expected<Script> store(const OpenContainer& opened, const KindWords& words, Scri
     Script after = script;
     after.rid = before ? before->rid : show_rid(new_script_rid(opened.definition->rid, words.rid_kind));
     after.etag = new_etag();
-    after.modified_s = unix_time_s();
+    after.modified_s = storage::unix_now_s();
     script = after;
     return after;
   };

@@ -15,6 +15,7 @@
 #include "api/cosmos/resource_query.h"
 #include "api/cosmos/schema.h"
 #include "query/json/parsed_document.h"
+#include "storage/unix_time.h"
 
 namespace octavo::api::cosmos {
 
@@ -65,12 +66,13 @@ Expected<std::string> shown(const Call& call, std::string_view text) {
   OCTAVO_TRY(const auto stored, query::parse_json(text));
   json::object resource = stored.get_object();
   if (is_permission(call)) {
-    OCTAVO_TRY(const auto lifetime, token_lifetime_s(call.request));
+    OCTAVO_TRY(const auto lifetime_s, token_lifetime_s(call.request));
+    const std::int64_t until_s = storage::unix_now_s() + lifetime_s;
     std::string key;
     if (const auto* value = resource.if_contains("resourcePartitionKey")) key = json::serialize(*value);
     resource["_token"] =
         call.services.authorization.resource_token(string_of(resource, "_rid"), string_of(resource, "permissionMode"),
-                                                   string_of(resource, "resource"), key, unix_time_s() + lifetime);
+                                                   string_of(resource, "resource"), key, until_s);
   }
   return json::serialize(resource);
 }
@@ -229,7 +231,7 @@ Expected<Stored> store(Call& call, const json::object& body, const std::optional
   resource["_rid"] = rid;
   resource["_self"] = owner.link + (is_permission(call) ? "permissions/" : "users/") + rid + "/";
   resource["_etag"] = '"' + etag + '"';
-  resource["_ts"] = unix_time_s();
+  resource["_ts"] = storage::unix_now_s();
   if (!is_permission(call)) resource["_permissions"] = "permissions/";
   std::string text = json::serialize(resource);
   if (name != name_before) {

@@ -14,6 +14,7 @@
 #include "partitioning/request_charge.h"
 #include "partitioning/scan.h"
 #include "query/json/writer.h"
+#include "storage/unix_time.h"
 
 namespace octavo::api::cosmos {
 
@@ -44,12 +45,14 @@ std::string_view name_of(VersionOperation operation) {
 /// A page of changes while it grows.
 class VersionPage {
  public:
-  VersionPage(const OpenContainer& opened, FeedScope scope, partitioning::VersionRange range, std::size_t items_max)
-      : container_(*opened.definition),
+  VersionPage(const OpenContainer& opened, FeedScope scope, Sequence since, std::size_t items_max)
+      : database_(*opened.database),
+        container_(*opened.definition),
         scope_(std::move(scope)),
-        partitions_(range.places.size()),
-        scan_(*opened.database, std::move(range)),
+        scan_(database_, {.since = since, .partition_key = std::nullopt, .places = [this] { return places(); }}),
         items_max_(items_max) {}
+  VersionPage(const VersionPage&) = delete;
+  VersionPage& operator=(const VersionPage&) = delete;
 
   Expected<bool> run(ScanBudget budget) {
     OCTAVO_TRY(const ScanState state, scan_.run(budget, [&](const VersionRow& row) {
@@ -72,6 +75,12 @@ class VersionPage {
   }
 
  private:
+  Expected<std::vector<std::size_t>> places() {
+    OCTAVO_TRY(auto places, scope_.current_places(database_, container_));
+    partitions_ = places.size();
+    return places;
+  }
+
   bool is_shown(const VersionRow& row) const {
     storage::DocumentView document;
     document.id = row.id;
@@ -110,9 +119,10 @@ class VersionPage {
     body_ += boost::json::serialize(key);
   }
 
+  partitioning::Database& database_;
   const ContainerDefinition& container_;
   const FeedScope scope_;
-  const std::size_t partitions_;
+  std::size_t partitions_ = 0;
   partitioning::VersionScan scan_;
   const std::size_t items_max_;
   std::string body_;
@@ -140,7 +150,7 @@ Expected<Sequence> start_of(const Call& call, const OpenContainer& opened,
                 "from a time within the retention, or from a continuation.");
   }
   OCTAVO_TRY(const std::int64_t time_s, parse_modified_since(*date));
-  if (time_s < unix_time_s() - opened.definition->version_retention_s()) {
+  if (time_s < storage::unix_now_s() - opened.definition->version_retention_s()) {
     return fail(ErrorCode::bad_request, "The start time lies before the retention of the container's changeFeedPolicy.");
   }
   return partitioning::VersionScan::position_at(*opened.database, places, time_s);
@@ -156,13 +166,9 @@ Handled list_versions(Call& call, const OpenContainer& opened, FeedScope scope, 
                    "in the container.");
   }
   co_await settle_acknowledged(*opened.database);
-  const auto places = scope.places(*opened.database, container);
-  const auto since = start_of(call, opened, places);
+  const auto since = start_of(call, opened, scope.places(*opened.database, container));
   if (!since) co_return std::unexpected(since.error());
-  partitioning::VersionRange range;
-  range.since = *since;
-  range.places = places;
-  VersionPage page(opened, std::move(scope), std::move(range), size);
+  VersionPage page(opened, std::move(scope), *since, size);
   auto complete = page.run(ScanBudget::inline_slice());
   while (complete && !*complete) {
     complete = co_await call.services.engine.run_blocking([&] { return page.run(ScanBudget::worker_slice()); });

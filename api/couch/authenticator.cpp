@@ -1,7 +1,6 @@
 #include "api/couch/authenticator.h"
 
 #include <array>
-#include <chrono>
 #include <mutex>
 
 #include "api/couch/auth/admin_store.h"
@@ -11,15 +10,11 @@
 #include "api/crypto/base64.h"
 #include "api/crypto/jwt.h"
 #include "storage/environment.h"
+#include "storage/unix_time.h"
 
 namespace octavo::api::couch {
 
 namespace {
-
-std::int64_t now_s() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
-}
 
 /// Value of an Authorization header of that scheme, which is compared without case; nullopt for another scheme.
 std::optional<std::string_view> after_scheme(std::string_view header, std::string_view scheme) {
@@ -116,7 +111,7 @@ Expected<std::optional<UserContext>> Authenticator::State::by_cookie(std::string
   }
   OCTAVO_TRY(const auto user, users.find(cookie->user));
   if (!user || user->conflicted) return std::nullopt;
-  if (cookie->seconds_left(now_s(), settings.session_timeout_s) <= 0) return std::nullopt;
+  if (cookie->seconds_left(storage::unix_now_s(), settings.session_timeout_s) <= 0) return std::nullopt;
   const auto fingerprint = keyed_hash({value, user->salt()});
   if (!verified_cookies.contains(fingerprint)) {
     if (!cookie->signed_with(cookie_secret, user->salt())) return std::nullopt;
@@ -127,7 +122,7 @@ Expected<std::optional<UserContext>> Authenticator::State::by_cookie(std::string
 
 Expected<UserContext> Authenticator::State::by_jwt(std::string_view token) {
   const auto fingerprint = keyed_hash({token});
-  const std::int64_t now = now_s();
+  const std::int64_t now = storage::unix_now_s();
   JwtSlot& slot = jwt_slots[storage::thread_ordinal() % jwt_slots.size()];
   {
     const std::lock_guard lock(slot.mutex);
@@ -194,7 +189,7 @@ Task<Expected<UserContext>> Authenticator::log_in(std::string_view name, std::st
 std::string Authenticator::issue_cookie(const UserContext& user) const {
   const auto record = state_->users.find(user.name);
   const std::string_view salt = record && *record ? (*record)->salt() : std::string_view();
-  return SessionCookie::encode(user.name, now_s(), state_->cookie_secret, salt);
+  return SessionCookie::encode(user.name, storage::unix_now_s(), state_->cookie_secret, salt);
 }
 
 std::optional<std::string> Authenticator::renewed_cookie(const Request& request, const UserContext& user) const {
@@ -203,7 +198,8 @@ std::optional<std::string> Authenticator::renewed_cookie(const Request& request,
   const auto cookie = value ? SessionCookie::decode(*value) : std::nullopt;
   if (!cookie || cookie->user != user.name) return std::nullopt;
   const std::int64_t timeout_s = state_->settings.session_timeout_s.count();
-  if (cookie->seconds_left(now_s(), state_->settings.session_timeout_s) > timeout_s / 2) return std::nullopt;
+  const auto left_s = cookie->seconds_left(storage::unix_now_s(), state_->settings.session_timeout_s);
+  if (left_s > timeout_s / 2) return std::nullopt;
   return set_session_cookie(issue_cookie(user), state_->settings, request.tls);
 }
 

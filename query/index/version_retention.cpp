@@ -6,7 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "partitioning/engine.h"
-#include "query/index/unix_time.h"
+#include "storage/unix_time.h"
 
 namespace octavo::query {
 
@@ -42,7 +42,8 @@ bool VersionRetention::has_old_versions(std::size_t place, std::int64_t before_s
 
 std::optional<milliseconds> VersionRetention::trim() {
   const std::int64_t seconds = seconds_;
-  const std::int64_t before_s = seconds > 0 ? unix_now_s() - seconds : std::numeric_limits<std::int64_t>::max();
+  const std::int64_t before_s =
+      seconds > 0 ? storage::unix_now_s() - seconds : std::numeric_limits<std::int64_t>::max();
   bool found = false;
   for (const std::size_t place : database_.places()) {
     if (!has_old_versions(place, before_s)) continue;

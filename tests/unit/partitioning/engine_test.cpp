@@ -420,3 +420,29 @@ TEST_CASE("a database that is let go of while the engine ends is closed") {
     REQUIRE(open == 0);
   }
 }
+
+TEST_CASE("what still waits to be written when the engine ends is answered before it has ended") {
+  EngineFixture fixture;
+  auto database = fixture.create("d");
+  constexpr int kWrites = 150;
+  int stored = 0;
+  {
+    boost::asio::io_context requests(1);
+    for (int i = 0; i < kWrites; ++i) {
+      std::vector<storage::DocumentWrite> writes(1);
+      writes.front().id = "d" + std::to_string(i);
+      writes.front().body = R"({"text":")" + std::string(200'000, 'x') + R"("})";
+      boost::asio::co_spawn(requests.get_executor(), database->write(std::move(writes)),
+                            [&](const std::exception_ptr&, const auto& results) { stored += results.front().has_value() ? 1 : 0; });
+    }
+    requests.poll();
+    database.reset();
+    fixture.engine().shut_down();
+    requests.restart();
+    requests.poll();
+  }
+  CHECK(stored == kWrites);
+  fixture.stop();
+  fixture.start();
+  CHECK((*fixture.engine().open_database("d"))->statistics()->document_count == kWrites);
+}

@@ -249,6 +249,29 @@ TEST_CASE("a follower of the feed misses nothing while partitions are split") {
   CHECK(database->physical_partition_count() == 5);
 }
 
+TEST_CASE("a reader of the versions misses none while what it reads is split") {
+  EngineFixture fixture;
+  const auto database = fixture.create("shop", {.partitioned = true});
+  database->physical_partition(0).set_keeps_versions(true);
+  fill(*database, 100);
+  VersionScan scan(*database, {.since = 0, .partition_key = std::nullopt, .places = [&] { return database->places(); }});
+  std::vector<std::string> ids;
+  const auto read = [&](std::size_t rows_max) {
+    return scan.run({.rows_max = rows_max}, [&](const storage::VersionRow& row) {
+      ids.emplace_back(row.id);
+      return Visit::next;
+    });
+  };
+  REQUIRE(read(30) == ScanState::more);
+  REQUIRE(split(database, 0).has_value());
+  for (const std::size_t place : database->places()) database->physical_partition(place).set_keeps_versions(true);
+  REQUIRE(read(30) == ScanState::more);
+  REQUIRE(split(database, 1).has_value());
+  REQUIRE(read(1000) == ScanState::done);
+  REQUIRE(ids.size() == 100);
+  for (int i = 0; i < 100; ++i) CHECK(ids[static_cast<std::size_t>(i)] == key_of(i));
+}
+
 TEST_CASE("after a restart the database has the parts, and no files of what was split") {
   EngineFixture fixture;
   std::map<std::string, Row> before;
