@@ -127,7 +127,7 @@ class FunctionalWrite {
         transaction, model_,
         {.call_time = call_.services.settings.javascript_call_time_ms, .user_functions = &functions, .rules = rules_});
     auto verdict = run(transaction, session);
-    charge_ = session.charge() + partitioning::charge_of_function(session.elapsed());
+    charge_ = session.charge() + partitioning::charge_of_function(session.worked());
     return verdict;
   }
 

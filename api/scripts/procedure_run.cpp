@@ -43,7 +43,7 @@ Task<ProcedureOutcome> run_procedure(ProcedureCall call) {
     ScriptSession session(transaction, call.model,
                           {.call_time = call.call_time, .user_functions = &functions, .rules = call.rules});
     auto ran = javascript::run_script(program, session, script_call);
-    outcome.charge = session.charge() + partitioning::charge_of_function(session.elapsed());
+    outcome.charge = session.charge() + partitioning::charge_of_function(session.worked());
     if (!ran) return std::unexpected(std::move(ran).error());
     result = *std::move(ran);
     return result.failure ? Verdict::discard : Verdict::commit;

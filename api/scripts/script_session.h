@@ -12,6 +12,7 @@
 #include "partitioning/request_charge.h"
 #include "query/javascript/script.h"
 #include "query/sql/sql_query.h"
+#include "storage/processor_time.h"
 
 namespace octavo::api::scripts {
 
@@ -25,14 +26,15 @@ class ScriptSession final : public query::javascript::ScriptHost {
     const WriteRules* rules = nullptr;                    ///< that writes have to pass; null: none
   };
   ScriptSession(partitioning::OptimisticTransaction& transaction, const DocumentModel& model, Options options)
-      : transaction_(transaction), model_(model), options_(options), started_(std::chrono::steady_clock::now()) {}
+      : transaction_(transaction), model_(model), options_(options) {}
 
   /// Errors end the script: those of the storage, overloaded, and conflict when the transaction is stale already.
   Expected<Answer> run(const Request& request) override;
 
   /// Of all that was read so far; writes are charged when they are committed.
   partitioning::RequestUnits charge() const { return charge_; }
-  std::chrono::steady_clock::duration elapsed() const { return std::chrono::steady_clock::now() - started_; }
+  /// Processor time of this thread, since the session began on it.
+  std::chrono::nanoseconds worked() const { return processor_time() - processor_begun_; }
 
  private:
   Expected<Answer> read(const Request& request);
@@ -46,7 +48,8 @@ class ScriptSession final : public query::javascript::ScriptHost {
   partitioning::OptimisticTransaction& transaction_;
   const DocumentModel& model_;
   const Options options_;
-  const std::chrono::steady_clock::time_point started_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds processor_begun_ = processor_time();
   partitioning::RequestUnits charge_ = 0;
   std::size_t refused_ = 0;                                    ///< writes after the last one that was accepted
   std::unordered_map<std::string, std::string> by_self_name_;  ///< ids of the partition's documents

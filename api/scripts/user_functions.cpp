@@ -1,7 +1,10 @@
 #include "api/scripts/user_functions.h"
 
+#include <algorithm>
+
 #include "api/scripts/script_store.h"
 #include "query/javascript/script.h"
+#include "storage/processor_time.h"
 
 namespace octavo::api::scripts {
 
@@ -9,6 +12,8 @@ namespace {
 
 // Of all calls for one page of a query; each has javascript.call_time besides.
 constexpr std::chrono::minutes kTimeMax{1};
+constexpr std::chrono::microseconds kProcessorAskedEvery{500};
+constexpr std::chrono::microseconds kLongCall{200};
 
 }  // namespace
 
@@ -30,10 +35,23 @@ Expected<std::string> StoredFunctions::call(std::string_view name, std::span<con
                 "resource_limit");
   }
   OCTAVO_TRY(const auto program, find(name));
-  const auto started = std::chrono::steady_clock::now();
+  clock_.begin();
   auto result = query::javascript::call_function(program, arguments);
-  time_ += std::chrono::steady_clock::now() - started;
+  time_ += clock_.end();
   return result;
+}
+
+void StoredFunctions::CallClock::begin() {
+  begun_ = std::chrono::steady_clock::now();
+  if (begun_ - asked_ < kProcessorAskedEvery && thread_ == std::this_thread::get_id()) return;
+  asked_ = begun_;
+  thread_ = std::this_thread::get_id();
+  processor_begun_ = processor_time();
+}
+
+std::chrono::nanoseconds StoredFunctions::CallClock::end() const {
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begun_;
+  return took < kLongCall ? took : std::min(took, processor_time() - processor_begun_);
 }
 
 }  // namespace octavo::api::scripts
