@@ -51,7 +51,8 @@ bool is_request_id(std::string_view text) {
 }  // namespace
 
 Connection::Connection(Socket socket, std::string peer_address, ConnectionSlot slot, const Door& door)
-    : slot_(std::move(slot)), thread_(slot_.thread()), transport_(std::move(socket), door.tls.get()), door_(door) {
+    : slot_(std::move(slot)), thread_(slot_.thread()), transport_(std::move(socket), door.tls.get()), door_(door),
+      body_bytes_held_(thread_.bounds().body_bytes.held) {
   request_.peer_address = std::move(peer_address);
   request_.tls = door.tls != nullptr;
   request_.headers = &fields_;
@@ -63,7 +64,6 @@ Connection::Connection(Socket socket, std::string peer_address, ConnectionSlot s
 }
 
 Connection::~Connection() {
-  release_body();
   thread_.metrics().connections_open.subtract(1);
 }
 

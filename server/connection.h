@@ -12,7 +12,9 @@
 
 #include "api/http/handler.h"
 #include "api/http/request.h"
+#include "server/body_turns.h"
 #include "server/compression.h"
+#include "server/counted_bytes.h"
 #include "server/header_fields.h"
 #include "server/read_buffer.h"
 #include "server/reply_head.h"
@@ -142,7 +144,9 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
   HeaderFields fields_;
   api::Request request_;
   std::string body_;  // de-chunked or decompressed
+  CountedBytes body_bytes_held_;
   std::string echoed_id_;
+  std::unique_ptr<BodyTurns::Body> large_body_;  // while it is read
   std::unique_ptr<Stream> stream_;
   std::optional<Refusal> refusal_;
   ReplyFacts facts_;  // of the reply being sent
@@ -151,7 +155,6 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
   std::size_t scanned_ = 0;       // bytes of in_ known not to end a head
   std::size_t request_size_ = 0;  // head and body as they lie in in_
   std::size_t requests_in_turn_ = 0;
-  std::uint64_t body_bytes_charged_ = 0;
   std::chrono::steady_clock::time_point started_;
   std::int64_t deadline_ms_ = 0;
   std::int64_t idle_since_ms_ = 0;

@@ -19,7 +19,8 @@ constexpr std::size_t body_read_bytes_max = 128 * 1024;
 constexpr std::size_t uncharged_body_bytes = 64 * 1024;
 /// All larger request bodies together, in the whole process; beyond: 503. Sixteen bodies of the default maximum.
 constexpr std::uint64_t body_bytes_max_together = std::uint64_t{1} << 30;
-/// From this size on a decoded body gets room for all it may become, up to the other.
+/// From this size on a body gets room for all it may become, up to the other. Address space costs nothing; growing by
+/// doubling copies tens of megabytes, or moves their pages, and then every thread of the process waits.
 constexpr std::size_t roomy_body_bytes = 512 * 1024;
 constexpr std::size_t body_reserve_bytes_max = std::size_t{64} << 20;
 /// Decompressed in one go; then other connections of the thread get their turn.
@@ -55,6 +56,7 @@ Task<bool> Connection::read_body() {
   } else {
     whole = co_await read_sized_body();
   }
+  large_body_.reset();
   if (whole && coding != ContentCoding::identity) whole = co_await decompress_body(coding);
   stop_waiting();
   co_return whole;
@@ -68,10 +70,13 @@ Task<bool> Connection::read_sized_body() {
     if (!sent) co_return false;
   }
   while (in_.size() < size) {
-    // Memory grows with what has arrived, not with what was announced.
-    const auto wanted = std::min(size - in_.size(), std::max(body_read_bytes_min, in_.size()));
+    // Memory grows with what has arrived, not with what was announced; address space, once it is much.
+    const std::size_t left = size - in_.size();
+    const bool roomy = in_.size() >= roomy_body_bytes;
+    const auto wanted = std::min(left, roomy ? body_read_bytes_max : std::max(body_read_bytes_min, in_.size()));
     if (!charge_body(in_.size() + wanted)) co_return refuse_body(503, "Too many large request bodies at once.");
-    const bool read = co_await read_more_body(wanted, size - in_.size());
+    const std::size_t room = roomy && in_.size() < body_reserve_bytes_max ? body_reserve_bytes_max - in_.size() : wanted;
+    const bool read = co_await read_more_body(std::min(left, std::max(room, wanted)), left);
     if (!read) co_return false;
   }
   request_size_ = size;
@@ -150,7 +155,10 @@ Task<bool> Connection::read_more_body(std::size_t bytes_min, std::size_t bytes_l
     if (transport_.plain()) co_await transport_.wait_readable(error);
     if (!error) {
       stop_waiting();
-      co_await thread_.body_turns().wait(bytes_left);
+      const auto asked_ms = thread_.now_ms();
+      if (!large_body_) large_body_ = std::make_unique<BodyTurns::Body>(thread_.body_turns());
+      co_await large_body_->wait(bytes_left);
+      transfer_begun_ms_ += thread_.now_ms() - asked_ms;
       wait_on_transfer(Wait::body, thread_.settings().body_timeout_ms);
     }
   }
@@ -175,27 +183,18 @@ Task<bool> Connection::send_continue() {
   co_return co_await flush();
 }
 
-// A decoded body of some size may become as large as is allowed. Address space costs nothing, but growing by doubling
-// would copy tens of megabytes at a time.
+// How large a decoded body will be nobody has said.
 void Connection::make_room_for_body() {
   if (body_.size() < roomy_body_bytes) return;
   body_.reserve(std::min(thread_.settings().request_body_bytes_max, body_reserve_bytes_max) + 1);
 }
 
 bool Connection::charge_body(std::size_t bytes) {
-  if (bytes <= uncharged_body_bytes || bytes <= body_bytes_charged_) return true;
-  auto& together = thread_.bounds().body_bytes;
-  const auto more = bytes - body_bytes_charged_;
-  if (together.fetch_add(more) + more > body_bytes_max_together) {
-    together.fetch_sub(more);
-    return false;
-  }
-  body_bytes_charged_ = bytes;
-  return true;
+  return bytes <= uncharged_body_bytes || body_bytes_held_.grow_to(bytes, body_bytes_max_together);
 }
 
 void Connection::release_body() {
-  if (body_bytes_charged_ > 0) thread_.bounds().body_bytes.fetch_sub(std::exchange(body_bytes_charged_, 0));
+  body_bytes_held_.release();
   if (body_.capacity() > uncharged_body_bytes) {
     body_ = {};
   } else {

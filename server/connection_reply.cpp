@@ -51,6 +51,8 @@ Task<bool> Connection::handle_and_reply() {
     bool threw = false;
     bool short_of_memory = false;
     try {
+      // Not while a feed that it asked for goes on.
+      const CountedBytes in_hand(thread_.bounds().body_bytes.in_hand, body_bytes_held_.bytes());
       reply = co_await door_.handler.handle(request_);
     } catch (const std::bad_alloc&) {
       short_of_memory = true;
@@ -188,16 +190,14 @@ bool Connection::try_send(GatherList& list) {
 
 // What the kernel does not take waits here, for a client that reads slowly or not at all. All that waits so is bounded.
 Task<bool> Connection::send_rest(GatherList list) {
-  const auto bytes = list.size();
-  auto& together = thread_.bounds().unsent_bytes;
-  if (together.fetch_add(bytes) + bytes > unsent_bytes_max_together) {
+  CountedBytes unsent(thread_.bounds().unsent_bytes);
+  if (!unsent.grow_to(list.size(), unsent_bytes_max_together)) {
     spdlog::warn("connection from {} cut off: clients that do not read hold too much memory", request_.peer_address);
     broken_ = true;
-  } else {
-    co_await send_waiting(list);
+    co_return false;
   }
-  together.fetch_sub(bytes);
-  co_return !broken_;
+  const bool sent = co_await send_waiting(list);
+  co_return sent;
 }
 
 Task<bool> Connection::send_waiting(GatherList list) {

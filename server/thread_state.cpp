@@ -54,11 +54,12 @@ ThreadState::ThreadState(std::size_t index, boost::asio::io_context& context, co
       metrics_(metrics.shard(index)),
       bounds_(bounds),
       access_log_(access_log ? std::make_unique<AccessLog::Buffer>(*access_log) : nullptr),
-      body_turns_(context),
+      body_turns_(context, bounds.body_bytes),
       tick_interval_(choose_tick(settings)),
       // Per thread, so that counting needs no shared cache line; connections are spread evenly over the threads.
       requests_in_flight_max_(std::max<std::size_t>(1, settings.requests_in_flight_max / metrics.threads())),
       timer_(context),
+      now_ms_(std::chrono::duration_cast<milliseconds>(ticked_at_.time_since_epoch()).count()),
       random_state_(random_seed()) {
   update_clock();
 }
@@ -118,7 +119,10 @@ void ThreadState::add(Connection& connection) {
 }
 
 void ThreadState::update_clock() {
-  now_ms_ = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  const auto now = std::chrono::steady_clock::now();
+  const auto since = std::chrono::duration_cast<milliseconds>(now - ticked_at_);
+  now_ms_ += std::min(since, 2 * tick_interval_).count();
+  ticked_at_ += since;
   const auto second = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   if (second == date_second_) return;
   date_second_ = second;

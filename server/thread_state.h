@@ -28,7 +28,7 @@ struct SharedBounds {
   std::atomic<std::size_t> connections{0};
   std::atomic<std::size_t> rejected_lingering{0};  ///< connections kept only to be told 503
   const std::size_t rejected_lingering_max = server::rejected_lingering_max(descriptor_limit());
-  std::atomic<std::uint64_t> body_bytes{0};        ///< held by request bodies beyond the ordinary buffers
+  BodyBytes body_bytes;                            ///< of requests
   std::atomic<std::uint64_t> unsent_bytes{0};      ///< of replies, waiting for clients to read
 };
 
@@ -93,7 +93,8 @@ class ThreadState {
   Deflater& deflater() { return deflater_; }
   BodyTurns& body_turns() { return body_turns_; }
 
-  /// Milliseconds of the steady clock at the last tick.
+  /// A clock in milliseconds, at the last tick. When the thread comes late to a tick, as when the machine stalls, it goes
+  /// on by two ticks only: what the thread could not read no client has failed to send.
   std::int64_t now_ms() const { return now_ms_; }
   /// When `timeout` from now is surely over.
   std::int64_t deadline_ms(std::chrono::milliseconds timeout) const {
@@ -123,7 +124,8 @@ class ThreadState {
   const std::size_t requests_in_flight_max_;
   std::optional<boost::asio::steady_timer> timer_;
   boost::intrusive::list<ConnectionHook, boost::intrusive::constant_time_size<false>> connections_;
-  std::int64_t now_ms_ = 0;
+  std::chrono::steady_clock::time_point ticked_at_ = std::chrono::steady_clock::now();
+  std::int64_t now_ms_;
   std::int64_t date_second_ = 0;
   std::string common_headers_;
   std::uint64_t random_state_;

@@ -1,7 +1,12 @@
 #include "server/body_turns.h"
 
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <exception>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -9,6 +14,7 @@
 #include <catch2/catch.hpp>
 
 using namespace octavo;
+using octavo::server::BodyBytes;
 using octavo::server::BodyTurns;
 
 namespace {
@@ -17,15 +23,18 @@ namespace asio = boost::asio;
 
 /// Notes when it gets its turn for each of its pieces.
 Task<void> read_body(BodyTurns& turns, std::string& order, char name, std::size_t pieces) {
+  BodyTurns::Body body(turns);
   for (; pieces > 0; --pieces) {
-    co_await turns.wait(pieces);
+    co_await body.wait(pieces);
     order += name;
   }
 }
 
 struct Waiting {
+  ~Waiting() { turns.end(); }
   asio::io_context context{1};
-  BodyTurns turns{context};
+  BodyBytes bytes;
+  BodyTurns turns{context, bytes};
   std::string order;
   void add(char name, std::size_t pieces) {
     asio::co_spawn(context, read_body(turns, order, name, pieces), asio::detached);
@@ -33,7 +42,8 @@ struct Waiting {
 };
 
 Task<void> hold(std::shared_ptr<int> held, BodyTurns& turns) {
-  co_await turns.wait(1);
+  BodyTurns::Body body(turns);
+  co_await body.wait(1);
   ++*held;
 }
 
@@ -69,11 +79,69 @@ TEST_CASE("between two turns everything else that is ready runs") {
   CHECK(waiting.order.substr(0, 8) == ".a.a.a.b");
 }
 
+TEST_CASE("nobody reads while enough is in hand") {
+  Waiting waiting;
+  waiting.bytes.in_hand = BodyTurns::kInHandBytesMax;
+  waiting.add('a', 3);
+  waiting.context.poll();
+  CHECK(waiting.order.empty());
+  waiting.bytes.in_hand = BodyTurns::kInHandBytesMax - 1;
+  waiting.context.run();
+  CHECK(waiting.order == "aaa");
+}
+
+TEST_CASE("once in a while somebody reads however much is in hand") {
+  Waiting waiting;
+  waiting.bytes.in_hand = BodyTurns::kInHandBytesMax;
+  waiting.add('a', 3);
+  waiting.context.run();
+  CHECK(waiting.order == "aaa");
+}
+
+TEST_CASE("while much is held only those read who come to their end next") {
+  Waiting waiting;
+  waiting.bytes.held = BodyTurns::kHeldBytesFew;
+  std::deque<BodyTurns::Body> few;
+  for (std::size_t i = 0; i < BodyTurns::kFew; ++i) few.emplace_back(waiting.turns);
+  // They have had a turn, and wait for their clients.
+  for (auto& body : few) asio::co_spawn(waiting.context, body.wait(1), asio::detached);
+  waiting.context.run();
+  waiting.context.restart();
+  waiting.add('z', 3);
+
+  SECTION("the others do not") {
+    waiting.context.poll();
+    CHECK(waiting.order.empty());
+  }
+  SECTION("who has less left than they does") {
+    few.emplace_back(waiting.turns);
+    asio::co_spawn(waiting.context, few.back().wait(0), [&](const std::exception_ptr&) { waiting.order += 'a'; });
+    waiting.context.poll();
+    CHECK(waiting.order == "a");
+  }
+  SECTION("the others do as soon as one of them is done") {
+    few.pop_back();
+    waiting.context.poll();
+    CHECK(waiting.order == "zzz");
+  }
+  SECTION("the others do as soon as less is held") {
+    waiting.bytes.held = BodyTurns::kHeldBytesFew - 1;
+    waiting.context.poll();
+    CHECK(waiting.order == "zzz");
+  }
+  SECTION("nobody is held back by those of whom nothing comes") {
+    std::this_thread::sleep_for(BodyTurns::kMovingWithin + std::chrono::milliseconds{10});
+    waiting.context.poll();
+    CHECK(waiting.order == "zzz");
+  }
+}
+
 TEST_CASE("whoever still waits at the end is let go of") {
   const auto held = std::make_shared<int>(0);
   {
     asio::io_context context{1};
-    BodyTurns turns(context);
+    const BodyBytes bytes;
+    BodyTurns turns(context, bytes);
     for (int i = 0; i < 3; ++i) asio::co_spawn(context, hold(held, turns), asio::detached);
     context.poll_one();
     context.poll_one();

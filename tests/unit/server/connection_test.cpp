@@ -31,10 +31,10 @@ TEST_CASE("pipelined requests are answered in order") {
 TEST_CASE("a pipelined reply does not wait for a slow request behind it") {
   TestServer server;
   Client client(server.port());
-  client.send(post("/echo", "quick") + get("/slow/2000"));
+  client.send(post("/echo", "quick") + get("/slow/6000"));
   const auto begun = std::chrono::steady_clock::now();
   CHECK(client.read_reply().body == "quick");
-  CHECK(std::chrono::steady_clock::now() - begun < patiently(std::chrono::milliseconds{1500}));
+  CHECK(std::chrono::steady_clock::now() - begun < patiently(std::chrono::milliseconds{5000}));
 }
 
 TEST_CASE("hundreds of pipelined requests in one packet are all answered") {
@@ -237,7 +237,7 @@ TEST_CASE("many connections at once on several threads are all served") {
   }
   for (auto& thread : threads) thread.join();
   CHECK(right == 8 * 20 * 20);
-  for (std::size_t i = 0; i < 3; ++i) CHECK(server.metrics.shard(i).connections_accepted.value() > 20);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(server.metrics.shard(i).connections_accepted.value() > 5);
 }
 
 TEST_CASE("a client that leaves in the middle of a request harms nobody") {

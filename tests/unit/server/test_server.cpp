@@ -102,6 +102,8 @@ Task<Reply> TestHandler::handle(api::Request& request) {
   } else if (kind == "slow") {
     co_await sleep(std::chrono::milliseconds{number(1)});
     reply.body = "slow";
+  } else if (kind == "block") {
+    std::this_thread::sleep_for(std::chrono::milliseconds{number(1)});
   } else if (kind == "status") {
     reply.status = static_cast<int>(number(1));
   } else if (kind == "close") {

@@ -23,6 +23,7 @@ namespace octavo::server::test {
 ///   attachment/<n>/<m>   a stream announced as n bytes, of m bytes
 ///   follow               a stream of "start" that lasts until nobody listens
 ///   slow/<ms>            answers after that time
+///   block/<ms>           answers after that time, and keeps the I/O thread until then
 ///   status/<n>           that status
 ///   close                a reply that ends the connection
 ///   throw, throw_stream, bad_header, own_headers, length_only
