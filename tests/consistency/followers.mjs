@@ -3,6 +3,8 @@ import { sequenceNumber } from './history.mjs';
 import { Random } from '../support/random.mjs';
 import { Connection, openStream } from './requests.mjs';
 
+const CATCH_UP_MS = 30_000;
+
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /// The followers of one database: every way to read a feed, whole and filtered, with and without interruptions.
@@ -218,10 +220,13 @@ export class UpdatesFollower {
       if (!this.done) await this.serverUp();
     }
   }
-  /// What there is, then the end.
+  /// The end, once it has been told of all that was done before.
   async stop() {
-    await sleep(300);
+    const last = `last-${Date.now()}`;
+    await this.server.put(`/${last}`);
+    for (const end = Date.now() + CATCH_UP_MS; Date.now() < end && !this.rows.some((row) => row.database === last);) await sleep(20);
     this.done = true;
     this.hangUp?.();
+    await this.server.delete(`/${last}`);
   }
 }

@@ -89,7 +89,7 @@ describe('all versions on the Couch door', () => {
   });
 
   test('versions beyond the retention are forgotten, and a reader who was too slow is told', async () => {
-    const db = await server.database('all_versions=1');
+    const db = await server.database('all_versions=3');
     await server.put(`/${db}/a`, { n: 1 });
     const { last_seq } = await versions(db, '&limit=0');
     await server.put(`/${db}/b`, { n: 2 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { credentials, expectError, expectStatus, Server, sleep } from './harness.mjs';
+import { credentials, expectError, expectStatus, patience, Server, sleep } from './harness.mjs';
 
 const config = '[auth]\npbkdf2_iterations = 1000\n';
 const basic = (login) => ({ auth: login });
@@ -238,13 +238,14 @@ describe('users and the security of databases', () => {
 
 describe('sessions that run out', () => {
   test('a cookie is good for the session timeout, also over a restart', async (t) => {
-    const server = await Server.startFor(t, { admin: true, config: '[auth]\npbkdf2_iterations = 1000\nsession_timeout = "2s"\n' });
+    const timeoutS = 4 + patience;
+    const server = await Server.startFor(t, { admin: true, config: '[auth]\npbkdf2_iterations = 1000\nsession_timeout = "' + timeoutS + 's"\n' });
     const reply = await server.post('/_session', { name: credentials.name, password: credentials.password }, { auth: false });
     const headers = { Cookie: cookieOf(reply).value };
     await server.stop({ keepFolder: true });
     await server.relaunch();
     expectStatus(await server.get('/_all_dbs', { auth: false, headers }), 200);
-    await sleep(3200);
+    await sleep(1000 * timeoutS + 1200);
     expectStatus(await server.get('/_all_dbs', { auth: false, headers }), 401);
     await server.stop();
   });

@@ -28,7 +28,7 @@ describe('_changes, as they come', () => {
     const begin = Date.now();
     await server.put(`/${db}/b`, {});
     const reply = await waiting;
-    assert.ok(Date.now() - begin < 2000 * patience);
+    assert.ok(Date.now() - begin < 10_000 * patience);
     assert.deepEqual(ids(reply.body.results), ['b']);
     assert.equal(reply.body.last_seq, reply.body.results[0].seq);
   });

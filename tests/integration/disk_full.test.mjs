@@ -193,7 +193,7 @@ describe('a disk that fails', { skip: !layer }, () => {
   }
 
   test('one failing sync under load fails its group alone', async () => {
-    server.faults(['eio fdatasync path=partition skip=5 times=1']);
+    server.faults(['eio fdatasync path=partition skip=1 times=1']);
     const replies = await Promise.all(Array.from({ length: 200 }, async (_, n) => {
       await sleep(n);
       return { id: `a:load-${n}`, status: (await server.put(`/shop/a:load-${n}`, { n })).status };

@@ -228,7 +228,7 @@ export class Server {
 
   /// Sends raw bytes on a new connection and returns all that comes back until the server closes, or `idleMs` pass
   /// without a byte.
-  async rawExchange(bytes, { idleMs = 1000 * patience } = {}) {
+  async rawExchange(bytes, { idleMs = 5000 * patience } = {}) {
     return new Promise((resolve, reject) => {
       const chunks = [];
       const socket = net.connect(this.port, '127.0.0.1', () => {

@@ -26,14 +26,14 @@ describe('HTTP', () => {
   });
 
   test('pipelined requests are answered in order', async () => {
-    const requests = [5, 3, 9, 1].map((n) => crlf(`GET /${db}/d${n} HTTP/1.1`, 'Host: x'));
-    const text = await server.rawExchange(requests.join(''), { idleMs: 500 });
+    const requests = [5, 3, 9, 1].map((n) => crlf(`GET /${db}/d${n} HTTP/1.1`, 'Host: x', ...(n === 1 ? ['Connection: close'] : [])));
+    const text = await server.rawExchange(requests.join(''));
     assert.deepEqual([...text.matchAll(/"_id":"(d\d)"/g)].map((match) => match[1]), ['d5', 'd3', 'd9', 'd1']);
   });
 
   test('pipelined writes with bodies are answered in order', async () => {
     const put = (id, body) => `PUT /${db}/${id} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-    const text = await server.rawExchange(put('pipe1', '{"n":1}') + put('pipe2', '{"n":2}') + crlf(`GET /${db}/pipe1 HTTP/1.1`, 'Host: x'), { idleMs: 700 });
+    const text = await server.rawExchange(put('pipe1', '{"n":1}') + put('pipe2', '{"n":2}') + crlf(`GET /${db}/pipe1 HTTP/1.1`, 'Host: x', 'Connection: close'));
     assert.equal([...text.matchAll(/^HTTP\/1\.1 201/gm)].length, 2);
     assert.match(text, /"n":1/);
   });
@@ -62,8 +62,8 @@ describe('HTTP', () => {
     expectStatus(reply, 201);
     assert.equal((await server.get(`/${db}/chunked`)).body.chunked, true);
     const raw = await server.rawExchange(
-      `PUT /${db}/chunked2 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n` +
-      '3\r\n{"a\r\n4;ext=1\r\n":1}\r\n0\r\nTrailer: x\r\n\r\n', { idleMs: 500 });
+      `PUT /${db}/chunked2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n` +
+      '3\r\n{"a\r\n4;ext=1\r\n":1}\r\n0\r\nTrailer: x\r\n\r\n');
     assert.match(raw, /^HTTP\/1\.1 201/);
   });
 
@@ -160,14 +160,14 @@ describe('HTTP', () => {
     'an endless chunk size': crlf('PUT /x HTTP/1.1', 'Host: x', 'Transfer-Encoding: chunked') + 'f'.repeat(100) + '\r\n',
   })) {
     test(`${name} is a bad request`, async () => {
-      const text = await server.rawExchange(bytes, { idleMs: 1500 });
+      const text = await server.rawExchange(bytes);
       assert.match(text, /^HTTP\/1\.1 (400|405|413|501|505)/, JSON.stringify(text.slice(0, 200)));
       expectStatus(await server.get('/'), 200);
     });
   }
 
   test('an absolute request target is understood', async () => {
-    const text = await server.rawExchange(crlf(`GET http://127.0.0.1:${server.port}/${db}/d1 HTTP/1.1`, 'Host: x', 'Connection: close'), { idleMs: 1500 });
+    const text = await server.rawExchange(crlf(`GET http://127.0.0.1:${server.port}/${db}/d1 HTTP/1.1`, 'Host: x', 'Connection: close'));
     assert.match(text, /^HTTP\/1\.1 (200|400)/);
   });
 
@@ -194,9 +194,9 @@ describe('HTTP limits and timeouts', () => {
   let server;
   before(async () => {
     server = await Server.start({ config: `[http]
-header_timeout = "500ms"
-body_timeout = "500ms"
-idle_timeout = "700ms"
+header_timeout = "2s"
+body_timeout = "2s"
+idle_timeout = "1s"
 request_body_bytes_max = 100000
 [database]
 document_bytes_max = 50000
@@ -213,30 +213,30 @@ document_bytes_max = 50000
     socket.on('data', (chunk) => { text += chunk; });
     socket.on('error', () => {});
     socket.on('close', () => { clearInterval(drip); resolve({ text, ms: Date.now() - begin }); });
-    setTimeout(() => socket.destroy(), 6000 * patience).unref();
+    setTimeout(() => socket.destroy(), 9000 * patience).unref();
   });
 
   test('headers that come too slowly time out', async () => {
     const { text, ms } = await untilClosed('GET / HTTP/1.1\r\n', { every: 'X: y\r\n' });
-    assert.ok(ms < 4000 * patience, `${ms}`);
+    assert.ok(ms < 6000 * patience, `${ms}`);
     assert.ok(text === '' || /^HTTP\/1\.1 408/.test(text), text);
   });
 
   test('a body that stops times out', async () => {
     const { text, ms } = await untilClosed(crlf('PUT /db/x HTTP/1.1', 'Host: x', 'Content-Type: application/json', 'Content-Length: 100') + '{"a"');
-    assert.ok(ms < 4000 * patience, `${ms}`);
+    assert.ok(ms < 6000 * patience, `${ms}`);
     assert.ok(text === '' || /^HTTP\/1\.1 408/.test(text), text);
   });
 
   test('an idle connection is closed', async () => {
     const { text, ms } = await untilClosed(crlf('GET / HTTP/1.1', 'Host: x'));
     assert.match(text, /^HTTP\/1\.1 200/);
-    assert.ok(ms >= 500 && ms < 4000 * patience, `${ms}`);
+    assert.ok(ms >= 900 && ms < 6000 * patience, `${ms}`);
   });
 
   test('a feed is not an idle connection', async () => {
     const feed = await server.feed('/db/_changes?feed=continuous&since=now&heartbeat=200');
-    await sleep(1500);
+    await sleep(2500);
     assert.equal(feed.ended, false);
     feed.close();
   });

@@ -53,7 +53,7 @@ describe('the end of the server', () => {
     expectStatus(await server.put(`/${db}/_design/d`, { views: { loops: { map: `function(doc) { ${endless} }` } } }), 201);
     expectError(await server.get(`/${db}/_design/d/_view/loops`), 500, 'resource_limit');
     const { ms } = await took(() => server.stop());
-    assert.ok(ms < 1_500 * patience, `${ms} ms`);
+    assert.ok(ms < 1_900 * patience, `${ms} ms`);
   });
 });
 
@@ -85,7 +85,7 @@ describe('slow functions', () => {
     const others = otherRequests();
     const { ms } = await took(async () => expectStatus(await server.delete(`/${db}`), 200));
     assert.ok(ms < 2_500 * patience, `deletion: ${ms} ms`);
-    assert.ok((await others) < 2_500);
+    assert.ok((await others) < 2_500 * patience);
     await waiting;
   });
 
@@ -108,7 +108,7 @@ describe('slow functions', () => {
       await server.put(`/${db}/more${n}`, { n });
       const again = await took(() => server.get(`/${db}/_design/d/_view/v`));
       assert.equal(expectStatus(again.result, 200).rows[0].value, 51 + n);
-      assert.ok(again.ms < 2_000 * patience, `${again.ms} ms`);
+      assert.ok(again.ms < 3_000 * patience, `${again.ms} ms`);
     }
     // The slow ones get on meanwhile.
     const progress = async (name) => (await server.get(`/${name}/_design/d/_view/v?update=false&limit=0`)).body.total_rows;
@@ -182,10 +182,10 @@ describe('slow functions', () => {
     const reduce = `function(keys, values, rereduce) { if (values.length === 1) { ${busy(600)} } return values.length; }`;
     expectStatus(await server.put(`/${db}/_design/d`, { views: { r: { map: 'function(doc) { emit(doc.n, 1); }', reduce } } }), 201);
     expectStatus(await server.get(`/${db}/_design/d/_view/r`), 200);
-    const asked = Array.from({ length: 8 }, () => server.get(`/${db}/_design/d/_view/r?key=1`));
+    const asked = Array.from({ length: 16 }, () => server.get(`/${db}/_design/d/_view/r?key=1`));
     await sleep(200);
     const others = await otherRequests(1);
-    assert.ok(others < 1_500 * patience, `${others} ms`);
+    assert.ok(others < 3_000 * patience, `${others} ms`);
     for (const reply of await Promise.all(asked)) assert.equal(expectStatus(reply, 200).rows[0].value, 1);
   });
 });

@@ -52,10 +52,9 @@ describe('PouchDB', () => {
 
   test('follows live changes', async () => {
     const db = remote('pouch-live');
-    await db.info();
+    const { update_seq: since } = await db.info();
     const seen = [];
-    const feed = db.changes({ live: true, since: 'now', include_docs: true }).on('change', (change) => seen.push(change.doc._id));
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    const feed = db.changes({ live: true, since, include_docs: true }).on('change', (change) => seen.push(change.doc._id));
     await db.bulkDocs([{ _id: 'x' }, { _id: 'y' }]);
     await eventually(() => seen.length === 2);
     feed.cancel();

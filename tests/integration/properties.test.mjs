@@ -102,12 +102,13 @@ describe('time to live of documents', () => {
     const index = { index: { fields: ['type', 'n'] }, name: 'by-type', ddoc: 'by-type', partitioned: true };
     expectStatus(await server.post(`/${db}/_index`, index), 200);
     const docs = [];
-    for (let n = 0; n < 40; n++) docs.push({ _id: `p:${n}`, type: 'note', n, ...(n % 2 ? { ttl: patience } : {}) });
+    const ttl = 2 + patience;
+    for (let n = 0; n < 40; n++) docs.push({ _id: `p:${n}`, type: 'note', n, ...(n % 2 ? { ttl } : {}) });
     await server.fill(db, docs);
     const find = async (body) => expectStatus(await server.post(`/${db}/_partition/p/_find`, body), 200);
     const covered = { selector: { type: 'note' }, fields: ['n'], limit: 100, execution_stats: true };
     await eventually(async () => (await find(covered)).docs.length === 40);
-    await sleep(1000 * patience + 1100);
+    await sleep(1000 * ttl + 1100);
     // Whether they are still stored or not, they are gone.
     assert.deepEqual((await find(covered)).docs.map((doc) => doc.n).sort((a, b) => a - b), [...Array(20).keys()].map((n) => 2 * n));
     assert.equal((await find({ selector: { type: 'note' }, count: true })).count, 20);
@@ -133,9 +134,9 @@ describe('time to live of documents', () => {
     const db = await server.database('ttl=-1');
     expectStatus(await server.put(`/${db}/_design/d`, counting), 201);
     expectStatus(await server.post(`/${db}/_index`, { index: {}, type: 'text', name: 'text', ddoc: 'text' }), 200);
-    await server.fill(db, notes(40, (n) => (n % 2 ? { ttl: 2 * patience } : {})));
+    await server.fill(db, notes(40, (n) => (n % 2 ? { ttl: 3 + 2 * patience } : {})));
     assert.deepEqual(await countsOf(db), [40, 40, 40, 40]);
-    await eventually(async () => (await server.get(`/${db}/n1`)).status === 404);
+    await eventually(async () => (await server.get(`/${db}/n1`)).status === 404, 20_000);
     // Written by one request, all of them have ended now.
     assert.deepEqual(await countsOf(db), [20, 20, 20, 20]);
   });

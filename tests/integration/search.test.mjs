@@ -212,7 +212,7 @@ describe('search', () => {
   test('a search that waits while its design document changes searches the new index', async () => {
     const other = await server.database();
     await server.fill(other, Array.from({ length: 40 }, (_, n) => ({ _id: `d${n}`, n })));
-    const slow = "function (doc) { var t = Date.now(); while (Date.now() - t < 30) {} index('default', 'old'); }";
+    const slow = "function (doc) { var t = Date.now(); while (Date.now() - t < 100) {} index('default', 'old'); }";
     const put = expectStatus(await server.put(`/${other}/_design/d`, { indexes: { i: { index: slow } } }), 201);
     const searching = server.get(`/${other}/_design/d/_search/i?q=new&limit=200`);
     await sleep(300);

@@ -11,7 +11,10 @@ const MiB = 1 << 20;
 const CLOCK_TICKS_PER_S = 100;
 
 /// Timeouts shortened, so that the offenders' ends can be waited for; the limits are the server's own.
-export const shortTimeouts = { header_timeout: '2s', body_timeout: '2s', idle_timeout: '60s', send_timeout: '2s' };
+export const shortTimeouts = { header_timeout: '20s', body_timeout: '2s', idle_timeout: '60s', send_timeout: '2s' };
+
+/// For attacks that are slow with their heads: others may be held up for a while.
+export const shortHeads = { http: { header_timeout: '2s' } };
 
 /// For attacks that read and send all they can: they run at the lowest priority, and being slow is another attack.
 export const patient = { http: { body_timeout: '60s', send_timeout: '60s' } };

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually, expectStatus, patience, sleep } from '../integration/harness.mjs';
-import { Arena, patient } from './arena.mjs';
+import { Arena, patient, shortHeads } from './arena.mjs';
 import { Client, head } from './raw_client.mjs';
 
 const MiB = 1 << 20;
@@ -37,17 +37,17 @@ const boundedMemory = (seen, bytes) => {
   if (memoryCounts) assert.ok(seen.peak.memory - seen.before.memory < bytes, `the memory grew by ${(seen.peak.memory - seen.before.memory) / MiB} MiB`);
 };
 
-test('heads that drip in end with 408', (t) => underAttack(t, { documents: 10 }, 'slowHeaders', { connections: 200, seconds: 3 }, (seen) => {
+test('heads that drip in end with 408', (t) => underAttack(t, { documents: 10, config: shortHeads }, 'slowHeaders', { connections: 200, seconds: 6 }, (seen) => {
   onlyOutcomes(seen.outcomes, '408');
   boundedMemory(seen, 32 * MiB);
 }));
 
-test('bodies that drip in end with 408', (t) => underAttack(t, { documents: 10 }, 'slowBodies', { connections: 200, seconds: 4 }, (seen) => {
+test('bodies that drip in end with 408', (t) => underAttack(t, { documents: 10 }, 'slowBodies', { connections: 200, seconds: 6 }, (seen) => {
   onlyOutcomes(seen.outcomes, '408');
   boundedMemory(seen, 32 * MiB);
 }));
 
-test('connections that say nothing are closed', (t) => underAttack(t, { documents: 10 }, 'silent', { connections: 200, seconds: 4 }, (seen) => {
+test('connections that say nothing are closed', (t) => underAttack(t, { documents: 10, config: shortHeads }, 'silent', { connections: 200, seconds: 6 }, (seen) => {
   onlyOutcomes(seen.outcomes, 'closed');
 }));
 
@@ -76,11 +76,11 @@ test('pipelined requests of a client that does not read are not answered for eve
   underAttack(t, { documents: 10 }, 'pipelined', { connections: 4, requests: 50_000, reading: false, seconds: 3 }, (seen) => boundedMemory(seen, 32 * MiB)));
 
 test('a thousand idle connections and a thousand followers are held and served', async (t) => {
-  await underAttack(t, { documents: 10 }, 'idle', { connections: 1000, seconds: 1 }, (seen) => {
+  await underAttack(t, { documents: 10 }, 'idle', { connections: 1000, seconds: 3 }, (seen) => {
     assert.deepEqual(seen.outcomes, { 200: 2000 });
     boundedMemory(seen, 32 * MiB);
   });
-  await underAttack(t, { documents: 10 }, 'followers', { connections: 1000, seconds: 1, database: 'scratch' }, (seen) => {
+  await underAttack(t, { documents: 10 }, 'followers', { connections: 1000, seconds: 3, database: 'scratch' }, (seen) => {
     assert.deepEqual(seen.outcomes, { 200: 1000 });
     assert.equal(seen.heard, 1000);
     boundedMemory(seen, 48 * MiB);
@@ -88,7 +88,7 @@ test('a thousand idle connections and a thousand followers are held and served',
 });
 
 test('clients that do not read what they asked for are given up, and pin no pages', (t) =>
-  underAttack(t, { documents: 5000 }, 'notReading', { connections: 60, target: '/big/_all_docs?include_docs=true', seconds: 8, writes: 25 }, (seen) => {
+  underAttack(t, { documents: 5000 }, 'notReading', { connections: 60, target: '/big/_all_docs?include_docs=true', seconds: 40, writes: 25 }, (seen) => {
     assert.equal(seen.ended, 60);
     boundedMemory(seen, 64 * MiB);
     const { first, last, rounds } = seen.fileBytes;

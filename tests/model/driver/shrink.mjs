@@ -3,7 +3,7 @@
 import { renameRevisions } from './session.mjs';
 
 /// `fails(calls, written)` replays calls: see replay in session.mjs.
-export async function shrink(calls, { call: failing, wrong, written }, fails, { deadline = Date.now() + 60_000 } = {}) {
+export async function shrink(calls, { call: failing, wrong, written }, fails, { deadline = Date.now() + 300_000 } = {}) {
   let current = calls.slice(0, calls.indexOf(failing) + 1);
   let revisions = written;
   const accept = async (candidate) => {
