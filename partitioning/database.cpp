@@ -11,6 +11,7 @@
 #include "partitioning/completion.h"
 #include "partitioning/engine.h"
 #include "partitioning/turns.h"
+#include "storage/folder.h"
 
 namespace octavo::partitioning {
 using storage::PhysicalPartition;
@@ -64,14 +65,15 @@ void Database::publish(std::unique_ptr<const PartitionMap> map) {
 
 // Of splits that did not come to their end, or whose partition before was not removed yet.
 void Database::remove_stray_partitions() const {
-  // Not the kind with an error code: libstdc++ ends the process where that one finds no memory.
-  try {
-    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-      const auto number = storage::partition_number(entry.path().filename().string());
-      if (number && partition_map().range_of(*number) == nullptr) std::filesystem::remove_all(entry.path());
-    }
-  } catch (const std::filesystem::filesystem_error& error) {
-    spdlog::warn("database {}: files of an earlier split could not be removed: {}", name(), error.what());
+  std::error_code error;
+  for (const std::string& entry : storage::folder_entries(folder_, error)) {
+    const auto number = storage::partition_number(entry);
+    if (!number || partition_map().range_of(*number) != nullptr) continue;
+    storage::remove_folder(folder_ / entry, error);
+    if (error) break;
+  }
+  if (error) {
+    spdlog::warn("database {}: files of an earlier split could not be removed: {}", name(), error.message());
   }
 }
 

@@ -13,6 +13,7 @@
 #include <openssl/rand.h>
 #include <spdlog/spdlog.h>
 
+#include "storage/folder.h"
 #include "storage/unix_time.h"
 
 namespace octavo::partitioning {
@@ -102,7 +103,7 @@ class FolderRemover {
   ~FolderRemover() {
     if (keep_) return;
     std::error_code ignored;
-    until_memory_suffices([&] { fs::remove_all(folder_, ignored); });
+    storage::remove_folder(folder_, ignored);
   }
   FolderRemover(const FolderRemover&) = delete;
   FolderRemover& operator=(const FolderRemover&) = delete;
@@ -185,11 +186,16 @@ Expected<void> Engine::open_data_folder() {
   }
   std::error_code error;
   const auto catalog_bytes = fs::file_size(folder / "catalog" / "data.mdb", error);
-  if ((error || catalog_bytes == 0) && !fs::is_empty(folder / "databases")) {
+  if (error || catalog_bytes == 0) {
+    const auto databases = storage::folder_entries(folder / "databases", error);
+    if (error) return io_error("cannot list", folder / "databases", error);
     // A new catalog knows no databases, and folders that no catalog knows are removed.
-    return fail(ErrorCode::corrupted, fmt::format("the data folder {} has lost its catalog (catalog/data.mdb), without "
-                                                  "which its databases have no names: restore it from a copy",
-                                                  folder.string()));
+    if (!databases.empty()) {
+      return fail(ErrorCode::corrupted,
+                  fmt::format("the data folder {} has lost its catalog (catalog/data.mdb), without which its databases "
+                              "have no names: restore it from a copy",
+                              folder.string()));
+    }
   }
   catalog_ = std::make_unique<storage::Catalog>(folder / "catalog", settings_.durability, faults_);
   return catalog_->open();
@@ -215,9 +221,8 @@ void Engine::finish_interrupted(const std::vector<std::string>& garbage_at_start
     if (!records || !garbage) return;
     std::unordered_set<std::string> folders;
     std::error_code error;
-    for (const auto& entry : fs::directory_iterator(settings_.data_dir / "databases", error)) {
-      if (stop.stop_requested()) return;
-      folders.insert(entry.path().filename().string());
+    for (std::string& name : storage::folder_entries(settings_.data_dir / "databases", error)) {
+      folders.insert(std::move(name));
     }
     if (error) {
       spdlog::warn("the folders of databases cannot be listed: {}", error.message());
@@ -250,7 +255,7 @@ void Engine::finish_interrupted(const std::vector<std::string>& garbage_at_start
 
 void Engine::remove_files(const std::string& instance_tag) {
   std::error_code error;
-  fs::remove_all(database_folder(instance_tag), error);
+  storage::remove_folder(database_folder(instance_tag), error);
   if (error) {
     spdlog::warn("could not remove the files of a deleted database, will try at the next start: {}: {}",
                  database_folder(instance_tag).string(), error.message());

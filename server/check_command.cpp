@@ -12,6 +12,7 @@
 #include "query/index/active_tasks.h"
 #include "query/index/index_check.h"
 #include "query/index/index_manager.h"
+#include "storage/folder.h"
 #include "storage/page_check.h"
 #include "storage/partition_check.h"
 
@@ -34,15 +35,14 @@ storage::CheckReport check_files(const std::filesystem::path& folder, const stor
   storage::CheckReport report;
   std::error_code error;
   std::vector<std::filesystem::path> environments;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : storage::folder_entries(folder, error)) {
     if (name.starts_with("search-")) continue;  // no LMDB environment
     // Those of the map come below; of a split that a crash cut short the next server removes the rest.
     if (storage::partition_number(name)) continue;
     // An index whose making or removal a crash cut short: the next server makes it, or removes the rest.
     const bool index = name.starts_with("index-") || name.starts_with("view-");
-    if (index && (entry.path().extension() == ".new" || !std::filesystem::exists(entry.path() / "data.mdb"))) continue;
-    environments.push_back(entry.path());
+    if (index && (name.ends_with(".new") || !std::filesystem::exists(folder / name / "data.mdb"))) continue;
+    environments.push_back(folder / name);
   }
   for (const auto& range : record.partition_map) environments.push_back(folder / range.folder);
   std::ranges::sort(environments);

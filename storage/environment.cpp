@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "storage/folder.h"
 #include "storage/internal/exclusive_gate.h"
 #include "storage/internal/lmdb_error.h"
 #include "storage/page_check.h"
@@ -148,7 +149,7 @@ Expected<void> Environment::create_whole() {
   if (std::filesystem::exists(options_.folder / kDataFile, error)) return create();
   Options draft = options_;
   draft.folder += ".new";
-  std::filesystem::remove_all(draft.folder, error);
+  remove_folder(draft.folder, error);
   OCTAVO_TRY_VOID(Environment(draft).create());
   std::filesystem::remove(options_.folder / kLockFile, error);
   std::filesystem::rename(draft.folder, options_.folder, error);

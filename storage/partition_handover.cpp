@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "storage/document_writer.h"
+#include "storage/folder.h"
 #include "storage/memory_retry.h"
 #include "storage/physical_partition.h"
 
@@ -186,7 +187,7 @@ bool PhysicalPartition::discard() {
   discarded_.store(true, std::memory_order_relaxed);
   if (!environment_->close_if_idle()) return false;
   std::error_code ignored;  // what stays is removed when the database is opened next
-  std::filesystem::remove_all(options_.folder, ignored);
+  remove_folder(options_.folder, ignored);
   return true;
 }
 

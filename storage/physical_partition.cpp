@@ -342,7 +342,7 @@ PhysicalPartition::Outcome PhysicalPartition::commit_group(std::span<Job> group)
   } catch (const ReadFailure& failure) {
     return {.committed = std::unexpected(failure.error())};
   } catch (const std::exception& error) {
-    spdlog::error("partition {}: unexpected exception: {}", options_.folder.string(), error.what());
+    spdlog::error("partition {}: unexpected exception: {}", options_.folder.c_str(), error.what());
     return {.committed = std::unexpected(Error{ErrorCode::internal, {}, {}})};
   }
 }
@@ -410,7 +410,7 @@ void PhysicalPartition::finish_group(std::span<Job> group, const Outcome& outcom
     try {
       on_commit_(outcome.design_documents_changed);
     } catch (const std::exception& error) {
-      spdlog::error("partition {}: telling of a commit failed: {}", options_.folder.string(), error.what());
+      spdlog::error("partition {}: telling of a commit failed: {}", options_.folder.c_str(), error.what());
     }
   }
   for (Job& job : group) complete(job, outcome.committed);
@@ -453,12 +453,16 @@ void PhysicalPartition::complete(Job& job, const Expected<void>& committed) noex
       until_memory_suffices([&] { error = committed.error(); });
       purge->done(std::unexpected(*std::move(error)));
     }
-  } else if (auto* transaction = std::get_if<TransactionJob>(&job.work)) {
-    transaction->done(committed);
-  } else if (auto* seal = std::get_if<SealJob>(&job.work)) {
-    seal->done(committed);
   } else {
-    std::get<IndexJob>(job.work).done(committed);
+    Expected<void> verdict;
+    until_memory_suffices([&] { verdict = committed; });
+    if (auto* transaction = std::get_if<TransactionJob>(&job.work)) {
+      transaction->done(std::move(verdict));
+    } else if (auto* seal = std::get_if<SealJob>(&job.work)) {
+      seal->done(std::move(verdict));
+    } else {
+      std::get<IndexJob>(job.work).done(std::move(verdict));
+    }
   }
 }
 

@@ -58,56 +58,6 @@ class CountedWaiter {
 /// stop() waits only for what is running, never for what is queued, so it may be called on a thread of the same pool
 /// (though not from inside a job). Thread-safe.
 class BackgroundJobs {
- public:
-  explicit BackgroundJobs(boost::asio::thread_pool& pool) : pool_(pool) {}
-  ~BackgroundJobs() { stop(); }
-  BackgroundJobs(const BackgroundJobs&) = delete;
-  BackgroundJobs& operator=(const BackgroundJobs&) = delete;
-
-  /// Queues `job`. After stop(): does nothing. A job that throws is logged and gone: it must leave its owner in order.
-  void post(const std::function<void()>& job) {
-    // A job left out would never be asked for again.
-    until_memory_suffices([&] { boost::asio::post(pool_, [state = state_, job] { state->run(job); }); });
-  }
-
-  /// As post, through another queue of the same pool.
-  void post_to(partitioning::WorkLane& lane, const std::function<void()>& job) {
-    until_memory_suffices([&] { lane.post([state = state_, job] { state->run(job); }); });
-  }
-
-  /// Queues `job` once `delay` has passed.
-  void post_after(std::chrono::milliseconds delay, const std::function<void()>& job) {
-    until_memory_suffices([&] {
-      const std::lock_guard lock(state_->mutex);
-      if (state_->stopped) return;
-      const auto timer = state_->timers.emplace(state_->timers.end(), pool_.get_executor(), delay);
-      try {
-        timer->async_wait([timer, state = state_, job](const boost::system::error_code& cancelled) {
-          state->forget(timer);
-          if (!cancelled) state->run(job);
-        });
-      } catch (...) {
-        state_->timers.erase(timer);
-        throw;
-      }
-    });
-  }
-
-  /// Idempotent.
-  void stop() {
-    std::unique_lock lock(state_->mutex);
-    state_->stopped = true;
-    for (auto& timer : state_->timers) timer.cancel();
-    state_->idle.wait(lock, [this] { return state_->running == 0; });
-  }
-
-  /// Whether a long job should return early.
-  bool stopping() const {
-    const std::lock_guard lock(state_->mutex);
-    return state_->stopped;
-  }
-
- private:
   struct State {
     std::mutex mutex;
     std::condition_variable idle;
@@ -136,6 +86,63 @@ class BackgroundJobs {
       idle.notify_all();
     }
   };
+
+  // Asio moves what it runs, in the pool's own functions, where an exception ends the process. A copy of a constant
+  // `job` would be constant, too, and moving it would be copying it: `job = job` is not.
+  auto run_of(const std::function<void()>& job) const {
+    return [state = state_, job = job] { state->run(job); };
+  }
+
+ public:
+  explicit BackgroundJobs(boost::asio::thread_pool& pool) : pool_(pool) {}
+  ~BackgroundJobs() { stop(); }
+  BackgroundJobs(const BackgroundJobs&) = delete;
+  BackgroundJobs& operator=(const BackgroundJobs&) = delete;
+
+  /// Queues `job`. After stop(): does nothing. A job that throws is logged and gone: it must leave its owner in order.
+  void post(const std::function<void()>& job) {
+    // A job left out would never be asked for again.
+    until_memory_suffices([&] { boost::asio::post(pool_, run_of(job)); });
+  }
+
+  /// As post, through another queue of the same pool.
+  void post_to(partitioning::WorkLane& lane, const std::function<void()>& job) {
+    until_memory_suffices([&] { lane.post(run_of(job)); });
+  }
+
+  /// Queues `job` once `delay` has passed.
+  void post_after(std::chrono::milliseconds delay, const std::function<void()>& job) {
+    until_memory_suffices([&] {
+      const std::lock_guard lock(state_->mutex);
+      if (state_->stopped) return;
+      const auto timer = state_->timers.emplace(state_->timers.end(), pool_.get_executor(), delay);
+      try {
+        timer->async_wait([timer, state = state_, run = run_of(job)](const boost::system::error_code& cancelled) {
+          state->forget(timer);
+          if (!cancelled) run();
+        });
+      } catch (...) {
+        state_->timers.erase(timer);
+        throw;
+      }
+    });
+  }
+
+  /// Idempotent.
+  void stop() {
+    std::unique_lock lock(state_->mutex);
+    state_->stopped = true;
+    for (auto& timer : state_->timers) timer.cancel();
+    state_->idle.wait(lock, [this] { return state_->running == 0; });
+  }
+
+  /// Whether a long job should return early.
+  bool stopping() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->stopped;
+  }
+
+ private:
   boost::asio::thread_pool& pool_;
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };

@@ -11,6 +11,7 @@
 
 #include "query/design/design_scan.h"
 #include "query/index/feed_follower.h"
+#include "storage/folder.h"
 #include "storage/memory_retry.h"
 
 namespace octavo::query {
@@ -282,8 +283,7 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
 // After a restart: what was the previous definition of something that is still being built.
 void FeedIndexes::adopt_folders() {
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(database_.folder(), error)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : storage::folder_entries(database_.folder(), error)) {
     for (const auto& kind : kinds_) {
       const std::string prefix = std::string(kind.name) + "-";
       if (!name.starts_with(prefix)) continue;
@@ -292,7 +292,7 @@ void FeedIndexes::adopt_folders() {
         return &one->kind == &kind && one->definition.identity == identity;
       };
       if (std::ranges::any_of(followers_, is_it)) continue;
-      const auto stored = read_stored_definition(entry.path());
+      const auto stored = read_stored_definition(database_.folder() / name);
       if (!stored) continue;
       std::vector<FeedIndexView*> owners;
       for (const auto& [design_document, index_name] : stored->owners) {
@@ -317,8 +317,7 @@ void FeedIndexes::adopt_folders() {
 
 void FeedIndexes::remove_strays() {
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(database_.folder(), error)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : storage::folder_entries(database_.folder(), error)) {
     const auto is_of_kind = [&](const FeedIndexKind& kind) { return name.starts_with(std::string(kind.name) + "-"); };
     if (std::ranges::none_of(kinds_, is_of_kind)) continue;
     const std::lock_guard lock(mutex_);
@@ -332,7 +331,7 @@ void FeedIndexes::remove_strays() {
     };
     if (std::ranges::any_of(views_, is_wanted)) continue;
     std::error_code ignored;
-    std::filesystem::remove_all(entry.path(), ignored);
+    storage::remove_folder(database_.folder() / name, ignored);
   }
 }
 

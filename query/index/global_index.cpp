@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "storage/byte_codec.h"
+#include "storage/folder.h"
 
 namespace octavo::query {
 
@@ -41,7 +42,7 @@ GlobalIndex::GlobalIndex(IndexDefinitionPtr definition, Options options)
 void GlobalIndex::remove_files() {
   environment_.close_if_idle();
   std::error_code error;
-  std::filesystem::remove_all(options_.folder, error);
+  storage::remove_folder(options_.folder, error);
   if (error) spdlog::warn("cannot remove the index files in {}: {}", options_.folder.string(), error.message());
 }
 
@@ -168,8 +169,8 @@ Expected<bool> GlobalIndex::remove_purged(std::uint64_t purge_count, std::size_t
 Expected<void> GlobalIndex::begin_build() {
   // Runs of a sort that a crash cut short.
   std::error_code ignored;
-  for (const auto& file : std::filesystem::directory_iterator(options_.folder, ignored)) {
-    if (file.path().filename().string().starts_with("run-")) std::filesystem::remove(file.path(), ignored);
+  for (const std::string& file : storage::folder_entries(options_.folder, ignored)) {
+    if (file.starts_with("run-")) std::filesystem::remove(options_.folder / file, ignored);
   }
   return environment_.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(transaction.clear(entries()));

@@ -10,6 +10,7 @@
 #include "partitioning/scan.h"
 #include "query/index/database_properties.h"
 #include "query/index/unique_keys.h"
+#include "storage/folder.h"
 #include "storage/memory_retry.h"
 
 namespace octavo::query {
@@ -321,14 +322,13 @@ Expected<std::optional<Error>> IndexManager::open_globals(const std::vector<Inde
 // At the first load only, when no other index is open.
 void IndexManager::remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions) {
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(database_.folder(), error)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : storage::folder_entries(database_.folder(), error)) {
     if (!name.starts_with(kFolderPrefix)) continue;
     const std::string_view identity = std::string_view(name).substr(kFolderPrefix.size());
     const bool wanted = std::ranges::any_of(definitions, [&](const auto& definition) {
       return !definition->partitioned && definition->identity == identity;
     });
-    if (!wanted) std::filesystem::remove_all(entry.path(), error);
+    if (!wanted) storage::remove_folder(database_.folder() / name, error);
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "storage/memory_retry.h"
+
 namespace octavo::query {
 
 namespace {
@@ -51,12 +53,15 @@ void RepeatedJob::stop() {
 // Under the alarm's mutex.
 void RepeatedJob::set(const std::shared_ptr<Alarm>& alarm, Milliseconds delay) {
   alarm->timer.expires_after(delay);
-  alarm->timer.async_wait([alarm, wait = ++alarm->waits](const boost::system::error_code& cancelled) {
-    if (cancelled) return;
-    const std::lock_guard held(alarm->mutex);
-    if (alarm->owner == nullptr || alarm->waits != wait) return;
-    alarm->running = true;
-    alarm->owner->jobs_.post([owner = alarm->owner] { owner->run(); });
+  // Nobody else would start the job again.
+  until_memory_suffices([&] {
+    alarm->timer.async_wait([alarm, wait = ++alarm->waits](const boost::system::error_code& cancelled) {
+      if (cancelled) return;
+      const std::lock_guard held(alarm->mutex);
+      if (alarm->owner == nullptr || alarm->waits != wait) return;
+      alarm->running = true;
+      alarm->owner->jobs_.post([owner = alarm->owner] { owner->run(); });
+    });
   });
 }
 

@@ -100,6 +100,16 @@ void BackgroundMerges::run(const Lucene::IndexWriterPtr& writer) {
 // False: there was nothing to merge, or it failed; the segments stay as they are until they are looked at again.
 bool BackgroundMerges::merge_one(const Lucene::IndexWriterPtr& writer) {
   try {
+    return try_merge(writer);
+  } catch (const std::bad_alloc&) {
+    // Not even enough to say what failed.
+    failed_for_good_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+}
+
+bool BackgroundMerges::try_merge(const Lucene::IndexWriterPtr& writer) {
+  try {
     const Lucene::OneMergePtr next = writer->getNextMerge();
     if (!next) return false;
     writer->merge(next);

@@ -21,6 +21,7 @@
 #include "query/search/internal/commit_data.h"
 #include "query/search/internal/lucene_guard.h"
 #include "query/search/internal/lucene_text.h"
+#include "storage/folder.h"
 
 namespace octavo::query::search {
 
@@ -71,7 +72,13 @@ IndexFiles::IndexFiles(FeedIndexOptions options, std::shared_ptr<const FieldAnal
 
 IndexFiles::~IndexFiles() {
   const std::lock_guard lock(write_mutex_);
-  close_files();
+  try {
+    close_files();
+  } catch (const std::exception& error) {
+    // As a crash would leave them.
+    drop_writer();
+    spdlog::warn("the search index in {} was not closed: {}", options_.folder.c_str(), error.what());
+  }
 }
 
 void IndexFiles::touch() {
@@ -161,7 +168,7 @@ void IndexFiles::start_over() {
   abandon_writer();
   columns_.clear();
   std::error_code error;
-  std::filesystem::remove_all(lucene_folder(), error);
+  storage::remove_folder(lucene_folder(), error);
   std::filesystem::remove(options_.folder / "checkpoint", error);
   std::filesystem::create_directories(lucene_folder(), error);
   last_error_->store(0);
@@ -380,8 +387,8 @@ Expected<IndexSnapshotPtr> IndexFiles::snapshot(storage::Sequence at_least) {
 std::uint64_t IndexFiles::bytes_on_disk() const {
   std::uint64_t bytes = 0;
   std::error_code error;
-  for (const auto& file : std::filesystem::directory_iterator(lucene_folder(), error)) {
-    const auto size = file.file_size(error);
+  for (const std::string& file : storage::folder_entries(lucene_folder(), error)) {
+    const auto size = std::filesystem::file_size(lucene_folder() / file, error);
     if (!error) bytes += size;
   }
   return bytes;
@@ -433,7 +440,7 @@ void IndexFiles::remove_files() {
   pending_ = {};
   noted_checkpoint_ = 0;
   std::error_code error;
-  std::filesystem::remove_all(options_.folder, error);
+  storage::remove_folder(options_.folder, error);
   if (error) spdlog::warn("cannot remove the search index in {}: {}", options_.folder.string(), error.message());
 }
 

@@ -12,6 +12,7 @@
 #include "query/json/parsed_document.h"
 #include "query/json/writer.h"
 #include "storage/byte_codec.h"
+#include "storage/folder.h"
 
 namespace octavo::query::views {
 
@@ -149,7 +150,7 @@ std::size_t ViewGroup::close_idle(std::uint64_t last_used_before_ms) {
 void ViewGroup::remove_files() {
   environment_.close_if_idle();
   std::error_code error;
-  std::filesystem::remove_all(options_.folder, error);
+  storage::remove_folder(options_.folder, error);
   if (error) spdlog::warn("cannot remove the views in {}: {}", options_.folder.string(), error.message());
 }
 

@@ -30,6 +30,7 @@ class BackgroundMerges : public Lucene::MergeScheduler {
  private:
   void run(const Lucene::IndexWriterPtr& writer);
   bool merge_one(const Lucene::IndexWriterPtr& writer);
+  bool try_merge(const Lucene::IndexWriterPtr& writer);
 
   std::mutex mutex_;
   bool running_ = false;

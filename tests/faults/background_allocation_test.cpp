@@ -1,0 +1,130 @@
+// Threads in the background that are refused memory: nobody catches an exception there, and the process would end.
+//
+// Requests meet them only by chance, as they are about something else; here each allocation is refused in turn.
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+
+#include <boost/asio/thread_pool.hpp>
+#include <catch2/catch.hpp>
+
+#include "faults/failing_allocator.h"
+#include "query/index/background_jobs.h"
+#include "query/index/repeated_job.h"
+#include "storage/folder.h"
+#include "support/partition_fixture.h"
+#include "support/temporary_folder.h"
+
+using namespace octavo;
+using namespace octavo::tests;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Calls `step` with memory refused at its first allocation, its second, and so on, until it meets none. How many there
+/// were.
+template <class Step>
+std::size_t at_each_allocation(Step step) {
+  for (std::size_t n = 1;; ++n) {
+    fail_allocation(n);
+    try {
+      step();
+    } catch (const std::bad_alloc&) {
+    }
+    if (!stop_failing()) return n - 1;
+  }
+}
+
+/// Names longer than a string holds without memory.
+void fill(const std::filesystem::path& folder) {
+  const auto inner = folder / "partition-with-a-name-of-some-length";
+  std::filesystem::create_directories(inner);
+  for (const char* name : {"data-with-a-name-of-some-length.mdb", "lock-with-a-name-of-some-length.mdb"}) {
+    std::ofstream(inner / name) << "rows";
+    std::ofstream(folder / name) << "rows";
+  }
+}
+
+template <class Condition>
+void wait_for(Condition condition) {
+  while (!condition()) std::this_thread::sleep_for(1ms);
+}
+
+}  // namespace
+
+TEST_CASE("a folder that is listed without memory is no end of the process") {
+  const TemporaryFolder temporary;
+  fill(temporary.path());
+  std::error_code error;
+  CHECK(at_each_allocation([&] { storage::folder_entries(temporary.path(), error); }) > 3);
+  CHECK(storage::folder_entries(temporary.path(), error).size() == 3);
+}
+
+TEST_CASE("a folder is removed without memory") {
+  const TemporaryFolder temporary;
+  const auto folder = temporary.path() / "database-with-a-name-of-some-length";
+  fill(folder);
+  std::error_code error;
+  CHECK(at_each_allocation([&] { storage::remove_folder(folder, error); }) == 0);
+  CHECK(!error);
+  CHECK(!std::filesystem::exists(folder));
+}
+
+TEST_CASE("the partition's refusal of a task reaches who asked for it, without memory, too") {
+  PartitionFixture fixture;
+  fixture.partition().retire();
+  bool refused = true;
+  const auto allocations = at_each_allocation([&] {
+    std::promise<Expected<void>> done;
+    auto answer = done.get_future();
+    fixture.partition().run_transaction([](storage::PartitionTransaction&) -> Expected<bool> { return true; }, {}, 100,
+                                        [&](Expected<void> result) { done.set_value(std::move(result)); });
+    refused &= !answer.get();
+  });
+  CHECK(allocations > 1);
+  CHECK(refused);
+}
+
+TEST_CASE("work in the background that carries much runs once there is memory") {
+  boost::asio::thread_pool pool(1);
+  query::BackgroundJobs jobs(pool);
+  std::atomic<std::size_t> asked{0};
+  std::atomic<std::size_t> ran{0};
+  const auto ask = [&](auto start) {
+    at_each_allocation([&] {
+      // What does not fit into a std::function itself.
+      std::function<void()> job = [&ran, carried = std::make_shared<std::string>("much")] { ran += carried->size() / 4; };
+      ++asked;
+      start(job);
+      wait_for([&] { return ran == asked; });
+    });
+  };
+  ask([&](const auto& job) { jobs.post(job); });
+  ask([&](const auto& job) { jobs.post_after(1ms, job); });
+  CHECK(ran > 2);
+  jobs.stop();
+  pool.join();
+}
+
+TEST_CASE("work that repeats goes on after a shortage of memory") {
+  boost::asio::thread_pool pool(1);
+  std::atomic<std::size_t> ran{0};
+  query::RepeatedJob job(pool, [&]() -> std::optional<std::chrono::milliseconds> {
+    ++ran;
+    return 1ms;
+  });
+  at_each_allocation([&] {
+    job.start(0ms);
+    const std::size_t before = ran;
+    wait_for([&] { return ran >= before + 3; });
+  });
+  job.stop();
+  pool.join();
+  CHECK(ran >= 6);
+}
