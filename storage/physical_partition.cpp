@@ -340,7 +340,9 @@ PhysicalPartition::Outcome PhysicalPartition::commit_group(std::span<Job> group)
   } catch (const std::bad_alloc&) {
     return {.committed = out_of_memory()};
   } catch (const ReadFailure& failure) {
-    return {.committed = std::unexpected(failure.error())};
+    Error error;
+    until_memory_suffices([&] { error = failure.error(); });
+    return {.committed = std::unexpected(std::move(error))};
   } catch (const std::exception& error) {
     spdlog::error("partition {}: unexpected exception: {}", options_.folder.c_str(), error.what());
     return {.committed = std::unexpected(Error{ErrorCode::internal, {}, {}})};

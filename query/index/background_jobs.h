@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -19,6 +18,7 @@
 
 #include "partitioning/work_lane.h"
 #include "storage/error.h"
+#include "storage/function_ref.h"
 #include "storage/memory_retry.h"
 #include "storage/read_failure.h"
 
@@ -33,11 +33,20 @@ auto run_guarded(std::string_view what, Step step) -> decltype(step()) {
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   } catch (const storage::ReadFailure& failure) {
-    return std::unexpected(failure.error());
+    Error error;
+    until_memory_suffices([&] { error = failure.error(); });
+    return std::unexpected(std::move(error));
   } catch (const std::exception& error) {
     spdlog::error("{}: unexpected exception: {}", what, error.what());
     return std::unexpected(Error{ErrorCode::internal, {}, {}});
   }
+}
+
+/// A disk may be well again in a moment, or there may be memory: what failed is worth another try. A function fails until
+/// somebody mends it.
+inline bool may_pass(const Error& error) {
+  return error.code == ErrorCode::disk_full || error.code == ErrorCode::io_failure ||
+         error.code == ErrorCode::overloaded;
 }
 
 /// Counts a query that waits for an index, so that commits wake the index's follower at once.
@@ -70,7 +79,7 @@ class BackgroundJobs {
       timers.erase(timer);
     }
 
-    void run(const std::function<void()>& job) {
+    void run(FunctionRef<void()> job) {
       {
         const std::lock_guard lock(mutex);
         if (stopped) return;
@@ -87,10 +96,11 @@ class BackgroundJobs {
     }
   };
 
-  // Asio moves what it runs, in the pool's own functions, where an exception ends the process. A copy of a constant
-  // `job` would be constant, too, and moving it would be copying it: `job = job` is not.
-  auto run_of(const std::function<void()>& job) const {
-    return [state = state_, job = job] { state->run(job); };
+  template <class Job>
+  auto run_of(const Job& job) const {
+    // `job = job`, not `job`: a copy of a constant is constant, and then moving it is copying it. Asio moves it in the
+    // pool's own functions, where an exception ends the process.
+    return [state = state_, job = job]() mutable { state->run(job); };
   }
 
  public:
@@ -100,24 +110,27 @@ class BackgroundJobs {
   BackgroundJobs& operator=(const BackgroundJobs&) = delete;
 
   /// Queues `job`. After stop(): does nothing. A job that throws is logged and gone: it must leave its owner in order.
-  void post(const std::function<void()>& job) {
-    // A job left out would never be asked for again.
+  /// A job left out would never be asked for again, so this waits for the little memory that it takes.
+  template <class Job>
+  void post(Job job) {
     until_memory_suffices([&] { boost::asio::post(pool_, run_of(job)); });
   }
 
   /// As post, through another queue of the same pool.
-  void post_to(partitioning::WorkLane& lane, const std::function<void()>& job) {
+  template <class Job>
+  void post_to(partitioning::WorkLane& lane, Job job) {
     until_memory_suffices([&] { lane.post(run_of(job)); });
   }
 
   /// Queues `job` once `delay` has passed.
-  void post_after(std::chrono::milliseconds delay, const std::function<void()>& job) {
+  template <class Job>
+  void post_after(std::chrono::milliseconds delay, Job job) {
     until_memory_suffices([&] {
       const std::lock_guard lock(state_->mutex);
       if (state_->stopped) return;
       const auto timer = state_->timers.emplace(state_->timers.end(), pool_.get_executor(), delay);
       try {
-        timer->async_wait([timer, state = state_, run = run_of(job)](const boost::system::error_code& cancelled) {
+        timer->async_wait([timer, state = state_, run = run_of(job)](const boost::system::error_code& cancelled) mutable {
           state->forget(timer);
           if (!cancelled) run();
         });

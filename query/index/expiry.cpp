@@ -77,13 +77,13 @@ struct Expiration::Progress {
     return expiration != nullptr && busy.insert(place).second;
   }
 
-  void end(std::size_t place, const std::optional<Error>& failure) {
+  void end(std::size_t place, bool done) {
     {
       const std::lock_guard lock(mutex);
       busy.erase(place);
-      if (failure) ++failures;
+      if (!done) ++failures;
       // What failed is tried again with the next walk.
-      if (expiration != nullptr && !failure) expiration->walking_.run_now();
+      if (expiration != nullptr && done) expiration->walking_.run_now();
     }
     changed.notify_all();
   }
@@ -149,11 +149,11 @@ milliseconds Expiration::advance(std::size_t place) {
       delete_documents(place, ended->documents);
     } else {
       partition.make_expiry_schedule(kScheduledPerSlice, [progress = progress_, place](const Expected<bool>& more) {
-        progress->end(place, more ? std::nullopt : std::optional(more.error()));
+        progress->end(place, more.has_value());
       });
     }
   } catch (const std::bad_alloc&) {
-    progress_->end(place, out_of_memory().error());
+    progress_->end(place, false);
   }
   return kWalkInterval;
 }
@@ -173,9 +173,9 @@ void Expiration::delete_documents(std::size_t place, std::vector<storage::Snapsh
   for (auto& deletion : deletions) deletion.partition_key = partitioning::partition_key_of(deletion.id, partitioned);
   database_.physical_partition(place).write(
       std::move(deletions), {}, [progress = progress_, place](const auto& results) {
-        const auto failed = std::ranges::find_if(
-            results, [](const auto& result) { return !result && result.error().code != ErrorCode::conflict; });
-        progress->end(place, failed == results.end() ? std::nullopt : std::optional(failed->error()));
+        progress->end(place, std::ranges::all_of(results, [](const auto& result) {
+          return result || result.error().code == ErrorCode::conflict;
+        }));
       });
 }
 

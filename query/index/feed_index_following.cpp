@@ -41,24 +41,13 @@ constexpr std::chrono::milliseconds kWaitForRetryMax{5'000};
 // Functions, a reduce included, that take so long for a document are slow.
 constexpr std::chrono::milliseconds kSlowDocument{50};
 
-/// A disk may be well again in a moment, and then whoever asks should see it; a function fails until somebody mends it.
-bool may_pass(const Error& error) {
-  return error.code == ErrorCode::disk_full || error.code == ErrorCode::io_failure ||
-         error.code == ErrorCode::overloaded;
-}
-
 }  // namespace
 
 void FeedIndexes::committed() {
   if (!has_followers_.load(std::memory_order_relaxed)) {
     // First write since the database was opened: an index that is behind goes on now.
     if (changes_loaded_.load(std::memory_order_relaxed) != 0 || kinds_.empty() || load_planned_.exchange(true)) return;
-    jobs_.post([this] {
-      load_planned_.store(false);
-      if (auto loaded = catalog(); !loaded) {
-        spdlog::warn("database {}: cannot read the definitions of views: {}", database_.name(), loaded.error().reason);
-      }
-    });
+    jobs_.post([this] { load_in_background(); });
     return;
   }
   if (waiters_.load(std::memory_order_relaxed) > 0) wake_all(true);
@@ -264,10 +253,11 @@ void FeedIndexes::caught_up(Follower& follower) {
     }
   }
   if (!replaced) return;
-  retire_unwanted();
-  write_definitions();
-  publish();
-  remove_retired();
+  // Nobody else would: it has caught up once only.
+  until_memory_suffices([this] { retire_unwanted(); });
+  until_memory_suffices([this] { write_definitions(); });
+  until_memory_suffices([this] { publish(); });
+  until_memory_suffices([this] { remove_retired(); });
 }
 
 // --- waiting ---

@@ -94,12 +94,17 @@ void FeedIndexes::design_documents_changed() {
   if (kinds_.empty()) return;
   changes_.fetch_add(1, std::memory_order_acq_rel);
   if (load_planned_.exchange(true)) return;
-  jobs_.post([this] {
-    load_planned_.store(false);
-    if (auto loaded = catalog(); !loaded) {
-      spdlog::warn("database {}: cannot read the definitions of views: {}", database_.name(), loaded.error().reason);
-    }
-  });
+  jobs_.post([this] { load_in_background(); });
+}
+
+void FeedIndexes::load_in_background() {
+  load_planned_.store(false);
+  const auto loaded = run_guarded("reading the definitions of views", [this] { return catalog(); });
+  if (loaded) return;
+  spdlog::warn("database {}: cannot read the definitions of views: {}", database_.name(), loaded.error().reason);
+  if (may_pass(loaded.error()) && !load_planned_.exchange(true)) {
+    jobs_.post_after(kReopenDelay, [this] { load_in_background(); });
+  }
 }
 
 void FeedIndexes::shut_down() {
@@ -355,15 +360,17 @@ void FeedIndexes::write_definitions() {
 void FeedIndexes::retire_unwanted() {
   const std::lock_guard lock(mutex_);
   std::vector<FollowerPtr> followers;
+  std::vector<FollowerPtr> retired = retired_;
   for (const auto& follower : followers_) {
     const bool wanted =
         std::ranges::any_of(views_, [&](const FeedIndexView& view) { return view.index == follower->index; });
     const bool previous =
         std::ranges::any_of(views_, [&](const FeedIndexView& view) { return view.previous == follower->index; });
     if (!wanted) follower->stopping->store(true);
-    (wanted || previous ? followers : retired_).push_back(follower);
+    (wanted || previous ? followers : retired).push_back(follower);
   }
   followers_ = std::move(followers);
+  retired_ = std::move(retired);
   has_followers_.store(!followers_.empty(), std::memory_order_release);
 }
 
@@ -394,7 +401,7 @@ void FeedIndexes::remove_retired() {
   jobs_.post_after(kRetiredLook, [this] {
     removal_planned_.store(false);
     const std::lock_guard loading(load_mutex_);
-    remove_retired();
+    until_memory_suffices([this] { remove_retired(); });
   });
 }
 

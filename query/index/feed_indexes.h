@@ -100,6 +100,7 @@ class FeedIndexes {
 
   // feed_indexes.cpp: what is defined. All under load_mutex_.
   Expected<void> load();
+  void load_in_background();
   Expected<std::vector<Wanted>> read_definitions();
   Expected<FollowerPtr> open(const FeedIndexKind& kind, const FeedIndexDefinition& definition) const;
   Expected<std::optional<Error>> open_wanted(const std::vector<Wanted>& wanted);

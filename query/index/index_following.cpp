@@ -174,8 +174,7 @@ void IndexManager::build() {
     const std::lock_guard lock(mutex_);
     building_ = false;
   }
-  publish();
-  progress_.notify_all();
+  publish_or_retry();
   wake(true);
 }
 

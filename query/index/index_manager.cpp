@@ -22,6 +22,7 @@ constexpr std::string_view kFolderPrefix = "index-";
 constexpr std::chrono::milliseconds kRetiredDelay{100};
 // An index whose files cannot be made (the disk is full, most likely) is tried again after this.
 constexpr std::chrono::milliseconds kOpenRetryDelay{2000};
+constexpr std::chrono::milliseconds kPublishRetryDelay{10};
 // Queries that run by the automatic index of the policy before may go on for so long.
 constexpr std::chrono::milliseconds kSupersededDelay{2000};
 
@@ -79,13 +80,7 @@ IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
   }
   set_locals(std::move(locals));
   // A new database shall index its first documents as they come.
-  if (opened_at_ == 0 && read_automatic()) {
-    jobs_.post([this] {
-      if (auto loaded = catalog(); !loaded) {
-        spdlog::warn("database {}: cannot make the automatic index: {}", database_.name(), loaded.error().reason);
-      }
-    });
-  }
+  if (opened_at_ == 0 && read_automatic()) jobs_.post([this] { load_in_background(); });
 }
 
 IndexManager::~IndexManager() {
@@ -107,11 +102,7 @@ void IndexManager::design_documents_changed() {
   feed_indexes_.design_documents_changed();
   changes_.fetch_add(1, std::memory_order_acq_rel);
   // A definition is put to work also when nobody queries.
-  jobs_.post([this] {
-    if (auto loaded = catalog(); !loaded) {
-      spdlog::warn("database {}: cannot read the index definitions: {}", database_.name(), loaded.error().reason);
-    }
-  });
+  jobs_.post([this] { load_in_background(); });
 }
 
 void IndexManager::committed() {
@@ -123,9 +114,7 @@ void IndexManager::committed() {
     if (!wake_planned_.exchange(true)) {
       jobs_.post([this] {
         wake_planned_.store(false);
-        if (auto loaded = catalog(); !loaded) {
-          spdlog::warn("database {}: cannot read the index definitions: {}", database_.name(), loaded.error().reason);
-        }
+        load_in_background();
       });
     }
   }
@@ -138,11 +127,14 @@ void IndexManager::definition_changed() {
   apply_properties();
   // The indexing policy may be another one.
   changes_.fetch_add(1, std::memory_order_acq_rel);
-  jobs_.post([this] {
-    if (auto loaded = catalog(); !loaded) {
-      spdlog::warn("database {}: cannot change the automatic index: {}", database_.name(), loaded.error().reason);
-    }
-  });
+  jobs_.post([this] { load_in_background(); });
+}
+
+void IndexManager::load_in_background() {
+  const auto loaded = run_guarded("reading index definitions", [this] { return catalog(); });
+  if (loaded) return;
+  spdlog::warn("database {}: cannot read the index definitions: {}", database_.name(), loaded.error().reason);
+  if (may_pass(loaded.error())) jobs_.post_after(kOpenRetryDelay, [this] { load_in_background(); });
 }
 
 void IndexManager::apply_properties() {
@@ -228,10 +220,7 @@ IndexDefinitionPtr IndexManager::read_automatic() const {
 }
 
 void IndexManager::reconcile(LocalIndexes& indexes, std::vector<IndexDefinitionPtr> wanted) {
-  indexes.reconcile(std::move(wanted), [this] {
-    publish();
-    progress_.notify_all();
-  });
+  indexes.reconcile(std::move(wanted), [this] { publish_or_retry(); });
 }
 
 Expected<void> IndexManager::load() {
@@ -285,9 +274,9 @@ Expected<std::optional<Error>> IndexManager::open_globals(const std::vector<Inde
     const std::lock_guard lock(mutex_);
     if (shut_down_) return fail(ErrorCode::not_found, "Database does not exist.");
     old = globals_;
-    // An index that is wanted again before its last reader left goes on where it was.
-    std::ranges::move(retired_, std::back_inserter(old));
-    retired_.clear();
+    // An index that is wanted again before its last reader left goes on where it was. As long as `old` holds it, its
+    // files stay.
+    old.insert(old.end(), retired_.begin(), retired_.end());
   }
   std::vector<std::shared_ptr<GlobalIndex>> wanted;
   const auto in = [](const auto& indexes, std::string_view identity) {
@@ -311,10 +300,12 @@ Expected<std::optional<Error>> IndexManager::open_globals(const std::vector<Inde
     }
     wanted.push_back(std::move(index));
   }
-  const std::lock_guard lock(mutex_);
-  std::ranges::copy_if(old, std::back_inserter(retired_),
+  std::vector<std::shared_ptr<GlobalIndex>> retired;
+  std::ranges::copy_if(old, std::back_inserter(retired),
                        [&](const auto& index) { return in(wanted, index->definition().identity) == wanted.end(); });
+  const std::lock_guard lock(mutex_);
   globals_ = std::move(wanted);
+  retired_ = std::move(retired);
   has_globals_.store(!globals_.empty(), std::memory_order_release);
   return failure;
 }
@@ -344,7 +335,7 @@ void IndexManager::remove_retired() {
     return true;
   });
   for (const auto& index : unused) index->remove_files();
-  if (!retired_.empty() && !shut_down_) jobs_.post_after(kRetiredDelay, [this] { remove_retired(); });
+  if (!retired_.empty() && !shut_down_) jobs_.post_after(kRetiredDelay, [this] { until_memory_suffices([this] { remove_retired(); }); });
 }
 
 // That of the policy, or while it is being built the one before: each serves queries of the paths that it has. Under the
@@ -383,6 +374,17 @@ std::uint32_t IndexManager::automatic_progress_percent() {
     least = std::min(least, local->automatic_progress_percent(automatic_->identity));
   }
   return least;
+}
+
+// For those who cannot fail, nor wait: nobody else would publish what they did.
+void IndexManager::publish_or_retry() {
+  try {
+    publish();
+  } catch (const std::bad_alloc&) {
+    jobs_.post_after(kPublishRetryDelay, [this] { publish_or_retry(); });
+    return;
+  }
+  progress_.notify_all();
 }
 
 void IndexManager::publish() {

@@ -121,6 +121,7 @@ class IndexManager final : public partitioning::DatabaseExtension {
 
  private:
   Expected<void> load();
+  void load_in_background();
   Expected<std::vector<IndexDefinitionPtr>> read_definitions();
   IndexDefinitionPtr read_automatic() const;
   std::optional<IndexView> find_automatic(
@@ -135,6 +136,7 @@ class IndexManager final : public partitioning::DatabaseExtension {
   void remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions);
   void remove_retired();
   void publish();
+  void publish_or_retry();
 
   void wake(bool now);
   void follow();

@@ -12,8 +12,8 @@
 
 #include <boost/asio/post.hpp>
 
+#include "query/index/background_jobs.h"
 #include "query/javascript/interruption.h"
-#include "storage/read_failure.h"
 
 namespace octavo::query {
 
@@ -69,20 +69,14 @@ class ParallelWork {
   // How far it came.
   Expected<std::size_t> run(std::size_t begin, std::size_t end) {
     const javascript::StoppableCalls calls(stopping_);
-    try {
+    return run_guarded("work in parallel", [&]() -> Expected<std::size_t> {
       for (std::size_t i = begin; i < end; ++i) {
         if (stopping_.load(std::memory_order_relaxed)) return fail(ErrorCode::timeout, "The work was stopped.");
         if (i > 0 && enough_()) return i;
         OCTAVO_TRY_VOID(work_(i));
       }
       return end;
-    } catch (const std::bad_alloc&) {
-      return out_of_memory();
-    } catch (const storage::ReadFailure& failure) {
-      return std::unexpected(failure.error());
-    } catch (const std::exception& error) {
-      return fail(ErrorCode::internal, error.what());
-    }
+    });
   }
 
   const std::size_t count_;

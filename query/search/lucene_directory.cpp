@@ -11,10 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <lucene++/FSDirectory.h>
+#include <lucene++/RAMDirectory.h>
 #include <lucene++/SingleInstanceLockFactory.h>
 
 #include "query/search/internal/lucene_text.h"
+#include "storage/folder.h"
 
 namespace octavo::query::search {
 
@@ -200,8 +201,17 @@ void LuceneDirectory::fail_io(const std::string& what, int code) const {
 }
 
 Lucene::HashSet<Lucene::String> LuceneDirectory::listAll() {
-  // The set has to be one of the library's own making (commit_data.h).
-  return Lucene::FSDirectory::listAll(to_wide(folder_.string()));
+  std::error_code error;
+  const auto files = storage::folder_entries(folder_, error);
+  if (error == std::errc::no_such_file_or_directory) {
+    throw Lucene::NoSuchDirectoryException(L"there is no folder " + to_wide(folder_.string()));
+  }
+  if (error) fail_io("cannot list " + folder_.string(), error.value());
+  // The set has to be one of the library's own making (commit_data.h), and its FSDirectory ends the process where there
+  // is no memory to list a folder.
+  const auto names = Lucene::newLucene<Lucene::RAMDirectory>();
+  for (const std::string& file : files) names->createOutput(to_wide(file));
+  return names->listAll();
 }
 
 bool LuceneDirectory::fileExists(const Lucene::String& name) {

@@ -10,8 +10,25 @@ namespace {
 
 std::atomic<long> left{0};  ///< 1: the next one fails; 0 or below: none does
 std::atomic<bool> failed{false};
+std::atomic<unsigned> one_in_background{0};  ///< 0: none fails
+thread_local constinit bool is_spared = false;
+thread_local constinit unsigned random_state = 0;
+
+bool strikes_in_background() {
+  const unsigned one_in = one_in_background.load(std::memory_order_relaxed);
+  if (one_in == 0 || is_spared) return false;
+  static std::atomic<unsigned> threads{0};
+  if (random_state == 0) random_state = 2'654'435'769U * (threads.fetch_add(1) + 1) | 1U;
+  random_state ^= random_state << 13;  // xorshift32
+  random_state ^= random_state >> 17;
+  random_state ^= random_state << 5;
+  if (random_state % one_in != 0) return false;
+  failed.store(true);
+  return true;
+}
 
 bool strikes() {
+  if (strikes_in_background()) return true;
   if (left.load(std::memory_order_relaxed) <= 0 || left.fetch_sub(1, std::memory_order_relaxed) != 1) return false;
   failed.store(true);
   return true;
@@ -36,8 +53,15 @@ void fail_allocation(std::size_t n) {
   left.store(static_cast<long>(n));
 }
 
+void fail_in_background(unsigned one_in) {
+  is_spared = true;
+  failed.store(false);
+  one_in_background.store(one_in);
+}
+
 bool stop_failing() {
   left.store(0);
+  one_in_background.store(0);
   return failed.load();
 }
 

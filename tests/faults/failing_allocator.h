@@ -6,7 +6,9 @@ namespace octavo::tests {
 
 /// From now on the `n`-th allocation (from 1) by operator new, of any thread, fails once. 0: none.
 void fail_allocation(std::size_t n);
-/// Ends that. True when the allocation has failed.
+/// From now on one in so many allocations fails, by chance, in all threads but this one.
+void fail_in_background(unsigned one_in);
+/// Ends that. True when an allocation has failed.
 bool stop_failing();
 
 }  // namespace octavo::tests
