@@ -42,8 +42,8 @@ auto run_guarded(std::string_view what, Step step) -> decltype(step()) {
   }
 }
 
-/// A disk may be well again in a moment, or there may be memory: what failed is worth another try. A function fails until
-/// somebody mends it.
+/// A disk may be well again in a moment, or there may be memory: what failed is worth another try. A function fails
+/// until somebody mends it.
 inline bool may_pass(const Error& error) {
   return error.code == ErrorCode::disk_full || error.code == ErrorCode::io_failure ||
          error.code == ErrorCode::overloaded;
@@ -130,9 +130,9 @@ class BackgroundJobs {
       if (state_->stopped) return;
       const auto timer = state_->timers.emplace(state_->timers.end(), pool_.get_executor(), delay);
       try {
-        timer->async_wait([timer, state = state_, run = run_of(job)](const boost::system::error_code& cancelled) mutable {
+        timer->async_wait([timer, state = state_, run = run_of(job)](const boost::system::error_code& ended) mutable {
           state->forget(timer);
-          if (!cancelled) run();
+          if (!ended) run();
         });
       } catch (...) {
         state_->timers.erase(timer);

@@ -335,7 +335,8 @@ void IndexManager::remove_retired() {
     return true;
   });
   for (const auto& index : unused) index->remove_files();
-  if (!retired_.empty() && !shut_down_) jobs_.post_after(kRetiredDelay, [this] { until_memory_suffices([this] { remove_retired(); }); });
+  if (retired_.empty() || shut_down_) return;
+  jobs_.post_after(kRetiredDelay, [this] { until_memory_suffices([this] { remove_retired(); }); });
 }
 
 // That of the policy, or while it is being built the one before: each serves queries of the paths that it has. Under the
@@ -376,7 +377,7 @@ std::uint32_t IndexManager::automatic_progress_percent() {
   return least;
 }
 
-// For those who cannot fail, nor wait: nobody else would publish what they did.
+// For those who cannot fail, nor wait for the memory of a whole catalog: nobody else would publish what they did.
 void IndexManager::publish_or_retry() {
   try {
     publish();
