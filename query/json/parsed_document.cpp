@@ -161,7 +161,11 @@ Expected<simdjson::dom::element> DocumentParser::parse(std::string_view json) {
     error = parser_.parse(padded_.data(), plain.size(), false).get(root);
   }
   // No fault of the document: whoever skips what is damaged, such as an index, must not skip this one.
-  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+  if (error == simdjson::MEMALLOC) {
+    // What it could not allocate it takes for there the next time, and writes through null.
+    parser_ = simdjson::dom::parser();
+    throw std::bad_alloc();
+  }
   if (error != simdjson::SUCCESS) {
     return fail(ErrorCode::corrupted, fmt::format("stored text is not JSON: {}", simdjson::error_message(error)));
   }

@@ -121,7 +121,10 @@ TEST_CASE("requests are answered while threads in the background are short of me
   for (auto&& some : {shop_reads(), shop_writes(), shop_functions(), item_reads(), item_writes()}) {
     std::ranges::copy(some, std::back_inserter(requests));
   }
-  std::erase_if(requests, [](const ShopRequest& request) { return request.name == "GET a search"; });
+  // JavaScript has allocators of its own: a procedure is told that it used too much memory.
+  std::erase_if(requests, [](const ShopRequest& request) {
+    return request.name == "GET a search" || request.name.find("procedure") != std::string::npos;
+  });
   for (const ShopRequest& request : requests) {
     FaultyShop shop(config::Durability::ephemeral);
     // No search index: Lucene++ does not stand a second shortage while it deals with the first.

@@ -16,6 +16,7 @@
 #include "faults/failing_allocator.h"
 #include "query/index/background_jobs.h"
 #include "query/index/repeated_job.h"
+#include "query/json/parsed_document.h"
 #include "storage/folder.h"
 #include "support/partition_fixture.h"
 #include "support/temporary_folder.h"
@@ -73,6 +74,23 @@ TEST_CASE("a folder is removed without memory") {
   CHECK(at_each_allocation([&] { storage::remove_folder(folder, error); }) == 0);
   CHECK(!error);
   CHECK(!std::filesystem::exists(folder));
+}
+
+TEST_CASE("a parser that was refused memory parses once there is some") {
+  const std::string json = R"({"a":[1,{"b":"c"}]})";
+  std::size_t allocations = 0;
+  for (std::size_t n = 1; allocations == 0; ++n) {
+    query::DocumentParser parser;
+    fail_allocation(n);
+    try {
+      static_cast<void>(parser.parse(json));
+    } catch (const std::bad_alloc&) {
+    }
+    if (!stop_failing()) allocations = n - 1;
+    CAPTURE(n);
+    CHECK(parser.parse(json));
+  }
+  CHECK(allocations > 4);
 }
 
 TEST_CASE("the partition's refusal of a task reaches who asked for it, without memory, too") {
