@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <new>
+#include <optional>
 #include <thread>
+#include <utility>
 
 namespace octavo {
 
@@ -19,6 +21,14 @@ void until_memory_suffices(Action action) {
       std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
   }
+}
+
+/// A copy of what must not be lost, such as the reason of a failure, where nothing may throw.
+template <class T>
+T copy_when_memory_suffices(const T& value) noexcept {
+  std::optional<T> copy;
+  until_memory_suffices([&] { copy.emplace(value); });
+  return *std::move(copy);
 }
 
 }  // namespace octavo

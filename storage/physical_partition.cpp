@@ -340,9 +340,7 @@ PhysicalPartition::Outcome PhysicalPartition::commit_group(std::span<Job> group)
   } catch (const std::bad_alloc&) {
     return {.committed = out_of_memory()};
   } catch (const ReadFailure& failure) {
-    Error error;
-    until_memory_suffices([&] { error = failure.error(); });
-    return {.committed = std::unexpected(std::move(error))};
+    return {.committed = std::unexpected(copy_when_memory_suffices(failure.error()))};
   } catch (const std::exception& error) {
     spdlog::error("partition {}: unexpected exception: {}", options_.folder.c_str(), error.what());
     return {.committed = std::unexpected(Error{ErrorCode::internal, {}, {}})};
@@ -445,19 +443,16 @@ void PhysicalPartition::complete(Job& job, const Expected<void>& committed) noex
     }
     documents->done(std::move(documents->results));
   } else if (auto* local = std::get_if<LocalJob>(&job.work)) {
-    if (!committed) until_memory_suffices([&] { local->result = std::unexpected(committed.error()); });
+    if (!committed) local->result = std::unexpected(copy_when_memory_suffices(committed.error()));
     local->done(std::move(local->result));
   } else if (auto* purge = std::get_if<PurgeJob>(&job.work)) {
     if (committed) {
       purge->done(std::move(purge->purged));
     } else {
-      std::optional<Error> error;
-      until_memory_suffices([&] { error = committed.error(); });
-      purge->done(std::unexpected(*std::move(error)));
+      purge->done(std::unexpected(copy_when_memory_suffices(committed.error())));
     }
   } else {
-    Expected<void> verdict;
-    until_memory_suffices([&] { verdict = committed; });
+    auto verdict = copy_when_memory_suffices(committed);
     if (auto* transaction = std::get_if<TransactionJob>(&job.work)) {
       transaction->done(std::move(verdict));
     } else if (auto* seal = std::get_if<SealJob>(&job.work)) {

@@ -33,9 +33,7 @@ auto run_guarded(std::string_view what, Step step) -> decltype(step()) {
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   } catch (const storage::ReadFailure& failure) {
-    Error error;
-    until_memory_suffices([&] { error = failure.error(); });
-    return std::unexpected(std::move(error));
+    return std::unexpected(copy_when_memory_suffices(failure.error()));
   } catch (const std::exception& error) {
     spdlog::error("{}: unexpected exception: {}", what, error.what());
     return std::unexpected(Error{ErrorCode::internal, {}, {}});

@@ -157,7 +157,7 @@ void FeedIndexes::failed(const FollowerPtr& follower, std::uint64_t attempt, con
   if (function) follower->slow.store(true, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
-    until_memory_suffices([&] { follower->failure = error; });
+    follower->failure = copy_when_memory_suffices(error);
     follower->failed_attempt = attempt;
     follower->not_before = now + follower->retry_delay;
     follower->not_before_changes = now + std::clamp(kChangedRetryFactor * took, kFunctionRetryMin, kChangedRetryMax);

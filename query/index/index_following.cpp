@@ -70,7 +70,7 @@ std::uint64_t IndexManager::begin_attempt() {
 void IndexManager::fail_waiters(std::uint64_t attempt, const Error& error) {
   {
     const std::lock_guard lock(mutex_);
-    until_memory_suffices([&] { failure_ = error; });
+    failure_ = copy_when_memory_suffices(error);
     failed_attempt_ = attempt;
   }
   if (!database_.deleted()) {

@@ -1,4 +1,5 @@
-// Threads in the background that are refused memory: nobody catches an exception there, and the process would end.
+// Threads in the background that are refused memory: nobody catches an exception there, and the process would end; and
+// functions in JavaScript, which must not.
 //
 // Requests meet them only by chance, as they are about something else; here each allocation is refused in turn.
 #include <atomic>
@@ -6,9 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <memory>
 #include <new>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <boost/asio/thread_pool.hpp>
 #include <catch2/catch.hpp>
@@ -16,6 +19,7 @@
 #include "faults/failing_allocator.h"
 #include "query/index/background_jobs.h"
 #include "query/index/repeated_job.h"
+#include "query/javascript/script.h"
 #include "query/json/parsed_document.h"
 #include "storage/folder.h"
 #include "support/partition_fixture.h"
@@ -50,6 +54,18 @@ void fill(const std::filesystem::path& folder) {
     std::ofstream(folder / name) << "rows";
   }
 }
+
+// Memory runs out where it reads documents, and again on the way back.
+struct HostWithoutMemory final : query::javascript::ScriptHost {
+  std::size_t refused_next = 0;
+  std::size_t calls = 0;
+
+  Expected<Answer> run(const Request&) override {
+    ++calls;
+    fail_allocation(refused_next);
+    throw std::bad_alloc();
+  }
+};
 
 template <class Condition>
 void wait_for(Condition condition) {
@@ -106,6 +122,29 @@ TEST_CASE("the partition's refusal of a task reaches who asked for it, without m
   });
   CHECK(allocations > 1);
   CHECK(refused);
+}
+
+TEST_CASE("a stored procedure cannot catch that the server is short of memory, be it twice") {
+  using namespace query::javascript;
+  const std::vector<Program::Function> functions{
+      {.name = "script", .source = "function () { for (;;) { try { __.readDocument('x'); } catch (e) {} } }"}};
+  const auto program = std::make_shared<const Program>("database", functions, "", Program::Kind::script);
+  HostWithoutMemory host;
+  for (bool struck = true; struck;) {
+    ++host.refused_next;
+    host.calls = 0;
+    bool refused = false;
+    try {
+      const auto result = run_script(program, host, {});
+      refused = !result && result.error().code == ErrorCode::overloaded;
+    } catch (const std::bad_alloc&) {
+      refused = true;
+    }
+    struck = stop_failing();
+    CAPTURE(host.refused_next);
+    CHECK(refused);
+    CHECK(host.calls == 1);
+  }
 }
 
 TEST_CASE("work in the background that carries much runs once there is memory") {

@@ -10,6 +10,7 @@
 #include "query/javascript/internal/json_text.h"
 #include "query/javascript/internal/natives.h"
 #include "query/javascript/internal/runtime.h"
+#include "storage/memory_retry.h"
 #include "storage/read_failure.h"
 
 namespace octavo::query::javascript {
@@ -66,14 +67,14 @@ bool text_value(JSContext* context, std::string_view text, JS::MutableHandleValu
 }
 
 // No exception may pass through SpiderMonkey. A shortage of memory where documents are read or written is the server's,
-// not the function's.
+// not the function's, which could catch it; so is a second one here.
 Expected<ScriptHost::Answer> ask(ScriptHost& host, const ScriptHost::Request& request) {
   try {
     return host.run(request);
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::overloaded, "The server is short of memory; try again later.");
+    return out_of_memory();
   } catch (const storage::ReadFailure& failure) {
-    return std::unexpected(failure.error());
+    return std::unexpected(copy_when_memory_suffices(failure.error()));
   }
 }
 
