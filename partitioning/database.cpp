@@ -271,6 +271,7 @@ Expected<void> Database::set_revs_limit(std::uint32_t limit) {
   changed.revs_limit = limit;
   const auto replaced = engine_.catalog().replace(changed);
   if (!replaced) {
+    if (replaced.error().code == ErrorCode::not_found) return replaced;
     // A disk that failed may have taken it: what is in force is what a restart would find.
     const auto stored = engine_.catalog().find(record_.name);
     if (!stored || !*stored) return replaced;
@@ -291,6 +292,7 @@ Expected<void> Database::set_definition(std::string text) {
   changed.definition = std::move(text);
   const auto replaced = engine_.catalog().replace(changed);
   if (!replaced) {
+    if (replaced.error().code == ErrorCode::not_found) return replaced;
     // As above: what a restart would find.
     auto stored = engine_.catalog().find(record_.name);
     if (!stored || !*stored) return replaced;
@@ -310,8 +312,9 @@ Expected<void> Database::set_security(std::string json) {
   std::lock_guard<std::mutex> lock(facts_mutex_);
   if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
   auto next = std::make_shared<std::string>(std::move(json));
-  const auto written = engine_.catalog().set_fact("security", record_.name, *next);
+  const auto written = engine_.catalog().set_fact_of(record_, "security", *next);
   if (!written) {
+    if (written.error().code == ErrorCode::not_found) return written;
     // As above.
     auto stored = engine_.catalog().fact("security", record_.name);
     if (!stored || !*stored) return written;

@@ -292,12 +292,15 @@ Expected<void> Engine::check_database_name(std::string_view name) {
 
 void Engine::add_to_registry(const std::shared_ptr<Database>& database) {
   // Its row is in the catalog: nothing may keep it out of here.
+  bool too_late = false;
   until_memory_suffices([&] {
     std::lock_guard<std::mutex> lock(registry_mutex_);
     database->registered_ = true;
     names_.insert(database->name());
-    databases_[database->name()] = database;
+    too_late = registry_closed_;
+    if (!too_late) databases_[database->name()] = database;
   });
+  if (too_late) database->shut_down();
   generation_.fetch_add(1, std::memory_order_release);
   until_memory_suffices([&] { updates_.record(database->name(), DatabaseUpdates::Kind::created); });
   make_room();
@@ -399,6 +402,7 @@ void Engine::shut_down() {
   {
     std::lock_guard<std::mutex> lock(registry_mutex_);
     databases.swap(databases_);
+    registry_closed_ = true;
   }
   for (auto& [name, database] : databases) database->shut_down();
   databases.clear();

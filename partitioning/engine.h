@@ -164,11 +164,12 @@ class Engine {
 
   /// Creation and deletion, one at a time.
   std::mutex schema_mutex_;
-  mutable std::mutex registry_mutex_;                                     ///< guards the four below
+  mutable std::mutex registry_mutex_;                                     ///< guards the five below
   std::unordered_map<std::string, std::shared_ptr<Database>> databases_;  ///< the open ones
   std::set<std::string> names_;
   std::set<std::string> busy_;  ///< their files are being opened or closed
   std::condition_variable not_busy_;
+  bool registry_closed_ = false;  ///< what was open has been shut down: whatever comes now is not kept open
   /// Changes when a name may stand for another database than before: the threads' own caches compare it.
   std::atomic<std::uint64_t> generation_{1};
 

@@ -76,6 +76,7 @@ Expected<std::shared_ptr<Database>> Engine::open_database(std::string_view name)
     not_busy_.wait(lock, [&] { return !busy_.contains(key); });
     if (const auto open = databases_.find(key); open != databases_.end()) return open->second;
     if (!names_.contains(key)) return fail(ErrorCode::not_found, "Database does not exist.");
+    if (registry_closed_) return fail(ErrorCode::overloaded, "The server is shutting down.");
     busy_.insert(key);
   }
   auto loaded = load_database(key);
@@ -90,9 +91,10 @@ Expected<std::shared_ptr<Database>> Engine::load_database(const std::string& nam
     OCTAVO_TRY(auto record, catalog_->find(name));
     if (!record) return fail(ErrorCode::not_found, "Database does not exist.");
     auto made = std::make_unique<Database>(*this, std::move(*record));
-    made->registered_ = true;
-    // From here on, retire takes the name out of busy_, should it fail to open.
+    // Without memory for that it is retired here, and has never been open.
     database.reset(made.release(), [this](Database* ended) { retire(ended); });
+    // From here on, retire takes the name out of busy_, should it fail to open.
+    database->registered_ = true;
     return {};
   };
   try {
@@ -106,10 +108,17 @@ Expected<std::shared_ptr<Database>> Engine::load_database(const std::string& nam
   }
   database->remove_stray_partitions();
   OCTAVO_TRY_VOID(database->open(extensions_));
+  bool too_late = false;
   until_memory_suffices([&] {
     std::lock_guard<std::mutex> lock(registry_mutex_);
-    databases_[name] = database;
+    too_late = registry_closed_;
+    if (!too_late) databases_[name] = database;
   });
+  if (too_late) {
+    // Those that were open have been shut down already.
+    database->shut_down();
+    return fail(ErrorCode::overloaded, "The server is shutting down.");
+  }
   leave_busy(name);
   make_room();
   return database;

@@ -72,8 +72,12 @@ class Histogram {
 
 }  // namespace
 
-PartitionSplit::PartitionSplit(std::shared_ptr<Database> database, std::size_t place, std::function<bool()> stopped)
-    : database_(std::move(database)), place_(place), stopped_(std::move(stopped)) {}
+PartitionSplit::PartitionSplit(std::shared_ptr<Database> database, std::size_t place, std::function<bool()> stopped,
+                               std::function<bool()> server_ends)
+    : database_(std::move(database)),
+      place_(place),
+      stopped_(std::move(stopped)),
+      server_ends_(server_ends ? std::move(server_ends) : stopped_) {}
 
 PartitionSplit::~PartitionSplit() = default;
 
@@ -352,16 +356,18 @@ Expected<void> PartitionSplit::change_catalog() {
   database.maps_.reserve(database.maps_.size() + 1);
   if (auto replaced = catalog.replace(changed); !replaced) {
     const auto is_there = [&](const auto& stored) {
-      return stored->has_value() && std::ranges::any_of((*stored)->partition_map, [&](const auto& range) {
+      return stored->has_value() && (*stored)->instance_tag == changed.instance_tag &&
+             std::ranges::any_of((*stored)->partition_map, [&](const auto& range) {
                return range.folder == ranges_[0].folder;
              });
     };
     auto stored = catalog.find(database.name());
-    while (!stored && !stopped_()) {
+    // Whoever stops the split does not end this: until it is known what is on the disk, all writes of the place wait.
+    while (!stored && !database.deleted() && !server_ends_()) {
       std::this_thread::sleep_for(kCatalogPause);
       stored = catalog.find(database.name());
     }
-    if (!stored) is_unknown_ = true;
+    is_unknown_ = !stored && !database.deleted();
     if (!stored || !is_there(stored)) return replaced;
   }
   database.record_.partition_map = std::move(changed.partition_map);

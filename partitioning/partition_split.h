@@ -36,8 +36,11 @@ enum class SplitStage : std::uint8_t {
 /// removes its strays when it is opened. The old files stay for some time, for requests that began before.
 class PartitionSplit {
  public:
-  /// `stopped`: asked now and then, from the thread that runs.
-  PartitionSplit(std::shared_ptr<Database> database, std::size_t place, std::function<bool()> stopped);
+  /// Both are asked now and then, from the thread that runs. `stopped`: to give it up. `server_ends`: not even to wait
+  /// any more for a catalog that can be neither written nor read, which leaves the writes of the place waiting; without
+  /// it, `stopped` says so.
+  PartitionSplit(std::shared_ptr<Database> database, std::size_t place, std::function<bool()> stopped,
+                 std::function<bool()> server_ends = {});
   ~PartitionSplit();
   PartitionSplit(const PartitionSplit&) = delete;
   PartitionSplit& operator=(const PartitionSplit&) = delete;
@@ -74,6 +77,7 @@ class PartitionSplit {
   const std::shared_ptr<Database> database_;
   const std::size_t place_;
   const std::function<bool()> stopped_;
+  const std::function<bool()> server_ends_;
   std::shared_ptr<storage::PhysicalPartition> source_;
   std::vector<storage::PartitionMapEntry> ranges_;  ///< of the two
   std::vector<std::shared_ptr<storage::PhysicalPartition>> targets_;

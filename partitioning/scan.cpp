@@ -74,7 +74,7 @@ Expected<ScanState> DocumentScan::run(
   std::vector<Source<storage::Snapshot::DocumentCursor, storage::DocumentView>> sources;
   sources.reserve(snapshots.size());
   for (const storage::Snapshot& snapshot : snapshots) {
-    auto cursor = snapshot.documents();
+    auto cursor = range_.as_stored ? snapshot.stored_documents() : snapshot.documents();
     std::optional<storage::DocumentView> row;
     const std::optional<std::string>& from = last_ ? last_ : range_.start;
     if (!descending) {

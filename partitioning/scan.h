@@ -50,6 +50,7 @@ struct DocumentRange {
   bool descending = false;
   std::optional<std::string> partition_key;       ///< only this logical partition; start and end are whole ids
   std::optional<std::size_t> physical_partition;  ///< without a partition key: only this place; see Database::snapshot
+  bool as_stored = false;                         ///< see Snapshot::find_stored
 };
 
 /// Walks documents in byte order of their ids over all physical partitions (merged), tombstones included.

@@ -149,8 +149,12 @@ void SplitQueue::run() {
 }
 
 void SplitQueue::run_one(Entry& entry, std::unique_lock<std::mutex>& lock) {
-  auto split = std::make_shared<PartitionSplit>(entry.database, entry.job.place,
-                                                [stop = entry.stop] { return stop->load(std::memory_order_relaxed); });
+  auto split = std::make_shared<PartitionSplit>(
+      entry.database, entry.job.place, [stop = entry.stop] { return stop->load(std::memory_order_relaxed); },
+      [this] {
+        const std::lock_guard ends(mutex_);
+        return stopping_;
+      });
   entry.split = split;
   entry.job.state = State::running;
   entry.job.updated = std::chrono::system_clock::now();

@@ -172,10 +172,19 @@ Expected<void> Catalog::add(const DatabaseRecord& record) {
 Expected<void> Catalog::replace(const DatabaseRecord& record) {
   std::lock_guard<std::mutex> lock(write_mutex_);
   return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
-    OCTAVO_TRY(const auto known, transaction.get(environment_.tree(databases), record.name));
-    if (!known) return fail(ErrorCode::not_found, "Database does not exist.");
+    OCTAVO_TRY_VOID(find_same(transaction, record));
     return transaction.put(environment_.tree(databases), record.name, encode(record));
   });
+}
+
+// Whoever changes a database may come late: it was deleted meanwhile, and its name is another's.
+Expected<void> Catalog::find_same(const WriteTransaction& transaction, const DatabaseRecord& record) const {
+  OCTAVO_TRY(const auto row, transaction.get(environment_.tree(databases), record.name));
+  if (row) {
+    OCTAVO_TRY(const DatabaseRecord known, decode(record.name, *row));
+    if (known.instance_tag == record.instance_tag) return {};
+  }
+  return fail(ErrorCode::not_found, "Database does not exist.");
 }
 
 Expected<void> Catalog::remove(std::string_view name) {
@@ -238,6 +247,14 @@ Expected<void> Catalog::set_fact(std::string_view area, std::string_view name, s
   std::lock_guard<std::mutex> lock(write_mutex_);
   return environment_.write(kExpectedBytes + value.size(), [&](WriteTransaction& transaction) -> Expected<void> {
     return transaction.put(environment_.tree(facts_tree), fact_key(area, name), value);
+  });
+}
+
+Expected<void> Catalog::set_fact_of(const DatabaseRecord& record, std::string_view area, std::string_view value) {
+  std::lock_guard<std::mutex> lock(write_mutex_);
+  return environment_.write(kExpectedBytes + value.size(), [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY_VOID(find_same(transaction, record));
+    return transaction.put(environment_.tree(facts_tree), fact_key(area, record.name), value);
   });
 }
 

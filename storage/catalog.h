@@ -64,6 +64,7 @@ class Catalog {
   Expected<std::vector<DatabaseRecord>> all();
   /// Errors: precondition_failed when the name is taken.
   Expected<void> add(const DatabaseRecord& record);
+  /// Errors: not_found when this database is not there any more, be there another of its name.
   Expected<void> replace(const DatabaseRecord& record);
   /// Removes the database with its facts and remembers its folder as garbage, in one transaction. Errors: not_found.
   Expected<void> remove(std::string_view name);
@@ -75,6 +76,8 @@ class Catalog {
   Expected<std::optional<std::string>> fact(std::string_view area, std::string_view name);
   Expected<std::vector<std::pair<std::string, std::string>>> facts(std::string_view area);
   Expected<void> set_fact(std::string_view area, std::string_view name, std::string_view value);
+  /// A fact about this database, by its name. Errors: as of replace.
+  Expected<void> set_fact_of(const DatabaseRecord& record, std::string_view area, std::string_view value);
   Expected<void> erase_fact(std::string_view area, std::string_view name);
   /// Writes what `change` makes of the fact that is there (nullopt: none), in one transaction; its error changes
   /// nothing. It may run again, so it must have no other effects but its last results.
@@ -86,6 +89,8 @@ class Catalog {
   void close();
 
  private:
+  Expected<void> find_same(const WriteTransaction& transaction, const DatabaseRecord& record) const;
+
   std::mutex write_mutex_;
   Environment environment_;
 };

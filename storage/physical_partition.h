@@ -94,6 +94,8 @@ class Snapshot {
 
   /// Winning revision, also when it is a tombstone (`deleted`). nullopt: never written. O(log n), copies nothing.
   Expected<std::optional<DocumentView>> find(std::string_view id) const;
+  /// The same, but what has ended is live until it is deleted: for indexes, as another time to live may bring it back.
+  Expected<std::optional<DocumentView>> find_stored(std::string_view id) const;
   /// The tree of a document found by find(); synthesised when it was written only once.
   Expected<RevisionTree> revision_tree(const DocumentView& document) const;
   /// Body of a leaf (winner or conflict). nullopt when `revision` is no leaf.
@@ -119,6 +121,7 @@ class Snapshot {
     Expiry expiry_;
   };
   DocumentCursor documents() const;
+  DocumentCursor stored_documents() const;  ///< as find_stored
   /// Live documents that have come to their end, at most `rows_max`: what is to be deleted. Reads no others.
   struct Ended {
     struct Document {

@@ -151,25 +151,32 @@ void RevisionTree::extend(const std::optional<Revision>& parent, const Revision&
   nodes_.push_back({revision, parent_index, true, deleted});
 }
 
-std::int32_t RevisionTree::index_of(const Revision& revision) const {
-  const Node* node = find(revision);
-  return node == nullptr ? -1 : static_cast<std::int32_t>(node - nodes_.data());
+// Where each revision of the path stands among the nodes; -1: nowhere. A revision's place in the path follows from its
+// generation.
+std::vector<std::int32_t> RevisionTree::places_of(std::span<const Revision> path) const {
+  std::vector<std::int32_t> places(path.size(), -1);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Revision& revision = nodes_[i].revision;
+    const std::uint64_t below = path.front().generation - revision.generation;  // beyond the path when it is newer
+    if (below < path.size() && path[below] == revision) places[below] = static_cast<std::int32_t>(i);
+  }
+  return places;
 }
 
 // `path` begins with a revision of the tree. Where its branch was stemmed, the path may know what came before: the two
 // become one branch, as in CouchDB. Without that an ancestor that comes alone later would look like a conflict.
-bool RevisionTree::add_ancestry(std::span<const Revision> path) {
+bool RevisionTree::add_ancestry(std::span<const Revision> path, std::span<const std::int32_t> places) {
   bool changed = false;
-  std::int32_t index = index_of(path.front());
-  for (const Revision& older : path.subspan(1)) {
+  std::int32_t index = places.front();
+  for (std::size_t i = 1; i < path.size(); ++i) {
     std::int32_t parent = nodes_[static_cast<std::size_t>(index)].parent;
     if (parent >= 0) {
-      if (nodes_[static_cast<std::size_t>(parent)].revision != older) break;
+      if (nodes_[static_cast<std::size_t>(parent)].revision != path[i]) break;
     } else {
-      parent = index_of(older);
+      parent = places[i];
       if (parent < 0) {
         parent = static_cast<std::int32_t>(nodes_.size());
-        nodes_.push_back({older, -1, false, false});
+        nodes_.push_back({path[i], -1, false, false});
       }
       nodes_[static_cast<std::size_t>(parent)].leaf = false;
       nodes_[static_cast<std::size_t>(index)].parent = parent;
@@ -204,15 +211,15 @@ void RevisionTree::sort_parents_first() {
 
 RevisionTree::Merge RevisionTree::merge(std::span<const Revision> path, bool deleted) {
   if (path.empty()) return Merge::known;
-  if (find(path.front()) != nullptr) return add_ancestry(path) ? Merge::completed : Merge::known;
+  const std::vector<std::int32_t> places = places_of(path);
+  if (places.front() >= 0) return add_ancestry(path, places) ? Merge::completed : Merge::known;
   // The newest ancestor that is known: everything above it is new.
-  std::size_t overlap = 1;
-  const Node* joint = nullptr;
-  while (overlap < path.size() && (joint = find(path[overlap])) == nullptr) ++overlap;
-  const bool known_ancestor = joint != nullptr;
-  const bool extends_leaf = known_ancestor && joint->leaf;
+  const auto joint = std::ranges::find_if(places, [](std::int32_t place) { return place >= 0; });
+  const auto overlap = static_cast<std::size_t>(joint - places.begin());
+  const bool known_ancestor = joint != places.end();
+  std::int32_t parent_index = known_ancestor ? *joint : -1;
+  const bool extends_leaf = known_ancestor && nodes_[static_cast<std::size_t>(parent_index)].leaf;
   const bool first = nodes_.empty();
-  std::int32_t parent_index = joint == nullptr ? -1 : static_cast<std::int32_t>(joint - nodes_.data());
   if (extends_leaf) nodes_[static_cast<std::size_t>(parent_index)].leaf = false;
   for (std::size_t i = overlap; i-- > 0;) {
     const bool is_leaf = i == 0;
@@ -220,7 +227,7 @@ RevisionTree::Merge RevisionTree::merge(std::span<const Revision> path, bool del
     parent_index = static_cast<std::int32_t>(nodes_.size()) - 1;
   }
   if (known_ancestor) {
-    add_ancestry(path.subspan(overlap));
+    add_ancestry(path.subspan(overlap), std::span(places).subspan(overlap));
     return extends_leaf ? Merge::extended : Merge::branched;
   }
   // A pruned root does not name its parent, so a path that ends just below it cannot be seen to belong there: the two

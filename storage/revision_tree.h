@@ -56,7 +56,7 @@ class RevisionTree {
   /// Adds an edit on top of the leaf `parent` (or as a new root). Precondition: `parent` is a leaf of this tree.
   void extend(const std::optional<Revision>& parent, const Revision& revision, bool deleted);
   /// Merges a replicated path, newest first, with generations falling by one. Stemmed paths and trees meet where they
-  /// overlap.
+  /// overlap. Linear in the tree and the path, which may both be long.
   Merge merge(std::span<const Revision> path, bool deleted);
   /// Drops history more than `revs_limit` generations above every leaf.
   void prune(std::uint32_t revs_limit);
@@ -67,8 +67,8 @@ class RevisionTree {
   static bool leaf_before(const Node& a, const Node& b);
 
  private:
-  std::int32_t index_of(const Revision& revision) const;
-  bool add_ancestry(std::span<const Revision> path);
+  std::vector<std::int32_t> places_of(std::span<const Revision> path) const;
+  bool add_ancestry(std::span<const Revision> path, std::span<const std::int32_t> places);
   void sort_parents_first();
   void compact_indexes(const std::vector<bool>& keep);
 

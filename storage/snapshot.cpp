@@ -34,6 +34,13 @@ Expected<std::optional<DocumentView>> Snapshot::find(std::string_view id) const 
   return expiry_.seen(document);
 }
 
+Expected<std::optional<DocumentView>> Snapshot::find_stored(std::string_view id) const {
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::documents), id));
+  if (!record) return std::nullopt;
+  OCTAVO_TRY(const DocumentView document, decode_document(id, *record));
+  return document;
+}
+
 Expected<RevisionTree> Snapshot::revision_tree(const DocumentView& document) const {
   if (!document.has_history) return RevisionTree(document.revision, document.deleted);
   OCTAVO_TRY(const auto stored,
@@ -57,6 +64,10 @@ Expected<std::optional<LocalDocumentView>> Snapshot::find_local(std::string_view
 
 Snapshot::DocumentCursor Snapshot::documents() const {
   return {LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::documents)), expiry_};
+}
+
+Snapshot::DocumentCursor Snapshot::stored_documents() const {
+  return {LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::documents)), {}};
 }
 
 Expected<Snapshot::Ended> Snapshot::ended_documents(std::size_t rows_max) const {

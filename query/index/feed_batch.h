@@ -46,7 +46,7 @@ Expected<bool> catch_up_with_purges(partitioning::Database& database, Index& ind
   }
   OCTAVO_TRY_VOID(database.make_durable());
   return index.remove_purged(purge_count, kDocumentsMax, [&](std::string_view id) -> Expected<bool> {
-    OCTAVO_TRY(const auto document, snapshots.at(database.locate_document(map, id)).find(id));
+    OCTAVO_TRY(const auto document, snapshots.at(database.locate_document(map, id)).find_stored(id));
     return !document || document->deleted;
   });
 }

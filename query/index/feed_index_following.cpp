@@ -193,7 +193,7 @@ Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
   std::unordered_set<std::string> taken;
   std::size_t bytes = 0;
   const auto take = [&](std::string_view id, const storage::Snapshot& snapshot) -> Expected<bool> {
-    OCTAVO_TRY(const auto found, snapshot.find(id));
+    OCTAVO_TRY(const auto found, snapshot.find_stored(id));
     if (found && found->sequence > checkpoint && taken.emplace(id).second) {
       OCTAVO_TRY(auto document, read_feed_document(*found, snapshot, database_.partitioned()));
       bytes += document.id.size() + document.json.size();

@@ -61,7 +61,9 @@ Expected<void> GlobalIndexBuilder::begin() {
     }
     targets_.push_back(std::move(target));
   }
-  scan_ = std::make_unique<partitioning::DocumentScan>(database_, partitioning::DocumentRange{});
+  partitioning::DocumentRange all;
+  all.as_stored = true;
+  scan_ = std::make_unique<partitioning::DocumentScan>(database_, std::move(all));
   return {};
 }
 

@@ -29,7 +29,9 @@ Expected<std::uint64_t> compare_entries(
   std::uint64_t expected = 0;
   DocumentParser parser;
   Expected<void> failure;
-  partitioning::DocumentScan scan(database, {});
+  partitioning::DocumentRange all;
+  all.as_stored = true;
+  partitioning::DocumentScan scan(database, std::move(all));
   auto state = partitioning::ScanState::more;
   while (state == partitioning::ScanState::more && failure) {
     OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(), [&](const storage::DocumentView& document,

@@ -121,7 +121,7 @@ Expected<bool> IndexManager::follow_batch() {
   std::size_t bytes = 0;
   const auto take = [&](std::string_view id, const storage::Snapshot& snapshot) -> Expected<bool> {
     if (storage::is_design_id(id)) return true;
-    OCTAVO_TRY(const auto found, snapshot.find(id));
+    OCTAVO_TRY(const auto found, snapshot.find_stored(id));
     if (!found) return true;
     std::optional<IndexedDocument> document;
     if (!found->deleted) {

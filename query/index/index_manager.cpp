@@ -138,8 +138,9 @@ void IndexManager::load_in_background() {
 }
 
 void IndexManager::apply_properties() {
-  const auto properties = DatabaseProperties::of(database_.definition()->text);
   const std::lock_guard lock(mutex_);
+  // Read under the mutex: whoever is the last to put properties in force has the newest.
+  const auto properties = DatabaseProperties::of(database_.definition()->text);
   if (shut_down_) return;
   if (properties.ttl_s && !expiration_) expiration_ = std::make_unique<Expiration>(database_);
   if (expiration_) expiration_->set_default(properties.ttl_s);

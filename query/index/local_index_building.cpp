@@ -31,15 +31,19 @@ Entry automatic_row(std::string prefix, std::string_view text, std::string_view 
   return {std::move(prefix.append(text).append(id)), automatic_row_value(id)};
 }
 
-/// Which logical partitions have rows of their own: asked once for all documents of one, as they come together.
+/// Which logical partitions have rows of their own: asked once for all documents of one, as they come together. `from`:
+/// the last document that was built before.
 class PartitionScopes {
  public:
+  explicit PartitionScopes(std::string_view from) : from_(from) {}
+
   Expected<bool> is_scoped(AutomaticRows& rows, const storage::Snapshot& snapshot, std::string_view partition_key,
                            std::uint32_t number) {
     if (partition_key.empty()) return false;
     if (known_ && number == number_ && partition_key == partition_key_) return scoped_;
     OCTAVO_TRY(scoped_, rows.is_scoped(partition_key));
-    if (!scoped_) {
+    // One that building has begun without such rows has them only from a write, which puts them for all its documents.
+    if (!scoped_ && !storage::in_logical_partition(from_, partition_key)) {
       OCTAVO_TRY(const auto statistics, snapshot.statistics_of(partition_key));
       scoped_ = statistics.document_count >= scoped_documents_min;
       if (scoped_) OCTAVO_TRY_VOID(rows.mark_scoped(partition_key));
@@ -51,6 +55,7 @@ class PartitionScopes {
   }
 
  private:
+  const std::string_view from_;
   bool known_ = false;
   bool scoped_ = false;
   std::uint32_t number_ = 0;
@@ -136,12 +141,12 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
   chunk.total = statistics.document_count + statistics.deleted_count;
 
   const auto deadline = std::chrono::steady_clock::now() + (partition->queued_bytes() == 0 ? kIdleChunk : kBusyChunk);
-  auto cursor = snapshot.documents();
+  auto cursor = snapshot.stored_documents();
   auto document = cursor.seek(from);
   if (document && !from.empty() && document->id == from) document = cursor.next();
   std::vector<Entry> entries;
   AutomaticIndex::Entries found;
-  PartitionScopes scopes;
+  PartitionScopes scopes(from);
   std::size_t bytes = 0;
   std::string last = from;
   DocumentParser parser;

@@ -118,8 +118,9 @@ Expected<std::uint32_t> LocalIndexes::change_automatic(storage::WriteTransaction
   const bool rewrite = index.stage != Stage::ready;
   OCTAVO_TRY(const std::uint32_t changed,
              rows.change(change.id, change.partition_key, entries_before_, entries_after_, scoped, rewrite));
-  // What building has not reached yet, it will see for itself.
-  const bool reached = index.stage == Stage::ready || change.id <= index.cursor;
+  // What building has not reached yet, it will see for itself; of a logical partition that it stands in, only the rest.
+  const bool reached = index.stage == Stage::ready || change.id <= index.cursor ||
+                       storage::in_logical_partition(index.cursor, change.partition_key);
   if (!scoped && after && !before && reached && change.partition_documents >= scoped_documents_min &&
       change.partition_documents <= kScopedAtOnceMax) {
     OCTAVO_TRY_VOID(scope_partition(transaction, index_tree, index, change.partition_key));

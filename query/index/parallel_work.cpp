@@ -57,12 +57,17 @@ class ParallelWork {
 
   Expected<std::size_t> finish() {
     while (take_piece()) continue;
-    std::unique_lock lock(mutex_);
-    idle_.wait(lock, [this] { return running_ == 0; });
-    const std::size_t done = std::min(done_, next_);
-    ended_ = true;  // a helper that comes late finds nothing
+    end();
+    const std::lock_guard lock(mutex_);
     if (failure_) return std::unexpected(*failure_);
-    return done;
+    return std::min(done_, next_);
+  }
+
+  /// Afterwards nobody uses what the caller gave: a helper that comes late finds nothing.
+  void end() {
+    std::unique_lock lock(mutex_);
+    ended_ = true;
+    idle_.wait(lock, [this] { return running_ == 0; });
   }
 
  private:
@@ -104,6 +109,18 @@ void help(boost::asio::thread_pool& pool, const std::shared_ptr<ParallelWork>& w
   });
 }
 
+/// What the caller gave ends with its frame, whether that is returned from or thrown out of: the helpers end before.
+class ParallelWorkEnd {
+ public:
+  explicit ParallelWorkEnd(ParallelWork& work) : work_(work) {}
+  ~ParallelWorkEnd() { work_.end(); }
+  ParallelWorkEnd(const ParallelWorkEnd&) = delete;
+  ParallelWorkEnd& operator=(const ParallelWorkEnd&) = delete;
+
+ private:
+  ParallelWork& work_;
+};
+
 }  // namespace
 
 Expected<std::size_t> work_in_parallel(boost::asio::thread_pool* pool, std::size_t count,
@@ -112,7 +129,12 @@ Expected<std::size_t> work_in_parallel(boost::asio::thread_pool* pool, std::size
   const auto shared = std::make_shared<ParallelWork>(count, stopping, work, enough);
   const std::size_t pieces = (count + kPieceMax - 1) / kPieceMax;
   const std::size_t threads = std::max<std::size_t>(1, std::thread::hardware_concurrency());
-  for (std::size_t i = 1; pool != nullptr && i < std::min(pieces, threads); ++i) help(*pool, shared);
+  const ParallelWorkEnd end_first(*shared);
+  try {
+    for (std::size_t i = 1; pool != nullptr && i < std::min(pieces, threads); ++i) help(*pool, shared);
+  } catch (const std::bad_alloc&) {
+    // Fewer helpers: the caller does what is left.
+  }
   return shared->finish();
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "partitioning/database.h"
@@ -22,11 +23,14 @@ class VersionRetention {
   void stop() { trimming_.stop(); }
 
  private:
+  class Trims;
   std::optional<std::chrono::milliseconds> trim();
+  void trim(std::size_t place, std::int64_t before_s);
   bool has_old_versions(std::size_t place, std::int64_t before_s) const;
 
   partitioning::Database& database_;
   std::atomic<std::int64_t> seconds_{0};
+  const std::shared_ptr<Trims> trims_;  ///< those that are on their way know it, whoever is gone meanwhile
   RepeatedJob trimming_;  ///< last: ends before all that it uses
 };
 

@@ -40,7 +40,9 @@ Expected<void> check_view_group(partitioning::Database& database, ViewGroup& gro
   std::uint64_t rows = 0;
   std::uint64_t documents = 0;
   std::optional<Error> failure;
-  partitioning::DocumentScan scan(database, {});
+  partitioning::DocumentRange all;
+  all.as_stored = true;
+  partitioning::DocumentScan scan(database, std::move(all));
   auto state = partitioning::ScanState::more;
   while (state == partitioning::ScanState::more && !failure) {
     OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(),

@@ -18,6 +18,7 @@
 
 #include "faults/failing_allocator.h"
 #include "query/index/background_jobs.h"
+#include "query/index/parallel_work.h"
 #include "query/index/repeated_job.h"
 #include "query/javascript/script.h"
 #include "query/json/parsed_document.h"
@@ -34,9 +35,9 @@ namespace {
 /// Calls `step` with memory refused at its first allocation, its second, and so on, until it meets none. How many there
 /// were.
 template <class Step>
-std::size_t at_each_allocation(Step step) {
+std::size_t at_each_allocation(Step step, void (*fail_nth)(std::size_t) = fail_allocation) {
   for (std::size_t n = 1;; ++n) {
-    fail_allocation(n);
+    fail_nth(n);
     try {
       step();
     } catch (const std::bad_alloc&) {
@@ -184,4 +185,43 @@ TEST_CASE("work that repeats goes on after a shortage of memory") {
   job.stop();
   pool.join();
   CHECK(ran >= 6);
+}
+
+TEST_CASE("work in parallel that cannot have all its helpers is done with fewer, and none goes on after it") {
+  boost::asio::thread_pool pool(3);
+  const std::atomic<bool> stopping{false};
+  std::vector<std::atomic<int>> calls(200);
+  std::atomic<bool> is_over{true};
+  std::atomic<int> late{0};
+  int begun = 0;
+  int returned = 0;
+  bool whole = true;
+  const auto work = [&](std::size_t i) -> Expected<void> {
+    std::this_thread::sleep_for(20us);
+    if (is_over) ++late;
+    ++calls[i];
+    return {};
+  };
+  const auto run = [&] {
+    ++begun;
+    for (auto& count : calls) count = 0;
+    is_over = false;
+    try {
+      const auto done = query::work_in_parallel(&pool, calls.size(), stopping, work);
+      ++returned;
+      whole &= done && *done == calls.size();
+      for (const auto& count : calls) whole &= count == 1;
+    } catch (const std::bad_alloc&) {
+      // Before it began.
+    }
+    is_over = true;
+    std::this_thread::sleep_for(1ms);
+  };
+  at_each_allocation(run);
+  at_each_allocation(run, fail_operation);
+  pool.join();
+  CHECK(whole);
+  CHECK(late == 0);
+  CHECK(returned + 1 >= begun);
+  CHECK(begun > 2);
 }

@@ -1,4 +1,4 @@
-// Replaces the global operator new of the program that links this.
+// Replaces the global operator new, and aligned_alloc, of the program that links this.
 #include "faults/failing_allocator.h"
 
 #include <atomic>
@@ -8,7 +8,8 @@
 namespace octavo::tests {
 namespace {
 
-std::atomic<long> left{0};  ///< 1: the next one fails; 0 or below: none does
+std::atomic<long> left{0};             ///< 1: the next one fails; 0 or below: none does
+std::atomic<long> operations_left{0};  ///< the same of aligned_alloc
 std::atomic<bool> failed{false};
 std::atomic<unsigned> one_in_background{0};  ///< 0: none fails
 thread_local constinit bool is_spared = false;
@@ -27,18 +28,26 @@ bool strikes_in_background() {
   return true;
 }
 
-bool strikes() {
-  if (strikes_in_background()) return true;
-  if (left.load(std::memory_order_relaxed) <= 0 || left.fetch_sub(1, std::memory_order_relaxed) != 1) return false;
+bool is_last(std::atomic<long>& count) {
+  if (count.load(std::memory_order_relaxed) <= 0 || count.fetch_sub(1, std::memory_order_relaxed) != 1) return false;
   failed.store(true);
   return true;
+}
+
+bool strikes() {
+  return strikes_in_background() || is_last(left);
+}
+
+void* allocate_aligned(std::size_t size, std::size_t alignment) {
+  void* memory = nullptr;
+  return ::posix_memalign(&memory, alignment, size) == 0 ? memory : nullptr;
 }
 
 void* allocate(std::size_t size, std::size_t alignment) {
   if (strikes()) return nullptr;
   if (size == 0) size = 1;
   if (alignment <= alignof(std::max_align_t)) return std::malloc(size);
-  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  return allocate_aligned(size, alignment);
 }
 
 void* allocate_or_throw(std::size_t size, std::size_t alignment = 0) {
@@ -53,6 +62,11 @@ void fail_allocation(std::size_t n) {
   left.store(static_cast<long>(n));
 }
 
+void fail_operation(std::size_t n) {
+  failed.store(false);
+  operations_left.store(static_cast<long>(n));
+}
+
 void fail_in_background(unsigned one_in) {
   is_spared = true;
   failed.store(false);
@@ -61,6 +75,7 @@ void fail_in_background(unsigned one_in) {
 
 bool stop_failing() {
   left.store(0);
+  operations_left.store(0);
   one_in_background.store(0);
   return failed.load();
 }
@@ -68,7 +83,13 @@ bool stop_failing() {
 }  // namespace octavo::tests
 
 using octavo::tests::allocate;
+using octavo::tests::allocate_aligned;
 using octavo::tests::allocate_or_throw;
+
+extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  if (octavo::tests::is_last(octavo::tests::operations_left)) return nullptr;
+  return allocate_aligned(size, alignment);
+}
 
 void* operator new(std::size_t size) {
   return allocate_or_throw(size);

@@ -421,6 +421,28 @@ TEST_CASE("a database that is let go of while the engine ends is closed") {
   }
 }
 
+TEST_CASE("a database that is opened or made while the engine ends does not stay open") {
+  // Given a database that is not open
+  std::atomic<int> open{0};
+  EngineFixture fixture([&](Database&) { return std::make_unique<CountedExtension>(open); });
+  fixture.create("d");
+  fixture.stop();
+  fixture.start();
+  REQUIRE(open == 0);
+  // When jobs that wait behind others open it and make another, after the engine has shut down what was open
+  boost::asio::post(fixture.engine().workers(), [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds{200});
+    fixture.engine().find_database("d");
+    fixture.create("e");
+  });
+  fixture.engine().shut_down();
+  // Then nothing is left open
+  CHECK(open == 0);
+  fixture.stop();
+  fixture.start();
+  CHECK(fixture.engine().find_database("e") != nullptr);
+}
+
 TEST_CASE("what still waits to be written when the engine ends is answered before it has ended") {
   EngineFixture fixture;
   auto database = fixture.create("d");

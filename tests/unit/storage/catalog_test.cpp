@@ -44,6 +44,26 @@ TEST_CASE("a name is given once, and its folder becomes garbage when it is remov
   CHECK(catalog.garbage()->empty());
 }
 
+TEST_CASE("who changes a database that is gone does not change the next one of its name") {
+  // Given a database that was deleted, and another of its name
+  TemporaryFolder folder;
+  Catalog catalog(folder.path() / "catalog", config::Durability::ephemeral);
+  REQUIRE(catalog.open());
+  const DatabaseRecord before{"shop", "before", 0, false, 1000, {{0, 9, "partition-0"}}};
+  const DatabaseRecord after{"shop", "after", 0, false, 1000, {{0, 9, "partition-0"}}};
+  REQUIRE(catalog.add(before));
+  REQUIRE(catalog.remove("shop"));
+  REQUIRE(catalog.add(after));
+  // When somebody still holds the one before
+  CHECK(catalog.replace(before).error().code == ErrorCode::not_found);
+  CHECK(catalog.set_fact_of(before, "security", "{}").error().code == ErrorCode::not_found);
+  // Then the new one is as it was
+  CHECK((*catalog.find("shop"))->instance_tag == "after");
+  CHECK_FALSE(*catalog.fact("security", "shop"));
+  REQUIRE(catalog.set_fact_of(after, "security", "{}"));
+  CHECK(**catalog.fact("security", "shop") == "{}");
+}
+
 TEST_CASE("facts are kept by area and name") {
   TemporaryFolder folder;
   Catalog catalog(folder.path() / "catalog", config::Durability::ephemeral);

@@ -89,6 +89,22 @@ TEST_CASE("a stemmed branch learns its beginning from a longer path") {
   CHECK(reload(tree).history(rev(4, "d")).size() == 4);
 }
 
+TEST_CASE("histories of any length are merged in a time that grows as they do") {
+  // Given a branch of which only the newest edit is left
+  constexpr std::uint64_t kLength = 300'000;
+  RevisionTree tree(rev(kLength, "newest"), false);
+  // When all that came before it arrives, and then a conflict with a history as long
+  std::vector<Revision> path{rev(kLength, "newest")};
+  while (path.back().generation > 1) path.push_back(rev(path.back().generation - 1, "a"));
+  CHECK(tree.merge(path, false) == RevisionTree::Merge::completed);
+  path.front() = rev(kLength, "other");
+  CHECK(tree.merge(path, false) == RevisionTree::Merge::branched);
+  // Then both have it
+  CHECK(tree.nodes().size() == kLength + 1);
+  CHECK(tree.history(rev(kLength, "newest")).size() == kLength);
+  CHECK(tree.history(rev(kLength, "other")).size() == kLength);
+}
+
 TEST_CASE("two branches become one when a path shows that one began with the other") {
   RevisionTree tree(rev(3, "c"), false);
   tree.merge(std::vector{rev(2, "b"), rev(1, "a")}, false);

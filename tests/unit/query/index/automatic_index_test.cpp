@@ -8,7 +8,11 @@
 #include <catch2/catch.hpp>
 
 #include "../sql/sql_fixture.h"
+#include "ended_documents.h"
+#include "query/index/automatic_check.h"
+#include "query/index/automatic_rows.h"
 #include "query/index/index_check.h"
+#include "support/patience.h"
 
 using namespace octavo;
 using namespace octavo::query;
@@ -500,4 +504,87 @@ TEST_CASE("a check finds entries of an automatic index that are missing or too m
       [&](const Expected<void>&) { done.set_value(); });
   done.get_future().wait();
   CHECK(problems_of(fixture).size() == 2);
+}
+
+TEST_CASE("a logical partition that becomes large while its documents are being indexed is found whole") {
+  EngineFixture engine;
+  const auto database = engine.create("db", {.partitioned = true, .q = 1});
+  auto& partition = database->physical_partition(0);
+  const auto id_of = [](std::uint64_t number) { return "p:" + std::to_string(100 + number); };
+  // The entries of this document are as many as one step of building takes.
+  const std::string last_of_step = id_of(30) + std::string(400, 'x');
+  std::string wide = R"({"n":30,"t":[0)";
+  for (int i = 1; i < 25'000; ++i) wide += "," + std::to_string(i);
+  wide += "]}";
+  for (std::uint64_t i = 0; i + 1 < scoped_documents_min; ++i) {
+    if (i == 30) {
+      EngineFixture::put(*database, last_of_step, wide);
+    } else {
+      EngineFixture::put(*database, id_of(i), R"({"n":)" + std::to_string(i) + "}");
+    }
+  }
+
+  const auto automatic = AutomaticIndex::of_everything(StringOrder::bytes);
+  const auto indexes = std::make_shared<LocalIndexes>(partition, nullptr, "db");
+  partition.set_observer(indexes);
+  LocalIndexes::Index first_step;
+  std::promise<bool> written;
+  bool after_first_step = true;
+  indexes->reconcile({automatic_definition(automatic)}, [&] {
+    if (!std::exchange(after_first_step, false)) return;
+    first_step = indexes->indexes()->front();
+    // In the writer's queue before the next step.
+    std::vector<storage::DocumentWrite> writes(1);
+    writes[0].id = id_of(scoped_documents_min - 1);
+    writes[0].partition_key = std::string_view(writes[0].id).substr(0, 1);
+    writes[0].body = R"({"n":63})";
+    partition.write(std::move(writes), {},
+                    [&](const auto& results) { written.set_value(results.front().has_value()); });
+  });
+  CHECK(written.get_future().get());
+  CHECK(first_step.stage == LocalIndexes::Stage::building);
+  CHECK(first_step.cursor == last_of_step);
+  const auto is_ready = [&] { return indexes->indexes()->front().stage == LocalIndexes::Stage::ready; };
+  const auto deadline = std::chrono::steady_clock::now() + octavo::tests::patiently(std::chrono::seconds(20));
+  while (!is_ready() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  indexes->shut_down();
+  REQUIRE(is_ready());
+
+  const std::uint32_t number = first_step.number;
+  {
+    const auto snapshot = database->snapshot(0);
+    REQUIRE(snapshot);
+    CHECK(snapshot->index_entry(AutomaticRows::scoped_mark(number, "p")).value());
+  }
+  IndexView view{automatic_path_definition(automatic, *FieldPath::parse("n")), nullptr, {number}, {true}, {0}};
+  {
+    auto reader = IndexReader::open(*database, view, {"p", std::nullopt});
+    REQUIRE(reader);
+    std::uint64_t rows = 0;
+    for (auto row = reader->seek(""); row; row = reader->next()) ++rows;
+    CHECK(rows == scoped_documents_min);
+  }
+  view.definition = automatic_definition(automatic);
+  storage::CheckReport report;
+  REQUIRE(check_automatic_index(*database, view, report));
+  CHECK(report.problems == std::vector<std::string>{});
+}
+
+TEST_CASE("an automatic index has documents that had ended when it was built") {
+  SqlFixture fixture(container_options({{"indexingMode", "none"}}, 2));
+  for (int i = 0; i < 200; ++i) {
+    fixture.put("p" + std::to_string(i % 2) + ":" + std::to_string(i), R"({"n":)" + std::to_string(i) + "}");
+  }
+  octavo::tests::set_all_ended(*fixture.database, true);
+  REQUIRE(fixture.database->set_definition(container_with(policy_of({"/*"}, {}))));
+  wait_for_automatic(fixture);
+  for (const bool ended : {true, false}) {
+    octavo::tests::set_all_ended(*fixture.database, ended);
+    CHECK(fixture.ask("SELECT VALUE c.n FROM c WHERE c.n = 5") == (ended ? "[]" : "[5]"));
+    CHECK(ran_by_automatic(fixture));
+    CHECK(fixture.ask("SELECT VALUE c.n FROM c WHERE c.n = 5", {}, in_partition("p1")) == (ended ? "[]" : "[5]"));
+    CHECK(problems_of(fixture) == std::vector<std::string>{});
+  }
 }

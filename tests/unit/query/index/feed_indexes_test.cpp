@@ -11,6 +11,7 @@
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
 
+#include "ended_documents.h"
 #include "partitioning/scan.h"
 #include "query/index/background_jobs.h"
 #include "query/index/parallel_work.h"
@@ -276,6 +277,20 @@ TEST_CASE("a purged document leaves an index that follows the feed") {
   const auto revision = (*(*lists.database->snapshot_for_document("a")).find("a"))->revision;
   REQUIRE(run_task(lists.database->purge({{"a", {}, {revision}}})));
   CHECK(ids_in(lists.current_rows("d", "all")) == IdList{"_design/d"});
+}
+
+TEST_CASE("an index that follows the feed has documents that have ended until they are deleted") {
+  Lists lists({false, 2});
+  lists.put("a", "{}");
+  octavo::tests::set_all_ended(*lists.database, true);
+  lists.put("_design/d", R"({"lists":{"all":"x"}})");
+  CHECK(ids_in(lists.current_rows("d", "all")) == IdList{"_design/d", "a"});
+  const auto revision = EngineFixture::put(*lists.database, "b", "{}").revision;
+  lists.put("c", "{}");
+  CHECK(ids_in(lists.current_rows("d", "all")) == IdList{"_design/d", "a", "b", "c"});
+  // A purge of one has all others looked at.
+  REQUIRE(run_task(lists.database->purge({{"b", {}, {revision}}})));
+  CHECK(ids_in(lists.current_rows("d", "all")) == IdList{"_design/d", "a", "c"});
 }
 
 TEST_CASE("an index goes on where it was after a restart, and catches up by itself") {

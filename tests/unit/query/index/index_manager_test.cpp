@@ -1,10 +1,14 @@
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <random>
+#include <thread>
 
 #include <catch2/catch.hpp>
 
 #include "../executor/find_fixture.h"
+#include "ended_documents.h"
+#include "query/index/index_check.h"
 #include "query/index/index_entry.h"
 
 using namespace octavo;
@@ -267,4 +271,62 @@ TEST_CASE("background tasks show progress, rate and the time that is left") {
     CHECK(list[0].database == "db");
   }
   CHECK(tasks.list().empty());
+}
+
+TEST_CASE("an index has documents that have ended, which another time to live may bring back") {
+  const bool partitioned = GENERATE(false, true);
+  const std::string partition = partitioned ? "p" : "";
+  const std::string prefix = partitioned ? "p:" : "";
+  FindFixture fixture({partitioned, 2});
+  const auto put = [&](const std::string& id, int a) {
+    return EngineFixture::put(*fixture.database, prefix + id, R"({"a":)" + std::to_string(a) + "}").revision;
+  };
+  for (int i = 0; i < 20; ++i) put("early" + std::to_string(i), i);
+  octavo::tests::set_all_ended(*fixture.database, true);
+  fixture.create_index(R"({"index":{"fields":["a"]},"ddoc":"by-a"})");
+  fixture.wait_for_indexes();
+  storage::Revision last;
+  for (int i = 0; i < 20; ++i) last = put("late" + std::to_string(i), i);
+  std::size_t left = 40;
+  if (!partitioned) {
+    wait_until_current(fixture, view_of(fixture, "by-a"));
+    REQUIRE(run_task(fixture.database->purge({{"late19", {}, {last}}})));
+    --left;
+  }
+  // By entries alone, too.
+  const std::string query = R"({"selector":{"a":{"$gte":0}},"fields":["a"],"limit":100})";
+  CHECK(fixture.find(query, partition).at("docs").as_array().empty());
+  const auto view = view_of(fixture, "by-a");
+  if (!partitioned) wait_until_current(fixture, view);
+  storage::CheckReport report;
+  REQUIRE(run_task(check_indexes(*fixture.database, report)));
+  CHECK(report.problems == std::vector<std::string>{});
+
+  octavo::tests::set_all_ended(*fixture.database, false);
+  CHECK(fixture.find(query, partition).at("docs").as_array().size() == left);
+  CHECK(rows_of(fixture, view, partition) == expected_rows(fixture, view, partition));
+}
+
+TEST_CASE("of two threads that put a database's properties in force, neither goes back to older ones") {
+  FindFixture fixture;
+  // It takes a while to read.
+  std::string older = R"({"properties":{"throughput":1000},"more":[0)";
+  for (int i = 0; i < 1'000'000; ++i) older += ",0";
+  older += "]}";
+  for (int round = 0; round < 3; ++round) {
+    REQUIRE(fixture.database->set_definition(older));
+    std::atomic<bool> begun{false};
+    bool added = false;
+    std::thread split([&] {
+      begun = true;
+      added = fixture.manager().partition_added(0).has_value();
+    });
+    while (!begun) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const auto set = fixture.database->set_definition(R"({"properties":{"throughput":2000}})");
+    split.join();
+    REQUIRE(set);
+    REQUIRE(added);
+    CHECK(fixture.database->consumption().budget()->rate() == 2000);
+  }
 }

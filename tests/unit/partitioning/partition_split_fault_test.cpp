@@ -1,0 +1,75 @@
+// A split that meets a disk which fails.
+#include "partitioning/partition_split.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <string>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "support/engine_fixture.h"
+#include "support/fault_plan.h"
+#include "support/patience.h"
+#include "support/temporary_folder.h"
+
+namespace octavo::partitioning {
+namespace {
+
+using octavo::tests::EngineFixture;
+using octavo::tests::FaultPlan;
+using octavo::tests::run_task;
+using Call = storage::StorageCall;
+
+bool is_written(Database& database, std::string id) {
+  storage::DocumentWrite write;
+  write.id = std::move(id);
+  write.body = "{}";
+  std::vector<storage::DocumentWrite> writes;
+  writes.push_back(std::move(write));
+  return run_task(database.write(std::move(writes))).front().has_value();
+}
+
+}  // namespace
+
+TEST_CASE("a split that is stopped while the catalog fails lets the writes go on when it is well again") {
+  octavo::tests::TemporaryFolder folder;
+  FaultPlan faults;
+  config::Settings settings;
+  settings.data_dir = folder.path() / "data";
+  settings.durability = config::Durability::ephemeral;
+  const auto engine = Engine::open(settings, {}, &faults).value();
+  const auto database = engine->create_database("shop", {.partitioned = true}).value();
+  for (int i = 0; i < 100; ++i) EngineFixture::put(*database, "key" + std::to_string(i) + ":1", "{}");
+
+  std::atomic<bool> is_stopped = false;
+  std::atomic<bool> server_ends = false;
+  PartitionSplit split(
+      database, 0, [&] { return is_stopped.load(); }, [&] { return server_ends.load(); });
+  faults.plan(
+      {.code = EIO, .calls = {Call::commit, Call::begin_read}, .lasting = true, .folder_part = "data/catalog"});
+  auto result = std::async(std::launch::async, [&] { return split.run(); });
+  // The commit, and looking whether it took place all the same.
+  const auto until = std::chrono::steady_clock::now() + octavo::tests::patiently(std::chrono::seconds{30});
+  const auto waits = [&] { return split.stage() == SplitStage::switching && faults.fired() >= 2; };
+  while (!waits() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  }
+  CHECK(waits());
+  auto written = std::async(std::launch::async, [&] { return is_written(*database, "key1:2"); });
+  is_stopped = true;
+  CHECK(result.wait_for(std::chrono::milliseconds{500}) == std::future_status::timeout);
+
+  faults.heal();
+  const bool has_ended = result.wait_for(octavo::tests::patiently(std::chrono::seconds{30})) ==
+                         std::future_status::ready;
+  CHECK(has_ended);
+  server_ends = true;
+  CHECK_FALSE(result.get());
+  REQUIRE(written.wait_for(octavo::tests::patiently(std::chrono::seconds{30})) == std::future_status::ready);
+  CHECK(written.get());
+  CHECK(database->places() == std::vector<std::size_t>{0});
+}
+
+}  // namespace octavo::partitioning

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "partitioning/database.h"
+#include "storage/document_record.h"
+#include "storage/expiry.h"
+
+namespace octavo::tests {
+
+class EverythingHasEnded final : public storage::TimeToLive {
+ public:
+  std::optional<std::int64_t> expires_s(const storage::DocumentView& document) const override {
+    return storage::is_design_id(document.id) ? std::nullopt : std::optional<std::int64_t>(0);
+  }
+  std::int64_t identity() const override { return 0; }
+};
+
+/// Whether all documents but design documents have ended. Nobody deletes them.
+inline void set_all_ended(partitioning::Database& database, bool ended) {
+  for (const std::size_t place : database.places()) {
+    database.physical_partition(place).set_time_to_live(ended ? std::make_shared<EverythingHasEnded>() : nullptr);
+  }
+}
+
+}  // namespace octavo::tests
