@@ -25,6 +25,8 @@ constexpr std::size_t read_bytes_largest = 16 * 1024;
 constexpr std::size_t requests_per_turn = 16;
 /// Kept between requests; what a larger request needed is given back after it.
 constexpr std::size_t kept_bytes_max = 64 * 1024;
+// Of the decoded path and query: those of nearly all requests fit.
+constexpr std::size_t kept_target_bytes_max = 4 * 1024;
 /// A connection idle for this long gives its buffers back.
 constexpr milliseconds trim_after{2000};
 /// What the kernel takes of a reply beyond what the client's window lets it send: megabytes otherwise, made and held
@@ -88,6 +90,7 @@ Task<void> Connection::run(std::unique_ptr<Connection> connection) {
   } catch (const std::exception& failure) {
     spdlog::error("connection from {} ended by an exception: {}", connection->request_.peer_address, failure.what());
   }
+  if (connection->stream_ && connection->stream_->watching) end_after_watch(std::move(connection));
 }
 
 Task<void> Connection::serve() {
@@ -136,7 +139,7 @@ Task<void> Connection::serve() {
       const bool whole = co_await read_body();
       if (!whole && !refusal_) co_return;
     }
-    if (!refusal_ && !build_request()) refusal_ = Refusal{400, "The request target is malformed."};
+    if (!refusal_ && !build_request()) refusal_ = Refusal{400, "The request target is malformed, or has too many parts."};
     if (refusal_) {
       co_await refuse(*refusal_);
       co_return;
@@ -258,6 +261,7 @@ void Connection::finish_request() {
   release_body();
   in_.shrink(kept_bytes_max);
   if (out_.capacity() > kept_bytes_max && out_.empty()) out_ = {};
+  if (request_.target_bytes() > kept_target_bytes_max) request_.release_target();
 }
 
 // Tells the client why its request is not served. The connection ends then: what follows on it has no known start.
@@ -317,8 +321,7 @@ void Connection::release_memory() {
   out_ = {};
   body_ = {};
   fields_.release();
-  request_.segments = {};
-  request_.query = {};
+  request_.release_target();
 }
 
 void Connection::wait_on(Wait wait, milliseconds timeout) {

@@ -69,6 +69,7 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
     std::string early_bytes;
     std::move_only_function<void()> watch_ended;  // resumes who waits for the watch to end
     bool watching = false;
+    std::unique_ptr<Connection> abandoned;  // whose coroutine has ended by an exception: it ends with the watch
     bool peer_finished = false;  // half closed, or gone
     bool peer_gone = false;
     bool failed = false;
@@ -126,6 +127,7 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
   Task<bool> end_stream(const api::Reply& reply, bool complete);
   void frame_piece(std::string_view piece, GatherList& list);
   Task<void> end_watch();
+  static void end_after_watch(std::unique_ptr<Connection> connection);
   Task<bool> write(std::string_view bytes) override;
   bool closed() const override;
   void on_closed(std::move_only_function<void()> callback) override;

@@ -1,5 +1,7 @@
 #include <exception>
 #include <iterator>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include <boost/asio/async_result.hpp>
@@ -8,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "server/connection.h"
+#include "storage/memory_retry.h"
 
 // Streamed replies: framing, back-pressure, and noticing that the client has left.
 
@@ -185,9 +188,15 @@ void Connection::on_closed(std::move_only_function<void()> callback) {
   if (closed()) tell_closed();
 }
 
-// Posted, not called: the callback may end the stream, and this runs inside loops over all connections.
+// Posted, not called: the callback may end the stream, and this runs inside loops over all connections. Who is not told
+// may wait for ever, so neither this nor what comes after it is left out when memory is short.
 void Connection::tell_closed() {
-  if (stream_->on_closed) asio::post(thread_.context(), std::exchange(stream_->on_closed, nullptr));
+  if (!stream_->on_closed) return;
+  until_memory_suffices([this] {
+    const auto callback = std::make_shared<std::move_only_function<void()>>();
+    asio::post(thread_.context(), [callback] { (*callback)(); });
+    *callback = std::exchange(stream_->on_closed, nullptr);  // it is called later, on this thread
+  });
 }
 
 // Called by the tick, so that short streams pay nothing for it.
@@ -195,14 +204,24 @@ void Connection::start_watch() {
   auto& stream = *stream_;
   if (stream.watching || stream.peer_finished || broken_ || stream.early_bytes.size() >= early_bytes_max) return;
   if (!stream.watch_buffer) stream.watch_buffer = std::make_unique_for_overwrite<char[]>(watch_bytes);
-  stream.watching = true;
-  transport_.start_read(
-      {stream.watch_buffer.get(), watch_bytes},
-      [this](const boost::system::error_code& error, std::size_t bytes) { on_watch_read(error, bytes); });
+  // Before the read: who waits for the watch to end waits for its handler, which must not fail for want of memory.
+  stream.early_bytes.reserve(stream.early_bytes.size() + watch_bytes);
+  try {
+    transport_.start_read(
+        {stream.watch_buffer.get(), watch_bytes},
+        [this](const boost::system::error_code& error, std::size_t bytes) { on_watch_read(error, bytes); });
+    stream.watching = true;
+  } catch (const std::bad_alloc&) {
+    if (transport_.plain()) return;  // the next tick tries again
+    // TLS may take the read to have begun: every other one would wait for its end.
+    broken_ = true;
+    tell_closed();
+  }
 }
 
 void Connection::on_watch_read(const boost::system::error_code& error, std::size_t bytes) {
   auto& stream = *stream_;
+  if (const auto ending = std::move(stream.abandoned)) return;
   stream.watching = false;
   stream.early_bytes.append(stream.watch_buffer.get(), bytes);
   thread_.metrics().bytes_received.add(bytes);
@@ -230,6 +249,16 @@ Task<void> Connection::end_watch() {
     stream_->watch_ended = [handler = std::move(handler)]() mutable { std::move(handler)(); };
   };
   co_await asio::async_initiate<const asio::use_awaitable_t<IoExecutor>&, void()>(store, use_task);
+}
+
+// The watch's read uses the connection until its handler has run.
+void Connection::end_after_watch(std::unique_ptr<Connection> connection) {
+  Connection& ending = *connection;
+  ending.stop_waiting();
+  ending.broken_ = true;
+  ending.stream_->on_closed = nullptr;
+  ending.stream_->abandoned = std::move(connection);
+  ending.transport_.close();
 }
 
 }  // namespace octavo::server

@@ -55,6 +55,7 @@ bool parse_path(std::string_view path, std::vector<std::string>& segments) {
   path.remove_prefix(1);
   while (!path.empty()) {
     const auto slash = path.find('/');
+    if (used == kTargetPartsMax) return false;
     if (!decode_into(path.substr(0, slash), false, next_element(segments, used))) return false;
     if (slash == std::string_view::npos) break;
     path.remove_prefix(slash + 1);
@@ -70,6 +71,7 @@ bool parse_query(std::string_view text, std::vector<QueryParameter>& parameters)
     const auto pair = text.substr(0, ampersand);
     if (!pair.empty()) {
       const auto equals = pair.find('=');
+      if (used == kTargetPartsMax) return false;
       auto& parameter = next_element(parameters, used);
       if (!decode_into(pair.substr(0, equals), true, parameter.name)) return false;
       const auto value = equals == std::string_view::npos ? std::string_view{} : pair.substr(equals + 1);
@@ -94,6 +96,18 @@ std::optional<std::string_view> Request::parameter(std::string_view name) const 
   const auto found = std::find_if(query.rbegin(), query.rend(), [&](const auto& one) { return one.name == name; });
   if (found == query.rend()) return std::nullopt;
   return found->value;
+}
+
+std::size_t Request::target_bytes() const {
+  std::size_t bytes = segments.capacity() * sizeof(std::string) + query.capacity() * sizeof(QueryParameter);
+  for (const auto& segment : segments) bytes += segment.capacity();
+  for (const auto& parameter : query) bytes += parameter.name.capacity() + parameter.value.capacity();
+  return bytes;
+}
+
+void Request::release_target() {
+  segments = {};
+  query = {};
 }
 
 bool prefers(const Request& request, std::string_view preference) {

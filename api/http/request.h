@@ -54,17 +54,26 @@ struct Request {
   bool tls = false;
   Client* client = nullptr;          ///< null: none that can leave
 
+  /// Bytes that `segments` and `query` hold, capacity included.
+  std::size_t target_bytes() const;
+  /// Gives them back.
+  void release_target();
+
   bool client_has_left() const { return client && client->has_left(); }
   std::optional<std::string_view> header(std::string_view name) const { return headers ? headers->find(name) : std::nullopt; }
   /// The last value of a query parameter: a repeated parameter means its last value.
   std::optional<std::string_view> parameter(std::string_view name) const;
 };
 
+/// A part of one byte costs us up to 64: no resource has as many segments, no request as many parameters.
+inline constexpr std::size_t kTargetPartsMax = 1'000;
+
 /// Whether the `Prefer` header names `preference`, one of several perhaps, in whatever case.
 bool prefers(const Request& request, std::string_view preference);
 
 /// Splits and decodes a request target into `raw_path`, `segments` and `query` of `request`.
-/// Returns false for malformed percent-encoding, a control character, or a target that does not start with `/`.
+/// Returns false for malformed percent-encoding, a control character, a target that does not start with `/`, or more than
+/// kTargetPartsMax segments or parameters.
 /// A trailing slash yields no empty last segment; doubled slashes yield empty segments.
 bool parse_target(std::string_view target, Request& request);
 

@@ -70,6 +70,7 @@ bool expected_target(std::string_view target, std::vector<std::string>& segments
     if (!segment) return false;
     segments.push_back(*std::move(segment));
   }
+  if (segments.size() > kTargetPartsMax) return false;
   if (question == std::string_view::npos) return true;
   for (const std::string_view pair : split(target.substr(question + 1), '&')) {
     if (pair.empty()) continue;
@@ -79,7 +80,7 @@ bool expected_target(std::string_view target, std::vector<std::string>& segments
     if (!name || !value) return false;
     query.push_back({*std::move(name), *std::move(value)});
   }
-  return true;
+  return query.size() <= kTargetPartsMax;
 }
 
 struct OneHeader final : HeaderSource {

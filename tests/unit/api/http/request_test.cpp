@@ -80,6 +80,31 @@ TEST_CASE("malformed targets are refused") {
   CHECK_FALSE(parse_target("/a\x01", request));
 }
 
+TEST_CASE("a target of more parts than any resource has is refused") {
+  std::string path;
+  std::string query = "/?";
+  for (std::size_t i = 0; i < kTargetPartsMax; ++i) {
+    path += "/a";
+    query += "a&";
+  }
+  Request request;
+  CHECK(parse_target(path, request));
+  CHECK(parse_target(query, request));
+  CHECK_FALSE(parse_target(path + "/a", request));
+  CHECK_FALSE(parse_target(query + "a", request));
+}
+
+TEST_CASE("a request tells what its decoded target holds, and gives it back") {
+  // Given a long element, and then a short one in its place, which keeps what the long one had
+  Request request;
+  REQUIRE(parse_target('/' + std::string(50'000, 'a') + "?q=" + std::string(10'000, 'b'), request));
+  REQUIRE(parse_target("/a?q=b", request));
+  CHECK(request.target_bytes() >= 60'000);
+  // When it is given back, nothing is left
+  request.release_target();
+  CHECK(request.target_bytes() < 100);
+}
+
 TEST_CASE("whatever is encoded decodes to itself") {
   std::mt19937 random(3);
   for (int round = 0; round < 500; ++round) {
