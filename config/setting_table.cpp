@@ -141,8 +141,8 @@ std::vector<Setting> make_table() {
       number("cosmos", "port", &Draft::cosmos_port, {0, 65'535},
              "TCP port to listen on; 0 = any free one, see the READY line"),
       secret(text("cosmos", "key", &Draft::cosmos_key,
-                  "Account key, in base64; none = the emulator's well-known key, from this machine only, and only "
-                  "while there is no admin")),
+                  "Account key, in base64; without any key = the emulator's well-known key, from this machine only, "
+                  "and only while there is no admin")),
       secret(text("cosmos", "secondary_key", &Draft::cosmos_secondary_key,
                   "Second account key, so that keys can be changed one after the other")),
       secret(text("cosmos", "read_only_key", &Draft::cosmos_read_only_key, "Account key that may only read")),
@@ -189,7 +189,7 @@ std::vector<Setting> make_table() {
       number("database", "revs_limit", &Draft::revs_limit, {1, 1'000'000},
              "Revisions remembered per document in a new database"),
       number("database", "documents_per_bulk_max", &Draft::documents_per_bulk_max, {1, 10'000'000},
-             "Documents in one bulk request; beyond: 413"),
+             "Documents in one bulk request, or revisions in one `_revs_diff`; beyond: 413"),
       boolean("database", "enforce_throughput", &Draft::enforce_throughput,
               "Refuse requests (429) beyond the throughput that was asked for; off: it is kept and shown only"),
 

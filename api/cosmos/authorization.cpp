@@ -110,7 +110,7 @@ Authorization::Authorization(const config::Settings& settings, partitioning::Eng
   // Tokens live for hours at most: they need not outlive the process.
   token_secret_ = crypto::random_bytes(32);
   const std::string& bind = settings_.cosmos_bind.empty() ? settings_.bind : settings_.cosmos_bind;
-  well_known_may_count_ = settings_.cosmos_key.empty() && config::is_loopback(bind);
+  well_known_may_count_ = keys_.empty() && config::is_loopback(bind);
 }
 
 Authorization::~Authorization() = default;
@@ -120,7 +120,7 @@ bool Authorization::well_known_key_counts(const Request& request) const {
   return well_known_may_count_ && (peer == "127.0.0.1" || peer == "::1" || config::is_loopback(peer)) && !has_admins_();
 }
 
-Expected<void> Authorization::check(const Request& request, const ResourcePath& path, bool reads) const {
+Expected<Credential> Authorization::check(const Request& request, const ResourcePath& path, bool reads) const {
   const auto header = request.header("Authorization");
   if (!header || header->empty()) {
     return unauthorized("Required Header authorization is missing. Ensure a valid Authorization token is passed.");
@@ -135,8 +135,14 @@ Expected<void> Authorization::check(const Request& request, const ResourcePath& 
     return unauthorized("The authorization token is malformed: expected type=master&ver=1.0&sig=… or "
                         "type=resource&ver=1.0&sig=…");
   }
-  if (type == "master") return check_signature(request, path, signature, reads);
-  if (type == "resource") return check_token(request, path, signature, reads);
+  if (type == "master") {
+    OCTAVO_TRY_VOID(check_signature(request, path, signature, reads));
+    return Credential::account_key;
+  }
+  if (type == "resource") {
+    OCTAVO_TRY_VOID(check_token(request, path, signature, reads));
+    return Credential::resource_token;
+  }
   return unauthorized("The authorization token has an unknown type; only master and resource tokens are accepted.");
 }
 
@@ -268,6 +274,12 @@ Expected<void> Authorization::check_reach(const Request& request, const Resource
   OCTAVO_TRY(const auto sent_key, query::parse_json(*sent));
   if (sent_key != granted_key) {
     return fail(ErrorCode::forbidden, "The resource token covers another partition key.");
+  }
+  const bool of_functions = path.resource == Resource::stored_procedure || path.resource == Resource::trigger ||
+                            path.resource == Resource::user_function;
+  const bool executes = path.resource == Resource::stored_procedure && !path.feed && request.method == Method::post;
+  if (of_functions && !reads && !executes) {
+    return fail(ErrorCode::forbidden, "The resource token covers one partition key: functions are of all keys.");
   }
   if (has_flag(request, "x-ms-cosmos-is-batch-request") && !has_flag(request, "x-ms-cosmos-batch-atomic")) {
     return fail(ErrorCode::forbidden, "The resource token covers one partition key: only an atomic batch is of one.");

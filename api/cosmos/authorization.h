@@ -22,6 +22,9 @@ inline constexpr std::string_view kWellKnownKey =
 std::string text_to_sign(std::string_view verb, std::string_view type, std::string_view link, std::string_view ms_date,
                          std::string_view date);
 
+/// What a request is signed with.
+enum class Credential : std::uint8_t { account_key, resource_token };
+
 /// Checks the `Authorization` header: a signature by a key of the account, or a resource token. Immutable after
 /// construction, so thread-safe; the engine outlives it.
 class Authorization {
@@ -31,7 +34,7 @@ class Authorization {
   ~Authorization();
 
   /// `reads`: the request changes nothing. Errors: unauthorized, forbidden, with what to do.
-  Expected<void> check(const Request& request, const ResourcePath& path, bool reads) const;
+  Expected<Credential> check(const Request& request, const ResourcePath& path, bool reads) const;
 
   /// A token for the holder of a permission (users.cpp): what it may and until when is signed into it. It ends with its
   /// container.

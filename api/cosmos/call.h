@@ -17,6 +17,7 @@
 namespace octavo::api::cosmos {
 
 class Authorization;
+enum class Credential : std::uint8_t;
 class Schema;
 struct ContainerDefinition;
 
@@ -48,6 +49,7 @@ struct Call {
   Request& request;
   Services& services;
   ResourcePath path;
+  Credential credential;
   Accounting account;
   std::string activity_id;
 
@@ -91,7 +93,7 @@ std::optional<std::string> etag_of(const Request& request);
 /// A reply with a resource: its JSON, its ETag.
 Reply resource_reply(int status, std::string json, std::string_view etag);
 
-/// The body as a JSON object. Errors: bad_request.
+/// The body of a request about anything but items as a JSON object. Errors: bad_request, too_large.
 Expected<boost::json::object> json_body(const Request& request);
 
 /// The engine's database of the path's container, opened if need be, and its definition. Errors: owner_missing.

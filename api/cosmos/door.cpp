@@ -11,6 +11,7 @@
 #include "api/cosmos/resource_id.h"
 #include "api/cosmos/resource_query.h"
 #include "api/http/entity_tag.h"
+#include "api/http/worker_bodies.h"
 #include "partitioning/partition_key.h"
 #include "partitioning/request_charge.h"
 #include "query/json/parsed_document.h"
@@ -163,6 +164,10 @@ Reply resource_reply(int status, std::string json, std::string_view etag) {
 }
 
 Expected<boost::json::object> json_body(const Request& request) {
+  if (request.body.size() > definition_body_bytes_max) {
+    return fail(ErrorCode::too_large, fmt::format("The request body may have at most {} bytes.",
+                                                  definition_body_bytes_max));
+  }
   auto value = query::parse_json(request.body);
   if (!value) return fail(ErrorCode::bad_request, "The request body is not JSON: " + value.error().reason);
   if (!value->is_object()) return fail(ErrorCode::bad_request, "The request body must be a JSON object.");
@@ -195,7 +200,12 @@ Door::Door(partitioning::Engine& engine, const config::Settings& settings, std::
       services_{.engine = engine, .settings = settings, .authorization = authorization_, .schema = schema_} {}
 
 Task<Reply> Door::handle(Request& request) {
-  Call call{.request = request, .services = services_, .path = {}, .account = {}, .activity_id = new_uuid()};
+  Call call{.request = request,
+            .services = services_,
+            .path = {},
+            .credential = Credential::resource_token,
+            .account = {},
+            .activity_id = new_uuid()};
   Expected<Reply> result;
   try {
     result = co_await dispatch(call);
@@ -218,6 +228,7 @@ Handled Door::dispatch(Call& call) {
   call.path = std::move(*path);
   auto allowed = authorization_.check(call.request, call.path, only_reads(call.request, call.path));
   if (!allowed) co_return std::unexpected(std::move(allowed).error());
+  call.credential = *allowed;
   switch (call.path.resource) {
     case Resource::account:
       co_return co_await serve_account(call);

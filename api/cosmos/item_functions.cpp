@@ -1,9 +1,12 @@
 #include "api/cosmos/item_functions.h"
 
 #include <array>
+#include <chrono>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "api/cosmos/authorization.h"
 #include "api/cosmos/errors.h"
 #include "api/cosmos/feed_scope.h"
 #include "api/cosmos/item_key.h"
@@ -26,6 +29,8 @@ using partitioning::OptimisticTransaction;
 using partitioning::Verdict;
 using Kind = ItemRequest::Kind;
 
+// That one write names, before and after it each.
+constexpr std::size_t kTriggersMax = 10;
 constexpr std::string_view kPreTriggers = "x-ms-documentdb-pre-trigger-include";
 constexpr std::string_view kPostTriggers = "x-ms-documentdb-post-trigger-include";
 
@@ -55,7 +60,12 @@ Expected<std::vector<Trigger>> find_triggers(partitioning::Database& database, s
   using scripts::ScriptKind;
   std::vector<Trigger> triggers;
   const scripts::ScriptStore store(database);
-  for (const auto& name : names_of(header)) {
+  const auto names = names_of(header);
+  if (names.size() > kTriggersMax) {
+    return fail(ErrorCode::bad_request, "A write includes at most " + std::to_string(kTriggersMax) +
+                                            " triggers of the type " + std::string(type) + '.');
+  }
+  for (const auto& name : names) {
     OCTAVO_TRY(auto script, store.find(ScriptKind::trigger, name));
     if (!script) return fail(ErrorCode::bad_request, "The trigger '" + name + "' does not exist.");
     if (script->trigger_type != type) {
@@ -117,6 +127,7 @@ class FunctionalWrite {
     response_.clear();
     failure_.reset();
     log_.clear();
+    started_ = std::chrono::steady_clock::now();
     if (!found_) {
       OCTAVO_TRY(before_, find_triggers(*opened_.database, call_.request.header(kPreTriggers), "Pre"));
       OCTAVO_TRY(after_, find_triggers(*opened_.database, call_.request.header(kPostTriggers), "Post"));
@@ -178,6 +189,10 @@ class FunctionalWrite {
       return fail(ErrorCode::bad_request, "The trigger '" + trigger.id + "' is for the operation " + trigger.operation +
                                               ": it cannot be included in another one.");
     }
+    // Each has the time of a function; together they have it once, and the last one's.
+    if (std::chrono::steady_clock::now() - started_ > call_.services.settings.javascript_call_time_ms) {
+      return fail(ErrorCode::timeout, "The triggers took too long.", "resource_limit");
+    }
     const javascript::ScriptCall script_call{.self_link = self_link_,
                                              .alt_link = alt_link_,
                                              .operation = operation_name(request_.kind),
@@ -185,7 +200,7 @@ class FunctionalWrite {
                                              .response_body = response_body,
                                              .has_response = has_response};
     OCTAVO_TRY(auto ran, javascript::run_script(trigger.program, session, script_call));
-    log_ += ran.log;
+    if (log_.size() + ran.log.size() <= call_.services.settings.javascript_log_bytes_max) log_ += ran.log;
     failure_ = ran.failure;
     return ran;
   }
@@ -216,6 +231,7 @@ class FunctionalWrite {
   OperationResult result_;
   std::string response_;
   std::string log_;
+  std::chrono::steady_clock::time_point started_;
   std::optional<javascript::ScriptResult::Failure> failure_;
   double charge_ = 0;
 };
@@ -226,13 +242,9 @@ Expected<std::optional<scripts::WriteRules>> rules_of(const Call& call, const Op
   OCTAVO_TRY(auto validation, scripts::WriteRules::validation_of(*opened.database));
   if (!validation) return std::nullopt;
   // Account keys may do everything; who has a token is nobody in particular.
-  const auto authorization = call.request.header("Authorization").value_or("");
-  const bool is_token = authorization.find("type%3Dresource") != std::string_view::npos ||
-                        authorization.find("type%3dresource") != std::string_view::npos ||
-                        authorization.find("type=resource") != std::string_view::npos;
   std::string user = "{\"db\":";
   query::append_json_string(user, opened.database->name());
-  user += is_token ? ",\"name\":null,\"roles\":[]}" : ",\"name\":null,\"roles\":[\"_admin\"]}";
+  user += call.credential == Credential::resource_token ? ",\"name\":null,\"roles\":[]}" : ",\"name\":null,\"roles\":[\"_admin\"]}";
   const auto security = opened.database->security();
   return std::optional<scripts::WriteRules>(std::in_place, std::move(validation), std::move(user),
                                             security ? *security : "{}");

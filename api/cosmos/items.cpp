@@ -58,11 +58,10 @@ Handled read_on_worker(Call& call, const OpenContainer& opened) {
 
 // The item that is written; a large one is parsed by a worker.
 Task<Expected<Item>> read_body(Call& call, const OpenContainer& opened, const std::optional<TypedKey>& named) {
-  auto parse = [&] {
+  const auto parse = [&] {
     return parse_item(call.request.body, *opened.definition, call.services.settings.cosmos_item_bytes_max, named);
   };
-  if (call.request.body.size() < worker_body_bytes) co_return parse();
-  co_return co_await call.services.engine.run_patiently(std::move(parse));
+  co_return co_await work_on_body(call, parse);
 }
 
 // Writes one document and shows what became of it.
@@ -188,7 +187,8 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
   if (!key) co_return std::unexpected(std::move(key).error());
   ItemOperation operation;
   operation.kind = ItemOperation::Kind::patch;
-  auto patch = Patch::parse(call.request.body, container.computed);
+  const auto parse = [&] { return Patch::parse(call.request.body, container.computed); };
+  auto patch = co_await work_on_body(call, parse);
   if (!patch) co_return std::unexpected(std::move(patch).error());
   operation.patch = std::move(*patch);
   operation.document_id = document_id(*key, call.path.id);

@@ -9,6 +9,7 @@
 #include "api/cosmos/item_key.h"
 #include "api/cosmos/item_model.h"
 #include "api/cosmos/script_reply.h"
+#include "api/http/worker_bodies.h"
 #include "api/scripts/procedure_run.h"
 #include "api/scripts/script_store.h"
 
@@ -20,7 +21,8 @@ Handled execute_procedure(Call& call) {
   const auto& container = *opened->definition;
   auto key = required_key(call.request, container);
   if (!key) co_return std::unexpected(std::move(key).error());
-  auto arguments = scripts::parse_arguments(call.request.body);
+  const auto parse = [&call] { return scripts::parse_arguments(call.request.body); };
+  auto arguments = co_await work_on_body(call, parse);
   if (!arguments) co_return std::unexpected(std::move(arguments).error());
   const auto rules = rules_of(call, *opened);
   if (!rules) co_return std::unexpected(rules.error());

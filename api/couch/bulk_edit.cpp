@@ -35,8 +35,14 @@ Expected<BulkRequest> parse(std::string_view body, const config::Settings& setti
     return fail(ErrorCode::too_large, std::to_string(settings.documents_per_bulk_max), "max_bulk_docs_count_exceeded");
   }
   request.documents.reserve(parts.size());
+  std::size_t revisions = 0;
   for (const auto part : parts) {
     OCTAVO_TRY(auto document, parse_document(part, settings.document_bytes_max));
+    revisions += document.history.size();
+    if (revisions > kRevisionsPerRequestMax) {
+      return fail(ErrorCode::too_large, "The documents have more than " + std::to_string(kRevisionsPerRequestMax) +
+                                            " revisions in `_revisions`; send fewer at a time.");
+    }
     request.documents.push_back(std::move(document));
   }
   return request;

@@ -8,6 +8,7 @@
 #include "api/couch/changes_filter.h"
 #include "api/couch/changes_query.h"
 #include "api/couch/feed_stream.h"
+#include "api/couch/json_request.h"
 #include "api/couch/partition_parameter.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/users_database.h"
@@ -67,6 +68,7 @@ class FollowedChanges final : public FollowedFeed {
   ChangesFeed feed_;
 };
 
+// On a worker when the filter in the request's body is large.
 Expected<std::unique_ptr<FollowedFeed>> parse_changes(const Call& call, ChangesQuery query,
                                                       std::optional<std::string> partition_key) {
   OCTAVO_TRY_VOID(call.database->admit_partition_key(partition_key));
@@ -84,7 +86,8 @@ Task<Expected<Reply>> follow_changes(Call& call, std::optional<std::string> part
   if (!query) co_return std::unexpected(std::move(query).error());
   const auto mode = query->mode;
   const auto patience = query->patience;
-  auto feed = parse_changes(call, std::move(*query), std::move(partition_key));
+  const auto parse = [&] { return parse_changes(call, std::move(*query), std::move(partition_key)); };
+  auto feed = co_await work_on_body(call, parse);
   if (!feed) co_return std::unexpected(std::move(feed).error());
   co_return co_await feed_reply(std::move(*feed), mode, patience);
 }

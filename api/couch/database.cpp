@@ -7,6 +7,7 @@
 #include "api/couch/database_info.h"
 #include "api/couch/document_handlers.h"
 #include "api/couch/edit.h"
+#include "api/couch/json_request.h"
 #include "api/couch/partition_parameter.h"
 #include "api/couch/properties.h"
 #include "api/couch/query_parameters.h"
@@ -159,7 +160,8 @@ Task<Expected<Reply>> get_revs_limit(Call& call) {
 }
 
 Task<Expected<Reply>> put_revs_limit(Call& call) {
-  auto limit = json_body(call.request);
+  const auto parse = [&call] { return json_body(call.request); };
+  auto limit = co_await work_on_body(call, parse);
   if (!limit) co_return std::unexpected(std::move(limit).error());
   if (!limit->is_int64() || limit->get_int64() <= 0 || limit->get_int64() > kRevsLimitMax) {
     co_return fail(ErrorCode::bad_request, "The revs limit must be a positive integer, at most 1000000.");
@@ -181,7 +183,8 @@ Task<Expected<Reply>> get_purged_infos_limit(Call& call) {
 }
 
 Task<Expected<Reply>> put_purged_infos_limit(Call& call) {
-  auto limit = json_body(call.request);
+  const auto parse = [&call] { return json_body(call.request); };
+  auto limit = co_await work_on_body(call, parse);
   if (!limit) co_return std::unexpected(std::move(limit).error());
   if (!limit->is_int64() || limit->get_int64() <= 0) {
     co_return fail(ErrorCode::bad_request, "`purge_infos_limit` must be positive integer");

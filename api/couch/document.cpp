@@ -8,8 +8,8 @@
 #include "api/couch/document_handlers.h"
 #include "api/couch/document_renderer.h"
 #include "api/couch/edit.h"
+#include "api/couch/open_revisions.h"
 #include "api/couch/query_parameters.h"
-#include "api/couch/server.h"
 #include "api/couch/users_database.h"
 #include "api/http/worker_bodies.h"
 #include "partitioning/request_charge.h"
@@ -29,7 +29,6 @@ struct ReadParameters {
   RenderOptions render;
   std::optional<Revision> revision;
   bool latest = false;
-  bool open_all = false;
   std::optional<std::vector<Revision>> open;  // open_revs=[…]
 };
 
@@ -54,9 +53,8 @@ Expected<ReadParameters> parse_read_parameters(const Request& request) {
     if (name == "rev") {
       OCTAVO_TRY(parameters.revision, Revision::parse(value));
     } else if (name == "open_revs") {
-      parameters.open_all = value == "all";
       parameters.open.reset();
-      if (!parameters.open_all) {
+      if (value != "all") {
         OCTAVO_TRY(parameters.open, parse_open_revisions(value));
       }
     } else if (value != "true") {
@@ -139,14 +137,18 @@ WorkerReply read_winner(Call& call, std::string_view id, const RenderOptions& op
 }
 
 // `rev=`: any leaf, also a deleted one, which shows as `_deleted`.
-Expected<Reply> read_revision(const Request& request, const partitioning::Database& database, std::string_view id,
-                              const Revision& revision, const RenderOptions& options) {
+WorkerReply read_revision(const Request& request, const partitioning::Database& database, std::string_view id,
+                          const Revision& revision, const RenderOptions& options, bool on_worker) {
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
   OCTAVO_TRY(const auto document, snapshot.find(id));
   if (!document) return fail(ErrorCode::not_found, "");
   OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
   const auto* leaf = tree.find(revision);
   if (leaf == nullptr || !leaf->leaf) return fail(ErrorCode::not_found, "");
+  if (!on_worker) {
+    OCTAVO_TRY(const auto body, snapshot.leaf_body(*document, revision));
+    if (body && body->size() >= worker_body_bytes) return std::nullopt;
+  }
 
   Reply reply;
   OCTAVO_TRY(const bool meta, append_leaf(reply.body, *document, snapshot, tree, *leaf, options));
@@ -157,88 +159,6 @@ Expected<Reply> read_revision(const Request& request, const partitioning::Databa
     reply.headers.emplace_back("ETag", std::move(etag));
   }
   return reply;
-}
-
-// Writes what open_revs finds, as a JSON array or as multipart/mixed.
-class OpenRevisionsWriter {
- public:
-  explicit OpenRevisionsWriter(bool multipart) {
-    if (multipart) boundary_ = new_uuid();
-    out_ = multipart ? "--" + boundary_ : "[";
-  }
-
-  Expected<void> add(const storage::DocumentView& document, const storage::Snapshot& snapshot, const RevisionTree& tree,
-                     const RevisionTree::Node& leaf, const RenderOptions& options) {
-    open(false);
-    if (boundary_.empty()) out_ += "{\"ok\":";
-    OCTAVO_TRY_VOID(append_leaf(out_, document, snapshot, tree, leaf, options));
-    if (boundary_.empty()) out_ += '}';
-    close();
-    return {};
-  }
-
-  void add_missing(const Revision& revision) {
-    open(true);
-    out_ += "{\"missing\":";
-    append_revision(out_, revision);
-    out_ += '}';
-    close();
-  }
-
-  Reply finish() {
-    out_ += boundary_.empty() ? "]\n" : "--";
-    Reply reply;
-    reply.body = std::move(out_);
-    if (!boundary_.empty()) {
-      reply.content_type = {};
-      reply.headers.emplace_back("Content-Type", "multipart/mixed; boundary=\"" + boundary_ + "\"");
-    }
-    return reply;
-  }
-
- private:
-  void open(bool error) {
-    if (!boundary_.empty()) {
-      out_ += error ? "\r\nContent-Type: application/json; error=\"true\"\r\n\r\n"
-                    : "\r\nContent-Type: application/json\r\n\r\n";
-    } else if (out_.size() > 1) {
-      out_ += ',';
-    }
-  }
-  void close() {
-    if (!boundary_.empty()) out_ += "\r\n--" + boundary_;
-  }
-
-  std::string boundary_;  // empty: JSON
-  std::string out_;
-};
-
-Expected<Reply> read_open_revisions(const Request& request, const partitioning::Database& database, std::string_view id,
-                                    const ReadParameters& parameters) {
-  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
-  OCTAVO_TRY(const auto document, snapshot.find(id));
-  if (!document && parameters.open_all) return fail(ErrorCode::not_found, "");
-
-  const bool multipart = accepts_by_name(request, "multipart/mixed") && !accepts_by_name(request, "application/json");
-  OpenRevisionsWriter writer(multipart);
-  RevisionTree tree;
-  if (document) {
-    OCTAVO_TRY(tree, snapshot.revision_tree(*document));
-  }
-  if (parameters.open_all) {
-    for (const auto* leaf : tree.leaves()) {
-      OCTAVO_TRY_VOID(writer.add(*document, snapshot, tree, *leaf, parameters.render));
-    }
-    return writer.finish();
-  }
-  for (const auto& revision : *parameters.open) {
-    const auto leaves = leaves_for(tree, revision, parameters.latest);
-    if (leaves.empty()) writer.add_missing(revision);
-    for (const auto* leaf : leaves) {
-      OCTAVO_TRY_VOID(writer.add(*document, snapshot, tree, *leaf, parameters.render));
-    }
-  }
-  return writer.finish();
 }
 
 Expected<Reply> read_local(const Request& request, const partitioning::Database& database, std::string_view id) {
@@ -254,31 +174,48 @@ Expected<Reply> read_local(const Request& request, const partitioning::Database&
   return reply;
 }
 
+Expected<void> admit_read(Call& call, std::string_view id) {
+  if (is_users_database(*call.database)) OCTAVO_TRY_VOID(check_user_document_read(call, id));
+  return call.database->admit_document(id);
+}
+
+Expected<OpenRevisionsQuery> parse_open_revisions_query(Call& call) {
+  OpenRevisionsQuery query;
+  query.id = call.path("docid");
+  OCTAVO_TRY_VOID(admit_read(call, query.id));
+  OCTAVO_TRY(auto parameters, parse_read_parameters(call.request));
+  query.revisions = std::move(parameters.open);
+  query.latest = parameters.latest;
+  query.render = parameters.render;
+  return query;
+}
+
 WorkerReply read(Call& call, bool on_worker) {
   const auto& request = call.request;
   const auto& database = *call.database;
   const std::string_view id = call.path("docid");
-  if (is_users_database(database) && !is_local_id(id)) OCTAVO_TRY_VOID(check_user_document_read(call, id));
   if (is_local_id(id)) return read_local(request, database, id);
-  OCTAVO_TRY_VOID(database.admit_document(id));
+  OCTAVO_TRY_VOID(admit_read(call, id));
   if (request.query.empty()) return read_winner(call, id, {}, on_worker);
 
   OCTAVO_TRY(const auto parameters, parse_read_parameters(request));
-  if (parameters.open_all || parameters.open) {
-    auto reply = read_open_revisions(request, database, id, parameters);
-    call.charge_document(id, reply ? partitioning::charge_of_read(reply->body.size()) : partitioning::charge_of_miss());
-    return reply;
-  }
   // `latest` asks for whatever `rev` has become: the winner.
   if (parameters.revision && !parameters.latest) {
-    auto reply = read_revision(request, database, id, *parameters.revision, parameters.render);
-    call.charge_document(id, reply ? partitioning::charge_of_read(reply->body.size()) : partitioning::charge_of_miss());
+    auto reply = read_revision(request, database, id, *parameters.revision, parameters.render, on_worker);
+    if (reply && !*reply) return reply;
+    call.charge_document(id, reply ? partitioning::charge_of_read((*reply)->body.size())
+                                   : partitioning::charge_of_miss());
     return reply;
   }
   return read_winner(call, id, parameters.render, on_worker);
 }
 
 Task<Expected<Reply>> get_document(Call& call) {
+  if (call.request.parameter("open_revs") && !is_local_id(call.path("docid"))) {
+    auto query = parse_open_revisions_query(call);
+    if (!query) co_return std::unexpected(std::move(query).error());
+    co_return co_await open_revisions_reply(call, *std::move(query));
+  }
   auto reply = read(call, false);
   if (reply && !*reply) {
     auto again = [&call] { return read(call, true); };
@@ -366,10 +303,15 @@ std::vector<const RevisionTree::Node*> leaves_for(const RevisionTree& tree, cons
   if (node->leaf) return {node};
   if (!latest) return leaves;
   const auto nodes = tree.nodes();
+  const auto index_of = [&](const RevisionTree::Node* of) { return static_cast<std::size_t>(of - nodes.data()); };
+  std::vector<bool> descends(nodes.size(), false);
+  descends[index_of(node)] = true;
+  // A parent stands before its children.
+  for (std::size_t i = index_of(node) + 1; i < nodes.size(); ++i) {
+    descends[i] = nodes[i].parent >= 0 && descends[static_cast<std::size_t>(nodes[i].parent)];
+  }
   for (const auto* leaf : tree.leaves()) {
-    const auto* ancestor = leaf;
-    while (ancestor != node && ancestor->parent >= 0) ancestor = &nodes[static_cast<std::size_t>(ancestor->parent)];
-    if (ancestor == node) leaves.push_back(leaf);
+    if (descends[index_of(leaf)]) leaves.push_back(leaf);
   }
   return leaves;
 }

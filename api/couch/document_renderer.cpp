@@ -54,21 +54,21 @@ void append_revisions(std::string& out, const std::vector<Revision>& history) {
 }
 
 // Only leaves keep their bodies, so history shows as it does after a compaction.
-std::string_view status_of(const RevisionTree& tree, const Revision& revision) {
-  const auto* node = tree.find(revision);
+std::string_view status_of(const RevisionTree::Node* node) {
   if (node == nullptr || !node->leaf) return "missing";
   return node->deleted ? "deleted" : "available";
 }
 
 void append_revisions_info(std::string& out, const RevisionTree& tree, const std::vector<Revision>& history) {
   out += ",\"_revs_info\":[";
-  bool first = true;
   for (const auto& revision : history) {
-    if (!std::exchange(first, false)) out += ',';
+    const bool newest = &revision == &history.front();
+    if (!newest) out += ',';
     out += "{\"rev\":";
     append_revision(out, revision);
     out += ",\"status\":\"";
-    out += status_of(tree, revision);
+    // What others were made of is no leaf: no need to look for it.
+    out += status_of(newest ? tree.find(revision) : nullptr);
     out += "\"}";
   }
   out += ']';

@@ -42,6 +42,9 @@ Expected<Revision> parse_raw_revision(std::string_view raw) {
 // `_revisions`: {"start": N, "ids": [newest, …]}.
 Expected<std::vector<Revision>> parse_revisions(std::string_view raw) {
   if (!raw.starts_with('{')) return invalid("Bad special document member: _revisions");
+  if (std::ranges::count(raw, '"') / 2 > static_cast<std::ptrdiff_t>(kRevisionsMax + 2)) {
+    return fail(ErrorCode::too_large, "_revisions has more than " + std::to_string(kRevisionsMax) + " ids.");
+  }
   OCTAVO_TRY(const auto value, query::parse_json(raw));
   const auto& object = value.get_object();
   const auto* start = object.if_contains("start");

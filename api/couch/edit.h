@@ -13,6 +13,11 @@
 /// share.
 namespace octavo::api::couch {
 
+/// Of one document's `_revisions`: as many as `_revs_limit` can keep. Each takes 48 bytes, and may have been sent in 4.
+inline constexpr std::size_t kRevisionsMax = 1'000'000;
+/// Of all documents of a request: the longest one is not long enough for more of CouchDB's own.
+inline constexpr std::size_t kRevisionsPerRequestMax = 2'000'000;
+
 /// A document as sent, checked and taken apart.
 struct ParsedDocument {
   std::optional<std::string> id;              ///< `_id`

@@ -9,6 +9,7 @@
 #include "api/couch/call.h"
 #include "api/couch/dry_run.h"
 #include "api/couch/json_reply.h"
+#include "api/couch/json_request.h"
 #include "api/couch/partition_parameter.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
@@ -39,11 +40,14 @@ class FindReply : public SliceProducer {
  public:
   /// `work`: what is known before reading.
   /// `most`: what it may cost before its page ends.
+  /// `may_take_long`: the request is a long one, which may say much about each document.
   FindReply(query::FindExecution execution, const partitioning::ScanWork& work,
-            std::optional<partitioning::RequestUnits> most)
-      : execution_(std::move(execution)), work_(work), most_(most) {
+            std::optional<partitioning::RequestUnits> most, bool may_take_long)
+      : execution_(std::move(execution)), work_(work), most_(most), may_take_long_(may_take_long) {
     if (most_) execution_.make_stoppable();
   }
+
+  bool may_take_long() const override { return may_take_long_; }
 
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
     OCTAVO_TRY(const auto state, run(budget));
@@ -81,10 +85,17 @@ class FindReply : public SliceProducer {
   query::FindExecution execution_;
   partitioning::ScanWork work_;
   std::optional<partitioning::RequestUnits> most_;
+  bool may_take_long_;
   std::uint64_t bytes_ = 0;  ///< of results taken
   bool begun_ = false;
   bool stopped_ = false;
 };
+
+/// Parsing, planning and showing what a request asks for; on a worker when it is long.
+template <class Work>
+Task<std::invoke_result_t<Work&>> work_on_find_body(const Call& call, Work work) {
+  return work_on_body(call, std::move(work), query::find_inline_bytes_max + 1);
+}
 
 /// What a text index is to answer: `$text`, what names such an index or goes on with a page of one, and what would read
 /// all documents otherwise. nullopt: none; also when the request makes no sense, which is then said elsewhere.
@@ -92,25 +103,33 @@ Task<Expected<std::optional<query::search::TextFind>>> plan_by_text(Call& call, 
   using Result = Expected<std::optional<query::search::TextFind>>;
   auto* manager = query::IndexManager::of(*call.database);
   if (!manager) co_return Result(std::nullopt);
-  const bool mentioned = call.request.body.find("$text") != std::string_view::npos;
   auto& indexes = manager->feed_indexes();
   if (!indexes.is_loaded()) co_await call.services.engine.run_blocking([&] { return indexes.catalog(); });
   const auto catalog = indexes.catalog();
   if (!catalog) co_return Result(std::nullopt);
-  if (!mentioned && !query::search::has_text_index(**catalog)) co_return Result(std::nullopt);
-  auto request = query::parse_find_request(call.request.body, partition, call.services.settings.find_limit_default);
+  const std::string_view body = call.request.body;
+  const auto looks_for_text = [&] {
+    return query::search::has_text_index(**catalog) || body.find("$text") != std::string_view::npos;
+  };
+  const bool may_be_textual = co_await work_on_find_body(call, looks_for_text);
+  if (!may_be_textual) co_return Result(std::nullopt);
+  const auto parse = [&] {
+    return query::parse_find_request(body, partition, call.services.settings.find_limit_default);
+  };
+  auto request = co_await work_on_find_body(call, parse);
   if (!request || (!request->partition.empty() && !call.database->partitioned())) co_return Result(std::nullopt);
   const bool goes_on = request->bookmark && query::search::SearchBookmark::decode(*request->bookmark);
   const bool named = query::search::names_text_index(**catalog, request->use_index);
   if (!request->text_selector && !goes_on && !named) {
-    const auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, false);
+    const auto prepared = co_await query::prepare_find(call.database, body, partition, false);
     if (!prepared) co_return Result(std::nullopt);
     const auto& branches = (*prepared)->plan.branches;
     if (std::ranges::any_of(branches, [](const query::Branch& branch) { return branch.index.has_value(); })) {
       co_return Result(std::nullopt);
     }
   }
-  co_return query::search::plan_text_find(**catalog, *std::move(request));
+  const auto plan = [&] { return query::search::plan_text_find(**catalog, *std::move(request)); };
+  co_return co_await work_on_find_body(call, plan);
 }
 
 Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
@@ -179,7 +198,12 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   if (*by_text) co_return co_await run_text_find(call, **std::move(by_text), started);
   auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, dry);
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
-  if (dry) co_return dry_run(call, **prepared, partition.empty() ? (*prepared)->request.partition : partition);
+  if (dry) {
+    const auto estimate = [&] {
+      return dry_run(call, **prepared, partition.empty() ? (*prepared)->request.partition : partition);
+    };
+    co_return co_await work_on_find_body(call, estimate);
+  }
   auto current = co_await query::wait_for_indexes(call.database, *prepared);
   if (!current && (current.error().code == ErrorCode::disk_full || current.error().code == ErrorCode::io_failure)) {
     // The index cannot take what was written last; the documents can be read all the same.
@@ -195,7 +219,8 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   const auto work = query::scan_work_of(*call.database, **prepared, !partition.empty());
   query::FindExecution execution(call.database, *std::move(prepared), std::move(partition),
                                  call.services.settings.sort_bytes_max, started);
-  auto producer = std::make_unique<FindReply>(std::move(execution), work, *most);
+  const bool is_long = call.request.body.size() > query::find_inline_bytes_max;
+  auto producer = std::make_unique<FindReply>(std::move(execution), work, *most, is_long);
   co_return co_await sliced_reply(call, std::move(producer), std::move(scope));
 }
 
@@ -206,15 +231,21 @@ Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
   if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
   auto by_text = co_await plan_by_text(call, partition);
   if (!by_text) co_return std::unexpected(std::move(by_text).error());
-  if (*by_text) co_return json_reply((*by_text)->explain(*call.database));
+  if (*by_text) {
+    const auto show = [&] { return json_reply((*by_text)->explain(*call.database)); };
+    co_return co_await work_on_find_body(call, show);
+  }
   auto prepared = co_await query::prepare_find(call.database, call.request.body, std::move(partition), true);
   if (!prepared) co_return std::unexpected(std::move(prepared).error());
-  const query::PreparedFind& find = **prepared;
-  Reply reply;
-  reply.body = boost::json::serialize(
-      query::explain(find.request, find.plan, find.candidates, call.database->name(), call.database->partitioned()));
-  reply.body += '\n';
-  co_return reply;
+  const auto show = [&] {
+    const query::PreparedFind& find = **prepared;
+    Reply reply;
+    reply.body = boost::json::serialize(
+        query::explain(find.request, find.plan, find.candidates, call.database->name(), call.database->partitioned()));
+    reply.body += '\n';
+    return reply;
+  };
+  co_return co_await work_on_find_body(call, show);
 }
 
 Task<Expected<Reply>> find(Call& call) {

@@ -10,6 +10,7 @@
 #include "api/couch/call.h"
 #include "api/couch/errors.h"
 #include "api/couch/json_reply.h"
+#include "api/couch/json_request.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/users_database.h"
 #include "partitioning/engine.h"
@@ -73,9 +74,11 @@ std::unexpected<Error> design_document_conflict() {
 
 Task<Expected<Reply>> create_index(Call& call) {
   if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
-  const auto body = json_body(call.request);
-  if (!body) co_return std::unexpected(body.error());
-  const auto request = query::parse_create_index(*body);
+  const auto parse = [&call]() -> Expected<query::CreateIndexRequest> {
+    OCTAVO_TRY(const auto body, json_body(call.request));
+    return query::parse_create_index(body);
+  };
+  const auto request = co_await work_on_body(call, parse);
   if (!request) co_return std::unexpected(request.error());
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
     const auto design = read_design_document(*call.database, request->design_document);
@@ -136,7 +139,7 @@ Task<Expected<Reply>> delete_index_in_two_segments(Call& call) {
 
 Task<Expected<Reply>> delete_indexes(Call& call) {
   if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
-  const auto body = json_object_body(call.request);
+  const auto body = co_await read_json_object(call);
   if (!body) co_return std::unexpected(body.error());
   const auto* ids = body->if_contains("docids");
   if (!ids) co_return fail(ErrorCode::bad_request, "Missing required key: docids", "missing_required_key");

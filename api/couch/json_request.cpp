@@ -6,10 +6,8 @@
 namespace octavo::api::couch {
 
 Task<Expected<boost::json::object>> read_json_object(const Call& call) {
-  const auto& request = call.request;
-  if (request.body.size() < worker_body_bytes) co_return json_object_body(request);
-  auto work = [&request] { return json_object_body(request); };
-  co_return co_await call.services.engine.run_blocking(std::move(work));
+  const auto parse = [&call] { return json_object_body(call.request); };
+  co_return co_await work_on_body(call, parse);
 }
 
 }  // namespace octavo::api::couch

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "api/couch/call.h"
+#include "api/http/worker_bodies.h"
 
 namespace octavo::api::couch {
 

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "api/couch/call.h"
+#include "api/couch/json_request.h"
 #include "api/couch/query_parameters.h"
 
 namespace octavo::api::couch {
@@ -66,7 +67,8 @@ Expected<DatabaseProperties> parse_properties(const Call& call) {
 }
 
 Task<Expected<Reply>> put_properties(Call& call) {
-  const auto properties = parse_properties(call);
+  const auto parse = [&call] { return parse_properties(call); };
+  const auto properties = co_await work_on_body(call, parse);
   if (!properties) co_return std::unexpected(properties.error());
   auto work = [&] { return call.database->set_definition(properties->to_couch_definition()); };
   auto changed = co_await call.services.engine.run_blocking(std::move(work));

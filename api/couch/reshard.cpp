@@ -9,6 +9,7 @@
 
 #include "api/couch/call.h"
 #include "api/couch/json_reply.h"
+#include "api/couch/json_request.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/server.h"
 #include "api/couch/shards.h"
@@ -189,7 +190,7 @@ Expected<Wanted> read_wanted(const json::object& body) {
 }
 
 Task<Expected<Reply>> post_job(Call& call) {
-  const auto body = json_object_body(call.request);
+  const auto body = co_await read_json_object(call);
   if (!body) co_return std::unexpected(body.error());
   const auto wanted = read_wanted(*body);
   if (!wanted) co_return std::unexpected(wanted.error());

@@ -1,5 +1,6 @@
 // Requests about revisions alone: _revs_diff, _missing_revs and _purge.
 #include <algorithm>
+#include <iterator>
 
 #include <boost/json.hpp>
 
@@ -24,6 +25,13 @@ struct AskedRevisions {
   std::string id;
   std::vector<Revision> revisions;
 };
+
+// How many a request names, to be known before they are read.
+std::size_t count_revisions(const boost::json::object& body) {
+  std::size_t count = 0;
+  for (const auto& [id, list] : body) count += list.is_array() ? list.get_array().size() : 0;
+  return count;
+}
 
 // `{"id": ["N-hash", …], …}`.
 Expected<std::vector<AskedRevisions>> parse_asked(const boost::json::object& body) {
@@ -56,6 +64,23 @@ struct Difference {
   std::vector<Revision> possible_ancestors;  // leaves that are older than a missing revision
 };
 
+// Those that are not in the tree, in the order in which they are asked for.
+std::vector<Revision> missing_from(const storage::RevisionTree& tree, const std::vector<Revision>& asked) {
+  constexpr std::size_t kLookedUpOneByOne = 16;
+  std::vector<Revision> missing;
+  if (asked.size() <= kLookedUpOneByOne) {
+    std::ranges::copy_if(asked, std::back_inserter(missing),
+                         [&](const Revision& r) { return tree.find(r) == nullptr; });
+    return missing;
+  }
+  std::vector<Revision> known;
+  for (const auto& node : tree.nodes()) known.push_back(node.revision);
+  std::ranges::sort(known);
+  std::ranges::copy_if(asked, std::back_inserter(missing),
+                       [&](const Revision& r) { return !std::ranges::binary_search(known, r); });
+  return missing;
+}
+
 Expected<Difference> difference(const partitioning::Database& database, const AskedRevisions& asked) {
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(asked.id));
   OCTAVO_TRY(const auto document, snapshot.find(asked.id));
@@ -65,13 +90,10 @@ Expected<Difference> difference(const partitioning::Database& database, const As
     return result;
   }
   OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
-  std::uint64_t newest = 0;
-  for (const auto& revision : asked.revisions) {
-    if (tree.find(revision) != nullptr) continue;
-    result.missing.push_back(revision);
-    newest = std::max(newest, revision.generation);
-  }
+  result.missing = missing_from(tree, asked.revisions);
   if (result.missing.empty()) return result;
+  std::uint64_t newest = 0;
+  for (const auto& revision : result.missing) newest = std::max(newest, revision.generation);
   for (const auto* leaf : tree.leaves()) {
     if (leaf->revision.generation < newest) result.possible_ancestors.push_back(leaf->revision);
   }
@@ -101,32 +123,49 @@ Expected<std::string> render_differences(const partitioning::Database& database,
   return out;
 }
 
+struct DifferencesRequest {
+  std::vector<AskedRevisions> asked;
+  std::size_t lookups = 0;  // of documents or revisions
+};
+
+Expected<DifferencesRequest> parse_differences(const Call& call) {
+  const std::size_t revisions_max = call.services.settings.documents_per_bulk_max;
+  OCTAVO_TRY(const auto body, json_object_body(call.request));
+  DifferencesRequest request;
+  request.lookups = std::max(body.size(), count_revisions(body));
+  if (request.lookups > revisions_max) {
+    return fail(ErrorCode::too_large,
+                "The request names more than " + std::to_string(revisions_max) + " revisions; send fewer at a time.");
+  }
+  OCTAVO_TRY(request.asked, parse_asked(body));
+  return request;
+}
+
 // Many lookups: a replicator asks for hundreds at once, so they run on a worker.
 Task<Expected<std::string>> differences(Call& call, bool with_ancestors) {
   if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  auto body = co_await read_json_object(call);
-  if (!body) co_return std::unexpected(std::move(body).error());
-  auto asked = parse_asked(*body);
-  if (!asked) co_return std::unexpected(std::move(asked).error());
+  const auto parse = [&call] { return parse_differences(call); };
+  const auto request = co_await work_on_body(call, parse);
+  if (!request) co_return std::unexpected(request.error());
   constexpr std::size_t kInlineMax = 100;
-  if (asked->size() <= kInlineMax) co_return render_differences(*call.database, *asked, with_ancestors);
-  auto work = [&] { return render_differences(*call.database, *asked, with_ancestors); };
+  auto work = [&] { return render_differences(*call.database, request->asked, with_ancestors); };
+  if (request->lookups <= kInlineMax) co_return work();
   co_return co_await call.services.engine.run_blocking(std::move(work));
 }
 
 Expected<std::vector<storage::PurgeRequest>> purge_requests(const boost::json::object& body) {
+  if (body.size() > kPurgeDocumentsMax) return fail(ErrorCode::bad_request, "Exceeded maximum number of documents.");
+  if (count_revisions(body) > kPurgeRevisionsMax) {
+    return fail(ErrorCode::bad_request, "Exceeded maximum number of revisions.");
+  }
   OCTAVO_TRY(auto asked, parse_asked(body));
-  if (asked.size() > kPurgeDocumentsMax) return fail(ErrorCode::bad_request, "Exceeded maximum number of documents.");
   std::vector<storage::PurgeRequest> requests;
-  std::size_t revisions = 0;
   for (auto& entry : asked) {
-    revisions += entry.revisions.size();
     storage::PurgeRequest purge_request;
     purge_request.id = std::move(entry.id);
     purge_request.revisions = std::move(entry.revisions);
     requests.push_back(std::move(purge_request));
   }
-  if (revisions > kPurgeRevisionsMax) return fail(ErrorCode::bad_request, "Exceeded maximum number of revisions.");
   return requests;
 }
 

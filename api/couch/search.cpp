@@ -34,6 +34,7 @@ namespace search = query::search;
 
 constexpr std::chrono::seconds kIndexWaitMax{60};
 constexpr std::chrono::seconds kSearchTimeMax{5};
+constexpr std::size_t kAnalyzedBytesMax = 1024 * 1024;  // of a text whose terms are shown
 // The design document may change while a search waits for its index; then the search starts over.
 constexpr int kAttempts = 5;
 
@@ -364,35 +365,50 @@ Expected<Reply> analyzed(const json::value& analyzer, std::string_view text) {
   return reply;
 }
 
-Task<Expected<Reply>> search_analyze(Call& call) {
+struct AnalyzedText {
   json::value analyzer;
   std::string text;
-  if (call.request.method == Method::post) {
-    if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
-    auto body = json_object_body(call.request);
-    if (!body) co_return std::unexpected(std::move(body).error());
-    const auto* given = body->if_contains("analyzer");
-    if (given == nullptr) co_return fail(ErrorCode::bad_request, "analyzer parameter is mandatory");
+};
+
+Expected<AnalyzedText> parse_analyzed_text(const Request& request) {
+  AnalyzedText parsed;
+  if (request.method == Method::post) {
+    OCTAVO_TRY(const auto body, json_object_body(request));
+    const auto* given = body.if_contains("analyzer");
+    if (given == nullptr) return fail(ErrorCode::bad_request, "analyzer parameter is mandatory");
     if (!given->is_string() && (!given->is_object() || given->get_object().empty())) {
-      co_return fail(ErrorCode::bad_request, "analyzer parameter must be a string or an object");
+      return fail(ErrorCode::bad_request, "analyzer parameter must be a string or an object");
     }
-    analyzer = *given;
-    const auto* words = body->if_contains("text");
-    if (words == nullptr) co_return fail(ErrorCode::bad_request, "text parameter is mandatory");
-    if (!words->is_string()) co_return fail(ErrorCode::bad_request, "text parameter must be a string");
-    text = words->get_string();
+    parsed.analyzer = *given;
+    const auto* words = body.if_contains("text");
+    if (words == nullptr) return fail(ErrorCode::bad_request, "text parameter is mandatory");
+    if (!words->is_string()) return fail(ErrorCode::bad_request, "text parameter must be a string");
+    parsed.text = words->get_string();
   } else {
-    const auto given = call.request.parameter("analyzer");
-    if (!given) co_return fail(ErrorCode::bad_request, "analyzer parameter is mandatory");
-    const auto words = call.request.parameter("text");
-    if (!words) co_return fail(ErrorCode::bad_request, "text parameter is mandatory");
-    analyzer = json::string(*given);
-    text = *words;
-    if (!simdjson::validate_utf8(text.data(), text.size())) {
-      co_return fail(ErrorCode::bad_request, "text parameter must be UTF-8");
+    const auto given = request.parameter("analyzer");
+    if (!given) return fail(ErrorCode::bad_request, "analyzer parameter is mandatory");
+    const auto words = request.parameter("text");
+    if (!words) return fail(ErrorCode::bad_request, "text parameter is mandatory");
+    parsed.analyzer = json::string(*given);
+    parsed.text = *words;
+    if (!simdjson::validate_utf8(parsed.text.data(), parsed.text.size())) {
+      return fail(ErrorCode::bad_request, "text parameter must be UTF-8");
     }
   }
-  co_return co_await call.services.engine.run_blocking([&] { return analyzed(analyzer, text); });
+  if (parsed.text.size() > kAnalyzedBytesMax) {
+    return fail(ErrorCode::too_large, fmt::format("text must not be longer than {} bytes", kAnalyzedBytesMax));
+  }
+  return parsed;
+}
+
+Task<Expected<Reply>> search_analyze(Call& call) {
+  if (call.request.method == Method::post) {
+    if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
+  }
+  co_return co_await call.services.engine.run_patiently([&]() -> Expected<Reply> {
+    OCTAVO_TRY(const auto parsed, parse_analyzed_text(call.request));
+    return analyzed(parsed.analyzer, parsed.text);
+  });
 }
 
 }  // namespace
@@ -402,7 +418,7 @@ void add_search_routes(RouteList& routes) {
   for (const auto method : {Method::get, Method::post}) {
     routes.push_back({method, "/{db}/_design/{ddoc}/_search/{index}", member, search_database});
     routes.push_back({method, "/{db}/_partition/{partition}/_design/{ddoc}/_search/{index}", member, search_partition});
-    routes.push_back({method, "/_search_analyze", Access::anyone, search_analyze});
+    routes.push_back({method, "/_search_analyze", Access::server_admin, search_analyze});
   }
   routes.push_back({Method::get, "/{db}/_design/{ddoc}/_search_info/{index}", member, search_info});
   routes.push_back({Method::get, "/{db}/_design/{ddoc}/_search_disk_size/{index}", member, search_disk_size});

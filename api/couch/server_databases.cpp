@@ -8,6 +8,7 @@
 
 #include "api/couch/database_info.h"
 #include "api/couch/errors.h"
+#include "api/couch/json_request.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/server.h"
 #include "query/json/parsed_document.h"
@@ -224,7 +225,7 @@ Task<Expected<Reply>> get_dbs_info(Call& call) {
 
 Task<Expected<Reply>> post_dbs_info(Call& call) {
   if (auto type = require_json_content_type(call.request); !type) co_return std::unexpected(std::move(type).error());
-  const auto body = json_object_body(call.request);
+  const auto body = co_await read_json_object(call);
   if (!body) co_return std::unexpected(body.error());
   const auto* keys = body->if_contains("keys");
   if (keys == nullptr) co_return fail(ErrorCode::bad_request, "`keys` member must exist.");

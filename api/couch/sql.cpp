@@ -9,6 +9,7 @@
 #include "api/cosmos/container_definition.h"
 #include "api/couch/call.h"
 #include "api/couch/dry_run.h"
+#include "api/couch/json_request.h"
 #include "api/couch/partition_parameter.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
@@ -218,7 +219,10 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
     if (auto allowed = check_users_listing(call, "_sql"); !allowed) co_return std::unexpected(allowed.error());
   }
   if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
-  const auto request = parse_sql_request(call.request.body, call.services.settings.find_limit_default);
+  const auto parse = [&call] {
+    return parse_sql_request(call.request.body, call.services.settings.find_limit_default);
+  };
+  const auto request = co_await work_on_body(call, parse);
   if (!request) co_return std::unexpected(request.error());
 
   const auto most = max_request_charge(call.request);

@@ -12,6 +12,7 @@
 #include "api/couch/call.h"
 #include "api/couch/document_model.h"
 #include "api/couch/function_request.h"
+#include "api/couch/json_request.h"
 #include "api/couch/partition_parameter.h"
 #include "api/scripts/procedure_run.h"
 #include "api/scripts/script_store.h"
@@ -55,7 +56,8 @@ Task<Expected<Reply>> call_procedure(Call& call) {
   }
   const auto model = model_of(call, partition);
   if (!model) co_return std::unexpected(model.error());
-  auto arguments = scripts::parse_arguments(call.request.body);
+  const auto parse = [&call] { return scripts::parse_arguments(call.request.body); };
+  auto arguments = co_await work_on_body(call, parse);
   if (!arguments) co_return std::unexpected(std::move(arguments).error());
   auto validation = scripts::WriteRules::validation_of(*call.database);
   if (!validation) co_return std::unexpected(std::move(validation).error());

@@ -70,12 +70,17 @@ Expected<Basis> basis_of(const Snapshot& snapshot, const DocumentWrite& write) {
   if (!document) return Basis{};
   OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
   if (tree.find(write.history.front()) != nullptr) return Basis{.needs_validation = false, .old = {}};
-  // The nearest ancestor that has a body.
-  for (const auto& ancestor : write.history) {
-    OCTAVO_TRY(const auto leaf, leaf_of(snapshot, *document, tree, ancestor));
-    if (leaf) return Basis{.old = leaf};
+  // The nearest ancestor that has a body: a leaf. A revision's place in the history follows from its generation.
+  const std::uint64_t newest = write.history.front().generation;
+  const Revision* nearest = nullptr;
+  for (const auto* leaf : tree.leaves()) {
+    const std::uint64_t below = newest - leaf->revision.generation;  // beyond the history when it is newer
+    if (below >= write.history.size() || write.history[below] != leaf->revision) continue;
+    if (nearest == nullptr || leaf->revision.generation > nearest->generation) nearest = &leaf->revision;
   }
-  return Basis{};
+  if (nearest == nullptr) return Basis{};
+  OCTAVO_TRY(const auto old, leaf_of(snapshot, *document, tree, *nearest));
+  return Basis{.old = old};
 }
 
 std::string new_document_json(const DocumentWrite& write) {

@@ -1,6 +1,7 @@
 #include "query/executor/prepared_find.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "query/executor/plan_indexes.h"
@@ -39,6 +40,13 @@ Expected<std::shared_ptr<PreparedFind>> parse(partitioning::Database& database, 
   }
   prepared->projection = Projection(request.fields);
   return prepared;
+}
+
+// On a worker when the request is long.
+template <class Work>
+Task<std::invoke_result_t<Work&>> work_on_find(partitioning::Database& database, std::size_t body_bytes, Work work) {
+  if (body_bytes <= find_inline_bytes_max) co_return work();
+  co_return co_await database.engine().run_patiently(std::move(work));
 }
 
 void choose_pin(const PreparedFind& prepared, PlannerScope& scope) {
@@ -103,7 +111,8 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
     }
   }
 
-  auto prepared = parse(*database, body, partition_key);
+  const auto parse_body = [&] { return parse(*database, body, partition_key); };
+  auto prepared = co_await work_on_find(*database, body.size(), parse_body);
   if (!prepared) co_return Result(std::unexpected(prepared.error()));
   const FindRequest& request = (*prepared)->request;
   PlannerScope scope;
@@ -114,7 +123,8 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
   choose_pin(**prepared, scope);
   StorageStatistics statistics(*database, request.partition);
   while (true) {
-    auto planned = plan_query(request, **catalog, scope, statistics);
+    const auto plan = [&] { return plan_query(request, **catalog, scope, statistics); };
+    auto planned = co_await work_on_find(*database, body.size(), plan);
     if (!planned) co_return Result(std::unexpected(planned.error()));
     const IndexView* waiting = explain || scope.ignore_unbuilt ? nullptr : find_unbuilt(planned->plan, scope.place);
     if (!waiting) {

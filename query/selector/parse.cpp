@@ -53,6 +53,10 @@ bool is_integer(const json::value& value) {
   return value.is_int64() || value.is_uint64();
 }
 
+bool takes_list(Operator op) {
+  return op == Operator::in || op == Operator::not_in || op == Operator::all;
+}
+
 bool is_element_operator(Operator op) {
   return op == Operator::element_match || op == Operator::all_match || op == Operator::key_map_match;
 }
@@ -216,6 +220,7 @@ class SelectorParser {
 
   Expected<SelectorNode> comparison(Operator op, const json::value& argument, const Context& context) {
     if (!is_acceptable(op, argument)) return bad_argument(operator_name(op), argument);
+    if (takes_list(op)) OCTAVO_TRY_VOID(count_listed(argument.get_array().size()));
     SelectorNode node;
     node.kind = SelectorNode::Kind::comparison;
     OCTAVO_TRY(node.path, FieldPath::parse(context.path));
@@ -241,6 +246,14 @@ class SelectorParser {
     return node;
   }
 
+  // Before they are copied and sorted.
+  Expected<void> count_listed(std::size_t values) {
+    listed_ += values;
+    if (listed_ <= selector_listed_max) return {};
+    return fail(ErrorCode::bad_request,
+                fmt::format("Selector lists over {} values in $in, $nin and $all", selector_listed_max));
+  }
+
   static void negate(SelectorNode& node) {
     if (node.op == Operator::exists) {
       node.argument = !node.argument.get_bool();
@@ -261,6 +274,7 @@ class SelectorParser {
   }
 
   std::size_t nodes_ = 0;
+  std::size_t listed_ = 0;
 };
 
 /// Collects the paths read from the root, each once.

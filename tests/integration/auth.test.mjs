@@ -30,7 +30,7 @@ describe('administrators and sessions', () => {
 
   test('only an administrator sees lists, tasks, statistics and settings', async () => {
     for (const path of ['/_all_dbs', '/_active_tasks', '/_membership', '/_node/_local/_stats', '/_node/_local/_config',
-      '/_node/_local/_system', '/_dbs_info']) {
+      '/_node/_local/_system', '/_dbs_info', '/_search_analyze?analyzer=simple&text=a']) {
       expectStatus(await server.get(path, basic(false)), 401);
       expectStatus(await server.get(path), 200);
     }

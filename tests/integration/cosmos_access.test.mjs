@@ -157,6 +157,47 @@ describe('access to the Cosmos door', () => {
     assert.equal((await container.item('i', 'x').read()).statusCode, 404);
   });
 
+  test('a token for one partition key runs functions, but makes none', async () => {
+    const { database } = await cosmosClient(server).databases.create({ id: 'tokens-functions' });
+    const { container } = await database.containers.create({ id: 'c', partitionKey: { paths: ['/pk'] } });
+    const body = 'function () { __.response.setBody(1); }';
+    await container.scripts.storedProcedures.create({ id: 'one', body });
+    const { user } = await database.users.create({ id: 'ann' });
+    const { resource: permission } = await user.permissions.create({
+      id: 'x', permissionMode: 'all', resource: container.url, resourcePartitionKey: ['x'],
+    });
+    const headers = { authorization: encodeURIComponent(permission._token) };
+    const ask = async (method, target, sent) => (await cosmosRequest(server, method, target, { partition: ['x'], body: sent, headers })).status;
+    assert.equal(await ask('POST', `/${container.url}/sprocs/one`, []), 200);
+    assert.equal(await ask('GET', `/${container.url}/sprocs/one`), 200);
+    const made = { id: 'one', body: 'function () {}', triggerType: 'Pre', triggerOperation: 'All' };
+    for (const kind of ['sprocs', 'triggers', 'udfs']) {
+      assert.equal(await ask('POST', `/${container.url}/${kind}`, { ...made, id: 'two' }), 403, kind);
+      assert.equal(await ask('PUT', `/${container.url}/${kind}/one`, made), 403, kind);
+      assert.equal(await ask('DELETE', `/${container.url}/${kind}/one`), 403, kind);
+    }
+    assert.equal((await container.scripts.storedProcedure('one').read()).resource.body, body);
+  });
+
+  test('a token is nobody in particular to validate_doc_update, however it is spelled', async () => {
+    const { database } = await cosmosClient(server).databases.create({ id: 'tokens-rules' });
+    const { container } = await database.containers.create({ id: 'c', partitionKey: { paths: ['/pk'] } });
+    const rules = `function (after, before, user) { if (user.roles.indexOf('_admin') < 0) throw { forbidden: 'who are you?' }; }`;
+    const put = await server.request('PUT', '/tokens-rules%2Fc/_design/rules', { body: { validate_doc_update: rules } });
+    assert.equal(put.status, 201);
+    const { user } = await database.users.create({ id: 'ann' });
+    const { resource: permission } = await user.permissions.create({ id: 'all', permissionMode: 'all', resource: container.url });
+    const encoded = encodeURIComponent(permission._token);
+    for (const token of [encoded, encoded.replace('resource', '%72esource'), encoded.replace('type%3D', 'typ%65%3d')]) {
+      const reply = await cosmosRequest(server, 'POST', `/${container.url}/docs`, {
+        partition: ['x'], body: { id: 'i', pk: 'x' }, headers: { authorization: token },
+      });
+      assert.equal(reply.status, 403, reply.text);
+      assert.match(reply.body.message, /who are you/);
+    }
+    assert.equal((await container.items.create({ id: 'i', pk: 'x' })).statusCode, 201);
+  });
+
   test('a token does not outlive its database', async () => {
     const client = cosmosClient(server);
     const make = async () => {
@@ -207,6 +248,17 @@ describe('access to the Cosmos door', () => {
     await refused(400, /'\/'/, { body: { id: 'a/b' } }, 'POST', '/dbs');
     await refused(400, /255/, { body: { id: 'x'.repeat(256) } }, 'POST', '/dbs');
     await refused(400, /space/, { body: { id: 'a ' } }, 'POST', '/dbs');
+  });
+
+  test('a definition may be long, but not any length', async () => {
+    const reply = await cosmosRequest(server, 'POST', '/dbs', { body: { id: 'long', padding: 'x'.repeat(1024 * 1024) } });
+    assert.equal(reply.status, 413);
+    assert.match(reply.body.message, /at most 1048576 bytes/);
+    const { database } = await cosmosClient(server).databases.create({ id: 'long-bodies' });
+    const { container } = await database.containers.create({ id: 'c', partitionKey: { paths: ['/pk'] } });
+    const long = 'x'.repeat(1_500_000);
+    await container.items.create({ id: 'i', pk: 'x' });
+    assert.equal((await container.item('i', 'x').patch([{ op: 'set', path: '/text', value: long }])).resource.text, long);
   });
 
   test('items need their key, and one that fits', async () => {

@@ -421,6 +421,19 @@ describe('triggers of the Cosmos door', () => {
     assert.equal((await errorOf(container.items.create({ id: '3', pk: 'x' }, { preTriggerInclude: 'move' }))).code, 400);
   });
 
+  test('a write includes ten triggers before it, not thousands', async () => {
+    await trigger('count-up', 'Pre', 'All', `function () {
+      var request = getContext().getRequest(), item = request.getBody();
+      item.n = (item.n || 0) + 1;
+      request.setBody(item);
+    }`);
+    const including = (count) => ({ preTriggerInclude: Array(count).fill('count-up') });
+    assert.equal((await container.items.create({ id: 'ten', pk: 'x' }, including(10))).resource.n, 10);
+    const refused = await errorOf(container.items.create({ id: 'eleven', pk: 'x' }, including(11)));
+    assert.equal(refused.code, 400);
+    assert.match(refused.message, /at most 10/);
+  });
+
   test('a post-trigger works in the transaction of the write', async () => {
     await trigger('count', 'Post', 'All', `function () {
       var collection = getContext().getCollection(), request = getContext().getRequest(), response = getContext().getResponse();

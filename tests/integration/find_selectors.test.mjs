@@ -123,6 +123,14 @@ describe('selectors that are wrong', () => {
     expectError(await find({ $xor: [] }), 400, 'invalid_operator', 'Invalid operator: $xor');
   });
 
+  test('lists of more values than a selector may have', async () => {
+    const many = Array.from({ length: 100_001 }, (_, n) => n);
+    for (const operator of ['$in', '$nin', '$all']) {
+      expectError(await find({ age: { [operator]: many } }), 400, 'invalid_selector',
+        'Selector lists over 100000 values in $in, $nin and $all');
+    }
+  });
+
   test('a condition without a field', async () => {
     expectError(await find({ $gt: 5 }), 400, 'invalid_selector', 'One or more conditions is missing a field name.');
   });

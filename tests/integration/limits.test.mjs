@@ -15,6 +15,17 @@ describe('limits', () => {
     await server.stop();
   });
 
+  test('a request for the differences of too many revisions is refused', async (t) => {
+    const server = await Server.startFor(t, { config: '[database]\ndocuments_per_bulk_max = 10\n' });
+    const db = await server.database();
+    const asked = (count) => ({ a: Array.from({ length: count }, (_, n) => `1-${n}`) });
+    for (const call of ['_revs_diff', '_missing_revs']) {
+      expectError(await server.post(`/${db}/${call}`, asked(11)), 413, 'too_large', /more than 10 revisions/);
+      expectStatus(await server.post(`/${db}/${call}`, asked(10)), 200);
+    }
+    await server.stop();
+  });
+
   test('a full logical partition refuses more, and the others go on', async (t) => {
     const server = await Server.startFor(t, { config: '[database]\nlogical_partition_bytes_max = "20KiB"\n' });
     const db = await server.database('partitioned=true');

@@ -106,6 +106,15 @@ describe('revision trees', () => {
     expectError(await server.get(`/${db}/picked?open_revs=nonsense`), 400, 'bad_request');
   });
 
+  test('open_revs sends a large revision once, however often it is named', async () => {
+    await graft('heavy', { generation: 1, path: 'a', text: 'x'.repeat(4_000_000) });
+    const wanted = encodeURIComponent(JSON.stringify(Array(500).fill(rev(1, 'a'))));
+    const reply = await server.get(`/${db}/heavy?open_revs=${wanted}&revs_info=true`, { headers: { Accept: 'application/json' } });
+    const rows = expectStatus(reply, 200);
+    assert.equal(rows.length, 1);
+    assert.equal(rows[0].ok.text.length, 4_000_000);
+  });
+
   test('open_revs is multipart unless JSON is asked for', async () => {
     await graft('parts', { generation: 1, path: 'a', n: 1 });
     const reply = await server.get(`/${db}/parts?open_revs=all`, { headers: { Accept: 'multipart/mixed' } });

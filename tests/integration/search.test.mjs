@@ -194,6 +194,12 @@ describe('search', () => {
     expectError(await server.get('/_search_analyze?analyzer=simple'), 400, 'bad_request', 'text parameter is mandatory');
   });
 
+  test('_search_analyze refuses a text that is too long', async () => {
+    const analyze = (bytes) => server.post('/_search_analyze', { analyzer: 'keyword', text: 'x'.repeat(bytes) });
+    expectStatus(await analyze(1024 * 1024), 200);
+    expectError(await analyze(1024 * 1024 + 1), 413, 'too_large', 'text must not be longer than 1048576 bytes');
+  });
+
   test('an index with an unknown analyzer says so', async () => {
     await server.put(`/${db}/_design/odd`, { indexes: { odd: { analyzer: 'klingon', index: 'function (doc) {}' } } });
     expectError(await server.get(`/${db}/_design/odd/_search/odd?q=a`), 400, 'no_such_analyzer');

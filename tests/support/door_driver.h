@@ -62,6 +62,8 @@ class DoorDriver {
   }
   /// Called when the next request is ready to run.
   std::function<void()> before_run;
+  /// Called when the first piece of a streamed reply has arrived.
+  std::function<void()> after_first_piece;
 
   /// Starts a request; run() goes on until all started ones are answered.
   void start(Received& received, std::string_view method, std::string_view target, std::string_view body,
@@ -116,9 +118,10 @@ class DoorDriver {
     api::Request request;
   };
   struct Collector final : api::BodySink {
-    explicit Collector(std::string& all) : out(all) {}
+    Collector(std::string& all, std::function<void()> after_first) : out(all), after_first_piece(std::move(after_first)) {}
     Task<bool> write(std::string_view bytes) override {
       out += bytes;
+      if (after_first_piece) std::exchange(after_first_piece, nullptr)();
       co_return true;
     }
     bool closed() const override { return hung_up; }
@@ -128,6 +131,7 @@ class DoorDriver {
       if (when_closed) when_closed();
     }
     std::string& out;
+    std::function<void()> after_first_piece;
     bool hung_up = false;
     std::move_only_function<void()> when_closed;
   };
@@ -145,7 +149,7 @@ class DoorDriver {
     received.body = std::move(reply.body);
     if (reply.stream) {
       received.streamed = true;
-      Collector sink(received.body);
+      Collector sink(received.body, std::exchange(after_first_piece, nullptr));
       streaming_ = &sink;
       try {
         co_await reply.stream(sink);

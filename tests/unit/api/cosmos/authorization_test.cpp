@@ -35,7 +35,7 @@ class Asker {
   Request& request() { return request_; }
 
   /// Signs with `key` as of `time` and asks.
-  Expected<void> ask(const Authorization& authorization, std::vector<std::string> segments, std::string_view key,
+  Expected<Credential> ask(const Authorization& authorization, std::vector<std::string> segments, std::string_view key,
                      bool reads = true, std::time_t time = std::time(nullptr)) {
     const auto path = ResourcePath::parse(segments).value();
     const std::string date = http_date(time);
@@ -96,6 +96,10 @@ TEST_CASE("the well-known key is for this machine, without a key or admins") {
   admins = true;
   CHECK_FALSE(asker.ask(authorization, {"dbs"}, kWellKnownKey));
   admins = false;
+  settings.cosmos_read_only_key = kOwnKey;
+  const Authorization with_a_reading_key(settings, fixture.engine(), [] { return false; });
+  CHECK_FALSE(asker.ask(with_a_reading_key, {"dbs"}, kWellKnownKey));
+  settings.cosmos_read_only_key.clear();
   settings.bind = "0.0.0.0";
   const Authorization open_to_all(settings, fixture.engine(), [] { return false; });
   CHECK_FALSE(asker.ask(open_to_all, {"dbs"}, kWellKnownKey));

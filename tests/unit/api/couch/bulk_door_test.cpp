@@ -141,6 +141,47 @@ TEST_CASE("_revs_diff names unknown revisions and the leaves that may lead to th
   CHECK(diff.json().at("b").at("missing") == boost::json::array{"1-y"});
 }
 
+TEST_CASE("_revs_diff of many revisions of one document names those that are missing, in their order") {
+  CouchDoor door;
+  door.put("/db");
+  door.put("/db/a?new_edits=false", R"({"_revisions":{"start":3,"ids":["c","b","a"]}})");
+  std::string asked;
+  boost::json::array missing;
+  for (int i = 0; i < 50; ++i) {
+    asked += "\"2-x" + std::to_string(i) + "\",";
+    missing.emplace_back("2-x" + std::to_string(i));
+  }
+  const auto diff = door.post("/db/_revs_diff", R"({"a":["1-a","2-b",)" + asked + R"("3-c"]})");
+  CHECK(diff.json().at("a").at("missing") == missing);
+}
+
+TEST_CASE("_revs_diff and _missing_revs refuse too many revisions, of one document or of many") {
+  octavo::config::Settings settings;
+  settings.documents_per_bulk_max = 3;
+  CouchDoor door(settings);
+  door.put("/db");
+  for (const std::string target : {"/db/_revs_diff", "/db/_missing_revs"}) {
+    CHECK(door.post(target, R"({"a":["1-a","1-b","1-c"]})").status == 200);
+    for (const char* asked : {R"({"a":["1-a","1-b"],"b":["1-c","1-d"]})", R"({"a":[],"b":[],"c":[],"d":[]})"}) {
+      const auto refused = door.post(target, asked);
+      CHECK(refused.status == 413);
+      CHECK(refused.json() == boost::json::value({{"error", "too_large"},
+                                                  {"reason",
+                                                   "The request names more than 3 revisions; send fewer at a time."}}));
+    }
+  }
+}
+
+TEST_CASE("a large _revs_diff is answered like a small one") {
+  CouchDoor door;
+  door.put("/db");
+  std::string asked;
+  for (int i = 0; i < 20'000; ++i) asked += ",\"1-" + std::to_string(i) + "\"";
+  const auto diff = door.post("/db/_revs_diff", R"({"a":["1-a")" + asked + "]}");
+  REQUIRE(diff.status == 200);
+  CHECK(diff.json().at("a").at("missing").as_array().size() == 20'001);
+}
+
 TEST_CASE("_missing_revs leaves out what is known") {
   CouchDoor door;
   door.put("/db");

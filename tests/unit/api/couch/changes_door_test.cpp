@@ -167,6 +167,15 @@ TEST_CASE("_selector keeps what matches") {
   CHECK(ids(door.post("/db/_changes?filter=_selector", R"({"selector":{"_id":{"$gt":"b"}}})")) == "c d");
 }
 
+TEST_CASE("large filters of a feed work like small ones") {
+  CouchDoor door;
+  make_edited(door);
+  std::string others;
+  for (int i = 0; i < 20'000; ++i) others += ",\"other" + std::to_string(i) + "\"";
+  CHECK(ids(door.post("/db/_changes?filter=_doc_ids", R"({"doc_ids":["a")" + others + "]}")) == "a");
+  CHECK(ids(door.post("/db/_changes?filter=_selector", R"({"selector":{"kind":{"$in":["y")" + others + "]}}}")) == "d");
+}
+
 TEST_CASE("_design keeps design documents") {
   CouchDoor door;
   make_edited(door);

@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include "support/engine_fixture.h"
+#include "support/revisions.h"
 #include "unit/api/couch/door_fixture.h"
 
 using octavo::tests::CouchDoor;
@@ -210,6 +212,128 @@ TEST_CASE("open_revs names what is missing") {
   CHECK(got.json().as_array()[1] == boost::json::value({{"missing", "9-zz"}}));
 }
 
+TEST_CASE("open_revs answers a revision that is named twice once") {
+  CouchDoor door;
+  door.put("/db");
+  door.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":1})");
+  door.put("/db/a?new_edits=false", R"({"_rev":"1-bb","v":2})");
+
+  const auto got = door.get(R"(/db/a?open_revs=["1-aa","9-zz","1-bb","1-aa","9-zz"])");
+
+  REQUIRE(got.status == 200);
+  REQUIRE(got.json().as_array().size() == 3);
+  CHECK(got.json().as_array()[0].at("ok").at("_rev") == "1-aa");
+  CHECK(got.json().as_array()[1] == boost::json::value({{"missing", "9-zz"}}));
+  CHECK(got.json().as_array()[2].at("ok").at("_rev") == "1-bb");
+}
+
+TEST_CASE("open_revs with latest answers each leaf once, where it is asked for first") {
+  CouchDoor door;
+  door.put("/db");
+  door.put("/db/a?new_edits=false", R"({"_revisions":{"start":3,"ids":["c","b","a"]},"v":1})");
+  door.put("/db/a?new_edits=false", R"({"_revisions":{"start":2,"ids":["d","a"]},"v":2})");
+
+  const auto got = door.get(R"(/db/a?latest=true&open_revs=["2-d","1-a","9-z","2-b","3-c"])");
+
+  REQUIRE(got.status == 200);
+  REQUIRE(got.json().as_array().size() == 3);
+  CHECK(got.json().as_array()[0].at("ok").at("_rev") == "2-d");
+  CHECK(got.json().as_array()[1].at("ok").at("_rev") == "3-c");
+  CHECK(got.json().as_array()[2] == boost::json::value({{"missing", "9-z"}}));
+}
+
+TEST_CASE("open_revs does not take a revision for its leaf without latest") {
+  CouchDoor door;
+  door.put("/db");
+  door.put("/db/a?new_edits=false", R"({"_revisions":{"start":2,"ids":["b","a"]},"v":1})");
+  const auto got = door.get(R"(/db/a?open_revs=["1-a"])");
+  CHECK(got.body == "[{\"missing\":\"1-a\"}]\n");
+}
+
+TEST_CASE("open_revs of a large document sends it once, however often it is named") {
+  CouchDoor door;
+  door.put("/db");
+  const std::size_t bytes = 4 * 1024 * 1024;
+  door.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":")" + std::string(bytes, 'x') + "\"}");
+  std::string list = "\"1-aa\"";
+  for (int i = 0; i < 5'000; ++i) list += ",\"1-aa\"";
+
+  const auto got = door.get("/db/a?open_revs=[" + list + "]");
+
+  REQUIRE(got.status == 200);
+  CHECK(got.body.size() < bytes + 1'000);
+  CHECK(got.json().as_array().size() == 1);
+}
+
+TEST_CASE("open_revs of many large leaves comes in pieces, each leaf whole") {
+  CouchDoor door;
+  door.put("/db");
+  for (int i = 0; i < 10; ++i) {
+    const std::string revision = "1-a" + std::to_string(i);
+    door.put("/db/a?new_edits=false", R"({"_rev":")" + revision + R"(","v":")" + std::string(50'000, 'x') + "\"}");
+  }
+
+  const auto got = door.get("/db/a?open_revs=all");
+
+  REQUIRE(got.status == 200);
+  CHECK(got.streamed);
+  const auto leaves = got.json().as_array();
+  REQUIRE(leaves.size() == 10);
+  for (const auto& leaf : leaves) CHECK(text(leaf.at("ok"), "v").size() == 50'000);
+}
+
+TEST_CASE("open_revs=all tells of leaves only, also when one becomes another meanwhile") {
+  // Given leaves that come in pieces
+  CouchDoor door;
+  door.put("/db");
+  for (int i = 0; i < 10; ++i) {
+    const std::string revision = "1-a" + std::to_string(i);
+    door.put("/db/a?new_edits=false", R"({"_rev":")" + revision + R"(","v":")" + std::string(50'000, 'x') + "\"}");
+  }
+  // When one that was not sent yet is edited
+  door.after_first_piece = [&] {
+    const auto database = door.engine().find_database("db");
+    octavo::tests::EngineFixture::put(*database, "a", R"({"v":"edited"})", octavo::tests::rev(1, "a0"));
+  };
+  const auto got = door.get("/db/a?open_revs=all");
+  // Then its edit comes instead, and nothing is missing
+  const auto leaves = got.json().as_array();
+  REQUIRE(leaves.size() == 10);
+  std::size_t edited = 0;
+  for (const auto& leaf : leaves) {
+    REQUIRE(leaf.as_object().contains("ok"));
+    CHECK(text(leaf.at("ok"), "_rev") != "1-a0");
+    if (text(leaf.at("ok"), "v") == "edited") ++edited;
+  }
+  CHECK(edited == 1);
+}
+
+TEST_CASE("open_revs=all of a document that never was is missing") {
+  CouchDoor door;
+  door.put("/db");
+  CHECK(door.get("/db/nothing?open_revs=all").status == 404);
+}
+
+TEST_CASE("open_revs tells in parts what is missing") {
+  CouchDoor door;
+  door.put("/db");
+  door.put("/db/a", "{}");
+  const auto got = door.get(R"(/db/a?open_revs=["9-zz"])", {{"Accept", "multipart/mixed"}});
+  CHECK(got.body.find("Content-Type: application/json; error=\"true\"\r\n\r\n{\"missing\":\"9-zz\"}\r\n--") !=
+        std::string::npos);
+  CHECK(got.body.ends_with("--"));
+}
+
+TEST_CASE("a large revision is read by its name") {
+  CouchDoor door;
+  door.put("/db");
+  door.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":")" + std::string(300'000, 'x') + "\"}");
+  door.put("/db/a?new_edits=false", R"({"_rev":"1-bb","v":2})");
+  const auto got = door.get("/db/a?rev=1-aa");
+  REQUIRE(got.status == 200);
+  CHECK(text(got.json(), "v").size() == 300'000);
+}
+
 TEST_CASE("open_revs answers in parts when the client asks for them by name") {
   CouchDoor door;
   door.put("/db");
@@ -228,6 +352,17 @@ TEST_CASE("revs shows the history and keeps the entity tag") {
   CHECK(got.json().at("_revisions").at("start") == 2);
   CHECK(got.json().at("_revisions").at("ids").as_array().size() == 2);
   CHECK(got.header("ETag").has_value());
+}
+
+TEST_CASE("revs_info tells that the bodies of older revisions are gone") {
+  CouchDoor door;
+  door.put("/db");
+  door.put("/db/a?new_edits=false", R"({"_revisions":{"start":3,"ids":["c","b","a"]}})");
+  const auto info = door.get("/db/a?revs_info=true").json().at("_revs_info").as_array();
+  REQUIRE(info.size() == 3);
+  CHECK(info[0] == boost::json::value({{"rev", "3-c"}, {"status", "available"}}));
+  CHECK(info[1] == boost::json::value({{"rev", "2-b"}, {"status", "missing"}}));
+  CHECK(info[2] == boost::json::value({{"rev", "1-a"}, {"status", "missing"}}));
 }
 
 TEST_CASE("meta shows revs_info") {

@@ -333,6 +333,22 @@ TEST_CASE("selectors are bounded in depth, conditions and pattern length") {
   CHECK(refused(R"({"a":{"$regex":")" + std::string(10'000, 'a') + R"("}})").starts_with("Bad argument"));
 }
 
+TEST_CASE("the values that a selector lists are bounded, in one list or in several") {
+  const auto list = [](std::size_t count) {
+    std::string text = "[1";
+    for (std::size_t i = 1; i < count; ++i) text += ",1";
+    return text + "]";
+  };
+  for (const std::string op : {"$in", "$nin", "$all"}) {
+    CHECK(refused("{\"a\":{\"" + op + "\":" + list(100'000) + "}}") == "accepted");
+    CHECK(refused("{\"a\":{\"" + op + "\":" + list(100'001) + "}}") ==
+          "Selector lists over 100000 values in $in, $nin and $all");
+  }
+  const std::string half = list(50'001);
+  const std::string both = R"({"a":{"$in":)" + half + R"(},"b":{"$not":{"$in":)" + half + "}}}";
+  CHECK(refused(both).starts_with("Selector lists over"));
+}
+
 TEST_CASE("a selector may outlive the JSON it was parsed from") {
   auto parsed = [] {
     json::monotonic_resource memory;

@@ -1,0 +1,65 @@
+#include <catch2/catch.hpp>
+
+#include "query/index/index_manager.h"
+#include "unit/api/couch/door_fixture.h"
+
+using octavo::tests::CouchDoor;
+using octavo::tests::text;
+
+namespace {
+
+struct FindDoor {
+  CouchDoor door{{}, {.extensions = octavo::query::IndexManager::factory(nullptr)}};
+
+  FindDoor() {
+    door.put("/db?q=2");
+    door.put("/db/a", R"({"name":"Ann"})");
+    door.put("/db/b", R"({"name":"Bob"})");
+  }
+};
+
+/// A selector for Ann, and for as many who are not there.
+std::string asking_for_ann_and(std::size_t others) {
+  std::string names = R"(["Ann")";
+  for (std::size_t i = 0; i < others; ++i) names += ",\"nobody" + std::to_string(i) + "\"";
+  return R"({"selector":{"name":{"$in":)" + names + "]}}}";
+}
+
+}  // namespace
+
+TEST_CASE("a long query finds what a short one finds") {
+  FindDoor subject;
+  const std::size_t others = GENERATE(3, 20'000);
+  const auto reply = subject.door.post("/db/_find", asking_for_ann_and(others));
+  REQUIRE(reply.status == 200);
+  const auto found = reply.json().at("docs").as_array();
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].at("_id") == "a");
+}
+
+TEST_CASE("a long query can be explained, and its charge estimated") {
+  FindDoor subject;
+  const std::string query = asking_for_ann_and(20'000);
+  const auto explained = subject.door.post("/db/_explain", query);
+  CHECK(explained.status == 200);
+  CHECK(text(explained.json(), "dbname") == "db");
+  CHECK(subject.door.post("/db/_find", query, {{"Prefer", "dry-run"}}).status == 200);
+}
+
+TEST_CASE("a long query that makes no sense is refused like a short one") {
+  FindDoor subject;
+  const std::string padding(200'000, ' ');
+  const auto refused = subject.door.post("/db/_find", R"({"selector":{"name":{"$in":5}}})" + padding);
+  CHECK(refused.status == 400);
+  CHECK(text(refused.json(), "error") == "bad_arg");
+}
+
+TEST_CASE("a query that lists too many values is refused") {
+  FindDoor subject;
+  for (const char* target : {"/db/_find", "/db/_explain"}) {
+    const auto refused = subject.door.post(target, asking_for_ann_and(100'000));
+    CHECK(refused.status == 400);
+    CHECK(text(refused.json(), "error") == "invalid_selector");
+    CHECK(text(refused.json(), "reason") == "Selector lists over 100000 values in $in, $nin and $all");
+  }
+}

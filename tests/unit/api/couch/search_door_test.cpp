@@ -1,0 +1,41 @@
+#include <catch2/catch.hpp>
+
+#include "unit/api/couch/door_fixture.h"
+
+using octavo::tests::CouchDoor;
+using octavo::tests::text;
+
+namespace {
+
+constexpr std::size_t kTextBytesMax = 1024 * 1024;
+
+std::string analysis_of(std::size_t text_bytes) {
+  return R"({"analyzer":"keyword","text":")" + std::string(text_bytes, 'x') + "\"}";
+}
+
+}  // namespace
+
+TEST_CASE("_search_analyze is for server admins") {
+  octavo::config::Settings settings;
+  settings.admins = {{"admin", "secret"}};
+  settings.pbkdf2_iterations = 10;
+  CouchDoor door(settings);
+  const auto by_get = door.get("/_search_analyze?analyzer=simple&text=a");
+  CHECK(by_get.status == 401);
+  CHECK(text(by_get.json(), "reason") == "You are not a server admin.");
+  CHECK(door.post("/_search_analyze", analysis_of(1)).status == 401);
+}
+
+TEST_CASE("_search_analyze is open on a server without admins") {
+  CouchDoor door;
+  const auto reply = door.get("/_search_analyze?analyzer=simple&text=One+two");
+  CHECK(reply.body == "{\"tokens\":[\"one\",\"two\"]}\n");
+}
+
+TEST_CASE("_search_analyze takes a long text, but not any") {
+  CouchDoor door;
+  CHECK(door.post("/_search_analyze", analysis_of(kTextBytesMax)).status == 200);
+  const auto refused = door.post("/_search_analyze", analysis_of(kTextBytesMax + 1));
+  CHECK(refused.status == 413);
+  CHECK(text(refused.json(), "reason") == "text must not be longer than 1048576 bytes");
+}
