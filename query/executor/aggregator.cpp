@@ -132,14 +132,21 @@ Expected<void> Aggregator::update(State& state, const Aggregate& aggregate, std:
   }
   if (text[0] != '-' && (text[0] < '0' || text[0] > '9')) return {};  // no number
   ++state.values;
-  std::int64_t integer = 0;
-  const char* const end = text.data() + text.size();
-  if (const auto read = std::from_chars(text.data(), end, integer); read.ec == std::errc{} && read.ptr == end) {
+  // Of up to 64 bits, as in all of the server: no number of documents takes their sum past 128 bits.
+  const auto add_integer = [&](auto integer) {
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, integer);
+    if (read.ec != std::errc{} || read.ptr != end) return false;
     state.integer_sum += integer;
-    return {};
-  }
+    return true;
+  };
+  if (add_integer(std::int64_t{}) || add_integer(std::uint64_t{})) return {};
   double real = 0;
-  std::from_chars(text.data(), end, real);
+  if (std::from_chars(text.data(), text.data() + text.size(), real).ec != std::errc{}) {
+    // Out of range: the nearest double, as everywhere.
+    OCTAVO_TRY(const auto nearest, parser_.parse(text));
+    real = nearest.get_double().value_unsafe();
+  }
   const double sum = state.real_sum + real;
   state.real_compensation +=
       std::abs(state.real_sum) >= std::abs(real) ? (state.real_sum - sum) + real : (real - sum) + state.real_sum;

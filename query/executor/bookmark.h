@@ -17,7 +17,7 @@ struct Bookmark {
   enum class Kind : std::uint8_t {
     primary = 'p',   ///< key: document id
     index = 'i',     ///< identity: of the index; key: entry key
-    combined = 'u',  ///< union; branch, and as above for that branch's source
+    combined = 'U',  ///< union; branch, and as above for that branch's source. 'u' had no identity: it is refused
     sorted = 's',    ///< key: sort key of the row, made by the sort in memory
   };
   Kind kind = Kind::primary;

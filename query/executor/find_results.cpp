@@ -48,11 +48,12 @@ Expected<FindExecution::Flow> FindExecution::emit(const Result& result, std::str
 }
 
 void FindExecution::remember(std::string_view position, std::size_t branch) {
-  if (!last_) last_.emplace();
+  if (!last_ || last_->branch != branch) {
+    last_.emplace();
+    last_->branch = branch;
+    if (const auto& index = prepared_->plan.branches[branch].index) last_->identity = index->definition->identity;
+  }
   last_->key.assign(position);
-  last_->branch = branch;
-  const auto& index = prepared_->plan.branches[branch].index;
-  if (last_->identity.empty() && index) last_->identity = index->definition->identity;
 }
 
 void FindExecution::visit(std::string_view position) {
@@ -232,7 +233,6 @@ void FindExecution::append_tail(std::string& out) const {
     if (!plan.sort_in_memory) {
       if (plan.branches.size() > 1) {
         bookmark.kind = Bookmark::Kind::combined;
-        bookmark.identity.clear();
       } else {
         bookmark.kind = plan.uses_primary() ? Bookmark::Kind::primary : Bookmark::Kind::index;
       }

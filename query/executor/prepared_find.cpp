@@ -59,26 +59,34 @@ void choose_pin(const PreparedFind& prepared, PlannerScope& scope) {
       scope.pinned = prepared.bookmark->identity;
       break;
     case Bookmark::Kind::combined:
-      scope.pinned = std::string(PlannerScope::kUnion);
+      scope.pinned = prepared.bookmark->identity;
+      scope.pinned_side = prepared.bookmark->branch;
       break;
     case Bookmark::Kind::sorted:
       break;
   }
 }
 
-void finish(PreparedFind& prepared) {
+Expected<void> finish(PreparedFind& prepared) {
   Plan& plan = prepared.plan;
-  // A page of a result that was sorted in memory goes on that way, whatever the best plan is now.
-  if (prepared.bookmark && prepared.bookmark->kind == Bookmark::Kind::sorted && !prepared.request.sort.empty()) {
-    plan.sort_in_memory = true;
-    plan.covering = false;
+  if (prepared.bookmark) {
+    const bool was_sorted = prepared.bookmark->kind == Bookmark::Kind::sorted;
+    // A page of a result that was sorted in memory goes on that way, whatever the best plan is now.
+    if (was_sorted && !prepared.request.sort.empty()) {
+      plan.sort_in_memory = true;
+      plan.covering = false;
+    }
+    // A sort key says nothing of a place in an index, nor the other way round.
+    if (was_sorted != plan.sort_in_memory) {
+      return fail(ErrorCode::bad_request, "The bookmark does not belong to this sort.", "invalid_bookmark");
+    }
   }
   for (const Branch& branch : plan.branches) {
     prepared.reads_revision =
         prepared.reads_revision ||
         std::ranges::any_of(branch.selector.fields_used(), [](const FieldPath& path) { return path.is("_rev"); });
   }
-  if (!plan.covering) return;
+  if (!plan.covering) return {};
   const auto& columns = plan.branches[0].index->definition->fields;
   for (const FieldPath& field : prepared.request.fields) {
     const auto found = std::ranges::find(columns, field, &OrderedField::path);
@@ -87,6 +95,7 @@ void finish(PreparedFind& prepared) {
   std::vector<FieldPath> paths;
   for (const auto& column : columns) paths.push_back(column.path);
   prepared.covering_document = Projection(paths);
+  return {};
 }
 
 }  // namespace
@@ -117,7 +126,9 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
   const FindRequest& request = (*prepared)->request;
   PlannerScope scope;
   scope.partition_query = !request.partition.empty();
-  if (scope.partition_query) scope.place = database->locate_partition_key(request.partition);
+  // An index of the whole database is ready in all places or in none; place 0 may have been split.
+  scope.place =
+      scope.partition_query ? database->locate_partition_key(request.partition) : database->places().front();
   scope.explain = explain;
   scope.ignore_global = ignore_global;
   choose_pin(**prepared, scope);
@@ -151,10 +162,10 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
     scope.ignore_unbuilt = view && !view->ready(scope.place);
     *catalog = std::move(*now);
   }
-  finish(**prepared);
+  if (auto finished = finish(**prepared); !finished) co_return Result(std::unexpected(std::move(finished).error()));
   std::shared_ptr<const PreparedFind> result = std::move(*prepared);
   // A partition named in the body is part of the text; one in the URL is not, and is given again with each run.
-  if (!cache_key.empty() && !result->bookmark && !scope.ignore_unbuilt) {
+  if (!cache_key.empty() && !result->bookmark && !scope.ignore_unbuilt && !result->plan.order_may_lapse) {
     manager->cache().store(cache_key, (*catalog)->generation, result);
   }
   co_return Result(std::move(result));

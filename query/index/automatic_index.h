@@ -31,8 +31,8 @@ inline constexpr std::size_t automatic_key_bytes_max = 256;
 /// fields (`missing` included), and has an entry for every document.
 ///
 /// Keys that are cut off do not tell the order of the values. A document with one at a path (in a composite index: with
-/// an array or object as well) has an entry at a path that says so, `inexact_path`: while there is any, nothing is
-/// sorted by the index.
+/// an array or object as well) has an entry at a path that says so, `inexact_path`: while there is any, no query begins
+/// to be sorted by the index.
 ///
 /// Immutable and thread-safe.
 class AutomaticIndex {

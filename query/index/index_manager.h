@@ -100,6 +100,10 @@ class IndexManager final : public partitioning::DatabaseExtension {
   /// otherwise takes no lock that threads share. A design document whose write was acknowledged is in it.
   Expected<std::shared_ptr<const IndexCatalog>> catalog();
 
+  /// Number of the entries of a local index, or of the automatic one, in the physical partition `place`, also where
+  /// that is younger than the caller's view; 0 where there is no such index, or it is not complete.
+  std::uint32_t local_number(std::string_view identity, std::size_t place) const;
+
   /// True when a query that begins now need not wait for `index`. Some reads of one row.
   Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const;
   /// Plans of queries of this database; emptied whenever the catalog changes.

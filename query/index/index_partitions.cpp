@@ -64,6 +64,16 @@ bool IndexManager::is_partition_ready(std::size_t place, std::size_t source) {
   });
 }
 
+std::uint32_t IndexManager::local_number(std::string_view identity, std::size_t place) const {
+  const Locals& all = locals();
+  const auto indexes = place < all.size() && all[place] ? all[place]->indexes() : nullptr;
+  if (!indexes) return 0;
+  const auto found = std::ranges::find_if(*indexes, [&](const LocalIndexes::Index& index) {
+    return index.stage == LocalIndexes::Stage::ready && index.definition->identity == identity;
+  });
+  return found == indexes->end() ? 0 : found->number;
+}
+
 // An index that nobody wants any more, such as that of the policy before, need not be there.
 bool IndexManager::is_wanted_local(const LocalIndexes::Index& index) {
   const std::lock_guard loading(load_mutex_);

@@ -145,8 +145,9 @@ Expected<void> LocalIndexes::scope_partition(storage::WriteTransaction& transact
   }
   AutomaticRows rows(transaction, index_tree, index.number);
   OCTAVO_TRY_VOID(rows.mark_scoped(partition_key));
+  DocumentParser parser;  // of its own: the other indexes still read the change's document from after_parser_
   for (const auto& [id, body] : bodies) {
-    const auto root = after_parser_.parse(body);
+    const auto root = parser.parse(body);
     if (!root) continue;
     index.definition->automatic->entries_of({*root, body, id, {}}, entries_after_);
     OCTAVO_TRY_VOID(rows.put_scoped(id, partition_key, entries_after_));

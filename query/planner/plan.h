@@ -46,6 +46,7 @@ struct Plan {
                                  ///< when an earlier one has them
   bool descending = false;       ///< ranges are walked from their end
   bool sort_in_memory = false;
+  bool order_may_lapse = false;  ///< rests on PlannerStatistics::order_is_exact: holds for one request
   bool covering = false;      ///< answered from index entries, no document is read
   double estimated_cost = 0;  ///< in microseconds, roughly
   std::vector<std::string> warnings;
@@ -58,6 +59,7 @@ struct Candidate {
   std::optional<IndexView> index;  ///< absent: the primary index
   bool usable = false;
   bool chosen = false;
+  bool leaves_out = false;  ///< a partial index whose filter the selector does not imply: only use_index may choose it
   std::string reason;       ///< CouchDB's code, or `higher_cost`, `not_built`, when none of them tells the truth
   std::string detail;       ///< for people
   std::size_t ranking = 0;  ///< 0 for the one that is used

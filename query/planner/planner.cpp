@@ -19,17 +19,6 @@ constexpr std::size_t kUnionBranchesMax = 16;
 constexpr std::size_t kFilterKeysMax = 3;
 constexpr std::string_view kNoIndexWarning = "No matching index found, create an index to optimize query time.";
 
-bool is_design_name(std::string_view stored, std::string_view asked) {
-  if (asked.starts_with("_design/")) return stored == asked;
-  return stored.starts_with("_design/") && stored.substr(8) == asked;
-}
-
-bool is_named(const IndexView& view, const std::vector<std::string>& use_index) {
-  if (use_index.empty()) return false;
-  if (!is_design_name(view.definition->design_document, use_index[0])) return false;
-  return use_index.size() == 1 || view.definition->name == use_index[1];
-}
-
 // What was said of use_index comes before what the plan itself has to say.
 void add_warnings(PlannerResult& result, const std::vector<std::string>& before) {
   result.plan.warnings.insert(result.plan.warnings.begin(), before.begin(), before.end());
@@ -69,8 +58,15 @@ void Planner::add_filters(Branch& branch, const std::vector<Candidate>& candidat
   }
 }
 
+bool Planner::is_pinned(const Candidate& candidate) const {
+  const std::string_view identity = candidate.index ? std::string_view(candidate.index->definition->identity) : "";
+  return scope_.pinned && *scope_.pinned == identity;
+}
+
 // True when `a` is to be preferred.
 bool Planner::better(const Candidate& a, const Candidate& b) {
+  // Of the indexes of one design document, that is; what is found must not hang on what it costs.
+  if (a.leaves_out != b.leaves_out) return !a.leaves_out;
   if (a.cost != b.cost) return a.cost < b.cost;
   if (a.index.has_value() != b.index.has_value()) return a.index.has_value();
   if (!a.index) return false;
@@ -187,17 +183,18 @@ std::vector<Selector> Planner::alternatives(const Selector& selector) {
 
 Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate>& single, double single_cost) {
   const std::vector<Selector> sides = alternatives(request_.selector);
-  if (sides.empty()) return std::nullopt;
+  if (sides.empty() || (scope_.pinned_side && *scope_.pinned_side >= sides.size())) return std::nullopt;
   PlannerResult result;
   double cost = 0;
   for (const Selector& side : sides) {
     // What a side has returned already is told by its selector alone: its ranges must not be narrower than that.
     OCTAVO_TRY(auto candidates, examine_all({side, nullptr}));
+    const bool goes_on = scope_.pinned_side && *scope_.pinned_side == result.plan.branches.size();
     const Candidate* best = nullptr;
     for (Candidate& candidate : candidates) {
       const bool all_documents = !candidate.index && candidate.id_ranges.size() == 1 && !candidate.id_ranges[0].start &&
                                  !candidate.id_ranges[0].end;
-      if (!candidate.usable || all_documents) continue;
+      if (!candidate.usable || candidate.leaves_out || all_documents || (goes_on && !is_pinned(candidate))) continue;
       candidate.covering = false;
       if (!best || better(candidate, *best)) best = &candidate;
     }
@@ -247,8 +244,7 @@ Expected<PlannerResult> Planner::run() {
     const Candidate& candidate = candidates[i];
     if (!candidate.usable || candidate.reason == "excluded_by_user") continue;
     if (scope_.pinned) {
-      const std::string_view identity = candidate.index ? std::string_view(candidate.index->definition->identity) : "";
-      if (identity == *scope_.pinned) chosen = chosen.value_or(i);
+      if (is_pinned(candidate)) chosen = chosen.value_or(i);
     } else if (!chosen || better(candidate, candidates[*chosen])) {
       chosen = i;
     }
@@ -257,7 +253,7 @@ Expected<PlannerResult> Planner::run() {
     return fail(ErrorCode::bad_request, "The bookmark belongs to an index that this query cannot use.",
                 "invalid_bookmark");
   };
-  if (scope_.pinned == PlannerScope::kUnion) {
+  if (scope_.pinned_side) {
     OCTAVO_TRY(auto united, plan_union(candidates, std::numeric_limits<double>::infinity()));
     if (!united) return invalid_bookmark();
     add_warnings(*united, result.plan.warnings);
@@ -288,8 +284,15 @@ Expected<PlannerResult> Planner::run() {
     add_filters(plan.branches.back(), candidates);
   }
   plan.sort_in_memory = !request_.sort.empty() && !winner.serves_sort;
+  plan.order_may_lapse =
+      !request_.sort.empty() && !plan.sort_in_memory && winner.index && winner.index->definition->automatic;
   plan.descending = !plan.sort_in_memory && winner.sort_descending;
   plan.covering = winner.covering && winner.index.has_value() && !plan.sort_in_memory;
+  if (winner.leaves_out && !plan.covering) {
+    // A document that is tested may have changed since its entry was written.
+    Branch& branch = plan.branches.back();
+    branch.selector = Selector::both(*branch.index->definition->partial_filter, branch.selector);
+  }
   plan.estimated_cost = winner.cost;
   if (by_primary) {
     plan.warnings.emplace_back(kNoIndexWarning);

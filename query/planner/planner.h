@@ -39,9 +39,10 @@ struct PlannerScope {
   std::size_t place = 0;         ///< its physical partition
   bool ignore_unbuilt = false;   ///< do not count on indexes that are still being built
   bool ignore_global = false;    ///< nor on global ones: the disk is full, and they cannot follow
-  /// By a bookmark: identity of the index to go on with, "" for the primary one, kUnion for a union.
+  /// By a bookmark: identity of the index to go on with, "" for the primary one.
   std::optional<std::string> pinned;
-  static constexpr std::string_view kUnion = "union";
+  /// By a bookmark of a union: the side that goes on with `pinned`. Those after it have not begun, and are free.
+  std::optional<std::uint64_t> pinned_side;
   bool explain = false;  ///< examine every candidate, also when the choice is clear
 };
 
@@ -55,8 +56,9 @@ struct PlannerResult {
 /// tested per row, whether the order is the one asked for, and how soon the limit ends the walk. An alternative between
 /// different fields (`$or`) is a union, when each side has an index.
 ///
-/// `use_index` is obeyed when that index can be used. Errors: no_usable_index / invalid_index for `allow_fallback:
-/// false`; bad_request invalid_bookmark when the pinned index cannot be used; those of the statistics.
+/// `use_index` is obeyed when that index can be used; of a partial one it gives what is in it. Errors:
+/// no_usable_index / invalid_index for `allow_fallback: false`; bad_request invalid_bookmark when the pinned index
+/// cannot be used; those of the statistics.
 Expected<PlannerResult> plan_query(const FindRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
                                    PlannerStatistics& statistics);
 

@@ -27,7 +27,18 @@ std::vector<IdRange> id_ranges_of(const FieldConstraint& constraint) {
   return ranges;
 }
 
+bool is_design_name(std::string_view stored, std::string_view asked) {
+  if (asked.starts_with("_design/")) return stored == asked;
+  return stored.starts_with("_design/") && stored.substr(8) == asked;
+}
+
 }  // namespace
+
+bool is_named(const IndexView& view, const std::vector<std::string>& use_index) {
+  if (use_index.empty()) return false;
+  if (!is_design_name(view.definition->design_document, use_index[0])) return false;
+  return use_index.size() == 1 || view.definition->name == use_index[1];
+}
 
 const FieldPath& id_path() {
   static const FieldPath path = *FieldPath::parse("_id");
@@ -108,7 +119,9 @@ Expected<Candidate> Planner::examine(const IndexView& view, const Condition& con
     candidate.detail = definition.partitioned ? "serves queries of one partition only" : "spans all partitions";
     return candidate;
   }
-  if (definition.partial_filter && !selector.implies(*definition.partial_filter)) {
+  // Who names a partial index wants what is in it, as in CouchDB.
+  candidate.leaves_out = definition.partial_filter && !selector.implies(*definition.partial_filter);
+  if (candidate.leaves_out && !is_named(view, request_.use_index)) {
     candidate.reason = "is_partial";
     candidate.detail = "the selector may match documents that its partial_filter_selector leaves out";
     return candidate;
@@ -138,14 +151,17 @@ Expected<Candidate> Planner::examine(const IndexView& view, const Condition& con
                                  : "it may have several entries of a document in its range";
       return candidate;
     }
-    if (!request_.sort.empty() && candidate.serves_sort) {
+    // What was begun in its order goes on in it, whatever came in since: no row is lost, and none comes twice.
+    const bool goes_on = is_pinned(candidate) && !scope_.pinned_side;
+    if (!request_.sort.empty() && candidate.serves_sort && !goes_on) {
       OCTAVO_TRY(candidate.serves_sort, statistics_.order_is_exact(view));
     }
   }
   const bool in_order = !request_.sort.empty() && candidate.serves_sort;
   // An aggregation reads all matches; entries are shorter than documents.
   const bool spares_documents = request_.aggregation && candidate.covering;
-  if (!candidate.bounds.narrows() && !definition.partial_filter && !in_order && !spares_documents) {
+  const bool filter_narrows = definition.partial_filter && !candidate.leaves_out;
+  if (!candidate.bounds.narrows() && !filter_narrows && !in_order && !spares_documents) {
     candidate.reason = "field_mismatch";
     candidate.detail = "the selector says nothing of its first field, " + definition.fields[0].path.text();
     return candidate;

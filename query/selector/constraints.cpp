@@ -1,6 +1,8 @@
 // What the planner asks of a selector: the values a field must have, and whether one selector implies another.
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "query/collation/collation.h"
 #include "query/selector/internal/text.h"
@@ -15,8 +17,12 @@ namespace json = boost::json;
 /// `$nin` and `$in` lists longer than this are not turned into the gaps between their values.
 constexpr std::size_t gaps_max = 64;
 
-/// Nodes looked at before `implies` gives up and says no.
-constexpr std::size_t implication_work_max = 200'000;
+/// Nodes, listed values and intervals looked at before `implies` gives up and says no.
+constexpr std::size_t implication_work_max = 500'000;
+
+/// Intervals that conjunctions may carry from one condition to the next. Each `$ne` adds one: thousands of them would
+/// cost the square of their number, for ranges that are worth nothing.
+constexpr std::size_t narrowing_work_max = 50'000;
 
 const Interval everything{};
 
@@ -71,12 +77,21 @@ Interval strings_beginning_with(std::string_view prefix) {
 
 FieldConstraint values_not_listed(const json::array& list, BoundOrder order) {
   if (list.size() > gaps_max) return any_value(false);
-  FieldConstraint result = any_value(true);
+  std::vector<FieldConstraint> listed;
   for (const json::value& value : list) {
     // Of an array it is the elements that count, so an array among the arguments excludes no array.
-    if (value.is_array()) continue;
-    result = intersect(result, values({below(value, false), above(value, false)}, true), order);
+    if (!value.is_array()) listed.push_back(values({point(value)}, true));
   }
+  const FieldConstraint excluded = unite(listed, order);
+  FieldConstraint result = values({}, true);
+  Interval gap = everything;
+  for (const Interval& value : excluded.intervals) {
+    gap.upper = value.lower;
+    gap.upper_inclusive = false;
+    result.intervals.push_back(std::move(gap));
+    gap = above(*value.lower, false);
+  }
+  result.intervals.push_back(std::move(gap));
   if (order != BoundOrder::raw) result.exact = false;  // an array matches or not by its elements
   return result;
 }
@@ -196,8 +211,25 @@ FieldConstraint constraint_of_comparison(const SelectorNode& node, BoundOrder or
   return any_value(false);
 }
 
+bool mentions(const SelectorNode& node, const FieldPath& path) {
+  if (node.kind == SelectorNode::Kind::comparison) return node.path == path;
+  return std::ranges::any_of(node.children, [&](const SelectorNode& child) { return mentions(child, path); });
+}
+
+/// Narrows `result` down by one more condition, which is left out when `work` is used up. False: so are all others.
+template <class ConstraintOf>
+bool narrow(FieldConstraint& result, BoundOrder order, std::size_t& work, const ConstraintOf& condition) {
+  if (work == 0) {
+    result.exact = false;
+    return false;
+  }
+  work -= std::min(work, result.intervals.size());
+  result = intersect(result, condition(), order);
+  return true;
+}
+
 /// What the truth of `node` says of the value at `path`. Exact when it depends on nothing else and this is all of it.
-FieldConstraint constraint_of(const SelectorNode& node, const FieldPath& path, BoundOrder order) {
+FieldConstraint constraint_of(const SelectorNode& node, const FieldPath& path, BoundOrder order, std::size_t& work) {
   using Kind = SelectorNode::Kind;
   FieldConstraint unconstrained{{everything}, true, true};
   switch (node.kind) {
@@ -206,7 +238,11 @@ FieldConstraint constraint_of(const SelectorNode& node, const FieldPath& path, B
     case Kind::conjunction: {
       FieldConstraint result = unconstrained;
       for (const SelectorNode& child : node.children) {
-        result = intersect(result, constraint_of(child, path, order), order);
+        if (!mentions(child, path)) {
+          result.exact = false;
+          continue;
+        }
+        if (!narrow(result, order, work, [&] { return constraint_of(child, path, order, work); })) break;
       }
       return result;
     }
@@ -214,7 +250,7 @@ FieldConstraint constraint_of(const SelectorNode& node, const FieldPath& path, B
       if (node.children.empty()) return unconstrained;
       std::vector<FieldConstraint> parts;
       parts.reserve(node.children.size());
-      for (const SelectorNode& child : node.children) parts.push_back(constraint_of(child, path, order));
+      for (const SelectorNode& child : node.children) parts.push_back(constraint_of(child, path, order, work));
       return unite(parts, order);
     }
     case Kind::comparison:
@@ -225,11 +261,6 @@ FieldConstraint constraint_of(const SelectorNode& node, const FieldPath& path, B
       break;  // only inside element operators
   }
   return {{everything}, true, false};
-}
-
-bool mentions(const SelectorNode& node, const FieldPath& path) {
-  if (node.kind == SelectorNode::Kind::comparison) return node.path == path;
-  return std::ranges::any_of(node.children, [&](const SelectorNode& child) { return mentions(child, path); });
 }
 
 BoundOrder order_of(const FieldPath& path) {
@@ -245,8 +276,9 @@ void collect_conjuncts(const SelectorNode& node, std::vector<const SelectorNode*
 }
 
 bool is_same(const json::value& a, const json::value& b) {
+  if (a.kind() != b.kind() || (a.is_array() && a.get_array().size() != b.get_array().size())) return false;
   // Arrays and objects are compared in order, and 1 is not 1.0: it only has to be sure, not clever.
-  return a.kind() == b.kind() && json::serialize(a) == json::serialize(b);
+  return json::serialize(a) == json::serialize(b);
 }
 
 bool is_same_condition(const SelectorNode& a, const SelectorNode& b) {
@@ -271,24 +303,32 @@ const FieldPath* single_path(const SelectorNode& node) {
   return path;
 }
 
-std::size_t count_nodes(const SelectorNode& node) {
-  std::size_t count = 1;
-  for (const SelectorNode& child : node.children) count += count_nodes(child);
-  return count;
+/// Nodes, and the values they list.
+std::size_t weight_of(const SelectorNode& node) {
+  std::size_t weight = 1;
+  if (const json::array* list = node.argument.if_array()) weight += list->size();
+  for (const SelectorNode& child : node.children) weight += weight_of(child);
+  return weight;
 }
 
-/// A query against which conditions of a filter are tested. `work` is how many nodes may still be looked at in all: two
-/// huge selectors are not worth an exact answer.
+/// `$all` asks for elements, save that an array alone in its list may also be the field itself.
+bool asks_for_elements(const SelectorNode& all) {
+  const json::array& wanted = all.argument.get_array();
+  return !wanted.empty() && !(wanted.size() == 1 && wanted[0].is_array());
+}
+
+/// A query against which conditions of a filter are tested. `work` is how many nodes, listed values and intervals may
+/// still be looked at in all: two huge selectors are not worth an exact answer.
 class Premise {
  public:
-  Premise(const SelectorNode& root, std::size_t& work) : root_(root), work_(work), nodes_(count_nodes(root)) {
+  Premise(const SelectorNode& root, std::size_t& work) : root_(root), work_(work), weight_(weight_of(root)) {
     collect_conjuncts(root, conjuncts_);
   }
 
-  bool implies(const SelectorNode& condition) const {
+  bool implies(const SelectorNode& condition) {
     using Kind = SelectorNode::Kind;
-    if (work_ < nodes_) return false;
-    work_ -= nodes_;
+    if (work_ < weight_) return false;
+    work_ -= weight_;
     if (condition.kind == Kind::everything) return true;
     if (condition.kind == Kind::conjunction) {
       return std::ranges::all_of(condition.children, [&](const SelectorNode& child) { return implies(child); });
@@ -298,8 +338,8 @@ class Premise {
     }
     if (const FieldPath* path = single_path(condition); path != nullptr && !path->empty()) {
       const BoundOrder order = order_of(*path);
-      const FieldConstraint needed = constraint_of(condition, *path, order);
-      if (needed.exact && is_subset(constraint_of(root_, *path, order), needed, order)) return true;
+      const FieldConstraint needed = constraint_of(condition, *path, order, work_);
+      if (needed.exact && is_subset(own_constraint(*path, order), needed, order)) return true;
     }
     if (condition.kind == Kind::disjunction) {
       if (condition.children.empty()) return true;
@@ -316,10 +356,17 @@ class Premise {
   }
 
  private:
+  const FieldConstraint& own_constraint(const FieldPath& path, BoundOrder order) {
+    const auto known = constraints_.find(path);
+    if (known != constraints_.end()) return known->second;
+    return constraints_.emplace(path, constraint_of(root_, path, order, work_)).first->second;
+  }
+
   const SelectorNode& root_;
   std::size_t& work_;
-  std::size_t nodes_;
+  std::size_t weight_;
   std::vector<const SelectorNode*> conjuncts_;
+  std::map<FieldPath, FieldConstraint> constraints_;  ///< those asked for
 };
 
 }  // namespace
@@ -336,25 +383,30 @@ FieldConstraint Selector::constraint_for(const FieldPath& path) const {
 
 FieldConstraint Selector::constraint_for(const FieldPath& path, BoundOrder order) const {
   FieldConstraint result{{everything}, order != BoundOrder::raw, true};
+  std::size_t work = narrowing_work_max;
   for (const SelectorNode* conjunct : conjuncts()) {
-    if (mentions(*conjunct, path)) result = intersect(result, constraint_of(*conjunct, path, order), order);
+    if (!mentions(*conjunct, path)) continue;
+    if (!narrow(result, order, work, [&] { return constraint_of(*conjunct, path, order, work); })) break;
   }
   return result;
 }
 
 std::vector<std::pair<FieldPath, FieldPath>> Selector::element_paths() const {
   std::vector<std::pair<FieldPath, FieldPath>> paths;
+  std::set<std::pair<FieldPath, FieldPath>> known;
   const auto add = [&](const FieldPath& array, const FieldPath& below) {
-    if (std::ranges::find(paths, std::pair(array, below)) == paths.end()) paths.emplace_back(array, below);
+    if (known.emplace(array, below).second) paths.emplace_back(array, below);
   };
   for (const SelectorNode* conjunct : conjuncts()) {
     if (conjunct->kind != SelectorNode::Kind::comparison || conjunct->negated) continue;
-    if (conjunct->op == Operator::all && !conjunct->argument.get_array().empty()) add(conjunct->path, {});
+    if (conjunct->op == Operator::all && asks_for_elements(*conjunct)) add(conjunct->path, {});
     if (conjunct->op != Operator::element_match) continue;
     std::vector<const SelectorNode*> inner;
     collect_conjuncts(conjunct->children.front(), inner);
     for (const SelectorNode* condition : inner) {
-      if (condition->kind == SelectorNode::Kind::comparison) add(conjunct->path, condition->path);
+      // An element's `_id` is compared as a document's is, in an order that is no index's.
+      const bool has_order = condition->kind == SelectorNode::Kind::comparison && !condition->path.is("_id");
+      if (has_order) add(conjunct->path, condition->path);
     }
   }
   return paths;
@@ -363,6 +415,7 @@ std::vector<std::pair<FieldPath, FieldPath>> Selector::element_paths() const {
 FieldConstraint Selector::constraint_for_elements(const FieldPath& array, const FieldPath& below,
                                                   BoundOrder order) const {
   FieldConstraint result{{everything}, true, false};
+  std::size_t work = narrowing_work_max;
   // Each condition may be met by another element: the narrowest counts, they are not to be joined.
   const auto consider = [&](FieldConstraint found) {
     if (found.may_be_missing) return;
@@ -373,14 +426,15 @@ FieldConstraint Selector::constraint_for_elements(const FieldPath& array, const 
   };
   for (const SelectorNode* conjunct : conjuncts()) {
     if (conjunct->kind != SelectorNode::Kind::comparison || conjunct->negated || conjunct->path != array) continue;
-    if (conjunct->op == Operator::all && below.empty() && !conjunct->argument.get_array().empty()) {
+    if (conjunct->op == Operator::all && below.empty() && asks_for_elements(*conjunct)) {
       consider(values({point(conjunct->argument.get_array().front())}, false));
     } else if (conjunct->op == Operator::element_match) {
       FieldConstraint found{{everything}, true, false};
       std::vector<const SelectorNode*> inner;
       collect_conjuncts(conjunct->children.front(), inner);
       for (const SelectorNode* condition : inner) {
-        if (mentions(*condition, below)) found = intersect(found, constraint_of(*condition, below, order), order);
+        if (!mentions(*condition, below)) continue;
+        if (!narrow(found, order, work, [&] { return constraint_of(*condition, below, order, work); })) break;
       }
       consider(std::move(found));
     }

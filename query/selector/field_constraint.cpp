@@ -124,10 +124,11 @@ FieldConstraint without_strings(FieldConstraint constraint) {
 
 bool is_subset(const FieldConstraint& inner, const FieldConstraint& outer, BoundOrder order) {
   if (inner.may_be_missing && !outer.may_be_missing) return false;
+  // Of disjoint intervals in order only the first that ends no earlier can hold another.
+  auto large = outer.intervals.begin();
   return std::ranges::all_of(inner.intervals, [&](const Interval& small) {
-    return std::ranges::any_of(outer.intervals, [&](const Interval& large) {
-      return compare_lower(large, small, order) <= 0 && compare_upper(small, large, order) <= 0;
-    });
+    while (large != outer.intervals.end() && compare_upper(*large, small, order) < 0) ++large;
+    return large != outer.intervals.end() && compare_lower(*large, small, order) <= 0;
   });
 }
 

@@ -365,6 +365,17 @@ Expected<Selector> Selector::parse(const json::value& selector_json) {
   return selector;
 }
 
+Selector Selector::both(const Selector& a, const Selector& b) {
+  SelectorNode root;
+  root.kind = SelectorNode::Kind::conjunction;
+  root.children = {*a.root_, *b.root_};
+  Selector result;
+  collect_fields(root, result.fields_, result.needs_whole_document_);
+  keep_first_of_each(result.fields_);
+  result.root_ = std::make_shared<const SelectorNode>(std::move(root));
+  return result;
+}
+
 json::value Selector::to_json() const {
   return node_to_json(*root_);
 }

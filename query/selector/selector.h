@@ -106,6 +106,9 @@ class Selector {
   /// unsupported for `$text`.
   static Expected<Selector> parse(const boost::json::value& json);
 
+  /// What both match.
+  static Selector both(const Selector& a, const Selector& b);
+
   bool matches(const SelectorSubject& subject) const;
   bool matches(simdjson::dom::element body, std::string_view id, std::string_view rev) const;
 
@@ -115,12 +118,14 @@ class Selector {
   std::vector<const SelectorNode*> conjuncts() const;
 
   /// What matching documents must have at `path`. A field the selector does not mention is unconstrained and exact.
+  /// Of very many conditions on one field it takes the first, and is not exact.
   FieldConstraint constraint_for(const FieldPath& path) const;
   /// The same in another order of strings than Mango's: what the selector says when it is read so.
   FieldConstraint constraint_for(const FieldPath& path, BoundOrder order) const;
 
   /// Arrays of which an element must meet conditions (`$elemMatch`, `$all`), each with the paths in the elements that
-  /// these are about; the empty path is the element itself.
+  /// these are about; the empty path is the element itself. `{"$all": [[1, 2]]}` is no such condition: the array may be
+  /// [1, 2] itself.
   std::vector<std::pair<FieldPath, FieldPath>> element_paths() const;
   /// What some element of `array` must have at `below`. Never exact.
   FieldConstraint constraint_for_elements(const FieldPath& array, const FieldPath& below, BoundOrder order) const;

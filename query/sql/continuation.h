@@ -22,7 +22,7 @@ struct Continuation {
   enum class Kind : std::uint8_t {
     primary = 'p',   ///< key: document id
     index = 'i',     ///< identity: of the index; key: entry key
-    combined = 'u',  ///< union; branch, and as above for that branch's source
+    combined = 'U',  ///< union; branch, and as above for that branch's source. 'u' had no identity: it is refused
     sorted = 's',    ///< key: of the last row in the order of the result
     grouped = 'g',   ///< key: of the last group
   };

@@ -67,17 +67,21 @@ FindRequest request_for(const SqlQuery& query, const SqlConstraints& constraints
   return request;
 }
 
-std::optional<std::string> pin_for(const std::optional<Continuation>& continuation) {
-  if (!continuation) return std::nullopt;
+void pin_to(const std::optional<Continuation>& continuation, PlannerScope& place) {
+  if (!continuation) return;
   switch (continuation->kind) {
     case Continuation::Kind::primary:
-      return std::string();
+      place.pinned = std::string();
+      break;
     case Continuation::Kind::index:
-      return continuation->identity;
+      place.pinned = continuation->identity;
+      break;
     case Continuation::Kind::combined:
-      return std::string(PlannerScope::kUnion);
+      place.pinned = continuation->identity;
+      place.pinned_side = continuation->branch;
+      break;
     default:
-      return std::nullopt;
+      break;
   }
 }
 
@@ -132,10 +136,12 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
   task.request = request_for(*prepared.query, constraints, prepared.scope, prepared.continuation);
   PlannerScope& place = task.place;
   place.partition_query = !prepared.scope.partition_key.empty();
-  if (place.partition_query) place.place = database.locate_partition_key(prepared.scope.partition_key);
+  // An index of the whole database is ready in all places or in none; place 0 may have been split.
+  place.place =
+      place.partition_query ? database.locate_partition_key(prepared.scope.partition_key) : database.places().front();
   place.explain = planning.explain;
   place.ignore_global = planning.ignore_global;
-  place.pinned = pin_for(prepared.continuation);
+  pin_to(prepared.continuation, place);
   return task;
 }
 
@@ -202,7 +208,8 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
   }
   auto finished = finish_planning(task, (*catalog)->generation);
   if (!finished) co_return Result(std::unexpected(std::move(finished).error()));
-  prepared.keepable = !prepared.continuation && !place.ignore_unbuilt && !planning.explain && !planning.ignore_global;
+  prepared.keepable = !prepared.continuation && !place.ignore_unbuilt && !planning.explain &&
+                      !planning.ignore_global && !prepared.plan.order_may_lapse;
   co_return Result(task.prepared);
 }
 

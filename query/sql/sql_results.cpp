@@ -82,14 +82,13 @@ Continuation SqlExecution::Implementation::point_after(std::string_view position
   Continuation point;
   point.key.assign(position);
   point.branch = branch;
-  if (!program().reads_items) {
-    point.kind = Continuation::Kind::primary;
-  } else if (prepared_->plan.branches.size() > 1) {
-    point.kind = Continuation::Kind::combined;
-  } else if (const auto& index = prepared_->plan.branches[branch].index) {
+  if (!program().reads_items) return point;
+  const auto& branches = prepared_->plan.branches;
+  if (const auto& index = branches[branch].index) {
     point.kind = Continuation::Kind::index;
     point.identity = index->definition->identity;
   }
+  if (branches.size() > 1) point.kind = Continuation::Kind::combined;
   return point;
 }
 

@@ -191,6 +191,8 @@ describe('_find', () => {
     assert.deepEqual(numbers(body), [1, 3, 5, 7, 9]);
     assert.equal(body.execution_stats.total_docs_examined, 5);
     assert.equal((await explain({ selector, use_index: 'odd-ones' })).index.name, 'odd-ones');
+    assert.deepEqual(numbers(await find({ selector: { n: { $lt: 10 } }, use_index: 'odd-ones' })), [1, 3, 5, 7, 9]);
+    assert.equal(numbers(await find({ selector: { n: { $lt: 10 } } })).length, 10);
   });
 
   test('_explain tells index, selector, range and options', async () => {

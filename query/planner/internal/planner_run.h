@@ -10,6 +10,8 @@ namespace octavo::query {
 
 /// The field `_id`.
 const FieldPath& id_path();
+/// Whether `use_index` names the index, by its design document alone or with its own name.
+bool is_named(const IndexView& view, const std::vector<std::string>& use_index);
 /// Microseconds to sort one row.
 inline constexpr double kSortCost = 0.6;
 
@@ -43,6 +45,7 @@ class Planner {
   static std::vector<Selector> alternatives(const Selector& selector);
   Expected<void> check_use_index(std::vector<Candidate>& candidates, Plan& plan) const;
   void rank(std::vector<Candidate>& candidates, std::size_t chosen) const;
+  bool is_pinned(const Candidate& candidate) const;
   static bool better(const Candidate& a, const Candidate& b);
   void add_filters(Branch& branch, const std::vector<Candidate>& candidates) const;
   static Branch branch_of(const Candidate& candidate, const Selector& selector);

@@ -14,6 +14,14 @@ json::value rows(FindFixture& fixture, std::string_view request, std::string par
   return reply.contains("docs") ? reply.at("docs") : json::value(reply);
 }
 
+/// The rows as they are written: numbers are not read on the way.
+std::string text_of(FindFixture& fixture, std::string_view request) {
+  auto prepared = octavo::tests::run_task(query::prepare_find(fixture.database, request, "", false));
+  query::FindExecution execution(fixture.database, *prepared, "", 100'000);
+  REQUIRE(execution.run({10}));
+  return std::move(execution.output());
+}
+
 std::string error_word(FindFixture& fixture, std::string_view request) {
   const auto reply = fixture.find(request);
   return reply.contains("error") ? std::string(reply.at("error").as_string()) : "no error: " + json::serialize(reply);
@@ -64,11 +72,30 @@ TEST_CASE("an aggregate of nothing is one row without groups, and no row with th
 TEST_CASE("a sum of integers is exact beyond 64 bits") {
   FindFixture fixture;
   for (const auto* id : {"1", "2", "3"}) EngineFixture::put(*fixture.database, id, R"({"n":9223372036854775807})");
-  auto prepared = octavo::tests::run_task(
-      query::prepare_find(fixture.database, R"({"selector":{},"aggregate":{"s":{"$sum":"n"}}})", "", false));
-  query::FindExecution execution(fixture.database, *prepared, "", 100'000);
-  REQUIRE(execution.run({10}));
-  CHECK(execution.output() == R"({"s":27670116110564327421})");
+  CHECK(text_of(fixture, R"({"selector":{},"aggregate":{"s":{"$sum":"n"}}})") == R"({"s":27670116110564327421})");
+}
+
+TEST_CASE("a sum of unsigned integers of 64 bits is exact, negative ones among them") {
+  FindFixture fixture;
+  EngineFixture::put(*fixture.database, "1", R"({"n":18446744073709551615})");
+  EngineFixture::put(*fixture.database, "2", R"({"n":9223372036854775809})");
+  EngineFixture::put(*fixture.database, "3", R"({"n":-9223372036854775808})");
+  CHECK(text_of(fixture, R"({"selector":{},"aggregate":{"s":{"$sum":"n"}}})") == R"({"s":18446744073709551616})");
+}
+
+TEST_CASE("a number beyond the doubles is added as the largest, and one too near 0 as 0") {
+  FindFixture fixture;
+  EngineFixture::put(*fixture.database, "large", R"({"n":1e400})");
+  EngineFixture::put(*fixture.database, "low", R"({"n":-1e400})");
+  EngineFixture::put(*fixture.database, "small", R"({"n":1e-400})");
+  const auto sum = [&](std::string_view id) {
+    return text_of(fixture, R"({"selector":{"_id":")" + std::string(id) +
+                                R"("},"aggregate":{"s":{"$sum":"n"},"a":{"$avg":"n"}}})");
+  };
+  CHECK(sum("large") == R"({"s":1.7976931348623157e+308,"a":1.7976931348623157e+308})");
+  CHECK(sum("low") == R"({"s":-1.7976931348623157e+308,"a":-1.7976931348623157e+308})");
+  CHECK(sum("small") == R"({"s":0,"a":0})");
+  CHECK(text_of(fixture, R"({"selector":{},"aggregate":{"s":{"$sum":"n"}}})") == R"({"s":0})");
 }
 
 TEST_CASE("a sum of decimals does not gather rounding errors") {

@@ -16,6 +16,13 @@ TEST_CASE("a bookmark comes back as it was") {
   }
 }
 
+TEST_CASE("a bookmark of a union that does not name its index, as they once were, is refused") {
+  Bookmark bookmark{Bookmark::Kind::combined, 1, "identity", "some key"};
+  CHECK(Bookmark::decode(bookmark.encode()));
+  bookmark.kind = static_cast<Bookmark::Kind>('u');
+  CHECK_FALSE(Bookmark::decode(bookmark.encode()));
+}
+
 TEST_CASE("a damaged bookmark is refused") {
   const std::string text = Bookmark{Bookmark::Kind::index, 3, "identity", "some key"}.encode();
   for (std::size_t i = 0; i < text.size(); ++i) {

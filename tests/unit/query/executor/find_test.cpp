@@ -1,3 +1,5 @@
+#include <thread>
+
 #include <catch2/catch.hpp>
 
 #include "find_fixture.h"
@@ -118,6 +120,60 @@ TEST_CASE("an alternative between fields is a union of indexes without duplicate
   CHECK(paged == ids);
 }
 
+TEST_CASE("pages of a union hold when another index becomes the better one of a side") {
+  FindFixture fixture({true, 1});
+  Ids expected;
+  for (int i = 100; i < 113; ++i) {
+    EngineFixture::put(*fixture.database, "p:" + std::to_string(i), i < 110 ? R"({"a":5,"b":2})" : R"({"c":1})");
+    expected.push_back("p:" + std::to_string(i));
+  }
+  EngineFixture::put(*fixture.database, "p:200", R"({"a":0,"b":2})");
+  for (const std::string name : {"a", "b", "c"}) {
+    fixture.create_index(R"({"index":{"fields":[")" + name + R"("]},"ddoc":")" + name + R"("})");
+  }
+  fixture.wait_for_indexes();
+  json::object request{{"selector", json::parse(R"({"$or":[{"a":5,"b":2},{"c":1}]})")}, {"limit", 6}};
+  const auto first_index = [&] {
+    const auto prepared = fixture.explain(json::serialize(request), "p");
+    REQUIRE(prepared->plan.branches.size() == 2);
+    return prepared->plan.branches[0].index->definition->design_document;
+  };
+  CHECK(first_index() == "_design/a");
+  auto page = fixture.find(json::serialize(request), "p");
+  Ids ids = ids_of(page);
+  for (const std::string id : {"p:201", "p:202"}) EngineFixture::put(*fixture.database, id, R"({"a":5,"b":0})");
+  CHECK(first_index() == "_design/b");
+  while (ids_of(page).size() == 6) {
+    request["bookmark"] = page.at("bookmark");
+    page = fixture.find(json::serialize(request), "p");
+    for (const std::string& id : ids_of(page)) ids.push_back(id);
+  }
+  CHECK(ids == expected);
+  // The last page ended in the second side.
+  CHECK(Bookmark::decode(page.at("bookmark").as_string())->branch == 1);
+  request["bookmark"] = Bookmark{Bookmark::Kind::combined, 0, "of no index", "key"}.encode();
+  CHECK(fixture.find(json::serialize(request), "p").at("error") == "invalid_bookmark");
+}
+
+TEST_CASE("a bookmark is refused by a sort that it is not of") {
+  FindFixture fixture({true, 1});
+  for (int i = 0; i < 9; ++i) {
+    EngineFixture::put(*fixture.database, "p:" + std::to_string(i), R"({"a":)" + std::to_string(i) + "}");
+  }
+  json::object request{{"selector", json::object{}}, {"limit", 4}};
+  const auto by_id = fixture.find(json::serialize(request), "p").at("bookmark");
+  request["sort"] = json::parse(R"(["a"])");
+  const auto sorted = fixture.find(json::serialize(request), "p").at("bookmark");
+  request["bookmark"] = sorted;
+  CHECK(ids_of(fixture.find(json::serialize(request), "p")) == Ids{"p:4", "p:5", "p:6", "p:7"});
+  request["bookmark"] = by_id;
+  CHECK(fixture.find(json::serialize(request), "p").at("error") == "invalid_bookmark");
+  request.erase("sort");
+  CHECK(ids_of(fixture.find(json::serialize(request), "p")) == Ids{"p:4", "p:5", "p:6", "p:7"});
+  request["bookmark"] = sorted;
+  CHECK(fixture.find(json::serialize(request), "p").at("error") == "invalid_bookmark");
+}
+
 TEST_CASE("bookmarks resume after the last result, and nonsense is refused") {
   FindFixture fixture({true, 1});
   Ids expected;
@@ -160,6 +216,92 @@ TEST_CASE("use_index is obeyed, or the reply says why not") {
             .as_string()
             .starts_with("_design/a, x was not used because it is not a valid index for this query."));
   CHECK(fixture.find(R"({"selector":{"b":1},"use_index":"a","allow_fallback":false})").at("error") == "invalid_index");
+}
+
+TEST_CASE("a partial index named by use_index gives what is in it, on every page") {
+  FindFixture fixture;
+  Ids live;
+  for (int i = 100; i < 130; ++i) {
+    const bool archived = i % 3 == 0;
+    EngineFixture::put(*fixture.database, std::to_string(i),
+                       archived ? R"({"type":"user","status":"archived"})" : R"({"type":"user","status":"live"})");
+    if (!archived) live.push_back(std::to_string(i));
+  }
+  fixture.create_index(
+      R"({"index":{"partial_filter_selector":{"status":{"$ne":"archived"}},"fields":["type"]},"ddoc":"l","name":"n"})");
+  const json::object whole{{"selector", json::object{{"type", "user"}}}};
+  CHECK(fixture.find_all_pages(whole, 100).size() == 30);
+  for (const json::value& use_index : {json::value("l"), json::value(json::array{"l", "n"})}) {
+    json::object named = whole;
+    named["use_index"] = use_index;
+    CHECK(fixture.find_all_pages(named, 4) == live);
+    // From the entries alone, and sorted in memory.
+    named["fields"] = json::array{"_id"};
+    CHECK(fixture.find_all_pages(named, 7) == live);
+    named["sort"] = json::array{json::object{{"status", "asc"}}};
+    CHECK(fixture.find_all_pages(named, 7) == live);
+    CHECK_FALSE(fixture.find(json::serialize(named)).contains("warning"));
+  }
+  CHECK(fixture.find(R"({"selector":{"type":"user"},"count":true,"use_index":"l"})").at("count") == live.size());
+  // It cannot serve what says nothing of its field: the reply says so.
+  const auto other = fixture.find(R"({"selector":{"status":{"$exists":true}},"use_index":"l","limit":100})");
+  CHECK(ids_of(other).size() == 30);
+  CHECK(other.contains("warning"));
+}
+
+TEST_CASE("a selector of thousands of conditions on one field is answered soon, and right") {
+  FindFixture fixture;
+  for (int i = 0; i < 20; ++i) {
+    EngineFixture::put(*fixture.database, "a" + std::to_string(100'000 + 1'000 * i), R"({"n":1})");
+  }
+  fixture.create_index(R"({"index":{"fields":["n"]},"ddoc":"n"})");
+  fixture.create_index(R"({"index":{"fields":["_id","n"]},"ddoc":"id"})");
+  // Those denied are every second one only, all thousands among them.
+  json::array unequal, denied;
+  for (int i = 0; i < 16'000; ++i) {
+    const json::value id("a" + std::to_string(100'000 + i));
+    unequal.push_back(json::object{{"$ne", id}});
+    if (i % 2 == 0) denied.push_back(json::object{{"_id", id}});
+  }
+  json::array nowhere;
+  for (int i = 0; i < 1'500; ++i) {
+    json::array list;
+    for (int k = 0; k < 64; ++k) list.push_back(json::value("a" + std::to_string(100'000 + 64 * i + k)));
+    nowhere.push_back(json::object{{"$nin", std::move(list)}});
+  }
+  const Ids expected{"a116000", "a117000", "a118000", "a119000"};
+  for (const json::object& selector :
+       {json::object{{"_id", json::object{{"$and", unequal}}}}, json::object{{"$nor", denied}},
+        json::object{{"n", 1}, {"_id", json::object{{"$and", unequal}}}}}) {
+    auto ids = ids_of(fixture.find(json::serialize(json::object{{"selector", selector}})));
+    std::ranges::sort(ids);
+    CHECK(ids == expected);
+  }
+  CHECK(ids_of(fixture.find(json::serialize(
+                   json::object{{"selector", json::object{{"_id", json::object{{"$and", nowhere}}}}}})))
+            .empty());
+}
+
+TEST_CASE("$all of one array finds the field that equals it by an automatic index, too") {
+  partitioning::CreateDatabaseOptions options;
+  options.auto_index = true;
+  FindFixture fixture(options);
+  EngineFixture::put(*fixture.database, "inside", R"({"a":[[1,2],3],"b":1})");
+  EngineFixture::put(*fixture.database, "itself", R"({"a":[1,2],"b":1})");
+  EngineFixture::put(*fixture.database, "other", R"({"a":[1,3],"b":1})");
+  for (int i = 0; i < 50; ++i) EngineFixture::put(*fixture.database, std::to_string(i), R"({"a":[0],"b":2})");
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (fixture.manager().automatic_progress_percent() < 100) {
+    REQUIRE(std::chrono::steady_clock::now() < deadline);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  for (const char* selector : {R"({"a":{"$all":[[1,2]]}})", R"({"b":1,"a":{"$all":[[1,2]]}})"}) {
+    INFO(selector);
+    auto ids = ids_of(fixture.find(R"({"selector":)" + std::string(selector) + "}"));
+    std::ranges::sort(ids);
+    CHECK(ids == Ids{"inside", "itself"});
+  }
+  CHECK(ids_of(fixture.find(R"({"selector":{"a":{"$all":[[1,2],3]}}})")) == Ids{"inside"});
 }
 
 TEST_CASE("conflicts are shown when asked for") {

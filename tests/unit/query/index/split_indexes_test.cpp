@@ -11,6 +11,7 @@
 #include "query/index/index_manager.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
+#include "unit/query/sql/sql_fixture.h"
 
 namespace octavo::query {
 namespace {
@@ -29,6 +30,36 @@ void check_index_rows(partitioning::Database& database) {
   storage::CheckReport report;
   REQUIRE(run_task(check_indexes(database, report)).has_value());
   for (const auto& problem : report.problems) FAIL_CHECK(problem);
+}
+
+/// The results of a query, in the middle of which a physical partition is split.
+template <class Execution>
+std::string results_across_split(Execution&& execution, const std::shared_ptr<partitioning::Database>& database,
+                                 std::size_t place) {
+  std::string results;
+  bool split = false;
+  while (true) {
+    const auto state = execution.run({20});
+    if (!state) return state.error().reason;
+    results += execution.output();
+    execution.output().clear();
+    if (*state == partitioning::ScanState::done) return split ? results : "it was not split";
+    if (!std::exchange(split, true)) {
+      const auto done = partitioning::PartitionSplit(database, place, [] { return false; }).run();
+      if (!done) return done.error().reason;
+    }
+  }
+}
+
+/// The numbers at `n`, in order.
+std::vector<std::int64_t> numbers_in(const std::string& results) {
+  std::vector<std::int64_t> numbers;
+  boost::system::error_code error;
+  const auto rows = boost::json::parse("[" + results + "]", error);
+  if (error) throw std::runtime_error(results);
+  for (const auto& row : rows.as_array()) numbers.push_back((row.is_object() ? row.at("n") : row).as_int64());
+  std::ranges::sort(numbers);
+  return numbers;
 }
 
 constexpr std::string_view kIndexOfN =
@@ -66,6 +97,72 @@ TEST_CASE("local and automatic indexes are there after a split, and sound") {
     return catalog->indexes.size() == 2 && std::ranges::all_of(catalog->indexes, &IndexView::is_built);
   }));
   check_index_rows(*database);
+}
+
+TEST_CASE("beside an automatic index a local one has the document that makes its logical partition large") {
+  EngineFixture fixture(IndexManager::factory(nullptr));
+  const auto database = fixture.create("shop", {.partitioned = true, .auto_index = true});
+  EngineFixture::put(*database, "_design/by-n", std::string(kIndexOfN));
+  REQUIRE(becomes_true([&] {
+    const auto catalog = IndexManager::of(*database)->catalog().value();
+    return catalog->automatic && catalog->indexes.size() == 1 && catalog->indexes.front().is_built();
+  }));
+  for (int i = 0; i < 100; ++i) {
+    EngineFixture::put(*database, "key:" + std::to_string(i), R"({"n":)" + std::to_string(i) + "}");
+  }
+  check_index_rows(*database);
+}
+
+TEST_CASE("a query that began before a split goes on by its local or automatic index") {
+  octavo::tests::SqlFixture fixture(partitioning::CreateDatabaseOptions{.partitioned = true, .auto_index = true});
+  fixture.put("_design/by-n", kIndexOfN);
+  std::vector<std::int64_t> all;
+  std::vector<std::int64_t> of_one;
+  for (int i = 0; i < 500; ++i) {
+    fixture.put("key" + std::to_string(i % 5) + ":" + std::to_string(i), R"({"n":)" + std::to_string(i) + "}");
+    all.push_back(i);
+    if (i % 5 == 1) of_one.push_back(i);
+  }
+  fixture.wait_for_indexes();
+  REQUIRE(becomes_true([&] { return fixture.manager().automatic_progress_percent() == 100; }));
+  const auto& database = fixture.database;
+  const std::string request = R"({"selector":{"n":{"$gte":0}},"limit":1000})";
+  const auto prepare = [&](const std::string& key) { return *run_task(prepare_find(database, request, key, false)); };
+  const auto is_automatic = [](const Plan& plan) { return plan.branches[0].index->definition->automatic != nullptr; };
+  const std::size_t sort_bytes_max = fixture.engine.settings().sort_bytes_max;
+
+  const auto by_local = prepare("key1");
+  REQUIRE_FALSE(is_automatic(by_local->plan));
+  CHECK(numbers_in(results_across_split(FindExecution(database, by_local, "key1", sort_bytes_max), database,
+                                        database->locate_partition_key("key1"))) == of_one);
+
+  const auto by_automatic = prepare({});
+  REQUIRE(is_automatic(by_automatic->plan));
+  CHECK(numbers_in(results_across_split(FindExecution(database, by_automatic, {}, sort_bytes_max), database,
+                                        database->locate_partition_key("key1"))) == all);
+
+  const auto query = octavo::tests::parse_sql("SELECT VALUE c.n FROM c WHERE c.n >= 0");
+  const auto by_sql = *run_task(sql::prepare_sql(database, query, {}, sql::document_rows()));
+  REQUIRE(is_automatic(by_sql->plan));
+  CHECK(numbers_in(results_across_split(sql::SqlExecution(database, by_sql, {}), database,
+                                        database->locate_partition_key("key2"))) == all);
+}
+
+TEST_CASE("the automatic index serves queries of the whole database when its first place is no more") {
+  octavo::tests::SqlFixture fixture(partitioning::CreateDatabaseOptions{.partitioned = true, .auto_index = true});
+  for (int i = 0; i < 300; ++i) {
+    fixture.put("key" + std::to_string(i % 20) + ":" + std::to_string(i), R"({"n":)" + std::to_string(i) + "}");
+  }
+  const auto is_built = [&] { return fixture.manager().automatic_progress_percent() == 100; };
+  REQUIRE(becomes_true(is_built));
+  REQUIRE(partitioning::PartitionSplit(fixture.database, 0, [] { return false; }).run().has_value());
+  fixture.restart();
+  REQUIRE(becomes_true(is_built));
+  const auto reply = fixture.find(R"({"selector":{"n":{"$lt":50}},"limit":100,"execution_stats":true})");
+  CHECK(octavo::tests::ids_of(reply).size() == 50);
+  CHECK(reply.at("execution_stats").at("total_keys_examined") == 50);
+  CHECK(fixture.ask("SELECT VALUE c.n FROM c WHERE c.n = 7") == "[7]");
+  CHECK(fixture.used_index());
 }
 
 }  // namespace octavo::query

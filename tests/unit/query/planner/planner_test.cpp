@@ -158,6 +158,41 @@ TEST_CASE("a partial index serves only selectors that imply its filter") {
   CHECK(setting.chosen(R"({"selector":{"type":"item","c":7}})") == "primary");
 }
 
+TEST_CASE("a partial index that use_index names need not be implied, and is tested with its filter") {
+  Setting setting;
+  setting.add("p", R"({"fields":["c","d"],"filter":{"type":{"$regex":"^o"}}})");
+  const auto named = setting.plan(R"({"selector":{"c":7},"use_index":"p"})");
+  REQUIRE(named->plan.branches[0].index);
+  CHECK(named->plan.warnings.empty());
+  CHECK_FALSE(named->plan.branches[0].recheck);
+  CHECK(named->plan.branches[0].selector.fields_used().size() == 2);
+  CHECK(setting.chosen(R"({"selector":{"c":7},"use_index":["p","p"]})") == "p");
+  CHECK(setting.chosen(R"({"selector":{"c":7},"use_index":["p","q"]})") == "primary");
+  CHECK(setting.chosen(R"({"selector":{"d":7},"use_index":"p"})") == "primary");
+  CHECK(setting.chosen(R"({"selector":{},"use_index":"p"})") == "primary");
+  CHECK(setting.chosen(R"({"selector":{},"sort":["c"],"use_index":"p"})") == "p");
+  // Its entries have what is tested, and what its filter looks at they need not have.
+  const auto covered = setting.plan(R"({"selector":{"c":7,"d":{"$mod":[2,0]}},"fields":["d"],"use_index":"p"})");
+  CHECK(covered->plan.covering);
+  CHECK(covered->plan.branches[0].selector.fields_used().size() == 2);
+  // A side of an `$or` that the index does not have whole is not left to it.
+  setting.add("b", R"({"fields":["b"]})");
+  CHECK(setting.chosen(R"({"selector":{"$or":[{"c":1},{"b":1}]},"use_index":"p"})") == "primary");
+}
+
+TEST_CASE("of a design document that use_index names, an index of all documents is preferred to a partial one") {
+  Setting setting;
+  setting.add("p", R"({"fields":["c"],"filter":{"type":"order"}})");
+  setting.add("whole", R"({"fields":["c"]})");
+  auto in_one = std::make_shared<IndexDefinition>(*setting.catalog.indexes[1].definition);
+  in_one->design_document = "_design/p";
+  setting.catalog.indexes[1].definition = in_one;
+  setting.statistics.rows["whole"] = {500, false};
+  CHECK(setting.chosen(R"({"selector":{"c":7},"use_index":"p"})") == "whole");
+  CHECK(setting.chosen(R"({"selector":{"c":7},"use_index":["p","p"]})") == "p");
+  CHECK(setting.chosen(R"({"selector":{"c":7,"type":"order"},"use_index":"p"})") == "p");
+}
+
 TEST_CASE("an alternative between fields uses an index for each side, or none") {
   Setting setting;
   setting.add("a", R"({"fields":["a"]})");
@@ -166,6 +201,35 @@ TEST_CASE("an alternative between fields uses an index for each side, or none") 
   CHECK(setting.chosen(R"({"selector":{"$or":[{"a":1},{"b":1}]}})") == "union");
   CHECK(setting.chosen(R"({"selector":{"$or":[{"a":1},{"a":5}]}})") == "a");
   CHECK(setting.chosen(R"({"selector":{"x":1,"$or":[{"a":1},{"_id":"p:1"}]}})") == "union");
+}
+
+TEST_CASE("a side of a union goes on by the index that its bookmark names, those after it as they like") {
+  Setting setting;
+  for (const std::string name : {"a", "b", "c"}) setting.add(name, R"({"fields":[")" + name + R"("]})");
+  setting.statistics.rows = {{"a", {10, false}}, {"b", {11, false}}};
+  const std::string_view request = R"({"selector":{"$or":[{"c":1},{"a":5,"b":2}]},"limit":10})";
+  const auto names = [&] {
+    const auto result = setting.plan(request);
+    if (!result) return std::string(result.error().word);
+    std::string all;
+    for (const Branch& branch : result->plan.branches) all += branch.index ? branch.index->definition->name : "?";
+    return all;
+  };
+  CHECK(names() == "ca");
+  setting.statistics.rows["a"].rows = 12;
+  CHECK(names() == "cb");
+  setting.scope.pinned = "a";
+  setting.scope.pinned_side = 1;
+  CHECK(names() == "ca");
+  setting.scope.pinned = "c";
+  CHECK(names() == "invalid_bookmark");
+  setting.scope.pinned_side = 0;
+  CHECK(names() == "cb");
+  setting.scope.pinned = "";
+  CHECK(names() == "invalid_bookmark");
+  setting.scope.pinned = "b";
+  setting.scope.pinned_side = 2;
+  CHECK(names() == "invalid_bookmark");
 }
 
 TEST_CASE("a selector that contradicts itself reads nothing") {

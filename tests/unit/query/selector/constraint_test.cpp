@@ -29,6 +29,13 @@ std::string shown(const FieldConstraint& constraint) {
   return text;
 }
 
+/// `a` is none of so many strings.
+json::object all_but(int values) {
+  json::array conditions;
+  for (int i = 0; i < values; ++i) conditions.push_back(json::object{{"$ne", "value " + std::to_string(10'000 + i)}});
+  return {{"a", json::object{{"$and", std::move(conditions)}}}};
+}
+
 bool implies(std::string_view query, std::string_view filter) {
   return Selector::parse(*parse_json(query))->implies(*Selector::parse(*parse_json(filter)));
 }
@@ -71,6 +78,49 @@ TEST_CASE("a disjunction over several fields narrows none of them alone, and is 
 TEST_CASE("$in gives its values, and arrays, whose elements count") {
   CHECK(shown(constraint(R"({"a":{"$in":["y","x"]}})", "a")) == R"(["x".."x"] ["y".."y"] [[]..{}))");
   CHECK(constraint(R"({"a":{"$in":[]}})", "a").is_empty());
+}
+
+TEST_CASE("$nin gives the gaps between its values") {
+  CHECK(shown(constraint(R"({"a":{"$nin":[3,1,1.0,[2]]}})", "a")) == "[..1) (1..3) (3..]");
+  CHECK(shown(constraint(R"({"a":{"$nin":[]}})", "a")) == "[..]");
+  CHECK(shown(constraint(R"({"_id":{"$nin":["b","B",5]}})", "_id")) == R"([.."B") ("B".."b") ("b"..] exact)");
+}
+
+TEST_CASE("of thousands of conditions on a field only the first make ranges") {
+  CHECK(constraint(json::serialize(all_but(150)), "a").exact);
+  CHECK(constraint(json::serialize(all_but(150)), "a").intervals.size() == 151);
+  const std::string many = json::serialize(all_but(16'000));
+  CHECK_FALSE(constraint(many, "a").exact);
+  CHECK(constraint(many, "a").requires_exists());
+  CHECK(constraint(many, "a").intervals.size() < 1'000);
+  // Under one `$or` they are counted together.
+  json::array sides;
+  for (int i = 0; i < 40; ++i) sides.push_back(all_but(400));
+  CHECK_FALSE(constraint(json::serialize(json::object{{"$or", sides}}), "a").exact);
+  // A list of values is taken whole, however long it is, and what comes next with it.
+  json::array listed;
+  for (int i = 0; i < 60'000; ++i) listed.push_back(i);
+  const json::object narrowed{{"_id", json::object{{"$in", json::array{"a", "b"}}}},
+                              {"a", json::object{{"$in", listed}, {"$lt", 50'000}}}};
+  CHECK(constraint(json::serialize(narrowed), "a").intervals.size() == 50'000);
+}
+
+TEST_CASE("an array alone in $all may be the field itself, so it asks for no element") {
+  const auto paths = [](std::string_view selector) {
+    std::string text;
+    for (const auto& [array, below] : Selector::parse(*parse_json(selector))->element_paths()) {
+      text += array.text() + "[" + below.text() + "] ";
+    }
+    return text;
+  };
+  CHECK(paths(R"({"a":{"$all":[[1,2]]}})").empty());
+  CHECK(paths(R"({"a":{"$all":[[1,2],[3]]}})") == "a[] ");
+  CHECK(paths(R"({"a":{"$all":[1]},"b":{"$elemMatch":{"x":1,"y":2}}})") == "a[] b[x] b[y] ");
+  CHECK(paths(R"({"$and":[{"a":{"$all":[[1]]}},{"a":{"$all":[1]}},{"a":{"$all":[2]}}]})") == "a[] ");
+  // By its bytes, which is the order of no index of elements.
+  CHECK(paths(R"({"a":{"$elemMatch":{"_id":{"$lt":"a"}}}})").empty());
+  const auto both = Selector::parse(*parse_json(R"({"$and":[{"a":{"$all":[[1]]}},{"a":{"$all":[7]}}]})"));
+  CHECK(shown(both->constraint_for_elements(*FieldPath::parse("a"), {}, BoundOrder::collation)) == "[7..7]");
 }
 
 TEST_CASE("$beginsWith gives the strings from the prefix on") {
@@ -123,6 +173,36 @@ TEST_CASE("a query implies a filter that is wider than its condition") {
   CHECK(implies(R"({"a":"x"})", R"({"a":{"$type":"string"}})"));
   CHECK(implies(R"({"a":"x"})", R"({"a":{"$ne":"y"}})"));
   CHECK_FALSE(implies(R"({"b":1})", R"({"a":{"$ne":"y"}})"));
+}
+
+TEST_CASE("a query implies a filter of several stretches when each of its own lies in one") {
+  const auto filter = R"({"$or":[{"a":{"$lt":2}},{"a":{"$gt":4,"$lt":6}},{"a":{"$gte":9}}]})";
+  CHECK(implies(R"({"$or":[{"a":1},{"a":5},{"a":9}]})", filter));
+  CHECK(implies(R"({"$or":[{"a":{"$gt":9,"$lt":12}},{"a":20}]})", filter));
+  CHECK_FALSE(implies(R"({"$or":[{"a":1},{"a":3}]})", filter));
+  CHECK_FALSE(implies(R"({"a":{"$gt":4,"$lte":6}})", filter));
+  CHECK_FALSE(implies(R"({"$or":[{"a":5},{"a":{"$gt":1,"$lt":5}}]})", filter));
+}
+
+TEST_CASE("what a query of thousands of conditions implies is told by the first of them, or by the same condition") {
+  json::object query = all_but(16'000);
+  query["type"] = "order";
+  const auto implied = [&](std::string_view filter) { return implies(json::serialize(query), filter); };
+  CHECK(implied(R"({"type":"order"})"));
+  CHECK(implied(R"({"a":{"$ne":"value 10000"}})"));
+  CHECK(implied(R"({"a":{"$ne":"value 25999"}})"));
+  CHECK_FALSE(implied(R"({"a":{"$ne":"another"}})"));
+}
+
+TEST_CASE("both of two selectors match what each of them does") {
+  const auto all = Selector::both(Selector(), *Selector::parse(*parse_json(R"({"a":1})")));
+  CHECK(shown(all.constraint_for(*FieldPath::parse("a"))) == "[1..1] exact");
+  const auto two = Selector::both(all, *Selector::parse(*parse_json(R"({"b":2,"a":{"$lt":5}})")));
+  CHECK(two.fields_used().size() == 2);
+  DocumentParser parser;
+  CHECK(two.matches(*parser.parse(R"({"a":1,"b":2})"), "x", "1-0"));
+  CHECK_FALSE(two.matches(*parser.parse(R"({"a":1,"b":3})"), "x", "1-0"));
+  CHECK_FALSE(two.matches(*parser.parse(R"({"a":2,"b":2})"), "x", "1-0"));
 }
 
 TEST_CASE("a query implies a disjunction when it implies a branch, and what all of its own branches imply") {

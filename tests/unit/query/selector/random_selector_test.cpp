@@ -147,6 +147,19 @@ bool contains(const FieldConstraint& constraint, const json::value* value, bool 
   });
 }
 
+/// Some element of the array has at `below` what the constraint allows.
+bool has_element(const json::value& whole, const FieldPath& array, const FieldPath& below,
+                 const FieldConstraint& constraint) {
+  if (constraint.may_be_missing) return true;
+  const json::value* list = nullptr;
+  if (naive::find(whole, array.text(), list) != naive::Place::found || !list->is_array()) return false;
+  return std::ranges::any_of(list->get_array(), [&](const json::value& element) {
+    const json::value* value = &element;
+    if (!below.empty() && naive::find(element, below.text(), value) != naive::Place::found) return false;
+    return contains(constraint, value, false);
+  });
+}
+
 }  // namespace
 
 TEST_CASE("random selectors normalise and match as the naive model does") {
@@ -201,8 +214,14 @@ TEST_CASE("matching documents lie within the constraints, and exact constraints 
         are_all_inside = are_all_inside && contains(constraint, value, path.is("_id"));
         are_all_exact = are_all_exact && constraint.exact;
       }
+      bool have_all_elements = true;
+      for (const auto& [array, below] : selector->element_paths()) {
+        const auto constraint = selector->constraint_for_elements(array, below, BoundOrder::collation);
+        have_all_elements = have_all_elements && has_element(whole, array, below, constraint);
+      }
       INFO(json::serialize(source) << " on " << json::serialize(whole));
       if (is_match) REQUIRE(are_all_inside);
+      if (is_match) REQUIRE(have_all_elements);
       if (are_all_exact && !selector->needs_whole_document()) REQUIRE(are_all_inside == is_match);
       matched += is_match;
       exact += are_all_exact;

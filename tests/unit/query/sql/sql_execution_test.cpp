@@ -293,6 +293,53 @@ TEST_CASE("conditions are answered by Mango's indexes, with the same result as w
       1);
 }
 
+TEST_CASE("SQL pages of a union hold when another index becomes the better one of a side") {
+  partitioning::CreateDatabaseOptions options;
+  options.partitioned = true;
+  SqlFixture db(options);
+  std::string expected;
+  for (int i = 100; i < 113; ++i) {
+    const std::string id = "p:" + std::to_string(i);
+    db.put(id, i < 110 ? R"({"a":5,"b":2})" : R"({"c":1})");
+    expected += (expected.empty() ? "\"" : ",\"") + id + '"';
+  }
+  db.put("p:200", R"({"a":0,"b":2})");
+  for (const std::string name : {"a", "b", "c"}) {
+    db.create_index(R"({"index":{"fields":[")" + name + R"("]},"ddoc":")" + name + R"("})");
+  }
+  db.wait_for_indexes();
+  const auto query = parse_sql("SELECT VALUE c._id FROM c WHERE (c.a = 5 AND c.b = 2) OR c.c = 1");
+  const sql::SqlScope scope{.partition_key = "p", .physical_partition = {}, .hash_range = {}};
+  sql::SqlOptions page_options;
+  page_options.page_items_max = 6;
+  const auto first_index = [&] {
+    REQUIRE(db.last->plan.branches.size() == 2);
+    return db.last->plan.branches[0].index->definition->design_document;
+  };
+  auto page = db.page(query, scope, page_options);
+  CHECK(first_index() == "_design/a");
+  std::string results = page.results;
+  for (const std::string id : {"p:201", "p:202"}) db.put(id, R"({"a":5,"b":0})");
+  const auto continuation = *page.continuation;
+  db.page(query, scope, page_options);
+  CHECK(first_index() == "_design/b");
+  while (page.continuation) {
+    page = db.page(query, scope, page_options, page.continuation);
+    REQUIRE(page.error == "");
+    if (!page.results.empty()) results += ",\n" + page.results;
+  }
+  CHECK(SqlFixture::joined(results) == "[" + expected + "]");
+
+  auto changed = *sql::Continuation::decode(continuation);
+  CHECK(changed.kind == sql::Continuation::Kind::combined);
+  changed.identity = "of no index";
+  CHECK(db.page(query, scope, page_options, changed.encode()).error ==
+        "The index that the query was run by is not there any more.");
+  // As they once were, without the index.
+  changed.kind = static_cast<sql::Continuation::Kind>('u');
+  CHECK(db.page(query, scope, page_options, changed.encode()).error == "The continuation is none of this server's.");
+}
+
 TEST_CASE("documents are not tested for what the index of their partition has said") {
   partitioning::CreateDatabaseOptions options;
   options.partitioned = true;
