@@ -13,6 +13,15 @@ std::string rev_of(const octavo::tests::Received& received) {
   return text(received.json(), "rev");
 }
 
+/// The document `a` of `db`, whose revisions 1-a0 to 1-a9 come in pieces.
+void put_ten_large_leaves(CouchDoor& door) {
+  door.put("/db");
+  for (int i = 0; i < 10; ++i) {
+    const std::string revision = "1-a" + std::to_string(i);
+    door.put("/db/a?new_edits=false", R"({"_rev":")" + revision + R"(","v":")" + std::string(50'000, 'x') + "\"}");
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a document that was put is read back with its id and revision before its fields") {
@@ -267,11 +276,7 @@ TEST_CASE("open_revs of a large document sends it once, however often it is name
 
 TEST_CASE("open_revs of many large leaves comes in pieces, each leaf whole") {
   CouchDoor door;
-  door.put("/db");
-  for (int i = 0; i < 10; ++i) {
-    const std::string revision = "1-a" + std::to_string(i);
-    door.put("/db/a?new_edits=false", R"({"_rev":")" + revision + R"(","v":")" + std::string(50'000, 'x') + "\"}");
-  }
+  put_ten_large_leaves(door);
 
   const auto got = door.get("/db/a?open_revs=all");
 
@@ -285,11 +290,7 @@ TEST_CASE("open_revs of many large leaves comes in pieces, each leaf whole") {
 TEST_CASE("open_revs=all tells of leaves only, also when one becomes another meanwhile") {
   // Given leaves that come in pieces
   CouchDoor door;
-  door.put("/db");
-  for (int i = 0; i < 10; ++i) {
-    const std::string revision = "1-a" + std::to_string(i);
-    door.put("/db/a?new_edits=false", R"({"_rev":")" + revision + R"(","v":")" + std::string(50'000, 'x') + "\"}");
-  }
+  put_ten_large_leaves(door);
   // When one that was not sent yet is edited
   door.after_first_piece = [&] {
     const auto database = door.engine().find_database("db");
