@@ -1,6 +1,8 @@
 #include "query/index/automatic_check.h"
 
+#include <optional>
 #include <string>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -13,6 +15,13 @@
 namespace octavo::query {
 
 namespace {
+
+// The entries that a document should have.
+struct KnownDocument {
+  std::string id;
+  bool is_unreadable = false;  // told elsewhere
+  std::unordered_set<std::string> entries;
+};
 
 /// One physical partition's rows.
 class AutomaticCheck {
@@ -96,17 +105,23 @@ class AutomaticCheck {
   }
 
   Expected<bool> document_has(std::string_view id, std::string_view entry) {
+    if (!known_ || known_->id != id) OCTAVO_TRY_VOID(learn(id));
+    return known_->is_unreadable || known_->entries.contains(std::string(entry));
+  }
+
+  // The rows of a document with many at a path stand together: its entries are worked out once for all of them.
+  Expected<void> learn(std::string_view id) {
+    known_.emplace().id = id;
     OCTAVO_TRY(const auto record, storage::long_key::get(snapshot_.transaction(), tree_, id));
-    if (!record) return false;
+    if (!record) return {};
     OCTAVO_TRY(const auto document, storage::decode_document(id, *record));
-    if (document.deleted) return false;
+    if (document.deleted) return {};
     const auto body = parser_.parse(document.body);
-    if (!body) return true;
+    known_->is_unreadable = !body;
+    if (!body) return {};
     automatic_.entries_of({*body, document.body, document.id, document.revision}, entries_);
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i] == entry) return true;
-    }
-    return false;
+    for (std::size_t i = 0; i < entries_.size(); ++i) known_->entries.emplace(entries_[i]);
+    return {};
   }
 
   const AutomaticIndex& automatic_;
@@ -117,6 +132,7 @@ class AutomaticCheck {
   const storage::Tree tree_;
   DocumentParser parser_;
   AutomaticIndex::Entries entries_;
+  std::optional<KnownDocument> known_;
 };
 
 }  // namespace

@@ -632,6 +632,10 @@ TEST_CASE("a logical partition that becomes large while its documents are being 
     for (auto row = reader->seek(""); row; row = reader->next()) ++rows;
     CHECK(rows == scoped_documents_min);
   }
+  view.definition = automatic_definition(automatic);
+  storage::CheckReport report;
+  REQUIRE(check_automatic_index(*database, view, report));
+  CHECK(report.problems == std::vector<std::string>{});
 }
 
 TEST_CASE("an automatic index has documents that had ended when it was built") {
