@@ -6,6 +6,7 @@
 #include <lucene++/TypeAttribute.h>
 
 #include "query/search/internal/lucene_text.h"
+#include "query/search/internal/lucene_values.h"
 #include "query/search/internal/word_breaks.h"
 
 namespace octavo::query::search {
@@ -13,6 +14,7 @@ namespace octavo::query::search {
 void break_classic(std::string_view text, TokenList& tokens) {
   tokens.clear();
   try {
+    make_lucene_values();
     const Lucene::String wide = to_wide(text);
     // Lucene counts in code points, we in bytes.
     std::vector<std::uint32_t> offsets;

@@ -21,6 +21,7 @@
 #include "query/search/internal/commit_data.h"
 #include "query/search/internal/lucene_guard.h"
 #include "query/search/internal/lucene_text.h"
+#include "query/search/internal/lucene_values.h"
 #include "storage/folder.h"
 
 namespace octavo::query::search {
@@ -104,6 +105,7 @@ Expected<void> IndexFiles::open(storage::Sequence last_sequence) {
   }
   IndexState state;
   auto read = guard_lucene(last_error_, [&]() -> Expected<void> {
+    make_lucene_values();
     open_directory();
     state = read_state();
     return {};
@@ -151,7 +153,10 @@ IndexState IndexFiles::read_commit() {
   const Lucene::IndexReaderPtr reader = Lucene::IndexReader::open(directory_, true);
   const CommitData data = read_commit_data(reader->getCommitUserData());
   const bool empty = reader->maxDoc() == 0;
+  // A reader takes an older commit where files of the last one are missing; a writer would go on from the last one.
+  const bool is_last = reader->isCurrent();
   reader->close();
+  if (!is_last) throw Lucene::CorruptIndexException(L"a commit without all its files");
   const auto checkpoint = number_in(data, "checkpoint");
   if (!checkpoint) {
     if (empty) return state;
@@ -246,7 +251,7 @@ Expected<void> IndexFiles::apply(FunctionRef<bool(Change&)> next, const Batch& b
     return {};
   });
   if (!applied) {
-    abandon_writer();
+    give_up(applied.error());
     return applied;
   }
   adopt(pending_);
@@ -256,7 +261,7 @@ Expected<void> IndexFiles::apply(FunctionRef<bool(Change&)> next, const Batch& b
     refresh();
     return {};
   });
-  if (!refreshed) abandon_writer();
+  if (!refreshed) give_up(refreshed.error());
   return refreshed;
 }
 
@@ -330,13 +335,20 @@ void IndexFiles::abandon_writer() {
   committed_checkpoint_.store(pending_.checkpoint, std::memory_order_release);
 }
 
-void IndexFiles::discard() {
-  const std::lock_guard lock(write_mutex_);
+// Back to the last commit, or to nothing where even that makes no sense: it would fail again for ever.
+void IndexFiles::give_up(const Error& error) {
+  if (error.code != ErrorCode::corrupted) return abandon_writer();
+  spdlog::error("the search index in {} cannot be used: it is built anew ({})", options_.folder.string(), error.reason);
   const auto done = guard_lucene(last_error_, [&]() -> Expected<void> {
     start_over();
     return {};
   });
   static_cast<void>(done);
+}
+
+void IndexFiles::discard(const Error& error) {
+  const std::lock_guard lock(write_mutex_);
+  give_up(error);
 }
 
 // --- reading ---
@@ -377,7 +389,7 @@ Expected<IndexSnapshotPtr> IndexFiles::snapshot(storage::Sequence at_least) {
     return {};
   });
   if (!refreshed) {
-    if (merges_) abandon_writer();
+    if (merges_ || refreshed.error().code == ErrorCode::corrupted) give_up(refreshed.error());
     return std::unexpected(std::move(refreshed).error());
   }
   const std::lock_guard reading(reader_mutex_);

@@ -21,6 +21,8 @@ namespace octavo::query::search {
 
 namespace {
 
+constexpr std::wstring_view list_of_segments = L"segments_";
+
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -247,6 +249,8 @@ int64_t LuceneDirectory::fileLength(const Lucene::String& name) {
 
 Lucene::IndexOutputPtr LuceneDirectory::createOutput(const Lucene::String& name) {
   if (const int code = fault(storage::StorageCall::put)) fail_io("cannot create " + to_utf8(name), code);
+  // It might survive a power loss that takes the names of the files in it.
+  if (name.starts_with(list_of_segments)) sync_folder(name);
   const auto file = path(name);
   const std::lock_guard lock(files_mutex_);
   if (retired_) throw Lucene::AlreadyClosedException(L"the files have another writer");
@@ -284,8 +288,12 @@ void LuceneDirectory::sync(const Lucene::String& name) {
   if (!durable_) return;
   const Descriptor file(::open(path(name).c_str(), O_RDWR | O_CLOEXEC));
   if (file.get() < 0 || ::fdatasync(file.get()) != 0) fail_io("cannot sync " + to_utf8(name), errno);
-  // The list of segments is what makes the other files count: by then their names must be on the disk too.
-  if (!name.starts_with(L"segments")) return;
+  // The list of segments is what makes the other files count.
+  if (name.starts_with(list_of_segments)) sync_folder(name);
+}
+
+void LuceneDirectory::sync_folder(const Lucene::String& name) const {
+  if (!durable_) return;
   const Descriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() < 0 || ::fsync(folder.get()) != 0) fail_io("cannot sync the folder of " + to_utf8(name), errno);
 }

@@ -173,8 +173,7 @@ Expected<SearchResult> SearchIndex::search(const SearchRequest& request) {
   auto result = guard_lucene(files_->last_error(),
                              [&] { return run_search(snapshot, *analyzers_, files_->columns(), request); });
   if (!result && result.error().code == ErrorCode::corrupted) {
-    spdlog::error("search index {}: {} It is built anew.", identity_, result.error().reason);
-    files_->discard();
+    files_->discard(result.error());
   }
   return result;
 }

@@ -213,6 +213,25 @@ describe('the disk', () => {
   });
 });
 
+describe('the order of syncs', () => {
+  const list = { kind: 1, flags: 1, handle: 2, payload: 'index/segments_1' };
+  const folder = [{ kind: 8, payload: 'index' }, { kind: 1, flags: 1, handle: 1, payload: 'index/_0.tis' },
+                  { kind: 10, handle: 1 }, { kind: 11, handle: 1, offset: 3 }];
+  const misorders = (t, records) => {
+    const disk = new Disk();
+    for (const record of writeLog(temporaryFolder(t), records)) disk.apply(record);
+    return disk.misorders;
+  };
+
+  test('a list of files is not made before the names in it are certain', (t) => {
+    assert.match(misorders(t, [...folder, list])[0], /segments_1 .*_0\.tis/);
+  });
+  test('and may be made after', (t) => {
+    const synced = [{ kind: 1, flags: 8, handle: 3, payload: 'index' }, { kind: 10, handle: 3 }, { kind: 11, handle: 3, offset: 6 }];
+    assert.deepEqual(misorders(t, [...folder, ...synced, list]), []);
+  });
+});
+
 describe('killing', () => {
   test('notices a folder that fell back to an earlier state', async (t) => {
     const tamper = (dataDir) => {
@@ -259,6 +278,18 @@ describe('power loss', { skip: !hasLayer && 'no file layer in this build' }, () 
 });
 
 describe('the file layer', { skip: !hasLayer && 'no file layer in this build' }, () => {
+  test('records what the streams of C++ write', async (t) => {
+    const folder = temporaryFolder(t);
+    const [dataDir, log] = [path.join(folder, 'data'), path.join(folder, 'log')];
+    const server = await Server.startFor(t, { dataDir, env: preload({ root: folder, log }) });
+    expectStatus(await server.put('/db'), 201);
+    expectStatus(await server.put('/db/_design/d', { views: { v: { map: 'function (doc) { emit(doc._id); }' } } }), 201);
+    expectStatus(await server.get('/db/_design/d/_view/v'), 200);
+    await server.stop();
+    const written = readRecording([log]).filter(({ kind, path }) => kind === 3 && path.endsWith('/definition.json.new'));
+    assert.match(Buffer.concat(written.map(({ payload }) => payload)).toString(), /emit\(doc\._id\)/);
+  });
+
   test('makes calls fail while a rule stands, and lets them pass when it is gone', async (t) => {
     const folder = temporaryFolder(t);
     const dataDir = path.join(folder, 'data');

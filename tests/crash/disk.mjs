@@ -16,9 +16,11 @@ const CREATED = 1;
 const SYNCED = 2;
 const EMPTIED = 4;
 
-/// The records of one or more logs, one after the other; see layer/layer.h for the format.
+/// The records of one or more logs, one after the other; see layer/layer.h for the format. Those with a handle have the
+/// path of its file.
 export function readRecording(files) {
   const records = [];
+  const paths = new Map();
   let sequences = 0;
   let handles = 0;
   for (const file of files) {
@@ -43,6 +45,8 @@ export function readRecording(files) {
       record.sequence += sequences;
       if (record.handle !== 0) record.handle += handles;
       if (record.kind === Kind.syncEnds) record.offset += sequences;
+      if (record.kind === Kind.open) paths.set(record.handle, record.payload.toString());
+      record.path = paths.get(record.handle);
       records.push(record);
       at += size;
     }
@@ -60,11 +64,16 @@ export const isBoundary = (record) =>
 export const isStructural = ({ kind, flags }) =>
   [Kind.rename, Kind.unlink, Kind.mkdir, Kind.rmdir].includes(kind) || (kind === Kind.open && (flags & CREATED) !== 0);
 
+/// The file of a search index that makes its other files count.
+const LIST_OF_SEGMENTS = /\/segments_\w+$/;
+export const isSearchCommit = ({ kind, path }) => kind === Kind.write && LIST_OF_SEGMENTS.test(path);
+
 class File {
   bytes = Buffer.alloc(0);  ///< certain; capacity beyond `size`
   size = 0;
   pending = [];             ///< in their order: { sequence, certain, offset, data } or { sequence, size }
   mapped = false;           ///< its contents may be anything
+  synced = false;           ///< at some time
 
   static apply(file, change) {
     if (change.data === undefined) {
@@ -145,7 +154,7 @@ export class Disk {
   root = new Folder();
   #handles = new Map();
   #ignoreSyncs;
-  warnings = [];
+  misorders = [];  ///< what should have been certain before something else was begun
 
   /// `ignoreSyncs`: a disk that lies, to see that the checks notice it.
   constructor({ ignoreSyncs = false } = {}) {
@@ -173,6 +182,7 @@ export class Disk {
         const where = record.payload.toString();
         if (flags & CREATED) {
           const { folder, name } = this.#parent(where);
+          if (LIST_OF_SEGMENTS.test(where)) this.#expectNames(folder, where);
           folder.change(sequence, [[name, new File()]]);
         }
         const opened = this.#lookUp(where);
@@ -209,6 +219,7 @@ export class Disk {
       }
       case Kind.syncEnds:
         if (!this.#ignoreSyncs) file.syncedBefore(record.offset);
+        file.synced = true;
         break;
       case Kind.writableMap:
         file.mapped = true;
@@ -216,6 +227,12 @@ export class Disk {
       case Kind.unsupported:
         throw new Error(`the recorded program used ${record.payload}, which the layer cannot describe`);
     }
+  }
+
+  /// A list may survive that names files of which only the contents are certain. What is not synced it does not name.
+  #expectNames(folder, list) {
+    const lost = folder.pending.flatMap(({ changes }) => changes).filter(([, entry]) => entry?.synced).map(([name]) => name);
+    if (lost.length > 0) this.misorders.push(`${list} is made before the names ${lost.join(', ')} are certain`);
   }
 
   #change(record, file) {

@@ -18,6 +18,8 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -228,6 +230,33 @@ int duplicate(int fd, int result) {
   return result;
 }
 
+/// Descriptors of the streams below: the C library gives none for such a stream, and C++'s file streams write to it.
+class StreamDescriptors {
+ public:
+  void add(FILE* stream, int fd) {
+    const std::lock_guard lock(mutex_);
+    descriptors_[stream] = fd;
+  }
+  void remove(int fd) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(descriptors_, [&](const auto& entry) { return entry.second == fd; });
+  }
+  std::optional<int> find(FILE* stream) {
+    const std::lock_guard lock(mutex_);
+    const auto found = descriptors_.find(stream);
+    return found == descriptors_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<FILE*, int> descriptors_;
+};
+
+StreamDescriptors& stream_descriptors() {
+  static auto* const of_the_program = new StreamDescriptors;
+  return *of_the_program;
+}
+
 /// A stream whose bytes come through write_file: the C library's own streams write where nobody can listen.
 FILE* open_stream(const char* path, const char* mode) {
   const std::string_view how(mode);
@@ -254,10 +283,13 @@ FILE* open_stream(const char* path, const char* mode) {
   };
   functions.close = [](void* cookie) -> int {
     const int descriptor = static_cast<int>(reinterpret_cast<std::intptr_t>(cookie));
+    stream_descriptors().remove(descriptor);
     forget_file(descriptor);
     return static_cast<int>(syscall(SYS_close, descriptor));
   };
-  return fopencookie(reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)), mode, functions);
+  FILE* const stream = fopencookie(reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)), mode, functions);
+  if (stream != nullptr) stream_descriptors().add(stream, fd);
+  return stream;
 }
 
 bool is_for_writing(const char* mode) {
@@ -308,6 +340,12 @@ FILE* fopen(const char* path, const char* mode) {
 
 FILE* fopen64(const char* path, const char* mode) {
   return fopen(path, mode);
+}
+
+int fileno(FILE* stream) noexcept {
+  if (const auto fd = stream_descriptors().find(stream)) return *fd;
+  static const auto next = next_function<int (*)(FILE*)>("fileno");
+  return next(stream);
 }
 
 int close(int fd) {

@@ -3,16 +3,16 @@
 //
 //   node power_loss.mjs [--images N | --every] [--seconds S] [--seed N] [--durability commit|relaxed]
 //
-// --images N takes N moments: one third of them at random, one third at the end of a sync, one third while files and
-// folders come and go; and besides, the first ones, in which the data folder is made. --every takes each end of a sync and
-// the moment before it. With `relaxed` the last writes may be gone: then what is there must be what was there at some
+// --images N takes N moments: a quarter of them at random, a quarter at the end of a sync, a quarter while files and
+// folders come and go, a quarter in the commits of search indexes; and besides, the first ones, in which the data folder is
+// made. --every takes each end of a sync and the moment before it. With `relaxed` the last writes may be gone: then what is there must be what was there at some
 // earlier moment (relaxed.mjs).
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { Server, sleep } from '../integration/harness.mjs';
-import { Disk, isBoundary, isStructural, readRecording, writeImage } from './disk.mjs';
+import { Disk, isBoundary, isSearchCommit, isStructural, readRecording, writeImage } from './disk.mjs';
 import { preload, setFaults } from './file_layer.mjs';
 import { compare, History, Replay } from './history.mjs';
 import { checkFolder, Failure } from './killing.mjs';
@@ -58,11 +58,13 @@ function moments(records, random, images, every) {
   const boundaries = those(isBoundary);
   if (every) return boundaries.flatMap((i) => (i > 0 ? [i - 1, i] : [i]));
   const structural = those(isStructural);
+  const commits = those(isSearchCommit);
   const chosen = Array.from({ length: images }, (_, n) => [
     () => random.below(records.length),
     () => random.pick(boundaries) - random.below(2),
     () => random.pick(structural) + random.below(12),
-  ][n % 3]());
+    () => random.pick(commits) + random.below(3),
+  ][n % 4]());
   for (let i = 0; i < FIRST_RECORDS; ++i) chosen.push(i);
   return chosen.map((i) => Math.min(Math.max(i, 0), records.length - 1)).sort((a, b) => a - b);
 }
@@ -129,6 +131,7 @@ export async function powerLossTest({ seed, images = 60, every = false, seconds 
   while (applied < records.length - 1) disk.apply(records[++applied]);
   const mapped = disk.mappedFiles();
   if (mapped.length > 0) throw new Failure(`files are changed through writable maps: ${mapped.join(', ')}`);
+  if (disk.misorders.length > 0) throw new Failure(disk.misorders.slice(0, 20).join('\n'));
   fs.rmSync(folder, { recursive: true });
   return { ...totals, seconds: (Date.now() - start) / 1000 };
 }

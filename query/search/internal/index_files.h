@@ -84,8 +84,8 @@ class IndexFiles {
   /// Commits and closes, unless somebody reads or writes. True: it was open and is closed.
   bool close_if_idle();
   void remove_files();
-  /// What was read makes no sense: throws everything away; the state is that of an empty index.
-  void discard();
+  /// What was read makes no sense (corrupted): throws everything away; the state is that of an empty index.
+  void discard(const Error& error);
 
  private:
   std::filesystem::path lucene_folder() const { return options_.folder / "lucene"; }
@@ -99,6 +99,7 @@ class IndexFiles {
   void make_change(const Change& change);
   void commit();
   void abandon_writer();
+  void give_up(const Error& error);
   void refresh();
   void write_note();
   void adopt(const IndexState& state);

@@ -50,6 +50,7 @@ class LuceneDirectory : public Lucene::Directory {
   std::filesystem::path path(const Lucene::String& name) const;
   [[noreturn]] void fail_io(const std::string& what, int code) const;
   int fault(storage::StorageCall call) const;
+  void sync_folder(const Lucene::String& name) const;
 
   std::filesystem::path folder_;
   bool durable_;

@@ -361,6 +361,74 @@ TEST_CASE("a damaged index is built anew") {
   CHECK(shop.find("red").size() == 2);
 }
 
+// As a power loss may leave it: the names of some files are lost, that of the list that names them is not.
+TEST_CASE("an older commit that is whole does not hide that the last one is not") {
+  Fixture shop;
+  REQUIRE(shop.find("nothing").empty());
+  shop.index->close_idle(UINT64_MAX);
+  const auto folder = shop.folder.path() / "search-test" / "lucene";
+  const auto kept = shop.folder.path() / "segments_1";
+  std::filesystem::copy_file(folder / "segments_1", kept);
+  put_products(shop);
+  shop.index->close_idle(UINT64_MAX);
+  REQUIRE_FALSE(std::filesystem::exists(folder / "segments_1"));
+  std::filesystem::copy_file(kept, folder / "segments_1");
+  std::filesystem::remove(folder / "_0.tis");
+  shop.reopen();
+  CHECK(shop.index->checkpoint() == 0);
+  put_products(shop);
+  CHECK(shop.find("red").size() == 2);
+}
+
+TEST_CASE("an index whose damage shows when it is changed is built anew") {
+  Fixture shop;
+  put_products(shop);
+  shop.index->close_idle(UINT64_MAX);
+  shop.reopen();
+  REQUIRE(shop.index->checkpoint() > 0);
+  std::filesystem::remove(shop.folder.path() / "search-test" / "lucene" / "_0.tis");
+  shop.remove("kettle");
+  const auto applied = shop.try_apply();
+  auto request = shop.request("red");
+  request.at_least = shop.sequence();
+  const auto found = shop.index->search(request);
+  CHECK((!applied || !found));
+  CHECK(shop.index->checkpoint() == 0);
+  put_products(shop);
+  CHECK(shop.find("red").size() == 2);
+}
+
+// The library makes some of its values when they are first needed, and not for several threads.
+TEST_CASE("indexes that are the first of the process can be opened and filled at once") {
+  const std::size_t count = 2;
+  std::atomic<std::size_t> here = 0;
+  std::atomic<std::size_t> found = 0;
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < count; ++i) {
+    threads.emplace_back([&] {
+      tests::TemporaryFolder folder;
+      const auto analyzers = make_analyzers("classic");
+      FeedIndexOptions options;
+      options.folder = folder.path() / "search-test";
+      const auto fields = std::make_shared<std::map<std::string, std::vector<IndexedField>>>();
+      (*fields)["one"] = {Fixture::text("default", "red")};
+      SearchIndex index("test", *analyzers, std::make_unique<GivenFields>(fields), options);
+      FeedDocument document;
+      document.id = "one";
+      document.present = true;
+      document.sequence = 1;
+      for (++here; here < count;) continue;
+      if (!index.open(0) || !tests::apply_all(index, {&document, 1}, 1)) return;
+      SearchRequest request;
+      request.query = *parse_query("red");
+      request.at_least = 1;
+      if (const auto result = index.search(request)) found += result->hits.size();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(found == count);
+}
+
 TEST_CASE("an index that knows more than its database begins anew") {
   Fixture shop;
   put_products(shop);
