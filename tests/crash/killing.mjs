@@ -80,7 +80,7 @@ async function cycle(folder, random, totals) {
     return observe(server, random);
   };
   // Not to start, or not to answer, is a loss too.
-  const { seen, problems } = await look().catch((error) => ({ seen: new Map(), problems: [error.message] }));
+  const { seen, problems } = await look().catch(async (error) => ({ seen: new Map(), problems: [await server.explain(error)] }));
   problems.push(...compare(history.state, pending, seen));
   totals.registers += history.state.size;
   if (problems.length > 0) throw new Failure(problems.slice(0, 20).join('\n'));

@@ -80,7 +80,7 @@ async function lookAt(folder, random, certain) {
     const { seen, problems: found, partitionCounts } = await observe(server, random);
     problems.push(...found, ...certain(seen, partitionCounts));
   } catch (error) {
-    problems.push(error.message);
+    problems.push(await server.explain(error));
   } finally {
     await server.kill();
   }

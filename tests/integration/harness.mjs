@@ -143,6 +143,13 @@ export class Server {
     process.removeListener('exit', this.onExit);
   }
 
+  /// An error of a request as text, and with it the server's end where that is its cause.
+  async explain(error) {
+    const outcome = await Promise.race([this.exited, sleep(500)]);
+    if (outcome === undefined) return error.message;
+    return `${error.message}; the server ended with ${outcome.signal ?? outcome.code}:\n${this.lines.slice(-20).join('\n')}`;
+  }
+
   /// Starts again on the same folder, after stop({ keepFolder: true }) or kill().
   async relaunch() {
     await this.launch();
