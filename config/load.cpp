@@ -148,7 +148,8 @@ class FileReader {
       case ValueType::table:
         break;
     }
-    return Failure(fmt::format("expected {}, found {}", expectation(setting), describe(node)));
+    return Failure(
+        fmt::format("expected {}, found {}", expectation(setting), setting.secret ? "something else" : describe(node)));
   }
 
   static std::string describe(const toml::node& node) {

@@ -131,9 +131,10 @@ class Database : public std::enable_shared_from_this<Database> {
   Task<storage::PhysicalPartition::DocumentResults> write(std::vector<storage::DocumentWrite> writes,
                                                           storage::WriteOptions options = {});
   /// Runs `task` as one transaction of the physical partition in which `partition_key` lives; it sets the partition
-  /// keys of its edits itself. Resumes once durable. See PhysicalPartition::run_transaction.
+  /// keys of its edits itself. Resumes once durable. `admitted`: it was, before the work that this ends.
+  /// See PhysicalPartition::run_transaction.
   Task<Expected<void>> run_transaction(std::string_view partition_key, storage::PhysicalPartition::TransactionTask task,
-                                       std::size_t bytes);
+                                       std::size_t bytes, bool admitted = false);
   /// As above, for edits of several partition keys that live in one physical partition. Fails with the word
   /// `range_gone` when it was split.
   Task<Expected<void>> run_transaction_in(std::size_t place, storage::PhysicalPartition::TransactionTask task,

@@ -5,6 +5,7 @@
 #include "partitioning/completion.h"
 #include "partitioning/database.h"
 #include "partitioning/engine.h"
+#include "partitioning/request_charge.h"
 #include "storage/memory_retry.h"
 
 namespace octavo::partitioning {
@@ -117,10 +118,12 @@ void Database::scatter(std::vector<DocumentWrite>& writes, storage::WriteOptions
 }
 
 Task<Expected<void>> Database::run_transaction(std::string_view partition_key, PhysicalPartition::TransactionTask task,
-                                               std::size_t bytes) {
+                                               std::size_t bytes, bool admitted) {
   const auto keep_alive = shared_from_this();
   const std::size_t place = locate_partition_key(partition_key);
-  if (auto admitted = consumption_.admit(place); !admitted) co_return std::unexpected(std::move(admitted).error());
+  if (!admitted) {
+    if (auto asked = consumption_.admit(place); !asked) co_return std::unexpected(std::move(asked).error());
+  }
   PhysicalPartition& partition = *partition_map().partition(place);
   std::string key(partition_key);
   co_return co_await await_completion<Expected<void>>(
@@ -142,10 +145,15 @@ Expected<void> Database::write_unacknowledged(std::vector<DocumentWrite> writes)
     const std::size_t place = locate_document(write.id);
     OCTAVO_TRY_VOID(consumption_.admit(place));
     PhysicalPartition& partition = *partition_map().partition(place);
+    auto spend = [keep_alive = shared_from_this(), id = write.id, bytes = write.body.size()](const auto& results) {
+      const auto& written = results.front();
+      keep_alive->spend_on_document(
+          id, written ? charge_of_write({.body_bytes = bytes, .index_rows = written->index_rows}) : charge_of_miss());
+    };
     std::vector<DocumentWrite> one;
     one.push_back(std::move(write));
     fill_partition_keys(one);
-    partition.write(std::move(one), {}, [keep_alive = shared_from_this()](const auto&) {});
+    partition.write(std::move(one), {}, std::move(spend));
   }
   return {};
 }

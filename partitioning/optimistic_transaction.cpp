@@ -39,7 +39,7 @@ void OptimisticTransaction::note(std::string_view id, const Seen& now) {
   const auto known = reads_.find(id);
   if (known == reads_.end()) {
     // Once the whole partition must not change, single documents need no mention.
-    if (!last_change_) reads_.emplace(id, now);
+    if (!standing_) reads_.emplace(id, now);
   } else if (known->second != now) {
     stale_ = true;
   }
@@ -195,9 +195,10 @@ void OptimisticTransaction::hide_from_scans(std::string_view id) {
 }
 
 Expected<void> OptimisticTransaction::reads_all() {
-  if (last_change_) return {};
+  if (standing_) return {};
   OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
-  last_change_ = snapshot.last_change(partition_key_);
+  OCTAVO_TRY(const std::uint64_t purges, snapshot.purge_count());
+  standing_ = Standing{snapshot.last_change(partition_key_), purges};
   return {};
 }
 
@@ -239,7 +240,10 @@ Expected<ScanState> OptimisticTransaction::scan(std::optional<std::string>& from
 Expected<bool> OptimisticTransaction::still_holds() {
   if (stale_) return false;
   OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
-  stale_ = last_change_ && snapshot.last_change(partition_key_) != *last_change_;
+  if (standing_) {
+    OCTAVO_TRY(const std::uint64_t purges, snapshot.purge_count());
+    stale_ = Standing{snapshot.last_change(partition_key_), purges} != *standing_;
+  }
   for (auto read = reads_.begin(); !stale_ && read != reads_.end(); ++read) {
     OCTAVO_TRY(const auto document, snapshot.find(read->first));
     stale_ = seen(document) != read->second;
@@ -253,7 +257,10 @@ Expected<bool> OptimisticTransaction::commit_on_writer(storage::PartitionTransac
   refused_.reset();
   sequence_ = 0;
   write_charge_ = 0;
-  if (last_change_ && transaction.last_change(partition_key_) != *last_change_) return false;
+  if (standing_) {
+    const Standing now{transaction.last_change(partition_key_), transaction.purge_count()};
+    if (now != *standing_) return false;
+  }
   for (const auto& [id, before] : reads_) {
     OCTAVO_TRY(const auto document, transaction.find(id));
     if (seen(document) != before) return false;
@@ -282,7 +289,7 @@ Task<Expected<bool>> OptimisticTransaction::commit() {
   storage::PhysicalPartition::TransactionTask task = [this](storage::PartitionTransaction& transaction) {
     return commit_on_writer(transaction);
   };
-  auto done = co_await database_->run_transaction(partition_key_, std::move(task), bytes_);
+  auto done = co_await database_->run_transaction(partition_key_, std::move(task), bytes_, true);
   if (!done) co_return std::unexpected(std::move(done).error());
   if (refused_) co_return std::unexpected(*std::move(refused_));
   co_return !stale_;
@@ -297,6 +304,10 @@ Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database,
     auto taken = co_await database->turns().take(partition_key);
     if (!taken) co_return std::unexpected(std::move(taken).error());
     turn.emplace(*std::move(taken));
+  }
+  // Once: who waited for its turn is refused before it works, and none after.
+  if (auto admitted = database->admit_partition_key(partition_key); !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
   }
   for (int i = 0; i < kAttemptsMax && (i == 0 || std::chrono::steady_clock::now() < until); ++i) {
     OptimisticTransaction transaction(database, partition_key);

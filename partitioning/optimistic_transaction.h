@@ -88,6 +88,12 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
     storage::Revision stored_winner;
     std::vector<storage::Revision> leaves;
   };
+  /// What changes with every change of the logical partition.
+  struct Standing {
+    storage::Sequence last_change = 0;
+    std::uint64_t purges = 0;  ///< in the physical partition: they take changes away
+    bool operator==(const Standing&) const = default;
+  };
   static Seen seen(const std::optional<storage::DocumentView>& document);
   void note(std::string_view id, const Seen& now);
   Expected<std::optional<storage::Revision>> resolve_parent(const storage::DocumentWrite& write,
@@ -103,8 +109,8 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
   const std::size_t place_;  ///< physical partition
 
   std::map<std::string, Seen, std::less<>> reads_;
-  std::optional<storage::Sequence> last_change_;  ///< before the first scan
-  std::string found_;                             ///< what find() gave out
+  std::optional<Standing> standing_;  ///< before the first scan
+  std::string found_;                 ///< what find() gave out
   std::string found_id_;
 
   std::deque<storage::DocumentWrite> writes_;  ///< in order; elements stay where they are

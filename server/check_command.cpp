@@ -41,7 +41,7 @@ storage::CheckReport check_files(const std::filesystem::path& folder, const stor
     if (storage::partition_number(name)) continue;
     // An index whose making or removal a crash cut short: the next server makes it, or removes the rest.
     const bool index = name.starts_with("index-") || name.starts_with("view-");
-    if (index && (name.ends_with(".new") || !std::filesystem::exists(folder / name / "data.mdb"))) continue;
+    if (index && (name.ends_with(".new") || !std::filesystem::exists(folder / name / "data.mdb", error))) continue;
     environments.push_back(folder / name);
   }
   for (const auto& range : record.partition_map) environments.push_back(folder / range.folder);
@@ -92,7 +92,13 @@ void print_problems(std::string_view name, const storage::CheckReport& report) {
 int run_check(const config::Settings& settings, const std::string& database) {
   const auto start = std::chrono::steady_clock::now();
   // Checking must not make a data folder where there is none.
-  if (!std::filesystem::exists(settings.data_dir / "catalog")) {
+  std::error_code error;
+  const bool exists = std::filesystem::exists(settings.data_dir / "catalog", error);
+  if (error) {
+    fmt::print(stderr, "octavo: cannot look into {}: {}\n", settings.data_dir.string(), error.message());
+    return 1;
+  }
+  if (!exists) {
     fmt::print(stderr, "octavo: there is no data folder at {}; name it with --data-dir\n", settings.data_dir.string());
     return 1;
   }

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <thread>
 
-#include <spdlog/spdlog.h>
+#include "server/logging.h"
 
 namespace octavo::server {
 
@@ -24,7 +24,7 @@ int ShutdownSignal::wait() {
     int second = 0;
     while (sigwait(&signals, &second) != 0) {
     }
-    spdlog::warn("second signal: ending at once");
+    write_last_words("octavo: second signal: ending at once\n");
     std::_Exit(1);
   }).detach();
   return signal;
@@ -35,8 +35,7 @@ ShutdownDeadline::ShutdownDeadline(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
     over_.wait_for(lock, stop, time, [] { return false; });
     if (stop.stop_requested()) return;
-    spdlog::warn("something does not come to its end: ending without it");
-    spdlog::default_logger()->flush();
+    write_last_words("octavo: something does not come to its end: ending without it\n");
     std::_Exit(0);
   });
 }

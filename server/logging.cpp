@@ -1,10 +1,12 @@
 #include "server/logging.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <poll.h>
 #include <unistd.h>
 
 #include <fmt/chrono.h>
@@ -36,6 +38,8 @@ class StandardErrorSink final : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
+    // One event is one line, whatever the names of users and documents in it.
+    std::replace_if(line.begin(), line.end() - 1, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, ' ');
     write_log_lines({line.data(), line.size()});
   }
   void flush_() override {}
@@ -86,6 +90,13 @@ void append_json_string(std::string_view text, std::string& out) {
 void write_log_lines(std::string_view lines) {
   const std::scoped_lock lock(output_mutex());
   write_all(lines);
+}
+
+void write_last_words(std::string_view line) {
+  pollfd output{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  // A pipe that can be written to takes PIPE_BUF bytes without waiting.
+  if (::poll(&output, 1, 0) <= 0 || (output.revents & POLLOUT) == 0) return;
+  static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
 }
 
 void set_up_logging(const config::Settings& settings) {

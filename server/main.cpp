@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <exception>
 
 #include "server/check_command.h"
 #include "server/command_line.h"
@@ -8,9 +9,10 @@
 #include "server/logging.h"
 #include "server/serve_command.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   using octavo::server::Command;
-  octavo::server::fill_standard_descriptors();
   const auto command =
       octavo::server::parse_command_line(argc, argv, octavo::server::environment_variables(environ));
   if (!command) {
@@ -26,4 +28,16 @@ int main(int argc, char** argv) {
       return octavo::server::run_check(command->settings, command->check_database);
   }
   return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  octavo::server::fill_standard_descriptors();
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    static_cast<void>(std::fprintf(stderr, "octavo: %s\n", error.what()));
+    return 1;
+  }
 }

@@ -48,7 +48,6 @@ config::Settings fitted_to_system(const config::Settings& wanted) {
 
 int refuse(const Error& error) {
   spdlog::error("cannot start: {}", error.reason);
-  spdlog::shutdown();
   return 1;
 }
 
@@ -58,6 +57,7 @@ int run_serve(const config::Settings& wanted) {
   const auto started = std::chrono::steady_clock::now();
   keep_large_blocks_apart();
   ShutdownSignal shutdown_signal;
+  std::optional<ShutdownDeadline> deadline;  // goes on to the very end
   umask(077);  // what is stored, password hashes and secrets included, is the server's alone
   set_up_logging(wanted);
   const config::Settings settings = fitted_to_system(wanted);
@@ -119,8 +119,9 @@ int run_serve(const config::Settings& wanted) {
 
   const MemoryTrimmer memory_trimmer;
   const int signal = shutdown_signal.wait();
+  // Before anything that may wait, as for a reader of the log.
+  deadline.emplace(settings.shutdown_timeout_ms + kClosingTime);
   spdlog::info("signal {}: finishing what runs, at most {} ms", signal, settings.shutdown_timeout_ms.count());
-  const ShutdownDeadline deadline(settings.shutdown_timeout_ms + kClosingTime);
   const bool in_time = server.stop();
   query::javascript::stop_all_calls();
   engine.shut_down();

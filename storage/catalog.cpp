@@ -259,9 +259,17 @@ Expected<void> Catalog::set_fact_of(const DatabaseRecord& record, std::string_vi
 }
 
 Expected<void> Catalog::erase_fact(std::string_view area, std::string_view name) {
+  return erase_fact(area, name, [](std::optional<std::string_view>) { return Expected<void>{}; });
+}
+
+Expected<void> Catalog::erase_fact(std::string_view area, std::string_view name,
+                                   FunctionRef<Expected<void>(std::optional<std::string_view> before)> check) {
   std::lock_guard<std::mutex> lock(write_mutex_);
   return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
-    OCTAVO_TRY_VOID(transaction.erase(environment_.tree(facts_tree), fact_key(area, name)));
+    const std::string key = fact_key(area, name);
+    OCTAVO_TRY(const auto before, transaction.get(environment_.tree(facts_tree), key));
+    OCTAVO_TRY_VOID(check(before));
+    OCTAVO_TRY_VOID(transaction.erase(environment_.tree(facts_tree), key));
     return {};
   });
 }

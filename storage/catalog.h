@@ -79,6 +79,9 @@ class Catalog {
   /// A fact about this database, by its name. Errors: as of replace.
   Expected<void> set_fact_of(const DatabaseRecord& record, std::string_view area, std::string_view value);
   Expected<void> erase_fact(std::string_view area, std::string_view name);
+  /// Erases the fact that is there (nullopt: none) if `check` agrees, in one transaction; its error changes nothing.
+  Expected<void> erase_fact(std::string_view area, std::string_view name,
+                            FunctionRef<Expected<void>(std::optional<std::string_view> before)> check);
   /// Writes what `change` makes of the fact that is there (nullopt: none), in one transaction; its error changes
   /// nothing. It may run again, so it must have no other effects but its last results.
   Expected<void> change_fact(std::string_view area, std::string_view name,

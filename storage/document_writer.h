@@ -47,6 +47,7 @@ class DocumentWriter {
   Sequence last_change(std::string_view partition_key) const {
     return last_change_in(transaction_, tree(PartitionTree::partitions), partition_key);
   }
+  std::uint64_t purge_count() const { return counters_.purge_count; }
   /// Runs `body`; unless it says true, all its edits are undone, and the writer is as it was before.
   Expected<void> all_or_nothing(FunctionRef<Expected<bool>()> body);
   Expected<Expected<std::uint64_t>> apply_local(const LocalDocumentWrite& write);

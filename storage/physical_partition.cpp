@@ -127,6 +127,9 @@ std::int64_t PartitionTransaction::now_s() const {
 Sequence PartitionTransaction::last_change(std::string_view partition_key) const {
   return writer_.last_change(partition_key);
 }
+std::uint64_t PartitionTransaction::purge_count() const {
+  return writer_.purge_count();
+}
 
 void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done) {
   enqueue({IndexJob{std::move(task), std::move(done)}, kJobOverheadBytes});

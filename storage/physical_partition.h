@@ -82,6 +82,8 @@ class PartitionTransaction final : public DocumentTransaction {
   std::int64_t now_s() const;  ///< the time that edits are stamped with
   /// See last_change_in.
   Sequence last_change(std::string_view partition_key) const;
+  /// Of the physical partition; purges of the same commit are among them.
+  std::uint64_t purge_count() const;
 
  private:
   DocumentWriter& writer_;

@@ -205,8 +205,13 @@ Handled serve_scripts(Call& call) {
   if (method == Method::put) co_return co_await write_script(call, *opened, words);
   auto& engine = call.services.engine;
   if (method == Method::del) {
-    auto erased =
-        co_await engine.run_blocking([&] { return ScriptStore(*opened->database).erase(words.kind, call.path.id); });
+    const auto etag = etag_of(call.request);
+    const auto check = [&](const Script& before) -> Expected<void> {
+      if (etag && *etag != before.etag) return fail(ErrorCode::precondition_failed, "", word::kEtag);
+      return {};
+    };
+    const auto run = [&] { return ScriptStore(*opened->database).erase(words.kind, call.path.id, check); };
+    auto erased = co_await engine.run_blocking(run);
     if (!erased) co_return std::unexpected(std::move(erased).error());
     Reply reply;
     reply.status = 204;

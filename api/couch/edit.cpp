@@ -231,6 +231,9 @@ Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
     auto validation = validation_of(call);
     if (!validation) co_return std::unexpected(std::move(validation).error());
     if (*validation) {
+      if (auto admitted = call.database->admit_document(write.id); !admitted) {
+        co_return std::unexpected(std::move(admitted).error());
+      }
       auto valid = co_await validate_one(call, write);
       if (!valid) co_return std::unexpected(std::move(valid).error());
     }
@@ -242,7 +245,10 @@ Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
   writes.push_back(std::move(write));
   auto results = co_await call.database->write(std::move(writes));
   auto& result = results.front();
-  if (!result) co_return std::unexpected(in_couch_words(std::move(result).error(), id));
+  if (!result) {
+    if (result.error().code != ErrorCode::throttled) call.charge_document(id, partitioning::charge_of_miss());
+    co_return std::unexpected(in_couch_words(std::move(result).error(), id));
+  }
   call.charge_document(id, partitioning::charge_of_write({body_bytes, result->index_rows}));
   if (is_users_database(*call.database)) forget_user(call, id);
   co_return replicated ? *replicated : result->revision;

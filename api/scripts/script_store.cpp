@@ -99,11 +99,15 @@ Expected<void> ScriptStore::change(ScriptKind kind, std::string_view id,
                                                   });
 }
 
-Expected<void> ScriptStore::erase(ScriptKind kind, std::string_view id) {
+Expected<void> ScriptStore::erase(ScriptKind kind, std::string_view id,
+                                  FunctionRef<Expected<void>(const Script& before)> check) {
   if (id.size() > kStoredNameBytesMax) return fail(ErrorCode::not_found, "");
-  OCTAVO_TRY(const auto before, find(kind, id));
-  if (!before) return fail(ErrorCode::not_found, "");
-  return database_.engine().catalog().erase_fact(area_of(database_), name_of(kind, id));
+  return database_.engine().catalog().erase_fact(area_of(database_), name_of(kind, id),
+                                                 [&](std::optional<std::string_view> stored) -> Expected<void> {
+                                                   if (!stored) return fail(ErrorCode::not_found, "");
+                                                   OCTAVO_TRY(const auto before, decode(*stored));
+                                                   return check(before);
+                                                 });
 }
 
 query::javascript::ProgramPtr program_of(const partitioning::Database& database, ScriptKind kind, std::string_view id,

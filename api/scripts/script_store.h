@@ -38,7 +38,8 @@ class ScriptStore {
   /// is too long.
   Expected<void> change(ScriptKind kind, std::string_view id,
                         FunctionRef<Expected<Script>(const std::optional<Script>& before)> change);
-  Expected<void> erase(ScriptKind kind, std::string_view id);
+  /// Erases the one that is there if `check` agrees. Errors: its own; not_found.
+  Expected<void> erase(ScriptKind kind, std::string_view id, FunctionRef<Expected<void>(const Script& before)> check);
 
  private:
   partitioning::Database& database_;

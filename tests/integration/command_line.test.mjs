@@ -54,6 +54,12 @@ describe('the octavo program', () => {
     server.removeFolder();
   });
 
+  test('check says why it cannot look', async () => {
+    const { code, stderr } = await run('check', '--data-dir', `/tmp/${'x'.repeat(300)}`);
+    assert.equal(code, 1);
+    assert.match(stderr, /^octavo: cannot look into .*name too long/i);
+  });
+
   test('check finds a damaged folder damaged', async (t) => {
     const server = await Server.startFor(t);
     await server.put('/db');

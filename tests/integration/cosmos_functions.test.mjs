@@ -131,7 +131,9 @@ describe('stored procedures of the Cosmos door', () => {
     assert.deepEqual(resources.map((one) => one.id), ['hello']);
     const asked = await container.scripts.storedProcedures.query({ query: 'SELECT * FROM c WHERE c.id = @id', parameters: [{ name: '@id', value: 'hello' }] }).fetchAll();
     assert.deepEqual(asked.resources.map((one) => one._rid), [created._rid]);
-    await procedure.delete();
+    const stale = { accessCondition: { type: 'IfMatch', condition: created._etag } };
+    assert.equal((await errorOf(procedure.delete(stale))).code, 412);
+    await procedure.delete({ accessCondition: { type: 'IfMatch', condition: replaced._etag } });
     assert.equal((await errorOf(procedure.execute('x'))).code, 404);
     assert.equal((await errorOf(procedure.delete())).code, 404);
     assert.equal((await errorOf(procedure.replace({ id: 'hello', body: 'function () {}' }))).code, 404);

@@ -78,6 +78,17 @@ describe('throughput', () => {
     assert.equal((await server.get(`/${db}/_throughput`)).body.throughput, null);
   });
 
+  test('writes that nobody waits for, and those that are refused, pay too', async () => {
+    const db = await server.database('throughput=20');
+    expectStatus(await server.put(`/${db}/a`, {}), 201);
+    const refused = await server.put(`/${db}/a`, { _rev: '1-00000000000000000000000000000000' });
+    assert.equal(refused.status, 409);
+    assert.equal(chargeOf(refused), 1);
+    let reply;
+    for (let n = 0; n < 500 && reply?.status !== 429; n++) reply = await server.put(`/${db}/b${n}?batch=ok`, {});
+    expectError(reply, 429, 'too_many_requests');
+  });
+
   test('after the time that was said, it goes on', async () => {
     const db = await server.database('throughput=50');
     expectStatus(await server.put(`/${db}/a`, {}), 201);

@@ -1,5 +1,6 @@
 #include "query/javascript/internal/script_natives.h"
 
+#include <algorithm>
 #include <js/Array.h>
 #include <js/CallArgs.h>
 #include <js/PropertyAndElement.h>
@@ -18,6 +19,8 @@ namespace octavo::query::javascript {
 namespace {
 
 using Operation = ScriptHost::Operation;
+
+constexpr double kPageSizeMax = 9'007'199'254'740'992.0;  // above, not every whole number is a number of JavaScript
 
 bool optional_text(JSContext* context, JS::HandleValue value, std::optional<std::string>& text) {
   if (!value.isString()) return true;
@@ -42,7 +45,8 @@ bool read_request(JSContext* context, const JS::CallArgs& arguments, ScriptHost:
       request.body = std::move(first).value_or("");
       request.parameters = std::move(second).value_or("");
       request.continuation = std::move(third);
-      if (number.isNumber()) request.page_size = static_cast<std::uint64_t>(number.toNumber());
+      // None asks for more than there can be; the conversion of a larger number has no meaning.
+      if (number.isNumber()) request.page_size = static_cast<std::uint64_t>(std::min(number.toNumber(), kPageSizeMax));
       break;
     case Operation::create:
     case Operation::upsert:

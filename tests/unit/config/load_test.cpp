@@ -254,6 +254,10 @@ TEST_CASE("a file that does not exist is an error") {
   CHECK(settings.error() == "configuration file: cannot read /no/such/octavo.toml: no such file, or no permission");
 }
 
+TEST_CASE("a secret of the wrong type is not shown") {
+  CHECK(error_in("[auth]\ncookie_secret = 4815162342\n").find("4815162342") == std::string::npos);
+}
+
 TEST_CASE("a value of the wrong type is an error that names both types") {
   CHECK(error_in("[server]\nport = \"80\"\n") ==
         "2:8: server.port: expected a whole number from 0 to 65535, found a string \"80\"");

@@ -173,6 +173,16 @@ TEST_CASE("a transaction is not committed when what it read has changed") {
   CHECK_FALSE(committed(scanner));
   CHECK(body_of(*database, "p:5").empty());
 
+  OptimisticTransaction counter(database, "p");
+  scanned(counter);
+  REQUIRE(*counter.apply(edit_of("p:5", "{}")));
+  const auto older = (*database->snapshot_for_document("p:1")->find("p:1"))->revision;
+  std::vector<storage::PurgeRequest> purge;
+  purge.push_back({"p:1", {}, {older}});
+  REQUIRE(run_task(database->purge(std::move(purge))));  // takes a change out of the feed, and adds none
+  CHECK_FALSE(committed(counter));
+  CHECK(body_of(*database, "p:5").empty());
+
   OptimisticTransaction twice(database, "p");
   REQUIRE(twice.find("p:7"));
   EngineFixture::put(*database, "p:7", "{}");
@@ -237,6 +247,25 @@ TEST_CASE("a verdict to discard, or an error, writes nothing") {
   CHECK(body_of(*database, "p:1").empty());
   CHECK(run(Verdict::commit)->sequence > 0);
   CHECK(body_of(*database, "p:1") == "{}");
+}
+
+TEST_CASE("a transaction that was admitted is not refused at its end") {
+  EngineFixture fixture;
+  const auto database = fixture.create("d", {true, 1});
+  const auto budget = std::make_shared<ThroughputBudget>(1);
+  budget->set_rate(10);
+  database->consumption().set_budget(budget);
+  const auto writes = [&](OptimisticTransaction& transaction) -> Expected<Verdict> {
+    database->spend_on_partition_key("p", 1000);  // by others, while this one works
+    OCTAVO_TRY(const auto written, transaction.apply(edit_of("p:1", "{}")));
+    REQUIRE(written);
+    return Verdict::commit;
+  };
+  REQUIRE(run_task(run_optimistically(database, "p", true, writes)));
+  CHECK(body_of(*database, "p:1") == "{}");
+  const auto refused = run_task(run_optimistically(database, "p", true, writes));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::throttled);
 }
 
 TEST_CASE("documents that always change in between end an attempt with retry_with") {

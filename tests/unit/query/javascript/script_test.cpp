@@ -212,6 +212,17 @@ TEST_CASE("the query object works on pages and on everything") {
   CHECK(run(host, "function () { __.chain().pluck('n').value(); }")->response == "[0,1,2,3,4]");
 }
 
+TEST_CASE("a page may be larger than any number") {
+  MapHost host;
+  for (int i = 0; i < 5; ++i) host.documents["d" + std::to_string(i)] = "{\"n\":" + std::to_string(i) + "}";
+  for (const std::string_view size : {"Infinity", "Number.MAX_VALUE", "1e19"}) {
+    const auto result = run(host, "function () { __.pluck('n', {pageSize: " + std::string(size) +
+                                      "}, function (e, r, o) { __.response.setBody([r, o.continuation]); }); }");
+    REQUIRE(result);
+    CHECK(result->response.starts_with("[[0,1,2,3,4]"));
+  }
+}
+
 TEST_CASE("a trigger before its write has no response, and may change the request") {
   MapHost host;
   ScriptCall call{.operation = "Create", .request_body = "{\"a\":1}", .has_response = false};
