@@ -41,7 +41,9 @@ storage::CheckReport check_files(const std::filesystem::path& folder, const stor
     if (storage::partition_number(name)) continue;
     // An index whose making or removal a crash cut short: the next server makes it, or removes the rest.
     const bool index = name.starts_with("index-") || name.starts_with("view-");
-    if (index && (name.ends_with(".new") || !std::filesystem::exists(folder / name / "data.mdb", error))) continue;
+    std::error_code unknown;
+    const bool absent = !std::filesystem::exists(folder / name / "data.mdb", unknown) && !unknown;
+    if (index && (name.ends_with(".new") || absent)) continue;
     environments.push_back(folder / name);
   }
   for (const auto& range : record.partition_map) environments.push_back(folder / range.folder);

@@ -4,9 +4,9 @@
 //   node power_loss.mjs [--images N | --every] [--seconds S] [--seed N] [--durability commit|relaxed]
 //
 // --images N takes N moments: a quarter of them at random, a quarter at the end of a sync, a quarter while files and
-// folders come and go, a quarter in the commits of search indexes; and besides, the first ones, in which the data folder is
-// made. --every takes each end of a sync and the moment before it. With `relaxed` the last writes may be gone: then what is there must be what was there at some
-// earlier moment (relaxed.mjs).
+// folders come and go, a quarter in the commits of search indexes; and besides, the first ones, in which the data folder
+// is made. --every takes each end of a sync and the moment before it. With `relaxed` the last writes may be gone: then
+// what is there must be what was there at some earlier moment (relaxed.mjs).
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
