@@ -12,43 +12,43 @@ namespace {
 constexpr std::uint8_t kRecordVersion = 1;
 constexpr std::uint8_t kRevisionText = 1;
 constexpr std::uint8_t kBodyRevisionText = 2;
-constexpr char kRowPrefix = 'v';
-constexpr std::string_view kExtentKey = "versions";  // a byte shorter than the rows' keys, and behind them
+constexpr char kVersionPrefix = 'v';
+constexpr std::string_view kLogExtentKey = "versions";  // a byte shorter than the rows' keys, and behind them
 
-struct Extent {
+struct LogExtent {
   Sequence since = 0;
   Sequence last = 0;
 };
 
-Expected<std::optional<Extent>> read_extent(const Transaction& transaction, Tree meta) {
-  OCTAVO_TRY(const auto record, transaction.get(meta, kExtentKey));
+Expected<std::optional<LogExtent>> read_log_extent(const Transaction& transaction, Tree meta) {
+  OCTAVO_TRY(const auto record, transaction.get(meta, kLogExtentKey));
   if (!record) return std::nullopt;
   ByteReader reader(*record);
-  Extent extent;
+  LogExtent extent;
   extent.since = reader.u64();
   extent.last = reader.u64();
   if (!reader.ok()) return fail(ErrorCode::corrupted, "The extent of a log of versions is damaged.");
   return extent;
 }
 
-Expected<void> write_extent(WriteTransaction& transaction, Tree meta, const Extent& extent) {
+Expected<void> write_log_extent(WriteTransaction& transaction, Tree meta, const LogExtent& extent) {
   std::string record;
   ByteWriter writer(record);
   writer.u64(extent.since);
   writer.u64(extent.last);
-  return transaction.put(meta, kExtentKey, record);
+  return transaction.put(meta, kLogExtentKey, record);
 }
 
 }  // namespace
 
 std::string version_key(Sequence sequence) {
-  std::string key(1, kRowPrefix);
+  std::string key(1, kVersionPrefix);
   append_key_u64(key, sequence);
   return key;
 }
 
 bool is_version_key(std::string_view key) {
-  return key.size() == 1 + sizeof(Sequence) && key.front() == kRowPrefix;
+  return key.size() == 1 + sizeof(Sequence) && key.front() == kVersionPrefix;
 }
 
 Expected<VersionRow> decode_version(std::string_view key, std::string_view record) {
@@ -76,7 +76,7 @@ Expected<VersionRow> decode_version(std::string_view key, std::string_view recor
 }
 
 Expected<Sequence> VersionLog::complete_since(Sequence last_sequence) const {
-  OCTAVO_TRY(const auto extent, read_extent(transaction_, meta_));
+  OCTAVO_TRY(const auto extent, read_log_extent(transaction_, meta_));
   return extent && extent->last == last_sequence ? extent->since : last_sequence;
 }
 
@@ -113,23 +113,23 @@ Expected<void> VersionLog::append(WriteTransaction& transaction, Tree meta, cons
 }
 
 Expected<void> VersionLog::begin_group(WriteTransaction& transaction, Tree meta, Sequence last_sequence) {
-  OCTAVO_TRY(const auto extent, read_extent(transaction, meta));
+  OCTAVO_TRY(const auto extent, read_log_extent(transaction, meta));
   if (extent && extent->last == last_sequence) return {};
-  return write_extent(transaction, meta, {last_sequence, last_sequence});
+  return write_log_extent(transaction, meta, {last_sequence, last_sequence});
 }
 
 Expected<void> VersionLog::end_group(WriteTransaction& transaction, Tree meta, Sequence last_sequence) {
-  OCTAVO_TRY(const auto extent, read_extent(transaction, meta));
+  OCTAVO_TRY(const auto extent, read_log_extent(transaction, meta));
   if (!extent) return fail(ErrorCode::internal, "A log of versions ends that has not begun.");
-  return write_extent(transaction, meta, {extent->since, last_sequence});
+  return write_log_extent(transaction, meta, {extent->since, last_sequence});
 }
 
 Expected<void> VersionLog::take_over(WriteTransaction& transaction, Tree meta, Sequence since, Sequence last) {
-  return write_extent(transaction, meta, {since, last});
+  return write_log_extent(transaction, meta, {since, last});
 }
 
 Expected<bool> VersionLog::trim(WriteTransaction& transaction, Tree meta, std::int64_t before_s, std::size_t rows_max) {
-  OCTAVO_TRY(auto extent, read_extent(transaction, meta));
+  OCTAVO_TRY(auto extent, read_log_extent(transaction, meta));
   std::vector<std::string> keys;
   Sequence trimmed = 0;
   {
@@ -148,7 +148,7 @@ Expected<bool> VersionLog::trim(WriteTransaction& transaction, Tree meta, std::i
   for (const auto& key : keys) OCTAVO_TRY_VOID(transaction.erase(meta, key));
   if (extent && trimmed > extent->since) {
     extent->since = trimmed;
-    OCTAVO_TRY_VOID(write_extent(transaction, meta, *extent));
+    OCTAVO_TRY_VOID(write_log_extent(transaction, meta, *extent));
   }
   return keys.size() == rows_max;
 }
