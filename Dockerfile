@@ -20,7 +20,7 @@ COPY partitioning/ partitioning/
 COPY query/ query/
 COPY api/ api/
 COPY server/ server/
-RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON \
+RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release \
       -DOCTAVO_TESTS=OFF -DOCTAVO_BENCHMARKS=OFF \
  && cmake --build build --target octavo \
  && cmake --install build --strip --prefix /installed

@@ -29,7 +29,7 @@ if(CMAKE_UNITY_BUILD)
 endif()
 add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE SPDLOG_FMT_EXTERNAL)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-# Debug information makes compiling a tenth slower and the program nine times as large; scripts/profile.sh asks for it.
+# Line numbers for debuggers make compiling a tenth slower and the program nine times as large. Profilers need names only.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 if(OCTAVO_DEBUG_INFORMATION)
   string(APPEND CMAKE_CXX_FLAGS_RELEASE " -g1")

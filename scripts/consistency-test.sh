@@ -20,7 +20,7 @@ if [[ ${1:-} == --sanitize ]]; then
   shift 2
 fi
 if [[ -z ${OCTAVO_BINARY:-} ]]; then
-  (cd "$root" && cmake --preset "$preset" -DCMAKE_UNITY_BUILD=ON)
+  (cd "$root" && cmake --preset "$preset")
   cmake --build "$build" --target octavo
   export OCTAVO_BINARY=$build/octavo
 fi

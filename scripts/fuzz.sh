@@ -31,7 +31,7 @@ command -v clang++-19 >/dev/null || { echo "clang++-19 is missing: apt-get insta
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DOCTAVO_FUZZ=ON -DOCTAVO_FUZZ_SANITIZE="$sanitize" \
   -DOCTAVO_BENCHMARKS=OFF \
-  -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_UNITY_BUILD=ON
+  -DCMAKE_CXX_COMPILER=clang++-19
 cmake --build "$build" --target octavo_fuzz_pack "${targets[@]/#/octavo_fuzz_}"
 
 # Files of the targets that store something: memory is the fastest disk.

@@ -6,6 +6,6 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 "$root/scripts/install-deps.sh"
 # Catch2 and the rest of the tests need not be there to run a server.
-cmake -S "$root" -B "$root/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DOCTAVO_TESTS=OFF -DOCTAVO_BENCHMARKS=OFF
+cmake -S "$root" -B "$root/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DOCTAVO_TESTS=OFF -DOCTAVO_BENCHMARKS=OFF
 cmake --build "$root/build" --target octavo
 exec "$root/build/octavo" serve "$@"

@@ -10,7 +10,7 @@ command -v clang-tidy-19 >/dev/null || { echo "clang-tidy-19 is missing: apt-get
 # Configured apart from what is built: a few large unity files, so that each header is read a few times only.
 commands=$build/static-analysis
 cmake -S "$root" -B "$commands" -G Ninja -DCMAKE_BUILD_TYPE=Release -DOCTAVO_TESTS=OFF -DOCTAVO_BENCHMARKS=OFF \
-  -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 >/dev/null
+  -DCMAKE_UNITY_BUILD=ON >/dev/null
 sources=("$@")
 if ((${#sources[@]} == 0)); then
   mapfile -t sources < <(jq --raw-output '.[].file' "$commands/compile_commands.json" | sort -u)

@@ -17,7 +17,7 @@ foreach(suite_file IN LISTS octavo_suites)
   add_test(NAME ${test} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/integration/run.sh ${OCTAVO_NPM_DIR} ${suite})
   set_tests_properties(${test} PROPERTIES
     ENVIRONMENT "${octavo_suite_environment}"
-    LABELS integration
+    LABELS "integration;full"
     TIMEOUT ${octavo_suite_seconds})
 endforeach()
 
@@ -27,9 +27,9 @@ endif()
 # What the image is made of, as far as it can be checked without Docker: package names, libraries, files.
 add_test(NAME "integration: dockerfile"
          COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/integration/dockerfile_steps.sh $<TARGET_FILE:octavo>)
-set_tests_properties("integration: dockerfile" PROPERTIES LABELS integration TIMEOUT 300)
+set_tests_properties("integration: dockerfile" PROPERTIES LABELS "integration;full" TIMEOUT 300)
 
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   add_test(NAME "integration: hardening" COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/integration/hardening.sh $<TARGET_FILE:octavo>)
-  set_tests_properties("integration: hardening" PROPERTIES LABELS integration TIMEOUT 60)
+  set_tests_properties("integration: hardening" PROPERTIES LABELS "integration;full" TIMEOUT 60)
 endif()

@@ -3,7 +3,8 @@
 // what else it saw. Everything is aimed at the server on this machine that the test itself has started.
 import * as bodies from './attacks_bodies.mjs';
 import * as connections from './attacks_connections.mjs';
+import { mixed } from './attacks_mixed.mjs';
 import * as requests from './attacks_requests.mjs';
 import * as streams from './attacks_streams.mjs';
 
-export const attacks = { ...connections, ...bodies, ...streams, ...requests };
+export const attacks = { ...connections, ...bodies, ...streams, ...requests, mixed };

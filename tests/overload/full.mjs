@@ -42,6 +42,7 @@ const attacks = {
   '_bulk_docs of 100,000, 16': ['expensive', { clients: 16, seconds: 15, kinds: ['bulkDocs'] }, { documents }, ['201', '503']],
   // One program reads them all: more than these it cannot take within a client's patience.
   'whole listings, 16': ['expensive', { clients: 16, seconds: 15, kinds: ['list'] }, { documents, config: patient }, ['200', '503']],
+  'ten hostile kinds, eight at a time': ['mixed', { together: 8, seconds: 30 }, { documents }, ['200', '201', '400', '413', '500', '503']],
   'guessing passwords, 64': ['guessing', { clients: 64, seconds: 15 }, { admin: true }, ['401', '403', '503']],
   'connections beyond 1,000': ['overLimit', { connections: 1500 }, { config: { http: { connections_max: 1000 } } }, ['200', '503', 'closed', 'reset']],
 };

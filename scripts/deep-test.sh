@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# What takes too long for every change: all tests in the sanitizers' builds, and the long campaigns. Installs what is
+# missing, builds, and stops at the first campaign that finds something. Some hours on two cores.
+#
+#   scripts/deep-test.sh                        all of them
+#   scripts/deep-test.sh sanitizers matrix      those named
+#
+# docs/reliability.md says what each one shows, and has its last figures.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+build=$here/../build
+
+sanitizers() { OCTAVO_SANITIZE_ALL=1 "$here/test.sh" sanitizers; }
+matrix() { "$build/tests/octavo_test_api" "[matrix]"; }  # faults at every storage call of every request
+crash() { "$here/crash-test.sh" 2000 1000; }
+consistency() {
+  "$here/consistency-test.sh" --minutes 10
+  "$here/consistency-test.sh" --sanitize thread --minutes 10
+}
+model() { "$here/model-test.sh" --minutes 20; }
+stalls() { "$here/stall-test.sh"; }
+overload() { "$here/overload-test.sh"; }
+fuzz() { "$here/fuzz.sh" --fast; }
+analysis() { "$here/static-analysis.sh"; }
+
+campaigns=(sanitizers matrix crash consistency model stalls overload fuzz analysis)
+chosen=("$@")
+(($# > 0)) || chosen=("${campaigns[@]}")
+for campaign in "${chosen[@]}"; do
+  [[ " ${campaigns[*]} " == *" $campaign "* ]] ||
+    { echo "deep-test.sh: there is no campaign $campaign; there are: ${campaigns[*]}" >&2; exit 2; }
+done
+
+"$here/install-deps.sh" tests
+(cd "$here/.." && cmake --preset release -DOCTAVO_TESTS=ON)
+cmake --build "$build"
+for campaign in "${chosen[@]}"; do
+  begun=$SECONDS
+  echo "== $campaign"
+  "$campaign"
+  echo "== $campaign: $(((SECONDS - begun) / 60)) minutes, nothing found"
+done

@@ -1,0 +1,47 @@
+// The minutes of each step of scripts/test.sh, beside those of the record: minutes.mjs REPORT_FOLDER RECORD [--update].
+//
+// The record holds, for runs with an empty and with a warm compiler cache, the seconds of each step, and of each group of
+// tests the sum of its tests' seconds. A step that took a quarter longer than there, and 10 s, is named. --update writes
+// this run into the record.
+import fs from 'node:fs';
+import path from 'node:path';
+
+const [folder, recordFile, update] = process.argv.slice(2);
+const seconds = new Map();
+for (const line of fs.readFileSync(path.join(folder, 'steps.tsv'), 'utf8').trim().split('\n')) {
+  const [step, value] = line.split('\t');
+  seconds.set(step, Number(value));
+}
+
+// `asan: crash: killing` belongs to `asan: crash`, `storage: a key …` to `storage`.
+const groupOf = (test) => /^((asan|thread): )?[a-z ]+/.exec(test)?.[0].trim() ?? test;
+const junit = path.join(folder, 'tests.xml');
+if (fs.existsSync(junit)) {
+  for (const [, name, time] of fs.readFileSync(junit, 'utf8').matchAll(/<testcase name="([^"]*)"[^>]* time="([^"]*)"/g)) {
+    const group = `  ${groupOf(name)}`;
+    seconds.set(group, (seconds.get(group) ?? 0) + Number(time));
+  }
+}
+
+const cache = Object.fromEntries(fs.readFileSync(path.join(folder, 'ccache.tsv'), 'utf8').trim().split('\n').map((line) => line.split('\t')));
+const hits = Number(cache.direct_cache_hit ?? 0) + Number(cache.preprocessed_cache_hit ?? 0);
+const misses = Number(cache.cache_miss ?? 0);
+const kind = hits > misses ? 'warm' : misses > 0 ? 'empty' : 'built';  // built: nothing was compiled
+
+const record = fs.existsSync(recordFile) ? JSON.parse(fs.readFileSync(recordFile, 'utf8')) : {};
+const before = record[kind] ?? {};
+const grown = [];
+console.log(`\nMinutes of each step (compiler cache: ${kind}, ${hits} hits, ${misses} misses), beside the record:`);
+for (const [step, value] of seconds) {
+  const was = before[step];
+  if (was === undefined && value < 5 && step.startsWith('  ')) continue;
+  const more = was !== undefined && value > was * 1.25 && value > was + 10;
+  if (more) grown.push(step.trim());
+  console.log(`${step.padEnd(34)}${(value / 60).toFixed(1).padStart(7)}${was === undefined ? '' : (was / 60).toFixed(1).padStart(7)}${more ? '  more by a quarter' : ''}`);
+}
+if (grown.length > 0) console.log(`WARNING: took at least a quarter longer than the record: ${grown.join(', ')}`);
+console.log();
+if (update === '--update') {
+  record[kind] = Object.fromEntries([...seconds].map(([step, value]) => [step, Math.round(value)]).filter(([, value]) => value >= 5));
+  fs.writeFileSync(recordFile, `${JSON.stringify(record, null, 2)}\n`);
+}
