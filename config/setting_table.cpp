@@ -199,7 +199,7 @@ std::vector<Setting> make_table() {
       number("storage", "open_partitions_max", &Draft::open_partitions_max, {1, 100'000},
              "Physical partitions kept open; the least used is closed first"),
       size("storage", "map_bytes_initial", &Draft::map_bytes_initial, {64 * KiB, 1 * TiB},
-           "Address space a new physical partition starts with; it grows by itself"),
+           "Least address space for the map of a physical partition; usually 64 GiB are reserved (no memory, no disk)"),
 
       number("query", "find_limit_default", &Draft::find_limit_default, {1, 1'000'000},
              "Documents that `_find` returns when the request does not say `limit`"),

@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <new>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "storage/folder.h"
+#include "storage/internal/address_space.h"
 #include "storage/internal/exclusive_gate.h"
 #include "storage/internal/lmdb_error.h"
 #include "storage/page_check.h"
@@ -27,11 +29,6 @@ constexpr int kReadAttemptsMax = 8;
 constexpr const char* kDataFile = "data.mdb";
 constexpr const char* kLockFile = "lock.mdb";
 constexpr mdb_mode_t kFileMode = 0600;  // documents are private to the server's user
-
-std::uint64_t now_ms() {
-  using namespace std::chrono;
-  return static_cast<std::uint64_t>(duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
-}
 
 Expected<void> sync_folder(const std::filesystem::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -107,7 +104,7 @@ Environment::~Environment() {
 
 void Environment::touch() {
   // Only when stale, so that readers of one environment do not fight over the cache line.
-  const std::uint64_t now = now_ms();
+  const std::uint64_t now = steady_now_ms();
   if (now - last_used_ms_.load(std::memory_order_relaxed) > 1000) last_used_ms_.store(now, std::memory_order_relaxed);
 }
 
@@ -157,13 +154,15 @@ Expected<void> Environment::create_whole() {
   return create();
 }
 
+void Environment::HandleCloser::operator()(MDB_env* env) const {
+  mdb_env_close(env);
+  return_address_space(map_bytes);
+}
+
 Expected<Environment::Handle> Environment::open_handle() const {
-  MDB_env* created = nullptr;
-  int code = fault(StorageCall::open);
-  if (code == 0) code = mdb_env_create(&created);
-  if (code != 0) return std::unexpected(error_of(code, "opening", options_.folder));
-  Handle env(created);
-  std::uint64_t map_bytes = options_.map_bytes_initial;
+  if (const int code = fault(StorageCall::open); code != 0) {
+    return std::unexpected(error_of(code, "opening", options_.folder));
+  }
   std::error_code missing;
   const auto file_bytes = std::filesystem::file_size(options_.folder / kDataFile, missing);
   // LMDB would trust a damaged file, and would make a missing one anew.
@@ -172,16 +171,32 @@ Expected<Environment::Handle> Environment::open_handle() const {
   } else if (!creating_) {
     return fail(ErrorCode::corrupted, fmt::format("{} is missing or empty", (options_.folder / kDataFile).string()));
   }
+  OCTAVO_TRY_VOID(reserve_lock_file(options_.folder));
   // Head-room above the file, so that the first writes after a restart need not grow the map at once.
-  if (!missing) map_bytes = std::max<std::uint64_t>(map_bytes, file_bytes + file_bytes / 4);
+  const std::uint64_t known_bytes = missing ? 0 : file_bytes;
+  const std::uint64_t map_bytes_min = std::max(options_.map_bytes_initial, known_bytes + known_bytes / 4);
+  const std::uint64_t map_bytes = map_bytes_to_reserve(known_bytes, map_bytes_min);
+  return map_file(std::max(map_bytes_min, std::min(map_bytes, options_.map_bytes_reserved_max)), map_bytes_min);
+}
+
+// With a smaller map where there is no room for a large one.
+Expected<Environment::Handle> Environment::map_file(std::uint64_t map_bytes, std::uint64_t map_bytes_min) const {
   map_bytes = (map_bytes + 0xFFFF) & ~std::uint64_t{0xFFFF};
-  mdb_env_set_mapsize(env.get(), map_bytes);
+  MDB_env* created = nullptr;
+  int code = mdb_env_create(&created);
+  if (code != 0) return std::unexpected(error_of(code, "opening", options_.folder));
+  mdb_env_set_mapsize(created, map_bytes);
+  take_address_space(map_bytes);
+  Handle env(created, HandleCloser{map_bytes});
   mdb_env_set_maxdbs(env.get(), static_cast<MDB_dbi>(options_.trees.size()));
   mdb_env_set_maxreaders(env.get(), kReadersMax);
-  OCTAVO_TRY_VOID(reserve_lock_file(options_.folder));
   // No MDB_NOMEMINIT: unset bytes of new pages would take what the heap held before, passwords perhaps, to the disk.
   const unsigned flags = MDB_NOTLS | durability_flags(options_.durability);
   code = mdb_env_open(env.get(), options_.folder.c_str(), flags, kFileMode);
+  if (code == ENOMEM && map_bytes > map_bytes_min) {
+    env.reset();
+    return map_file(std::max(map_bytes / 2, map_bytes_min), map_bytes_min);
+  }
   if (code != 0) return std::unexpected(error_of(code, "opening", options_.folder));
   int dead_readers = 0;
   mdb_reader_check(env.get(), &dead_readers);  // slots left by a killed process
@@ -223,8 +238,9 @@ Expected<void> Environment::open_trees(MDB_env* env) {
 
 Expected<void> Environment::open() {
   if (is_open()) return {};
-  ExclusiveGate gate(*this, std::nullopt);
+  ExclusiveGate gate(*this, kGatePatience);
   if (is_open()) return {};
+  if (!gate.alone()) return gate_stays_closed();
   return open_alone(false);
 }
 
@@ -238,7 +254,7 @@ void Environment::close_handle() {
   MDB_env* env = open_.exchange(nullptr, std::memory_order_seq_cst);
   if (env == nullptr) return;
   abort_pooled();
-  mdb_env_close(env);
+  HandleCloser{map_bytes_}(env);
 }
 
 bool Environment::close_if_idle() {
@@ -248,10 +264,12 @@ bool Environment::close_if_idle() {
   return true;
 }
 
-std::size_t Environment::enter() {
+// nullopt: the gate stays closed.
+std::optional<std::size_t> Environment::enter() {
   const std::size_t slot_index = thread_ordinal() % kReaderSlots;
   std::atomic<std::uint32_t>& active = slots_[slot_index].active;
   std::uint32_t& held = held_by_this_thread(this);
+  std::optional<std::chrono::steady_clock::time_point> deadline;
   while (true) {
     active.fetch_add(1, std::memory_order_seq_cst);
     if (held != 0 || !gate_closed_.load(std::memory_order_seq_cst)) {
@@ -259,7 +277,11 @@ std::size_t Environment::enter() {
       return slot_index;
     }
     active.fetch_sub(1, std::memory_order_seq_cst);
-    std::lock_guard<std::mutex> wait(gate_mutex_);
+    if (!deadline) deadline = std::chrono::steady_clock::now() + kGatePatience;
+    while (gate_closed_.load(std::memory_order_seq_cst)) {
+      if (std::chrono::steady_clock::now() >= *deadline) return std::nullopt;
+      std::this_thread::sleep_for(kGatePause);
+    }
   }
 }
 
@@ -289,6 +311,7 @@ Expected<ReadTransaction> Environment::read() {
     const MDB_env* failed = nullptr;
     {
       Stay stay(*this);
+      if (!stay.inside()) return gate_stays_closed();
       if (MDB_env* env = open_.load(std::memory_order_seq_cst); env != nullptr) {
         touch();
         MDB_txn* transaction = nullptr;

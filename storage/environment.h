@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -57,8 +58,9 @@ class Transaction {
 };
 
 /// A consistent snapshot for reading. Cheap: taken from the thread's pool and renewed, about 0.1 µs. Never blocks, save
-/// for the moment in which the map grows. Must be ended on the thread that began it, soon: pages freed since its start
-/// cannot be reused while it lives. Never hold one across a co_await.
+/// while somebody has the environment alone (to open it, to enlarge its map), and then for 2 s at most. Must be ended
+/// on the thread that began it, soon: pages freed since its start cannot be reused while it lives. Never hold one across
+/// a co_await.
 class ReadTransaction : public Transaction {
  public:
   ReadTransaction(ReadTransaction&& other) noexcept;
@@ -138,7 +140,9 @@ class Environment {
     std::filesystem::path folder;
     std::vector<std::string> trees;  ///< created on first open; handles in this order by tree(i)
     config::Durability durability = config::Durability::commit;
-    std::uint64_t map_bytes_initial = 16ULL << 20;
+    std::uint64_t map_bytes_initial = 16ULL << 20;  ///< the least; much more is reserved where there is room
+    /// Tests of growth keep the map small with it.
+    std::uint64_t map_bytes_reserved_max = ~std::uint64_t{0};
     FaultInjector* faults = nullptr;  ///< tests' only
   };
 
@@ -165,7 +169,8 @@ class Environment {
   /// full the transaction is abandoned, the map grown, and `body` run again: it must have no other effects. An error
   /// or exception from `body` aborts. `expected_bytes` is a hint for growing beforehand.
   /// Errors: disk_full: nothing was written. io_failure: the disk failed, and only reading tells whether the write is
-  /// there; it is not run again. overloaded: no memory or descriptors, nothing was written.
+  /// there; it is not run again. overloaded: no memory or descriptors, or the map must grow and readers stay inside;
+  /// nothing was written.
   Expected<void> write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body);
 
   /// Everything that readers have seen so far is on the disk on return; nothing to do with Durability::ephemeral.
@@ -201,10 +206,14 @@ class Environment {
     std::atomic<MDB_txn*> pooled{nullptr};
   };
   static constexpr std::size_t kReaderSlots = 32;
+  /// How long to wait for readers to leave, and how long they wait for a closed gate. Without a limit, two writers that
+  /// wait for readers, each of which waits at the other's gate, would wait for ever.
+  static constexpr std::chrono::milliseconds kGatePatience{2000};
   class ExclusiveGate;
   class Stay;
   struct HandleCloser {
-    void operator()(MDB_env* env) const { mdb_env_close(env); }
+    std::uint64_t map_bytes = 0;
+    void operator()(MDB_env* env) const;
   };
   using Handle = std::unique_ptr<MDB_env, HandleCloser>;
   struct Attempt;
@@ -212,9 +221,10 @@ class Environment {
   int fault(StorageCall call) const {
     return options_.faults == nullptr ? 0 : options_.faults->before(call, options_.folder);
   }
-  std::size_t enter();
+  std::optional<std::size_t> enter();
   void leave(std::size_t slot_index);
   Expected<Handle> open_handle() const;
+  Expected<Handle> map_file(std::uint64_t map_bytes, std::uint64_t map_bytes_min) const;
   Expected<void> open_trees(MDB_env* env);
   Expected<void> open_alone(bool for_writing);
   Expected<void> reopen(const MDB_env* failed);
@@ -233,9 +243,12 @@ class Environment {
   std::vector<Tree> trees_;
   std::unique_ptr<ReaderSlot[]> slots_;
   std::atomic<MDB_env*> open_{nullptr};
+  std::uint64_t map_bytes_ = 0;  ///< of open_; changed by whoever has the environment alone
   std::atomic<bool> gate_closed_{false};
   std::mutex gate_mutex_;
   std::atomic<std::uint64_t> last_used_ms_{0};
+  /// Steady-clock milliseconds: before it, growing does not wait for readers.
+  std::atomic<std::uint64_t> grow_patiently_from_ms_{0};
   /// A commit failed on the disk: what it left there is not certain before settle().
   std::atomic<bool> unsettled_{false};
   /// LMDB's number of the last transaction that is known to be durable (as Options::durability says).

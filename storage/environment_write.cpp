@@ -25,14 +25,15 @@
 #include <spdlog/spdlog.h>
 
 #include "storage/environment.h"
+#include "storage/internal/address_space.h"
 #include "storage/internal/exclusive_gate.h"
 #include "storage/internal/lmdb_error.h"
 
 namespace octavo::storage {
 namespace {
 
-/// How long to wait for readers to leave, when the environment must be opened anew.
-constexpr std::chrono::milliseconds kReopenPatience{2000};
+/// After readers did not leave in time: while it lasts, a growing writer does not keep new readers waiting again.
+constexpr std::uint64_t kGrowthPauseMs = 8000;
 constexpr int kAttemptsMax = 40;  // each doubles the map or adds an eighth: terabytes
 constexpr std::string_view kMarkerKey = "settled";
 
@@ -115,6 +116,7 @@ Expected<void> Environment::open_alone(bool for_writing) {
     }
   }
   touch();
+  map_bytes_ = env.get_deleter().map_bytes;
   open_.store(env.release(), std::memory_order_seq_cst);
   return settled;
 }
@@ -162,7 +164,7 @@ Expected<void> Environment::sync() const {
 
 // A reader found that LMDB refuses everything since a commit failed.
 Expected<void> Environment::reopen(const MDB_env* failed) {
-  ExclusiveGate gate(*this, kReopenPatience);
+  ExclusiveGate gate(*this, kGatePatience);
   if (open_.load(std::memory_order_acquire) != failed) return {};  // another reader did it
   if (!gate.alone()) return fail(ErrorCode::io_failure, "The last write to the disk failed; try again.");
   unsettled_.store(true, std::memory_order_release);
@@ -171,7 +173,7 @@ Expected<void> Environment::reopen(const MDB_env* failed) {
 }
 
 Expected<void> Environment::settle() {
-  ExclusiveGate gate(*this, kReopenPatience);
+  ExclusiveGate gate(*this, kGatePatience);
   if (!gate.alone()) return fail(ErrorCode::io_failure, "The last write to the disk failed; try again.");
   if (!unsettled_.load(std::memory_order_acquire)) return {};  // a reader that had to wait for it did it
   close_handle();
@@ -179,7 +181,12 @@ Expected<void> Environment::settle() {
 }
 
 Expected<void> Environment::grow(std::uint64_t map_bytes_min) {
-  ExclusiveGate gate(*this, std::nullopt);
+  const bool patiently = steady_now_ms() >= grow_patiently_from_ms_.load(std::memory_order_relaxed);
+  ExclusiveGate gate(*this, patiently ? kGatePatience : std::chrono::milliseconds{0});
+  if (!gate.alone()) {
+    if (patiently) grow_patiently_from_ms_.store(steady_now_ms() + kGrowthPauseMs, std::memory_order_relaxed);
+    return fail(ErrorCode::overloaded, "The map of the file must grow, and long reads prevent it; try again later.");
+  }
   MDB_env* env = open_.load(std::memory_order_acquire);
   if (env == nullptr) return {};
   MDB_envinfo info;
@@ -190,7 +197,11 @@ Expected<void> Environment::grow(std::uint64_t map_bytes_min) {
   while (map_bytes < map_bytes_min) map_bytes += map_bytes < (8ULL << 30) ? map_bytes : map_bytes / 8;
   map_bytes = (map_bytes + 0xFFFF) & ~std::uint64_t{0xFFFF};
   int code = fault(StorageCall::grow);
-  if (code == 0) code = mdb_env_set_mapsize(env, map_bytes);
+  if (code == 0) {
+    take_address_space(map_bytes - map_bytes_);
+    map_bytes_ = map_bytes;  // also when it fails, until the handle is closed
+    code = mdb_env_set_mapsize(env, map_bytes);
+  }
   if (code == 0) return {};
   // LMDB has unmapped the file by now: the handle is of no more use, and the next reader opens a smaller map.
   close_handle();
@@ -207,6 +218,7 @@ Environment::Attempt Environment::try_to_write(std::size_t expected_bytes,
                                                FunctionRef<Expected<void>(WriteTransaction&)> body) {
   // A writer keeps its environment from being closed under it in the way that readers do.
   const Stay stay(*this);
+  if (!stay.inside()) return {.result = gate_stays_closed()};
   MDB_env* env = open_.load(std::memory_order_seq_cst);
   if (env == nullptr) return {.result = {}, .again = true};
   touch();

@@ -9,50 +9,80 @@
 
 namespace octavo::storage {
 
-/// Holds the environment alone: no reader is inside while it lives. Waits at most `patience`.
+/// How long to sleep between two looks at whether a wait is over. Waits are rare, and end within milliseconds usually.
+inline constexpr std::chrono::microseconds kGatePause{100};
+
+inline std::uint64_t steady_now_ms() {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+/// Of somebody who waited in vain to get into an environment.
+inline std::unexpected<Error> gate_stays_closed() {
+  return fail(ErrorCode::overloaded, "The file is being opened or its map enlarged; try again later.");
+}
+
+/// Holds the environment alone, if alone(): no reader is inside while it lives. Waits at most `patience` for readers to
+/// leave, and at most kGatePatience for somebody else who has the environment alone.
 class Environment::ExclusiveGate {
  public:
-  ExclusiveGate(Environment& environment, std::optional<std::chrono::milliseconds> patience)
-      : environment_(environment), lock_(environment.gate_mutex_) {
+  ExclusiveGate(Environment& environment, std::chrono::milliseconds patience)
+      : environment_(environment), lock_(environment.gate_mutex_, std::defer_lock) {
+    using Clock = std::chrono::steady_clock;
+    // Not a timed mutex: ThreadSanitizer does not know those of every library.
+    for (const auto deadline = Clock::now() + kGatePatience; !lock_.try_lock();) {
+      if (Clock::now() >= deadline) return;
+      std::this_thread::sleep_for(kGatePause);
+    }
     environment_.gate_closed_.store(true, std::memory_order_seq_cst);
-    const auto deadline = std::chrono::steady_clock::now() + patience.value_or(std::chrono::milliseconds{0});
+    const auto deadline = Clock::now() + patience;
     for (std::size_t i = 0; i < kReaderSlots; ++i) {
-      while (environment_.slots_[i].active.load(std::memory_order_seq_cst) != 0) {
-        if (patience && std::chrono::steady_clock::now() >= deadline) return;
-        std::this_thread::yield();
+      for (int looks = 0; environment_.slots_[i].active.load(std::memory_order_seq_cst) != 0; ++looks) {
+        if (Clock::now() >= deadline) return;
+        if (looks < kLooksBeforeSleep) {
+          std::this_thread::yield();
+        } else {
+          std::this_thread::sleep_for(kGatePause);
+        }
       }
     }
     alone_ = true;
   }
-  ~ExclusiveGate() { environment_.gate_closed_.store(false, std::memory_order_seq_cst); }
+  ~ExclusiveGate() {
+    if (lock_.owns_lock()) environment_.gate_closed_.store(false, std::memory_order_seq_cst);
+  }
   bool alone() const { return alone_; }
 
  private:
+  static constexpr int kLooksBeforeSleep = 1000;
+
   Environment& environment_;
   std::unique_lock<std::mutex> lock_;
   bool alone_ = false;
 };
 
-/// One thread's stay inside the environment, in its reader slot: nobody closes or remaps it meanwhile.
+/// One thread's stay inside the environment, in its reader slot: nobody closes or remaps it meanwhile. Not inside()
+/// when the gate did not open within kGatePatience.
 class Environment::Stay {
  public:
   explicit Stay(Environment& environment) : environment_(&environment), slot_(environment.enter()) {}
   ~Stay() {
-    if (environment_ != nullptr) environment_->leave(slot_);
+    if (environment_ != nullptr && slot_) environment_->leave(*slot_);
   }
   Stay(const Stay&) = delete;
   Stay& operator=(const Stay&) = delete;
 
-  std::size_t slot() const { return slot_; }
+  bool inside() const { return slot_.has_value(); }
+  std::size_t slot() const { return *slot_; }
   /// The slot, which the caller will leave.
   std::size_t hand_over() {
     environment_ = nullptr;
-    return slot_;
+    return *slot_;
   }
 
  private:
   Environment* environment_;
-  std::size_t slot_;
+  std::optional<std::size_t> slot_;
 };
 
 }  // namespace octavo::storage

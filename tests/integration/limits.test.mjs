@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { docIds, eventually, expectError, expectStatus, ids, Server, sleep } from './harness.mjs';
+import { docIds, eventually, expectError, expectStatus, ids, patience, Server, sleep } from './harness.mjs';
 
 describe('limits', () => {
   test('a bulk request with too many documents is refused', async (t) => {
@@ -72,7 +72,9 @@ describe('limits', () => {
   });
 
   test('a small map grows while readers and writers work', async (t) => {
-    const server = await Server.startFor(t, { config: '[storage]\nmap_bytes_initial = "64KiB"\n' });
+    // Without a limit a map is reserved so large that it does not grow. The sanitizers' own maps do not fit under one.
+    const through = patience > 1 ? undefined : ['prlimit', `--as=${64 * 2 ** 30}`];
+    const server = await Server.startFor(t, { config: '[storage]\nmap_bytes_initial = "64KiB"\n', through });
     const db = await server.database();
     await server.post(`/${db}/_index`, { index: { fields: ['w'] }, ddoc: 'w' });
     let running = true;

@@ -25,6 +25,7 @@ struct FailingEnvironment {
     options.trees = {"a", "b"};
     options.durability = durability;
     options.map_bytes_initial = 1 << 20;
+    options.map_bytes_reserved_max = 1 << 20;
     options.faults = &faults;
     environment = std::make_unique<Environment>(options);
     REQUIRE(environment->create());

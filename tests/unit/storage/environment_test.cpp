@@ -21,6 +21,7 @@ Environment::Options options_in(const TemporaryFolder& folder, std::uint64_t map
   options.trees = {"a", "b"};
   options.durability = config::Durability::ephemeral;
   options.map_bytes_initial = map_bytes;
+  options.map_bytes_reserved_max = map_bytes;
   return options;
 }
 

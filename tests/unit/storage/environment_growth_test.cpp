@@ -1,0 +1,175 @@
+// Maps that are too small, and what growing one costs readers and writers.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <sys/resource.h>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "storage/environment.h"
+#include "storage/internal/address_space.h"
+#include "support/patience.h"
+#include "support/temporary_folder.h"
+
+using namespace octavo;
+using namespace octavo::storage;
+using namespace std::chrono_literals;
+using octavo::tests::TemporaryFolder;
+
+namespace {
+
+constexpr std::uint64_t kSmallMap = 1 << 20;
+constexpr std::size_t kMoreThanSmall = 8 << 20;
+/// Of the gate, and some for a busy machine.
+constexpr auto kBoundOfWait = 4s;
+
+Environment::Options reserving_options(const TemporaryFolder& folder, const char* name) {
+  Environment::Options options;
+  options.folder = folder.path() / name;
+  options.trees = {"rows"};
+  options.durability = config::Durability::ephemeral;
+  options.map_bytes_initial = kSmallMap;
+  return options;
+}
+
+Environment::Options growing_options(const TemporaryFolder& folder, const char* name) {
+  auto options = reserving_options(folder, name);
+  options.map_bytes_reserved_max = kSmallMap;
+  return options;
+}
+
+Expected<void> write_so_that_it_grows(Environment& environment) {
+  return environment.write(kMoreThanSmall, [](WriteTransaction&) -> Expected<void> { return {}; });
+}
+
+std::uint64_t map_bytes_of(Environment& environment) {
+  const auto sizes = environment.sizes();
+  REQUIRE(sizes);
+  return sizes->map_bytes;
+}
+
+}  // namespace
+
+TEST_CASE("two readers that enter two growing environments in opposite order do not stop anybody for ever") {
+  TemporaryFolder folder;
+  Environment one(growing_options(folder, "one"));
+  Environment two(growing_options(folder, "two"));
+  REQUIRE(one.create());
+  REQUIRE(two.create());
+  std::atomic<int> unexpected{0};
+  const auto note = [&](const auto& result) {
+    if (!result && result.error().code != ErrorCode::overloaded) ++unexpected;
+  };
+  const auto read_both = [&](Environment& first, Environment& second) {
+    const auto outer = first.read();
+    std::this_thread::sleep_for(300ms);
+    note(second.read());
+  };
+  const auto grow = [&](Environment& environment) {
+    std::this_thread::sleep_for(100ms);
+    note(write_so_that_it_grows(environment));
+  };
+  const auto begun = std::chrono::steady_clock::now();
+  {
+    const std::jthread threads[] = {
+        std::jthread(read_both, std::ref(one), std::ref(two)), std::jthread(read_both, std::ref(two), std::ref(one)),
+        std::jthread(grow, std::ref(one)), std::jthread(grow, std::ref(two))};
+  }
+  CHECK(std::chrono::steady_clock::now() - begun < octavo::tests::patiently(kBoundOfWait));
+  CHECK(unexpected == 0);
+  CHECK(write_so_that_it_grows(one));
+  CHECK(write_so_that_it_grows(two));
+}
+
+TEST_CASE("a write that must grow the map under a reader who stays is told to try again, and others read on") {
+  TemporaryFolder folder;
+  Environment environment(growing_options(folder, "one"));
+  REQUIRE(environment.create());
+  auto reader = environment.read();
+  REQUIRE(reader);
+  std::optional<Expected<void>> written;
+  const auto write = [&] { written = write_so_that_it_grows(environment); };
+  std::thread(write).join();
+  REQUIRE_FALSE(*written);
+  CHECK(written->error().code == ErrorCode::overloaded);
+
+  SECTION("the next such write does not keep readers waiting again") {
+    const auto begun = std::chrono::steady_clock::now();
+    std::thread(write).join();
+    CHECK_FALSE(*written);
+    CHECK(std::chrono::steady_clock::now() - begun < octavo::tests::patiently(500ms));
+  }
+  SECTION("others still enter") {
+    bool read = false;
+    std::thread([&] { read = environment.read().has_value(); }).join();
+    CHECK(read);
+  }
+  SECTION("the map grows once the reader has left") {
+    { const ReadTransaction gone = std::move(*reader); }
+    std::thread(write).join();
+    CHECK(*written);
+    CHECK(map_bytes_of(environment) >= kMoreThanSmall);
+  }
+}
+
+TEST_CASE("a map is reserved so large that it does not grow, and the file stays small") {
+  TemporaryFolder folder;
+  Environment environment(reserving_options(folder, "one"));
+  REQUIRE(environment.create());
+  const std::uint64_t reserved = map_bytes_of(environment);
+#if defined(OCTAVO_SANITIZED)
+  CHECK(reserved >= 1ULL << 30);
+#else
+  CHECK(reserved >= 64ULL << 30);
+#endif
+  const auto reader = environment.read();
+  REQUIRE(reader);
+  std::optional<Expected<void>> written;
+  std::thread([&] { written = write_so_that_it_grows(environment); }).join();
+  CHECK(*written);
+  CHECK(map_bytes_of(environment) == reserved);
+  CHECK(std::filesystem::file_size(environment.options().folder / "data.mdb") < kSmallMap);
+}
+
+TEST_CASE("all maps together take at most half of the address space, and each gets what it needs") {
+  constexpr int kMany = 20'000;
+  constexpr std::uint64_t kHalf = 64ULL << 40;
+  std::uint64_t taken = 0;
+  std::uint64_t least = kHalf;
+  for (int i = 0; i < kMany; ++i) {
+    const std::uint64_t bytes = map_bytes_to_reserve(0, kSmallMap);
+    take_address_space(bytes);
+    taken += bytes;
+    least = std::min(least, bytes);
+  }
+  const std::uint64_t of_large_file = map_bytes_to_reserve(kHalf / 4, kHalf / 4);
+  return_address_space(taken);
+  CHECK(least >= kSmallMap);
+  CHECK(taken <= kHalf + kMany * kSmallMap);
+  CHECK(of_large_file >= kHalf / 4);
+  CHECK(map_bytes_to_reserve(0, kSmallMap) >= least);
+}
+
+// The sanitizers' own maps do not fit under such a limit.
+#if !defined(OCTAVO_SANITIZED)
+TEST_CASE("where a process may not have much address space, maps begin small and grow") {
+  TemporaryFolder folder;
+  Environment environment(reserving_options(folder, "one"));
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  const rlimit limited{8ULL << 30, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
+  const auto created = environment.create();
+  const auto small = environment.sizes();
+  const auto written = write_so_that_it_grows(environment);
+  REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+  REQUIRE(created);
+  REQUIRE(small);
+  CHECK(small->map_bytes == kSmallMap);
+  CHECK(written);
+  CHECK(map_bytes_of(environment) >= kMoreThanSmall);
+}
+#endif
