@@ -10,6 +10,8 @@ namespace octavo::server {
 
 ShutdownSignal::ShutdownSignal() {
   static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
+  // A write beyond RLIMIT_FSIZE fails with EFBIG instead, as on a full disk.
+  static_cast<void>(std::signal(SIGXFSZ, SIG_IGN));
   sigemptyset(&signals_);
   sigaddset(&signals_, SIGTERM);
   sigaddset(&signals_, SIGINT);

@@ -48,18 +48,24 @@ std::uint64_t last_transaction(MDB_env* env) {
   return info.me_last_txnid;
 }
 
-/// LMDB reports a write that a full disk cut short as EIO. Whether it was that shows when one more page is asked for.
-bool lacks_space(const std::filesystem::path& folder) {
+/// LMDB reports a write that was cut short as EIO. Whether space is lacking shows when one more page is asked for: the
+/// code that this gives, or 0.
+int lack_of_space(const std::filesystem::path& folder) {
   const int descriptor = ::open((folder / "data.mdb").c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor < 0) return false;
+  if (descriptor < 0) return 0;
   constexpr std::array<char, 4096> kPage{};
   const off_t end = ::lseek(descriptor, 0, SEEK_END);
   const ssize_t written = end < 0 ? 0 : ::pwrite(descriptor, kPage.data(), kPage.size(), end);
-  const bool full = written < 0 ? is_disk_full(errno) : end >= 0 && written < static_cast<ssize_t>(kPage.size());
+  int code = 0;
+  if (written < 0) {
+    code = is_disk_full(errno) ? errno : 0;
+  } else if (end >= 0 && written < static_cast<ssize_t>(kPage.size())) {
+    code = ENOSPC;
+  }
   // The file as it was: LMDB has nothing there.
   if (written > 0 && ::ftruncate(descriptor, end) != 0) spdlog::warn("{}: cannot be cut back", folder.string());
   ::close(descriptor);
-  return full;
+  return code;
 }
 
 Error commit_error(int code, const std::filesystem::path& folder) {
@@ -86,7 +92,9 @@ int Environment::commit(MDB_txn* transaction) {
     mdb_txn_abort(transaction);
   } else {
     code = mdb_txn_commit(transaction);
-    if (code == EIO && lacks_space(options_.folder)) code = ENOSPC;
+    if (code == EIO) {
+      if (const int lacking = lack_of_space(options_.folder); lacking != 0) code = lacking;
+    }
     if (code == 0 && options_.faults != nullptr) code = options_.faults->after_commit(options_.folder);
   }
   if (code == 0) {

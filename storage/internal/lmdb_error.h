@@ -12,7 +12,7 @@
 namespace octavo::storage {
 
 inline bool is_disk_full(int code) {
-  return code == ENOSPC || code == EDQUOT;
+  return code == ENOSPC || code == EDQUOT || code == EFBIG;
 }
 
 /// A code of LMDB or of the system, in the engine's terms.
@@ -22,6 +22,11 @@ inline Error error_of(int code, std::string_view action, const std::filesystem::
     case ENOSPC:
     case EDQUOT:
       return {ErrorCode::disk_full, "The disk is full: free some space and try again. Reads go on.", {}};
+    case EFBIG:
+      return {ErrorCode::disk_full,
+              "A file may not become larger: raise the limit of the process or of the file system (RLIMIT_FSIZE). "
+              "Reads go on.",
+              {}};
     case ENOMEM:
       return {ErrorCode::overloaded, "The server is short of memory; try again later.", {}};
     case EMFILE:

@@ -210,6 +210,33 @@ describe('a disk that fails', { skip: !layer }, () => {
   });
 });
 
+describe('a limit of the size of files', () => {
+  test('is a full disk: writes 507, reads go on, the process lives, and other files still take writes', async (t) => {
+    const limit = 4 * 2 ** 20;
+    const server = await Server.startFor(t, { through: ['prlimit', `--fsize=${limit}:${limit}`] });
+    expectStatus(await server.put('/shop'), 201);
+    expectStatus(await server.put('/other'), 201);
+    let stored = 0;
+    let reply;
+    for (; stored < 100; stored++) {
+      reply = await server.put(`/shop/d${stored}`, { filler: 'x'.repeat(200_000) });
+      if (reply.status !== 201) break;
+    }
+    assert.equal(reply.status, 507, reply.text);
+    assert.equal(reply.body.error, 'insufficient_storage');
+    assert.match(reply.body.reason, /may not become larger/);
+    assert.ok(stored > 5);
+    for (let n = 0; n < stored; n++) expectStatus(await server.get(`/shop/d${n}`), 200);
+    assert.equal((await server.get('/shop/_all_docs')).body.rows.length, stored);
+    expectStatus(await server.put('/other/d', { a: 1 }), 201);
+    await server.stop({ keepFolder: true });
+    checkFiles(server.dataDir);
+    await server.relaunch();
+    assert.equal((await server.get('/shop')).body.doc_count, stored);
+    await server.stop();
+  });
+});
+
 describe('a process that has no descriptors left', () => {
   test('answers 503 for what it cannot open, never 404, and goes on when some are free', async (t) => {
     const server = await Server.startFor(t, { through: ['prlimit', '--nofile=96:96'], args: ['--storage-open-partitions-max', '1000'] });
