@@ -19,6 +19,12 @@ constexpr std::uint8_t kPlainRow = 1;
 constexpr std::uint8_t kDefinedRow = 2;
 constexpr std::uint8_t kSplitRow = 3;
 constexpr std::size_t kExpectedBytes = 1 << 16;
+/// Disk space kept for what must be possible on a full disk: to forget a database, and to change who may read one. A
+/// deletion copies a few pages of each tree.
+constexpr std::uint64_t kReserveBytes = 512ULL << 10;
+/// Small facts may use the other half, so that many of them leave enough for deletions.
+constexpr std::uint64_t kReserveBesideFacts = kReserveBytes / 2;
+constexpr std::size_t kSmallFactBytes = 64ULL << 10;
 constexpr std::size_t kEntriesMax = 1 << 16;
 
 constexpr std::string_view kPartitionFolderPrefix = "partition-";
@@ -132,7 +138,9 @@ Catalog::Catalog(std::filesystem::path folder, config::Durability durability, Fa
     : environment_(environment_options(std::move(folder), durability, faults)) {}
 
 Expected<void> Catalog::open() {
-  return environment_.create_whole();
+  OCTAVO_TRY_VOID(environment_.create_whole());
+  static_cast<void>(environment_.reserve_space(kReserveBytes));  // the disk may be full
+  return {};
 }
 void Catalog::close() {
   environment_.close_if_idle();
@@ -157,8 +165,15 @@ Expected<std::vector<DatabaseRecord>> Catalog::all() {
   return records;
 }
 
+// For writes that may be refused on a full disk.
+Expected<void> Catalog::keep_reserve(std::size_t fact_bytes) {
+  auto kept = environment_.reserve_space(kReserveBytes);
+  return kept || fact_bytes > kSmallFactBytes ? kept : environment_.reserve_space(kReserveBesideFacts);
+}
+
 Expected<void> Catalog::add(const DatabaseRecord& record) {
   std::lock_guard<std::mutex> lock(write_mutex_);
+  OCTAVO_TRY_VOID(environment_.reserve_space(kReserveBytes));
   return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY(const auto taken, transaction.get(environment_.tree(databases), record.name));
     if (taken) {
@@ -171,6 +186,7 @@ Expected<void> Catalog::add(const DatabaseRecord& record) {
 
 Expected<void> Catalog::replace(const DatabaseRecord& record) {
   std::lock_guard<std::mutex> lock(write_mutex_);
+  OCTAVO_TRY_VOID(environment_.reserve_space(kReserveBytes));
   return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(find_same(transaction, record));
     return transaction.put(environment_.tree(databases), record.name, encode(record));
@@ -219,6 +235,7 @@ Expected<std::vector<std::string>> Catalog::garbage() {
 
 Expected<void> Catalog::forget_garbage(std::string_view folder) {
   std::lock_guard<std::mutex> lock(write_mutex_);
+  static_cast<void>(environment_.reserve_space(kReserveBytes));  // the folder's files have just made room
   return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(transaction.erase(environment_.tree(garbage_folders), folder));
     return {};
@@ -245,6 +262,7 @@ Expected<std::vector<std::pair<std::string, std::string>>> Catalog::facts(std::s
 
 Expected<void> Catalog::set_fact(std::string_view area, std::string_view name, std::string_view value) {
   std::lock_guard<std::mutex> lock(write_mutex_);
+  OCTAVO_TRY_VOID(keep_reserve(value.size()));
   return environment_.write(kExpectedBytes + value.size(), [&](WriteTransaction& transaction) -> Expected<void> {
     return transaction.put(environment_.tree(facts_tree), fact_key(area, name), value);
   });
@@ -252,6 +270,7 @@ Expected<void> Catalog::set_fact(std::string_view area, std::string_view name, s
 
 Expected<void> Catalog::set_fact_of(const DatabaseRecord& record, std::string_view area, std::string_view value) {
   std::lock_guard<std::mutex> lock(write_mutex_);
+  OCTAVO_TRY_VOID(keep_reserve(value.size()));
   return environment_.write(kExpectedBytes + value.size(), [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(find_same(transaction, record));
     return transaction.put(environment_.tree(facts_tree), fact_key(area, record.name), value);
@@ -277,6 +296,7 @@ Expected<void> Catalog::erase_fact(std::string_view area, std::string_view name,
 Expected<void> Catalog::change_fact(std::string_view area, std::string_view name,
                                     FunctionRef<Expected<std::string>(std::optional<std::string_view> before)> change) {
   std::lock_guard<std::mutex> lock(write_mutex_);
+  OCTAVO_TRY_VOID(keep_reserve(kSmallFactBytes));
   return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
     const std::string key = fact_key(area, name);
     OCTAVO_TRY(const auto before, transaction.get(environment_.tree(facts_tree), key));

@@ -52,7 +52,8 @@ struct DatabaseRecord {
 };
 
 /// The list of databases and the server's own durable facts (security objects, admins, secrets), in an environment of
-/// its own. Every change is durable on return. Thread-safe; writers wait for each other.
+/// its own. Every change is durable on return. Thread-safe; writers wait for each other. Some disk space is kept in
+/// reserve: on a full disk databases can be removed and small facts be written.
 class Catalog {
  public:
   Catalog(std::filesystem::path folder, config::Durability durability, FaultInjector* faults = nullptr);
@@ -92,6 +93,7 @@ class Catalog {
   void close();
 
  private:
+  Expected<void> keep_reserve(std::size_t fact_bytes);
   Expected<void> find_same(const WriteTransaction& transaction, const DatabaseRecord& record) const;
 
   std::mutex write_mutex_;

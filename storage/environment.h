@@ -176,6 +176,10 @@ class Environment {
   /// Everything that readers have seen so far is on the disk on return; nothing to do with Durability::ephemeral.
   Expected<void> sync() const;
 
+  /// Disk space for the next `bytes` of new pages: writes can use it when the disk is full by then. Where the file
+  /// system cannot do that, nothing happens. Not beside a write. Error: disk_full, also when only a part is there.
+  Expected<void> reserve_space(std::uint64_t bytes);
+
   /// Steady-clock milliseconds of the last transaction: for closing the least recently used.
   std::uint64_t last_used_ms() const { return last_used_ms_.load(std::memory_order_relaxed); }
   struct Sizes {

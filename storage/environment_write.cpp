@@ -170,6 +170,26 @@ Expected<void> Environment::sync() const {
   return {};
 }
 
+// LMDB writes new pages past the end of the file, so space allocated there is theirs, and the file's size stays.
+Expected<void> Environment::reserve_space(std::uint64_t bytes) {
+  OCTAVO_TRY_VOID(open());
+  const Stay stay(*this);
+  if (!stay.inside()) return gate_stays_closed();
+  MDB_env* env = open_.load(std::memory_order_seq_cst);
+  int descriptor = -1;
+  if (env == nullptr || mdb_env_get_fd(env, &descriptor) != 0) return {};
+  MDB_envinfo info;
+  mdb_env_info(env, &info);
+  MDB_stat statistics;
+  mdb_env_stat(env, &statistics);
+  const std::uint64_t begin = (info.me_last_pgno + 1) * statistics.ms_psize;
+  const int result =
+      ::fallocate(descriptor, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin), static_cast<off_t>(bytes));
+  const int code = result == 0 ? 0 : errno;
+  if (is_disk_full(code)) return std::unexpected(error_of(code, "reserving space", options_.folder));
+  return {};
+}
+
 // A reader found that LMDB refuses everything since a commit failed.
 Expected<void> Environment::reopen(const MDB_env* failed) {
   ExclusiveGate gate(*this, kGatePatience);

@@ -237,6 +237,53 @@ describe('a limit of the size of files', () => {
   });
 });
 
+/// A command that gives the server a disk of its own, of `mebibytes`, on `folder`; undefined where that is not allowed.
+function onSmallDisk(folder, mebibytes) {
+  const script = `mount -t tmpfs -o size=${mebibytes}m,mode=700 tmpfs "${folder}" && exec "$@"`;
+  for (const unshare of [['unshare', '--mount'], ['unshare', '--user', '--map-root-user', '--mount']]) {
+    const command = [...unshare, 'sh', '-c', script, 'sh'];
+    try {
+      execFileSync(command[0], [...command.slice(1), 'true'], { stdio: 'ignore' });
+      return command;
+    } catch {
+      // the next one
+    }
+  }
+  return undefined;
+}
+
+describe('a disk that is really full', () => {
+  test('databases can be closed to users and deleted, which makes room', async (t) => {
+    const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-small-'));
+    t.after(() => fs.rmSync(dataDir, { recursive: true, force: true }));
+    const through = onSmallDisk(dataDir, 12);
+    if (!through) {
+      t.skip('this user may not mount a file system');
+      return;
+    }
+    const server = await Server.startFor(t, { dataDir, through });
+    expectStatus(await server.put('/shop'), 201);
+    const fill = async (bytes) => {
+      for (let n = 0, refused = 0; refused < 3; n++) {
+        const reply = await server.post('/shop', { filler: 'x'.repeat(bytes) });
+        if (reply.status === 201) continue;
+        assertDiskFull(reply);
+        refused++;
+        assert.ok(n < 100_000);
+      }
+    };
+    for (const bytes of [200_000, 20_000, 3000, 10]) await fill(bytes);
+    assertDiskFull(await server.put('/another'));
+
+    const security = { admins: { names: [], roles: ['_admin'] }, members: { names: ['somebody'], roles: [] } };
+    for (let n = 0; n < 50; n++) expectStatus(await server.put('/shop/_security', security), 200);
+    expectStatus(await server.delete('/shop'), 200);
+    await until('there is room again', async () => (await server.put('/another')).status === 201);
+    expectStatus(await server.put('/another/d', { filler: 'x'.repeat(1_000_000) }), 201);
+    await server.stop();
+  });
+});
+
 describe('a process that has no descriptors left', () => {
   test('answers 503 for what it cannot open, never 404, and goes on when some are free', async (t) => {
     const server = await Server.startFor(t, { through: ['prlimit', '--nofile=96:96'], args: ['--storage-open-partitions-max', '1000'] });

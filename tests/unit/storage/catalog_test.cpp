@@ -1,5 +1,7 @@
 #include "storage/catalog.h"
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 
 #include "support/temporary_folder.h"
@@ -114,4 +116,21 @@ TEST_CASE("the folder of a physical partition tells its number, and nothing else
        {"partition-", "partition-x", "partition-7x", "partition--7", "partition-99999999", "index-7", ""}) {
     CHECK_FALSE(partition_number(other).has_value());
   }
+}
+
+TEST_CASE("beyond its end the catalog's file has disk space, for deletions on a full disk") {
+  constexpr std::int64_t kReserveBytes = 512 << 10;
+  TemporaryFolder folder;
+  Catalog catalog(folder.path() / "catalog", config::Durability::ephemeral);
+  REQUIRE(catalog.open());
+  const auto reserved_bytes = [&] {
+    struct stat file{};
+    REQUIRE(::stat((folder.path() / "catalog/data.mdb").c_str(), &file) == 0);
+    return std::int64_t{file.st_blocks} * 512 - file.st_size;
+  };
+  CHECK(reserved_bytes() >= kReserveBytes);
+  const std::string large(2 << 20, 'x');
+  REQUIRE(catalog.set_fact("area", "large", large));
+  REQUIRE(catalog.set_fact("area", "small", "fact"));
+  CHECK(reserved_bytes() >= kReserveBytes / 2);
 }
