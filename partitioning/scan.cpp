@@ -179,6 +179,7 @@ Expected<std::vector<std::size_t>> VersionScan::places_now() const {
 
 Expected<ScanState> VersionScan::run(ScanBudget budget, FunctionRef<Visit(const storage::VersionRow&)> visit) {
   const storage::Sequence watermark = database_.watermark();
+  if (position_ >= watermark) return ScanState::done;  // also the greatest position, which has none after it
   std::deque<storage::Snapshot> snapshots;
   std::vector<Source<storage::VersionLog::Cursor, storage::VersionRow>> sources;
   // After the watermark: what is split only now has all that it promises.
@@ -187,8 +188,7 @@ Expected<ScanState> VersionScan::run(ScanBudget budget, FunctionRef<Visit(const 
     OCTAVO_TRY(storage::Snapshot one, database_.snapshot(place));
     snapshots.push_back(std::move(one));
     OCTAVO_TRY(const storage::Sequence since, snapshots.back().versions_since());
-    // What is above the watermark is of commits that began after the position was taken.
-    if (since > position_ && position_ < watermark) {
+    if (since > position_) {
       return fail(ErrorCode::bad_request,
                   "Some versions above this position are not kept any more, or never were: begin from now, or from a "
                   "time within the retention.",
