@@ -17,6 +17,7 @@
 #include "partitioning/engine.h"
 #include "query/index/active_tasks.h"
 #include "query/index/index_manager.h"
+#include "query/javascript/executable_memory.h"
 #include "query/javascript/interruption.h"
 #include "query/javascript/limits.h"
 #include "server/access_log.h"
@@ -67,6 +68,10 @@ int run_serve(const config::Settings& wanted) {
                                  .stack_bytes = settings.javascript_stack_bytes_max,
                                  .output_bytes = settings.javascript_output_bytes_max,
                                  .log_bytes = settings.javascript_log_bytes_max});
+  if (!query::javascript::executable_memory_allowed()) {
+    spdlog::warn("the system does not let memory become executable: JavaScript functions are interpreted, not compiled, "
+                 "and take several times as long. Allow it (MemoryDenyWriteExecute=no) for speed.");
+  }
 
   // Declared in the order of need: each is used by those below it, and ends after them.
   query::ActiveTasks active_tasks;

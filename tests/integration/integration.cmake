@@ -1,6 +1,8 @@
 # One CTest test per suite file: `ctest -R integration`. A missing node or npm fails them; they are never skipped.
 # disk_full makes files fail; the sanitizers do not allow that.
 set(octavo_suite_environment "OCTAVO_BINARY=$<TARGET_FILE:octavo>" TEST_PATIENCE=${OCTAVO_TEST_PATIENCE})
+add_executable(octavo_no_executable_memory ${CMAKE_CURRENT_SOURCE_DIR}/support/no_executable_memory.cpp)
+list(APPEND octavo_suite_environment "NO_EXECUTABLE_MEMORY=$<TARGET_FILE:octavo_no_executable_memory>")
 math(EXPR octavo_suite_seconds "300 * ${OCTAVO_TEST_PATIENCE}")
 if(NOT OCTAVO_SANITIZE)
   list(APPEND octavo_suite_environment "FILE_LAYER_LIBRARY=$<TARGET_FILE:octavo_file_layer>")

@@ -18,6 +18,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "query/javascript/executable_memory.h"
 #include "query/javascript/internal/allocation_guard.h"
 #include "query/javascript/internal/function_log.h"
 #include "query/javascript/internal/messages.h"
@@ -45,13 +46,17 @@ class Process {
   std::atomic<int> contexts{0};
 
  private:
-  Process() : available_(JS_Init()) {
+  Process() : available_(init()) {
     if (available_ && !AllocationGuard::install()) {
       spdlog::warn("JavaScript: single large allocations cannot be refused on this system");
     }
   }
   ~Process() {
     if (available_ && contexts == 0) JS_ShutDown();
+  }
+  static bool init() {
+    if (!executable_memory_allowed()) JS::DisableJitBackend();  // before JS_Init, which reserves such memory
+    return JS_Init();
   }
   const bool available_;
 };
