@@ -21,6 +21,13 @@ CallState call_of(std::size_t function) {
   return call;
 }
 
+// Of a function whose result a client waits for: each write, or the reply itself.
+CallState awaited_call_of(std::size_t function) {
+  auto call = call_of(function);
+  call.clock_bound = Watchdog::ClockBound::strict;
+  return call;
+}
+
 // A function for every document must not change what the next function sees.
 bool parse_sealed(JSContext* context, std::string_view json, JS::MutableHandleValue value) {
   if (!parse_json(context, json, value)) return false;
@@ -186,7 +193,7 @@ Expected<void> validate(const ProgramPtr& program, std::size_t function, std::st
                         std::optional<std::string_view> old_document, std::string_view user_context,
                         std::string_view security) {
   std::optional<Error> refusal;
-  OCTAVO_TRY_VOID(Runtime::run(program, call_of(function), [&](JSContext* context, Runtime& runtime, World& world) {
+  OCTAVO_TRY_VOID(Runtime::run(program, awaited_call_of(function), [&](JSContext* context, Runtime& runtime, World& world) {
     JS::RootedValueArray<4> arguments(context);
     JS::RootedValue ignored(context);
     if (!parse_json(context, new_document, arguments[0]) ||
@@ -247,7 +254,7 @@ Expected<UpdateResult> update(const ProgramPtr& program, std::size_t function, s
                               std::string_view request) {
   UpdateResult result;
   bool has_response = false;
-  OCTAVO_TRY_VOID(Runtime::run(program, call_of(function), [&](JSContext* context, Runtime& runtime, World& world) {
+  OCTAVO_TRY_VOID(Runtime::run(program, awaited_call_of(function), [&](JSContext* context, Runtime& runtime, World& world) {
     JS::RootedValueArray<2> arguments(context);
     JS::RootedValue returned(context);
     if (!parse_json(context, document.value_or("null"), arguments[0]) || !parse_json(context, request, arguments[1]) ||

@@ -7,7 +7,8 @@ namespace octavo::query::javascript {
 
 /// What one call of a design function may use. Exceeding one ends the call with function_failed, word resource_limit.
 struct Limits {
-  /// Of the thread's processor time, measured in steps of some milliseconds; ten times as long by the clock.
+  /// Of the thread's processor time, measured in steps of some milliseconds. By the clock the same for scripts,
+  /// validations and update functions, as a client waits for these; ten times as long for the others.
   std::chrono::milliseconds call_time{5'000};
   /// JavaScript's memory in one thread, of all functions that it keeps.
   std::size_t heap_bytes = 128ULL << 20;

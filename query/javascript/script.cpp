@@ -67,6 +67,7 @@ Expected<ScriptResult> run_script(const ProgramPtr& program, ScriptHost& host, c
   ScriptResult result;
   CallState state;
   state.host = &host;
+  state.clock_bound = Watchdog::ClockBound::strict;
   state.script_log = &result.log;
   bool timed_out = false;
   auto ran = Runtime::run(program, state, [&](JSContext* context, Runtime& runtime, World& world) {

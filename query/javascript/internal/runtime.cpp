@@ -217,7 +217,7 @@ Expected<void> Runtime::run(const ProgramPtr& program, const CallState& call, Bo
   own->stop_ = Stop::none;
   own->host_error_.reset();
   own->running_.clear();  // an exception may have left some
-  own->watched_.begin();
+  own->watched_.begin(call.clock_bound);
   // Also when memory fails and the way out is an exception.
   const auto end = [&] {
     own->watched_.end();

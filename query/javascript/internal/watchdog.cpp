@@ -76,7 +76,8 @@ bool Watchdog::look(std::chrono::steady_clock::time_point now) {
     }
     const auto elapsed = now - watched->since_;
     const auto used = processor_time(watched->thread_clock_) - watched->used_before_;
-    const bool over = used >= time_max || elapsed >= kElapsedToUsedMax * time_max;
+    const bool strict = watched->bound_.load(std::memory_order_relaxed) == ClockBound::strict;
+    const bool over = used >= time_max || elapsed >= (strict ? 1 : kElapsedToUsedMax) * time_max;
     if (over) watched->expired_.store(activity, std::memory_order_relaxed);
     if (used >= time_max + kPatience && watched->complained_ != activity) {
       watched->complained_ = activity;

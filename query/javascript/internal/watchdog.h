@@ -17,13 +17,20 @@ namespace octavo::query::javascript {
 /// so a call costs two atomic writes and no look at the clock. Sleeps while nothing runs. One per process.
 ///
 /// A call's time is the processor time of its thread: on a busy machine an honest function takes long by the clock, and
-/// must not be stopped, nor its index with it. By the clock it has ten times as long.
+/// must not be stopped, nor its index with it. By the clock it has ten times as long; a call that a client waits for has
+/// the same time by the clock (ClockBound::strict).
 ///
 /// SpiderMonkey gives up a regular expression that has been interrupted a few times ("too much recursion"), so one match
 /// may take about five ticks.
 class Watchdog {
  public:
   static constexpr std::chrono::milliseconds kTick{20};
+
+  /// How long a call may take by the clock, waiting included.
+  enum class ClockBound : std::uint8_t {
+    wide,   ///< ten times its processor time
+    strict  ///< its processor time
+  };
 
   /// A thread that runs calls. Registered for its lifetime.
   class Watched {
@@ -33,7 +40,8 @@ class Watchdog {
     Watched(const Watched&) = delete;
     Watched& operator=(const Watched&) = delete;
 
-    void begin() {
+    void begin(ClockBound bound) {
+      bound_.store(bound, std::memory_order_relaxed);
       activity_.fetch_add(1, std::memory_order_seq_cst);  // before the look at asleep_, which pairs with the watchdog's
       auto& watchdog = Watchdog::instance();
       if (watchdog.asleep_.load(std::memory_order_seq_cst)) [[unlikely]]
@@ -54,6 +62,7 @@ class Watchdog {
     JSContext* const context_;
     std::atomic<std::uint64_t> activity_{0};  ///< odd: a call runs
     std::atomic<std::uint64_t> expired_{0};   ///< the activity whose time is over
+    std::atomic<ClockBound> bound_{ClockBound::wide};  ///< of the running call
     std::uint64_t seen_ = 0;                  ///< the watchdog's
     std::uint64_t complained_ = 0;            ///< the watchdog's: the activity it has logged
     std::chrono::steady_clock::time_point since_{};

@@ -301,6 +301,26 @@ TEST_CASE("runaway scripts meet their limits") {
   CHECK(run(host, "function f() { f(); }")->failure->text.find("too much recursion") != std::string::npos);
 }
 
+TEST_CASE("a script's time also passes while it waits") {
+  const auto before = limits();
+  auto short_limits = before;
+  short_limits.call_time = std::chrono::milliseconds(200);
+  set_limits(short_limits);
+  std::optional<Error> error;
+  std::thread([&] {
+    MapHost host;
+    host.throws = [] { std::this_thread::sleep_for(std::chrono::milliseconds(400)); };
+    const auto waited = run(host,
+                            "function () { __.readDocument('x', {}, function () {});"
+                            " for (var i = 0, s = 0; i < 100000; ++i) s += i; __.response.setBody(s); }");
+    if (!waited) error = waited.error();
+  }).join();
+  set_limits(before);
+  REQUIRE(error);
+  CHECK(error->code == ErrorCode::timeout);
+  CHECK(error->word == "resource_limit");
+}
+
 TEST_CASE("functions of values are called, also while a script waits") {
   const auto twice = script_of("function (n) { return n === undefined ? n : n * 2; }", Program::Kind::plain);
   const std::string argument = "21";
