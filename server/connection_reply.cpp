@@ -22,7 +22,7 @@ constexpr std::size_t gathered_bytes_max = 64 * 1024;
 /// Parts of replies that wait for their clients, in the whole process; who would exceed it is cut off.
 constexpr std::uint64_t unsent_bytes_max_together = std::uint64_t{1} << 30;
 /// Larger bodies are compressed in slices, so that one reply does not hold its thread.
-constexpr std::size_t compressed_at_once_bytes_max = 256 * 1024;
+constexpr std::size_t compressed_at_once_bytes_max = 64 * 1024;
 constexpr std::size_t compressed_slice_bytes = 64 * 1024;
 
 // Compresses and sends a complete body slice by slice.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <exception>
 #include <iterator>
 #include <memory>
@@ -23,6 +24,8 @@ namespace asio = boost::asio;
 constexpr std::size_t copied_piece_bytes_max = 16 * 1024;
 /// A fast client never makes a write wait; after so many bytes the other connections of the thread get their turn.
 constexpr std::uint64_t yield_bytes = 256 * 1024;
+/// The same for compressed streams, in bytes before compression: making them is the work, however few come of it.
+constexpr std::size_t compressed_turn_bytes = 64 * 1024;
 constexpr std::size_t watch_bytes = 256;
 /// What a client may send ahead while a stream runs; then its connection is no longer watched.
 constexpr std::size_t early_bytes_max = 64 * 1024;
@@ -155,24 +158,32 @@ Task<bool> Connection::write(std::string_view bytes) {
     }
     stream.length_left -= bytes.size();
   }
-  if (stream.compressed && !bytes.empty()) {
-    stream.piece.clear();
-    stream.compressed->add(thread_.deflater(), bytes, stream.piece);
-    bytes = stream.piece;
-  }
-  GatherList list;
-  if (!bytes.empty()) frame_piece(bytes, list);
-  if (list.empty()) list.add(out_);
-  const auto size = list.size();
-  bool sent = try_send(list);
-  if (!sent && !broken_) {
-    stream.bytes_since_yield = 0;
-    sent = co_await send_rest(list);
-  } else if (stream.bytes_since_yield += size; stream.bytes_since_yield >= yield_bytes) {
-    stream.bytes_since_yield = 0;
-    co_await asio::post(thread_.context(), use_task);
-  }
-  out_.clear();
+  bool sent = false;
+  do {
+    auto piece = bytes;
+    if (stream.compressed) piece = bytes.substr(0, compressed_turn_bytes);
+    bytes.remove_prefix(piece.size());
+    std::uint64_t turn_bytes = 0;
+    if (stream.compressed && !piece.empty()) {
+      turn_bytes = piece.size() * (yield_bytes / compressed_turn_bytes);
+      stream.piece.clear();
+      stream.compressed->add(thread_.deflater(), piece, stream.piece);
+      piece = stream.piece;
+    }
+    GatherList list;
+    if (!piece.empty()) frame_piece(piece, list);
+    if (list.empty()) list.add(out_);
+    turn_bytes = std::max<std::uint64_t>(turn_bytes, list.size());
+    sent = try_send(list);
+    if (!sent && !broken_) {
+      stream.bytes_since_yield = 0;
+      sent = co_await send_rest(list);
+    } else if (stream.bytes_since_yield += turn_bytes; stream.bytes_since_yield >= yield_bytes) {
+      stream.bytes_since_yield = 0;
+      co_await asio::post(thread_.context(), use_task);
+    }
+    out_.clear();
+  } while (sent && !bytes.empty());
   if (!sent) stream.failed = true;
   co_return sent;
 }

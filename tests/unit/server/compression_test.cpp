@@ -131,6 +131,14 @@ TEST_CASE("a large reply is compressed slice by slice") {
   CHECK(inflate_all(reply.body, 31) == plain(server, "/big/3000000"));
 }
 
+TEST_CASE("compressing takes turns by what it takes in, however little comes out of it") {
+  TestServer server;
+  Client client(server.port());
+  constexpr int size = 2'000'000;
+  CHECK(client.ask(get("/turns/" + std::to_string(size), "Accept-Encoding: gzip\r\n")).body.size() < size / 4);
+  CHECK(server.handler.turns >= size / 65'536);
+}
+
 TEST_CASE("a reply says that it varies even when it is not compressed") {
   TestServer server;
   Client client(server.port());

@@ -3,6 +3,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -42,6 +43,22 @@ Task<void> write_pieces(BodySink& sink, std::size_t count, std::size_t size) {
 
 Task<void> write_one(BodySink& sink, std::string text) {
   co_await sink.write(text);
+}
+
+// Posts itself again and again, so it runs once whenever the thread turns to others.
+void count_turns(const IoExecutor& executor, std::shared_ptr<bool> done, std::atomic<int>& turns) {
+  asio::post(executor, [=, &turns] {
+    if (*done) return;
+    ++turns;
+    count_turns(executor, done, turns);
+  });
+}
+
+Task<void> write_with_turns(BodySink& sink, TestHandler& handler, std::size_t size) {
+  const auto done = std::make_shared<bool>(false);
+  count_turns(co_await asio::this_coro::executor, done, handler.turns);
+  co_await sink.write(text_of_size(size));
+  *done = true;
 }
 
 Task<void> write_and_throw(BodySink& sink) {
@@ -91,6 +108,8 @@ Task<Reply> TestHandler::handle(api::Request& request) {
     reply.headers.emplace_back("Content-Encoding", "br");
   } else if (kind == "stream") {
     reply.stream = [count = number(1), size = number(2)](BodySink& sink) { return write_pieces(sink, count, size); };
+  } else if (kind == "turns") {
+    reply.stream = [this, size = number(1)](BodySink& sink) { return write_with_turns(sink, *this, size); };
   } else if (kind == "prefixed") {
     reply.body = "head;";
     reply.stream = [](BodySink& sink) { return write_one(sink, "tail"); };

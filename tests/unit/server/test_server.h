@@ -19,6 +19,7 @@ namespace octavo::server::test {
 ///   big/<n>              n bytes of compressible text
 ///   type/<n>/<a>/<b>     n bytes as content type a/b
 ///   stream/<n>/<size>    a stream of n pieces
+///   turns/<size>         a stream of one piece of that size; `turns` counts what else the thread did meanwhile
 ///   prefixed             a body "head;" and then a stream of "tail"
 ///   attachment/<n>/<m>   a stream announced as n bytes, of m bytes
 ///   follow               a stream of "start" that lasts until nobody listens
@@ -35,6 +36,7 @@ class TestHandler final : public api::Handler {
   std::atomic<int> followers{0};
   std::atomic<int> followers_ended{0};
   std::atomic<int> handled{0};
+  std::atomic<int> turns{0};
 };
 
 /// Settings for tests: one I/O thread, no access log, timeouts long enough not to matter.
