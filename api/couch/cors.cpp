@@ -100,6 +100,20 @@ std::optional<Reply> CorsPolicy::preflight(const Request& request) const {
   return reply;
 }
 
+bool CorsPolicy::is_foreign_write(const Request& request) const {
+  const auto method = request.method;
+  if (method == Method::get || method == Method::head || method == Method::options) return false;
+  const auto origin = request.header("Origin");
+  if (!origin || origin->empty() || (enabled_ && allows_origin(*origin))) return false;
+  const auto scheme = origin->find("://");
+  if (scheme == std::string_view::npos) return true;  // `null`
+  const std::string site = lower(origin->substr(scheme + 3));
+  for (const auto* name : {"Host", "X-Forwarded-Host"}) {
+    if (const auto host = request.header(name); host && lower(*host) == site) return false;
+  }
+  return true;
+}
+
 void CorsPolicy::decorate(const Request& request, Reply& reply) const {
   if (!enabled_) return;
   const auto origin = request.header("Origin");

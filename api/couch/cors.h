@@ -21,6 +21,10 @@ class CorsPolicy {
   /// permitted; go on as with any request.
   std::optional<Reply> preflight(const Request& request) const;
 
+  /// Whether a request is a write that a browser sends for a page of another site: `Origin` is there, is not the server
+  /// itself, as `Host` or a proxy's `X-Forwarded-Host` names it, and is not allowed.
+  bool is_foreign_write(const Request& request) const;
+
   /// Adds the CORS headers to any other reply, errors included.
   void decorate(const Request& request, Reply& reply) const;
 

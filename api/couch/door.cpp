@@ -83,6 +83,12 @@ Task<Expected<Reply>> Door::dispatch(Call& call) {
   auto authenticated = co_await services_.authenticator.authenticate(request);
   if (!authenticated) co_return std::unexpected(std::move(authenticated).error());
   call.user = std::move(*authenticated);
+  // What a browser sends for a page without being asked: requests that need no credentials, and cookies.
+  if ((call.user.name.empty() || call.user.method == "cookie") && cors_.is_foreign_write(request)) {
+    co_return fail(ErrorCode::forbidden,
+                   "A page of another site may not write here: the header Origin does not name this server. If it "
+                   "should, set cors.enabled and add the origin to cors.origins.");
+  }
   if (services_.settings.require_valid_user && call.user.name.empty() && !call.user.is_server_admin() &&
       !is_open_to_all(request)) {
     co_return fail(ErrorCode::unauthorized, "Authentication required.");
