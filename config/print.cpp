@@ -53,6 +53,9 @@ OCTAVO_HTTP_IDLE_TIMEOUT=2m`.
   the file's end is not part of the secret. A flag that holds the secret itself can be seen in the list of processes.
 - An address that other machines can reach needs an admin, or `--allow-public-without-auth`.
 - A boolean flag needs no value: `--cors-enabled`, `--log-access=false`.
+- **SIGHUP** makes a running server read its configuration again, from the same file and with the same arguments: the TLS
+  certificate and key (new connections get them), the admins and `log.level` change at once, everything else at the next
+  start. A configuration or certificate that cannot be used changes nothing; the log says what is wrong with it.
 )";
 
 std::string table_code(std::string_view text) {

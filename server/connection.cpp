@@ -53,7 +53,8 @@ bool is_request_id(std::string_view text) {
 }  // namespace
 
 Connection::Connection(Socket socket, std::string peer_address, ConnectionSlot slot, const Door& door)
-    : slot_(std::move(slot)), thread_(slot_.thread()), transport_(std::move(socket), door.tls.get()), door_(door),
+    : slot_(std::move(slot)), thread_(slot_.thread()), transport_(std::move(socket), door.tls ? door.tls->current().get() : nullptr),
+      door_(door),
       body_bytes_held_(thread_.bounds().body_bytes.held) {
   request_.peer_address = std::move(peer_address);
   request_.tls = door.tls != nullptr;

@@ -20,6 +20,7 @@
 #include "server/reply_head.h"
 #include "server/request_parser.h"
 #include "server/thread_state.h"
+#include "server/tls.h"
 #include "server/transport.h"
 
 namespace octavo::server {
@@ -27,7 +28,7 @@ namespace octavo::server {
 /// What one listening port serves. Outlives its connections.
 struct Door {
   api::Handler& handler;
-  std::shared_ptr<boost::asio::ssl::context> tls;  ///< null: plain HTTP
+  std::shared_ptr<TlsPort> tls;  ///< null: plain HTTP
 };
 
 /// One client connection: reads requests, calls the door's handler, sends replies in order, until either side ends it.
@@ -61,7 +62,7 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
     std::string piece;              // compressed bytes of the current write
     std::uint64_t length_left = 0;  // of Framing::length
     std::uint64_t bytes = 0;        // of body, as framed
-    std::uint64_t bytes_since_yield = 0;
+    std::uint64_t bytes_since_yield = 0;  // sent, or what compressing them costs
     std::move_only_function<void()> on_closed;
     // While the producer waits, a read watches the client: bytes are its next request. End of file means that it will
     // send no more; whether it still reads only a write can tell.

@@ -18,6 +18,7 @@ class AccessLog;
 class IoThreads;
 class Listener;
 class ThreadState;
+class TlsPort;
 struct SharedBounds;
 
 /// One port to serve and what serves it.
@@ -55,6 +56,9 @@ class HttpServer {
 
   /// Binds a port; requests wait until start(). Before start() only. Errors are for the person who starts the server.
   Expected<void> listen(const ListenOptions& options);
+  /// New connections of all ports with TLS get this certificate; those there are keep theirs. Errors as of listen();
+  /// then nothing has changed. Any thread.
+  Expected<void> replace_certificate(const std::filesystem::path& certificate, const std::filesystem::path& key);
   /// Starts the I/O threads; from here on requests are served.
   void start();
   /// The port of the n-th listen().
@@ -75,6 +79,7 @@ class HttpServer {
   std::vector<std::unique_ptr<ThreadState>> thread_states_;
   std::unique_ptr<IoThreads> io_threads_;
   std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<std::shared_ptr<TlsPort>> tls_ports_;
   bool running_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <pthread.h>
 #include <thread>
+#include <utility>
 
 #include "server/logging.h"
 
@@ -15,16 +16,18 @@ ShutdownSignal::ShutdownSignal() {
   sigemptyset(&signals_);
   sigaddset(&signals_, SIGTERM);
   sigaddset(&signals_, SIGINT);
+  sigaddset(&signals_, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
 }
 
-int ShutdownSignal::wait() {
+int ShutdownSignal::wait(const std::function<void()>& reload) {
   int signal = 0;
-  while (sigwait(&signals_, &signal) != 0) {
+  while (sigwait(&signals_, &signal) != 0 || signal == SIGHUP) {
+    if (std::exchange(signal, 0) == SIGHUP) reload();
   }
   std::thread([signals = signals_] {
     int second = 0;
-    while (sigwait(&signals, &second) != 0) {
+    while (sigwait(&signals, &second) != 0 || second == SIGHUP) {
     }
     write_last_words("octavo: second signal: ending at once\n");
     std::_Exit(1);

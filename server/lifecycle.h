@@ -3,12 +3,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <functional>
 #include <mutex>
 #include <thread>
 
 namespace octavo::server {
 
-/// The process's end, as the system asks for it: SIGTERM (service managers, containers) and SIGINT (Ctrl-C).
+/// The process's end, as the system asks for it: SIGTERM (service managers, containers) and SIGINT (Ctrl-C); and SIGHUP,
+/// which asks to read the configuration again.
 ///
 /// Make one in main() before any thread starts: threads inherit the blocked signals, so that only wait() gets them.
 /// Also ignores SIGPIPE: a log reader that goes away must not end the server.
@@ -18,9 +20,10 @@ class ShutdownSignal {
   ShutdownSignal(const ShutdownSignal&) = delete;
   ShutdownSignal& operator=(const ShutdownSignal&) = delete;
 
-  /// Blocks until the first signal and returns its number. From then on a second one ends the process at once, with
-  /// exit code 1: everything acknowledged is on disk already.
-  int wait();
+  /// Blocks until the first signal that ends the process and returns its number; calls `reload` at each SIGHUP
+  /// before. From then on a second one ends the process at once, with exit code 1: everything acknowledged is on disk
+  /// already.
+  int wait(const std::function<void()>& reload);
 
  private:
   sigset_t signals_{};

@@ -111,4 +111,8 @@ void set_up_logging(const config::Settings& settings) {
   spdlog::set_default_logger(std::move(logger));
 }
 
+void set_log_level(const std::string& level) {
+  spdlog::set_level(spdlog::level::from_str(level));
+}
+
 }  // namespace octavo::server

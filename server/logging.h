@@ -14,6 +14,8 @@ void fill_standard_descriptors();
 /// Makes the process-wide logger (spdlog's default) write to standard error, as text or as one JSON object a line, at
 /// the level of the settings. Call once, before threads start; until then spdlog's own default is in place.
 void set_up_logging(const config::Settings& settings);
+/// Another level from now on, as log.level names it.
+void set_log_level(const std::string& level);
 
 /// Writes whole lines to standard error without tearing the logger's lines apart. Thread-safe.
 void write_log_lines(std::string_view lines);

@@ -11,6 +11,13 @@
 
 namespace {
 
+// For SIGHUP: the settings as the same arguments, environment and files have them by then.
+std::expected<octavo::config::Settings, std::string> read_settings(int argc, char** argv) {
+  auto command = octavo::server::parse_command_line(argc, argv, octavo::server::environment_variables(environ));
+  if (!command) return std::unexpected(command.error().text);
+  return std::move(command->settings);
+}
+
 int run(int argc, char** argv) {
   using octavo::server::Command;
   const auto command =
@@ -21,7 +28,7 @@ int run(int argc, char** argv) {
   }
   switch (command->kind) {
     case Command::Kind::serve:
-      return octavo::server::run_serve(command->settings);
+      return octavo::server::run_serve(command->settings, [=] { return read_settings(argc, argv); });
     case Command::Kind::health:
       return octavo::server::run_health(command->health_url, command->health_timeout_ms);
     case Command::Kind::check:

@@ -52,9 +52,58 @@ int refuse(const Error& error) {
   return 1;
 }
 
+// What can change while the server runs, taken from the settings as they are now.
+class Reloading {
+ public:
+  Reloading(const config::Settings& at_start, const Reload& read, HttpServer& server,
+            api::couch::Authenticator& authenticator)
+      : settings_(at_start), read_(read), server_(server), authenticator_(authenticator) {}
+
+  void operator()() {
+    try {
+      auto settings = read_();
+      if (!settings) {
+        spdlog::error("SIGHUP: the configuration cannot be used, nothing changes: {}", settings.error());
+        return;
+      }
+      if (auto applied = apply(*std::move(settings)); !applied) {
+        spdlog::error("SIGHUP: {} What was read before stays in force.", applied.error().reason);
+      }
+    } catch (const std::exception& error) {
+      spdlog::error("SIGHUP: the configuration could not be read: {}", error.what());
+    }
+  }
+
+ private:
+  // Certificates first: they are what fails.
+  Expected<void> apply(config::Settings wanted) {
+    const bool tls = !settings_.tls_certificate.empty();
+    const bool switches_tls = tls == wanted.tls_certificate.empty();
+    if (tls && !switches_tls) {
+      OCTAVO_TRY_VOID(server_.replace_certificate(wanted.tls_certificate, wanted.tls_key));
+      settings_.tls_certificate = wanted.tls_certificate;
+      settings_.tls_key = wanted.tls_key;
+    }
+    auto with_admins = settings_;
+    with_admins.admins = wanted.admins;
+    OCTAVO_TRY_VOID(authenticator_.reload_admins(with_admins));
+    settings_ = std::move(with_admins);
+    set_log_level(wanted.log_level);
+    settings_.log_level = wanted.log_level;
+    spdlog::info("SIGHUP: certificates, admins and log level are as the configuration has them now{}",
+                 wanted == settings_ ? "" : "; other settings that differ take effect at the next start");
+    return {};
+  }
+
+  config::Settings settings_;  ///< in force
+  const Reload& read_;
+  HttpServer& server_;
+  api::couch::Authenticator& authenticator_;
+};
+
 }  // namespace
 
-int run_serve(const config::Settings& wanted) {
+int run_serve(const config::Settings& wanted, const Reload& reload) {
   const auto started = std::chrono::steady_clock::now();
   keep_large_blocks_apart();
   ShutdownSignal shutdown_signal;
@@ -123,7 +172,7 @@ int run_serve(const config::Settings& wanted) {
                settings.cosmos_enabled ? server.port(1) : 0, engine.database_count(), settings.data_dir.string());
 
   const MemoryTrimmer memory_trimmer;
-  const int signal = shutdown_signal.wait();
+  const int signal = shutdown_signal.wait(Reloading(wanted, reload, server, **authenticator));
   // Before anything that may wait, as for a reader of the log.
   deadline.emplace(settings.shutdown_timeout_ms + kClosingTime);
   spdlog::info("signal {}: finishing what runs, at most {} ms", signal, settings.shutdown_timeout_ms.count());

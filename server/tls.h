@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 #include <boost/asio/ssl/context.hpp>
 
@@ -13,5 +15,26 @@ namespace octavo::server {
 /// wrong.
 Expected<std::shared_ptr<boost::asio::ssl::context>> make_tls_context(const std::filesystem::path& certificate,
                                                                       const std::filesystem::path& key);
+
+/// The TLS context of a port, which may be replaced while the server runs: connections that begin later get the new one.
+/// Thread-safe.
+class TlsPort {
+ public:
+  using Context = std::shared_ptr<boost::asio::ssl::context>;
+
+  explicit TlsPort(Context context) : context_(std::move(context)) {}
+  Context current() const {
+    const std::lock_guard lock(mutex_);
+    return context_;
+  }
+  void replace(Context context) {
+    const std::lock_guard lock(mutex_);
+    context_.swap(context);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Context context_;
+};
 
 }  // namespace octavo::server

@@ -63,6 +63,7 @@ struct Authenticator::State {
   State(const config::Settings& server_settings, partitioning::Engine& engine, UserDirectory::Admins admins,
         std::string secret, crypto::JwtVerifier verifier)
       : settings(server_settings),
+        catalog(engine.catalog()),
         users(engine, std::move(admins)),
         passwords(engine, server_settings.pbkdf2_iterations),
         cookie_secret(std::move(secret)),
@@ -81,6 +82,7 @@ struct Authenticator::State {
   };
 
   const config::Settings& settings;
+  storage::Catalog& catalog;
   UserDirectory users;
   PasswordChecker passwords;
   std::string cookie_secret;
@@ -205,6 +207,12 @@ std::optional<std::string> Authenticator::renewed_cookie(const Request& request,
 
 bool Authenticator::has_admins() const {
   return state_->users.has_admins();
+}
+
+Expected<void> Authenticator::reload_admins(const config::Settings& settings) {
+  OCTAVO_TRY(auto admins, reconcile_admins(settings, state_->catalog));
+  state_->users.set_admins(std::move(admins));
+  return {};
 }
 
 bool Authenticator::accepts_jwt() const {

@@ -40,6 +40,9 @@ class Authenticator {
   /// Set-Cookie to renew a cookie that is past half its life; nullopt otherwise.
   std::optional<std::string> renewed_cookie(const Request& request, const UserContext& user) const;
   bool has_admins() const;
+  /// The admins become those of `settings`, as in create(); sessions of others end. Blocking, as there. Errors: as
+  /// there, and those known before stay.
+  Expected<void> reload_admins(const config::Settings& settings);
   /// JWT keys are configured.
   bool accepts_jwt() const;
   /// A `_users` document changed: forget what is remembered of it.

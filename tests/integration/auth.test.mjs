@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { credentials, expectError, expectStatus, patience, Server, sleep } from './harness.mjs';
+import { credentials, eventually, expectError, expectStatus, patience, Server, sleep } from './harness.mjs';
 
 const config = '[auth]\npbkdf2_iterations = 1000\n';
 const basic = (login) => ({ auth: login });
@@ -247,6 +248,47 @@ describe('sessions that run out', () => {
     expectStatus(await server.get('/_all_dbs', { auth: false, headers }), 200);
     await sleep(1000 * timeoutS + 1200);
     expectStatus(await server.get('/_all_dbs', { auth: false, headers }), 401);
+    await server.stop();
+  });
+});
+
+describe('SIGHUP', () => {
+  const level = (name) => `[log]\nlevel = "${name}"\n`;
+  const admins = (list) => `${config}[admins]\n${Object.entries(list).map(([name, password]) => `${name} = "${password}"\n`).join('')}`;
+
+  test('admins and the level of the log are read again; a configuration that cannot be used changes nothing', async (t) => {
+    const server = await Server.startFor(t, { config: admins({ ann: 'one', bob: 'two' }), keepConfig: true });
+    const status = async (login) => (await server.get('/_all_dbs', basic(login))).status;
+    const session = cookieOf(await server.post('/_session', { name: 'bob', password: 'two' }, { auth: false })).value;
+    const inSession = async () => (await server.get('/_all_dbs', { auth: false, headers: { Cookie: session } })).status;
+    assert.deepEqual([await status('ann:one'), await status('bob:two'), await inSession()], [200, 200, 200]);
+
+    fs.writeFileSync(server.configFile, admins({ ann: 'new', eve: 'three' }));
+    await server.reload(/as the configuration has them now/);
+    assert.deepEqual([await status('ann:new'), await status('eve:three')], [200, 200]);
+    assert.deepEqual([await status('ann:one'), await status('bob:two'), await inSession()], [401, 401, 401]);
+
+    for (const wrong of ['[admins', `${admins({ ann: 'newer' })}[server]\nport = "none"\n`]) {
+      fs.writeFileSync(server.configFile, wrong);
+      await server.reload(/error SIGHUP: the configuration cannot be used, nothing changes/);
+      assert.deepEqual([await status('ann:new'), await status('eve:three'), await status('ann:newer')], [200, 200, 401]);
+    }
+
+    fs.writeFileSync(server.configFile, admins({ ann: 'new' }) + level('warn'));
+    const before = server.lines.length;
+    server.process.kill('SIGHUP');
+    await eventually(async () => (await status('eve:three')) === 401);
+    assert.ok(!server.lines.slice(before).some((line) => line.includes('SIGHUP: certificates')), 'an event of the level info');
+    await server.stop();
+  });
+
+  test('an admin that the configuration names while the server runs closes it to everybody else', async (t) => {
+    const server = await Server.startFor(t, { config, keepConfig: true });
+    expectStatus(await server.put('/open'), 201);
+    fs.writeFileSync(server.configFile, admins({ ann: 'one' }));
+    await server.reload(/as the configuration has them now/);
+    expectStatus(await server.put('/closed'), 401);
+    expectStatus(await server.put('/closed', undefined, basic('ann:one')), 201);
     await server.stop();
   });
 });

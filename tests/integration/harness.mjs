@@ -36,7 +36,8 @@ function cleanEnvironment(extra) {
 
 /// A running server. `start` returns when it has said READY.
 export class Server {
-  /// Options: `args` more arguments of `serve`; `env` more environment; `config` TOML text; `dataDir` an existing
+  /// Options: `keepConfig: true` keeps the file of `config`, at `configFile`, for reload();
+  /// `args` more arguments of `serve`; `env` more environment; `config` TOML text; `dataDir` an existing
   /// folder (default: a new one, removed by stop); `admin: true` for an administrator `credentials`; `through` a command
   /// that becomes the server, such as prlimit; `patience` times the usual time to start, answer and stop
   /// (and times that of the build).
@@ -71,6 +72,7 @@ export class Server {
     if (configFolder) {
       const file = path.join(configFolder, 'octavo.toml');
       fs.writeFileSync(file, this.options.config);
+      this.configFile = file;
       args.push('--config', file);
     }
     const env = cleanEnvironment(this.options.env);
@@ -107,7 +109,7 @@ export class Server {
       watch(this.process.stderr);
     });
     const outcome = await Promise.race([ready, this.exited, timeout(START_TIMEOUT_MS * this.patience, 'timeout')]);
-    if (configFolder) fs.rmSync(configFolder, { recursive: true, force: true });  // a server reads it once
+    if (configFolder && !this.options.keepConfig) fs.rmSync(configFolder, { recursive: true, force: true });  // it is read once
     if (outcome === 'timeout' || outcome.port === undefined) {
       this.process.kill('SIGKILL');
       throw new Error(`${binary} did not become ready (${JSON.stringify(outcome)}):\n${this.lines.join('\n')}`);
@@ -127,6 +129,7 @@ export class Server {
     if (this.process.exitCode === null && this.process.signalCode === null) this.process.kill('SIGTERM');
     const outcome = await Promise.race([this.exited, timeout(STOP_TIMEOUT_MS * this.patience, 'timeout')]);
     process.removeListener('exit', this.onExit);
+    this.removeConfig();
     if (outcome === 'timeout') {
       this.process.kill('SIGKILL');
       await this.exited;
@@ -135,12 +138,25 @@ export class Server {
     assert.deepEqual(outcome, { code: 0, signal: null }, `the server did not stop cleanly:\n${this.lines.join('\n')}`);
   }
 
+  /// SIGHUP; returns when the log says what came of it, as `expected` matches.
+  async reload(expected) {
+    const before = this.lines.length;
+    this.process.kill('SIGHUP');
+    await eventually(() => this.lines.slice(before).some((line) => line.includes('SIGHUP:')));
+    assert.match(this.lines.slice(before).join('\n'), expected);
+  }
+
   /// kill -9: the folder stays.
   async kill() {
     this.agent?.destroy();
     if (this.process.exitCode === null && this.process.signalCode === null) this.process.kill('SIGKILL');
     await this.exited;
     process.removeListener('exit', this.onExit);
+    this.removeConfig();
+  }
+
+  removeConfig() {
+    if (this.configFile) fs.rmSync(path.dirname(this.configFile), { recursive: true, force: true });
   }
 
   /// An error of a request as text, and with it the server's end where that is its cause.

@@ -68,8 +68,34 @@ describe('TLS', () => {
     assert.equal(outcome, 'refused');
   });
 
+  test('SIGHUP takes a new certificate, and keeps the old one when the new one cannot be used', async (t) => {
+    const own = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-tls-'));
+    t.after(() => fs.rmSync(own, { recursive: true, force: true }));
+    const [key, certificate] = [path.join(own, 'key.pem'), path.join(own, 'certificate.pem')];
+    const issue = (name) => execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2',
+      '-keyout', key, '-out', certificate, '-subj', `/CN=${name}`], { stdio: 'ignore' });
+    issue('first');
+    const renewed = await Server.startFor(t, { config: `[tls]\ncertificate = "${certificate}"\nkey = "${key}"\n`, keepConfig: true });
+    const shown = (port) => new Promise((resolve, reject) => {
+      const socket = tls.connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+        resolve(socket.getPeerCertificate().subject.CN);
+        socket.destroy();
+      });
+      socket.on('error', reject);
+    });
+    const both = async () => [await shown(renewed.port), await shown(renewed.cosmosPort)];
+    assert.deepEqual(await both(), ['first', 'first']);
+    issue('second');
+    await renewed.reload(/as the configuration has them now/);
+    assert.deepEqual(await both(), ['second', 'second']);
+    fs.writeFileSync(certificate, 'no certificate');
+    await renewed.reload(/error SIGHUP: .*certificate/);
+    assert.deepEqual(await both(), ['second', 'second']);
+    await renewed.stop();
+  });
+
   test('plain HTTP and silence on the TLS port do no harm', async () => {
-    const plain = await server.rawExchange('GET / HTTP/1.1\r\nHost: x\r\n\r\n', { idleMs: 1000 });
+    const plain = await server.rawExchange('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n', { idleMs: 1000 });
     assert.ok(!plain.includes('200 OK'));
     const silent = net.connect(server.port, '127.0.0.1');
     assert.equal((await request('GET', '/_up')).status, 200);

@@ -78,7 +78,20 @@ std::optional<UserRecord> parse_user_document(std::string_view name, std::string
 }
 
 UserDirectory::UserDirectory(partitioning::Engine& engine, Admins admins)
-    : engine_(engine), admins_(std::move(admins)) {}
+    : engine_(engine), admins_(std::move(admins)), has_admins_(!admins_.empty()) {}
+
+void UserDirectory::set_admins(Admins admins) {
+  const std::lock_guard lock(admins_mutex_);
+  admins_ = std::move(admins);
+  has_admins_.store(!admins_.empty(), std::memory_order_release);
+  admins_version_.fetch_add(1, std::memory_order_release);
+}
+
+std::optional<StoredPassword> UserDirectory::admin_password(std::string_view name) const {
+  const std::lock_guard lock(admins_mutex_);
+  const auto admin = admins_.find(name);
+  return admin == admins_.end() ? std::nullopt : std::optional(admin->second);
+}
 
 UserDirectory::Slot& UserDirectory::slot_of_this_thread() {
   return slots_[storage::thread_ordinal() % slots_.size()];
@@ -106,6 +119,7 @@ Expected<std::shared_ptr<const UserRecord>> UserDirectory::find(std::string_view
   } else if (opened.error().code != ErrorCode::not_found) {
     return std::unexpected(std::move(opened).error());
   }
+  const std::uint64_t admins_version = admins_version_.load(std::memory_order_acquire);
   // Taken before the document is read: a change in between makes the entry look old, never new.
   const storage::Sequence watermark = users ? users->watermark() : 0;
   const std::string_view instance_tag = users ? std::string_view(users->instance_tag()) : std::string_view();
@@ -116,6 +130,7 @@ Expected<std::shared_ptr<const UserRecord>> UserDirectory::find(std::string_view
     const std::lock_guard lock(slot.mutex);
     const Entry* entry = slot.entries.find(name);
     if (entry != nullptr && entry->watermark == watermark && entry->instance_tag == instance_tag &&
+        entry->admins_version == admins_version &&
         now - entry->read_at < recheck_after) {
       return entry->record;
     }
@@ -125,12 +140,12 @@ Expected<std::shared_ptr<const UserRecord>> UserDirectory::find(std::string_view
   if (users) {
     OCTAVO_TRY(record, read_document(*users, name));
   }
-  if (const auto admin = admins_.find(name); admin != admins_.end()) {
+  if (auto password = admin_password(name)) {
     // An admin may have a user document too, for more roles; its password does not count.
     if (!record) record.emplace();
     record->name = name;
     record->roles.insert(record->roles.begin(), "_admin");
-    record->password = admin->second;
+    record->password = std::move(password);
     record->conflicted = false;
     record->too_many_iterations = false;
   }
@@ -138,7 +153,7 @@ Expected<std::shared_ptr<const UserRecord>> UserDirectory::find(std::string_view
   if (record) shared = std::make_shared<const UserRecord>(std::move(*record));
 
   const std::lock_guard lock(slot.mutex);
-  slot.entries.insert(std::string(name), Entry{shared, std::string(instance_tag), watermark, now});
+  slot.entries.insert(std::string(name), Entry{shared, std::string(instance_tag), watermark, admins_version, now});
   return shared;
 }
 

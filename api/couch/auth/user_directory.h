@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -31,18 +32,19 @@ struct UserRecord {
 /// Reads a document of `_users`. System roles (`_…`) that should not be there are ignored. nullopt: not a user's.
 std::optional<UserRecord> parse_user_document(std::string_view name, std::string_view body);
 
-/// All users by name: admins, fixed for the life of the server, and the documents of `_users`, always as they are now.
+/// All users by name: admins, of the configuration, and the documents of `_users`, always as they are now.
 ///
-/// Thread-safe. Each thread keeps what it read last; an entry is good as long as `_users` has not changed since, which
-/// costs one atomic load to find out. So a hit shares no lock with other threads, and nothing is ever stale.
+/// Thread-safe. Each thread keeps what it read last; an entry is good as long as neither `_users` nor the admins have
+/// changed since, which costs two atomic loads to find out. So a hit shares no lock with other threads, and nothing is
+/// ever stale.
 class UserDirectory {
  public:
   using Admins = std::map<std::string, StoredPassword, std::less<>>;
 
   UserDirectory(partitioning::Engine& engine, Admins admins);
 
-  bool has_admins() const { return !admins_.empty(); }
-  const Admins& admins() const { return admins_; }
+  bool has_admins() const { return has_admins_.load(std::memory_order_acquire); }
+  void set_admins(Admins admins);
 
   /// nullptr: no such user. Reads one document on a miss. Errors of storage.
   Expected<std::shared_ptr<const UserRecord>> find(std::string_view name);
@@ -53,6 +55,7 @@ class UserDirectory {
     std::shared_ptr<const UserRecord> record;
     std::string instance_tag;
     storage::Sequence watermark = 0;
+    std::uint64_t admins_version = 0;
     std::chrono::steady_clock::time_point read_at;
   };
   struct alignas(64) Slot {
@@ -63,8 +66,13 @@ class UserDirectory {
   Expected<std::optional<UserRecord>> read_document(partitioning::Database& users, std::string_view name) const;
   Slot& slot_of_this_thread();
 
+  std::optional<StoredPassword> admin_password(std::string_view name) const;
+
   partitioning::Engine& engine_;
-  Admins admins_;
+  mutable std::mutex admins_mutex_;
+  Admins admins_;  ///< under the mutex
+  std::atomic<bool> has_admins_;
+  std::atomic<std::uint64_t> admins_version_{0};
   std::array<Slot, 32> slots_;
 };
 
