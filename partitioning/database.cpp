@@ -217,7 +217,9 @@ Expected<storage::Sequence> Database::parse_sequence(std::string_view text) cons
   }
   // A sequence of another incarnation says nothing here: start again, so that nothing is missed.
   if (!tag.empty() && tag.substr(1) != record_.instance_tag) return storage::Sequence{0};
-  return sequence;
+  // Nor does one beyond the end, which this database has not handed out: it has lost changes, as one restored from a
+  // backup has, and others have these numbers since. The watermark, which all are handed out below, is never beyond.
+  return sequence > committed_sequence() ? storage::Sequence{0} : sequence;
 }
 
 Task<bool> Database::wait_for_change(storage::Sequence after, std::chrono::steady_clock::time_point deadline) {

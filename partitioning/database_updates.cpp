@@ -66,9 +66,9 @@ std::optional<std::uint64_t> DatabaseUpdates::parse_sequence(std::string_view te
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), sequence);
   if (error != std::errc{}) return std::nullopt;
   const std::string_view tag = text.substr(static_cast<std::size_t>(end - text.data()));
-  if (tag.empty()) return sequence;
-  if (tag.front() != '-') return std::nullopt;
-  return tag.substr(1) == run_tag_ ? sequence : 0;
+  if (!tag.empty() && tag.front() != '-') return std::nullopt;
+  if (!tag.empty() && tag.substr(1) != run_tag_) return 0;
+  return sequence > last_sequence() ? 0 : sequence;
 }
 
 Task<bool> DatabaseUpdates::wait(std::uint64_t after, std::chrono::steady_clock::time_point deadline) {

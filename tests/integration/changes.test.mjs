@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { expectError, expectStatus, ids, Server } from './harness.mjs';
 
@@ -48,6 +49,34 @@ describe('_changes, all at once', () => {
     await server.put(`/${other}`);
     await server.fill(other, [{ _id: 'z' }]);
     assert.deepEqual(ids((await server.get(`/${other}/_changes?since=${seq}`)).body.results), ['z']);
+  });
+
+  test('a since beyond the end starts over: the database was restored from a backup', async (t) => {
+    const one = await Server.startFor(t);
+    const name = await one.database();
+    await one.fill(name, [{ _id: 'kept' }]);
+    await one.stop({ keepFolder: true });
+    const backup = `${one.dataDir}.backup`;
+    t.after(() => fs.rmSync(backup, { recursive: true, force: true }));
+    fs.cpSync(one.dataDir, backup, { recursive: true });
+    await one.relaunch();
+    await one.fill(name, [1, 2, 3, 4, 5].map((n) => ({ _id: `lost${n}` })));
+    const seq = (await one.get(`/${name}`)).body.update_seq;
+    await one.stop({ keepFolder: true });
+    fs.rmSync(one.dataDir, { recursive: true });
+    fs.renameSync(backup, one.dataDir);
+    await one.relaunch();
+    await one.fill(name, [{ _id: 'new' }]);
+    for (const feed of ['normal', 'longpoll']) {
+      const body = expectStatus(await one.get(`/${name}/_changes?feed=${feed}&since=${seq}`), 200);
+      assert.deepEqual(ids(body.results), ['kept', 'new'], feed);
+      assert.match(body.last_seq, /^2-/);
+      assert.deepEqual((await one.get(`/${name}/_changes?since=${body.last_seq}`)).body.results, []);
+    }
+    const follower = await one.feed(`/${name}/_changes?feed=continuous&since=${seq}`);
+    assert.deepEqual([(await follower.nextRow()).id, (await follower.nextRow()).id], ['kept', 'new']);
+    follower.close();
+    await one.stop();
   });
 
   test('a since that is none is refused', async () => {

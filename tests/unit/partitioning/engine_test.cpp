@@ -166,6 +166,7 @@ TEST_CASE("a name exists once; deleting makes room for another incarnation") {
   CHECK(fixture.engine().delete_database("d").error().code == ErrorCode::not_found);
   auto second = fixture.create("d");
   CHECK(second->statistics()->document_count == 0);
+  for (const std::string id : {"a", "b", "c", "d", "e"}) EngineFixture::put(*second, id, "{}");
   CHECK(*second->parse_sequence(old_sequence) == 0);
   CHECK(*second->parse_sequence(second->format_sequence(5)) == 5);
 }
@@ -217,12 +218,21 @@ TEST_CASE("database names follow CouchDB's rules") {
   CHECK(Engine::check_database_name(std::string(239, 'a')).error().word == "database_name_too_long");
 }
 
+TEST_CASE("a sequence beyond the end is of changes that were lost, and stands for the beginning") {
+  EngineFixture fixture;
+  auto database = fixture.create("d");
+  EngineFixture::put(*database, "a", "{}");
+  CHECK(*database->parse_sequence(database->format_sequence(1)) == 1);
+  CHECK(*database->parse_sequence(database->format_sequence(2)) == 0);
+  CHECK(*database->parse_sequence("17") == 0);
+}
+
 TEST_CASE("sequences are accepted in every form that clients send") {
   EngineFixture fixture;
   auto database = fixture.create("d");
   EngineFixture::put(*database, "a", "{}");
   CHECK(*database->parse_sequence("0") == 0);
-  CHECK(*database->parse_sequence("17") == 17);
+  CHECK(*database->parse_sequence("1") == 1);
   CHECK(*database->parse_sequence("now") == 1);
   CHECK(*database->parse_sequence("\"" + database->format_sequence(1) + "\"") == 1);
   for (const std::string text : {"", "x", "1x", "1-", "-1"}) CHECK_FALSE(database->parse_sequence(text));
