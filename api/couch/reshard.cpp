@@ -190,6 +190,7 @@ Expected<Wanted> read_wanted(const json::object& body) {
 }
 
 Task<Expected<Reply>> post_job(Call& call) {
+  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
   const auto body = co_await read_json_object(call);
   if (!body) co_return std::unexpected(body.error());
   const auto wanted = read_wanted(*body);

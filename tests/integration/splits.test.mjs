@@ -122,6 +122,8 @@ describe('splits', () => {
     expectError(await post({ type: 'split', db: 7 }), 400, 'bad_request', /string/);
     expectError(await post({ type: 'split', shard: 'nonsense' }), 400, 'bad_request', /shards/);
     expectError(await post({ type: 'split', db, node: 'elsewhere' }), 400, 'bad_request', /node/);
+    const text = await server.post('/_reshard/jobs', JSON.stringify({ type: 'split', db }), { headers: { 'Content-Type': 'text/plain' } });
+    expectError(text, 415, 'bad_content_type');
     expectError(await server.get('/_reshard/jobs/001-zz'), 404, 'not_found');
     expectError(await server.delete('/_reshard/jobs/001-00000000000000ff'), 404, 'not_found');
   });
