@@ -1,11 +1,10 @@
 #include "query/index/unique_keys.h"
 
-#include <charconv>
-
 #include <boost/json.hpp>
 
 #include "partitioning/hash.h"
 #include "query/index/raw_field.h"
+#include "query/json/number.h"
 #include "query/json/parsed_document.h"
 #include "query/json/property_path.h"
 #include "query/json/split.h"
@@ -27,9 +26,8 @@ void append_comparable(std::string& out, std::string_view raw) {
       if (c == '\0') out += '\x01';
     }
   } else if (raw.front() == '-' || (raw.front() >= '0' && raw.front() <= '9')) {
-    double number = 0;
-    std::from_chars(raw.data(), raw.data() + raw.size(), number);
-    if (number == 0) number = 0;
+    double number = nearest_double(raw);
+    if (number == 0) number = 0;  // not -0
     out += 'n';
     out.append(reinterpret_cast<const char*>(&number), sizeof number);
   } else {

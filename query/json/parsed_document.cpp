@@ -14,6 +14,7 @@
 
 #include "query/json/internal/scan.h"
 #include "query/json/normalize.h"
+#include "query/json/number.h"
 
 namespace octavo::query {
 
@@ -24,15 +25,6 @@ using Text = boost::json::string_view;
 
 /// simdjson keeps about 14 bytes of buffer for each byte of its largest document; past this they are given back.
 constexpr std::size_t kept_bytes_max = 256 * 1024;
-
-/// Nearest finite double of a JSON number.
-double nearest_double(std::string_view token) {
-  double value = 0;
-  if (std::from_chars(token.data(), token.data() + token.size(), value).ec == std::errc{}) return value;
-  // Out of range: from_chars does not say on which side.
-  constexpr double largest = std::numeric_limits<double>::max();
-  return std::clamp(std::strtod(std::string(token).c_str(), nullptr), -largest, largest);
-}
 
 /// The same text with each number that simdjson refuses written as the nearest finite double.
 std::string with_plain_numbers(std::string_view json) {
@@ -139,6 +131,14 @@ class ValueBuilder {
 };
 
 }  // namespace
+
+double nearest_double(std::string_view token) {
+  double value = 0;
+  if (std::from_chars(token.data(), token.data() + token.size(), value).ec == std::errc{}) return value;
+  // Out of range: from_chars does not say on which side.
+  constexpr double largest = std::numeric_limits<double>::max();
+  return std::clamp(std::strtod(std::string(token).c_str(), nullptr), -largest, largest);
+}
 
 Expected<simdjson::dom::element> DocumentParser::parse(std::string_view json) {
   if (parser_.capacity() > kept_bytes_max && json.size() <= kept_bytes_max) {

@@ -184,8 +184,10 @@ class Lexer {
       while (scan::is_digit(peek())) ++at_;
     }
     if (is_name_part(peek())) return bad_number(start);
+    // Beyond the range the largest one, as documents and parameters are read.
     const std::string spelled(text_.substr(start, at_ - start));
-    token.number = std::strtod(spelled.c_str(), nullptr);
+    constexpr double kLargest = std::numeric_limits<double>::max();
+    token.number = std::min(std::strtod(spelled.c_str(), nullptr), kLargest);
     return {};
   }
 

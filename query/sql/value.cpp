@@ -9,6 +9,7 @@
 
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
+#include "query/json/number.h"
 #include "query/json/writer.h"
 #include "query/sql/syntax_text.h"
 
@@ -38,19 +39,6 @@ bool raw_name_is(std::string_view raw, std::string_view name) {
   return decoded == name;
 }
 
-double read_number(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc::result_out_of_range) {
-    // Too large becomes the largest there is, as where the document is indexed; too small becomes zero.
-    const std::size_t e = text.find_first_of("eE");
-    const bool small = e != std::string_view::npos && e + 1 < text.size() && text[e + 1] == '-';
-    number = small ? 0 : std::numeric_limits<double>::max();
-    if (text[0] == '-') number = -number;
-  }
-  return number;
-}
-
 }  // namespace
 
 Value Value::read(std::string_view json, Arena& arena) {
@@ -76,7 +64,7 @@ Value Value::read(std::string_view json, Arena& arena) {
       return result;
     }
     default: {
-      Value result = of(read_number(json));
+      Value result = of(nearest_double(json));
       result.spelled_ = true;
       result.spelling_ = json.data();
       result.size_ = static_cast<std::uint32_t>(json.size());

@@ -217,6 +217,15 @@ describe('items of the Cosmos door', () => {
     }
   });
 
+  test('numbers of a unique key are told apart beyond the range of doubles as within it', async () => {
+    const numbers = await newContainer(client, { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/u'] }] } });
+    const target = `/dbs/${numbers.database.id}/colls/${numbers.id}/docs`;
+    const create = async (id, number) => (await cosmosRequest(server, 'POST', target, {
+      partition: ['x'], body: `{"id":"${id}","pk":"x","u":${number}}`, headers: { 'Content-Type': 'application/json' } })).status;
+    assert.deepEqual([await create('zero', '0'), await create('large', '1e400'), await create('low', '-1e400')], [201, 201, 201]);
+    assert.deepEqual([await create('small', '1e-400'), await create('larger', '1e500'), await create('minus', '-0')], [409, 409, 409]);
+  });
+
   test('an If-Match that is no tag of an item fails like any other: 404 without the item, 412 with it', async () => {
     const strict = await newContainer(client);
     await strict.items.create({ id: 'there', pk: 'x' });

@@ -42,6 +42,21 @@ describe('_sql', () => {
       { parameters: [{ name: '@a', value: 3 }, { name: '@b', value: 2000 }] }), [3, 5, 298, 299]);
   });
 
+  test('numbers beyond doubles are the same in documents, parameters and queries', async () => {
+    const numbers = await server.database();
+    for (const [id, number] of [['large', '1e400'], ['low', '-1e400'], ['small', `0.${'0'.repeat(400)}1`]]) {
+      expectStatus(await server.put(`/${numbers}/${id}`, `{"v":${number}}`), 201);
+    }
+    const found = async (condition, parameters = '[]') => {
+      const body = `{"query":"SELECT VALUE c._id FROM c WHERE ${condition}","parameters":${parameters}}`;
+      return expectStatus(await server.post(`/${numbers}/_sql`, body), 200).docs;
+    };
+    for (const [id, number] of [['large', '1e400'], ['low', '-1e400'], ['small', '0'], ['small', '1e-400']]) {
+      assert.deepEqual(await found(`c.v = ${number}`), [id], number);
+      assert.deepEqual(await found('c.v = @x', `[{"name":"@x","value":${number}}]`), [id], `a parameter ${number}`);
+    }
+  });
+
   test('joins, subqueries, functions', async () => {
     assert.deepEqual(await docs("SELECT c.n, t FROM c JOIN t IN c.tags WHERE c.n < 3 AND t != 'all'"),
       [{ n: 0, t: 't0' }, { n: 1, t: 't1' }, { n: 2, t: 't2' }]);
