@@ -8,7 +8,7 @@ RUN apt-get update \
       g++ cmake ninja-build mold pkg-config \
       libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev \
       libsimdjson-dev liblmdb-dev libspdlog-dev libfmt-dev libtomlplusplus-dev libcli11-dev \
-      libssl-dev libicu-dev zlib1g-dev libzstd-dev prometheus-cpp-dev libmozjs-102-dev \
+      libssl-dev libicu-dev libpcre2-dev zlib1g-dev libzstd-dev prometheus-cpp-dev libmozjs-102-dev \
       liblucene++-dev libstemmer-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
@@ -30,7 +30,7 @@ RUN apt-get update \
  && apt-get install --yes --no-install-recommends \
       libboost-json1.81.0 libboost-url1.81.0 \
       libsimdjson14 liblmdb0 libspdlog1.10 libfmt9 libtomlplusplus3 \
-      libssl3 libicu72 zlib1g libzstd1 libprometheus-cpp-core1.0 libmozjs-102-0 \
+      libssl3 libicu72 libpcre2-8-0 zlib1g libzstd1 libprometheus-cpp-core1.0 libmozjs-102-0 \
       liblucene++0v5 libboost-regex1.74.0 libstemmer0d \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 5984 --no-create-home --home-dir /data --shell /usr/sbin/nologin octavo \

@@ -9,7 +9,7 @@ packages=(
   # libraries
   libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev
   libsimdjson-dev liblmdb-dev libspdlog-dev libfmt-dev libtomlplusplus-dev libcli11-dev
-  libssl-dev libicu-dev zlib1g-dev libzstd-dev prometheus-cpp-dev
+  libssl-dev libicu-dev libpcre2-dev zlib1g-dev libzstd-dev prometheus-cpp-dev
   libmozjs-102-dev liblucene++-dev libstemmer-dev
 )
 if [[ ${1:-} == tests ]]; then

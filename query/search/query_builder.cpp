@@ -29,7 +29,6 @@ using Lucene::newLucene;
 
 constexpr std::size_t kFuzzyTermsMax = 50;  // Lucene 4.6
 constexpr int kEditsMax = 2;
-constexpr std::size_t kRegexBytesMax = 1024;
 
 Lucene::String field_of(std::string_view name) {
   return name == "_id" ? id_field : to_wide(name);
@@ -73,9 +72,9 @@ TermSelection with_prefix(std::string_view field, const Lucene::String& prefix) 
   return selection;
 }
 
-// A Lucene regular expression for ICU: all of the term has to match; `@`, `#`, `&`, `~` and `<1-5>` are Lucene's own and
+// A Lucene regular expression for PCRE2: all of the term has to match; `@`, `#`, `&`, `~` and `<1-5>` are Lucene's own and
 // taken for themselves, as hardly anybody means them.
-std::shared_ptr<const CompiledRegex> compile_regex(std::string_view pattern) {
+Expected<std::shared_ptr<const CompiledRegex>> compile_regex(std::string_view pattern) {
   std::string whole = "^(?:";
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] == '\\' && i + 1 < pattern.size()) {
@@ -89,7 +88,7 @@ std::shared_ptr<const CompiledRegex> compile_regex(std::string_view pattern) {
     }
   }
   whole += ")$";
-  return CompiledRegex::compile(whole);
+  return CompiledRegex::compile(whole, RegexDialect::characters);
 }
 
 int edits_of(double similarity, std::size_t letters) {
@@ -270,7 +269,8 @@ Lucene::QueryPtr QueryBuilder::build_wildcard(const QueryNode& node) {
 }
 
 Expected<Lucene::QueryPtr> QueryBuilder::build_regex(const QueryNode& node) {
-  const auto regex = node.text.size() > kRegexBytesMax ? nullptr : compile_regex(node.text);
+  const auto regex = compile_regex(node.text);
+  if (!regex && regex.error().code == ErrorCode::too_large) return fail(ErrorCode::bad_request, regex.error().reason);
   if (!regex) return fail(ErrorCode::bad_request, fmt::format("Not a regular expression: /{}/", node.text));
   // What every match begins with is known up to the first letter that means something.
   const std::size_t special = node.text.find_first_of(".?+*|{}[]()\"\\#@&<>~^$");
@@ -282,7 +282,7 @@ Expected<Lucene::QueryPtr> QueryBuilder::build_regex(const QueryNode& node) {
   }
   if (node.text.find('|') != std::string::npos) start.clear();
   TermSelection selection = with_prefix(node.field, to_wide(start));
-  selection.test = [regex](std::wstring_view text) { return regex->matches(to_utf8(text)); };
+  selection.test = [regex = *regex](std::wstring_view text) { return regex->matches(to_utf8(text)); };
   return select(selection);
 }
 
@@ -387,7 +387,7 @@ void WordMatcher::collect(const QueryNode& node, const FieldAnalyzers& analyzers
       break;
     case QueryNode::Kind::regex:
       if (auto regex = compile_regex(node.text)) {
-        tests_.emplace_back([regex = std::move(regex)](std::string_view term) { return regex->matches(term); });
+        tests_.emplace_back([regex = *std::move(regex)](std::string_view term) { return regex->matches(term); });
       }
       break;
     case QueryNode::Kind::fuzzy:

@@ -97,7 +97,7 @@ bool is_acceptable(Operator op, const json::value& argument) {
     case Operator::begins_with:
       return argument.is_string();
     case Operator::regex:
-      return argument.is_string() && argument.get_string().size() <= selector_regex_bytes_max;
+      return argument.is_string();
     case Operator::size:
       return argument.is_uint64() || (argument.is_int64() && argument.get_int64() >= 0);
     case Operator::modulo: {
@@ -238,8 +238,12 @@ class SelectorParser {
       node.argument = json::value(argument, json::storage_ptr());
     }
     if (op == Operator::regex) {
-      node.compiled_regex = CompiledRegex::compile(view(argument.get_string()));
-      if (!node.compiled_regex) return bad_argument("$regex", argument);
+      auto regex = CompiledRegex::compile(view(argument.get_string()), RegexDialect::bytes);
+      if (!regex && regex.error().code == ErrorCode::too_large) {
+        return fail(ErrorCode::bad_request, "Bad argument for operator $regex: " + regex.error().reason, "bad_arg");
+      }
+      if (!regex) return bad_argument("$regex", argument);
+      node.compiled_regex = *std::move(regex);
     }
     if (context.is_negated) negate(node);
     if (node.op == Operator::in || node.op == Operator::not_in) sort_arguments(node);

@@ -22,7 +22,6 @@ namespace octavo::query {
 inline constexpr int selector_depth_max = 64;                  ///< operators and fields inside each other
 inline constexpr std::size_t selector_nodes_max = 16'384;      ///< conditions and combinations in all
 inline constexpr std::size_t selector_listed_max = 100'000;    ///< values of all `$in`, `$nin` and `$all`
-inline constexpr std::size_t selector_regex_bytes_max = 8192;  ///< one pattern
 
 enum class Operator : std::uint8_t {
   less,
@@ -90,10 +89,8 @@ struct SelectorSubject {
 /// Semantics are CouchDB 3.5's to the letter, its corners included: a condition on an absent field never matches save
 /// `$exists: false` (so `$ne` and `$nin` need the field); `$in` on an array looks at its elements; comparisons go
 /// across types by view collation; `_id` compares by bytes; `$and`, `$or`, `$nor` of `[]` match everything, `$all: []`
-/// nothing. Where it differs, on purpose: regular expressions are ICU's (close to PCRE), work on characters instead of
-/// bytes, and one that runs over its time or stack limit does not match; `$mod` by 0 is refused at once; `$nor` works
-/// inside
-/// `$elemMatch`. `$text` is refused as unsupported.
+/// nothing. Where it differs, on purpose: a regular expression that reaches a limit (see CompiledRegex) does not match;
+/// `$mod` by 0 is refused at once; `$nor` works inside `$elemMatch`. `$text` is refused as unsupported.
 ///
 /// Immutable and thread-safe; copying shares the tree. `matches` takes well under a microsecond and does not allocate,
 /// save for regular expressions.

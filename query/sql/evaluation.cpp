@@ -243,11 +243,17 @@ const CompiledRegex* Evaluation::regex(std::string_view pattern, std::string_vie
   const auto found = std::ranges::find_if(
       regexes_, [&](const CachedRegex& cached) { return cached.pattern == pattern && cached.modifiers == modifiers; });
   if (found != regexes_.end()) return found->regex.get();
-  std::string whole;
-  if (!modifiers.empty()) whole.append("(?").append(modifiers).append(")");
-  whole += pattern;
+  auto compiled = CompiledRegex::compile(pattern, RegexDialect::characters,
+                                         {.ignore_case = modifiers.contains('i'),
+                                          .multi_line = modifiers.contains('m'),
+                                          .dot_all = modifiers.contains('s'),
+                                          .ignore_blanks = modifiers.contains('x')});
+  if (!compiled && compiled.error().code == ErrorCode::too_large) {
+    fail({ErrorCode::bad_request, "REGEXMATCH: " + compiled.error().reason, {}});
+    return nullptr;
+  }
   if (regexes_.size() == kRegexesMax) regexes_.erase(regexes_.begin());
-  regexes_.push_back({std::string(pattern), std::string(modifiers), CompiledRegex::compile(whole)});
+  regexes_.push_back({std::string(pattern), std::string(modifiers), compiled ? *std::move(compiled) : nullptr});
   return regexes_.back().regex.get();
 }
 

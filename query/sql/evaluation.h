@@ -144,7 +144,7 @@ class Evaluation {
   std::int64_t started_us() const { return started_us_; }
   void set_started_us(std::int64_t started) { started_us_ = started; }
 
-  /// Compiled; the last ones are kept. Null: the pattern is wrong.
+  /// Compiled; the last ones are kept. Null: the pattern is wrong, or too large, with which the evaluation fails.
   const CompiledRegex* regex(std::string_view pattern, std::string_view modifiers);
 
  private:

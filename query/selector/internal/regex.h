@@ -1,33 +1,63 @@
 #pragma once
 
-#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
 
-#include <unicode/regex.h>
+#include "storage/error.h"
+
+struct pcre2_real_code_8;
 
 namespace octavo::query {
 
-/// A pattern from a client, compiled once. Matching is bounded in time and stack, so no pattern can hang a thread;
-/// a match that reaches a bound counts as none. Thread-safe.
+inline constexpr std::size_t regex_bytes_max = 8192;  ///< one pattern, in every query language
+
+/// What a pattern means. The engine is PCRE2 in each case.
+enum class RegexDialect : std::uint8_t {
+  bytes,       ///< Mango: PCRE 8 on bytes, as Erlang's `re` without options, which CouchDB calls
+  characters,  ///< SQL and search: characters of Unicode, in classes, case and `.`
+};
+
+/// Letters of SQL's modifiers.
+struct RegexModifiers {
+  bool ignore_case = false;    ///< i
+  bool multi_line = false;     ///< m
+  bool dot_all = false;        ///< s
+  bool ignore_blanks = false;  ///< x
+};
+
+/// A pattern from a client, compiled once. Immutable and thread-safe.
+///
+/// A match is bounded in steps, processor time and memory, whatever the pattern and the text. PCRE2's own limit counts
+/// from each start anew and does not count the letters of a literal, so the patterns are compiled with automatic
+/// callouts: PCRE2 calls back before each item of the pattern, and the callback counts.
 class CompiledRegex {
  public:
-  /// Null when `pattern` is no valid expression.
-  static std::shared_ptr<const CompiledRegex> compile(std::string_view pattern);
+  enum class Outcome : std::uint8_t { found, not_found, limit_reached };
 
-  explicit CompiledRegex(std::unique_ptr<icu::RegexPattern> pattern) : pattern_(std::move(pattern)) {}
-  CompiledRegex(const CompiledRegex&) = delete;
-  CompiledRegex& operator=(const CompiledRegex&) = delete;
-  ~CompiledRegex() { delete idle_.load(); }
+  /// Errors: bad_request when `pattern` is no valid expression, too_large when it exceeds regex_bytes_max or compiles
+  /// to more than 64 KiB.
+  static Expected<std::shared_ptr<const CompiledRegex>> compile(std::string_view pattern, RegexDialect dialect,
+                                                                RegexModifiers modifiers = {});
 
-  /// True when the pattern is found anywhere in `text`.
-  bool matches(std::string_view text) const;
+  /// Looks for the pattern anywhere in `text`, which is UTF-8.
+  Outcome search(std::string_view text) const;
+  /// As search; a match that reaches a limit counts as none.
+  bool matches(std::string_view text) const { return search(text) == Outcome::found; }
 
  private:
-  std::unique_ptr<icu::RegexPattern> pattern_;
-  /// A matcher kept from the last call: making one costs more than most matches.
-  mutable std::atomic<icu::RegexMatcher*> idle_{nullptr};
+  struct FreeCode {
+    void operator()(pcre2_real_code_8* code) const;
+  };
+  using Code = std::unique_ptr<pcre2_real_code_8, FreeCode>;
+
+ public:
+  explicit CompiledRegex(Code code);
+
+ private:
+  Code code_;
+  bool has_backreferences_ = false;
 };
 
 }  // namespace octavo::query

@@ -326,8 +326,13 @@ Value regex_match(Evaluation& evaluation, Arguments arguments) {
   if (modifiers.find_first_not_of("msix") != std::string_view::npos) return {};
   const CompiledRegex* regex = evaluation.regex(arguments[1].string(), modifiers);
   if (!regex) return {};
-  const bool matches = regex->matches(arguments[0].string());
-  return evaluation.look() ? Value::of(matches) : Value();
+  const CompiledRegex::Outcome outcome = regex->search(arguments[0].string());
+  if (outcome == CompiledRegex::Outcome::limit_reached) {
+    evaluation.fail({ErrorCode::too_large,
+                     "REGEXMATCH takes too much time for one text; use a simpler expression, or shorter texts.",
+                     "resource_limit"});
+  }
+  return evaluation.look() ? Value::of(outcome == CompiledRegex::Outcome::found) : Value();
 }
 
 // --- conversions ---

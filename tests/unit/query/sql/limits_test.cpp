@@ -139,6 +139,13 @@ TEST_CASE("an item that takes too much time ends the query") {
   CHECK(processor_seconds() - begun < 2);
 }
 
+TEST_CASE("a regular expression that is too long, or costs too much, ends the query") {
+  CHECK(value_with("RegexMatch(@text, @part)", "a", std::string(8193, 'a')) ==
+        "error: REGEXMATCH: The regular expression has 8193 bytes; at most 8192 are allowed.");
+  CHECK(value_with("RegexMatch(@text, @part)", std::string(200'000, 'a'), std::string(8'000, 'a') + "b$|c$") ==
+        "error: REGEXMATCH takes too much time for one text; use a simpler expression, or shorter texts.");
+}
+
 TEST_CASE_METHOD(SqlFixture, "a query that may be long for one item is known before it runs") {
   for (const char* query : {"SELECT * FROM c WHERE c.a = 1 AND CONTAINS(c.b, 'x') ORDER BY c.b", "SELECT VALUE COUNT(1) FROM c",
                             "SELECT * FROM c WHERE c.a LIKE 'abc%'"}) {
