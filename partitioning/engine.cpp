@@ -125,7 +125,8 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
       patient_(workers_, thread_count(settings.worker_threads, 1, 1)),
       functions_(workers_, std::max<std::size_t>(2, thread_count(settings.worker_threads, 1, 1)) - 1),
       slow_indexing_(indexers_, std::max<std::size_t>(2, thread_count(settings.worker_threads, 1, 2)) - 1),
-      workers_(thread_count(settings.worker_threads, 1, 1)),
+      // One more than patient work may take: what is short always finds a thread.
+      workers_(thread_count(settings.worker_threads, 1, 1) + 1),
       indexers_(thread_count(settings.worker_threads, 1, 2)),
       openers_(kOpeners),
       closers_(1),

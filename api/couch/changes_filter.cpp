@@ -11,6 +11,7 @@
 #include "api/couch/query_parameters.h"
 #include "query/index/index_manager.h"
 #include "query/javascript/functions.h"
+#include "query/selector/match_budget.h"
 
 namespace octavo::api::couch {
 
@@ -173,7 +174,12 @@ Expected<bool> ChangesFilter::passes(std::string_view id, const storage::Revisio
   subject.id = id;
   subject.rev = revision_text_;
   subject.deleted = deleted;
-  return selector_->matches(subject);
+  query::MatchBudget budget(query::match_steps_per_document_max);
+  const bool is_match = query::matches_within(*selector_, subject, budget);
+  if (budget.is_exhausted()) {
+    return fail(ErrorCode::too_large, "The selector takes too much time for one document; use fewer conditions on it.");
+  }
+  return is_match;
 }
 
 }  // namespace octavo::api::couch

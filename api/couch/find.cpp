@@ -26,6 +26,7 @@
 #include "query/planner/explain.h"
 #include "query/search/search_index.h"
 #include "query/search/text_find.h"
+#include "query/selector/match_budget.h"
 
 /// `_find` and `_explain`, of a database and of a partition.
 namespace octavo::api::couch {
@@ -217,9 +218,10 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   if (partition.empty()) partition = (*prepared)->request.partition;
   auto scope = partition.empty() ? std::nullopt : std::optional(partition);
   const auto work = query::scan_work_of(*call.database, **prepared, !partition.empty());
+  const bool is_long = call.request.body.size() > query::find_inline_bytes_max ||
+                       query::cost_grows_with_document((*prepared)->request.selector);
   query::FindExecution execution(call.database, *std::move(prepared), std::move(partition),
                                  call.services.settings.sort_bytes_max, started);
-  const bool is_long = call.request.body.size() > query::find_inline_bytes_max;
   auto producer = std::make_unique<FindReply>(std::move(execution), work, *most, is_long);
   co_return co_await sliced_reply(call, std::move(producer), std::move(scope));
 }

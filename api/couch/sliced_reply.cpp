@@ -68,7 +68,11 @@ Task<Expected<Reply>> sliced_reply(Call& call, std::unique_ptr<SliceProducer> pr
   Reply reply;
   WorkerSlices slices(database->engine(), call.request);
   Expected<bool> complete = false;
-  if (!producer->may_take_long()) complete = producer->produce(reply.body, ScanBudget::inline_slice());
+  if (producer->may_take_long()) {
+    slices.let_others_go_first();
+  } else {
+    complete = producer->produce(reply.body, ScanBudget::inline_slice());
+  }
   if (complete && !*complete && reply.body.size() < slice_bytes) {
     complete = co_await fill(slices, *producer, reply.body);
   }

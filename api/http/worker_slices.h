@@ -16,6 +16,9 @@ class WorkerSlices {
  public:
   WorkerSlices(partitioning::Engine& engine, const Request& request) : engine_(engine), request_(request) {}
 
+  /// From the first slice on, others go first: one slice may take long.
+  void let_others_go_first() { spent_ = kImpatientTime; }
+
   /// Runs `slice`, which gives an Expected, on a worker, and resumes on the calling I/O thread. `runs_functions`: it runs
   /// functions that people wrote (Engine::run_function). Error, beside the slice's: timeout when nobody waits for the
   /// reply any more.

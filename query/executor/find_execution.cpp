@@ -11,6 +11,7 @@
 #include "query/executor/storage_statistics.h"
 #include "query/index/raw_field.h"
 #include "query/json/writer.h"
+#include "query/selector/match_budget.h"
 
 namespace octavo::query {
 
@@ -52,6 +53,7 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
 Expected<ScanState> FindExecution::run(partitioning::ScanBudget budget) {
   std::size_t rows_left = budget.rows_max;
   until_ = budget.until;
+  match_steps_ = 0;
   if (!scanned_) {
     OCTAVO_TRY(const ScanState state, scan(rows_left));
     if (state == ScanState::more) return state;
@@ -114,7 +116,7 @@ Expected<ScanState> FindExecution::run_index(std::size_t& rows_left) {
   const bool recheck = branch().recheck || !reader.documents();
   return walk_index(reader, ranges, down, position_, rows_left, until_, statistics_.keys_examined,
                     [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
-                      if (output_.size() >= find_output_bytes_max) return WalkStep::stop_before;
+                      if (output_.size() >= find_output_bytes_max || has_worked_enough()) return WalkStep::stop_before;
                       OCTAVO_TRY(const Flow flow, take_row(entry, reader, documents, recheck));
                       return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
                     });
@@ -143,7 +145,8 @@ Expected<FindExecution::Flow> FindExecution::take_covered(const IndexRow& row, s
     std::string text;
     prepared_->covering_document.append(text, [&](std::size_t column, const FieldPath&) { return row.field(column); });
     OCTAVO_TRY(const auto root, parser_.parse(text));
-    if (!branch().selector.matches(root, row.document_id(), {})) return Flow::next;
+    OCTAVO_TRY(const bool is_match, matches(branch().selector, root, row.document_id(), {}));
+    if (!is_match) return Flow::next;
   }
   Result result;
   result.row = &row;
@@ -158,7 +161,7 @@ Expected<ScanState> FindExecution::run_primary(std::size_t& rows_left) {
   for (; position_.range < ranges.size(); ++position_.range) {
     const IdRange& range = ranges[down ? ranges.size() - 1 - position_.range : position_.range];
     if (range.is_point()) {
-      if (rows_left == 0 || output_.size() >= find_output_bytes_max) return ScanState::more;
+      if (rows_left == 0 || output_.size() >= find_output_bytes_max || has_worked_enough()) return ScanState::more;
       --rows_left;
       const bool behind = position_.key && (down ? *range.start >= *position_.key : *range.start <= *position_.key);
       const bool inside = partition_key_.empty() || (range.start->starts_with(partition_key_) &&
@@ -205,7 +208,7 @@ Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_
           return Visit::stop;
         }
         if (*flow == Flow::finished) return Visit::stop;
-        return output_.size() >= find_output_bytes_max ? Visit::pause : Visit::next;
+        return output_.size() >= find_output_bytes_max || has_worked_enough() ? Visit::pause : Visit::next;
       });
   rows_left -= std::min(rows, rows_left);
   if (failure) return std::unexpected(*std::move(failure));
@@ -229,20 +232,46 @@ Expected<FindExecution::Flow> FindExecution::take_document(const storage::Docume
   if ((!recheck || everything) && branch_ == 0 && !sort) return emit(result, position);
 
   OCTAVO_TRY(const auto root, parser_.parse(document.body));
-  if (!passes(root, document.id, &document.revision, recheck)) return Flow::next;
+  OCTAVO_TRY(const bool is_result, passes(root, document.id, &document.revision, recheck));
+  if (!is_result) return Flow::next;
   if (sort) return keep_for_sort(root, result);
   return emit(result, position);
 }
 
-bool FindExecution::passes(simdjson::dom::element root, std::string_view id, const storage::Revision* revision,
-                           bool recheck) {
+Expected<bool> FindExecution::matches(const Selector& selector, simdjson::dom::element root, std::string_view id,
+                                      std::string_view revision) {
+  MatchBudget budget(match_steps_per_document_max);
+  const bool is_match = matches_within(
+      selector, {.body = root, .id = id, .rev = revision, .deleted = false, .attachments = {}}, budget);
+  match_steps_ += budget.steps_taken();
+  if (budget.is_exhausted()) {
+    return fail(ErrorCode::too_large,
+                fmt::format("The selector takes too much time for the document {}; use fewer conditions on the elements "
+                            "of arrays, or simpler regular expressions.",
+                            id));
+  }
+  return is_match;
+}
+
+// A slice of documents that each cost much ends after about 10 ms, or after one document.
+bool FindExecution::has_worked_enough() const {
+  constexpr std::uint64_t slice_steps = 500'000;
+  return match_steps_ >= slice_steps;
+}
+
+Expected<bool> FindExecution::passes(simdjson::dom::element root, std::string_view id,
+                                     const storage::Revision* revision, bool recheck) {
   scratch_.clear();
   if (prepared_->reads_revision) revision->append_to(scratch_);
   const auto& branches = prepared_->plan.branches;
-  if (recheck && !branches[branch_].selector.matches(root, id, scratch_)) return false;
+  if (recheck) {
+    OCTAVO_TRY(const bool is_match, matches(branches[branch_].selector, root, id, scratch_));
+    if (!is_match) return false;
+  }
   // What an earlier side of a union matches, it has returned already.
   for (std::size_t i = 0; i < branch_; ++i) {
-    if (branches[i].selector.matches(root, id, scratch_)) return false;
+    OCTAVO_TRY(const bool is_match, matches(branches[i].selector, root, id, scratch_));
+    if (is_match) return false;
   }
   return true;
 }

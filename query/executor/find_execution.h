@@ -90,7 +90,11 @@ class FindExecution {
   Expected<Flow> take_document(const storage::DocumentView& document, const storage::Snapshot& snapshot,
                                std::string_view position, bool recheck);
   Expected<Flow> take_covered(const IndexRow& row, std::string_view position);
-  bool passes(simdjson::dom::element root, std::string_view id, const storage::Revision* revision, bool recheck);
+  Expected<bool> passes(simdjson::dom::element root, std::string_view id, const storage::Revision* revision,
+                        bool recheck);
+  Expected<bool> matches(const Selector& selector, simdjson::dom::element root, std::string_view id,
+                         std::string_view revision);
+  bool has_worked_enough() const;
   Expected<Flow> emit(const Result& result, std::string_view position);
   Expected<Flow> keep_for_sort(simdjson::dom::element root, const Result& result);
   bool make_sort_key(simdjson::dom::element root, const storage::DocumentView& document);
@@ -128,6 +132,7 @@ class FindExecution {
   std::uint64_t limit_left_;
   DocumentParser parser_;
   std::string scratch_;
+  std::uint64_t match_steps_ = 0;  ///< of this slice
   std::string output_;
   bool first_ = true;
 

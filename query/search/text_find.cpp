@@ -10,6 +10,7 @@
 #include "query/json/parsed_document.h"
 #include "query/json/writer.h"
 #include "query/search/search_kind.h"
+#include "query/selector/match_budget.h"
 
 namespace octavo::query::search {
 
@@ -158,7 +159,14 @@ class TextFindRun {
     ++examined_;
     OCTAVO_TRY(const auto body, parser_.parse(document->body));
     const std::string revision = document->revision.to_string();
-    if (!find_.request.selector.matches(body, id, revision)) return false;
+    MatchBudget budget(match_steps_per_document_max);
+    const bool is_match =
+        matches_within(find_.request.selector,
+                       {.body = body, .id = id, .rev = revision, .deleted = false, .attachments = {}}, budget);
+    if (budget.is_exhausted()) {
+      return fail(ErrorCode::too_large, "The selector takes too much time for one document; use fewer conditions on it.");
+    }
+    if (!is_match) return false;
     text_.clear();
     write_document(text_, *document);
     return true;

@@ -8,7 +8,9 @@
 #include "query/json/writer.h"
 #include "query/selector/internal/regex.h"
 #include "query/selector/internal/text.h"
+#include "query/selector/match_budget.h"
 #include "query/selector/selector.h"
+#include "storage/processor_time.h"
 
 namespace octavo::query {
 
@@ -61,16 +63,18 @@ bool is_listed(const SelectorNode& node, const Operand& operand) {
 }
 
 /// `$in`: of an array it is the elements that are looked up.
-bool is_in(const SelectorNode& node, const Operand& operand) {
+bool is_in(const SelectorNode& node, const Operand& operand, MatchBudget& budget) {
   if (operand.type() != TypeRank::array) return is_listed(node, operand);
   for (const element item : json_access::array(operand.value)) {
+    if (!budget.take()) return false;
     if (is_listed(node, Operand::of(item))) return true;
   }
   return false;
 }
 
 /// Erlang's term equality, which `$all` uses: strings by bytes; if `is_strict`, 1 is not 1.0.
-bool is_same_value(element value, const json::value& argument, bool is_strict) {
+bool is_same_value(element value, const json::value& argument, bool is_strict, MatchBudget& budget) {
+  if (!budget.take()) return false;
   using Type = simdjson::dom::element_type;
   const TypeRank rank = type_rank(value);
   if (rank != type_rank(argument)) return false;
@@ -84,7 +88,7 @@ bool is_same_value(element value, const json::value& argument, bool is_strict) {
       const auto& others = argument.get_array();
       auto other = others.begin();
       for (const element item : items) {
-        if (other == others.end() || !is_same_value(item, *other++, is_strict)) return false;
+        if (other == others.end() || !is_same_value(item, *other++, is_strict, budget)) return false;
       }
       return other == others.end();
     }
@@ -93,7 +97,7 @@ bool is_same_value(element value, const json::value& argument, bool is_strict) {
       auto other = others.begin();
       for (const auto& member : json_access::object(value)) {
         if (other == others.end() || member.key != std::string_view(other->key().data(), other->key().size()) ||
-            !is_same_value(member.value, other->value(), is_strict)) {
+            !is_same_value(member.value, other->value(), is_strict, budget)) {
           return false;
         }
         ++other;
@@ -105,14 +109,15 @@ bool is_same_value(element value, const json::value& argument, bool is_strict) {
   }
 }
 
-bool has_all(const SelectorNode& node, const Operand& operand) {
+bool has_all(const SelectorNode& node, const Operand& operand, MatchBudget& budget) {
   const json::array& wanted = node.argument.get_array();
   if (wanted.empty() || operand.type() != TypeRank::array) return false;
-  if (wanted.size() == 1 && wanted[0].is_array() && is_same_value(operand.value, wanted[0], false)) return true;
+  if (wanted.size() == 1 && wanted[0].is_array() && is_same_value(operand.value, wanted[0], false, budget)) return true;
   const auto items = json_access::array(operand.value);
   return std::ranges::all_of(wanted, [&](const json::value& argument) {
     for (const element item : items) {
-      if (is_same_value(item, argument, true)) return true;
+      if (is_same_value(item, argument, true, budget)) return true;
+      if (budget.is_exhausted()) return false;
     }
     return false;
   });
@@ -167,10 +172,18 @@ bool has_size(const SelectorNode& node, const Operand& operand) {
   return static_cast<Wide>(size) == wide(node.argument);
 }
 
-bool matches_value(const SelectorNode& node, const Operand& operand);
+bool matches_regex(const SelectorNode& node, const Operand& operand, MatchBudget& budget) {
+  if (operand.type() != TypeRank::string || budget.is_exhausted()) return false;
+  if (!budget.is_regex_timed()) return node.compiled_regex->matches(operand.string());
+  const auto begun = processor_time();
+  const bool is_found = node.compiled_regex->matches(operand.string());
+  return budget.take_time(processor_time() - begun) && is_found;
+}
+
+bool matches_value(const SelectorNode& node, const Operand& operand, MatchBudget& budget);
 
 /// Whether the operator holds for a value that exists.
-bool holds(const SelectorNode& node, const Operand& operand) {
+bool holds(const SelectorNode& node, const Operand& operand, MatchBudget& budget) {
   const auto order = [&] { return compare_operand(operand, node.argument, node.is_raw_order); };
   switch (node.op) {
     case Operator::less:
@@ -186,9 +199,9 @@ bool holds(const SelectorNode& node, const Operand& operand) {
     case Operator::greater:
       return order() > 0;
     case Operator::in:
-      return is_in(node, operand);
+      return is_in(node, operand, budget);
     case Operator::not_in:
-      return !is_in(node, operand);
+      return !is_in(node, operand, budget);
     case Operator::exists:
       return node.argument.get_bool();
     case Operator::type:
@@ -198,15 +211,16 @@ bool holds(const SelectorNode& node, const Operand& operand) {
     case Operator::modulo:
       return has_remainder(node, operand);
     case Operator::regex:
-      return operand.type() == TypeRank::string && node.compiled_regex->matches(operand.string());
+      return matches_regex(node, operand, budget);
     case Operator::begins_with:
       return operand.type() == TypeRank::string && operand.string().starts_with(view(node.argument.get_string()));
     case Operator::all:
-      return has_all(node, operand);
+      return has_all(node, operand, budget);
     case Operator::element_match: {
       if (operand.type() != TypeRank::array) return false;
       for (const element item : json_access::array(operand.value)) {
-        if (matches_value(node.children[0], Operand::of(item))) return true;
+        if (!budget.take()) return false;
+        if (matches_value(node.children[0], Operand::of(item), budget)) return true;
       }
       return false;
     }
@@ -214,7 +228,8 @@ bool holds(const SelectorNode& node, const Operand& operand) {
       if (operand.type() != TypeRank::array) return false;
       bool has_items = false;
       for (const element item : json_access::array(operand.value)) {
-        if (!matches_value(node.children[0], Operand::of(item))) return false;
+        if (!budget.take()) return false;
+        if (!matches_value(node.children[0], Operand::of(item), budget)) return false;
         has_items = true;
       }
       return has_items;
@@ -222,7 +237,8 @@ bool holds(const SelectorNode& node, const Operand& operand) {
     case Operator::key_map_match: {
       if (operand.type() != TypeRank::object) return false;
       for (const auto& member : json_access::object(operand.value)) {
-        if (matches_value(node.children[0], Operand::of(member.key))) return true;
+        if (!budget.take()) return false;
+        if (matches_value(node.children[0], Operand::of(member.key), budget)) return true;
       }
       return false;
     }
@@ -239,8 +255,9 @@ struct Found {
   static Found of(const Operand& operand) { return {FieldLookup::Outcome::found, operand}; }
 };
 
-bool matches_comparison(const SelectorNode& node, const Found& found) {
-  if (found.outcome == FieldLookup::Outcome::found) return holds(node, found.operand) != node.negated;
+bool matches_comparison(const SelectorNode& node, const Found& found, MatchBudget& budget) {
+  if (!budget.take()) return false;
+  if (found.outcome == FieldLookup::Outcome::found) return holds(node, found.operand, budget) != node.negated;
   return found.outcome == FieldLookup::Outcome::missing && node.op == Operator::exists && !node.argument.get_bool();
 }
 
@@ -267,11 +284,11 @@ bool matches_tree(const SelectorNode& node, const Test& test) {
 }
 
 /// A sub-selector on an element of an array or the name of a member.
-bool matches_value(const SelectorNode& node, const Operand& operand) {
+bool matches_value(const SelectorNode& node, const Operand& operand, MatchBudget& budget) {
   return matches_tree(node, [&](const SelectorNode& comparison) {
-    if (comparison.path.empty()) return matches_comparison(comparison, Found::of(operand));
+    if (comparison.path.empty()) return matches_comparison(comparison, Found::of(operand), budget);
     if (!operand.is_element) return false;
-    return matches_comparison(comparison, Found::of(find_field(operand.value, comparison.path)));
+    return matches_comparison(comparison, Found::of(find_field(operand.value, comparison.path)), budget);
   });
 }
 
@@ -310,13 +327,43 @@ Found find_in_subject(const SelectorSubject& subject, const FieldPath& path) {
 
 }  // namespace
 
-bool Selector::matches(const SelectorSubject& subject) const {
-  return matches_tree(*root_, [&](const SelectorNode& comparison) {
-    if (!comparison.path.empty()) return matches_comparison(comparison, find_in_subject(subject, comparison.path));
+bool matches_within(const Selector& selector, const SelectorSubject& subject, MatchBudget& budget) {
+  return matches_tree(selector.root(), [&](const SelectorNode& comparison) {
+    if (!comparison.path.empty()) {
+      return matches_comparison(comparison, find_in_subject(subject, comparison.path), budget);
+    }
     DocumentParser parser;
     const auto document = parser.parse(whole_document(subject));
-    return document && matches_comparison(comparison, Found::of(Operand::of(*document)));
+    return document && matches_comparison(comparison, Found::of(Operand::of(*document)), budget);
   });
+}
+
+bool cost_grows_with_document(const Selector& selector) {
+  constexpr std::size_t short_list_max = 16;
+  const auto grows = [](const auto& self, const SelectorNode& node) -> bool {
+    if (node.kind == SelectorNode::Kind::comparison) {
+      switch (node.op) {
+        case Operator::regex:
+        case Operator::all:
+        case Operator::element_match:
+        case Operator::all_match:
+        case Operator::key_map_match:
+          return true;
+        case Operator::in:
+        case Operator::not_in:
+          return node.argument.get_array().size() > short_list_max;
+        default:
+          return node.path.empty();
+      }
+    }
+    return std::ranges::any_of(node.children, [&](const SelectorNode& child) { return self(self, child); });
+  };
+  return grows(grows, selector.root());
+}
+
+bool Selector::matches(const SelectorSubject& subject) const {
+  MatchBudget unlimited;
+  return matches_within(*this, subject, unlimited);
 }
 
 bool Selector::matches(simdjson::dom::element body, std::string_view id, std::string_view rev) const {

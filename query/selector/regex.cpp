@@ -48,7 +48,7 @@ std::chrono::nanoseconds processor_time() {
 }
 
 /// Counts one match.
-struct MatchBudget {
+struct RegexBudget {
   bool has_backreferences = false;
   std::uint64_t steps_left = match_steps_max;
   std::size_t position = 0;
@@ -87,7 +87,7 @@ struct MatchBudget {
 };
 
 int on_visit(pcre2_callout_block* at, void* budget) {
-  return static_cast<MatchBudget*>(budget)->visit(*at) ? 0 : PCRE2_ERROR_MATCHLIMIT;
+  return static_cast<RegexBudget*>(budget)->visit(*at) ? 0 : PCRE2_ERROR_MATCHLIMIT;
 }
 
 /// What PCRE2 needs for a match. One per thread: it keeps the memory of the largest match.
@@ -171,7 +171,7 @@ Expected<std::shared_ptr<const CompiledRegex>> CompiledRegex::compile(std::strin
 
 CompiledRegex::Outcome CompiledRegex::search(std::string_view text) const {
   thread_local const Matcher matcher;
-  MatchBudget budget{.has_backreferences = has_backreferences_};
+  RegexBudget budget{.has_backreferences = has_backreferences_};
   pcre2_set_callout(matcher.context.get(), on_visit, &budget);
   const int result = pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0, 0,
                                  matcher.data.get(), matcher.context.get());

@@ -5,6 +5,7 @@
 #include "partitioning/hash.h"
 #include "query/executor/document_lookup.h"
 #include "query/index/index_entry.h"
+#include "query/selector/match_budget.h"
 #include "query/sql/internal/sql_run.h"
 
 namespace octavo::query::sql {
@@ -172,11 +173,16 @@ Expected<bool> SqlExecution::Implementation::is_of_branch(const storage::Documen
   OCTAVO_TRY(const auto root, parser_.parse(document.body));
   std::string revision;
   document.revision.append_to(revision);
-  if (!branches[branch_].selector.matches(root, document.id, revision)) return false;
-  for (std::size_t i = 0; i < branch_; ++i) {
-    if (branches[i].selector.matches(root, document.id, revision)) return false;
+  MatchBudget budget(match_steps_per_document_max);
+  const SelectorSubject subject{.body = root, .id = document.id, .rev = revision, .deleted = false, .attachments = {}};
+  bool is_of_branch = matches_within(branches[branch_].selector, subject, budget);
+  for (std::size_t i = 0; is_of_branch && i < branch_; ++i) {
+    is_of_branch = !matches_within(branches[i].selector, subject, budget);
   }
-  return true;
+  if (budget.is_exhausted()) {
+    return fail(ErrorCode::too_large, "The query takes too much time for one item; filter earlier, or ask for less.");
+  }
+  return is_of_branch;
 }
 
 Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_document(

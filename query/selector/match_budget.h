@@ -1,0 +1,62 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include <simdjson.h>
+
+#include "query/selector/selector.h"
+
+namespace octavo::query {
+
+/// How much work one document may cost: thousands of conditions on each of a million elements would take minutes. One
+/// step is one comparison of a value, some 20 ns. Not thread-safe.
+class MatchBudget {
+ public:
+  /// Without a limit.
+  MatchBudget() = default;
+  explicit MatchBudget(std::uint64_t steps_max) : steps_left_(steps_max), steps_max_(steps_max) {}
+
+  /// False when the budget is used up: then the match ends, and what it returns says nothing.
+  bool take(std::uint64_t steps = 1) {
+    if (steps_left_ < steps) {
+      steps_left_ = 0;
+      is_exhausted_ = true;
+      return false;
+    }
+    steps_left_ -= steps;
+    return true;
+  }
+  /// The processor time that a regular expression took.
+  bool take_time(std::chrono::nanoseconds time) {
+    constexpr std::int64_t nanoseconds_per_step = 20;
+    return take(static_cast<std::uint64_t>(time.count() / nanoseconds_per_step));
+  }
+  /// True for those that must be timed: the first few are not worth a look at the clock.
+  bool is_regex_timed() { return ++regexes_ > regexes_untimed_max; }
+
+  bool is_exhausted() const { return is_exhausted_; }
+  std::uint64_t steps_taken() const { return steps_max_ - steps_left_; }
+
+ private:
+  static constexpr std::size_t regexes_untimed_max = 8;
+  std::uint64_t steps_left_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t steps_max_ = std::numeric_limits<std::uint64_t>::max();
+  std::size_t regexes_ = 0;
+  bool is_exhausted_ = false;
+};
+
+/// About 400 ms.
+inline constexpr std::uint64_t match_steps_per_document_max = 20'000'000;
+
+/// Selector::matches within a budget.
+bool matches_within(const Selector& selector, const SelectorSubject& subject, MatchBudget& budget);
+
+/// True when the selector has conditions whose cost grows with the document: on elements of arrays, or regular
+/// expressions. Others look at as many values as they name. Linear in the selector.
+bool cost_grows_with_document(const Selector& selector);
+
+}  // namespace octavo::query

@@ -1,0 +1,74 @@
+#include "query/selector/match_budget.h"
+
+#include <string>
+
+#include <boost/json.hpp>
+#include <catch2/catch.hpp>
+
+#include "query/json/parsed_document.h"
+
+namespace octavo::query {
+namespace {
+
+Selector selector_of(const std::string& text) {
+  auto selector = Selector::parse(boost::json::parse(text));
+  REQUIRE(selector);
+  return *std::move(selector);
+}
+
+std::string numbers(std::size_t count) {
+  std::string text = R"({"n":[)";
+  for (std::size_t i = 0; i < count; ++i) text += (i == 0 ? "" : ",") + std::to_string(i);
+  return text + "]}";
+}
+
+std::string many(const std::string& condition, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += (i == 0 ? "" : ",") + condition;
+  return text;
+}
+
+struct Outcome {
+  bool is_match = false;
+  bool is_exhausted = false;
+};
+
+Outcome match(const std::string& selector, const std::string& document, std::uint64_t steps_max) {
+  DocumentParser parser;
+  const auto body = parser.parse(document);
+  REQUIRE(body);
+  MatchBudget budget(steps_max);
+  const bool is_match = matches_within(
+      selector_of(selector), {.body = *body, .id = "d", .rev = {}, .deleted = false, .attachments = {}}, budget);
+  return {is_match, budget.is_exhausted()};
+}
+
+TEST_CASE("a match within its budget says whether the document matches", "[match_budget]") {
+  CHECK(match(R"({"n":{"$elemMatch":{"$eq":99}}})", numbers(100), 1000).is_match);
+  CHECK_FALSE(match(R"({"n":{"$elemMatch":{"$eq":100}}})", numbers(100), 1000).is_match);
+  CHECK_FALSE(match(R"({"n":{"$elemMatch":{"$eq":100}}})", numbers(100), 1000).is_exhausted);
+}
+
+TEST_CASE("conditions on each element use up the budget", "[match_budget]") {
+  const std::string selector = R"({"n":{"$elemMatch":{"$or":[)" + many(R"({"$eq":0.5})", 100) + "]}}}";
+  CHECK(match(selector, numbers(1000), 10'000).is_exhausted);
+}
+
+TEST_CASE("a long $all uses up the budget", "[match_budget]") {
+  CHECK(match(R"({"n":{"$all":[)" + many("999", 100) + "]}}", numbers(1000), 10'000).is_exhausted);
+}
+
+TEST_CASE("regular expressions use up the budget by the time that they take", "[match_budget]") {
+  const std::string text = R"({"n":[)" + many('"' + std::string(2000, 'a') + '"', 500) + "]}";
+  CHECK(match(R"({"n":{"$elemMatch":{"$regex":"(a+a+)+[bc]"}}})", text, 1'000'000).is_exhausted);
+}
+
+TEST_CASE("the cost of conditions on elements and of regular expressions grows with the document", "[match_budget]") {
+  CHECK(cost_grows_with_document(selector_of(R"({"a":{"$elemMatch":{"$gt":5}}})")));
+  CHECK(cost_grows_with_document(selector_of(R"({"$or":[{"a":1},{"b":{"$regex":"x"}}]})")));
+  CHECK(cost_grows_with_document(selector_of(R"({"a":{"$all":[1,2]}})")));
+  CHECK_FALSE(cost_grows_with_document(selector_of(R"({"a":1,"b":{"$gt":2},"c":{"$in":[1,2]}})")));
+}
+
+}  // namespace
+}  // namespace octavo::query
