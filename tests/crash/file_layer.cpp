@@ -197,7 +197,7 @@ int allocate_file(int fd, int mode, off_t offset, off_t length) {
     if (mode == 0) {
       layer.record(Kind::allocate, 0, file->handle, static_cast<std::uint64_t>(offset),
                    static_cast<std::uint64_t>(length));
-    } else {
+    } else if (mode != FALLOC_FL_KEEP_SIZE) {  // which changes neither contents nor size
       layer.record(Kind::unsupported, 0, file->handle, 0, 0, "fallocate with a mode");
     }
   }
