@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <new>
 #include <pcre2.h>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "storage/processor_time.h"
 
 namespace octavo::query {
 
@@ -39,12 +40,6 @@ template <class Owner, class Object>
 Owner owned(Object* object) {
   if (!object) throw std::bad_alloc();
   return Owner(object);
-}
-
-std::chrono::nanoseconds processor_time() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 /// Counts one match.

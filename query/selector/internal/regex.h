@@ -30,7 +30,7 @@ struct RegexModifiers {
 /// A pattern from a client, compiled once. Immutable and thread-safe.
 ///
 /// A match is bounded in steps, processor time and memory, whatever the pattern and the text. PCRE2's own limit counts
-/// from each start anew and does not count the letters of a literal, so the patterns are compiled with automatic
+/// again from each start and does not count the letters of a literal, so the patterns are compiled with automatic
 /// callouts: PCRE2 calls back before each item of the pattern, and the callback counts.
 class CompiledRegex {
  public:
