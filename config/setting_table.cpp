@@ -146,8 +146,7 @@ std::vector<Setting> make_table() {
       secret(text("cosmos", "secondary_key", &Draft::cosmos_secondary_key,
                   "Second account key, so that keys can be changed one after the other")),
       secret(text("cosmos", "read_only_key", &Draft::cosmos_read_only_key, "Account key that may only read")),
-      size("cosmos", "item_bytes_max", &Draft::cosmos_item_bytes_max, {1 * KiB, 64 * MiB},
-           "Longest item; beyond: 413"),
+      size("cosmos", "item_bytes_max", &Draft::cosmos_item_bytes_max, {1 * KiB, 64 * MiB}, "Longest item; beyond: 413"),
 
       size("http", "request_head_bytes_max", &Draft::request_head_bytes_max, {1 * KiB, 16 * MiB},
            "Longest request line and headers; beyond: 431"),

@@ -50,11 +50,11 @@ struct Settings {
 
   // [cosmos]
   bool cosmos_enabled = true;
-  std::string cosmos_bind;            ///< empty = as `bind`
-  std::uint16_t cosmos_port = 8081;   ///< Cosmos door; 0 = any free port, printed in the READY line
-  std::string cosmos_key;             ///< base64; without any key, the emulator's well-known one on loopback
-  std::string cosmos_secondary_key;   ///< base64; as good as the first: for changing keys
-  std::string cosmos_read_only_key;   ///< base64; may read everything
+  std::string cosmos_bind;           ///< empty = as `bind`
+  std::uint16_t cosmos_port = 8081;  ///< Cosmos door; 0 = any free port, printed in the READY line
+  std::string cosmos_key;            ///< base64; without any key, the emulator's well-known one on loopback
+  std::string cosmos_secondary_key;  ///< base64; as good as the first: for changing keys
+  std::string cosmos_read_only_key;  ///< base64; may read everything
   std::uint64_t cosmos_item_bytes_max = 2ULL << 20;
 
   // [http]

@@ -119,9 +119,10 @@ Checked check_cosmos(const Settings& settings) {
   const auto check_key = [](std::string_view name, std::string_view key) -> Checked {
     constexpr std::size_t kKeyTextBytesMin = 22;  // 16 bytes
     if (key.empty() || (looks_like_base64(key) && key.size() >= kKeyTextBytesMin)) return {};
-    return Failure(fmt::format("{}: expected at least 16 random bytes in base64, such as `openssl rand -base64 64` "
-                               "prints",
-                               name));
+    return Failure(
+        fmt::format("{}: expected at least 16 random bytes in base64, such as `openssl rand -base64 64` "
+                    "prints",
+                    name));
   };
   if (auto checked = check_key("cosmos.key", settings.cosmos_key); !checked) return checked;
   if (auto checked = check_key("cosmos.secondary_key", settings.cosmos_secondary_key); !checked) return checked;
@@ -173,7 +174,8 @@ bool is_loopback(const std::string& address) {
 }
 
 Checked validate(const Settings& settings) {
-  for (const auto check : {check_bind, check_tls, check_admins, check_jwt_keys, check_cosmos, check_cors, check_limits}) {
+  for (const auto check :
+       {check_bind, check_tls, check_admins, check_jwt_keys, check_cosmos, check_cors, check_limits}) {
     if (auto checked = check(settings); !checked) return checked;
   }
   return {};

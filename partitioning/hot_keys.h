@@ -20,8 +20,8 @@ struct HotKey {
 };
 
 /// The partition keys that spend most of a physical partition's request units, in bounded memory: the space-saving
-/// algorithm (Metwally, Agrawal, El Abbadi 2005) over the half minute that goes on and the one before it. Whoever spends
-/// more than a thirty-second part of a half minute's units is found.
+/// algorithm (Metwally, Agrawal, El Abbadi 2005) over the half minute that goes on and the one before it. Whoever
+/// spends more than a thirty-second part of a half minute's units is found.
 ///
 /// Thread-safe; add() never waits: while another thread is in it, what it should note is left out.
 class HotKeys {

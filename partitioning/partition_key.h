@@ -33,7 +33,6 @@ std::string effective_partition_key(std::string_view string_component);
 /// id.
 HashPosition hash_position(std::string_view document_id, bool partitioned,
                            storage::KeyScheme scheme = storage::KeyScheme::text);
-HashPosition hash_position_of_key(std::string_view partition_key,
-                                  storage::KeyScheme scheme = storage::KeyScheme::text);
+HashPosition hash_position_of_key(std::string_view partition_key, storage::KeyScheme scheme = storage::KeyScheme::text);
 
 }  // namespace octavo::partitioning

@@ -357,9 +357,8 @@ Expected<void> PartitionSplit::change_catalog() {
   if (auto replaced = catalog.replace(changed); !replaced) {
     const auto is_there = [&](const auto& stored) {
       return stored->has_value() && (*stored)->instance_tag == changed.instance_tag &&
-             std::ranges::any_of((*stored)->partition_map, [&](const auto& range) {
-               return range.folder == ranges_[0].folder;
-             });
+             std::ranges::any_of((*stored)->partition_map,
+                                 [&](const auto& range) { return range.folder == ranges_[0].folder; });
     };
     auto stored = catalog.find(database.name());
     // Whoever stops the split does not end this: until it is known what is on the disk, all writes of the place wait.

@@ -110,8 +110,7 @@ void append_little_endian(std::string& out, double number) {
 
 // What is hashed. `string_end`: 0xFF in version 2, 0x00 in version 1.
 void append_typed(std::string& out, const KeyValue& value, char string_end) {
-  std::visit(Overloaded{[&](MissingValue) { out.push_back(kMissing); },
-                        [&](NullValue) { out.push_back(kNull); },
+  std::visit(Overloaded{[&](MissingValue) { out.push_back(kMissing); }, [&](NullValue) { out.push_back(kNull); },
                         [&](bool truth) { out.push_back(truth ? kTrue : kFalse); },
                         [&](double number) {
                           out.push_back(kNumber);
@@ -205,8 +204,7 @@ std::string TypedKey::encode() const {
   std::string text;
   for (const KeyValue& value : values_) {
     if (&value != &values_.front()) text.push_back(',');
-    std::visit(Overloaded{[&](MissingValue) { text += "!none"; },
-                          [&](NullValue) { text += "!null"; },
+    std::visit(Overloaded{[&](MissingValue) { text += "!none"; }, [&](NullValue) { text += "!null"; },
                           [&](bool truth) { text += truth ? "!true" : "!false"; },
                           [&](double number) {
                             text.push_back('!');

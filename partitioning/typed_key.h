@@ -29,8 +29,7 @@ using KeyValue = std::variant<MissingValue, NullValue, bool, double, std::string
 class TypedKey {
  public:
   TypedKey() = default;
-  TypedKey(std::vector<KeyValue> values, bool hierarchical)
-      : values_(std::move(values)), hierarchical_(hierarchical) {}
+  TypedKey(std::vector<KeyValue> values, bool hierarchical) : values_(std::move(values)), hierarchical_(hierarchical) {}
 
   /// Errors: bad_request when no key has this text (as its ids came in by the other door, say).
   static Expected<TypedKey> decode(std::string_view text, bool hierarchical);

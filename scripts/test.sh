@@ -2,7 +2,7 @@
 # Installs what is missing, builds, and runs the tests. Ends with ctest's summary and its exit code.
 #
 #   scripts/test.sh                 every test of the release build (ctest -L "fast|full")
-#   scripts/test.sh fast            unit tests, corpora, names, structure: under three minutes once built
+#   scripts/test.sh fast            unit tests, corpora, format, names, structure: under three minutes once built
 #   scripts/test.sh sanitizers      every test of the release build, and storage, partitioning, server, indexes, kills and
 #                                   histories in builds with the address and with the thread sanitizer
 #   scripts/test.sh asan|tsan       the tests of one sanitizer's build alone

@@ -23,9 +23,10 @@ namespace {
 Expected<void> run(Task<Expected<void>> task) {
   boost::asio::io_context context(1);
   Expected<void> outcome;
-  boost::asio::co_spawn(context.get_executor(), std::move(task), [&](const std::exception_ptr& thrown, Expected<void> result) {
-    outcome = thrown ? fail(ErrorCode::internal, "The check ended unexpectedly.") : std::move(result);
-  });
+  boost::asio::co_spawn(
+      context.get_executor(), std::move(task), [&](const std::exception_ptr& thrown, Expected<void> result) {
+        outcome = thrown ? fail(ErrorCode::internal, "The check ended unexpectedly.") : std::move(result);
+      });
   context.run();
   return outcome;
 }

@@ -53,7 +53,9 @@ bool is_request_id(std::string_view text) {
 }  // namespace
 
 Connection::Connection(Socket socket, std::string peer_address, ConnectionSlot slot, const Door& door)
-    : slot_(std::move(slot)), thread_(slot_.thread()), transport_(std::move(socket), door.tls ? door.tls->current().get() : nullptr),
+    : slot_(std::move(slot)),
+      thread_(slot_.thread()),
+      transport_(std::move(socket), door.tls ? door.tls->current().get() : nullptr),
       door_(door),
       body_bytes_held_(thread_.bounds().body_bytes.held) {
   request_.peer_address = std::move(peer_address);
@@ -140,7 +142,8 @@ Task<void> Connection::serve() {
       const bool whole = co_await read_body();
       if (!whole && !refusal_) co_return;
     }
-    if (!refusal_ && !build_request()) refusal_ = Refusal{400, "The request target is malformed, or has too many parts."};
+    if (!refusal_ && !build_request())
+      refusal_ = Refusal{400, "The request target is malformed, or has too many parts."};
     if (refusal_) {
       co_await refuse(*refusal_);
       co_return;

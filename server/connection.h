@@ -59,9 +59,9 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
   struct Stream {
     Framing framing = Framing::chunked;
     std::optional<CompressedBody> compressed;
-    std::string piece;              // compressed bytes of the current write
-    std::uint64_t length_left = 0;  // of Framing::length
-    std::uint64_t bytes = 0;        // of body, as framed
+    std::string piece;                    // compressed bytes of the current write
+    std::uint64_t length_left = 0;        // of Framing::length
+    std::uint64_t bytes = 0;              // of body, as framed
     std::uint64_t bytes_since_yield = 0;  // sent, or what compressing them costs
     std::move_only_function<void()> on_closed;
     // While the producer waits, a read watches the client: bytes are its next request. End of file means that it will
@@ -71,7 +71,7 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
     std::move_only_function<void()> watch_ended;  // resumes who waits for the watch to end
     bool watching = false;
     std::unique_ptr<Connection> abandoned;  // whose coroutine has ended by an exception: it ends with the watch
-    bool peer_finished = false;  // half closed, or gone
+    bool peer_finished = false;             // half closed, or gone
     bool peer_gone = false;
     bool failed = false;
   };

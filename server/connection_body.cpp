@@ -75,7 +75,8 @@ Task<bool> Connection::read_sized_body() {
     const bool roomy = in_.size() >= roomy_body_bytes;
     const auto wanted = std::min(left, roomy ? body_read_bytes_max : std::max(body_read_bytes_min, in_.size()));
     if (!charge_body(in_.size() + wanted)) co_return refuse_body(503, "Too many large request bodies at once.");
-    const std::size_t room = roomy && in_.size() < body_reserve_bytes_max ? body_reserve_bytes_max - in_.size() : wanted;
+    const std::size_t room =
+        roomy && in_.size() < body_reserve_bytes_max ? body_reserve_bytes_max - in_.size() : wanted;
     const bool read = co_await read_more_body(std::min(left, std::max(room, wanted)), left);
     if (!read) co_return false;
   }
@@ -104,7 +105,8 @@ Task<bool> Connection::read_chunked_body() {
       const bool sent = co_await send_continue();
       if (!sent) co_return false;
     }
-    const bool read = co_await read_more_body(body_read_bytes_min, body_bytes_max - std::min(body_bytes_max, body_.size()));
+    const bool read =
+        co_await read_more_body(body_read_bytes_min, body_bytes_max - std::min(body_bytes_max, body_.size()));
     if (!read) co_return false;
   }
   request_size_ = head_size_;

@@ -1,8 +1,7 @@
-#include <poll.h>
-
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <poll.h>
 #include <utility>
 
 #include <fmt/format.h>

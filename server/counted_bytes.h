@@ -21,7 +21,8 @@ class CountedBytes {
 
   std::uint64_t bytes() const { return bytes_; }
 
-  /// Does nothing for fewer than it has. False, and nothing is changed: all together would have more than `together_max`.
+  /// Does nothing for fewer than it has. False, and nothing is changed: all together would have more than
+  /// `together_max`.
   bool grow_to(std::uint64_t bytes, std::uint64_t together_max) {
     if (bytes <= bytes_) return true;
     const std::uint64_t more = bytes - bytes_;

@@ -9,8 +9,8 @@
 
 namespace octavo::server {
 
-/// The process's end, as the system asks for it: SIGTERM (service managers, containers) and SIGINT (Ctrl-C); and SIGHUP,
-/// which asks to read the configuration again.
+/// The process's end, as the system asks for it: SIGTERM (service managers, containers) and SIGINT (Ctrl-C); and
+/// SIGHUP, which asks to read the configuration again.
 ///
 /// Make one in main() before any thread starts: threads inherit the blocked signals, so that only wait() gets them.
 /// Also ignores SIGPIPE: a log reader that goes away must not end the server.

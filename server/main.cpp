@@ -1,7 +1,6 @@
-#include <unistd.h>
-
 #include <cstdio>
 #include <exception>
+#include <unistd.h>
 
 #include "server/check_command.h"
 #include "server/command_line.h"
@@ -20,8 +19,7 @@ std::expected<octavo::config::Settings, std::string> read_settings(int argc, cha
 
 int run(int argc, char** argv) {
   using octavo::server::Command;
-  const auto command =
-      octavo::server::parse_command_line(argc, argv, octavo::server::environment_variables(environ));
+  const auto command = octavo::server::parse_command_line(argc, argv, octavo::server::environment_variables(environ));
   if (!command) {
     static_cast<void>(std::fputs(command.error().text.c_str(), command.error().to_stderr ? stderr : stdout));
     return command.error().code;

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "api/cosmos/door.h"
 #include "api/couch/authenticator.h"
 #include "api/couch/door.h"
 #include "api/couch/users_database.h"
-#include "api/cosmos/door.h"
 #include "api/http/database_metrics.h"
 #include "api/http/metrics.h"
 #include "config/validate.h"
@@ -118,8 +118,9 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
                                  .output_bytes = settings.javascript_output_bytes_max,
                                  .log_bytes = settings.javascript_log_bytes_max});
   if (!query::javascript::executable_memory_allowed()) {
-    spdlog::warn("the system does not let memory become executable: JavaScript functions are interpreted, not compiled, "
-                 "and take several times as long. Allow it (MemoryDenyWriteExecute=no) for speed.");
+    spdlog::warn(
+        "the system does not let memory become executable: JavaScript functions are interpreted, not compiled, "
+        "and take several times as long. Allow it (MemoryDenyWriteExecute=no) for speed.");
   }
 
   // Declared in the order of need: each is used by those below it, and ends after them.
@@ -155,13 +156,15 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
                                .tls_certificate = settings.tls_certificate,
                                .tls_key = settings.tls_key};
     if (auto listening = server.listen(cosmos); !listening) {
-      listening.error().reason += " (cosmos.port is the port of the Azure Cosmos DB API; --cosmos-enabled=false does "
-                                  "without it.)";
+      listening.error().reason +=
+          " (cosmos.port is the port of the Azure Cosmos DB API; --cosmos-enabled=false does "
+          "without it.)";
       return refuse(listening.error());
     }
     if (settings.cosmos_key.empty() && !config::is_loopback(cosmos.address)) {
-      spdlog::warn("the Azure Cosmos DB API answers 401 to everything: other machines need a key. Set cosmos.key "
-                   "(OCTAVO_COSMOS_KEY).");
+      spdlog::warn(
+          "the Azure Cosmos DB API answers 401 to everything: other machines need a key. Set cosmos.key "
+          "(OCTAVO_COSMOS_KEY).");
     }
   }
   server.start();

@@ -13,8 +13,8 @@ using Reload = std::function<std::expected<config::Settings, std::string>()>;
 /// `octavo serve`: opens the data folder, listens, serves until SIGTERM or SIGINT, ends cleanly. Returns the exit code:
 /// 0 after a clean end, 1 when it could not start. Call before any thread runs (signals are blocked here).
 ///
-/// At SIGHUP `reload` reads the settings again, from the same sources; certificates, log level and admins change at once.
-/// Its error is a text for people, and nothing changes then.
+/// At SIGHUP `reload` reads the settings again, from the same sources; certificates, log level and admins change at
+/// once. Its error is a text for people, and nothing changes then.
 int run_serve(const config::Settings& wanted, const Reload& reload);
 
 }  // namespace octavo::server

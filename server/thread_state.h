@@ -28,8 +28,8 @@ struct SharedBounds {
   std::atomic<std::size_t> connections{0};
   std::atomic<std::size_t> rejected_lingering{0};  ///< connections kept only to be told 503
   const std::size_t rejected_lingering_max = server::rejected_lingering_max(descriptor_limit());
-  BodyBytes body_bytes;                            ///< of requests
-  std::atomic<std::uint64_t> unsent_bytes{0};      ///< of replies, waiting for clients to read
+  BodyBytes body_bytes;                        ///< of requests
+  std::atomic<std::uint64_t> unsent_bytes{0};  ///< of replies, waiting for clients to read
 };
 
 class Connection;
@@ -93,8 +93,8 @@ class ThreadState {
   Deflater& deflater() { return deflater_; }
   BodyTurns& body_turns() { return body_turns_; }
 
-  /// A clock in milliseconds, at the last tick. When the thread comes late to a tick, as when the machine stalls, it goes
-  /// on by two ticks only: what the thread could not read no client has failed to send.
+  /// A clock in milliseconds, at the last tick. When the thread comes late to a tick, as when the machine stalls, it
+  /// goes on by two ticks only: what the thread could not read no client has failed to send.
   std::int64_t now_ms() const { return now_ms_; }
   /// When `timeout` from now is surely over.
   std::int64_t deadline_ms(std::chrono::milliseconds timeout) const {

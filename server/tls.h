@@ -16,8 +16,8 @@ namespace octavo::server {
 Expected<std::shared_ptr<boost::asio::ssl::context>> make_tls_context(const std::filesystem::path& certificate,
                                                                       const std::filesystem::path& key);
 
-/// The TLS context of a port, which may be replaced while the server runs: connections that begin later get the new one.
-/// Thread-safe.
+/// The TLS context of a port, which may be replaced while the server runs: connections that begin later get the new
+/// one. Thread-safe.
 class TlsPort {
  public:
   using Context = std::shared_ptr<boost::asio::ssl::context>;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-
 #include <sys/auxv.h>
 #include <sys/resource.h>
 

@@ -45,7 +45,7 @@ Expected<void> reserve_lock_file(const std::filesystem::path& folder) {
   const auto path = folder / kLockFile;
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode);
   if (descriptor < 0) return std::unexpected(error_of(errno, "opening the lock file", folder));
-  struct stat file {};
+  struct stat file{};
   int code = 0;
   if (::fstat(descriptor, &file) != 0) {
     code = errno;

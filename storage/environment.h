@@ -59,8 +59,8 @@ class Transaction {
 
 /// A consistent snapshot for reading. Cheap: taken from the thread's pool and renewed, about 0.1 µs. Never blocks, save
 /// while somebody has the environment alone (to open it, to enlarge its map), and then for 2 s at most. Must be ended
-/// on the thread that began it, soon: pages freed since its start cannot be reused while it lives. Never hold one across
-/// a co_await.
+/// on the thread that began it, soon: pages freed since its start cannot be reused while it lives. Never hold one
+/// across a co_await.
 class ReadTransaction : public Transaction {
  public:
   ReadTransaction(ReadTransaction&& other) noexcept;

@@ -183,8 +183,7 @@ Expected<void> Environment::reserve_space(std::uint64_t bytes) {
   MDB_stat statistics;
   mdb_env_stat(env, &statistics);
   const std::uint64_t begin = (info.me_last_pgno + 1) * statistics.ms_psize;
-  const int result =
-      ::fallocate(descriptor, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin), static_cast<off_t>(bytes));
+  const int result = ::fallocate(descriptor, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin), static_cast<off_t>(bytes));
   const int code = result == 0 ? 0 : errno;
   if (is_disk_full(code)) return std::unexpected(error_of(code, "reserving space", options_.folder));
   return {};

@@ -28,7 +28,7 @@ enum class ErrorCode : std::uint8_t {
   corrupted,            ///< stored bytes do not make sense
   timeout,
   function_failed,  ///< a design document's function threw, or exceeded a limit
-  internal,  ///< a bug
+  internal,         ///< a bug
 };
 
 struct Error {

@@ -10,8 +10,8 @@
 
 namespace octavo::storage {
 
-/// Which documents of a physical partition end when, so that nobody has to look at all of them. Kept in its tree `meta`,
-/// in the transaction of the documents, for as long as they have a time to live:
+/// Which documents of a physical partition end when, so that nobody has to look at all of them. Kept in its tree
+/// `meta`, in the transaction of the documents, for as long as they have a time to live:
 ///   'e' end_s:u64be sequence:u64be → id of the live document that has this sequence
 ///   "ends" → rule:u64 last:u64 stage:u8 id: the rule's identity; the partition's last sequence at that time; and while
 ///            the schedule is being made, the last document that was looked at

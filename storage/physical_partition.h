@@ -51,7 +51,7 @@ class DocumentObserver {
   /// How many rows the change was worth: put or erased, those kept in two orders once. An error aborts the transaction
   /// (all its writes fail).
   virtual Expected<std::uint32_t> document_changed(WriteTransaction& transaction, Tree index_tree,
-                                          const DocumentChange& change) = 0;
+                                                   const DocumentChange& change) = 0;
 };
 
 /// Unique keys of a database's documents, within each logical partition: rows beside the documents name who has which
@@ -276,8 +276,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   void set_time_to_live(std::shared_ptr<const TimeToLive> rule);
   std::shared_ptr<const TimeToLive> time_to_live() const { return time_to_live_.load(std::memory_order_acquire); }
   bool has_time_to_live() const { return has_time_to_live_.load(std::memory_order_relaxed); }
-  /// Works on the schedule of ends, which a new time to live needs: looks at `rows_max` rows at most. True: there is more
-  /// to do.
+  /// Works on the schedule of ends, which a new time to live needs: looks at `rows_max` rows at most. True: there is
+  /// more to do.
   void make_expiry_schedule(std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done);
   /// Whether every version of every document is kept in the log of versions, from the next group of writes on.
   void set_keeps_versions(bool keeps) { keeps_versions_.store(keeps, std::memory_order_relaxed); }

@@ -83,8 +83,7 @@ Expected<Snapshot::Ended> Snapshot::ended_documents(std::size_t rows_max) const 
       ended.next_end_s = row->end_s;
       break;
     }
-    OCTAVO_TRY(const auto record,
-               long_key::get(transaction_, tree_of(*partition_, PartitionTree::documents), row->id));
+    OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::documents), row->id));
     if (!record) continue;
     OCTAVO_TRY(const DocumentView document, decode_document(row->id, *record));
     if (document.sequence == row->sequence && expiry_.applies_to(document)) {

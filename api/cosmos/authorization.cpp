@@ -132,8 +132,9 @@ Expected<Credential> Authorization::check(const Request& request, const Resource
   const std::string_view type = field(*token, "type");
   const std::string_view signature = field(*token, "sig");
   if (field(*token, "ver") != "1.0" || signature.empty()) {
-    return unauthorized("The authorization token is malformed: expected type=master&ver=1.0&sig=… or "
-                        "type=resource&ver=1.0&sig=…");
+    return unauthorized(
+        "The authorization token is malformed: expected type=master&ver=1.0&sig=… or "
+        "type=resource&ver=1.0&sig=…");
   }
   if (type == "master") {
     OCTAVO_TRY_VOID(check_signature(request, path, signature, reads));
@@ -164,26 +165,29 @@ Expected<void> Authorization::check_signature(const Request& request, const Reso
   }
   if (signer == nullptr && signs(*well_known_)) {
     if (!well_known_key_counts(request)) {
-      return unauthorized("The emulator's well-known key is accepted from this machine only, on a loopback address, "
-                          "and only while the server has neither a key nor admins of its own. Set cosmos.key "
-                          "(OCTAVO_COSMOS_KEY) and use that key.");
+      return unauthorized(
+          "The emulator's well-known key is accepted from this machine only, on a loopback address, "
+          "and only while the server has neither a key nor admins of its own. Set cosmos.key "
+          "(OCTAVO_COSMOS_KEY) and use that key.");
     }
     signer = well_known_.get();
   }
   if (signer == nullptr) {
     std::string shown = text;
     for (std::size_t at = 0; (at = shown.find('\n', at)) != std::string::npos; at += 2) shown.replace(at, 1, "\\n");
-    return unauthorized("The input authorization token can't serve the request. Please check that the expected payload "
-                        "is built as per the protocol, and check the key being used. Server used the following payload "
-                        "to sign: '" + shown + "'");
+    return unauthorized(
+        "The input authorization token can't serve the request. Please check that the expected payload "
+        "is built as per the protocol, and check the key being used. Server used the following payload "
+        "to sign: '" +
+        shown + "'");
   }
   const auto time = parse_http_date(ms_date.empty() ? date : ms_date);
   if (!time) return unauthorized("The header x-ms-date is missing, or no date like: Sun, 06 Nov 1994 08:49:37 GMT");
   const auto skew = std::chrono::seconds(std::abs(storage::unix_now_s() - *time));
   if (skew > kClockSkewMax) {
-    return fail(ErrorCode::forbidden, "The authorization token is not valid at the current time: x-ms-date differs by " +
-                                          std::to_string(skew.count()) +
-                                          " s from the server's clock; at most 15 minutes are allowed.");
+    return fail(ErrorCode::forbidden,
+                "The authorization token is not valid at the current time: x-ms-date differs by " +
+                    std::to_string(skew.count()) + " s from the server's clock; at most 15 minutes are allowed.");
   }
   // Who may read a permission has its token, which may write.
   if (signer->reads_only && (!reads || path.resource == Resource::permission)) {
@@ -205,9 +209,8 @@ std::string Authorization::container_of_link(std::string_view link) const {
   return record && *record ? (*record)->instance_tag : std::string();
 }
 
-std::string Authorization::resource_token(std::string_view permission_rid, std::string_view mode,
-                                          std::string_view link, std::string_view key,
-                                          std::int64_t valid_until_s) const {
+std::string Authorization::resource_token(std::string_view permission_rid, std::string_view mode, std::string_view link,
+                                          std::string_view key, std::int64_t valid_until_s) const {
   boost::json::object grant;
   grant["rid"] = permission_rid;
   grant["mode"] = mode;
@@ -228,16 +231,17 @@ Expected<void> Authorization::check_token(const Request& request, const Resource
   if (second == std::string_view::npos) return unauthorized("The resource token is malformed.");
   const auto mac = crypto::base64_decode(token.substr(0, first));
   const auto text = crypto::base64_decode(token.substr(first + 1, second - first - 1));
-  if (!mac || !text ||
-      !crypto::constant_time_equal(*mac, crypto::hmac(crypto::Digest::sha256, token_secret_, *text))) {
-    return unauthorized("The resource token is not of this server, or the server was started anew: read the "
-                        "permission again.");
+  if (!mac || !text || !crypto::constant_time_equal(*mac, crypto::hmac(crypto::Digest::sha256, token_secret_, *text))) {
+    return unauthorized(
+        "The resource token is not of this server, or the server was started anew: read the "
+        "permission again.");
   }
   OCTAVO_TRY(const auto parsed, query::parse_json(*text));
   const auto& grant = parsed.get_object();
   if (grant.at("until").to_number<std::int64_t>() < storage::unix_now_s()) {
-    return fail(ErrorCode::forbidden, "The authorization token is not valid at the current time: the resource token "
-                                      "has expired.");
+    return fail(ErrorCode::forbidden,
+                "The authorization token is not valid at the current time: the resource token "
+                "has expired.");
   }
   OCTAVO_TRY(const auto permission, engine_.catalog().fact("cosmos_permissions_by_rid", member(grant, "rid")));
   if (!permission) return fail(ErrorCode::forbidden, "The permission of this resource token was deleted.");
@@ -255,8 +259,8 @@ Expected<void> Authorization::check_reach(const Request& request, const Resource
   const std::string& wanted = path.signed_link;
   const bool account = reads && path.resource == Resource::account;  // where a client finds out where to go
   if (account) return {};
-  // A container's permission covers what is in it. Reading the container itself, for its key and ranges, is part of that;
-  // changing it is not.
+  // A container's permission covers what is in it. Reading the container itself, for its key and ranges, is part of
+  // that; changing it is not.
   const bool of_container = path.resource == Resource::container || path.resource == Resource::range;
   const bool covers = (wanted == link || wanted.starts_with(link + "/")) && (!of_container || reads);
   const bool owner = reads && of_container && link.starts_with(wanted + "/") &&

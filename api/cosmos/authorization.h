@@ -14,7 +14,8 @@
 namespace octavo::api::cosmos {
 
 /// The key that Microsoft's emulator has had from its first day, and every sample program carries. Accepted from this
-/// machine only, on a listener that only this machine reaches, while the server has neither a key nor admins of its own.
+/// machine only, on a listener that only this machine reaches, while the server has neither a key nor admins of its
+/// own.
 inline constexpr std::string_view kWellKnownKey =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 

@@ -263,9 +263,7 @@ Handled serve_batch(Call& call) {
   const auto& container = *opened->definition;
   auto batch = parse_batch(call, *opened);
   if (!batch) co_return std::unexpected(std::move(batch).error());
-  if (auto admitted =
-          call.admit(opened->database, batch->place, batch->key ? batch->key->encode() : "");
-      !admitted) {
+  if (auto admitted = call.admit(opened->database, batch->place, batch->key ? batch->key->encode() : ""); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }
   std::vector<OperationResult> results;

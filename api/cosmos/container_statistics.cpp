@@ -16,9 +16,10 @@ Expected<void> add_statistics(const partitioning::Database& database, const Cont
     boost::json::array keys;
     for (const auto& hot : report.hot_keys) {
       OCTAVO_TRY(const auto stored, snapshot.statistics_of(hot.partition_key));
-      keys.push_back(boost::json::object{{"partitionKey", partition_key_json(hot.partition_key, container.hierarchical())},
-                                         {"sizeInKB", (stored.external_bytes + 1023) / 1024},
-                                         {"_requestUnits", hot.units}});
+      keys.push_back(
+          boost::json::object{{"partitionKey", partition_key_json(hot.partition_key, container.hierarchical())},
+                              {"sizeInKB", (stored.external_bytes + 1023) / 1024},
+                              {"_requestUnits", hot.units}});
     }
     boost::json::object one{{"id", std::to_string(place)},
                             {"sizeInKB", (documents.external_bytes + 1023) / 1024},

@@ -17,16 +17,16 @@ struct ErrorWords {
 
 /// Words of errors (Error::word) that this dialect tells apart more finely than the engine does.
 namespace word {
-inline constexpr std::string_view kKeyMismatch = "partition_key_mismatch";        // 400/1001
-inline constexpr std::string_view kCrossPartition = "cross_partition_query";      // 400/1004
-inline constexpr std::string_view kEtag = "etag";                                 // 412
-inline constexpr std::string_view kExists = "exists";                             // 409
-inline constexpr std::string_view kOwnerMissing = "owner_missing";                // 404/1003
-inline constexpr std::string_view kRangeGone = "range_gone";                      // 410/1002
-inline constexpr std::string_view kMethod = "method_not_allowed";                 // 405
-inline constexpr std::string_view kRetryWith = "retry_with";                      // 449
-inline constexpr std::string_view kFailedDependency = "failed_dependency";        // 424
-inline constexpr std::string_view kReplyTooLarge = "reply_too_large";             // 413/3402
+inline constexpr std::string_view kKeyMismatch = "partition_key_mismatch";    // 400/1001
+inline constexpr std::string_view kCrossPartition = "cross_partition_query";  // 400/1004
+inline constexpr std::string_view kEtag = "etag";                             // 412
+inline constexpr std::string_view kExists = "exists";                         // 409
+inline constexpr std::string_view kOwnerMissing = "owner_missing";            // 404/1003
+inline constexpr std::string_view kRangeGone = "range_gone";                  // 410/1002
+inline constexpr std::string_view kMethod = "method_not_allowed";             // 405
+inline constexpr std::string_view kRetryWith = "retry_with";                  // 449
+inline constexpr std::string_view kFailedDependency = "failed_dependency";    // 424
+inline constexpr std::string_view kReplyTooLarge = "reply_too_large";         // 413/3402
 }  // namespace word
 
 /// The one table of this dialect.

@@ -244,7 +244,8 @@ Expected<std::optional<scripts::WriteRules>> rules_of(const Call& call, const Op
   // Account keys may do everything; who has a token is nobody in particular.
   std::string user = "{\"db\":";
   query::append_json_string(user, opened.database->name());
-  user += call.credential == Credential::resource_token ? ",\"name\":null,\"roles\":[]}" : ",\"name\":null,\"roles\":[\"_admin\"]}";
+  user += call.credential == Credential::resource_token ? ",\"name\":null,\"roles\":[]}"
+                                                        : ",\"name\":null,\"roles\":[\"_admin\"]}";
   const auto security = opened.database->security();
   return std::optional<scripts::WriteRules>(std::in_place, std::move(validation), std::move(user),
                                             security ? *security : "{}");

@@ -15,7 +15,7 @@ using partitioning::MissingValue;
 using partitioning::NullValue;
 using partitioning::TypedKey;
 
-constexpr std::size_t kItemIdCharactersMax = 255;   // Azure Cosmos DB service limits
+constexpr std::size_t kItemIdCharactersMax = 255;  // Azure Cosmos DB service limits
 constexpr std::size_t kKeyBytesMax = 2048;
 
 std::unexpected<Error> invalid_key() {
@@ -142,7 +142,8 @@ Expected<void> check_item_id(std::string_view id) {
   for (const char c : id) {
     const auto byte = static_cast<unsigned char>(c);
     if ((byte & 0xC0) != 0x80) characters += byte >= 0xF0 ? 2 : 1;
-    if (byte == 0) return fail(ErrorCode::bad_request, "The property 'id' of an item cannot hold the character U+0000.");
+    if (byte == 0)
+      return fail(ErrorCode::bad_request, "The property 'id' of an item cannot hold the character U+0000.");
   }
   if (characters > kItemIdCharactersMax) {
     return fail(ErrorCode::bad_request, "The property 'id' of an item may have at most 255 characters.");

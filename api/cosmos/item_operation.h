@@ -17,7 +17,7 @@ struct OperationResult {
   storage::Revision revision;
   std::int64_t modified_s = 0;
   std::uint64_t sequence = 0;
-  std::string body;      ///< the item's, stored form, where it is shown
+  std::string body;            ///< the item's, stored form, where it is shown
   bool body_left_out = false;  ///< as the reply has no place for it
   double charge = 0;
 };

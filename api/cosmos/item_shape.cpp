@@ -151,7 +151,8 @@ query::sql::Narrowing ItemShape::narrow(std::span<const query::sql::FixedPropert
   }
   const partitioning::TypedKey key(std::move(values), hierarchical_);
   query::sql::Narrowing narrowing;
-  const auto ids = std::ranges::find_if(fixed, [](const auto& one) { return one.path.size() == 1 && one.path[0] == "id"; });
+  const auto ids =
+      std::ranges::find_if(fixed, [](const auto& one) { return one.path.size() == 1 && one.path[0] == "id"; });
   if (ids != fixed.end()) {
     narrowing.document_ids.emplace();
     for (const auto& id : ids->values) {

@@ -29,11 +29,11 @@ enum class Resource : std::uint8_t {
 /// (`dbs/{db}/colls`), an even one a resource in it. A value type.
 struct ResourcePath {
   Resource resource = Resource::account;
-  bool feed = false;      ///< the collection of such resources, not one of them
-  std::string database;   ///< ids, percent-decoded; empty where the path has none
+  bool feed = false;     ///< the collection of such resources, not one of them
+  std::string database;  ///< ids, percent-decoded; empty where the path has none
   std::string container;
-  std::string owner;      ///< permission: id of the user
-  std::string id;         ///< of what is named; empty for a feed
+  std::string owner;  ///< permission: id of the user
+  std::string id;     ///< of what is named; empty for a feed
 
   /// What the request's signature is over: type and link of the resource, or of the owner of the feed.
   std::string_view signed_type;

@@ -47,7 +47,8 @@ Expected<DatabaseDefinition> read_database(std::string_view id, std::string_view
 }
 
 std::unexpected<Error> no_owner(std::string_view database) {
-  return fail(ErrorCode::not_found, "Owner resource does not exist: there is no database '" + std::string(database) + "'.",
+  return fail(ErrorCode::not_found,
+              "Owner resource does not exist: there is no database '" + std::string(database) + "'.",
               word::kOwnerMissing);
 }
 
@@ -57,14 +58,14 @@ Expected<void> check_etag(const std::optional<std::string>& wanted, std::string_
 }
 
 Offer offer_of(const DatabaseDefinition& definition) {
-  return {definition.offer_rid, definition.offer_etag, definition.self_link(), show_rid(definition.rid), definition.id,
-          "", *definition.throughput, definition.modified_s};
+  return {definition.offer_rid,     definition.offer_etag, definition.self_link(),
+          show_rid(definition.rid), definition.id,         "",
+          *definition.throughput,   definition.modified_s};
 }
 
 Offer offer_of(std::string_view database, const ContainerDefinition& definition) {
-  return {definition.offer_rid,      definition.offer_etag,  definition.self_link(),
-          show_rid(definition.rid),  std::string(database),  definition.id,
-          *definition.throughput,    definition.modified_s};
+  return {definition.offer_rid,  definition.offer_etag, definition.self_link(), show_rid(definition.rid),
+          std::string(database), definition.id,         *definition.throughput, definition.modified_s};
 }
 
 }  // namespace
@@ -88,11 +89,11 @@ std::string DatabaseDefinition::to_json() const {
 }
 
 std::string Offer::to_json() const {
-  json::object content{{"offerThroughput", throughput.highest()},
-                       {"offerIsRUPerMinuteThroughputEnabled", false},
-                       {"offerMinimumThroughputParameters",
-                        json::object{{"maxThroughputEverProvisioned", throughput.highest()},
-                                     {"maxConsumedStorageEverInKB", 0}}}};
+  json::object content{
+      {"offerThroughput", throughput.highest()},
+      {"offerIsRUPerMinuteThroughputEnabled", false},
+      {"offerMinimumThroughputParameters",
+       json::object{{"maxThroughputEverProvisioned", throughput.highest()}, {"maxConsumedStorageEverInKB", 0}}}};
   if (throughput.autoscale_max != 0) {
     content["offerThroughput"] = throughput.autoscale_max / 10;
     content["offerAutopilotSettings"] = json::object{{"maxThroughput", throughput.autoscale_max}};
@@ -233,7 +234,8 @@ Expected<ContainerDefinition> Schema::create_container(std::string_view database
   definition.offer_rid = show_rid(crypto::random_bytes(4));
   definition.offer_etag = new_etag();
   // A container without throughput of its own shares its database's; without that it gets the least there is.
-  if (!definition.throughput && !owner->throughput) definition.throughput = Throughput{.manual = 400, .enforced = false};
+  if (!definition.throughput && !owner->throughput)
+    definition.throughput = Throughput{.manual = 400, .enforced = false};
 
   partitioning::CreateDatabaseOptions options;
   options.partitioned = true;

@@ -29,7 +29,7 @@ struct DatabaseDefinition {
 
 /// One of the two things that throughput is given to.
 struct Offer {
-  std::string id;             ///< shown rid
+  std::string id;  ///< shown rid
   std::string etag;
   std::string resource_link;  ///< `_self` of the database or container
   std::string resource_rid;   ///< shown

@@ -1,5 +1,7 @@
 // GET …/docs with `A-IM: Full-Fidelity Feed`: every version of every item, and deletions, within the retention of the
 // container's changeFeedPolicy.
+#include "api/cosmos/version_feed.h"
+
 #include <fmt/format.h>
 
 #include "api/cosmos/call.h"
@@ -10,7 +12,6 @@
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/partition_key_json.h"
 #include "api/cosmos/schema.h"
-#include "api/cosmos/version_feed.h"
 #include "partitioning/request_charge.h"
 #include "partitioning/scan.h"
 #include "query/json/writer.h"
@@ -132,8 +133,7 @@ class VersionPage {
 };
 
 // Where the client wants to begin: now, at a time, or where an earlier page ended.
-Expected<Sequence> start_of(const Call& call, const OpenContainer& opened,
-                            std::span<const std::size_t> places) {
+Expected<Sequence> start_of(const Call& call, const OpenContainer& opened, std::span<const std::size_t> places) {
   const auto tag = call.request.header("If-None-Match");
   if (tag && !tag->empty()) {
     if (*tag == "*") return opened.database->watermark();
@@ -151,7 +151,8 @@ Expected<Sequence> start_of(const Call& call, const OpenContainer& opened,
   }
   OCTAVO_TRY(const std::int64_t time_s, parse_modified_since(*date));
   if (time_s < storage::unix_now_s() - opened.definition->version_retention_s()) {
-    return fail(ErrorCode::bad_request, "The start time lies before the retention of the container's changeFeedPolicy.");
+    return fail(ErrorCode::bad_request,
+                "The start time lies before the retention of the container's changeFeedPolicy.");
   }
   return partitioning::VersionScan::position_at(*opened.database, places, time_s);
 }
@@ -161,9 +162,10 @@ Expected<Sequence> start_of(const Call& call, const OpenContainer& opened,
 Handled list_versions(Call& call, const OpenContainer& opened, FeedScope scope, std::size_t size) {
   const auto& container = *opened.definition;
   if (container.version_retention_s() == 0) {
-    co_return fail(ErrorCode::bad_request,
-                   "The change feed mode \"all versions and deletes\" needs a changeFeedPolicy with a retentionDuration "
-                   "in the container.");
+    co_return fail(
+        ErrorCode::bad_request,
+        "The change feed mode \"all versions and deletes\" needs a changeFeedPolicy with a retentionDuration "
+        "in the container.");
   }
   co_await settle_acknowledged(*opened.database);
   const auto since = start_of(call, opened, scope.places(*opened.database, container));

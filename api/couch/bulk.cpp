@@ -147,9 +147,9 @@ Task<Expected<Reply>> batch(Call& call) {
   }
   bool all = true;
   for (std::size_t i = 0; i < written.size(); ++i) {
-    call.charge_document(results[i].id,
-                         written[i] ? partitioning::charge_of_write({body_bytes[i], written[i]->index_rows})
-                                    : partitioning::charge_of_miss());
+    call.charge_document(results[i].id, written[i]
+                                            ? partitioning::charge_of_write({body_bytes[i], written[i]->index_rows})
+                                            : partitioning::charge_of_miss());
     if (written[i]) {
       results[i].outcome = written[i]->revision;
     } else {

@@ -22,13 +22,12 @@ namespace octavo::api::couch {
 
 class Authenticator;
 
-
-/// Who is asking. An empty name is an anonymous user; on a server without admins ("admin party", loopback only) everyone
-/// has the role `_admin`.
+/// Who is asking. An empty name is an anonymous user; on a server without admins ("admin party", loopback only)
+/// everyone has the role `_admin`.
 struct UserContext {
   std::string name;
   std::vector<std::string> roles;
-  std::string_view method;        ///< "default", "cookie", "jwt", or "" for anonymous: `authenticated` in /_session
+  std::string_view method;  ///< "default", "cookie", "jwt", or "" for anonymous: `authenticated` in /_session
   bool has_role(std::string_view role) const;
   bool is_server_admin() const { return has_role("_admin"); }
 };
@@ -39,7 +38,7 @@ struct Services {
   Authenticator& authenticator;
   HttpMetrics& metrics;
   const config::Settings& settings;
-  query::ActiveTasks* active_tasks = nullptr;   ///< background tasks, for /_active_tasks (query/index/active_tasks.h)
+  query::ActiveTasks* active_tasks = nullptr;  ///< background tasks, for /_active_tasks (query/index/active_tasks.h)
 };
 
 /// One request on its way through the Couch door.
@@ -47,7 +46,7 @@ struct Call {
   Request& request;
   Services& services;
   UserContext user;
-  std::shared_ptr<partitioning::Database> database;   ///< set when the route names `{db}` (and it is not its creation)
+  std::shared_ptr<partitioning::Database> database;  ///< set when the route names `{db}` (and it is not its creation)
   std::vector<std::pair<std::string_view, std::string>> path_parameters;
   double request_charge = 0;  ///< request units so far (partitioning/request_charge.h); 0: not known, and not shown
 
@@ -68,30 +67,33 @@ enum class Access : std::uint8_t { anyone, user, server_admin, database_member, 
 using CouchHandler = Task<Expected<Reply>> (*)(Call& call);
 
 struct Route {
-  Method method;              ///< HEAD is served by GET's route
-  std::string_view pattern;   ///< "/{db}/_partition/{partition}/_find"; "/{db}/{docid}"; literal segments win over parameters
+  Method method;  ///< HEAD is served by GET's route
+  std::string_view
+      pattern;  ///< "/{db}/_partition/{partition}/_find"; "/{db}/{docid}"; literal segments win over parameters
   Access access;
   CouchHandler handler;
 };
 
 /// Each subject's file offers its routes; the door collects them.
 using RouteList = std::vector<Route>;
-void add_server_routes(RouteList& routes);         // server.cpp: /, /_up, /_uuids, /_all_dbs, /_dbs_info, /_active_tasks, /_membership, /_node/…
-void add_session_routes(RouteList& routes);        // session.cpp: /_session
-void add_security_routes(RouteList& routes);       // security.cpp: /{db}/_security
-void add_database_routes(RouteList& routes);       // database.cpp: /{db}, /{db}/_partition/{p}, _revs_limit, _purge, _compact, …
-void add_properties_routes(RouteList& routes);     // properties.cpp: /{db}/_properties
-void add_document_routes(RouteList& routes);       // document.cpp: /{db}/{docid}, _design, _local
-void add_bulk_routes(RouteList& routes);           // bulk.cpp: _bulk_docs, _bulk_get, _batch, _revs_diff, _missing_revs
-void add_all_docs_routes(RouteList& routes);       // all_docs.cpp
-void add_changes_routes(RouteList& routes);        // changes.cpp: _changes, _partition/{p}/_changes, /_db_updates
-void add_find_routes(RouteList& routes);           // find.cpp: _find, _explain
-void add_index_routes(RouteList& routes);          // index.cpp: _index
-void add_update_routes(RouteList& routes);         // update.cpp: _design/{d}/_update/…; _show, _list, _rewrite are gone
-void add_view_routes(RouteList& routes);           // view.cpp: _design/{ddoc}/_view, _info, _view_cleanup
-void add_sql_routes(RouteList& routes);            // sql.cpp: _sql
-void add_procedure_routes(RouteList& routes);      // stored_procedure.cpp: _partition/{p}/_sproc/{name}
-void add_search_routes(RouteList& routes);         // search.cpp: _search, _search_info, _search_analyze, …
-void add_reshard_routes(RouteList& routes);        // reshard.cpp: /_reshard
+void add_server_routes(
+    RouteList& routes);  // server.cpp: /, /_up, /_uuids, /_all_dbs, /_dbs_info, /_active_tasks, /_membership, /_node/…
+void add_session_routes(RouteList& routes);   // session.cpp: /_session
+void add_security_routes(RouteList& routes);  // security.cpp: /{db}/_security
+void add_database_routes(
+    RouteList& routes);  // database.cpp: /{db}, /{db}/_partition/{p}, _revs_limit, _purge, _compact, …
+void add_properties_routes(RouteList& routes);  // properties.cpp: /{db}/_properties
+void add_document_routes(RouteList& routes);    // document.cpp: /{db}/{docid}, _design, _local
+void add_bulk_routes(RouteList& routes);        // bulk.cpp: _bulk_docs, _bulk_get, _batch, _revs_diff, _missing_revs
+void add_all_docs_routes(RouteList& routes);    // all_docs.cpp
+void add_changes_routes(RouteList& routes);     // changes.cpp: _changes, _partition/{p}/_changes, /_db_updates
+void add_find_routes(RouteList& routes);        // find.cpp: _find, _explain
+void add_index_routes(RouteList& routes);       // index.cpp: _index
+void add_update_routes(RouteList& routes);      // update.cpp: _design/{d}/_update/…; _show, _list, _rewrite are gone
+void add_view_routes(RouteList& routes);        // view.cpp: _design/{ddoc}/_view, _info, _view_cleanup
+void add_sql_routes(RouteList& routes);         // sql.cpp: _sql
+void add_procedure_routes(RouteList& routes);   // stored_procedure.cpp: _partition/{p}/_sproc/{name}
+void add_search_routes(RouteList& routes);      // search.cpp: _search, _search_info, _search_analyze, …
+void add_reshard_routes(RouteList& routes);     // reshard.cpp: /_reshard
 
 }  // namespace octavo::api::couch

@@ -45,10 +45,12 @@ Expected<std::unordered_set<std::string>> ids_of(const Call& call) {
 }
 
 Expected<query::Selector> selector_of(const Call& call) {
-  if (call.request.method != Method::post) return fail(ErrorCode::bad_request, "Selector must be specified in POST payload");
+  if (call.request.method != Method::post)
+    return fail(ErrorCode::bad_request, "Selector must be specified in POST payload");
   OCTAVO_TRY(const auto body, filter_body(call.request));
   const auto* selector = body.if_contains("selector");
-  if (!selector || !selector->is_object()) return fail(ErrorCode::bad_request, "Selector error: expected a JSON object");
+  if (!selector || !selector->is_object())
+    return fail(ErrorCode::bad_request, "Selector error: expected a JSON object");
   if (const auto* fields = body.if_contains("fields"); fields && !fields->is_null()) {
     return fail(ErrorCode::unsupported, "`fields` is not supported in the _selector filter.");
   }

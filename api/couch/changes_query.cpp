@@ -34,8 +34,11 @@ Expected<FeedPatience> parse_feed_patience(const Request& request) {
       return patience;
     }
     const auto number = parse_integer(*heartbeat);
-    if (!number) return fail(ErrorCode::bad_request, "Invalid heartbeat value. Expecting a positive integer value (in milliseconds).");
-    if (*number <= 0) return fail(ErrorCode::bad_request, "The heartbeat value should be a positive integer (in milliseconds).");
+    if (!number)
+      return fail(ErrorCode::bad_request,
+                  "Invalid heartbeat value. Expecting a positive integer value (in milliseconds).");
+    if (*number <= 0)
+      return fail(ErrorCode::bad_request, "The heartbeat value should be a positive integer (in milliseconds).");
     patience.heartbeat = std::min(kPatienceMax, milliseconds(std::min<std::int64_t>(*number, kPatienceMax.count())));
   }
   return patience;
@@ -51,7 +54,8 @@ Expected<ChangesQuery> parse_changes_query(const Request& request) {
     } else if (name == "limit") {
       OCTAVO_TRY(query.limit, ParameterValue(value).as_count());
     } else if (name == "style") {
-      if (value != "main_only" && value != "all_docs") return fail(ErrorCode::bad_request, "Supported `style`s: main_only, all_docs");
+      if (value != "main_only" && value != "all_docs")
+        return fail(ErrorCode::bad_request, "Supported `style`s: main_only, all_docs");
       query.all_leaves = value == "all_docs";
     } else if (name == "seq_interval") {
       const auto interval = parse_integer(value);

@@ -203,8 +203,8 @@ WorkerReply read(Call& call, bool on_worker) {
   if (parameters.revision && !parameters.latest) {
     auto reply = read_revision(request, database, id, *parameters.revision, parameters.render, on_worker);
     if (reply && !*reply) return reply;
-    call.charge_document(id, reply ? partitioning::charge_of_read((*reply)->body.size())
-                                   : partitioning::charge_of_miss());
+    call.charge_document(id,
+                         reply ? partitioning::charge_of_read((*reply)->body.size()) : partitioning::charge_of_miss());
     return reply;
   }
   return read_winner(call, id, parameters.render, on_worker);

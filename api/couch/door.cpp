@@ -6,8 +6,8 @@
 #include "api/couch/authenticator.h"
 #include "api/couch/errors.h"
 #include "api/couch/session.h"
-#include "storage/read_failure.h"
 #include "partitioning/request_charge.h"
+#include "storage/read_failure.h"
 
 namespace octavo::api::couch {
 
@@ -21,7 +21,8 @@ bool has_header(const Reply& reply, std::string_view name) {
 bool is_open_to_all(const Request& request) {
   const auto& segments = request.segments;
   if (segments.size() != 1) return false;
-  return segments[0] == "_up" || segments[0] == "_ready" || (segments[0] == "_session" && request.method == Method::post);
+  return segments[0] == "_up" || segments[0] == "_ready" ||
+         (segments[0] == "_session" && request.method == Method::post);
 }
 
 bool is_database_access(Access access) {

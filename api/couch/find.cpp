@@ -138,8 +138,8 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
   auto& indexes = query::IndexManager::of(*call.database)->feed_indexes();
   storage::Sequence sequence = 0;
   if (find.request.update) {
-    auto deleted = co_await query::IndexManager::of(*call.database)
-                       ->wait_until_ended_are_deleted(started + kTextIndexWaitMax);
+    auto deleted =
+        co_await query::IndexManager::of(*call.database)->wait_until_ended_are_deleted(started + kTextIndexWaitMax);
     if (!deleted) co_return std::unexpected(deleted.error());
     const auto visible = call.database->visible_sequence();
     if (!visible) co_return std::unexpected(visible.error());

@@ -112,7 +112,8 @@ Expected<std::vector<search::SortKey>> sort_keys(const Value& value, std::string
   };
   if (parsed.is_array()) {
     if (parsed.get_array().size() > search::search_sort_keys_max) {
-      return fail(ErrorCode::bad_request, fmt::format("At most {} fields can be sorted by.", search::search_sort_keys_max));
+      return fail(ErrorCode::bad_request,
+                  fmt::format("At most {} fields can be sorted by.", search::search_sort_keys_max));
     }
     for (const auto& key : parsed.get_array()) OCTAVO_TRY_VOID(add(key));
   } else {
@@ -135,7 +136,8 @@ Expected<void> add_drilldown(const Value& value, std::vector<std::vector<std::st
     std::vector<std::string> words;
     for (const auto& word : category.get_array()) {
       if (!word.is_string()) {
-        return fail(ErrorCode::bad_request, json::serialize(category) + " contains non-string element " + json::serialize(word));
+        return fail(ErrorCode::bad_request,
+                    json::serialize(category) + " contains non-string element " + json::serialize(word));
       }
       words.emplace_back(word.get_string());
     }
@@ -314,7 +316,8 @@ Expected<SearchParameters> read_search_parameters(const Request& request, bool d
     return reader.finish();
   }
   OCTAVO_TRY(const auto body, json_object_body(request));
-  if (const auto partition = request.parameter("partition")) OCTAVO_TRY_VOID(reader.read("partition", Value(*partition)));
+  if (const auto partition = request.parameter("partition"))
+    OCTAVO_TRY_VOID(reader.read("partition", Value(*partition)));
   for (const auto& member : body) OCTAVO_TRY_VOID(reader.read(member.key(), Value(member.value())));
   return reader.finish();
 }

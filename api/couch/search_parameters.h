@@ -16,7 +16,7 @@ struct SearchParameters {
   std::optional<std::string> partition;  ///< from query string or body; the URL's is not here
   bool include_docs = false;
   bool stale_ok = false;
-  bool is_old_grouping = false;    ///< `group_by`: the reply has the words of that time
+  bool is_old_grouping = false;        ///< `group_by`: the reply has the words of that time
   bool uses_facets_or_groups = false;  ///< which searches of a partition may not
 };
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t names_inline = 1000;       // looked at on an I/O thread
 constexpr std::size_t names_per_slice = 10'000;  // on a worker, at a time
-constexpr std::size_t dbs_info_keys_max = 100;  // CouchDB's max_db_number_for_dbs_info_req
+constexpr std::size_t dbs_info_keys_max = 100;   // CouchDB's max_db_number_for_dbs_info_req
 
 /// Where a key of any JSON type falls among names: all names are strings, and CouchDB orders types before values.
 struct NameBound {

@@ -34,8 +34,9 @@ class SliceProducer {
 
 /// A JSON reply made by `producer`. The first slice runs on the caller's I/O thread, later ones on workers. What fits
 /// one piece goes out whole, with its length; more is streamed in bounded memory. An error after the head was sent can
-/// only cut the reply short, which leaves its JSON incomplete. Ends when the client has left. The reply's head says what the first piece has cost; the
-/// rest is spent as it goes out. Error throttled: the throughput of `partition_key`, or of all, is used up.
+/// only cut the reply short, which leaves its JSON incomplete. Ends when the client has left. The reply's head says
+/// what the first piece has cost; the rest is spent as it goes out. Error throttled: the throughput of `partition_key`,
+/// or of all, is used up.
 Task<Expected<Reply>> sliced_reply(Call& call, std::unique_ptr<SliceProducer> producer,
                                    std::optional<std::string> partition_key = std::nullopt);
 

@@ -21,10 +21,10 @@
 #include "query/json/split.h"
 #include "query/json/writer.h"
 #include "query/planner/explain.h"
+#include "query/sql/current_sql.h"
 #include "query/sql/query_charge.h"
 #include "query/sql/sql_estimate.h"
 #include "query/sql/sql_execution.h"
-#include "query/sql/current_sql.h"
 #include "query/sql/sql_preparation.h"
 
 /// `_sql`, of a database and of a partition.

@@ -198,7 +198,8 @@ Task<Expected<Reply>> show_is_gone(Call&) {
   return answer_gone("Show functions are not available: read the document and render it in the client or a service.");
 }
 Task<Expected<Reply>> list_is_gone(Call&) {
-  return answer_gone("List functions are not available: query the view and transform its rows in the client or a service.");
+  return answer_gone(
+      "List functions are not available: query the view and transform its rows in the client or a service.");
 }
 Task<Expected<Reply>> rewrite_is_gone(Call&) {
   return answer_gone("Rewrites are not available: rewrite URLs in a reverse proxy.");

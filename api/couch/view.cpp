@@ -105,8 +105,8 @@ Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
       co_return previous;
     }
     if (call.database->has_time_to_live()) {
-      auto deleted = co_await query::IndexManager::of(*call.database)
-                         ->wait_until_ended_are_deleted(Clock::now() + kIndexPatience);
+      auto deleted =
+          co_await query::IndexManager::of(*call.database)->wait_until_ended_are_deleted(Clock::now() + kIndexPatience);
       if (!deleted) co_return std::unexpected(deleted.error());
     }
     const auto sequence = call.database->visible_sequence();

@@ -310,7 +310,8 @@ class SeveralViewReplies final : public SliceProducer {
   explicit SeveralViewReplies(std::vector<std::unique_ptr<SliceProducer>> answers) : answers_(std::move(answers)) {}
 
   bool may_take_long() const override {
-    return answers_.size() > kFew || std::ranges::any_of(answers_, [](const auto& one) { return one->may_take_long(); });
+    return answers_.size() > kFew ||
+           std::ranges::any_of(answers_, [](const auto& one) { return one->may_take_long(); });
   }
   bool runs_functions() const override {
     const auto left = std::span(answers_).subspan(next_);

@@ -19,8 +19,8 @@ Expected<std::optional<partitioning::RequestUnits>> max_request_charge(const Req
 std::unexpected<Error> charge_exceeded(partitioning::RequestUnits most);
 
 /// One slice of `execution` (FindExecution, SqlExecution), which was made to be stopped. `charge()`: what it has cost.
-/// `stopped` is set when it was ended by that; then `done` is returned. It costs at most some rows more than allowed, and
-/// gets at least one document further. Errors: those of the execution; charge_exceeded.
+/// `stopped` is set when it was ended by that; then `done` is returned. It costs at most some rows more than allowed,
+/// and gets at least one document further. Errors: those of the execution; charge_exceeded.
 template <class Execution, class Charge>
 Expected<partitioning::ScanState> run_within_charge(Execution& execution, partitioning::ScanBudget budget,
                                                     partitioning::RequestUnits most, Charge charge, bool& stopped) {

@@ -47,12 +47,18 @@ ClientMetric labelled(const Measured& of, std::size_t place) {
 
 HttpMetrics::Collector database_metrics(partitioning::Engine& engine) {
   return [&engine](std::vector<MetricFamily>& families) {
-    MetricFamily spent{"octavo_database_request_units_total", "Request units spent since the database was opened.",
-                       MetricType::Counter, {}};
+    MetricFamily spent{"octavo_database_request_units_total",
+                       "Request units spent since the database was opened.",
+                       MetricType::Counter,
+                       {}};
     MetricFamily refused{"octavo_database_requests_refused_total",
-                         "Requests refused (429) since the database was opened.", MetricType::Counter, {}};
+                         "Requests refused (429) since the database was opened.",
+                         MetricType::Counter,
+                         {}};
     MetricFamily used{"octavo_database_throughput_used_ratio",
-                      "Share of a physical partition's throughput that the last second spent.", MetricType::Gauge, {}};
+                      "Share of a physical partition's throughput that the last second spent.",
+                      MetricType::Gauge,
+                      {}};
     for (const auto& measured : measure(engine)) {
       const auto budget = measured.database->consumption().budget();
       for (const auto& [place, report] : measured.partitions) {

@@ -12,8 +12,8 @@ class Handler {
  public:
   virtual ~Handler() = default;
   virtual Task<Reply> handle(Request& request) = 0;
-  /// The reply to what never became a request: malformed head (400), too large (413, 431), timeout (408), overload (503).
-  /// `reason` is for people; the handler renders it in its dialect.
+  /// The reply to what never became a request: malformed head (400), too large (413, 431), timeout (408), overload
+  /// (503). `reason` is for people; the handler renders it in its dialect.
   virtual Reply protocol_error(int status, std::string_view reason) const = 0;
 };
 

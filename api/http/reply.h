@@ -38,15 +38,15 @@ using BodyStream = std::move_only_function<Task<void>(BodySink&)>;
 /// that many bytes (attachments) gets them unframed; one that sets Content-Encoding or Content-Range is not compressed.
 struct Reply {
   int status = 200;
-  std::string_view content_type = "application/json";           ///< a literal; empty: no Content-Type
-  std::vector<std::pair<std::string, std::string>> headers;     ///< values are checked for CR/LF by the connection
-  /// More header lines, each `\r\nName: value`, sent as they are: for handlers with many of them, which answer for their
-  /// form. None of those that the connection decides or looks at.
+  std::string_view content_type = "application/json";        ///< a literal; empty: no Content-Type
+  std::vector<std::pair<std::string, std::string>> headers;  ///< values are checked for CR/LF by the connection
+  /// More header lines, each `\r\nName: value`, sent as they are: for handlers with many of them, which answer for
+  /// their form. None of those that the connection decides or looks at.
   std::string header_lines;
   std::string body;
-  BodyStream stream;                                            ///< when set, `body` is sent first, then the stream
-  bool close = false;                                           ///< close the connection after this reply
-  std::string log_user;                                         ///< authenticated name for the access log; empty: none
+  BodyStream stream;     ///< when set, `body` is sent first, then the stream
+  bool close = false;    ///< close the connection after this reply
+  std::string log_user;  ///< authenticated name for the access log; empty: none
 };
 
 }  // namespace octavo::api

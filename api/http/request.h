@@ -42,17 +42,17 @@ struct QueryParameter {
 /// One HTTP request, whole: the body is complete, de-chunked and decompressed, within the configured limit.
 /// Owned by the connection, which keeps it alive until the reply has been sent; not thread-safe.
 struct Request {
-  Method method = Method::get;       ///< HEAD stays `head` here; the router serves it by the GET handler
-  std::string_view target;           ///< the request target as sent: `/db%2Fx/id?rev=1-a`
-  std::string_view raw_path;         ///< target up to `?`, still percent-encoded
-  std::vector<std::string> segments; ///< path segments, percent-decoded one by one, so `%2F` stays inside its segment
-  std::vector<QueryParameter> query; ///< query string, percent-decoded, `+` as space
+  Method method = Method::get;        ///< HEAD stays `head` here; the router serves it by the GET handler
+  std::string_view target;            ///< the request target as sent: `/db%2Fx/id?rev=1-a`
+  std::string_view raw_path;          ///< target up to `?`, still percent-encoded
+  std::vector<std::string> segments;  ///< path segments, percent-decoded one by one, so `%2F` stays inside its segment
+  std::vector<QueryParameter> query;  ///< query string, percent-decoded, `+` as space
   const HeaderSource* headers = nullptr;
   std::string_view body;
-  std::string request_id;            ///< from `X-Request-Id`/`X-Couch-Request-ID`-like header if well formed, else generated
-  std::string peer_address;          ///< without port
+  std::string request_id;    ///< from `X-Request-Id`/`X-Couch-Request-ID`-like header if well formed, else generated
+  std::string peer_address;  ///< without port
   bool tls = false;
-  Client* client = nullptr;          ///< null: none that can leave
+  Client* client = nullptr;  ///< null: none that can leave
 
   /// Bytes that `segments` and `query` hold, capacity included.
   std::size_t target_bytes() const;
@@ -60,7 +60,9 @@ struct Request {
   void release_target();
 
   bool client_has_left() const { return client && client->has_left(); }
-  std::optional<std::string_view> header(std::string_view name) const { return headers ? headers->find(name) : std::nullopt; }
+  std::optional<std::string_view> header(std::string_view name) const {
+    return headers ? headers->find(name) : std::nullopt;
+  }
   /// The last value of a query parameter: a repeated parameter means its last value.
   std::optional<std::string_view> parameter(std::string_view name) const;
 };
@@ -72,9 +74,9 @@ inline constexpr std::size_t kTargetPartsMax = 1'000;
 bool prefers(const Request& request, std::string_view preference);
 
 /// Splits and decodes a request target into `raw_path`, `segments` and `query` of `request`.
-/// Returns false for malformed percent-encoding, a control character, a target that does not start with `/`, or more than
-/// kTargetPartsMax segments or parameters.
-/// A trailing slash yields no empty last segment; doubled slashes yield empty segments.
+/// Returns false for malformed percent-encoding, a control character, a target that does not start with `/`, or more
+/// than kTargetPartsMax segments or parameters. A trailing slash yields no empty last segment; doubled slashes yield
+/// empty segments.
 bool parse_target(std::string_view target, Request& request);
 
 /// Percent-decodes; nullopt for malformed input. `plus_is_space` is for query strings only.

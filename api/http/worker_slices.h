@@ -9,9 +9,9 @@
 
 namespace octavo::api {
 
-/// The slices of one long request, on the engine's workers. Other requests get their turn between slices: a request that
-/// has had much of the workers' time goes on behind the others, and one whose client has left ends.
-/// Used by one coroutine; engine and request outlive it.
+/// The slices of one long request, on the engine's workers. Other requests get their turn between slices: a request
+/// that has had much of the workers' time goes on behind the others, and one whose client has left ends. Used by one
+/// coroutine; engine and request outlive it.
 class WorkerSlices {
  public:
   WorkerSlices(partitioning::Engine& engine, const Request& request) : engine_(engine), request_(request) {}
@@ -19,9 +19,9 @@ class WorkerSlices {
   /// From the first slice on, others go first: one slice may take long.
   void let_others_go_first() { spent_ = kImpatientTime; }
 
-  /// Runs `slice`, which gives an Expected, on a worker, and resumes on the calling I/O thread. `runs_functions`: it runs
-  /// functions that people wrote (Engine::run_function). Error, beside the slice's: timeout when nobody waits for the
-  /// reply any more.
+  /// Runs `slice`, which gives an Expected, on a worker, and resumes on the calling I/O thread. `runs_functions`: it
+  /// runs functions that people wrote (Engine::run_function). Error, beside the slice's: timeout when nobody waits for
+  /// the reply any more.
   template <class Slice>
   Task<std::invoke_result_t<Slice&>> run(Slice slice, bool runs_functions = false) {
     if (spent_ >= kUnwatchedTime && request_.client_has_left()) {

@@ -45,8 +45,8 @@ struct KeyFormat {
 };
 constexpr KeyFormat icu_format{null_tag, false_tag, true_tag, string_tag, array_tag, object_tag, true};
 constexpr KeyFormat bytes_format{null_tag, false_tag, true_tag, string_tag, array_tag, object_tag, false};
-constexpr KeyFormat raw_format{raw_null_tag,   raw_false_tag, raw_true_tag,
-                               raw_string_tag, raw_array_tag, raw_object_tag, false};
+constexpr KeyFormat raw_format{raw_null_tag,  raw_false_tag,  raw_true_tag, raw_string_tag,
+                               raw_array_tag, raw_object_tag, false};
 
 const KeyFormat& format_of(StringOrder order) {
   switch (order) {

@@ -31,8 +31,8 @@ namespace octavo::query {
 /// a prefix of another, so keys may be joined: the key of a compound index is the keys of its fields in order. A
 /// descending field is the same with every byte complemented, which keeps both properties.
 ///
-/// Keys in order `icu` hold no way back to a string's text (ICU sort keys are one-way): whoever needs the value stores it beside.
-/// Cost: about 0.3 µs for a short string, a few ns for others. Thread-safe.
+/// Keys in order `icu` hold no way back to a string's text (ICU sort keys are one-way): whoever needs the value stores
+/// it beside. Cost: about 0.3 µs for a short string, a few ns for others. Thread-safe.
 enum class StringOrder : std::uint8_t {
   icu,    ///< the Couch door's order
   bytes,  ///< ordinal UTF-8

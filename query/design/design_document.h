@@ -47,8 +47,8 @@ struct DesignDocument {
   std::vector<NamedFunction> filters;
   std::vector<NamedFunction> updates;
   DesignOptions options;
-  /// The whole document as JSON text: `require` finds modules in it. Functions of views see `views.lib` only, as that is
-  /// what decides, with their own text, what an index holds.
+  /// The whole document as JSON text: `require` finds modules in it. Functions of views see `views.lib` only, as that
+  /// is what decides, with their own text, what an index holds.
   std::string body;
   /// What `require` of views sees, for javascript::Program: `{"views":{"lib":…}}`; empty: nothing.
   std::string view_modules;

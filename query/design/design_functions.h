@@ -70,8 +70,8 @@ class DesignFunctions {
 
 /// Compiles the functions of a design document on this thread, which must be one that may take long. Errors, in
 /// CouchDB's words: bad_request compilation_error, and invalid_design_doc for an unknown built-in reduce function.
-/// `replicated`: as CouchDB, only functions of views are looked at; a built-in reduce function that is not known here is
-/// kept, as the server that it comes from may be a newer one. Views that name it are errors when they are asked for.
+/// `replicated`: as CouchDB, only functions of views are looked at; a built-in reduce function that is not known here
+/// is kept, as the server that it comes from may be a newer one. Views that name it are errors when they are asked for.
 Expected<void> check_functions(const DesignDocument& document, bool replicated);
 
 }  // namespace octavo::query

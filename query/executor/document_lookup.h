@@ -8,9 +8,9 @@
 
 namespace octavo::query {
 
-/// Finds the documents that the entries of an index name, for one slice of a query: entries that follow each other often
-/// name documents that lie near each other, so each physical partition keeps a snapshot and a cursor where it was. Must
-/// not live across a suspension. One thread.
+/// Finds the documents that the entries of an index name, for one slice of a query: entries that follow each other
+/// often name documents that lie near each other, so each physical partition keeps a snapshot and a cursor where it
+/// was. Must not live across a suspension. One thread.
 class DocumentLookup {
  public:
   struct Found {

@@ -241,14 +241,15 @@ Expected<FindExecution::Flow> FindExecution::take_document(const storage::Docume
 Expected<bool> FindExecution::matches(const Selector& selector, simdjson::dom::element root, std::string_view id,
                                       std::string_view revision) {
   MatchBudget budget(match_steps_per_document_max);
-  const bool is_match = matches_within(
-      selector, {.body = root, .id = id, .rev = revision, .deleted = false, .attachments = {}}, budget);
+  const bool is_match =
+      matches_within(selector, {.body = root, .id = id, .rev = revision, .deleted = false, .attachments = {}}, budget);
   match_steps_ += budget.steps_taken();
   if (budget.is_exhausted()) {
-    return fail(ErrorCode::too_large,
-                fmt::format("The selector takes too much time for the document {}; use fewer conditions on the elements "
-                            "of arrays, or simpler regular expressions.",
-                            id));
+    return fail(
+        ErrorCode::too_large,
+        fmt::format("The selector takes too much time for the document {}; use fewer conditions on the elements "
+                    "of arrays, or simpler regular expressions.",
+                    id));
   }
   return is_match;
 }

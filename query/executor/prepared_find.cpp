@@ -127,8 +127,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
   PlannerScope scope;
   scope.partition_query = !request.partition.empty();
   // An index of the whole database is ready in all places or in none; place 0 may have been split.
-  scope.place =
-      scope.partition_query ? database->locate_partition_key(request.partition) : database->places().front();
+  scope.place = scope.partition_query ? database->locate_partition_key(request.partition) : database->places().front();
   scope.explain = explain;
   scope.ignore_global = ignore_global;
   choose_pin(**prepared, scope);

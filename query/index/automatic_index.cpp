@@ -90,9 +90,8 @@ IndexDefinition named_part(AutomaticIndexPtr automatic, std::uint64_t path, std:
 }  // namespace
 
 const AutomaticIndex::Rule* AutomaticIndex::Rule::child(std::string_view name) const {
-  const auto found = std::ranges::lower_bound(children, name, {}, [](const auto& entry) -> std::string_view {
-    return entry.first;
-  });
+  const auto found =
+      std::ranges::lower_bound(children, name, {}, [](const auto& entry) -> std::string_view { return entry.first; });
   return found != children.end() && found->first == name ? found->second.get() : nullptr;
 }
 
@@ -114,7 +113,8 @@ void AutomaticIndex::add_paths(const json::object& policy, std::string_view memb
     }
     Rule* rule = &root_;
     for (std::string& name : names) {
-      auto at = std::ranges::lower_bound(rule->children, name, {}, &std::pair<std::string, std::unique_ptr<Rule>>::first);
+      auto at =
+          std::ranges::lower_bound(rule->children, name, {}, &std::pair<std::string, std::unique_ptr<Rule>>::first);
       if (at == rule->children.end() || at->first != name) {
         at = rule->children.emplace(at, std::move(name), std::make_unique<Rule>());
       }
@@ -249,7 +249,9 @@ bool AutomaticIndex::append_key(std::string& out, const json::value& value, Stri
 
 void AutomaticIndex::visit(const simdjson::dom::element& value, const Rule* rule, bool included, std::uint64_t path,
                            Entries& entries) const {
-  const bool here = rule != nullptr && rule->here ? *rule->here : rule != nullptr && rule->below ? *rule->below : included;
+  const bool here = rule != nullptr && rule->here    ? *rule->here
+                    : rule != nullptr && rule->below ? *rule->below
+                                                     : included;
   if (rule != nullptr && rule->below) included = *rule->below;
   if (here && path != kRootPath) {
     const std::size_t start = entries.bytes_.size();
@@ -318,8 +320,8 @@ IndexDefinitionPtr automatic_definition(AutomaticIndexPtr automatic) {
   IndexDefinition definition;
   definition.name = "automatic";
   definition.partitioned = true;
-  std::string text = fmt::format("{}\n{}\n{}", kAutomaticFormat, collation_version(),
-                                 json::serialize(automatic->to_json()));
+  std::string text =
+      fmt::format("{}\n{}\n{}", kAutomaticFormat, collation_version(), json::serialize(automatic->to_json()));
   const auto hash = partitioning::murmur3_x64_128(text);
   definition.identity = fmt::format("{:016x}{:016x}", hash.high, hash.low);
   definition.automatic = std::move(automatic);
@@ -368,8 +370,8 @@ AutomaticIndexPtr automatic_index_of(std::string_view database_definition) {
   const auto parsed = parse_json(database_definition);
   if (!parsed || !parsed->is_object()) return nullptr;
   const auto* resource = member_of(parsed->get_object(), "resource");
-  const auto* policy = resource != nullptr && resource->is_object() ? member_of(resource->get_object(), "indexingPolicy")
-                                                                     : nullptr;
+  const auto* policy =
+      resource != nullptr && resource->is_object() ? member_of(resource->get_object(), "indexingPolicy") : nullptr;
   if (policy == nullptr || !policy->is_object()) return nullptr;
   return AutomaticIndex::from_policy(policy->get_object(), StringOrder::bytes);
 }

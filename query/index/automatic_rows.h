@@ -36,10 +36,12 @@ class AutomaticRows {
 
   /// From the entries before (none: the document is new) to those after: how many of them are others. `rewrite`: puts
   /// also what has not changed. `scoped`: rows of the second kind as well.
-  Expected<std::uint32_t> change(std::string_view id, std::string_view partition_key, const AutomaticIndex::Entries& before,
-                                 const AutomaticIndex::Entries& after, bool scoped, bool rewrite);
+  Expected<std::uint32_t> change(std::string_view id, std::string_view partition_key,
+                                 const AutomaticIndex::Entries& before, const AutomaticIndex::Entries& after,
+                                 bool scoped, bool rewrite);
   /// Rows of the second kind only.
-  Expected<void> put_scoped(std::string_view id, std::string_view partition_key, const AutomaticIndex::Entries& entries);
+  Expected<void> put_scoped(std::string_view id, std::string_view partition_key,
+                            const AutomaticIndex::Entries& entries);
 
  private:
   Expected<void> put(const std::string& prefix, std::string_view entry, std::string_view id);

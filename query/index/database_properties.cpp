@@ -53,7 +53,8 @@ DatabaseProperties DatabaseProperties::of(std::string_view definition) {
   const auto* throughput = object_in(stored, "throughput");
   properties.shares_throughput = throughput == nullptr;
   const auto* enforced = throughput != nullptr ? throughput->if_contains("enforced") : nullptr;
-  if (enforced != nullptr && enforced->is_bool() && enforced->get_bool()) properties.throughput = highest_of(*throughput);
+  if (enforced != nullptr && enforced->is_bool() && enforced->get_bool())
+    properties.throughput = highest_of(*throughput);
   return properties;
 }
 

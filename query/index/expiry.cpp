@@ -67,8 +67,8 @@ std::shared_ptr<const storage::TimeToLive> time_to_live(std::int64_t default_s) 
 /// Of the walks and the writes that they began.
 struct Expiration::Progress {
   std::mutex mutex;
-  std::set<std::size_t> busy;      ///< places with a write of ours on its way
-  std::uint64_t failures = 0;      ///< writes that failed so far
+  std::set<std::size_t> busy;        ///< places with a write of ours on its way
+  std::uint64_t failures = 0;        ///< writes that failed so far
   Expiration* expiration = nullptr;  ///< null: it is stopped
   partitioning::ChangeNotifier changed;
 
@@ -174,8 +174,8 @@ void Expiration::delete_documents(std::size_t place, std::vector<storage::Snapsh
   database_.physical_partition(place).write(
       std::move(deletions), {}, [progress = progress_, place](const auto& results) {
         progress->end(place, std::ranges::all_of(results, [](const auto& result) {
-          return result || result.error().code == ErrorCode::conflict;
-        }));
+                        return result || result.error().code == ErrorCode::conflict;
+                      }));
       });
 }
 

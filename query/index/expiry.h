@@ -18,8 +18,8 @@ std::shared_ptr<const storage::TimeToLive> time_to_live(std::int64_t default_s);
 /// Applies a database's time to live to its physical partitions, and deletes in the background, with tombstones, what
 /// has come to its end: readers do not see it before that either. Thread-safe.
 ///
-/// It knows from each partition's schedule which documents those are, and when the next one ends; it looks at no others,
-/// but for making the schedule when documents first have a time to live, or another one.
+/// It knows from each partition's schedule which documents those are, and when the next one ends; it looks at no
+/// others, but for making the schedule when documents first have a time to live, or another one.
 class Expiration {
  public:
   explicit Expiration(partitioning::Database& database);

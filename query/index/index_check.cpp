@@ -109,8 +109,8 @@ Expected<void> check_global(partitioning::Database& database, const IndexView& i
   return {};
 }
 
-// What is searched can only be compared with what functions say of each document; what is looked at is that the files can
-// be read and tell of no state that the database does not know.
+// What is searched can only be compared with what functions say of each document; what is looked at is that the files
+// can be read and tell of no state that the database does not know.
 Task<Expected<void>> check_search_indexes(partitioning::Database& database, FeedIndexes& indexes,
                                           storage::CheckReport& report,
                                           std::chrono::steady_clock::time_point deadline) {
@@ -119,8 +119,8 @@ Task<Expected<void>> check_search_indexes(partitioning::Database& database, Feed
   const std::shared_ptr<const FeedIndexCatalog> at_start = *catalog;
   for (const FeedIndexView& view : at_start->indexes) {
     if (view.kind != search::search_kind_name) continue;
-    const std::string label = fmt::format("search index '{}' of {}", view.definition.name,
-                                          view.definition.design_document);
+    const std::string label =
+        fmt::format("search index '{}' of {}", view.definition.name, view.definition.design_document);
     const auto index = std::dynamic_pointer_cast<search::SearchIndex>(view.index);
     if (!index) {
       report.add(fmt::format("{}: cannot be opened: {}", label, view.failure ? view.failure->reason : ""));

@@ -6,8 +6,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "query/design/design_scan.h"
 #include "partitioning/scan.h"
+#include "query/design/design_scan.h"
 #include "query/index/database_properties.h"
 #include "query/index/unique_keys.h"
 #include "storage/folder.h"
@@ -65,7 +65,12 @@ const IndexView* IndexCatalog::find(std::string_view identity) const {
 }
 
 IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
-    : database_(database), design_functions_(database), tasks_(tasks), opened_at_(database.watermark()), feed_indexes_(database, tasks), jobs_(database.engine().workers()) {
+    : database_(database),
+      design_functions_(database),
+      tasks_(tasks),
+      opened_at_(database.watermark()),
+      feed_indexes_(database, tasks),
+      jobs_(database.engine().workers()) {
   set_locals({});
   apply_properties();
   // Entries of local indexes are kept from the first write on, whether or not anybody asks for the definitions.
@@ -171,8 +176,7 @@ void IndexManager::shut_down() {
 std::size_t IndexManager::open_environment_count() const {
   const std::lock_guard lock(mutex_);
   const auto is_open = [](const auto& index) { return index->environment().is_open(); };
-  return static_cast<std::size_t>(std::ranges::count_if(globals_, is_open) +
-                                  std::ranges::count_if(retired_, is_open)) +
+  return static_cast<std::size_t>(std::ranges::count_if(globals_, is_open) + std::ranges::count_if(retired_, is_open)) +
          feed_indexes_.open_environment_count();
 }
 
@@ -340,8 +344,8 @@ void IndexManager::remove_retired() {
   jobs_.post_after(kRetiredDelay, [this] { until_memory_suffices([this] { remove_retired(); }); });
 }
 
-// That of the policy, or while it is being built the one before: each serves queries of the paths that it has. Under the
-// mutex.
+// That of the policy, or while it is being built the one before: each serves queries of the paths that it has. Under
+// the mutex.
 std::optional<IndexView> IndexManager::find_automatic(
     const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const {
   const std::vector<std::size_t>& places = database_.places();

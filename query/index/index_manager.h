@@ -156,13 +156,13 @@ class IndexManager final : public partitioning::DatabaseExtension {
   ActiveTasks* const tasks_;
   const storage::Sequence opened_at_;  ///< last sequence of the database when it was opened
   std::atomic<const Locals*> locals_{nullptr};
-  std::mutex locals_mutex_;  ///< one change at a time; guards all_locals_
+  std::mutex locals_mutex_;                                ///< one change at a time; guards all_locals_
   std::vector<std::unique_ptr<const Locals>> all_locals_;  ///< all that there were: whoever has one may keep it
 
   /// Changes of design documents, and how many of them the catalog knows: while they differ it must be read again.
   std::atomic<std::uint64_t> changes_{1};
   std::atomic<std::uint64_t> changes_loaded_{0};
-  std::mutex load_mutex_;  ///< one load at a time; guards loaded_ and wanted_locals_
+  std::mutex load_mutex_;                          ///< one load at a time; guards loaded_ and wanted_locals_
   std::vector<IndexDefinitionPtr> wanted_locals_;  ///< what all physical partitions shall have
   bool loaded_ = false;
 

@@ -13,8 +13,8 @@ std::uint32_t number_now(partitioning::Database& database, const IndexDefinition
   const IndexManager* manager = IndexManager::of(database);
   if (!manager) return 0;
   // A path has the entries of its policy only.
-  return manager->local_number(
-      index.automatic_path ? automatic_definition(index.automatic)->identity : index.identity, place);
+  return manager->local_number(index.automatic_path ? automatic_definition(index.automatic)->identity : index.identity,
+                               place);
 }
 
 }  // namespace

@@ -74,8 +74,8 @@ Expected<void> LocalIndexes::run_reconcile(storage::WriteTransaction& transactio
   // The automatic index of the policy before serves until that of the new one is ready.
   const bool replaced_later = std::ranges::any_of(wanted, [&](const auto& definition) {
     return definition->automatic && std::ranges::none_of(all, [&](const Index& index) {
-      return index.stage == Stage::ready && index.definition->identity == definition->identity;
-    });
+             return index.stage == Stage::ready && index.definition->identity == definition->identity;
+           });
   });
   for (Index& index : all) {
     if (index.stage == Stage::dropping || is_wanted(index)) continue;
@@ -168,7 +168,8 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
           const std::string_view text = found[i];
           bytes += 2 * (text.size() + document->id.size());
           entries.push_back(automatic_row(AutomaticRows::everything_prefix(index->number), text, document->id));
-          if (scoped) entries.push_back(automatic_row(AutomaticRows::scoped_prefix(index->number, key), text, document->id));
+          if (scoped)
+            entries.push_back(automatic_row(AutomaticRows::scoped_prefix(index->number, key), text, document->id));
         }
         continue;
       }

@@ -25,7 +25,10 @@ constexpr std::uint64_t kScopedAtOnceMax = 8 * scoped_documents_min;
 
 LocalIndexes::LocalIndexes(storage::PhysicalPartition& partition, ActiveTasks* tasks, std::string database,
                            bool partitioned)
-    : partition_(partition.weak_from_this()), tasks_(tasks), database_(std::move(database)), partitioned_(partitioned) {}
+    : partition_(partition.weak_from_this()),
+      tasks_(tasks),
+      database_(std::move(database)),
+      partitioned_(partitioned) {}
 
 LocalIndexes::~LocalIndexes() = default;
 
@@ -54,8 +57,7 @@ Expected<void> LocalIndexes::refresh_cache(const storage::Transaction& transacti
   return {};
 }
 
-Expected<std::uint32_t> LocalIndexes::document_changed(storage::WriteTransaction& transaction,
-                                                       storage::Tree index_tree,
+Expected<std::uint32_t> LocalIndexes::document_changed(storage::WriteTransaction& transaction, storage::Tree index_tree,
                                                        const storage::DocumentChange& change) {
   std::uint32_t rows = 0;
   if (storage::is_design_id(change.id)) return rows;
@@ -76,8 +78,7 @@ Expected<std::uint32_t> LocalIndexes::document_changed(storage::WriteTransaction
   std::string old_key, old_value, new_key, new_value;
   for (const Index& index : cache_) {
     if (index.definition->automatic) {
-      OCTAVO_TRY(const std::uint32_t changed,
-                 change_automatic(transaction, index_tree, index, change, before, after));
+      OCTAVO_TRY(const std::uint32_t changed, change_automatic(transaction, index_tree, index, change, before, after));
       rows += changed;
       continue;
     }
@@ -103,9 +104,8 @@ Expected<std::uint32_t> LocalIndexes::document_changed(storage::WriteTransaction
   return rows;
 }
 
-Expected<std::uint32_t> LocalIndexes::change_automatic(storage::WriteTransaction& transaction,
-                                                       storage::Tree index_tree, const Index& index,
-                                                       const storage::DocumentChange& change,
+Expected<std::uint32_t> LocalIndexes::change_automatic(storage::WriteTransaction& transaction, storage::Tree index_tree,
+                                                       const Index& index, const storage::DocumentChange& change,
                                                        const std::optional<IndexedDocument>& before,
                                                        const std::optional<IndexedDocument>& after) {
   const AutomaticIndex& automatic = *index.definition->automatic;

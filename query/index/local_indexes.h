@@ -51,7 +51,8 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   using Indexes = std::vector<Index>;
 
   /// `partitioned`: whether the database is; ids have no partition key otherwise.
-  LocalIndexes(storage::PhysicalPartition& partition, ActiveTasks* tasks, std::string database, bool partitioned = true);
+  LocalIndexes(storage::PhysicalPartition& partition, ActiveTasks* tasks, std::string database,
+               bool partitioned = true);
   ~LocalIndexes() override;
 
   Expected<std::uint32_t> document_changed(storage::WriteTransaction& transaction, storage::Tree index_tree,

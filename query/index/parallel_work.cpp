@@ -124,8 +124,8 @@ class ParallelWorkEnd {
 }  // namespace
 
 Expected<std::size_t> work_in_parallel(boost::asio::thread_pool* pool, std::size_t count,
-                                       const std::atomic<bool>& stopping,
-                                       FunctionRef<Expected<void>(std::size_t)> work, FunctionRef<bool()> enough) {
+                                       const std::atomic<bool>& stopping, FunctionRef<Expected<void>(std::size_t)> work,
+                                       FunctionRef<bool()> enough) {
   const auto shared = std::make_shared<ParallelWork>(count, stopping, work, enough);
   const std::size_t pieces = (count + kPieceMax - 1) / kPieceMax;
   const std::size_t threads = std::max<std::size_t>(1, std::thread::hardware_concurrency());

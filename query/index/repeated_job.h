@@ -14,8 +14,8 @@
 
 namespace octavo::query {
 
-/// A job that runs on a thread pool again and again, with the pause that it asks for each time. Never runs twice at once.
-/// Thread-safe; while it pauses it holds no thread, and stop() does not wait for the pause.
+/// A job that runs on a thread pool again and again, with the pause that it asks for each time. Never runs twice at
+/// once. Thread-safe; while it pauses it holds no thread, and stop() does not wait for the pause.
 class RepeatedJob {
  public:
   using Milliseconds = std::chrono::milliseconds;

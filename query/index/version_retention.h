@@ -31,7 +31,7 @@ class VersionRetention {
   partitioning::Database& database_;
   std::atomic<std::int64_t> seconds_{0};
   const std::shared_ptr<Trims> trims_;  ///< those that are on their way know it, whoever is gone meanwhile
-  RepeatedJob trimming_;  ///< last: ends before all that it uses
+  RepeatedJob trimming_;                ///< last: ends before all that it uses
 };
 
 }  // namespace octavo::query

@@ -193,17 +193,18 @@ Expected<void> validate(const ProgramPtr& program, std::size_t function, std::st
                         std::optional<std::string_view> old_document, std::string_view user_context,
                         std::string_view security) {
   std::optional<Error> refusal;
-  OCTAVO_TRY_VOID(Runtime::run(program, awaited_call_of(function), [&](JSContext* context, Runtime& runtime, World& world) {
-    JS::RootedValueArray<4> arguments(context);
-    JS::RootedValue ignored(context);
-    if (!parse_json(context, new_document, arguments[0]) ||
-        !parse_json(context, old_document.value_or("null"), arguments[1]) ||
-        !parse_json(context, user_context, arguments[2]) || !parse_json(context, security, arguments[3])) {
-      return false;
-    }
-    if (call_with_modules(context, world, function, arguments, &ignored)) return true;
-    return threw(context, runtime) && read_refusal(context, refusal.emplace());
-  }));
+  OCTAVO_TRY_VOID(
+      Runtime::run(program, awaited_call_of(function), [&](JSContext* context, Runtime& runtime, World& world) {
+        JS::RootedValueArray<4> arguments(context);
+        JS::RootedValue ignored(context);
+        if (!parse_json(context, new_document, arguments[0]) ||
+            !parse_json(context, old_document.value_or("null"), arguments[1]) ||
+            !parse_json(context, user_context, arguments[2]) || !parse_json(context, security, arguments[3])) {
+          return false;
+        }
+        if (call_with_modules(context, world, function, arguments, &ignored)) return true;
+        return threw(context, runtime) && read_refusal(context, refusal.emplace());
+      }));
   if (refusal) return std::unexpected(*std::move(refusal));
   return {};
 }
@@ -254,17 +255,19 @@ Expected<UpdateResult> update(const ProgramPtr& program, std::size_t function, s
                               std::string_view request) {
   UpdateResult result;
   bool has_response = false;
-  OCTAVO_TRY_VOID(Runtime::run(program, awaited_call_of(function), [&](JSContext* context, Runtime& runtime, World& world) {
-    JS::RootedValueArray<2> arguments(context);
-    JS::RootedValue returned(context);
-    if (!parse_json(context, document.value_or("null"), arguments[0]) || !parse_json(context, request, arguments[1]) ||
-        !call_with_modules(context, world, function, arguments, &returned) ||
-        !read_update(context, returned, result, has_response)) {
-      return false;
-    }
-    const auto bytes = result.response.size() + (result.document ? result.document->size() : 0);
-    return bytes <= runtime.call().output_bytes_max || runtime.stop(Stop::output);
-  }));
+  OCTAVO_TRY_VOID(
+      Runtime::run(program, awaited_call_of(function), [&](JSContext* context, Runtime& runtime, World& world) {
+        JS::RootedValueArray<2> arguments(context);
+        JS::RootedValue returned(context);
+        if (!parse_json(context, document.value_or("null"), arguments[0]) ||
+            !parse_json(context, request, arguments[1]) ||
+            !call_with_modules(context, world, function, arguments, &returned) ||
+            !read_update(context, returned, result, has_response)) {
+          return false;
+        }
+        const auto bytes = result.response.size() + (result.document ? result.document->size() : 0);
+        return bytes <= runtime.call().output_bytes_max || runtime.stop(Stop::output);
+      }));
   if (!has_response) {
     return fail(ErrorCode::function_failed, "undefined response from update function", "render_error");
   }

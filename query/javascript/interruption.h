@@ -5,8 +5,8 @@
 namespace octavo::query::javascript {
 
 /// While it lives, calls of design functions on this thread end once `stopping` is true: the running one within some
-/// 20 ms, those that follow at once, with overloaded. For work that nobody needs any more when its owner goes. Of nested
-/// scopes the innermost counts. `stopping` outlives it.
+/// 20 ms, those that follow at once, with overloaded. For work that nobody needs any more when its owner goes. Of
+/// nested scopes the innermost counts. `stopping` outlives it.
 class StoppableCalls {
  public:
   explicit StoppableCalls(const std::atomic<bool>& stopping);

@@ -6,7 +6,8 @@ namespace octavo::query {
 
 Expected<std::vector<std::string>> split_property_path(std::string_view text) {
   const auto refuse = [&] {
-    return fail(ErrorCode::bad_request, "The path '" + std::string(text) + "' is not valid: expected one like /address/zip.");
+    return fail(ErrorCode::bad_request,
+                "The path '" + std::string(text) + "' is not valid: expected one like /address/zip.");
   };
   std::vector<std::string> parts;
   std::size_t at = 0;

@@ -27,8 +27,8 @@ Expected<storage::DocumentStatistics> statistics_of_scope(const partitioning::Da
                                                           const std::string& partition_key);
 
 /// `scope`: the documents of the database, or of the logical partition, that the query is about. `results_max`: a query
-/// that asks for no more ends there, unless it must see all rows first (`reads_all`). `work`: what is known of it before.
-/// Some short reads.
+/// that asks for no more ends there, unless it must see all rows first (`reads_all`). `work`: what is known of it
+/// before. Some short reads.
 Expected<ChargeEstimate> estimate_charge(const Plan& plan, PlannerStatistics& statistics,
                                          const storage::DocumentStatistics& scope, std::uint64_t results_max,
                                          bool reads_all, partitioning::ScanWork work);

@@ -24,23 +24,24 @@ inline constexpr std::size_t find_bookmark_bytes_max = 64 * 1024;
 struct FindRequest {
   boost::json::value selector_json;  ///< as sent
   Selector selector;
-  /// Set when the selector has `$text`: as sent, while `selector` is what can be tested on a document. Only a text index
-  /// answers it (search/text_find.h).
+  /// Set when the selector has `$text`: as sent, while `selector` is what can be tested on a document. Only a text
+  /// index answers it (search/text_find.h).
   std::optional<boost::json::value> text_selector;
   /// What else is known when strings are compared by their bytes (a query in SQL): of use for indexes in that order. It
   /// has the alternatives of `selector`, in the same order.
   std::optional<Selector> ordinal;
-  bool sort_is_ordinal = false;     ///< `sort` is by bytes: indexes in the collation's order do not serve it
-  bool sort_keeps_missing = false;  ///< documents without a field of the sort are results too, before the others
+  bool sort_is_ordinal = false;         ///< `sort` is by bytes: indexes in the collation's order do not serve it
+  bool sort_keeps_missing = false;      ///< documents without a field of the sort are results too, before the others
   bool matches_nothing = false;         ///< `{"$or":[]}` and its like, alone: no query is run, as in CouchDB
   std::vector<std::string> use_index;   ///< none, [ddoc] or [ddoc, name]; ddoc as sent, with or without `_design/`
   std::optional<std::string> bookmark;  ///< nullopt: from the start
   std::uint64_t limit = 25;
   std::uint64_t skip = 0;
-  std::vector<OrderedField> sort;  ///< of documents; an aggregation has its own order, limit and skip count its rows then
-  std::vector<FieldPath> fields;   ///< none: whole documents. With an aggregation: what it needs of them
+  std::vector<OrderedField>
+      sort;  ///< of documents; an aggregation has its own order, limit and skip count its rows then
+  std::vector<FieldPath> fields;  ///< none: whole documents. With an aggregation: what it needs of them
   std::optional<Aggregation> aggregation;
-  std::string partition;          ///< empty: the whole database
+  std::string partition;  ///< empty: the whole database
   std::uint64_t r = 1;
   bool conflicts = false;
   bool stale_ok = false;

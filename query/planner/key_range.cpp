@@ -29,8 +29,8 @@ struct Bound {
 Bound bound_of(const IndexDefinition& index, const OrderedField& field, const json::value& value, bool is_upper) {
   Bound bound;
   if (index.automatic) {
-    const bool is_empty = (value.is_array() && value.get_array().empty()) ||
-                          (value.is_object() && value.get_object().empty());
+    const bool is_empty =
+        (value.is_array() && value.get_array().empty()) || (value.is_object() && value.get_object().empty());
     // All arrays have the key of an empty one, below which there is none.
     bound.exact = !AutomaticIndex::append_key(bound.key, value, index.automatic->order()) || (is_upper && is_empty);
     if (field.descending) {

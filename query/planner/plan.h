@@ -47,8 +47,8 @@ struct Plan {
   bool descending = false;       ///< ranges are walked from their end
   bool sort_in_memory = false;
   bool order_may_lapse = false;  ///< rests on PlannerStatistics::order_is_exact: holds for one request
-  bool covering = false;      ///< answered from index entries, no document is read
-  double estimated_cost = 0;  ///< in microseconds, roughly
+  bool covering = false;         ///< answered from index entries, no document is read
+  double estimated_cost = 0;     ///< in microseconds, roughly
   std::vector<std::string> warnings;
 
   bool uses_primary() const { return branches.size() == 1 && !branches[0].index; }

@@ -69,7 +69,8 @@ std::vector<IndexView> Planner::automatic_views(const Condition& condition) cons
     for (const IndexView& known : views) {
       if (known.definition->identity == definition->identity) return;
     }
-    views.push_back({std::move(definition), nullptr, catalog_.automatic->numbers, catalog_.automatic->local_ready, catalog_.automatic->places});
+    views.push_back({std::move(definition), nullptr, catalog_.automatic->numbers, catalog_.automatic->local_ready,
+                     catalog_.automatic->places});
   };
   const auto add_path = [&](const FieldPath& path) {
     // What the storage keeps beside the body is in no entry.

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <libstemmer.h>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
-#include <libstemmer.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
@@ -134,7 +134,8 @@ class SimpleAnalyzer final : public Analyzer {
     UErrorCode status = U_ZERO_ERROR;
     const auto* normalizer = icu::Normalizer2::getNFKDInstance(status);
     if (U_FAILURE(status)) return std::string(term);
-    const auto source = icu::UnicodeString::fromUTF8(icu::StringPiece(term.data(), static_cast<std::int32_t>(term.size())));
+    const auto source =
+        icu::UnicodeString::fromUTF8(icu::StringPiece(term.data(), static_cast<std::int32_t>(term.size())));
     const icu::UnicodeString apart = normalizer->normalize(source, status);
     if (U_FAILURE(status)) return std::string(term);
     std::string folded;
@@ -274,8 +275,8 @@ std::optional<StopWords> stop_words_of(const json::object& options) {
   return words;
 }
 
-constexpr std::array<std::string_view, 7> kPlainNames{"standard",   "keyword", "simple",
-                                                      "whitespace", "classic", "email", "simple_asciifolding"};
+constexpr std::array<std::string_view, 7> kPlainNames{
+    "standard", "keyword", "simple", "whitespace", "classic", "email", "simple_asciifolding"};
 
 // nullptr: no such analyzer.
 AnalyzerPtr make_analyzer(const json::object& options) {

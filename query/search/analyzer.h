@@ -18,11 +18,11 @@ namespace octavo::query::search {
 class TokenList {
  public:
   struct Token {
-    std::uint32_t begin = 0;     ///< of the term, in this list's memory
-    std::uint32_t size = 0;      ///< bytes
-    std::uint32_t start = 0;     ///< byte of the text where it was found
-    std::uint32_t end = 0;       ///< byte after it
-    std::uint32_t increment = 1; ///< positions since the token before: more than 1 where stop words were left out
+    std::uint32_t begin = 0;      ///< of the term, in this list's memory
+    std::uint32_t size = 0;       ///< bytes
+    std::uint32_t start = 0;      ///< byte of the text where it was found
+    std::uint32_t end = 0;        ///< byte after it
+    std::uint32_t increment = 1;  ///< positions since the token before: more than 1 where stop words were left out
   };
 
   void clear() {
@@ -98,9 +98,9 @@ class FieldAnalyzers {
   std::vector<std::pair<std::string, AnalyzerPtr>> fields_;  ///< sorted by name
 };
 
-/// `"english"`, `{"name":"german","stopwords":["die"]}`, `{"name":"perfield","default":…,"fields":{…}}`. Names are those
-/// of Cloudant, and what Snowball has besides. As there, an unknown name inside `perfield` is the default analyzer.
-/// Errors: bad_request no_such_analyzer.
+/// `"english"`, `{"name":"german","stopwords":["die"]}`, `{"name":"perfield","default":…,"fields":{…}}`. Names are
+/// those of Cloudant, and what Snowball has besides. As there, an unknown name inside `perfield` is the default
+/// analyzer. Errors: bad_request no_such_analyzer.
 Expected<std::shared_ptr<const FieldAnalyzers>> make_analyzers(const boost::json::value& definition);
 
 /// Names that make_analyzers knows, `perfield` aside; for documentation and tests.

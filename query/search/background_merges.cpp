@@ -2,11 +2,10 @@
 
 #include <condition_variable>
 #include <exception>
-
-#include <spdlog/spdlog.h>
-
 #include <lucene++/IndexWriter.h>
 #include <lucene++/LuceneException.h>
+
+#include <spdlog/spdlog.h>
 
 #include "query/search/internal/lucene_text.h"
 
@@ -41,7 +40,9 @@ class MergeTurn {
 
   /// Somebody's `closed` has become true.
   static void look_again() {
-    { const std::lock_guard lock(queue().mutex); }  // who waits has looked before, or will see it
+    {
+      const std::lock_guard lock(queue().mutex);
+    }  // who waits has looked before, or will see it
     queue().changed.notify_all();
   }
 

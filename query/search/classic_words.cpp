@@ -24,8 +24,8 @@ void break_classic(std::string_view text, TokenList& tokens) {
     }
     offsets.push_back(static_cast<std::uint32_t>(text.size()));
     const auto offset_of = [&](int32_t letter) { return offsets[std::min<std::size_t>(letter, offsets.size() - 1)]; };
-    const auto tokenizer = Lucene::newLucene<Lucene::StandardTokenizer>(
-        Lucene::LuceneVersion::LUCENE_30, Lucene::newLucene<Lucene::StringReader>(wide));
+    const auto tokenizer = Lucene::newLucene<Lucene::StandardTokenizer>(Lucene::LuceneVersion::LUCENE_30,
+                                                                        Lucene::newLucene<Lucene::StringReader>(wide));
     const auto term = tokenizer->addAttribute<Lucene::TermAttribute>();
     const auto offset = tokenizer->addAttribute<Lucene::OffsetAttribute>();
     const auto type = tokenizer->addAttribute<Lucene::TypeAttribute>();
@@ -37,7 +37,8 @@ void break_classic(std::string_view text, TokenList& tokens) {
       } else if (type->type() == L"<ACRONYM>") {
         std::erase(word, '.');
       }
-      if (word.size() <= word_bytes_max) tokens.add(word, offset_of(offset->startOffset()), offset_of(offset->endOffset()));
+      if (word.size() <= word_bytes_max)
+        tokens.add(word, offset_of(offset->startOffset()), offset_of(offset->endOffset()));
     }
   } catch (const std::exception&) {
     tokens.clear();

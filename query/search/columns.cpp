@@ -1,11 +1,10 @@
 #include "query/search/internal/columns.h"
 
 #include <limits>
-#include <utility>
-
 #include <lucene++/Term.h>
 #include <lucene++/TermDocs.h>
 #include <lucene++/TermEnum.h>
+#include <utility>
 
 #include "query/search/internal/lucene_text.h"
 #include "query/search/internal/number_terms.h"

@@ -1,7 +1,6 @@
 #include "query/search/internal/commit_data.h"
 
 #include <cstdint>
-
 #include <lucene++/IndexInput.h>
 #include <lucene++/IndexOutput.h>
 

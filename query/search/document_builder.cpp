@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-
 #include <lucene++/Document.h>
 #include <lucene++/Field.h>
 

@@ -4,17 +4,16 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <fcntl.h>
 #include <fstream>
 #include <functional>
-
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <lucene++/IndexReader.h>
 #include <lucene++/IndexWriter.h>
 #include <lucene++/LogByteSizeMergePolicy.h>
-#include <lucene++/Term.h>
 #include <lucene++/StandardAnalyzer.h>
+#include <lucene++/Term.h>
+#include <unistd.h>
+
 #include <spdlog/spdlog.h>
 
 #include "query/search/internal/background_merges.h"
@@ -195,8 +194,9 @@ void IndexFiles::open_writer() {
   open_directory();
   merges_ = Lucene::newLucene<BackgroundMerges>();
   const bool exists = Lucene::IndexReader::indexExists(directory_);
-  writer_ = Lucene::newLucene<Lucene::IndexWriter>(directory_, Lucene::newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30), !exists,
-                                                   Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+  writer_ = Lucene::newLucene<Lucene::IndexWriter>(
+      directory_, Lucene::newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30), !exists,
+      Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
   writer_->setMergeScheduler(merges_);
   writer_->setUseCompoundFile(false);
   writer_->setRAMBufferSizeMB(kBufferMegabytes);
@@ -362,7 +362,8 @@ void IndexFiles::refresh() {
     }
   }
   auto reader = writer_ ? writer_->getReader() : Lucene::IndexReader::open(directory_, true);
-  auto made = std::make_shared<const IndexSnapshot>(std::move(reader), complete_through_.load(std::memory_order_acquire));
+  auto made =
+      std::make_shared<const IndexSnapshot>(std::move(reader), complete_through_.load(std::memory_order_acquire));
   open_.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(reader_mutex_);
   snapshot_.swap(made);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <exception>
 #include <functional>
-
 #include <lucene++/Document.h>
 
 #include "query/search/internal/lucene_text.h"

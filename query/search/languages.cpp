@@ -57,7 +57,9 @@ constexpr std::array kLanguages{
                            "ser ses seu seva si són sobre son t tal també tan tot tota totes tots tu un una unes uns "
                            "us va vosaltres",
              .elisions = "d l m n s t"},
-    Language{.name = "chinese", .stop_words = "的 了 和 是 就 都 而 及 與 着 或 一個 沒有 我們 你們 他們", .script = Script::dictionary},
+    Language{.name = "chinese",
+             .stop_words = "的 了 和 是 就 都 而 及 與 着 或 一個 沒有 我們 你們 他們",
+             .script = Script::dictionary},
     Language{.name = "cjk",
              .stop_words = "a and are as at be but by for if in into is it no not of on or s such t that the their "
                            "then there these they this to was will with www",
@@ -186,9 +188,12 @@ constexpr std::array kLanguages{
                            "ti tra tu tua tue tuo tuoi tutti tutto un una uno vi voi vostra vostro è",
              .elisions = "c l all dall dell nell sull coll pell gl agl dagl degl negl sugl un m t s v d"},
     Language{.name = "japanese",
-             .stop_words = "の に は を た が で て と し れ さ ある いる も する から な こと として い や れる など なっ ない この ため その あっ よう また もの あり まで "
-                           "られ なる へ か だ これ によって により おり より による ず なり られる において ば なかっ なく しかし について せ だっ できる それ う ので なお のみ "
-                           "でき き つ における および いう さらに でも ら たり その他 に関する たち ます ん なら に対して です ました",
+             .stop_words = "の に は を た が で て と し れ さ ある いる も する から な こと として い や れる など "
+                           "なっ ない この ため その あっ よう また もの あり まで "
+                           "られ なる へ か だ これ によって により おり より による ず なり られる において ば なかっ "
+                           "なく しかし について せ だっ できる それ う ので なお のみ "
+                           "でき き つ における および いう さらに でも ら たり その他 に関する たち ます ん なら "
+                           "に対して です ました",
              .script = Script::dictionary},
     Language{.name = "latvian",
              .stop_words = "aiz ap apakš apakšpus ar arī ārpus augšpus bet bez bija biji biju bijām bijāt būs būsi "

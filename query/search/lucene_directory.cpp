@@ -2,17 +2,15 @@
 
 #include <cerrno>
 #include <cstring>
-#include <limits>
-#include <utility>
-#include <vector>
-
 #include <fcntl.h>
+#include <limits>
+#include <lucene++/RAMDirectory.h>
+#include <lucene++/SingleInstanceLockFactory.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <lucene++/RAMDirectory.h>
-#include <lucene++/SingleInstanceLockFactory.h>
+#include <utility>
+#include <vector>
 
 #include "query/search/internal/lucene_text.h"
 #include "storage/folder.h"
@@ -58,7 +56,9 @@ class Mapping {
 class MappedInput : public Lucene::IndexInput {
  public:
   explicit MappedInput(std::shared_ptr<const Mapping> mapping = nullptr)
-      : mapping_(std::move(mapping)), data_(mapping_ ? mapping_->data() : nullptr), size_(mapping_ ? mapping_->size() : 0) {}
+      : mapping_(std::move(mapping)),
+        data_(mapping_ ? mapping_->data() : nullptr),
+        size_(mapping_ ? mapping_->size() : 0) {}
 
   uint8_t readByte() override {
     if (position_ >= size_) past_end();
@@ -146,7 +146,7 @@ class FileOutput : public Lucene::IndexOutput {
   }
   int64_t length() override {
     flush();
-    struct stat status {};
+    struct stat status{};
     return ::fstat(fd_, &status) == 0 ? status.st_size : 0;
   }
 
@@ -222,7 +222,7 @@ bool LuceneDirectory::fileExists(const Lucene::String& name) {
 }
 
 uint64_t LuceneDirectory::fileModified(const Lucene::String& name) {
-  struct stat status {};
+  struct stat status{};
   return ::stat(path(name).c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_mtime) : 0;
 }
 
@@ -242,7 +242,7 @@ void LuceneDirectory::deleteFile(const Lucene::String& name) {
 }
 
 int64_t LuceneDirectory::fileLength(const Lucene::String& name) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(path(name).c_str(), &status) != 0) fail_io("cannot find " + to_utf8(name), errno);
   return status.st_size;
 }
@@ -266,7 +266,7 @@ Lucene::IndexOutputPtr LuceneDirectory::createOutput(const Lucene::String& name)
 Lucene::IndexInputPtr LuceneDirectory::openInput(const Lucene::String& name) {
   const Descriptor fd(::open(path(name).c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) fail_io("cannot open " + to_utf8(name), errno);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd.get(), &status) != 0) fail_io("cannot open " + to_utf8(name), errno);
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return Lucene::newLucene<MappedInput>(std::make_shared<const Mapping>(nullptr, 0));

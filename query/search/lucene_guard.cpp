@@ -1,9 +1,9 @@
 #include "query/search/internal/lucene_guard.h"
 
 #include <cerrno>
+#include <lucene++/LuceneException.h>
 
 #include <fmt/format.h>
-#include <lucene++/LuceneException.h>
 #include <spdlog/spdlog.h>
 
 #include "query/search/internal/lucene_text.h"

@@ -1,14 +1,12 @@
 #include "query/search/internal/lucene_values.h"
 
-#include <mutex>
-
-#include <lucene++/LuceneHeaders.h>
 #include <lucene++/AttributeSource.h>
 #include <lucene++/DocIdSet.h>
 #include <lucene++/DocumentsWriter.h>
 #include <lucene++/FieldCache.h>
 #include <lucene++/IndexFileNameFilter.h>
 #include <lucene++/IndexFileNames.h>
+#include <lucene++/LuceneHeaders.h>
 #include <lucene++/MultiTermQuery.h>
 #include <lucene++/SegmentTermPositionVector.h>
 #include <lucene++/Similarity.h>
@@ -20,6 +18,7 @@
 #include <lucene++/Token.h>
 #include <lucene++/TopDocsCollector.h>
 #include <lucene++/TopFieldCollector.h>
+#include <mutex>
 
 namespace octavo::query::search {
 
@@ -32,13 +31,13 @@ struct Norms : Lucene::Similarity {
   using Lucene::Similarity::NORM_TABLE;
 };
 struct FieldCollector : Lucene::TopFieldCollector {
-  using Lucene::TopFieldCollector::EMPTY_SCOREDOCS;
   using Lucene::TopDocsCollector::EMPTY_TOPDOCS;
+  using Lucene::TopFieldCollector::EMPTY_SCOREDOCS;
 };
 
 // All functions of version 3.0.8 that keep a static value and test it without a lock: those that register it with
-// CycleCheck::addStatic, and those that fill a static collection. Not what only its own stemmers, locks on files, remote
-// searches and tests use.
+// CycleCheck::addStatic, and those that fill a static collection. Not what only its own stemmers, locks on files,
+// remote searches and tests use.
 void make_values() {
   Lucene::AttributeFactory::DEFAULT_ATTRIBUTE_FACTORY();
   Lucene::Token::TOKEN_ATTRIBUTE_FACTORY();

@@ -23,7 +23,8 @@ Lucene::String term_of(std::uint64_t value, int shift) {
   Lucene::String term(static_cast<std::size_t>(letters) + 1, L' ');
   term[0] = static_cast<wchar_t>(L' ' + shift);
   value >>= shift;
-  for (int i = letters; i >= 1; --i, value >>= 7) term[static_cast<std::size_t>(i)] = static_cast<wchar_t>(value & 0x7F);
+  for (int i = letters; i >= 1; --i, value >>= 7)
+    term[static_cast<std::size_t>(i)] = static_cast<wchar_t>(value & 0x7F);
   return term;
 }
 

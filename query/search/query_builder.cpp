@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
-#include <span>
-
-#include <fmt/format.h>
 #include <lucene++/BooleanQuery.h>
 #include <lucene++/MatchAllDocsQuery.h>
 #include <lucene++/PhraseQuery.h>
 #include <lucene++/Term.h>
 #include <lucene++/TermEnum.h>
 #include <lucene++/TermQuery.h>
+#include <set>
+#include <span>
+
+#include <fmt/format.h>
 #include <unicode/uchar.h>
 
 #include "query/search/internal/lucene_text.h"
@@ -72,8 +72,8 @@ TermSelection with_prefix(std::string_view field, const Lucene::String& prefix) 
   return selection;
 }
 
-// A Lucene regular expression for PCRE2: all of the term has to match; `@`, `#`, `&`, `~` and `<1-5>` are Lucene's own and
-// taken for themselves, as hardly anybody means them.
+// A Lucene regular expression for PCRE2: all of the term has to match; `@`, `#`, `&`, `~` and `<1-5>` are Lucene's own
+// and taken for themselves, as hardly anybody means them.
 Expected<std::shared_ptr<const CompiledRegex>> compile_regex(std::string_view pattern) {
   std::string whole = "^(?:";
   for (std::size_t i = 0; i < pattern.size(); ++i) {

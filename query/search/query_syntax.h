@@ -38,8 +38,8 @@ struct QueryNode {
   std::string text;
   /// Text is compared as it stands: neither analyzed nor put in lower case. For selectors, never from the syntax.
   bool exact = false;
-  std::uint32_t slop = 0;    ///< of a phrase: how many places words may be moved
-  double similarity = 2;     ///< of fuzzy: 1 and 2 are edits, less is a share of the word
+  std::uint32_t slop = 0;                   ///< of a phrase: how many places words may be moved
+  double similarity = 2;                    ///< of fuzzy: 1 and 2 are edits, less is a share of the word
   std::optional<std::string> lower, upper;  ///< of a range; absent: open
   bool lower_inclusive = true;
   bool upper_inclusive = true;

@@ -1,6 +1,8 @@
 #include "query/search/search_index.h"
 
 #include <algorithm>
+#include <lucene++/Term.h>
+#include <lucene++/TermEnum.h>
 #include <utility>
 #include <vector>
 
@@ -10,9 +12,6 @@
 #include "query/search/internal/lucene_guard.h"
 #include "query/search/internal/lucene_text.h"
 #include "query/search/internal/searcher.h"
-
-#include <lucene++/Term.h>
-#include <lucene++/TermEnum.h>
 
 namespace octavo::query::search {
 
@@ -128,8 +127,7 @@ Expected<bool> SearchIndex::remove_purged(std::uint64_t purge_count, std::size_t
   bool end = false;
   OCTAVO_TRY(const auto snapshot, files_->snapshot(files_->checkpoint()));
   const auto looked = guard_lucene(files_->last_error(), [&]() -> Expected<void> {
-    const Lucene::TermEnumPtr terms =
-        snapshot->reader->terms(Lucene::newLucene<Lucene::Term>(id_field, to_wide(last)));
+    const Lucene::TermEnumPtr terms = snapshot->reader->terms(Lucene::newLucene<Lucene::Term>(id_field, to_wide(last)));
     std::size_t seen = 0;
     for (Lucene::TermPtr term = terms->term(); term && term->_field == id_field; term = terms->term()) {
       std::string id = to_utf8(term->_text);
@@ -155,7 +153,8 @@ Expected<bool> SearchIndex::remove_purged(std::uint64_t purge_count, std::size_t
     return true;
   };
   const std::uint64_t count = end ? purge_scan_->count_at_start : files_->purge_count();
-  const IndexFiles::Batch batch{.checkpoint = files_->checkpoint(), .purge_count = count, .losses = purge_scan_->losses};
+  const IndexFiles::Batch batch{
+      .checkpoint = files_->checkpoint(), .purge_count = count, .losses = purge_scan_->losses};
   if (auto removed = files_->apply(produce, batch); !removed) {
     purge_scan_.reset();
     return std::unexpected(removed.error());
@@ -170,8 +169,8 @@ Expected<SearchResult> SearchIndex::search(const SearchRequest& request) {
   if (snapshot->complete_through.load() < request.at_least) {
     return fail(ErrorCode::overloaded, "The search index went back to its last commit; try again.", kIndexWentBack);
   }
-  auto result = guard_lucene(files_->last_error(),
-                             [&] { return run_search(snapshot, *analyzers_, files_->columns(), request); });
+  auto result =
+      guard_lucene(files_->last_error(), [&] { return run_search(snapshot, *analyzers_, files_->columns(), request); });
   if (!result && result.error().code == ErrorCode::corrupted) {
     files_->discard(result.error());
   }

@@ -30,9 +30,9 @@ class SearchIndex final : public FeedIndex {
               std::unique_ptr<FieldSource> source, FeedIndexOptions options);
   ~SearchIndex() override;
 
-  /// Errors: bad_request in Cloudant's words; timeout at the request's deadline; corrupted, after which the index is built
-  /// anew; those of the disk; overloaded with the word kIndexWentBack: it lost what `at_least` asks for after an error, and
-  /// gets it from the feed again.
+  /// Errors: bad_request in Cloudant's words; timeout at the request's deadline; corrupted, after which the index is
+  /// built anew; those of the disk; overloaded with the word kIndexWentBack: it lost what `at_least` asks for after an
+  /// error, and gets it from the feed again.
   Expected<SearchResult> search(const SearchRequest& request);
   const FieldAnalyzers& analyzers() const { return *analyzers_; }
 
@@ -73,7 +73,7 @@ class SearchIndex final : public FeedIndex {
   struct PurgeScan {
     std::uint64_t count_at_start;
     std::uint64_t losses;  ///< IndexFiles::losses() at the start
-    std::string last;  ///< id looked at last
+    std::string last;      ///< id looked at last
   };
   std::optional<PurgeScan> purge_scan_;
 };

@@ -39,8 +39,8 @@ json::value analyzer_of(const SearchSource& source) {
   return parsed ? *std::move(parsed) : json::value("standard");
 }
 
-std::vector<FeedIndexDefinition> read_definitions(std::string_view id, std::string_view revision,
-                                                  std::string_view body, bool database_is_partitioned) {
+std::vector<FeedIndexDefinition> read_definitions(std::string_view id, std::string_view revision, std::string_view body,
+                                                  bool database_is_partitioned) {
   std::vector<FeedIndexDefinition> definitions;
   for (const TextIndexDefinitionPtr& text : text_indexes_of(id, body, database_is_partitioned)) {
     definitions.push_back(make_definition(id, text->name, text->partitioned, text->content()));
@@ -52,8 +52,8 @@ std::vector<FeedIndexDefinition> read_definitions(std::string_view id, std::stri
     json::value analyzer = analyzer_of(source);
     // Without a known analyzer there is no index; who searches is told.
     if (!make_analyzers(analyzer)) continue;
-    definitions.push_back(make_definition(
-        id, source.name, partitioned, json::object{{"index", source.index}, {"analyzer", std::move(analyzer)}}));
+    definitions.push_back(make_definition(id, source.name, partitioned,
+                                          json::object{{"index", source.index}, {"analyzer", std::move(analyzer)}}));
   }
   return definitions;
 }
@@ -70,9 +70,9 @@ Expected<std::unique_ptr<FeedIndex>> make_index(const FeedIndexDefinition& defin
   OCTAVO_TRY(auto analyzers, make_analyzers(*analyzer));
   std::unique_ptr<FieldSource> source;
   if (const auto* function = content.if_contains("index"); function != nullptr && function->is_string()) {
-    source = std::make_unique<FunctionFields>(
-        options.database_tag, fmt::format("{} index {}", definition.design_document, definition.name),
-        std::string(function->get_string()));
+    source = std::make_unique<FunctionFields>(options.database_tag,
+                                              fmt::format("{} index {}", definition.design_document, definition.name),
+                                              std::string(function->get_string()));
   } else if (const auto* fields = content.if_contains("text")) {
     OCTAVO_TRY(source, make_text_fields(*fields));
   } else {

@@ -17,8 +17,8 @@ constexpr std::uint8_t kBookmarkVersion = 0x81;
 constexpr std::size_t kOrderValuesMax = search_sort_keys_max + 1;
 
 bool is_field_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$' ||
-         static_cast<unsigned char>(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+         c == '$' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 }  // namespace

@@ -63,8 +63,8 @@ struct Highlighting {
   std::vector<std::string> fields;
   std::string before = "<em>";
   std::string after = "</em>";
-  std::size_t fragments = 1;       ///< of each value at most
-  std::size_t fragment_size = 100; ///< letters, about
+  std::size_t fragments = 1;        ///< of each value at most
+  std::size_t fragment_size = 100;  ///< letters, about
 };
 
 struct Grouping {

@@ -2,11 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <unordered_map>
-#include <utility>
-
-#include <fmt/format.h>
 #include <lucene++/BooleanQuery.h>
 #include <lucene++/Query.h>
 #include <lucene++/Scorer.h>
@@ -14,6 +9,11 @@
 #include <lucene++/TermDocs.h>
 #include <lucene++/TermEnum.h>
 #include <lucene++/Weight.h>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include "query/json/parsed_document.h"
@@ -99,7 +99,7 @@ class FacetCounter {
   struct Counts {
     std::string field;
     std::shared_ptr<const FacetColumn> column;
-    std::vector<std::uint64_t> by_term;           ///< of the present segment
+    std::vector<std::uint64_t> by_term;                        ///< of the present segment
     std::map<std::string, std::uint64_t, std::less<>> totals;  ///< of those before
     bool known;
   };

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <utility>
-
 #include <lucene++/ConstantScoreQuery.h>
 #include <lucene++/DocIdSet.h>
 #include <lucene++/Filter.h>
 #include <lucene++/Term.h>
 #include <lucene++/TermDocs.h>
 #include <lucene++/TermEnum.h>
+#include <utility>
 
 #include "query/search/internal/lucene_text.h"
 

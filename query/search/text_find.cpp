@@ -18,15 +18,14 @@ namespace {
 
 namespace json = boost::json;
 
-// A selector may reject most hits. Each search begins at the first hit again, so the pages grow: all together cost about
-// as much as the last one.
+// A selector may reject most hits. Each search begins at the first hit again, so the pages grow: all together cost
+// about as much as the last one.
 constexpr std::size_t kFirstPageHits = 200;
 constexpr std::size_t kPageHitsMax = 10'000;
 
 // The content begins with a letter and the member `text`.
 bool is_text(const FeedIndexView& view) {
-  return view.kind == search_kind_name &&
-         std::string_view(view.definition.content).substr(1).starts_with("{\"text\":");
+  return view.kind == search_kind_name && std::string_view(view.definition.content).substr(1).starts_with("{\"text\":");
 }
 
 TextIndexDefinitionPtr text_definition_of(const FeedIndexView& view) {
@@ -114,7 +113,8 @@ class TextFindRun {
     std::uint64_t left = std::min(request.limit, find_text_limit_max);
     std::uint64_t skip = request.skip;
     std::string out = "{\"docs\":[\n";
-    SearchBookmark bookmark = search.bookmark.value_or(SearchBookmark{.sort = sort_checksum(find_.sort), .ordinal = 0, .order = {}});
+    SearchBookmark bookmark =
+        search.bookmark.value_or(SearchBookmark{.sort = sort_checksum(find_.sort), .ordinal = 0, .order = {}});
     for (std::size_t page = kFirstPageHits; left > 0; page = std::min(2 * page, kPageHitsMax)) {
       search.limit = page;
       search.bookmark = bookmark;
@@ -142,9 +142,10 @@ class TextFindRun {
     append_json_string(out, bookmark.encode());
     if (request.execution_stats) {
       const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - started;
-      out += fmt::format(",\n\"execution_stats\":{{\"total_keys_examined\":0,\"total_docs_examined\":{},"
-                         "\"total_quorum_docs_examined\":0,\"results_returned\":{},\"execution_time_ms\":{:.3f}}}",
-                         examined_, returned_, elapsed.count());
+      out += fmt::format(
+          ",\n\"execution_stats\":{{\"total_keys_examined\":0,\"total_docs_examined\":{},"
+          "\"total_quorum_docs_examined\":0,\"results_returned\":{},\"execution_time_ms\":{:.3f}}}",
+          examined_, returned_, elapsed.count());
     }
     out += "}\n";
     return out;
@@ -160,11 +161,11 @@ class TextFindRun {
     OCTAVO_TRY(const auto body, parser_.parse(document->body));
     const std::string revision = document->revision.to_string();
     MatchBudget budget(match_steps_per_document_max);
-    const bool is_match =
-        matches_within(find_.request.selector,
-                       {.body = body, .id = id, .rev = revision, .deleted = false, .attachments = {}}, budget);
+    const bool is_match = matches_within(
+        find_.request.selector, {.body = body, .id = id, .rev = revision, .deleted = false, .attachments = {}}, budget);
     if (budget.is_exhausted()) {
-      return fail(ErrorCode::too_large, "The selector takes too much time for one document; use fewer conditions on it.");
+      return fail(ErrorCode::too_large,
+                  "The selector takes too much time for one document; use fewer conditions on it.");
     }
     if (!is_match) return false;
     text_.clear();
@@ -221,7 +222,8 @@ Expected<std::optional<TextFind>> plan_text_find(const FeedIndexCatalog& catalog
   if (request.aggregation) {
     if (!required) return std::nullopt;
     return fail(ErrorCode::bad_request,
-                "`$text` cannot be aggregated. Ask a search index for `counts` and `ranges` instead.", "invalid_selector");
+                "`$text` cannot be aggregated. Ask a search index for `counts` and `ranges` instead.",
+                "invalid_selector");
   }
   OCTAVO_TRY(auto query, text_query_of(required ? *request.text_selector : request.selector.to_json()));
   if (!query) return unusable();
@@ -237,8 +239,8 @@ Expected<std::optional<TextFind>> plan_text_find(const FeedIndexCatalog& catalog
     if (request.bookmark) {
       find.bookmark = SearchBookmark::decode(*request.bookmark);
       if (!find.bookmark || find.bookmark->sort != sort_checksum(find.sort)) {
-        return fail(ErrorCode::bad_request, "Invalid bookmark value: " + json::serialize(json::value(*request.bookmark)),
-                    "invalid_bookmark");
+        return fail(ErrorCode::bad_request,
+                    "Invalid bookmark value: " + json::serialize(json::value(*request.bookmark)), "invalid_bookmark");
       }
     }
     find.request = std::move(request);

@@ -107,7 +107,10 @@ class TextFields final : public FieldSource {
  public:
   TextFields(std::optional<std::set<std::string, std::less<>>> columns, bool with_default, bool with_lengths,
              std::optional<Selector> filter)
-      : columns_(std::move(columns)), with_default_(with_default), with_lengths_(with_lengths), filter_(std::move(filter)) {}
+      : columns_(std::move(columns)),
+        with_default_(with_default),
+        with_lengths_(with_lengths),
+        filter_(std::move(filter)) {}
 
   bool scores_length(std::string_view field) const override { return field == text_default_field; }
 
@@ -291,8 +294,8 @@ std::vector<TextIndexDefinitionPtr> text_indexes_of(std::string_view design_id, 
 }
 
 Expected<json::object> check_text_index(const json::object& index) {
-  constexpr std::array<std::string_view, 7> known{"default_analyzer",    "default_field", "partial_filter_selector",
-                                                  "selector",            "fields",        "index_array_lengths",
+  constexpr std::array<std::string_view, 7> known{"default_analyzer", "default_field", "partial_filter_selector",
+                                                  "selector",         "fields",        "index_array_lengths",
                                                   "analyzer"};
   for (const auto& member : index) {
     if (std::ranges::find(known, std::string_view(member.key())) == known.end()) {

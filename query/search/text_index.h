@@ -15,9 +15,9 @@
 
 namespace octavo::query::search {
 
-/// A Mango index of type "text": all strings, numbers and booleans of a document as fields of a search index, by the path
-/// to them and their type (`address.city:string`, `lines.[].price:number`), and all strings together as `$default`. The
-/// field `$fieldnames` has the names of all fields of a document.
+/// A Mango index of type "text": all strings, numbers and booleans of a document as fields of a search index, by the
+/// path to them and their type (`address.city:string`, `lines.[].price:number`), and all strings together as
+/// `$default`. The field `$fieldnames` has the names of all fields of a document.
 struct TextIndexDefinition {
   std::string design_document;  ///< `_design/…`
   std::string name;
@@ -39,7 +39,8 @@ using TextIndexDefinitionPtr = std::shared_ptr<const TextIndexDefinition>;
 std::vector<TextIndexDefinitionPtr> text_indexes_of(std::string_view design_id, std::string_view body,
                                                     bool database_is_partitioned);
 
-/// `index` of a `POST /{db}/_index` with type "text", checked: the `def` to store. Errors: bad_request in Mango's words.
+/// `index` of a `POST /{db}/_index` with type "text", checked: the `def` to store. Errors: bad_request in Mango's
+/// words.
 Expected<boost::json::object> check_text_index(const boost::json::object& index);
 /// The member of `indexes` that a design document gets for it.
 boost::json::value stored_text_index(const boost::json::object& def);

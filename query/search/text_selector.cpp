@@ -35,7 +35,6 @@ QueryNode exact(std::string field, std::string_view text, Kind kind = Kind::word
   return node;
 }
 
-
 std::string number_text(double number) {
   return fmt::format("{}", number);
 }
@@ -109,7 +108,8 @@ class Translator {
     return path.empty() ? std::nullopt : std::optional(exists(path));
   }
 
-  std::optional<QueryNode> field(std::string_view name, const json::value& argument, const std::string& path, int depth) {
+  std::optional<QueryNode> field(std::string_view name, const json::value& argument, const std::string& path,
+                                 int depth) {
     std::string plain = path;
     std::string in_arrays = path;
     bool indexed = false;

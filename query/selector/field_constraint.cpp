@@ -91,7 +91,9 @@ FieldConstraint unite(const std::vector<FieldConstraint>& parts, BoundOrder orde
 
 FieldConstraint without_strings(FieldConstraint constraint) {
   const auto start_of = [](const json::value& value) {
-    return value.is_string() ? json::value("") : value.is_array() ? json::value(json::array()) : json::value(json::object());
+    return value.is_string()  ? json::value("")
+           : value.is_array() ? json::value(json::array())
+                              : json::value(json::object());
   };
   const auto is_plain = [](const json::value& value) {
     return !value.is_string() && !value.is_array() && !value.is_object();

@@ -19,9 +19,9 @@
 namespace octavo::query {
 
 /// Limits on what a client may send as a selector; over them it is refused with bad_request.
-inline constexpr int selector_depth_max = 64;                  ///< operators and fields inside each other
-inline constexpr std::size_t selector_nodes_max = 16'384;      ///< conditions and combinations in all
-inline constexpr std::size_t selector_listed_max = 100'000;    ///< values of all `$in`, `$nin` and `$all`
+inline constexpr int selector_depth_max = 64;                ///< operators and fields inside each other
+inline constexpr std::size_t selector_nodes_max = 16'384;    ///< conditions and combinations in all
+inline constexpr std::size_t selector_listed_max = 100'000;  ///< values of all `$in`, `$nin` and `$all`
 
 enum class Operator : std::uint8_t {
   less,

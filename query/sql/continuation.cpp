@@ -1,8 +1,8 @@
 #include "query/sql/continuation.h"
 
-#include <openssl/evp.h>
-
 #include <array>
+
+#include <openssl/evp.h>
 
 #include "query/executor/base64url.h"
 #include "query/sql/sql_limits.h"

@@ -274,8 +274,7 @@ Value UserFunctionCall::evaluate(Evaluation& evaluation) const {
 
 Value Subquery::collect(Evaluation& evaluation) const {
   ValueList values(evaluation);
-  run_subquery(*program_, evaluation,
-               [&](const Value& value) { return values.push(value) && evaluation.step(); });
+  run_subquery(*program_, evaluation, [&](const Value& value) { return values.push(value) && evaluation.step(); });
   return values.to_array();
 }
 

@@ -20,9 +20,9 @@ inline constexpr std::size_t sql_aggregates_max = 64;
 inline constexpr std::size_t sql_order_items_max = 8;
 
 /// Limits on what the evaluation of one item may cost; over them the query fails.
-inline constexpr std::size_t sql_item_bytes_max = 64 * 1024 * 1024;  ///< values built
-inline constexpr std::uint64_t sql_item_steps_max = 4'000'000;       ///< elements and rows of subqueries walked
-inline constexpr std::chrono::milliseconds sql_item_time_max{2'000};   ///< processor time
+inline constexpr std::size_t sql_item_bytes_max = 64 * 1024 * 1024;   ///< values built
+inline constexpr std::uint64_t sql_item_steps_max = 4'000'000;        ///< elements and rows of subqueries walked
+inline constexpr std::chrono::milliseconds sql_item_time_max{2'000};  ///< processor time
 inline constexpr std::size_t sql_replicate_bytes_max = 10'000;
 
 /// Default bounds of a page of results.

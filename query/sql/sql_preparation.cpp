@@ -208,8 +208,8 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
   }
   auto finished = finish_planning(task, (*catalog)->generation);
   if (!finished) co_return Result(std::unexpected(std::move(finished).error()));
-  prepared.keepable = !prepared.continuation && !place.ignore_unbuilt && !planning.explain &&
-                      !planning.ignore_global && !prepared.plan.order_may_lapse;
+  prepared.keepable = !prepared.continuation && !place.ignore_unbuilt && !planning.explain && !planning.ignore_global &&
+                      !prepared.plan.order_may_lapse;
   co_return Result(task.prepared);
 }
 

@@ -56,7 +56,8 @@ class SummaryReader {
   std::optional<std::string> at(std::uint64_t rank) const;
   /// State of the rows from `low` on, up to but without `high`; nullopt: there are none. Precondition: a reducer.
   Expected<std::optional<std::string>> reduce(std::string_view low, std::string_view high) const;
-  /// The states that reduce() merges, in the order of the rows: of blocks, and what the reducer made of rows beside them.
+  /// The states that reduce() merges, in the order of the rows: of blocks, and what the reducer made of rows beside
+  /// them.
   Expected<std::vector<std::string>> states(std::string_view low, std::string_view high) const;
 
  private:

@@ -93,7 +93,8 @@ Expected<void> ViewGroup::prepare() {
     if (view.reduce && !is_built_in(*view.reduce)) reduces.push_back({"view " + view.name + " reduce", *view.reduce});
   }
   maps_ = std::make_shared<javascript::Program>(options_.database_tag, std::move(maps), definition_.modules);
-  const auto program = std::make_shared<javascript::Program>(options_.database_tag, std::move(reduces), definition_.modules);
+  const auto program =
+      std::make_shared<javascript::Program>(options_.database_tag, std::move(reduces), definition_.modules);
   for (std::size_t i = 0; i < definition_.views.size(); ++i) {
     reducers_.emplace_back();
     if (!definition_.views[i].reduce) continue;
@@ -215,8 +216,7 @@ Expected<std::size_t> ViewGroup::apply(const FeedChanges& given) {
   OCTAVO_TRY(const std::size_t count, work_in_parallel(given.alone ? nullptr : options_.pool, documents.size(),
                                                        *options_.stopping, map_one, enough));
   changes.resize(count);
-  const auto checkpoint =
-      std::max(given.checkpoint_after(count), checkpoint_.load(std::memory_order_acquire));
+  const auto checkpoint = std::max(given.checkpoint_after(count), checkpoint_.load(std::memory_order_acquire));
   OCTAVO_TRY(const bool effective, has_effect(changes));
   if (effective || checkpoint - stored_checkpoint_ > kUnstoredChanges) {
     OCTAVO_TRY_VOID(write(changes, checkpoint, purge_count_.load(std::memory_order_acquire)));

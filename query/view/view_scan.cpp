@@ -39,8 +39,8 @@ Expected<std::string> first_elements(std::string_view array, std::uint64_t count
   return cut;
 }
 
-/// Puts off what a slow reducer has to do until no snapshot is held: a snapshot that lives for seconds keeps the map from
-/// growing, and then everybody waits who reads. Within the snapshot it copies the rows that are to be reduced, and
+/// Puts off what a slow reducer has to do until no snapshot is held: a snapshot that lives for seconds keeps the map
+/// from growing, and then everybody waits who reads. Within the snapshot it copies the rows that are to be reduced, and
 /// leaves an empty state in their place. For one range.
 class DeferredReducer final : public Reducer {
  public:

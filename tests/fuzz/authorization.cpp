@@ -1,6 +1,6 @@
 // What clients prove who they are with: base64, JSON Web Tokens, session cookies, stored passwords.
-#include <optional>
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "api/couch/auth/session_cookie.h"
@@ -21,7 +21,9 @@ constexpr std::string_view kSecret = "a secret of the server";
 
 struct OneHeader final : HeaderSource {
   std::optional<std::string_view> find(std::string_view) const override { return value; }
-  void for_each(octavo::FunctionRef<void(std::string_view, std::string_view)> visit) const override { visit("X", value); }
+  void for_each(octavo::FunctionRef<void(std::string_view, std::string_view)> visit) const override {
+    visit("X", value);
+  }
   std::string_view value;
 };
 
@@ -61,8 +63,8 @@ crypto::JwtVerifier verifier() {
       "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE2lscaUk/DGgO8KaS5YgLNtXW4KHv\n"
       "dgWkhF8kSB+RsW6mwPPMwg+S0i7f92zhB9v3UjED/AcKgumOQrfyk30GUw==\n"
       "-----END PUBLIC KEY-----\n";
-  auto keys = crypto::JwtKeys::load(
-      {{"hs256:_default", crypto::base64_encode(kSecret)}, {"rs256:r", rsa}, {"es256:e", ec}});
+  auto keys =
+      crypto::JwtKeys::load({{"hs256:_default", crypto::base64_encode(kSecret)}, {"rs256:r", rsa}, {"es256:e", ec}});
   require(keys.has_value(), "the keys can be used");
   return {*std::move(keys), {"iss=fuzz"}};
 }

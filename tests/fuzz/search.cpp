@@ -142,8 +142,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static auto& shelves = *new std::array{
       Shelf(folder.path() / "1", "standard"), Shelf(folder.path() / "2", "keyword"),
       Shelf(folder.path() / "3", "english"), Shelf(folder.path() / "4", "german"),
-      Shelf(folder.path() / "5", boost::json::parse(
-                R"({"name":"perfield","default":"cjk","fields":{"brand":"keyword","price":"email"}})"))};
+      Shelf(folder.path() / "5",
+            boost::json::parse(R"({"name":"perfield","default":"cjk","fields":{"brand":"keyword","price":"email"}})"))};
   spdlog::set_level(spdlog::level::off);
   InputReader in(octavo::fuzz::text_of(data, size));
   Shelf& shelf = shelves[in.byte() % std::size(shelves)];

@@ -51,7 +51,8 @@ Outcome run(const SqlQuery& query, const storage::DocumentView& document) {
     if (program.where && !program.where->evaluate(evaluation).is_true()) continue;
     outcome.matched = true;
     ++rows;
-    for (const SortItem& item : program.order_by) evaluation.append_order_key(outcome.results, item.value->evaluate(evaluation));
+    for (const SortItem& item : program.order_by)
+      evaluation.append_order_key(outcome.results, item.value->evaluate(evaluation));
     if (groups) {
       groups->add_row(evaluation);
     } else {

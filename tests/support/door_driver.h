@@ -118,7 +118,8 @@ class DoorDriver {
     api::Request request;
   };
   struct Collector final : api::BodySink {
-    Collector(std::string& all, std::function<void()> after_first) : out(all), after_first_piece(std::move(after_first)) {}
+    Collector(std::string& all, std::function<void()> after_first)
+        : out(all), after_first_piece(std::move(after_first)) {}
     Task<bool> write(std::string_view bytes) override {
       out += bytes;
       if (after_first_piece) std::exchange(after_first_piece, nullptr)();

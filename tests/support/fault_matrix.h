@@ -74,7 +74,8 @@ class FaultMatrix {
 
   /// By what an earlier fault set going in the background: its own reply was given before.
   static bool is_late(const Received& answer) {
-    return answer.status == 503 && answer.body.find("The search index went back to its last commit.") != std::string::npos;
+    return answer.status == 503 &&
+           answer.body.find("The search index went back to its last commit.") != std::string::npos;
   }
 
   /// Makes documents and databases new ones.

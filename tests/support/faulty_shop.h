@@ -1,12 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <thread>
-
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,8 +15,8 @@
 #include "query/index/index_check.h"
 #include "query/index/index_manager.h"
 #include "storage/partition_check.h"
-#include "support/engine_fixture.h"
 #include "support/cosmos_door.h"
+#include "support/engine_fixture.h"
 #include "support/fault_plan.h"
 #include "unit/api/couch/door_fixture.h"
 
@@ -216,7 +215,8 @@ inline std::vector<ShopRequest> shop_functions() {
       {"DELETE a design document with functions",
        [](FaultyShop& shop, N n) {
          const auto made =
-             shop.door().put("/shop/_design/x" + n, R"({"views":{"v":{"map":"function(doc) { if (doc.n === 5) emit()" + n + "); }\"}}}");
+             shop.door().put("/shop/_design/x" + n,
+                             R"({"views":{"v":{"map":"function(doc) { if (doc.n === 5) emit()" + n + "); }\"}}}");
          REQUIRE(made.status == 201);
          return [&shop, target = "/shop/_design/x" + n + "?rev=" + text(made.json(), "rev")] {
            return shop.door().del(target);

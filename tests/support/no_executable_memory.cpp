@@ -1,18 +1,17 @@
-// no_executable_memory PROGRAM ARGUMENTS...: runs the program where memory that was written may not become executable, as
-// MemoryDenyWriteExecute of systemd has it: mmap of writable and executable memory, and mprotect that makes memory
+// no_executable_memory PROGRAM ARGUMENTS...: runs the program where memory that was written may not become executable,
+// as MemoryDenyWriteExecute of systemd has it: mmap of writable and executable memory, and mprotect that makes memory
 // executable, are refused with EPERM.
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <cstddef>
-#include <cstdio>
-#include <cstdlib>
 
 namespace {
 

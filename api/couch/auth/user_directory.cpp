@@ -130,8 +130,7 @@ Expected<std::shared_ptr<const UserRecord>> UserDirectory::find(std::string_view
     const std::lock_guard lock(slot.mutex);
     const Entry* entry = slot.entries.find(name);
     if (entry != nullptr && entry->watermark == watermark && entry->instance_tag == instance_tag &&
-        entry->admins_version == admins_version &&
-        now - entry->read_at < recheck_after) {
+        entry->admins_version == admins_version && now - entry->read_at < recheck_after) {
       return entry->record;
     }
   }

@@ -102,8 +102,7 @@ Expected<void> put_stamp(storage::WriteTransaction& transaction, storage::Tree t
 }
 
 bool says_ready(std::string_view value) {
-  return value.size() > kIdentityBytes &&
-         value[kIdentityBytes] == static_cast<char>(LocalIndexes::Stage::ready);
+  return value.size() > kIdentityBytes && value[kIdentityBytes] == static_cast<char>(LocalIndexes::Stage::ready);
 }
 
 }  // namespace octavo::query::registry

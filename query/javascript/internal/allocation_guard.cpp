@@ -1,16 +1,15 @@
 #include "query/javascript/internal/allocation_guard.h"
 
-#include <elf.h>
-#include <link.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <elf.h>
 #include <limits>
+#include <link.h>
 #include <string_view>
+#include <sys/mman.h>
+#include <unistd.h>
 
 // This stands in for malloc() itself, in tables whose addresses the loader gives as numbers.
 // NOLINTBEGIN(cppcoreguidelines-no-malloc,performance-no-int-to-ptr)
@@ -31,7 +30,8 @@ constinit thread_local ThreadLimit thread_limit;
 constexpr std::size_t kLargeBytes = 64ULL << 10;
 
 bool allows(std::size_t bytes) {
-  if (bytes < kLargeBytes) [[likely]] return true;
+  if (bytes < kLargeBytes) [[likely]]
+    return true;
   auto& limit = thread_limit;
   if (bytes > limit.bytes_max) {
     errno = ENOMEM;
@@ -85,7 +85,7 @@ constexpr bool is_import(std::uint32_t) {
 struct Imports {
   const char* names = nullptr;
   const ElfW(Sym) * symbols = nullptr;
-  std::array<std::pair<const ElfW(Rela) *, std::size_t>, 2> tables{};  ///< with their sizes in bytes
+  std::array<std::pair<const ElfW(Rela)*, std::size_t>, 2> tables{};  ///< with their sizes in bytes
 };
 
 Imports read_imports(const ElfW(Dyn) * entry) {

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <new>
 #include <js/Array.h>
 #include <js/Conversions.h>
 #include <js/JSON.h>
 #include <js/String.h>
+#include <new>
 #include <span>
 
 #include "query/javascript/internal/runtime.h"

@@ -15,8 +15,8 @@ namespace octavo::query::javascript {
 
 namespace {
 
-// Appends key and value of a row and says where they are. A toJSON or a getter in them must not emit: its row would stand
-// in the middle of this one.
+// Appends key and value of a row and says where they are. A toJSON or a getter in them must not emit: its row would
+// stand in the middle of this one.
 bool append_row(JSContext* context, const JS::CallArgs& arguments, CallState& call, MapOutput::Row& row) {
   if (call.emitting) {
     JS_ReportErrorASCII(context, "emit was called by what is being emitted");

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <jsapi.h>
-
 #include <new>
 
 namespace octavo::query::javascript {

@@ -23,7 +23,7 @@ enum class Stop : std::uint8_t { none, time, heap, output, host, unwanted };
 
 /// What the native functions of the running call write to.
 struct CallState {
-  std::uint32_t function = 0;                   ///< index in the program: for messages
+  std::uint32_t function = 0;  ///< index in the program: for messages
   Watchdog::ClockBound clock_bound = Watchdog::ClockBound::wide;
   MapOutput* rows = nullptr;                    ///< where `emit` goes
   std::vector<IndexedField>* fields = nullptr;  ///< where `index` goes

@@ -4,6 +4,7 @@
 #include <js/Interrupt.h>
 #include <jsapi.h>
 #include <pthread.h>
+
 #include <spdlog/spdlog.h>
 
 #include "query/javascript/limits.h"

@@ -17,11 +17,11 @@ namespace octavo::query::javascript {
 /// so a call costs two atomic writes and no look at the clock. Sleeps while nothing runs. One per process.
 ///
 /// A call's time is the processor time of its thread: on a busy machine an honest function takes long by the clock, and
-/// must not be stopped, nor its index with it. By the clock it has ten times as long; a call that a client waits for has
-/// the same time by the clock (ClockBound::strict).
+/// must not be stopped, nor its index with it. By the clock it has ten times as long; a call that a client waits for
+/// has the same time by the clock (ClockBound::strict).
 ///
-/// SpiderMonkey gives up a regular expression that has been interrupted a few times ("too much recursion"), so one match
-/// may take about five ticks.
+/// SpiderMonkey gives up a regular expression that has been interrupted a few times ("too much recursion"), so one
+/// match may take about five ticks.
 class Watchdog {
  public:
   static constexpr std::chrono::milliseconds kTick{20};
@@ -60,11 +60,11 @@ class Watchdog {
     friend class Watchdog;
 
     JSContext* const context_;
-    std::atomic<std::uint64_t> activity_{0};  ///< odd: a call runs
-    std::atomic<std::uint64_t> expired_{0};   ///< the activity whose time is over
+    std::atomic<std::uint64_t> activity_{0};           ///< odd: a call runs
+    std::atomic<std::uint64_t> expired_{0};            ///< the activity whose time is over
     std::atomic<ClockBound> bound_{ClockBound::wide};  ///< of the running call
-    std::uint64_t seen_ = 0;                  ///< the watchdog's
-    std::uint64_t complained_ = 0;            ///< the watchdog's: the activity it has logged
+    std::uint64_t seen_ = 0;                           ///< the watchdog's
+    std::uint64_t complained_ = 0;                     ///< the watchdog's: the activity it has logged
     std::chrono::steady_clock::time_point since_{};
     const clockid_t thread_clock_;            ///< processor time of the thread
     std::chrono::nanoseconds used_before_{};  ///< the watchdog's: on that clock, when it first saw the running call

@@ -1,11 +1,10 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
-#include <thread>
-
 #include <lucene++/LuceneHeaders.h>
 #include <lucene++/MergeScheduler.h>
+#include <mutex>
+#include <thread>
 
 namespace octavo::query::search {
 

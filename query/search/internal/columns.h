@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <lucene++/LuceneHeaders.h>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,8 +11,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <lucene++/LuceneHeaders.h>
 
 #include "query/search/internal/search_budget.h"
 
@@ -33,9 +32,9 @@ struct StringColumn {
 
 /// Several values for each document.
 struct FacetColumn {
-  std::vector<std::uint32_t> first;  ///< by document, and one more: where its values begin in `values`
-  std::vector<std::uint32_t> values; ///< numbers of terms, from 0 on
-  std::vector<std::uint32_t> begin;  ///< of the terms in `text`, and one more
+  std::vector<std::uint32_t> first;   ///< by document, and one more: where its values begin in `values`
+  std::vector<std::uint32_t> values;  ///< numbers of terms, from 0 on
+  std::vector<std::uint32_t> begin;   ///< of the terms in `text`, and one more
   std::string text;
 
   std::size_t term_count() const { return begin.empty() ? 0 : begin.size() - 1; }

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <lucene++/LuceneHeaders.h>
+#include <lucene++/PositionIncrementAttribute.h>
+#include <lucene++/TermAttribute.h>
 #include <memory>
 #include <optional>
 #include <set>
@@ -8,10 +11,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <lucene++/LuceneHeaders.h>
-#include <lucene++/PositionIncrementAttribute.h>
-#include <lucene++/TermAttribute.h>
 
 #include "query/search/analyzer.h"
 #include "query/search/field_source.h"

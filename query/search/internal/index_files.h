@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <lucene++/LuceneHeaders.h>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,7 +13,6 @@
 #include <string_view>
 
 #include <boost/unordered/unordered_flat_set.hpp>
-#include <lucene++/LuceneHeaders.h>
 
 #include "query/index/feed_index_kind.h"
 #include "query/search/internal/background_merges.h"
@@ -34,10 +34,10 @@ struct IndexState {
 /// The Lucene files of one search index: opens, changes, commits and closes them.
 ///
 /// Changes are searched right away, from memory or from files that are not synced yet; a commit, which syncs, is made
-/// every few seconds or some ten thousand documents and carries the checkpoint. What a crash takes is read from the feed
-/// again. After any error all changes since the last commit are taken back: Lucene++ waits for ever for itself after an
-/// exception it does not know, such as that of a shortage of memory, so its writer is left as it is, cut off from the
-/// files, and another one begins from the commit.
+/// every few seconds or some ten thousand documents and carries the checkpoint. What a crash takes is read from the
+/// feed again. After any error all changes since the last commit are taken back: Lucene++ waits for ever for itself
+/// after an exception it does not know, such as that of a shortage of memory, so its writer is left as it is, cut off
+/// from the files, and another one begins from the commit.
 ///
 /// Files that cannot be read are thrown away: all that an index holds is in the documents.
 class IndexFiles {
@@ -122,10 +122,10 @@ class IndexFiles {
   std::chrono::steady_clock::time_point committed_at_{};
   storage::Sequence noted_checkpoint_ = 0;   ///< on disk, in Lucene's commit or in the note
   storage::Sequence lucene_checkpoint_ = 0;  ///< in Lucene's last commit
-  std::uint64_t changes_ = 0;           ///< made in this run
-  std::uint64_t snapshot_changes_ = 0;  ///< of those, in snapshot_
-  /// Hashes of the ids that are in an index which was empty when it was opened: a document that is not among them is new,
-  /// and nothing has to be looked up and removed. Given up when it has served its turn.
+  std::uint64_t changes_ = 0;                ///< made in this run
+  std::uint64_t snapshot_changes_ = 0;       ///< of those, in snapshot_
+  /// Hashes of the ids that are in an index which was empty when it was opened: a document that is not among them is
+  /// new, and nothing has to be looked up and removed. Given up when it has served its turn.
   std::optional<boost::unordered_flat_set<std::uint64_t>> known_ids_;
 
   mutable std::mutex reader_mutex_;  ///< guards snapshot_

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <atomic>
+#include <lucene++/IndexReader.h>
+#include <lucene++/IndexSearcher.h>
+#include <lucene++/LuceneHeaders.h>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <lucene++/LuceneHeaders.h>
-#include <lucene++/IndexReader.h>
-#include <lucene++/IndexSearcher.h>
 
 #include "storage/document.h"
 

@@ -3,21 +3,20 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <lucene++/IndexInput.h>
+#include <lucene++/IndexOutput.h>
+#include <lucene++/LuceneHeaders.h>
 #include <memory>
 #include <mutex>
 #include <string>
-
-#include <lucene++/LuceneHeaders.h>
-#include <lucene++/IndexInput.h>
-#include <lucene++/IndexOutput.h>
 
 #include "storage/fault_injector.h"
 
 namespace octavo::query::search {
 
-/// The files of one Lucene index. Lucene++'s own directories miss write errors that show at the close of a file, and keep
-/// a descriptor for each open file; this one reports every error, maps files for reading and closes their descriptors at
-/// once, and syncs for real.
+/// The files of one Lucene index. Lucene++'s own directories miss write errors that show at the close of a file, and
+/// keep a descriptor for each open file; this one reports every error, maps files for reading and closes their
+/// descriptors at once, and syncs for real.
 ///
 /// There are no lock files: the data folder is locked as a whole, and each index has one owner in the process.
 class LuceneDirectory : public Lucene::Directory {

@@ -1,9 +1,8 @@
 #pragma once
 
+#include <lucene++/LuceneHeaders.h>
 #include <string>
 #include <string_view>
-
-#include <lucene++/LuceneHeaders.h>
 
 namespace octavo::query::search {
 

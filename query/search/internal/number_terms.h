@@ -1,11 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <lucene++/LuceneHeaders.h>
 #include <optional>
 #include <string_view>
 #include <vector>
-
-#include <lucene++/LuceneHeaders.h>
 
 namespace octavo::query::search {
 

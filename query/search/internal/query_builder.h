@@ -1,13 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <lucene++/LuceneHeaders.h>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <lucene++/LuceneHeaders.h>
 
 #include "query/search/analyzer.h"
 #include "query/search/internal/search_budget.h"
@@ -23,7 +22,10 @@ class QueryBuilder {
   /// `partition` may be null: the whole index.
   QueryBuilder(const FieldAnalyzers& analyzers, Lucene::IndexReaderPtr reader, std::shared_ptr<SearchBudget> budget,
                std::shared_ptr<PartitionDocuments> partition)
-      : analyzers_(analyzers), reader_(std::move(reader)), budget_(std::move(budget)), partition_(std::move(partition)) {}
+      : analyzers_(analyzers),
+        reader_(std::move(reader)),
+        budget_(std::move(budget)),
+        partition_(std::move(partition)) {}
 
   /// nullptr: nothing to search for is left of it (only stop words, say); it matches no document.
   /// Errors: bad_request (a regular expression that makes no sense, …).

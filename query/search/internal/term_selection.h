@@ -1,13 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <lucene++/LuceneHeaders.h>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
-
-#include <lucene++/LuceneHeaders.h>
 
 #include "query/search/internal/search_budget.h"
 
@@ -30,11 +29,11 @@ class PartitionDocuments {
 /// Some terms of a field: a range of them, or several, and among those the ones a test lets pass.
 struct TermSelection {
   struct Range {
-    Lucene::String first;                 ///< where to begin
+    Lucene::String first;  ///< where to begin
     bool first_included = true;
-    std::optional<Lucene::String> last;   ///< nullopt: to the end of the field
+    std::optional<Lucene::String> last;  ///< nullopt: to the end of the field
     bool last_included = true;
-    std::optional<Lucene::String> prefix; ///< ends with the first term that lacks it
+    std::optional<Lucene::String> prefix;  ///< ends with the first term that lacks it
   };
   Lucene::String field;
   std::vector<Range> ranges;

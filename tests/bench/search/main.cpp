@@ -6,11 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <lucene++/LuceneHeaders.h>
 #include <random>
 #include <string>
 #include <vector>
-
-#include <lucene++/LuceneHeaders.h>
 
 #include <boost/asio/thread_pool.hpp>
 #include <fmt/format.h>
@@ -73,7 +72,8 @@ double bare_lucene(const std::vector<Product>& products, const std::filesystem::
   for (const Product& product : products) {
     const auto document = Lucene::newLucene<Lucene::Document>();
     field(document, L"_id", product.id, AbstractField::STORE_YES, AbstractField::INDEX_NOT_ANALYZED_NO_NORMS);
-    field(document, L"_partition", product.partition, AbstractField::STORE_NO, AbstractField::INDEX_NOT_ANALYZED_NO_NORMS);
+    field(document, L"_partition", product.partition, AbstractField::STORE_NO,
+          AbstractField::INDEX_NOT_ANALYZED_NO_NORMS);
     field(document, L"default", product.text, AbstractField::STORE_NO, AbstractField::INDEX_ANALYZED);
     field(document, L"brand", product.brand, AbstractField::STORE_YES, AbstractField::INDEX_ANALYZED);
     const auto price = Lucene::newLucene<Lucene::NumericField>(L"price", 8, AbstractField::STORE_YES, true);
@@ -157,7 +157,8 @@ int main(int argc, char** argv) {
   constexpr std::size_t kBatch = 4096;
   for (std::size_t at = 0; at < documents.size(); at += kBatch) {
     const std::size_t size = std::min(kBatch, documents.size() - at);
-    need(octavo::tests::apply_all(index, std::span(documents).subspan(at, size), at + size, at + size == documents.size()));
+    need(octavo::tests::apply_all(index, std::span(documents).subspan(at, size), at + size,
+                                  at + size == documents.size()));
   }
   index.close_idle(UINT64_MAX);  // commits
   const double rate = static_cast<double>(count) / seconds_since(begun);
@@ -170,14 +171,14 @@ int main(int argc, char** argv) {
     return made_request;
   };
   const auto report = [](const char* name, const Rate& measured) {
-    fmt::print("{:<36} {:>10.0f} searches/s    {:.0f} documents found each\n", name, measured.per_second, measured.hits);
+    fmt::print("{:<36} {:>10.0f} searches/s    {:.0f} documents found each\n", name, measured.per_second,
+               measured.hits);
   };
   report("selective: two words, both", searches(index, 3, [&](std::size_t) {
            return request(fmt::format("+word{} +word{}", 1000 + random() % 19'000, random() % 500));
          }));
-  report("selective: one rare word", searches(index, 3, [&](std::size_t) {
-           return request(fmt::format("word{}", 15'000 + random() % 5'000));
-         }));
+  report("selective: one rare word",
+         searches(index, 3, [&](std::size_t) { return request(fmt::format("word{}", 15'000 + random() % 5'000)); }));
   report("common words, best 25", searches(index, 3, [&](std::size_t) {
            return request(fmt::format("word{} word{}", random() % 20, random() % 20));
          }));

@@ -464,8 +464,9 @@ TEST_CASE("what still waits to be written when the engine ends is answered befor
       std::vector<storage::DocumentWrite> writes(1);
       writes.front().id = "d" + std::to_string(i);
       writes.front().body = R"({"text":")" + std::string(200'000, 'x') + R"("})";
-      boost::asio::co_spawn(requests.get_executor(), database->write(std::move(writes)),
-                            [&](const std::exception_ptr&, const auto& results) { stored += results.front().has_value() ? 1 : 0; });
+      boost::asio::co_spawn(
+          requests.get_executor(), database->write(std::move(writes)),
+          [&](const std::exception_ptr&, const auto& results) { stored += results.front().has_value() ? 1 : 0; });
     }
     requests.poll();
     database.reset();

@@ -1,6 +1,4 @@
 // A split that meets a disk which fails.
-#include "partitioning/partition_split.h"
-
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -9,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "partitioning/partition_split.h"
 #include "support/engine_fixture.h"
 #include "support/fault_plan.h"
 #include "support/patience.h"
@@ -45,10 +44,8 @@ TEST_CASE("a split that is stopped while the catalog fails lets the writes go on
 
   std::atomic<bool> is_stopped = false;
   std::atomic<bool> server_ends = false;
-  PartitionSplit split(
-      database, 0, [&] { return is_stopped.load(); }, [&] { return server_ends.load(); });
-  faults.plan(
-      {.code = EIO, .calls = {Call::commit, Call::begin_read}, .lasting = true, .folder_part = "data/catalog"});
+  PartitionSplit split(database, 0, [&] { return is_stopped.load(); }, [&] { return server_ends.load(); });
+  faults.plan({.code = EIO, .calls = {Call::commit, Call::begin_read}, .lasting = true, .folder_part = "data/catalog"});
   auto result = std::async(std::launch::async, [&] { return split.run(); });
   // The commit, and looking whether it took place all the same.
   const auto until = std::chrono::steady_clock::now() + octavo::tests::patiently(std::chrono::seconds{30});
@@ -62,8 +59,8 @@ TEST_CASE("a split that is stopped while the catalog fails lets the writes go on
   CHECK(result.wait_for(std::chrono::milliseconds{500}) == std::future_status::timeout);
 
   faults.heal();
-  const bool has_ended = result.wait_for(octavo::tests::patiently(std::chrono::seconds{30})) ==
-                         std::future_status::ready;
+  const bool has_ended =
+      result.wait_for(octavo::tests::patiently(std::chrono::seconds{30})) == std::future_status::ready;
   CHECK(has_ended);
   server_ends = true;
   CHECK_FALSE(result.get());

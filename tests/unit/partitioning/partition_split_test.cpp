@@ -254,7 +254,8 @@ TEST_CASE("a reader of the versions misses none while what it reads is split") {
   const auto database = fixture.create("shop", {.partitioned = true});
   database->physical_partition(0).set_keeps_versions(true);
   fill(*database, 100);
-  VersionScan scan(*database, {.since = 0, .partition_key = std::nullopt, .places = [&] { return database->places(); }});
+  VersionScan scan(*database,
+                   {.since = 0, .partition_key = std::nullopt, .places = [&] { return database->places(); }});
   std::vector<std::string> ids;
   const auto read = [&](std::size_t rows_max) {
     return scan.run({.rows_max = rows_max}, [&](const storage::VersionRow& row) {

@@ -1,8 +1,9 @@
 #include "partitioning/typed_key.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "partitioning/partition_map.h"
 
@@ -60,9 +61,18 @@ TEST_CASE("the values of a hierarchy are joined by commas") {
 }
 
 TEST_CASE("every key comes back from its text") {
-  const std::vector<KeyValue> values{std::string("books"), std::string(),     std::string("%_!:,"), std::string("ü\n\x01"),
-                                     42.0,                 -0.1,              9007199254740993.0,   1e-7,
-                                     true,                 false,             NullValue{},          MissingValue{}};
+  const std::vector<KeyValue> values{std::string("books"),
+                                     std::string(),
+                                     std::string("%_!:,"),
+                                     std::string("ü\n\x01"),
+                                     42.0,
+                                     -0.1,
+                                     9007199254740993.0,
+                                     1e-7,
+                                     true,
+                                     false,
+                                     NullValue{},
+                                     MissingValue{}};
   for (const auto& value : values) {
     for (const bool hierarchical : {false, true}) {
       const TypedKey key({value, value}, hierarchical);
@@ -130,7 +140,8 @@ TEST_CASE("a key lives in the range of effective keys that holds its own") {
       const std::string effective = key.effective(scheme);
       CHECK(effective >= effective_bound(ranges[place].first, scheme));
       if (place + 1 < ranges.size()) CHECK(effective < effective_bound(ranges[place + 1].first, scheme));
-      CHECK(position_of_bound(effective, scheme) <= key.position(scheme) + (scheme == KeyScheme::hash_v1 ? 1ULL << 30 : 0));
+      CHECK(position_of_bound(effective, scheme) <=
+            key.position(scheme) + (scheme == KeyScheme::hash_v1 ? 1ULL << 30 : 0));
       CHECK(hash_position(key.encode() + ":id", true, scheme) == key.position(scheme));
     }
   }

@@ -74,9 +74,9 @@ TEST_CASE("two readers that enter two growing environments in opposite order do 
   };
   const auto begun = std::chrono::steady_clock::now();
   {
-    const std::jthread threads[] = {
-        std::jthread(read_both, std::ref(one), std::ref(two)), std::jthread(read_both, std::ref(two), std::ref(one)),
-        std::jthread(grow, std::ref(one)), std::jthread(grow, std::ref(two))};
+    const std::jthread threads[] = {std::jthread(read_both, std::ref(one), std::ref(two)),
+                                    std::jthread(read_both, std::ref(two), std::ref(one)),
+                                    std::jthread(grow, std::ref(one)), std::jthread(grow, std::ref(two))};
   }
   CHECK(std::chrono::steady_clock::now() - begun < octavo::tests::patiently(kBoundOfWait));
   CHECK(unexpected == 0);
@@ -108,7 +108,9 @@ TEST_CASE("a write that must grow the map under a reader who stays is told to tr
     CHECK(read);
   }
   SECTION("the map grows once the reader has left") {
-    { const ReadTransaction gone = std::move(*reader); }
+    {
+      const ReadTransaction gone = std::move(*reader);
+    }
     std::thread(write).join();
     CHECK(*written);
     CHECK(map_bytes_of(environment) >= kMoreThanSmall);

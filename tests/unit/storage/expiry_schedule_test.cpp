@@ -102,8 +102,8 @@ TEST_CASE("what an undone request would have ended is not scheduled") {
   PartitionFixture fixture;
   fixture.partition().set_time_to_live(std::make_shared<StatedEnd>());
   REQUIRE(fixture.put("p:there", "{}"));
-  const auto results = fixture.write(
-      {PartitionFixture::make("p:new", ends_at(1)), PartitionFixture::make("p:there", ends_at(1))}, true);
+  const auto results =
+      fixture.write({PartitionFixture::make("p:new", ends_at(1)), PartitionFixture::make("p:there", ends_at(1))}, true);
   CHECK_FALSE(results.front());
   CHECK(ended(fixture).documents.empty());
   CHECK(is_sound(fixture, StatedEnd()));

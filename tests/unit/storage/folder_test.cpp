@@ -1,11 +1,12 @@
 // Folders are listed and removed as std::filesystem does it.
+#include "storage/folder.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include <catch2/catch.hpp>
 
-#include "storage/folder.h"
 #include "support/temporary_folder.h"
 
 using namespace octavo::storage;

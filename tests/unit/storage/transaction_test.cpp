@@ -88,8 +88,7 @@ TEST_CASE("a transaction sees its own edits, and keeps them all") {
     OCTAVO_TRY(const auto written, apply(transaction, onto(WriteBase::live_winner, "p:a", R"({"n":2})")));
     if (!written) return false;
     OCTAVO_TRY(const auto seen, transaction.find("p:a"));
-    OCTAVO_TRY(const auto again,
-               apply(transaction, onto(WriteBase::live_winner, "p:a", R"({"n":3})", seen->revision)));
+    OCTAVO_TRY(const auto again, apply(transaction, onto(WriteBase::live_winner, "p:a", R"({"n":3})", seen->revision)));
     OCTAVO_TRY(const auto other, apply(transaction, onto(WriteBase::parent, "p:b", "{}")));
     return again && other;
   }));

@@ -1,8 +1,9 @@
 #include "storage/version_log.h"
 
-#include <catch2/catch.hpp>
 #include <future>
 #include <limits>
+
+#include <catch2/catch.hpp>
 
 #include "storage/partition_check.h"
 #include "support/partition_fixture.h"
@@ -33,7 +34,8 @@ std::vector<Version> versions_of(PartitionFixture& fixture) {
   auto cursor = snapshot.versions().rows();
   std::vector<Version> found;
   for (auto row = cursor.seek(0); row; row = cursor.next()) {
-    found.push_back({row->sequence, row->operation, row->previous_sequence, std::string(row->id), std::string(row->body)});
+    found.push_back(
+        {row->sequence, row->operation, row->previous_sequence, std::string(row->id), std::string(row->body)});
   }
   return found;
 }

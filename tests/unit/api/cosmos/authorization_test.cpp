@@ -1,8 +1,9 @@
 #include "api/cosmos/authorization.h"
 
-#include <catch2/catch.hpp>
 #include <ctime>
 #include <map>
+
+#include <catch2/catch.hpp>
 
 #include "api/crypto/base64.h"
 #include "api/crypto/hash.h"
@@ -36,14 +37,13 @@ class Asker {
 
   /// Signs with `key` as of `time` and asks.
   Expected<Credential> ask(const Authorization& authorization, std::vector<std::string> segments, std::string_view key,
-                     bool reads = true, std::time_t time = std::time(nullptr)) {
+                           bool reads = true, std::time_t time = std::time(nullptr)) {
     const auto path = ResourcePath::parse(segments).value();
     const std::string date = http_date(time);
     const auto signature = crypto::hmac(crypto::Digest::sha256, crypto::base64_decode(key).value(),
                                         text_to_sign("GET", path.signed_type, path.signed_link, date, ""));
     fields_.values["x-ms-date"] = date;
-    fields_.values["Authorization"] =
-        percent_encode("type=master&ver=1.0&sig=" + crypto::base64_encode(signature));
+    fields_.values["Authorization"] = percent_encode("type=master&ver=1.0&sig=" + crypto::base64_encode(signature));
     request_.headers = &fields_;
     return authorization.check(request_, path, reads);
   }

@@ -1,7 +1,8 @@
 #include "api/cosmos/patch.h"
 
-#include <catch2/catch.hpp>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 #include "api/cosmos/patch_condition.h"
 
@@ -24,8 +25,8 @@ TEST_CASE("a patch sets what is there and what is not") {
 }
 
 TEST_CASE("what a patch does not touch keeps its text") {
-  CHECK(patched(R"({"n":1.0,"big":12345678901234567890,"s":"\u00e9","a":1})",
-                R"([{"op":"remove","path":"/a"}])") == R"({"n":1.0,"big":12345678901234567890,"s":"\u00e9"})");
+  CHECK(patched(R"({"n":1.0,"big":12345678901234567890,"s":"\u00e9","a":1})", R"([{"op":"remove","path":"/a"}])") ==
+        R"({"n":1.0,"big":12345678901234567890,"s":"\u00e9"})");
 }
 
 TEST_CASE("arrays are inserted into by add, and changed in place by set and replace") {
@@ -41,23 +42,28 @@ TEST_CASE("arrays are inserted into by add, and changed in place by set and repl
 }
 
 TEST_CASE("sums of whole numbers are exact, others are doubles") {
-  CHECK(patched(R"({"n":9007199254740993})", R"([{"op":"incr","path":"/n","value":1}])") == R"({"n":9007199254740994})");
+  CHECK(patched(R"({"n":9007199254740993})", R"([{"op":"incr","path":"/n","value":1}])") ==
+        R"({"n":9007199254740994})");
   CHECK(patched(R"({"n":1})", R"([{"op":"incr","path":"/n","value":0.5}])") == R"({"n":1.5})");
-  CHECK(patched(R"({"n":9223372036854775807})", R"([{"op":"incr","path":"/n","value":1}])") == R"({"n":9223372036854775808})");
+  CHECK(patched(R"({"n":9223372036854775807})", R"([{"op":"incr","path":"/n","value":1}])") ==
+        R"({"n":9223372036854775808})");
   CHECK(patched("{}", R"([{"op":"incr","path":"/n","value":-2}])") == R"({"n":-2})");
   CHECK(patched(R"({"n":"1"})", R"([{"op":"incr","path":"/n","value":1}])").starts_with("failed"));
 }
 
 TEST_CASE("a move takes a value away and puts it elsewhere") {
-  CHECK(patched(R"({"a":{"x":1},"b":{}})", R"([{"op":"move","from":"/a/x","path":"/b/y"}])") == R"({"a":{},"b":{"y":1}})");
+  CHECK(patched(R"({"a":{"x":1},"b":{}})", R"([{"op":"move","from":"/a/x","path":"/b/y"}])") ==
+        R"({"a":{},"b":{"y":1}})");
   CHECK(patched(R"({"a":1})", R"([{"op":"move","from":"/none","path":"/b"}])").starts_with("failed"));
   CHECK(patched(R"({"a":{}})", R"([{"op":"move","from":"/a","path":"/a/b"}])").starts_with("failed"));
 }
 
 TEST_CASE("names with dots, slashes and tildes are names") {
-  CHECK(patched(R"({"a.b":1,"c/d":2,"e~f":3})",
-                R"([{"op":"set","path":"/a.b","value":0},{"op":"set","path":"/c~1d","value":0},{"op":"move","from":"/e~0f","path":"/g"}])") ==
-        R"({"a.b":0,"c/d":0,"g":3})");
+  CHECK(
+      patched(
+          R"({"a.b":1,"c/d":2,"e~f":3})",
+          R"([{"op":"set","path":"/a.b","value":0},{"op":"set","path":"/c~1d","value":0},{"op":"move","from":"/e~0f","path":"/g"}])") ==
+      R"({"a.b":0,"c/d":0,"g":3})");
 }
 
 TEST_CASE("only the names of the server and of documents are kept from patches") {
@@ -99,14 +105,15 @@ TEST_CASE("a patch brings its condition along") {
 }
 
 TEST_CASE("a patch's condition is FROM with an alias and WHERE, and nothing else") {
-  for (const char* condition : {"from c where c.a = 1", "FROM products p WHERE p.a = 1", "from products AS p where p.a=1",
-                                "from c where c.a = 1 -- one"}) {
+  for (const char* condition : {"from c where c.a = 1", "FROM products p WHERE p.a = 1",
+                                "from products AS p where p.a=1", "from c where c.a = 1 -- one"}) {
     INFO(condition);
     CHECK(parse_patch_condition(condition));
   }
-  for (const char* condition : {"", "c.a = 1", "from c", "from where c.a = 1", "from c where", "from a b c where c.a = 1",
-                                "from c where c.a = 1) or (1 = 1", "from c where c.a = 1 order by c.a",
-                                "from c where udf.f(c.a)", "from c where d.a = 1"}) {
+  for (const char* condition :
+       {"", "c.a = 1", "from c", "from where c.a = 1", "from c where", "from a b c where c.a = 1",
+        "from c where c.a = 1) or (1 = 1", "from c where c.a = 1 order by c.a", "from c where udf.f(c.a)",
+        "from c where d.a = 1"}) {
     INFO(condition);
     CHECK(parse_patch_condition(condition).error().code == ErrorCode::bad_request);
   }

@@ -165,9 +165,9 @@ TEST_CASE("_revs_diff and _missing_revs refuse too many revisions, of one docume
     for (const char* asked : {R"({"a":["1-a","1-b"],"b":["1-c","1-d"]})", R"({"a":[],"b":[],"c":[],"d":[]})"}) {
       const auto refused = door.post(target, asked);
       CHECK(refused.status == 413);
-      CHECK(refused.json() == boost::json::value({{"error", "too_large"},
-                                                  {"reason",
-                                                   "The request names more than 3 revisions; send fewer at a time."}}));
+      CHECK(refused.json() ==
+            boost::json::value({{"error", "too_large"},
+                                {"reason", "The request names more than 3 revisions; send fewer at a time."}}));
     }
   }
 }

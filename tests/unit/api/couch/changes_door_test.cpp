@@ -50,9 +50,10 @@ void later(CouchDoor& door, std::chrono::milliseconds delay, std::function<void(
 // Runs `then` as soon as the condition holds.
 void when(CouchDoor& door, std::function<bool()> condition, std::function<void()> then) {
   if (condition()) return then();
-  later(door, std::chrono::milliseconds(1), [&door, condition = std::move(condition), then = std::move(then)]() mutable {
-    when(door, std::move(condition), std::move(then));
-  });
+  later(door, std::chrono::milliseconds(1),
+        [&door, condition = std::move(condition), then = std::move(then)]() mutable {
+          when(door, std::move(condition), std::move(then));
+        });
 }
 
 }  // namespace

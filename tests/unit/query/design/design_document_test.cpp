@@ -82,7 +82,8 @@ TEST_CASE("members of the wrong type are refused in CouchDB's words") {
   CHECK(design_error_of(R"({"filters":{"a":1}})") == "`filters.a` field must have object or string type");
   CHECK(design_error_of(R"({"lists":1})") == "`lists` field must have object type");
   CHECK(design_error_of(R"({"options":[]})") == "`options` field must have object type");
-  CHECK(design_error_of(R"({"options":{"partitioned":"yes"}})") == "`options.partitioned` field must have boolean type");
+  CHECK(design_error_of(R"({"options":{"partitioned":"yes"}})") ==
+        "`options.partitioned` field must have boolean type");
   CHECK(design_error_of(R"({"rewrites":{}})") == "`rewrites` field must have string or array type");
   CHECK(design_error_of(R"({"shows":{"a":[]}})") == "`shows.a` field must have object or string type");
   CHECK(design_error_of(R"({"updates":{"a":null}})") == "`updates.a` field must have object or string type");
@@ -93,7 +94,8 @@ TEST_CASE("members of the wrong type are refused in CouchDB's words") {
   CHECK(design_error_of(R"({"views":{"a":{}}})") == "View `a` must contain map function");
   CHECK(design_error_of(R"({"views":{"a":{"map":{}}}})") == "`views.a.map` field must have string type");
   CHECK(design_error_of(R"({"views":{"a":{"map":"x","reduce":1}}})") == "`views.a.reduce` field must have string type");
-  CHECK(design_error_of(R"({"language":"query","views":{"a":{"map":"x"}}})") == "`views.a.map` field must have object type");
+  CHECK(design_error_of(R"({"language":"query","views":{"a":{"map":"x"}}})") ==
+        "`views.a.map` field must have object type");
   CHECK(design_error_of(R"({"indexes":{"a":"x"}})") == "`indexes.a` field must have object type");
   CHECK(design_error_of(R"({"indexes":{"a":{"index":1}}})") == "`indexes.a.index` field must have string type");
 }

@@ -277,8 +277,8 @@ TEST_CASE("a selector of thousands of conditions on one field is answered soon, 
     std::ranges::sort(ids);
     CHECK(ids == expected);
   }
-  CHECK(ids_of(fixture.find(json::serialize(
-                   json::object{{"selector", json::object{{"_id", json::object{{"$and", nowhere}}}}}})))
+  CHECK(ids_of(fixture.find(
+                   json::serialize(json::object{{"selector", json::object{{"_id", json::object{{"$and", nowhere}}}}}})))
             .empty());
 }
 

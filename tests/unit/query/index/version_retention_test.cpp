@@ -40,9 +40,8 @@ struct VersionedDatabase {
   }
   /// From now on it is counted how often the place's writer begins.
   void count_writes() {
-    faults.plan({.calls = {Call::begin_write},
-                 .from = std::numeric_limits<std::size_t>::max(),
-                 .folder_part = "partition-0"});
+    faults.plan(
+        {.calls = {Call::begin_write}, .from = std::numeric_limits<std::size_t>::max(), .folder_part = "partition-0"});
   }
 
   octavo::tests::TemporaryFolder folder;

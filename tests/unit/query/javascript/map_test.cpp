@@ -42,7 +42,7 @@ TEST_CASE("what is missing is emitted as null") {
 
 TEST_CASE("numbers that a map emits are written as JavaScript writes them") {
   CHECK(emitted_by(program_of("function(doc) { emit(1e21, -0); emit(123456789012, 0.1); emit(doc.n, 1e-7); }"),
-                R"({"n":12345678901234567890})") ==
+                   R"({"n":12345678901234567890})") ==
         EmittedRows{"0: 1e+21 → 0", "0: 123456789012 → 0.1", "0: 12345678901234567000 → 1e-7"});
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("the helpers of CouchDB are there") {
     log('is heard'); log({an: 'object'}); log();
   })");
   CHECK(emitted_by(program, "{}") == EmittedRows{"0: \"sum\" → 6.5", "0: \"isArray\" → [true,false,false]",
-                                       R"(0: "toJSON" → "{\"a\":[1]}")", "0: \"JSON\" → 1"});
+                                                 R"(0: "toJSON" → "{\"a\":[1]}")", "0: \"JSON\" → 1"});
 }
 
 TEST_CASE("modules are found by their path, loaded once, and may need each other") {
@@ -174,14 +174,15 @@ TEST_CASE("no file, network, timer or code from text is within reach") {
     (async function() { await 1; emit('awaited'); })();
     emit('done');
   })js"),
-                "{}") == EmittedRows{"0: \"done\" → null"});
+                   "{}") == EmittedRows{"0: \"done\" → null"});
 }
 
 TEST_CASE("many programs take turns in one thread") {
   std::vector<ProgramPtr> programs;
   for (int i = 0; i < 100; ++i) programs.push_back(program_of("function(doc) { emit(" + std::to_string(i) + "); }"));
   for (int round = 0; round < 2; ++round) {
-    for (int i = 0; i < 100; ++i) CHECK(emitted_by(programs[i], "{}") == EmittedRows{"0: " + std::to_string(i) + " → null"});
+    for (int i = 0; i < 100; ++i)
+      CHECK(emitted_by(programs[i], "{}") == EmittedRows{"0: " + std::to_string(i) + " → null"});
   }
 }
 

@@ -98,9 +98,9 @@ TEST_CASE("a path that ends early tells a missing member from a wrong container"
 
 TEST_CASE("a number means the same in a request as in a document") {
   DocumentParser parser;
-  for (const std::string number :
-       {"9012000.000001623092", "0E+0922209", "0e400", "1e400", "-1e400", "4.9e-324", "1e-400", "2.2250738585072011e-308",
-        "1e23", "-0.0", "179769313486231580793e289", "0.1000000000000000055511151231257827", "12345678901234567890123"}) {
+  for (const std::string number : {"9012000.000001623092", "0E+0922209", "0e400", "1e400", "-1e400", "4.9e-324",
+                                   "1e-400", "2.2250738585072011e-308", "1e23", "-0.0", "179769313486231580793e289",
+                                   "0.1000000000000000055511151231257827", "12345678901234567890123"}) {
     INFO(number);
     const auto request = parse_json(number);
     REQUIRE(request);

@@ -23,7 +23,8 @@ std::vector<std::string> terms_of(const json::value& definition, std::string_vie
 using Terms = std::vector<std::string>;
 
 TEST_CASE("the standard analyzer cuts at spaces and punctuation, writes small and leaves out stop words") {
-  CHECK(terms_of("standard", "The Quick-Brown fox, and the lazy DOG.") == Terms{"quick", "brown", "fox", "lazy", "dog"});
+  CHECK(terms_of("standard", "The Quick-Brown fox, and the lazy DOG.") ==
+        Terms{"quick", "brown", "fox", "lazy", "dog"});
   CHECK(terms_of("standard", "it's O'Neil's 3.14 1,000 a.b x_y") ==
         Terms{"it's", "o'neil's", "3.14", "1,000", "a.b", "x_y"});
 }

@@ -109,8 +109,7 @@ TEST_CASE("wildcards, but not in the first place") {
   CHECK(parsed("sal*\\*") == "default:w(sal*\\*)");
   CHECK(parsed("sal\\*") == "default:sal*");
   CHECK(parsed("*:*") == "*:*");
-  CHECK(parsed("*alter") ==
-        "error: Cannot parse '*alter': '*' or '?' not allowed as first character in WildcardQuery");
+  CHECK(parsed("*alter") == "error: Cannot parse '*alter': '*' or '?' not allowed as first character in WildcardQuery");
   CHECK(parsed("name:?x") ==
         "error: Cannot parse 'name:?x': '*' or '?' not allowed as first character in WildcardQuery");
   CHECK(parsed("*") == "error: Cannot parse '*': '*' or '?' not allowed as first character in WildcardQuery");
@@ -153,7 +152,8 @@ TEST_CASE("a sign before a space is a word of its own, as in Lucene") {
 TEST_CASE("broken queries say what was met where") {
   CHECK(first_line("") == "error: Cannot parse '': Encountered \"<EOF>\" at line 1, column 0.");
   CHECK(first_line("a AND") == "error: Cannot parse 'a AND': Encountered \"<EOF>\" at line 1, column 5.");
-  CHECK(first_line("a AND AND b") == "error: Cannot parse 'a AND AND b': Encountered \" <AND> \"AND \"\" at line 1, column 6.");
+  CHECK(first_line("a AND AND b") ==
+        "error: Cannot parse 'a AND AND b': Encountered \" <AND> \"AND \"\" at line 1, column 6.");
   CHECK(first_line("(a") == "error: Cannot parse '(a': Encountered \"<EOF>\" at line 1, column 2.");
   CHECK(first_line("a)") == "error: Cannot parse 'a)': Encountered \" \")\" \") \"\" at line 1, column 1.");
   CHECK(first_line("a:b:c") == "error: Cannot parse 'a:b:c': Encountered \" \":\" \": \"\" at line 1, column 3.");

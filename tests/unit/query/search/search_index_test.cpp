@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "support/fault_plan.h"
 #include "support/patience.h"
 #include "unit/query/search/search_index_fixture.h"
-#include "support/fault_plan.h"
 
 using octavo::tests::patiently;
 
@@ -23,8 +23,8 @@ using Ids = std::vector<std::string>;
 using Fixture = SearchIndexFixture;
 
 void put_products(Fixture& shop) {
-  shop.put("scales", {Fixture::text("default", "Salter kitchen scales in bright red"), Fixture::text("brand", "Salter", true, true),
-                      Fixture::number("price", 14.99, true)});
+  shop.put("scales", {Fixture::text("default", "Salter kitchen scales in bright red"),
+                      Fixture::text("brand", "Salter", true, true), Fixture::number("price", 14.99, true)});
   shop.put("mixer", {Fixture::text("default", "Kenwood stand mixer red"), Fixture::text("brand", "Kenwood", true, true),
                      Fixture::number("price", 199.99, true)});
   shop.put("kettle", {Fixture::text("default", "Salter kettle blue"), Fixture::text("brand", "Salter", true, true),
@@ -99,8 +99,9 @@ TEST_CASE("applying the same documents twice does no harm") {
 
 TEST_CASE("stored fields come back as they were given, several values as an array") {
   Fixture shop;
-  shop.put("a", {Fixture::text("name", "Ünï \"quoted\"", true), Fixture::number("price", 14.5, true), Fixture::number("count", 3, true),
-                 Fixture::text("tag", "x", true), Fixture::text("tag", "y", true), Fixture::text("hidden", "z")});
+  shop.put("a", {Fixture::text("name", "Ünï \"quoted\"", true), Fixture::number("price", 14.5, true),
+                 Fixture::number("count", 3, true), Fixture::text("tag", "x", true), Fixture::text("tag", "y", true),
+                 Fixture::text("hidden", "z")});
   shop.apply();
   CHECK(shop.run(shop.request("*:*")).hits[0].fields ==
         R"({"count":3,"name":"Ünï \"quoted\"","price":14.5,"tag":["x","y"]})");
@@ -204,7 +205,8 @@ TEST_CASE("facets are counted, ranges too, and drilling down narrows the result"
   put_products(shop);
   auto request = shop.request("*:*");
   request.counts = {"brand"};
-  request.ranges = {{"price", {*parse_facet_range("cheap", "[0 TO 25]"), *parse_facet_range("dear", "{25 TO Infinity]")}}};
+  request.ranges = {
+      {"price", {*parse_facet_range("cheap", "[0 TO 25]"), *parse_facet_range("dear", "{25 TO Infinity]")}}};
   auto result = shop.run(request);
   REQUIRE(result.counts.size() == 1);
   CHECK(result.counts[0].second == FacetCounts{{"Salter", 2}, {"Kenwood", 1}});
@@ -236,7 +238,8 @@ TEST_CASE("drilling down does not change how well documents fit") {
 TEST_CASE("groups, the one with the best document first") {
   Fixture shop(boost::json::value("keyword"));
   for (int i = 0; i < 12; ++i) {
-    shop.put(fmt::format("d{:02}", i), {Fixture::text("colour", i % 3 == 0 ? "red" : "blue"), Fixture::number("price", i)});
+    shop.put(fmt::format("d{:02}", i),
+             {Fixture::text("colour", i % 3 == 0 ? "red" : "blue"), Fixture::number("price", i)});
   }
   shop.put("none", {Fixture::number("price", 100)});
   shop.apply();
@@ -278,7 +281,8 @@ TEST_CASE("a search of a partition finds only its documents") {
   for (int i = 0; i < 200; ++i) {
     const std::string partition = fmt::format("p{}", i % 20);
     shop.put(fmt::format("{}:{}", partition, i),
-             {Fixture::text("default", i % 2 == 0 ? "red scales" : "blue scales"), Fixture::number("price", i)}, partition);
+             {Fixture::text("default", i % 2 == 0 ? "red scales" : "blue scales"), Fixture::number("price", i)},
+             partition);
     if (i % 50 == 0) shop.apply();
   }
   shop.apply();
@@ -352,7 +356,8 @@ TEST_CASE("a damaged index is built anew") {
   }
   SECTION("the list of segments is nonsense") {
     for (const auto& file : std::filesystem::directory_iterator(folder)) {
-      if (file.path().filename().string().starts_with("segments")) std::ofstream(file.path()) << "nonsense, and more of it";
+      if (file.path().filename().string().starts_with("segments"))
+        std::ofstream(file.path()) << "nonsense, and more of it";
     }
   }
   shop.reopen();
@@ -483,7 +488,8 @@ TEST_CASE("purged documents are looked for and removed") {
   int calls = 0;
   bool through = false;
   while (!through) {
-    const auto step = shop.index->remove_purged(3, 10, [](std::string_view id) -> Expected<bool> { return id >= "d20"; });
+    const auto step =
+        shop.index->remove_purged(3, 10, [](std::string_view id) -> Expected<bool> { return id >= "d20"; });
     REQUIRE(step);
     through = *step;
     ++calls;
@@ -541,7 +547,8 @@ TEST_CASE("what is searched agrees with a naive model, through updates, deletion
     request.limit = 1000;
     std::set<std::string> wanted;
     for (const auto& [id, chosen] : model) {
-      const bool prefix = std::ranges::any_of(chosen, [&](const auto& word) { return word.starts_with(c.substr(0, 2)); });
+      const bool prefix =
+          std::ranges::any_of(chosen, [&](const auto& word) { return word.starts_with(c.substr(0, 2)); });
       if ((chosen.contains(a) && !chosen.contains(b)) || prefix) wanted.insert(id);
     }
     const auto found = Fixture::ids(shop.run(request).hits);
@@ -671,7 +678,8 @@ TEST_CASE("highlighting ends at the deadline of its search") {
   for (int i = 0; i < 1500; ++i) text.append(" ").append(28, 'a');
   shop.put("long", {Fixture::text("default", text, true)});
   shop.apply();
-  auto request = shop.request("found OR n:/(a+)+[bc]/ OR n:/(a+)+[xc]/ OR n:/(a+)+[yc]/ OR n:/(a+)+[zc]/ OR n:/(a+)+[wc]/");
+  auto request =
+      shop.request("found OR n:/(a+)+[bc]/ OR n:/(a+)+[xc]/ OR n:/(a+)+[yc]/ OR n:/(a+)+[zc]/ OR n:/(a+)+[wc]/");
   request.highlighting.emplace();
   request.highlighting->fields = {"default"};
   const auto begun = std::chrono::steady_clock::now();

@@ -30,8 +30,7 @@ TEST_CASE("conditions become searches of fields with their type") {
   CHECK(query_of(R"({"a": true})") == R"(a\:boolean:"true")");
   CHECK(query_of(R"({"a": null})") == R"(a\:null:"true")");
   CHECK(query_of(R"({"a": {"b": 2.5}})") == R"(a.b\:number:[2.5 TO 2.5])");
-  CHECK(query_of(R"({"a": {"$gt": 5, "$lte": 9}})") ==
-        R"((a\:number:{5 TO Infinity] AND a\:number:[-Infinity TO 9]))");
+  CHECK(query_of(R"({"a": {"$gt": 5, "$lte": 9}})") == R"((a\:number:{5 TO Infinity] AND a\:number:[-Infinity TO 9]))");
   CHECK(query_of(R"({"$or": [{"a": 1}, {"b": "x"}]})") == R"((a\:number:[1 TO 1] OR b\:string:"x"))");
   CHECK(query_of(R"({"a": {"$exists": true}})") == R"(($fieldnames:a\:* OR $fieldnames:a.*))");
 }
@@ -63,7 +62,8 @@ TEST_CASE("$text is a query in Lucene's syntax, of all strings or of a field") {
 TEST_CASE("$text is no test of a document") {
   CHECK_FALSE(without_text(json::parse(R"({"a": 1})")));
   CHECK(*without_text(json::parse(R"({"$text": "x"})")) == json::parse("{}"));
-  CHECK(*without_text(json::parse(R"({"$and": [{"$text": "x"}, {"a": 1}]})")) == json::parse(R"({"$and": [{"a": 1}]})"));
+  CHECK(*without_text(json::parse(R"({"$and": [{"$text": "x"}, {"a": 1}]})")) ==
+        json::parse(R"({"$and": [{"a": 1}]})"));
   CHECK(*without_text(json::parse(R"({"$or": [{"$text": "x"}, {"a": 1}], "b": 2})")) == json::parse(R"({"b": 2})"));
   CHECK(*without_text(json::parse(R"({"name": {"$text": "x"}, "a": 1})")) == json::parse(R"({"a": 1})"));
 }

@@ -80,9 +80,9 @@ TEST_CASE_METHOD(LimitsFixture, "one long property selected many times is a row 
 }
 
 TEST_CASE_METHOD(LimitsFixture, "the keys of a subquery's ORDER BY, DISTINCT and GROUP BY count") {
-  for (const char* subquery : {"SELECT VALUE x FROM x IN c.arr ORDER BY c.s", "SELECT VALUE x FROM x IN c.arr ORDER BY c.s DESC",
-                               "SELECT DISTINCT VALUE [x, c.s] FROM x IN c.arr",
-                               "SELECT x, COUNT(1) AS n FROM x IN c.arr GROUP BY x, c.s"}) {
+  for (const char* subquery :
+       {"SELECT VALUE x FROM x IN c.arr ORDER BY c.s", "SELECT VALUE x FROM x IN c.arr ORDER BY c.s DESC",
+        "SELECT DISTINCT VALUE [x, c.s] FROM x IN c.arr", "SELECT x, COUNT(1) AS n FROM x IN c.arr GROUP BY x, c.s"}) {
     INFO(subquery);
     CHECK(ask("SELECT VALUE ARRAY_LENGTH(ARRAY(" + std::string(subquery) + ")) FROM c") == kOverMemory);
   }
@@ -147,14 +147,14 @@ TEST_CASE("a regular expression that is too long, or costs too much, ends the qu
 }
 
 TEST_CASE_METHOD(SqlFixture, "a query that may be long for one item is known before it runs") {
-  for (const char* query : {"SELECT * FROM c WHERE c.a = 1 AND CONTAINS(c.b, 'x') ORDER BY c.b", "SELECT VALUE COUNT(1) FROM c",
-                            "SELECT * FROM c WHERE c.a LIKE 'abc%'"}) {
+  for (const char* query : {"SELECT * FROM c WHERE c.a = 1 AND CONTAINS(c.b, 'x') ORDER BY c.b",
+                            "SELECT VALUE COUNT(1) FROM c", "SELECT * FROM c WHERE c.a LIKE 'abc%'"}) {
     INFO(query);
     CHECK_FALSE(parse_sql(query)->may_take_long());
   }
-  for (const char* query : {"SELECT VALUE x FROM c JOIN x IN c.a", "SELECT VALUE x FROM x IN c.a", "SELECT udf.f(c.a) FROM c",
-                            "SELECT * FROM c WHERE EXISTS(SELECT VALUE 1 FROM x IN c.a)", "SELECT * FROM c WHERE c.a LIKE c.b",
-                            "SELECT * FROM c WHERE RegexMatch(c.a, 'a+b')"}) {
+  for (const char* query : {"SELECT VALUE x FROM c JOIN x IN c.a", "SELECT VALUE x FROM x IN c.a",
+                            "SELECT udf.f(c.a) FROM c", "SELECT * FROM c WHERE EXISTS(SELECT VALUE 1 FROM x IN c.a)",
+                            "SELECT * FROM c WHERE c.a LIKE c.b", "SELECT * FROM c WHERE RegexMatch(c.a, 'a+b')"}) {
     INFO(query);
     CHECK(parse_sql(query)->may_take_long());
   }
