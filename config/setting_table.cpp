@@ -105,6 +105,9 @@ std::vector<Setting> make_table() {
       text("server", "bind", &Draft::bind, "IP address to listen on; `0.0.0.0` or `::` for every interface"),
       number("server", "port", &Draft::port, {0, 65'535},
              "TCP port to listen on; 0 = any free one, see the READY line"),
+      list("server", "allowed_hosts", &Draft::allowed_hosts,
+           "Names, such as `db.example.com`, under which a server without admins may be asked; addresses, `localhost` "
+           "and names without a dot always may"),
       number("server", "io_threads", &Draft::io_threads, {0, 1'024},
              "Threads that serve connections; 0 = one per core"),
       number("server", "worker_threads", &Draft::worker_threads, {0, 1'024},

@@ -27,7 +27,9 @@ struct Settings {
   // [server]
   std::filesystem::path data_dir = "data";
   std::string bind = "127.0.0.1";
-  std::uint16_t port = 5984;         ///< Couch door; 0 = any free port, printed in the READY line
+  std::uint16_t port = 5984;  ///< Couch door; 0 = any free port, printed in the READY line
+  /// Names that the header `Host` may have while there is no admin and `bind` is loopback; local names always may.
+  std::vector<std::string> allowed_hosts;
   std::uint16_t io_threads = 0;      ///< 0 = one per core
   std::uint16_t worker_threads = 0;  ///< 0 = one per core
   std::uint16_t writer_threads = 0;  ///< 0 = two per core, at least 2

@@ -47,11 +47,22 @@ Checked check_bind(const Settings& settings) {
         "server.bind: {} can be reached from other machines, but there is no admin: everybody could read and delete "
         "everything. Do one of these:\n"
         "  - name an admin: set OCTAVO_ADMIN_USER and OCTAVO_ADMIN_PASSWORD (or COUCHDB_USER and COUCHDB_PASSWORD), or "
-        "add "
-        "an [admins] table to the configuration file\n"
+        "add an [admins] table to the configuration file\n"
         "  - listen on this machine only: --bind 127.0.0.1\n"
         "  - if something in front of the server keeps strangers out: --allow-public-without-auth",
         settings.bind));
+  }
+  return {};
+}
+
+Checked check_allowed_hosts(const Settings& settings) {
+  for (const auto& host : settings.allowed_hosts) {
+    if (host.empty() || host.find_first_of("/:*[] ") != std::string::npos) {
+      return Failure(fmt::format(
+          "server.allowed_hosts: {} is not the name of a host; expected a name without scheme and port, such as "
+          "db.example.com",
+          quote(host)));
+    }
   }
   return {};
 }
@@ -174,8 +185,8 @@ bool is_loopback(const std::string& address) {
 }
 
 Checked validate(const Settings& settings) {
-  for (const auto check :
-       {check_bind, check_tls, check_admins, check_jwt_keys, check_cosmos, check_cors, check_limits}) {
+  for (const auto check : {check_bind, check_allowed_hosts, check_tls, check_admins, check_jwt_keys, check_cosmos,
+                           check_cors, check_limits}) {
     if (auto checked = check(settings); !checked) return checked;
   }
   return {};

@@ -14,6 +14,7 @@
 #include "api/cosmos/resource_id.h"
 #include "api/crypto/base64.h"
 #include "api/crypto/hash.h"
+#include "api/http/trusted_host.h"
 #include "config/validate.h"
 #include "query/json/parsed_document.h"
 #include "storage/unix_time.h"
@@ -117,7 +118,8 @@ Authorization::~Authorization() = default;
 
 bool Authorization::well_known_key_counts(const Request& request) const {
   const auto& peer = request.peer_address;
-  return well_known_may_count_ && (peer == "127.0.0.1" || peer == "::1" || config::is_loopback(peer)) && !has_admins_();
+  return well_known_may_count_ && (peer == "127.0.0.1" || peer == "::1" || config::is_loopback(peer)) &&
+         is_trusted_host(request.header("Host").value_or(""), settings_.allowed_hosts) && !has_admins_();
 }
 
 Expected<Credential> Authorization::check(const Request& request, const ResourcePath& path, bool reads) const {
@@ -166,9 +168,9 @@ Expected<void> Authorization::check_signature(const Request& request, const Reso
   if (signer == nullptr && signs(*well_known_)) {
     if (!well_known_key_counts(request)) {
       return unauthorized(
-          "The emulator's well-known key is accepted from this machine only, on a loopback address, "
-          "and only while the server has neither a key nor admins of its own. Set cosmos.key "
-          "(OCTAVO_COSMOS_KEY) and use that key.");
+          "The emulator's well-known key is accepted from this machine only, on a loopback address, under a local name "
+          "or one of server.allowed_hosts, and only while the server has neither a key nor admins of its own. Set "
+          "cosmos.key (OCTAVO_COSMOS_KEY) and use that key.");
     }
     signer = well_known_.get();
   }

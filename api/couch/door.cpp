@@ -6,6 +6,8 @@
 #include "api/couch/authenticator.h"
 #include "api/couch/errors.h"
 #include "api/couch/session.h"
+#include "api/http/trusted_host.h"
+#include "config/validate.h"
 #include "partitioning/request_charge.h"
 #include "storage/read_failure.h"
 
@@ -79,8 +81,22 @@ Task<Reply> Door::handle(Request& request) {
   co_return reply;
 }
 
+bool Door::host_may_ask(const Request& request) const {
+  const auto& settings = services_.settings;
+  const auto host = request.header("Host");
+  return !host || is_trusted_host(*host, settings.allowed_hosts) || services_.authenticator.has_admins() ||
+         !config::is_loopback(settings.bind);
+}
+
 Task<Expected<Reply>> Door::dispatch(Call& call) {
   auto& request = call.request;
+  if (!host_may_ask(request)) {
+    co_return fail(
+        ErrorCode::forbidden,
+        "A server without admins answers under local names only, so that no web page reaches it under a name "
+        "of its own: the header Host is none of them. Name an admin, or add the name to "
+        "server.allowed_hosts (OCTAVO_ALLOWED_HOSTS).");
+  }
   auto authenticated = co_await services_.authenticator.authenticate(request);
   if (!authenticated) co_return std::unexpected(std::move(authenticated).error());
   call.user = std::move(*authenticated);

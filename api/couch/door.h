@@ -22,6 +22,7 @@ class Door final : public Handler {
 
  private:
   Task<Expected<Reply>> dispatch(Call& call);
+  bool host_may_ask(const Request& request) const;
   void finish(const Call& call, Reply& reply) const;
 
   Services services_;

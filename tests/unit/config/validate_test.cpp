@@ -132,6 +132,16 @@ TEST_CASE("a CORS origin is a scheme, a host and perhaps a port") {
   CHECK_THAT(problem(settings), Contains("is not an origin"));
 }
 
+TEST_CASE("an allowed host is a name without scheme and port") {
+  Settings settings;
+  settings.allowed_hosts = {"db.example.com"};
+  CHECK(problem(settings) == "none");
+  for (const auto* host : {"https://db.example.com", "db.example.com:5984", "*", ""}) {
+    settings.allowed_hosts = {host};
+    CHECK_THAT(problem(settings), Contains("is not the name of a host"));
+  }
+}
+
 TEST_CASE("limits that contradict each other are refused") {
   Settings partitions;
   partitions.default_q = 65;
