@@ -139,9 +139,10 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
   BulkWork& work = *sorted;
 
   std::size_t kept = 0;
+  std::optional<query::IndexAllowance> allowance;
   for (std::size_t i = 0; i < work.writes.size(); ++i) {
     if (needs_preparation(call, work.writes[i].id)) {
-      auto prepared = co_await prepare_write(call, work.writes[i]);
+      auto prepared = co_await prepare_write(call, work.writes[i], allowance);
       if (!prepared) {
         work.results[work.positions[i]].outcome = std::move(prepared).error();
         continue;

@@ -68,20 +68,18 @@ using CouchHandler = Task<Expected<Reply>> (*)(Call& call);
 
 struct Route {
   Method method;  ///< HEAD is served by GET's route
-  std::string_view
-      pattern;  ///< "/{db}/_partition/{partition}/_find"; "/{db}/{docid}"; literal segments win over parameters
+  /// "/{db}/_partition/{partition}/_find", "/{db}/{docid}": literal segments win over parameters.
+  std::string_view pattern;
   Access access;
   CouchHandler handler;
 };
 
 /// Each subject's file offers its routes; the door collects them.
 using RouteList = std::vector<Route>;
-void add_server_routes(
-    RouteList& routes);  // server.cpp: /, /_up, /_uuids, /_all_dbs, /_dbs_info, /_active_tasks, /_membership, /_node/…
-void add_session_routes(RouteList& routes);   // session.cpp: /_session
-void add_security_routes(RouteList& routes);  // security.cpp: /{db}/_security
-void add_database_routes(
-    RouteList& routes);  // database.cpp: /{db}, /{db}/_partition/{p}, _revs_limit, _purge, _compact, …
+void add_server_routes(RouteList& routes);      // server.cpp: /, /_up, /_uuids, /_all_dbs, /_active_tasks, /_node/…
+void add_session_routes(RouteList& routes);     // session.cpp: /_session
+void add_security_routes(RouteList& routes);    // security.cpp: /{db}/_security
+void add_database_routes(RouteList& routes);    // database.cpp: /{db}, /{db}/_partition/{p}, _revs_limit, _purge, …
 void add_properties_routes(RouteList& routes);  // properties.cpp: /{db}/_properties
 void add_document_routes(RouteList& routes);    // document.cpp: /{db}/{docid}, _design, _local
 void add_bulk_routes(RouteList& routes);        // bulk.cpp: _bulk_docs, _bulk_get, _batch, _revs_diff, _missing_revs

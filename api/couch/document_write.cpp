@@ -35,7 +35,8 @@ void add_location(Reply& reply, const Call& call, std::string_view id) {
 // `batch=ok`: acknowledged before it is written.
 Task<Expected<Reply>> write_unacknowledged(Call& call, storage::DocumentWrite write) {
   if (needs_preparation(call, write.id)) {
-    auto prepared = co_await prepare_write(call, write);
+    std::optional<query::IndexAllowance> allowance;
+    auto prepared = co_await prepare_write(call, write, allowance);
     if (!prepared) co_return std::unexpected(std::move(prepared).error());
   }
   auto valid = co_await validate_one(call, write);

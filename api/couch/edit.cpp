@@ -193,14 +193,15 @@ bool needs_preparation(const Call& call, std::string_view id) {
   return is_design_id(id) || is_users_database(*call.database);
 }
 
-Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write) {
+Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write,
+                                   std::optional<query::IndexAllowance>& allowance) {
   if (is_design_id(write.id) &&
       !is_database_admin(call.user, *call.database, call.services.authenticator.has_admins())) {
     if (call.user.name.empty()) co_return fail(ErrorCode::unauthorized, "You are not a db or server admin.");
     co_return fail(ErrorCode::forbidden, "You are not a db or server admin.");
   }
   if (is_design_id(write.id)) {
-    auto checked = co_await check_design_document(call, write);
+    auto checked = co_await check_design_document(call, write, allowance);
     if (!checked) co_return std::unexpected(std::move(checked).error());
   }
   if (is_users_database(*call.database)) {
@@ -224,7 +225,8 @@ void forget_user(Call& call, std::string_view id) {
 
 Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
   if (needs_preparation(call, write.id)) {
-    auto prepared = co_await prepare_write(call, write);
+    std::optional<query::IndexAllowance> allowance;
+    auto prepared = co_await prepare_write(call, write, allowance);
     if (!prepared) co_return std::unexpected(std::move(prepared).error());
   }
   if (!is_design_id(write.id)) {

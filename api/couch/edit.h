@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/couch/call.h"
+#include "query/index/index_allowance.h"
 #include "storage/document.h"
 
 /// From a document as a client sent it to an edit the engine takes, and on to the engine: what all writing endpoints
@@ -51,9 +52,11 @@ Expected<std::optional<storage::Revision>> base_revision(const Request& request,
 /// The engine's edit. For `new_edits=false` the document must say its revision (bad_request).
 Expected<storage::DocumentWrite> make_write(std::string id, ParsedDocument document, bool new_edits);
 
-/// What must hold and be done before a document may be written: design documents are for admins of the database,
-/// `_users` has its own rules and hashes passwords. Does nothing, and does not suspend, for ordinary documents.
-Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write);
+/// What must hold and be done before a document may be written: design documents are for admins of the database and
+/// define no more indexes than it can have, `_users` has its own rules and hashes passwords. Does nothing, and does not
+/// suspend, for ordinary documents. `allowance` is of the whole request, and empty before its first write.
+Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write,
+                                   std::optional<query::IndexAllowance>& allowance);
 /// Whether prepare_write has anything to do for this document.
 bool needs_preparation(const Call& call, std::string_view id);
 

@@ -14,6 +14,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/users_database.h"
 #include "partitioning/engine.h"
+#include "query/index/index_allowance.h"
 #include "query/index/index_definition.h"
 #include "query/index/index_manager.h"
 #include "query/search/text_find.h"
@@ -87,6 +88,11 @@ Task<Expected<Reply>> create_index(Call& call) {
     if (!edited) co_return std::unexpected(edited.error());
     json::object reply{{"result", "exists"}, {"id", request->design_document}, {"name", request->name}};
     if (!*edited) co_return json_reply(reply);
+    const auto allowed = co_await call.services.engine.run_patiently([&]() -> Expected<void> {
+      OCTAVO_TRY(auto allowance, query::IndexAllowance::read(*call.database));
+      return allowance.take(request->design_document, **edited);
+    });
+    if (!allowed) co_return std::unexpected(allowed.error());
     const auto written =
         co_await write_design_document(*call.database, request->design_document, design->revision, **std::move(edited));
     if (!written) co_return std::unexpected(written.error());

@@ -17,6 +17,7 @@
 #include "api/couch/users_database.h"
 #include "partitioning/request_charge.h"
 #include "query/design/design_document.h"
+#include "query/index/index_allowance.h"
 #include "query/index/index_manager.h"
 #include "query/json/parsed_document.h"
 #include "query/json/writer.h"
@@ -51,7 +52,8 @@ Expected<query::FeedIndexes*> feed_indexes_of(partitioning::Database& database) 
 }
 
 // Why there is no such index: no design document, no index in it, or one that cannot be made.
-Error missing_index(const partitioning::Database& database, const std::string& design_id, const std::string& name) {
+Error missing_index(const partitioning::Database& database, const std::string& design_id, const std::string& name,
+                    bool over_limit) {
   const auto look = [&]() -> Expected<void> {
     OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(design_id));
     OCTAVO_TRY(const auto document, snapshot.find(design_id));
@@ -65,6 +67,7 @@ Error missing_index(const partitioning::Database& database, const std::string& d
       OCTAVO_TRY(const auto analyzer, query::parse_json(source->analyzer));
       OCTAVO_TRY(const auto unused, search::make_analyzers(analyzer));
     }
+    if (over_limit) return fail(ErrorCode::not_found, std::string(query::index_beyond_limit_reason));
     return fail(ErrorCode::overloaded, "The index is being made; try again later.");
   };
   return look().error();
@@ -76,7 +79,7 @@ Expected<FoundIndex> find_index(partitioning::Database& database, const std::str
   OCTAVO_TRY(const auto catalog, indexes->catalog());
   const std::string design_id = "_design/" + design;
   const auto* view = catalog->find(search::search_kind_name, design_id, name);
-  if (view == nullptr) return std::unexpected(missing_index(database, design_id, name));
+  if (view == nullptr) return std::unexpected(missing_index(database, design_id, name, catalog->over_limit));
   if (view->failure && !view->index) return std::unexpected(*view->failure);
   auto index = std::dynamic_pointer_cast<search::SearchIndex>(view->index);
   if (!index) return fail(ErrorCode::internal, "");

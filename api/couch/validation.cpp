@@ -168,12 +168,17 @@ Task<Expected<void>> validate_one(Call& call, const storage::DocumentWrite& writ
   co_return std::move(results.front());
 }
 
-Task<Expected<void>> check_design_document(Call& call, const storage::DocumentWrite& write) {
+Task<Expected<void>> check_design_document(Call& call, const storage::DocumentWrite& write,
+                                           std::optional<query::IndexAllowance>& allowance) {
   if (write.deleted) co_return Expected<void>{};
-  auto check = [&write]() -> Expected<void> {
+  auto check = [&]() -> Expected<void> {
     OCTAVO_TRY(const auto document, query::read_design_document(write.id, "", write.body));
-    if (!document) return {};
-    return query::check_functions(*document, write.replicated);
+    if (document) OCTAVO_TRY_VOID(query::check_functions(*document, write.replicated));
+    if (write.replicated) return {};
+    if (!allowance) {
+      OCTAVO_TRY(allowance, query::IndexAllowance::read(*call.database));
+    }
+    return allowance->take(write.id, write.body);
   };
   co_return co_await call.services.engine.run_function(std::move(check));
 }

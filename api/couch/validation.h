@@ -1,11 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "api/couch/call.h"
 #include "query/design/design_functions.h"
+#include "query/index/index_allowance.h"
 #include "storage/document.h"
 
 /// The rules of a database's own making: its design documents' `validate_doc_update` functions, which every write of an
@@ -28,7 +30,9 @@ Task<std::vector<Expected<void>>> validate(Call& call, std::shared_ptr<const que
 Task<Expected<void>> validate_one(Call& call, const storage::DocumentWrite& write);
 
 /// Whether a design document can be stored: members of the right types, and functions that compile (of a replicated one
-/// only those of views, as in CouchDB). On a worker. Errors: bad_request invalid_design_doc, compilation_error.
-Task<Expected<void>> check_design_document(Call& call, const storage::DocumentWrite& write);
+/// only those of views, as in CouchDB). On a worker. What a replicated one defines beyond `allowance` is not made; any
+/// other is refused. Errors: bad_request invalid_design_doc, compilation_error; forbidden, of the allowance.
+Task<Expected<void>> check_design_document(Call& call, const storage::DocumentWrite& write,
+                                           std::optional<query::IndexAllowance>& allowance);
 
 }  // namespace octavo::api::couch

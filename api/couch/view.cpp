@@ -14,6 +14,7 @@
 #include "api/couch/view_reply.h"
 #include "partitioning/engine.h"
 #include "query/collation/collation.h"
+#include "query/index/index_allowance.h"
 #include "query/index/index_manager.h"
 #include "query/json/writer.h"
 #include "query/view/view_group.h"
@@ -53,6 +54,7 @@ Expected<query::FeedIndexView> find_group(const Call& call) {
   const auto* found = catalog->find("view", id, {});
   if (!found) {
     OCTAVO_TRY_VOID(check_design_document_exists(*call.database, id));
+    if (catalog->over_limit) return fail(ErrorCode::not_found, std::string(query::index_beyond_limit_reason));
     return missing_view();
   }
   if (!found->index) return std::unexpected(*found->failure);

@@ -11,6 +11,7 @@
 
 #include "query/design/design_scan.h"
 #include "query/index/feed_follower.h"
+#include "query/index/index_allowance.h"
 #include "storage/folder.h"
 #include "storage/memory_retry.h"
 
@@ -21,8 +22,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view kDefinitionFile = "definition.json";
-// An environment each; design documents that want more get what comes first by their ids.
-constexpr std::size_t kFeedIndexesMax = 1000;
 constexpr std::chrono::milliseconds kRetiredLook{100};
 constexpr std::chrono::milliseconds kReopenDelay{2000};
 
@@ -170,7 +169,14 @@ Expected<std::vector<FeedIndexes::Wanted>> FeedIndexes::read_definitions() {
       }
     }
   }));
-  if (wanted.size() > kFeedIndexesMax) wanted.erase(wanted.begin() + kFeedIndexesMax, wanted.end());
+  over_limit_ = wanted.size() > feed_indexes_per_database_max;
+  if (over_limit_) {  // replicated, or two writes at once
+    spdlog::warn(
+        "database {}: of {} views and search indexes only the first {}, by the ids of their design documents, "
+        "are made",
+        database_.name(), wanted.size(), feed_indexes_per_database_max);
+    wanted.erase(wanted.begin() + feed_indexes_per_database_max, wanted.end());
+  }
   return wanted;
 }
 
@@ -378,6 +384,7 @@ void FeedIndexes::publish() {
   const std::lock_guard lock(mutex_);
   auto next = std::make_shared<FeedIndexCatalog>();
   next->indexes = views_;
+  next->over_limit = over_limit_;
   catalog_.store(std::move(next));
 }
 

@@ -34,6 +34,7 @@ struct FeedIndexView {
 /// All indexes of a database that follow its feed, at one moment.
 struct FeedIndexCatalog {
   std::vector<FeedIndexView> indexes;
+  bool over_limit = false;  ///< the design documents define more than are made (index_allowance.h)
 
   /// `name` as in FeedIndexDefinition. nullptr: the design document defines no such index.
   const FeedIndexView* find(std::string_view kind, std::string_view design_document, std::string_view name) const;
@@ -136,6 +137,7 @@ class FeedIndexes {
   std::atomic<bool> removal_planned_{false};
   std::mutex load_mutex_;  ///< one load at a time; guards loaded_
   bool loaded_ = false;
+  bool over_limit_ = false;  ///< of the last load
 
   mutable std::mutex mutex_;  ///< guards all below up to the atomics
   std::vector<FeedIndexView> views_;

@@ -214,7 +214,11 @@ Expected<std::vector<IndexDefinitionPtr>> IndexManager::read_definitions() {
     auto found = definitions_from_design_document(document.id, document.body, database_.partitioned());
     if (found) std::ranges::move(*found, std::back_inserter(definitions));
   }));
-  if (definitions.size() > indexes_per_database_max) definitions.resize(indexes_per_database_max);
+  if (definitions.size() > indexes_per_database_max) {  // replicated, or two writes at once
+    spdlog::warn("database {}: of {} JSON indexes only the first {}, by the ids of their design documents, are made",
+                 database_.name(), definitions.size(), indexes_per_database_max);
+    definitions.resize(indexes_per_database_max);
+  }
   return definitions;
 }
 
