@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch.hpp>
 
 using octavo::api::is_trusted_host;
 
