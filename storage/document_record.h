@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,12 @@ enum class PartitionTree : std::size_t {
   index        ///< rows of local indexes; the query layer owns their format
 };
 inline constexpr std::size_t kPartitionTreeCount = 8;
+/// As the environment has it.
+inline constexpr std::array<std::string_view, kPartitionTreeCount> partition_tree_names{
+    "meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index"};
+constexpr std::string_view name_of(PartitionTree tree) {
+  return partition_tree_names[static_cast<std::size_t>(tree)];
+}
 
 /// revision := generation:varint hash: size:varint bytes if it is text, else 16 bytes
 void write_revision(ByteWriter& writer, const Revision& revision);

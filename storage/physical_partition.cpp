@@ -20,10 +20,6 @@ constexpr std::size_t kGroupBytesMax = 4ULL << 20;
 constexpr std::size_t kGroupJobsMax = 4096;
 constexpr std::size_t kJobOverheadBytes = 256;
 
-std::vector<std::string> tree_names() {
-  return {"meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index"};
-}
-
 /// Failures that belong to one request rather than to the disk: the group is then run again one by one, so that a
 /// damaged document, or one too large for the memory there is, harms only who writes it. Never after a failure of the
 /// disk: the group may be stored all the same, and would then conflict with itself.
@@ -50,7 +46,7 @@ PhysicalPartition::PhysicalPartition(Options options, WriterPool& writers)
     : options_(std::move(options)), writers_(writers) {
   Environment::Options environment;
   environment.folder = options_.folder;
-  environment.trees = tree_names();
+  environment.trees.assign(partition_tree_names.begin(), partition_tree_names.end());
   environment.durability = options_.durability;
   environment.map_bytes_initial = options_.map_bytes_initial;
   environment.faults = options_.faults;

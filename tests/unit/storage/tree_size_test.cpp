@@ -1,0 +1,166 @@
+#include "storage/tree_size.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include "storage/long_key_tree.h"
+#include "support/temporary_folder.h"
+
+using namespace octavo;
+using namespace octavo::storage;
+using octavo::tests::TemporaryFolder;
+
+namespace {
+
+/// A tree "rows" and, as a model, the keys that are in it.
+struct Rows {
+  TemporaryFolder folder;
+  Environment environment{options(folder)};
+  std::set<std::string> keys;
+
+  Rows() { REQUIRE(environment.create()); }
+
+  static Environment::Options options(const TemporaryFolder& folder) {
+    Environment::Options options;
+    options.folder = folder.path() / "environment";
+    options.trees = {"other", "rows"};
+    options.durability = config::Durability::ephemeral;
+    return options;
+  }
+  void change(const std::vector<std::string>& some, bool put) {
+    REQUIRE(environment.write(16 << 20, [&](WriteTransaction& transaction) -> Expected<void> {
+      for (const auto& key : some) {
+        if (put) {
+          OCTAVO_TRY_VOID(long_key::put(transaction, environment.tree(1), key, "v"));
+        } else {
+          OCTAVO_TRY(const bool there, long_key::erase(transaction, environment.tree(1), key));
+          CHECK(there);
+        }
+      }
+      return {};
+    }));
+    for (const auto& key : some) {
+      if (put) {
+        keys.insert(key);
+      } else {
+        keys.erase(key);
+      }
+    }
+  }
+  std::size_t count(const std::string& low, const std::optional<std::string>& high) const {
+    if (high && low >= *high) return 0;
+    const auto end = high ? keys.lower_bound(*high) : keys.end();
+    return static_cast<std::size_t>(std::distance(keys.lower_bound(low), end));
+  }
+};
+
+std::string number_key(std::size_t number) {
+  std::string digits = std::to_string(number);
+  return std::string(8 - digits.size(), '0') + digits;
+}
+
+double factor_between(double a, double b) {
+  return std::max((a + 1) / (b + 1), (b + 1) / (a + 1));
+}
+
+/// Factors by which the sizes of random ranges are wrong, sorted; every size that is called exact must be.
+std::vector<double> factors(Rows& rows, std::size_t numbers_max, std::mt19937& random) {
+  const auto transaction = rows.environment.read();
+  REQUIRE(transaction);
+  const auto tree = TreeSize::open(*transaction, "rows");
+  REQUIRE(tree);
+  std::vector<double> found;
+  for (int i = 0; i < 400; ++i) {
+    std::string low = number_key(random() % numbers_max);
+    std::string high = number_key(random() % numbers_max);
+    if (high < low) std::swap(low, high);
+    const auto size = tree->range(low, high);
+    REQUIRE(size);
+    const auto actual = rows.count(low, high);
+    if (size->exact) CHECK(size->entries == actual);
+    found.push_back(factor_between(static_cast<double>(size->entries), static_cast<double>(actual)));
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("the size of a range is right within a factor of 1.5, written in order or at random") {
+  for (const bool in_order : {true, false}) {
+    CAPTURE(in_order);
+    Rows rows;
+    std::mt19937 random(3);
+    std::vector<std::string> keys;
+    for (std::size_t i = 0; i < 100'000; ++i) keys.push_back(number_key(i));
+    if (!in_order) std::shuffle(keys.begin(), keys.end(), random);
+    for (std::size_t i = 0; i < keys.size(); i += 10'000)
+      rows.change({keys.begin() + i, keys.begin() + i + 10'000}, true);
+    const auto found = factors(rows, 100'000, random);
+    CHECK(found[found.size() * 99 / 100] < 1.5);
+    CHECK(found.back() < 2);
+  }
+}
+
+TEST_CASE("the size of a range follows deletes at once") {
+  Rows rows;
+  std::mt19937 random(5);
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < 100'000; ++i) keys.push_back(number_key(i));
+  rows.change(keys, true);
+  std::vector<std::string> some;
+  for (std::size_t i = 0; i < 50'000; ++i) {
+    if (random() % 10 != 0) some.push_back(keys[i]);
+  }
+  rows.change(some, false);
+  const auto found = factors(rows, 100'000, random);
+  CHECK(found[found.size() * 99 / 100] < 2);
+}
+
+TEST_CASE("small ranges are known exactly, and an empty tree has none") {
+  Rows rows;
+  {
+    const auto transaction = rows.environment.read();
+    const auto size = TreeSize::open(*transaction, "rows")->range("", std::nullopt);
+    CHECK(size->entries == 0);
+    CHECK(size->exact);
+  }
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < 20'000; ++i) keys.push_back(number_key(i));
+  rows.change(keys, true);
+  const auto transaction = rows.environment.read();
+  const auto tree = TreeSize::open(*transaction, "rows");
+  for (const std::size_t width : {0, 1, 10, 100}) {
+    for (std::size_t low = 0; low < 19'900; low += 611) {
+      const auto size = tree->range(number_key(low), number_key(low + width));
+      CHECK(size->exact);
+      CHECK(size->entries == width);
+    }
+  }
+  CHECK(tree->range("b", "a")->entries == 0);
+  CHECK(tree->range(number_key(19'990), std::nullopt)->entries == 10);
+}
+
+TEST_CASE("ranges whose bounds are longer than LMDB's keys are estimated") {
+  Rows rows;
+  const std::string beginning(480, 'x');
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < 300; ++i) keys.push_back(beginning + number_key(i));
+  keys.push_back("a");
+  keys.push_back("z");
+  rows.change(keys, true);
+  const auto transaction = rows.environment.read();
+  const auto tree = TreeSize::open(*transaction, "rows");
+  CHECK_FALSE(tree->range(beginning + number_key(5), beginning + number_key(9))->exact);
+  CHECK(factor_between(static_cast<double>(tree->range("b", "y")->entries), 300) < 1.5);
+}
+
+TEST_CASE("a tree that is not there has no size, and neither has one of another format") {
+  Rows rows;
+  const auto transaction = rows.environment.read();
+  CHECK_FALSE(TreeSize::open(*transaction, "nothing"));
+}
