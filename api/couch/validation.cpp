@@ -175,9 +175,7 @@ Task<Expected<void>> check_design_document(Call& call, const storage::DocumentWr
     OCTAVO_TRY(const auto document, query::read_design_document(write.id, "", write.body));
     if (document) OCTAVO_TRY_VOID(query::check_functions(*document, write.replicated));
     if (write.replicated) return {};
-    if (!allowance) {
-      OCTAVO_TRY(allowance, query::IndexAllowance::read(*call.database));
-    }
+    if (!allowance) allowance.emplace(*call.database);
     return allowance->take(write.id, write.body);
   };
   co_return co_await call.services.engine.run_function(std::move(check));

@@ -72,6 +72,8 @@ class FeedIndexes {
   /// The indexes now. Reads the design documents when they changed since the last call; a design document whose write
   /// was acknowledged is in it. Otherwise takes no lock that threads share.
   Expected<std::shared_ptr<const FeedIndexCatalog>> catalog();
+  /// As of the last time that design documents were read; null: never.
+  std::shared_ptr<const FeedIndexCatalog> last_catalog() const { return catalog_.load(); }
   /// False when `catalog` would have to read design documents and open indexes, which belongs on a worker.
   bool is_loaded() const;
 

@@ -1,36 +1,64 @@
 #include "query/index/index_allowance.h"
 
+#include <utility>
+
 #include "query/design/design_scan.h"
 #include "query/index/feed_index_kind.h"
 #include "query/index/index_definition.h"
+#include "query/index/index_manager.h"
 
 namespace octavo::query {
 
+IndexAllowance::IndexAllowance(partitioning::Database& database) : database_(database) {
+  auto* manager = IndexManager::of(database);
+  if (manager == nullptr) return;
+  const auto json = manager->last_catalog();
+  const auto feed = manager->feed_indexes().last_catalog();
+  is_known_ = json != nullptr && feed != nullptr;
+  if (is_known_) total_ = {.json = json->indexes.size(), .feed = feed->indexes.size()};
+}
+
+// What was counted last may be behind by what was written since.
+bool IndexAllowance::is_far_from_limit(const Count& more) const {
+  return is_known_ && 2 * (total_.json + more.json) <= indexes_per_database_max &&
+         2 * (total_.feed + more.feed) <= feed_indexes_per_database_max;
+}
+
 IndexAllowance::Count IndexAllowance::count(std::string_view id, std::string_view body) const {
   Count count;
-  if (const auto definitions = definitions_from_design_document(id, body, partitioned_)) {
+  if (const auto definitions = definitions_from_design_document(id, body, database_.partitioned())) {
     count.json = definitions->size();
   }
-  for (const auto& kind : feed_index_kinds()) count.feed += kind.read(id, {}, body, partitioned_).size();
+  for (const auto& kind : feed_index_kinds()) count.feed += kind.read(id, {}, body, database_.partitioned()).size();
   return count;
 }
 
-Expected<IndexAllowance> IndexAllowance::read(partitioning::Database& database) {
-  IndexAllowance allowance(database.partitioned());
-  OCTAVO_TRY_VOID(for_each_design_document(database, [&](const storage::DocumentView& document) {
-    const auto count = allowance.count(document.id, document.body);
-    if (count.json + count.feed == 0) return;
-    allowance.total_.json += count.json;
-    allowance.total_.feed += count.feed;
-    allowance.by_document_.emplace(document.id, count);
+Expected<void> IndexAllowance::read_all() {
+  // What this request has taken before comes on top.
+  const auto taken = std::exchange(by_document_, {});
+  total_ = {};
+  OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView& document) {
+    if (taken.contains(document.id)) return;
+    const auto found = count(document.id, document.body);
+    if (found.json + found.feed == 0) return;
+    total_.json += found.json;
+    total_.feed += found.feed;
+    by_document_.emplace(document.id, found);
   }));
-  return allowance;
+  for (const auto& [id, found] : taken) {
+    total_.json += found.json;
+    total_.feed += found.feed;
+    by_document_.emplace(id, found);
+  }
+  is_counted_ = true;
+  return {};
 }
 
 Expected<void> IndexAllowance::take(std::string_view id, std::string_view body) {
+  const Count after = count(id, body);
+  if (!is_counted_ && !is_far_from_limit(after)) OCTAVO_TRY_VOID(read_all());
   const auto known = by_document_.find(id);
   const Count before = known == by_document_.end() ? Count{} : known->second;
-  const Count after = count(id, body);
   const Count total{.json = total_.json - before.json + after.json, .feed = total_.feed - before.feed + after.feed};
   if (after.json > before.json && total.json > indexes_per_database_max) {
     return fail(ErrorCode::forbidden,

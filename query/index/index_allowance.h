@@ -18,16 +18,16 @@ inline constexpr std::string_view index_beyond_limit_reason =
     "The design documents of this database define more indexes than the 1,000 that it can have: those of the last ids, "
     "this one among them, are not made.";
 
-/// How many more indexes the design documents of a database may define. Read once for a request that writes design
-/// documents, and asked for each of them in turn. Not thread-safe. Two requests at once may both get the last place:
-/// what is then too much is not made, which the log and the queries say.
+/// How many more indexes the design documents of a database may define: for one request that writes some, asked for
+/// each of them in turn. Where the last count is far below the limit that is enough, otherwise all stored design
+/// documents are read and parsed: on a worker. Not thread-safe; `database` outlives it. Two requests at once may both
+/// get the last place: what is then too much is not made, which the log and the queries say.
 class IndexAllowance {
  public:
-  /// Counts what the stored design documents define. Reads and parses all of them: on a worker.
-  static Expected<IndexAllowance> read(partitioning::Database& database);
+  explicit IndexAllowance(partitioning::Database& database);
 
   /// Design document `id` will be `body`. Errors: forbidden, when the database would have more indexes of one sort than
-  /// it can, and this document defines more of them than before.
+  /// it can, and this document defines more of them than before; those of the storage.
   Expected<void> take(std::string_view id, std::string_view body);
 
  private:
@@ -35,10 +35,13 @@ class IndexAllowance {
     std::size_t json = 0;
     std::size_t feed = 0;  ///< views of one design document are one index
   };
-  explicit IndexAllowance(bool partitioned) : partitioned_(partitioned) {}
   Count count(std::string_view id, std::string_view body) const;
+  bool is_far_from_limit(const Count& more) const;
+  Expected<void> read_all();
 
-  bool partitioned_;
+  partitioning::Database& database_;
+  bool is_counted_ = false;  ///< by reading all; otherwise `total_` is what was known, or nothing
+  bool is_known_ = false;
   Count total_;
   std::map<std::string, Count, std::less<>> by_document_;  ///< those that define any
 };

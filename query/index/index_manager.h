@@ -99,6 +99,8 @@ class IndexManager final : public partitioning::DatabaseExtension {
   /// The indexes now. Reads the design documents when they changed since the last call (some microseconds each),
   /// otherwise takes no lock that threads share. A design document whose write was acknowledged is in it.
   Expected<std::shared_ptr<const IndexCatalog>> catalog();
+  /// As of the last time that design documents were read; null: never.
+  std::shared_ptr<const IndexCatalog> last_catalog() const { return catalog_.load(); }
 
   /// Number of the entries of a local index, or of the automatic one, in the physical partition `place`, also where
   /// that is younger than the caller's view; 0 where there is no such index, or it is not complete.
