@@ -20,10 +20,16 @@ consistency() {
 model() { "$here/model-test.sh" --minutes 20; }
 stalls() { "$here/stall-test.sh"; }
 overload() { "$here/overload-test.sh"; }
+regret() {  # what plans cost against the best index, as the data grows
+  local documents
+  for documents in 10000 100000 1000000; do
+    OCTAVO_BINARY="$build/octavo" node "$here/../tests/regret/regret.mjs" --documents "$documents" --queries 2000
+  done
+}
 fuzz() { "$here/fuzz.sh" --fast; }
 analysis() { "$here/static-analysis.sh"; }
 
-campaigns=(sanitizers matrix crash consistency model stalls overload fuzz analysis)
+campaigns=(sanitizers matrix crash consistency model stalls overload regret fuzz analysis)
 chosen=("$@")
 (($# > 0)) || chosen=("${campaigns[@]}")
 for campaign in "${chosen[@]}"; do

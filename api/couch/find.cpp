@@ -45,7 +45,7 @@ class FindReply : public SliceProducer {
   FindReply(query::FindExecution execution, const partitioning::ScanWork& work,
             std::optional<partitioning::RequestUnits> most, bool may_take_long)
       : execution_(std::move(execution)), work_(work), most_(most), may_take_long_(may_take_long) {
-    if (most_) execution_.make_stoppable();
+    if (most_) execution_.make_stoppable(*most_);
   }
 
   bool may_take_long() const override { return may_take_long_; }
@@ -124,7 +124,7 @@ Task<Expected<std::optional<query::search::TextFind>>> plan_by_text(Call& call, 
   if (!request->text_selector && !goes_on && !named) {
     const auto prepared = co_await query::prepare_find(call.database, body, partition, false);
     if (!prepared) co_return Result(std::nullopt);
-    const auto& branches = (*prepared)->plan.branches;
+    const auto& branches = (*prepared)->sure_plan().branches;
     if (std::ranges::any_of(branches, [](const query::Branch& branch) { return branch.index.has_value(); })) {
       co_return Result(std::nullopt);
     }
@@ -169,12 +169,13 @@ Expected<Reply> dry_run(const Call& call, const query::PreparedFind& find, const
   auto& database = *call.database;
   const auto& request = find.request;
   query::StorageStatistics statistics(database, partition);
+  statistics.look_closely();
   OCTAVO_TRY(const auto scope, query::statistics_of_scope(database, partition));
   const std::uint64_t wanted = request.matches_needed();
   OCTAVO_TRY(const auto estimate,
-             query::estimate_charge(find.plan, statistics, scope, wanted, request.aggregation.has_value(),
+             query::estimate_charge(find.plans, find.sure, statistics, scope, wanted, request.aggregation.has_value(),
                                     query::scan_work_of(database, find, !partition.empty())));
-  auto reply = query::explain(request, find.plan, find.candidates, database.name(), database.partitioned());
+  auto reply = query::explain(request, find.plans, find.sure, find.candidates, database.name(), database.partitioned());
   return dry_run_reply(std::move(reply), estimate);
 }
 
@@ -242,8 +243,8 @@ Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
   const auto show = [&] {
     const query::PreparedFind& find = **prepared;
     Reply reply;
-    reply.body = boost::json::serialize(
-        query::explain(find.request, find.plan, find.candidates, call.database->name(), call.database->partitioned()));
+    reply.body = boost::json::serialize(query::explain(find.request, find.plans, find.sure, find.candidates,
+                                                       call.database->name(), call.database->partitioned()));
     reply.body += '\n';
     return reply;
   };

@@ -210,7 +210,7 @@ Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::str
 Expected<Reply> dry_run(const Call& call, const sql::PreparedSql& prepared, const std::string& partition,
                         std::uint64_t limit) {
   OCTAVO_TRY(const auto estimate, sql::estimate_charge(*call.database, prepared, partition, limit));
-  return dry_run_reply({{"plan", query::explain_plan(prepared.plan)}}, estimate);
+  return dry_run_reply({{"plan", query::explain_plans({&prepared.plan, 1}, 0)}}, estimate);
 }
 
 Task<Expected<Reply>> run_sql(Call& call, std::string partition) {

@@ -4,12 +4,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace octavo::query {
 
 /// Where the next page of a query starts: after the row named here. Clients see opaque base64url text.
 ///
-///   bookmark := version:u8 kind:u8 branch:varint (size:varint identity) (size:varint key) checksum:u32
+///   bookmark := version:u8 kind:u8 branch:varint (size:varint identity) (size:varint key)
+///               [spent:varint count:varint ((size:varint identity) down:u8 (size:varint key))*] checksum:u32
+///
+/// Version 1 is without the part in brackets.
 ///
 /// The checksum is against accidents (a cut or mixed-up text), not against forgers: a forged bookmark can only name
 /// another starting point in what the client may read anyway, and is checked like any other input.
@@ -24,6 +28,18 @@ struct Bookmark {
   std::uint64_t branch = 0;
   std::string identity;
   std::string key;
+  /// What the plan that goes on has cost since its last full page, in hundredths of a request unit.
+  std::uint64_t spent = 0;
+  /// Plans that were left (walked_part.h): their results before `key` were returned.
+  struct Left {
+    std::string identity;
+    bool down = false;
+    std::string key;
+
+    bool operator==(const Left&) const = default;
+  };
+  static constexpr std::size_t left_max = 8;
+  std::vector<Left> left;
 
   std::string encode() const;
   /// nullopt for anything that encode() did not make.

@@ -40,14 +40,17 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
     skip_left_ = 0;
     limit_left_ = std::numeric_limits<std::uint64_t>::max();
   }
-  if (limit_left_ == 0 || prepared_->plan.branches.empty()) finished_ = scanned_ = true;
+  progress_.resize(prepared_->plans.size());
+  if (limit_left_ == 0 || plan().branches.empty()) finished_ = scanned_ = true;
   // A sort in memory skips what the bookmark names row by row, in keep_for_sort.
-  if (const auto& bookmark = prepared_->bookmark; bookmark && !finished_ && !prepared_->plan.sort_in_memory) {
-    branch_ = std::min<std::size_t>(bookmark->branch, prepared_->plan.branches.size() - 1);
-    position_.key = bookmark->key;
+  if (const auto& bookmark = prepared_->bookmark; bookmark && !finished_ && !plan().sort_in_memory) {
+    progress().branch = std::min<std::size_t>(bookmark->branch, plan().branches.size() - 1);
+    auto& key = progress().position.key;
+    key = bookmark->key;
     // What follows a key, walking up, begins at the key with the lowest byte after it.
-    if (branch().index && !prepared_->plan.descending) *position_.key += '\0';
+    if (branch().index && !plan().descending) *key += '\0';
   }
+  begin_turns();
 }
 
 Expected<ScanState> FindExecution::run(partitioning::ScanBudget budget) {
@@ -59,14 +62,14 @@ Expected<ScanState> FindExecution::run(partitioning::ScanBudget budget) {
     if (state == ScanState::more) return state;
     scanned_ = true;
     std::ranges::sort(sorted_, {}, &SortedRow::key);
-    sorted_position_ = std::min<std::uint64_t>(prepared_->request.skip, sorted_.size());
+    sorted_position_ = aggregator_ ? 0 : std::min<std::uint64_t>(skip_left_, sorted_.size());
   }
   if (aggregator_ && !aggregated_) {
     OCTAVO_TRY(auto rows, aggregator_->take_rows());
     for (std::string& row : rows) sorted_.push_back({.key = {}, .text = std::move(row)});
     aggregated_ = true;
   }
-  return prepared_->plan.sort_in_memory || aggregator_ ? write_sorted() : ScanState::done;
+  return plan().sort_in_memory || aggregator_ ? write_sorted() : ScanState::done;
 }
 
 // The storage keeps the number of documents.
@@ -78,7 +81,8 @@ bool FindExecution::counts_everything() const {
 
 Expected<void> FindExecution::count_everything() {
   StorageStatistics statistics(*database_, partition_key_);
-  OCTAVO_TRY(std::uint64_t documents, statistics.documents());
+  OCTAVO_TRY(const auto all, statistics.documents());
+  std::uint64_t documents = all.count;
   if (partition_key_.empty()) {
     OCTAVO_TRY(const std::uint64_t design_documents, statistics.design_documents());
     documents -= std::min(documents, design_documents);
@@ -92,12 +96,29 @@ Expected<ScanState> FindExecution::scan(std::size_t& rows_left) {
     OCTAVO_TRY_VOID(count_everything());
     return ScanState::done;
   }
-  for (; branch_ < prepared_->plan.branches.size() && !finished_; ++branch_) {
+  while (true) {
+    auto state = scan_branches(rows_left);
+    if (!state && sort_overflowed_ && turns_) {
+      give_up_sorting();
+      continue;
+    }
+    if (!state) return state;
+    if (*state == ScanState::done) {
+      if (!finished_) remember_end();
+      return state;
+    }
+    if (!is_turn_over()) return state;
+    end_turn();
+  }
+}
+
+Expected<ScanState> FindExecution::scan_branches(std::size_t& rows_left) {
+  for (auto& at = progress(); at.branch < plan().branches.size() && !finished_; ++at.branch) {
     auto state = branch().index ? run_index(rows_left) : run_primary(rows_left);
     if (!state || *state == ScanState::more) return state;
-    entry_filter_.reset();
-    position_.range = 0;
-    position_.key.reset();
+    at.filter.reset();
+    at.leap = {};
+    at.position = {};
     scan_.reset();
   }
   return ScanState::done;
@@ -106,20 +127,29 @@ Expected<ScanState> FindExecution::scan(std::size_t& rows_left) {
 // --- index ---
 
 Expected<ScanState> FindExecution::run_index(std::size_t& rows_left) {
-  const bool down = prepared_->plan.descending;
+  const bool down = plan().descending;
   const auto& ranges = branch().bounds.ranges;
   if (ranges.empty()) return ScanState::done;
   OCTAVO_TRY(IndexReader reader, IndexReader::open(*database_, *branch().index, {partition_key_, std::nullopt}));
   DocumentLookup documents(*database_, reader.documents());
-  if (!entry_filter_) entry_filter_.emplace(branch());
+  auto& at = progress();
+  if (!at.filter) at.filter.emplace(branch());
+  std::optional<Leap> leap;
+  if (!branch().leaps.empty()) {
+    OCTAVO_TRY(leap, Leap::open(*database_, branch(), {partition_key_, std::nullopt}, at.leap,
+                                [this] { return is_turn_over(); }));
+  }
   // A global index may be behind the document, which is therefore always tested.
   const bool recheck = branch().recheck || !reader.documents();
-  return walk_index(reader, ranges, down, position_, rows_left, until_, statistics_.keys_examined,
-                    [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
-                      if (output_.size() >= find_output_bytes_max || has_worked_enough()) return WalkStep::stop_before;
-                      OCTAVO_TRY(const Flow flow, take_row(entry, reader, documents, recheck));
-                      return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
-                    });
+  return walk_index(
+      reader, ranges, down, at.position, rows_left, until_, statistics_.keys_examined,
+      [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
+        const bool is_enough = output_.size() >= find_output_bytes_max || has_worked_enough();
+        if (is_enough || is_turn_over()) return WalkStep::stop_before;
+        OCTAVO_TRY(const Flow flow, take_row(entry, reader, documents, recheck));
+        return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
+      },
+      leap ? &*leap : nullptr);
 }
 
 Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& entry, const IndexReader& reader,
@@ -130,20 +160,25 @@ Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& e
   for (const std::size_t column : branch().columns_that_must_exist) {
     if (row->field(column).empty()) return Flow::next;
   }
-  if (prepared_->plan.covering && !documents_end_) return take_covered(*row, entry.key);
+  if (plan().covering && !left_.empty()) {
+    OCTAVO_TRY(const bool returned, was_returned(*row, documents));
+    if (returned) return Flow::next;
+  }
+  if (plan().covering && !documents_end_) return take_covered(*row, entry.key);
 
-  OCTAVO_TRY(const bool wanted, entry_filter_->passes(reader, row->document_id(), statistics_.keys_examined));
+  OCTAVO_TRY(const bool wanted, progress().filter->passes(reader, row->document_id(), statistics_.keys_examined));
   if (!wanted) return Flow::next;
   OCTAVO_TRY(const auto found, documents.find(row->document_id()));
   if (!found.document || found.document->deleted) return Flow::next;
-  if (prepared_->plan.covering) return take_covered(*row, entry.key);
+  if (plan().covering) return take_covered(*row, entry.key);
   return take_document(*found.document, *found.snapshot, entry.key, recheck);
 }
 
 Expected<FindExecution::Flow> FindExecution::take_covered(const IndexRow& row, std::string_view position) {
   if (branch().recheck) {
     std::string text;
-    prepared_->covering_document.append(text, [&](std::size_t column, const FieldPath&) { return row.field(column); });
+    prepared_->coverings[plan_].document.append(
+        text, [&](std::size_t column, const FieldPath&) { return row.field(column); });
     OCTAVO_TRY(const auto root, parser_.parse(text));
     OCTAVO_TRY(const bool is_match, matches(branch().selector, root, row.document_id(), {}));
     if (!is_match) return Flow::next;
@@ -157,13 +192,15 @@ Expected<FindExecution::Flow> FindExecution::take_covered(const IndexRow& row, s
 
 Expected<ScanState> FindExecution::run_primary(std::size_t& rows_left) {
   const auto& ranges = branch().id_ranges;
-  const bool down = prepared_->plan.descending;
-  for (; position_.range < ranges.size(); ++position_.range) {
-    const IdRange& range = ranges[down ? ranges.size() - 1 - position_.range : position_.range];
+  const bool down = plan().descending;
+  auto& at = progress().position;
+  for (; at.range < ranges.size(); ++at.range) {
+    const IdRange& range = ranges[down ? ranges.size() - 1 - at.range : at.range];
     if (range.is_point()) {
-      if (rows_left == 0 || output_.size() >= find_output_bytes_max || has_worked_enough()) return ScanState::more;
+      const bool is_enough = output_.size() >= find_output_bytes_max || has_worked_enough();
+      if (rows_left == 0 || is_enough || is_turn_over()) return ScanState::more;
       --rows_left;
-      const bool behind = position_.key && (down ? *range.start >= *position_.key : *range.start <= *position_.key);
+      const bool behind = at.key && (down ? *range.start >= *at.key : *range.start <= *at.key);
       const bool inside = partition_key_.empty() || (range.start->starts_with(partition_key_) &&
                                                      range.start->substr(partition_key_.size()).starts_with(':'));
       if (behind || !inside || storage::is_design_id(*range.start)) continue;
@@ -171,6 +208,7 @@ Expected<ScanState> FindExecution::run_primary(std::size_t& rows_left) {
       OCTAVO_TRY(const auto document, snapshot.find(*range.start));
       if (!document || document->deleted) continue;
       ++statistics_.keys_examined;
+      if (turns_) at.key = range.start;
       OCTAVO_TRY(const Flow flow, take_document(*document, snapshot, document->id, branch().recheck));
       if (flow == Flow::finished) return ScanState::done;
       continue;
@@ -184,9 +222,10 @@ Expected<ScanState> FindExecution::run_primary(std::size_t& rows_left) {
 }
 
 Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_t& rows_left) {
-  const bool down = prepared_->plan.descending;
+  const bool down = plan().descending;
+  auto& at = progress().position;
   if (!scan_) {
-    partitioning::DocumentRange bounds = documents_in(range, down, position_.key);
+    partitioning::DocumentRange bounds = documents_in(range, down, at.key);
     if (!partition_key_.empty()) bounds.partition_key = partition_key_;
     scan_ = std::make_unique<partitioning::DocumentScan>(*database_, std::move(bounds));
   }
@@ -195,12 +234,13 @@ Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_
   const bool first_inclusive = down ? range.end_inclusive : range.start_inclusive;
   std::optional<Error> failure;
   std::size_t rows = 0;
+  std::optional<std::string> last;  // where the plan is left
   const auto state =
       scan_->run({rows_left, until_}, [&](const storage::DocumentView& document, const storage::Snapshot& snapshot) {
         ++rows;
         if (document.deleted || storage::is_design_id(document.id)) return Visit::next;
         if (first && !first_inclusive && document.id == *first) return Visit::next;
-        if (position_.key && document.id == *position_.key) return Visit::next;
+        if (at.key && document.id == *at.key) return Visit::next;
         ++statistics_.keys_examined;
         const auto flow = take_document(document, snapshot, document.id, branch().recheck);
         if (!flow) {
@@ -208,10 +248,16 @@ Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_
           return Visit::stop;
         }
         if (*flow == Flow::finished) return Visit::stop;
-        return output_.size() >= find_output_bytes_max || has_worked_enough() ? Visit::pause : Visit::next;
+        const bool is_over = is_turn_over();
+        if (is_over) last = document.id;
+        return output_.size() >= find_output_bytes_max || has_worked_enough() || is_over ? Visit::pause : Visit::next;
       });
   rows_left -= std::min(rows, rows_left);
   if (failure) return std::unexpected(*std::move(failure));
+  if (last) {
+    at.key = std::move(last);
+    scan_.reset();
+  }
   if (state && finished_) return ScanState::done;
   return state;
 }
@@ -228,12 +274,16 @@ Expected<FindExecution::Flow> FindExecution::take_document(const storage::Docume
   result.document = &document;
   result.snapshot = &snapshot;
   const bool everything = branch().selector.fields_used().empty() && !branch().selector.needs_whole_document();
-  const bool sort = prepared_->plan.sort_in_memory;
-  if ((!recheck || everything) && branch_ == 0 && !sort) return emit(result, position);
+  const bool sort = plan().sort_in_memory;
+  if ((!recheck || everything) && progress().branch == 0 && !sort && left_.empty()) return emit(result, position);
 
   OCTAVO_TRY(const auto root, parser_.parse(document.body));
   OCTAVO_TRY(const bool is_result, passes(root, document.id, &document.revision, recheck));
   if (!is_result) return Flow::next;
+  progress().leap.in_vain = 0;
+  progress().leap.loaded = false;
+  OCTAVO_TRY(const bool returned, was_returned(root, document));
+  if (returned) return Flow::next;
   if (sort) return keep_for_sort(root, result);
   return emit(result, position);
 }
@@ -264,13 +314,14 @@ Expected<bool> FindExecution::passes(simdjson::dom::element root, std::string_vi
                                      const storage::Revision* revision, bool recheck) {
   scratch_.clear();
   if (prepared_->reads_revision) revision->append_to(scratch_);
-  const auto& branches = prepared_->plan.branches;
+  const auto& branches = plan().branches;
+  const std::size_t at = progress().branch;
   if (recheck) {
-    OCTAVO_TRY(const bool is_match, matches(branches[branch_].selector, root, id, scratch_));
+    OCTAVO_TRY(const bool is_match, matches(branches[at].selector, root, id, scratch_));
     if (!is_match) return false;
   }
   // What an earlier side of a union matches, it has returned already.
-  for (std::size_t i = 0; i < branch_; ++i) {
+  for (std::size_t i = 0; i < at; ++i) {
     OCTAVO_TRY(const bool is_match, matches(branches[i].selector, root, id, scratch_));
     if (is_match) return false;
   }

@@ -13,6 +13,7 @@
 #include "query/executor/aggregator.h"
 #include "query/executor/entry_filter.h"
 #include "query/executor/index_walk.h"
+#include "query/executor/plan_turns.h"
 #include "query/executor/prepared_find.h"
 #include "query/index/index_entry.h"
 #include "query/json/parsed_document.h"
@@ -34,7 +35,8 @@ struct FindStatistics {
 
 /// One run of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and goes on
 /// by key, so a slow client pins nothing and writers are not held up; documents that change meanwhile are seen as they
-/// are when their turn comes.
+/// are when their turn comes. Where several plans take turns (plan_turns.h), each goes on where it was, and passes over
+/// what the others have returned (walked_part.h).
 ///
 /// One thread at a time, which may be another for each slice. Memory: one slice's output, and for a sort in memory the
 /// rows that may still be in the result, or the groups of an aggregation, up to `sort_bytes_max`.
@@ -50,10 +52,11 @@ class FindExecution {
   /// Errors: no_usable_index when a sort exceeds its memory; those of the storage.
   Expected<partitioning::ScanState> run(partitioning::ScanBudget budget);
 
-  /// From now on the last document looked at is remembered, so that `stop` can be asked for.
-  void make_stoppable() { stoppable_ = true; }
+  /// From now on the last document looked at is remembered, so that `stop` can be asked for when the query has cost
+  /// `charge_max` request units. A sort that could cost more is not begun while a walk in order can go on.
+  void make_stoppable(double charge_max);
   /// Whether it returns results while it reads: a sort in memory or an aggregation reads everything first.
-  bool is_resumable() const { return !prepared_->plan.sort_in_memory && !aggregator_; }
+  bool is_resumable() const { return !plan().sort_in_memory && !aggregator_; }
   /// Between slices: ends the page after the last document that was looked at; its bookmark goes on there. False: not
   /// here, run on.
   bool stop();
@@ -77,9 +80,33 @@ class FindExecution {
     const IndexRow* row = nullptr;
   };
   enum class Flow : std::uint8_t { next, finished };
+  /// How far one plan has come.
+  struct Progress {
+    std::size_t branch = 0;
+    /// Of the branch. In the primary its key is the id after which to go on.
+    IndexPosition position;
+    std::optional<EntryFilter> filter;  ///< of the branch, when it is an index
+    LeapState leap;
+    double spent = 0;  ///< in request units, before its present turn
+  };
 
-  const Branch& branch() const { return prepared_->plan.branches[branch_]; }
+  const Plan& plan() const { return prepared_->plans[plan_]; }
+  const Branch& branch() const { return plan().branches[progress().branch]; }
+  Progress& progress() { return progress_[plan_]; }
+  const Progress& progress() const { return progress_[plan_]; }
   Expected<partitioning::ScanState> scan(std::size_t& rows_left);
+  Expected<partitioning::ScanState> scan_branches(std::size_t& rows_left);
+  // find_turns.cpp: which plan runs.
+  void begin_turns();
+  double spent() const;
+  bool is_turn_over() const;
+  void end_turn();
+  void switch_to(std::size_t plan);
+  void give_up_sorting();
+  void remember_end();
+  std::vector<WalkedPart> parts_of_others(std::size_t plan) const;
+  void add_turns(Bookmark& bookmark) const;
+  Expected<bool> was_returned(simdjson::dom::element root, const storage::DocumentView& document);
   bool counts_everything() const;
   Expected<void> count_everything();
   Expected<partitioning::ScanState> run_index(std::size_t& rows_left);
@@ -90,6 +117,7 @@ class FindExecution {
   Expected<Flow> take_document(const storage::DocumentView& document, const storage::Snapshot& snapshot,
                                std::string_view position, bool recheck);
   Expected<Flow> take_covered(const IndexRow& row, std::string_view position);
+  Expected<bool> was_returned(const IndexRow& row, DocumentLookup& documents);
   Expected<bool> passes(simdjson::dom::element root, std::string_view id, const storage::Revision* revision,
                         bool recheck);
   Expected<bool> matches(const Selector& selector, simdjson::dom::element root, std::string_view id,
@@ -116,10 +144,11 @@ class FindExecution {
   std::chrono::steady_clock::time_point started_;
   const bool documents_end_;  ///< by themselves: an index entry alone does not tell that its document lives
 
-  std::size_t branch_ = 0;
-  /// Of the branch. In the primary its key is the id after which to go on.
-  IndexPosition position_;
-  std::optional<EntryFilter> entry_filter_;  ///< of the branch, when it is an index
+  std::size_t plan_ = 0;            ///< the one that runs
+  std::vector<Progress> progress_;  ///< by plan
+  std::optional<PlanTurns> turns_;  ///< where there are several plans
+  FindStatistics turn_began_;       ///< what had been read then
+  std::vector<WalkedPart> left_;    ///< what the other plans have returned, and those before this page
   std::unique_ptr<partitioning::DocumentScan> scan_;
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool scanned_ = false;
@@ -140,6 +169,7 @@ class FindExecution {
   std::size_t sorted_bytes_ = 0;
   std::size_t sorted_position_ = 0;
   std::uint64_t sorted_max_ = 0;  ///< skip + limit
+  bool sort_overflowed_ = false;
   std::string sort_key_;
 
   std::optional<Aggregator> aggregator_;
@@ -147,6 +177,7 @@ class FindExecution {
 
   FindStatistics statistics_;
   std::optional<Bookmark> last_;  ///< of the last result written
+  std::size_t last_plan_ = 0;     ///< that returned it
 };
 
 }  // namespace octavo::query

@@ -41,17 +41,18 @@ Expected<FindExecution::Flow> FindExecution::emit(const Result& result, std::str
   first_ = false;
   OCTAVO_TRY_VOID(append_result(output_, result));
   ++statistics_.results_returned;
-  remember(position, branch_);
+  remember(position, progress().branch);
   if (--limit_left_ > 0) return Flow::next;
   finished_ = true;
   return Flow::finished;
 }
 
 void FindExecution::remember(std::string_view position, std::size_t branch) {
-  if (!last_ || last_->branch != branch) {
+  if (!last_ || last_->branch != branch || last_plan_ != plan_) {
     last_.emplace();
     last_->branch = branch;
-    if (const auto& index = prepared_->plan.branches[branch].index) last_->identity = index->definition->identity;
+    last_plan_ = plan_;
+    if (const auto& index = plan().branches[branch].index) last_->identity = index->definition->identity;
   }
   last_->key.assign(position);
 }
@@ -59,7 +60,7 @@ void FindExecution::remember(std::string_view position, std::size_t branch) {
 void FindExecution::visit(std::string_view position) {
   if (!stoppable_) return;
   visited_ = std::string(position);
-  visited_branch_ = branch_;
+  visited_branch_ = progress().branch;
 }
 
 bool FindExecution::stop() {
@@ -122,7 +123,7 @@ Expected<void> FindExecution::append_result(std::string& out, const Result& resu
 }
 
 std::string_view FindExecution::covered_text(const IndexRow& row, std::size_t field) {
-  const std::ptrdiff_t column = prepared_->covering_columns[field];
+  const std::ptrdiff_t column = prepared_->coverings[plan_].columns[field];
   if (column >= 0) return row.field(static_cast<std::size_t>(column));
   scratch_.clear();
   append_json_string(scratch_, row.document_id());
@@ -195,6 +196,7 @@ Expected<FindExecution::Flow> FindExecution::keep_for_sort(simdjson::dom::elemen
   OCTAVO_TRY_VOID(append_result(row.text, result));
   sorted_bytes_ += row.key.size() + row.text.size() + sizeof(SortedRow);
   if (sorted_bytes_ > sort_bytes_max_) {
+    sort_overflowed_ = true;
     return std::unexpected(missing_sort_index(prepared_->request, database_->partitioned()));
   }
   sorted_.push_back(std::move(row));
@@ -210,9 +212,11 @@ ScanState FindExecution::write_sorted() {
     output_ += sorted_[sorted_position_].text;
     ++statistics_.results_returned;
   }
-  if (statistics_.results_returned > 0 && !aggregator_) {
+  // Without any the page ended with what a walk returned before the sort.
+  if (!sorted_.empty() && !aggregator_) {
     last_.emplace();
     last_->kind = Bookmark::Kind::sorted;
+    last_plan_ = plan_;
     last_->key = sorted_.back().key;
   }
   return ScanState::done;
@@ -222,7 +226,6 @@ ScanState FindExecution::write_sorted() {
 
 void FindExecution::append_tail(std::string& out) const {
   const FindRequest& request = prepared_->request;
-  const Plan& plan = prepared_->plan;
   if (aggregator_ && request.aggregation->count) {
     out += ",\n\"count\":";
     append_json_number(out, aggregator_->count());
@@ -230,13 +233,15 @@ void FindExecution::append_tail(std::string& out) const {
   out += ",\n\"bookmark\":";
   if (last_) {
     Bookmark bookmark = *last_;
-    if (!plan.sort_in_memory) {
-      if (plan.branches.size() > 1) {
+    const Plan& by = prepared_->plans[last_plan_];
+    if (!by.sort_in_memory) {
+      if (by.branches.size() > 1) {
         bookmark.kind = Bookmark::Kind::combined;
       } else {
-        bookmark.kind = plan.uses_primary() ? Bookmark::Kind::primary : Bookmark::Kind::index;
+        bookmark.kind = by.uses_primary() ? Bookmark::Kind::primary : Bookmark::Kind::index;
       }
     }
+    add_turns(bookmark);
     append_json_string(out, bookmark.encode());
   } else {
     append_json_string(out, request.bookmark ? *request.bookmark : std::string("nil"));
@@ -252,7 +257,7 @@ void FindExecution::append_tail(std::string& out) const {
                    quorum ? statistics_.documents_examined : 0, statistics_.results_returned, elapsed.count());
   }
   std::string warning;
-  for (const std::string& line : plan.warnings) {
+  for (const std::string& line : prepared_->plans[0].warnings) {
     if (!warning.empty()) warning += '\n';
     warning += line;
   }

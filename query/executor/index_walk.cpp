@@ -7,7 +7,7 @@ using partitioning::ScanState;
 Expected<ScanState> walk_index(IndexReader& reader, std::span<const KeyRange> ranges, bool down,
                                IndexPosition& position, std::size_t& rows_left,
                                std::chrono::steady_clock::time_point until, std::uint64_t& keys_examined,
-                               FunctionRef<Expected<WalkStep>(const storage::KeyValue&)> take) {
+                               FunctionRef<Expected<WalkStep>(const storage::KeyValue&)> take, Leap* leap) {
   const partitioning::ScanBudget budget{rows_left, until};
   std::size_t rows = 0;
   const auto stop_at = [&](const storage::KeyValue& entry) {
@@ -35,6 +35,21 @@ Expected<ScanState> walk_index(IndexReader& reader, std::span<const KeyRange> ra
         ++keys_examined;
         entry = from(beyond);
         continue;
+      }
+      if (leap != nullptr) {
+        const std::string_view id = entry->key.substr(range.begin.size());
+        const auto candidate = leap->next(id, keys_examined);
+        if (!candidate) {
+          ++keys_examined;
+          return ScanState::done;
+        }
+        if (*candidate != id) {
+          --rows_left;
+          ++keys_examined;
+          entry = from(range.begin + *candidate);
+          if (entry && entry->key < range.end && leap->is_over()) return stop_at(*entry);
+          continue;
+        }
       }
       OCTAVO_TRY(const WalkStep step, take(*entry));
       if (step == WalkStep::stop_before) return stop_at(*entry);

@@ -67,35 +67,57 @@ void choose_pin(const PreparedFind& prepared, PlannerScope& scope) {
   }
 }
 
-Expected<void> finish(PreparedFind& prepared) {
-  Plan& plan = prepared.plan;
-  if (prepared.bookmark) {
-    const bool was_sorted = prepared.bookmark->kind == Bookmark::Kind::sorted;
-    // A page of a result that was sorted in memory goes on that way, whatever the best plan is now.
-    if (was_sorted && !prepared.request.sort.empty()) {
-      plan.sort_in_memory = true;
-      plan.covering = false;
-    }
-    // A sort key says nothing of a place in an index, nor the other way round.
-    if (was_sorted != plan.sort_in_memory) {
-      return fail(ErrorCode::bad_request, "The bookmark does not belong to this sort.", "invalid_bookmark");
-    }
-  }
-  for (const Branch& branch : plan.branches) {
-    prepared.reads_revision =
-        prepared.reads_revision ||
-        std::ranges::any_of(branch.selector.fields_used(), [](const FieldPath& path) { return path.is("_rev"); });
-  }
-  if (!plan.covering) return {};
+PreparedFind::Covering covering_of(const Plan& plan, const FindRequest& request) {
+  PreparedFind::Covering covering;
+  if (!plan.covering) return covering;
   const auto& columns = plan.branches[0].index->definition->fields;
-  for (const FieldPath& field : prepared.request.fields) {
+  for (const FieldPath& field : request.fields) {
     const auto found = std::ranges::find(columns, field, &OrderedField::path);
-    prepared.covering_columns.push_back(found == columns.end() ? -1 : found - columns.begin());
+    covering.columns.push_back(found == columns.end() ? -1 : found - columns.begin());
   }
   std::vector<FieldPath> paths;
   for (const auto& column : columns) paths.push_back(column.path);
-  prepared.covering_document = Projection(paths);
+  covering.document = Projection(paths);
+  return covering;
+}
+
+Expected<void> finish(PreparedFind& prepared, PlannerResult planned) {
+  prepared.plans = std::move(planned.plans);
+  prepared.sure = planned.sure;
+  if (const auto& bookmark = prepared.bookmark) {
+    const bool was_sorted = bookmark->kind == Bookmark::Kind::sorted;
+    // A page of a result that was sorted in memory goes on that way, whatever the best plan is now.
+    if (was_sorted && !prepared.request.sort.empty()) {
+      Plan plan = std::move(prepared.plans[prepared.sure]);
+      plan.sort_in_memory = true;
+      plan.covering = false;
+      prepared.plans = {std::move(plan)};
+      prepared.sure = 0;
+    }
+    // A sort key says nothing of a place in an index, nor the other way round.
+    if (was_sorted != prepared.plans[0].sort_in_memory) {
+      return fail(ErrorCode::bad_request, "The bookmark does not belong to this sort.", "invalid_bookmark");
+    }
+    OCTAVO_TRY(prepared.walked, walked_parts(bookmark->left, planned.candidates));
+  }
+  for (const Plan& plan : prepared.plans) {
+    prepared.coverings.push_back(covering_of(plan, prepared.request));
+    for (const Branch& branch : plan.branches) {
+      prepared.reads_revision =
+          prepared.reads_revision ||
+          std::ranges::any_of(branch.selector.fields_used(), [](const FieldPath& path) { return path.is("_rev"); });
+    }
+  }
   return {};
+}
+
+// What was planned for another number of documents may be far from the best.
+bool is_still_good(const PreparedFind& prepared, StorageStatistics& statistics) {
+  const auto documents = statistics.documents();
+  if (!documents) return false;
+  const std::uint64_t now = documents->count;
+  const std::uint64_t then = prepared.planned_documents;
+  return (now > then ? now - then : then - now) <= then / 8;
 }
 
 }  // namespace
@@ -116,7 +138,9 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
     cache_key = partition_key.empty() ? "all" : std::to_string(database->locate_partition_key(partition_key));
     cache_key += body;
     if (auto cached = manager->cache().find(cache_key, (*catalog)->generation)) {
-      co_return Result(std::static_pointer_cast<const PreparedFind>(std::move(cached)));
+      auto known = std::static_pointer_cast<const PreparedFind>(std::move(cached));
+      StorageStatistics statistics(*database, partition_key.empty() ? known->request.partition : partition_key);
+      if (is_still_good(*known, statistics)) co_return Result(std::move(known));
     }
   }
 
@@ -136,10 +160,13 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
     const auto plan = [&] { return plan_query(request, **catalog, scope, statistics); };
     auto planned = co_await work_on_find(*database, body.size(), plan);
     if (!planned) co_return Result(std::unexpected(planned.error()));
-    const IndexView* waiting = explain || scope.ignore_unbuilt ? nullptr : find_unbuilt(planned->plan, scope.place);
+    const IndexView* waiting =
+        explain || scope.ignore_unbuilt ? nullptr : find_unbuilt(planned->plans[planned->sure], scope.place);
     if (!waiting) {
-      (*prepared)->plan = std::move(planned->plan);
-      if (explain) (*prepared)->candidates = std::move(planned->candidates);
+      if (explain) (*prepared)->candidates = planned->candidates;
+      if (auto finished = finish(**prepared, *std::move(planned)); !finished) {
+        co_return Result(std::unexpected(std::move(finished).error()));
+      }
       break;
     }
     if (!request.update) {
@@ -161,10 +188,11 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
     scope.ignore_unbuilt = view && !view->ready(scope.place);
     *catalog = std::move(*now);
   }
-  if (auto finished = finish(**prepared); !finished) co_return Result(std::unexpected(std::move(finished).error()));
+  if (const auto documents = statistics.documents()) (*prepared)->planned_documents = documents->count;
+  const bool may_lapse = std::ranges::any_of((*prepared)->plans, &Plan::order_may_lapse);
   std::shared_ptr<const PreparedFind> result = std::move(*prepared);
   // A partition named in the body is part of the text; one in the URL is not, and is given again with each run.
-  if (!cache_key.empty() && !result->bookmark && !scope.ignore_unbuilt && !result->plan.order_may_lapse) {
+  if (!cache_key.empty() && !result->bookmark && !scope.ignore_unbuilt && !may_lapse) {
     manager->cache().store(cache_key, (*catalog)->generation, result);
   }
   co_return Result(std::move(result));
@@ -173,8 +201,11 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
 Task<Expected<void>> wait_for_indexes(std::shared_ptr<partitioning::Database> database,
                                       std::shared_ptr<const PreparedFind> prepared) {
   if (!prepared->request.update) co_return Expected<void>{};
-  std::shared_ptr<const Plan> plan(prepared, &prepared->plan);
-  co_return co_await wait_for_indexes(std::move(database), std::move(plan));
+  for (const Plan& plan : prepared->plans) {
+    auto waited = co_await wait_for_indexes(database, std::shared_ptr<const Plan>(prepared, &plan));
+    if (!waited) co_return waited;
+  }
+  co_return Expected<void>{};
 }
 
 }  // namespace octavo::query

@@ -8,6 +8,7 @@
 #include "partitioning/task.h"
 #include "query/executor/bookmark.h"
 #include "query/executor/projection.h"
+#include "query/executor/walked_part.h"
 #include "query/index/index_manager.h"
 #include "query/planner/find_request.h"
 #include "query/planner/planner.h"
@@ -19,15 +20,24 @@ inline constexpr std::size_t find_inline_bytes_max = 16 * 1024;
 
 /// A query, parsed and planned: all that can be known before reading. Immutable, shared by the runs of equal requests.
 struct PreparedFind : CachedQuery {
+  /// How a covering plan makes results of entries.
+  struct Covering {
+    std::vector<std::ptrdiff_t> columns;  ///< of the index by number of the field in `request.fields`; -1 is `_id`
+    Projection document;                  ///< all columns as a document, to test the selector on
+  };
+
   FindRequest request;
-  Plan plan;
+  std::vector<Plan> plans;  ///< as in PlannerResult
+  std::size_t sure = 0;
+  std::vector<Covering> coverings;    ///< by plan
+  std::vector<WalkedPart> walked;     ///< by the bookmark: of plans that were left
   std::vector<Candidate> candidates;  ///< for `_explain` only
   Projection projection;
   std::optional<Bookmark> bookmark;
-  bool reads_revision = false;  ///< some selector looks at `_rev`
-  /// For a covering plan: column of the index by number of the field in `request.fields`; -1 is `_id`.
-  std::vector<std::ptrdiff_t> covering_columns;
-  Projection covering_document;  ///< all columns as a document, to test the selector on
+  bool reads_revision = false;          ///< some selector looks at `_rev`
+  std::uint64_t planned_documents = 0;  ///< in the scope, when it was planned
+
+  const Plan& sure_plan() const { return plans[sure]; }
 };
 
 /// Parses and plans a `_find` of `database`. `partition_key` empty: the whole database. With `explain`, all candidates

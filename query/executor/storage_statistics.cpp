@@ -6,58 +6,87 @@
 #include "query/design/design_scan.h"
 #include "query/executor/index_walk.h"
 #include "query/index/automatic_index.h"
+#include "query/index/index_reader.h"
+#include "storage/document_record.h"
+#include "storage/tree_size.h"
 
 namespace octavo::query {
 
 namespace {
-// Counted ranges and ids at most, whatever the cap: a long $in is as costly to count as to run.
-constexpr std::size_t kRangesCountedMax = 32;
+
+// Of more ranges, as many evenly spread ones are looked at.
+constexpr std::size_t kRangesLookedAtMax = 32;
+// Where sizes cannot be told, so many rows are counted at most; more are taken to be the given share of all.
+constexpr std::size_t kRowsCountedMax = 1'024;
+constexpr double kUncountedShare = 0.1;
+
+Expected<RowCount> count_rows(IndexReader& reader, const KeyRange& range, std::uint64_t all) {
+  RowCount count;
+  IndexPosition position;
+  std::size_t rows_left = kRowsCountedMax;
+  OCTAVO_TRY(const auto state,
+             walk_index(reader, {&range, 1}, false, position, rows_left, std::chrono::steady_clock::time_point::max(),
+                        count.rows, [](const storage::KeyValue&) -> Expected<WalkStep> { return WalkStep::next; }));
+  if (state == partitioning::ScanState::done) return count;
+  count.exact = false;
+  count.rows = std::max(count.rows, static_cast<std::uint64_t>(kUncountedShare * static_cast<double>(all)));
+  return count;
+}
+
 }  // namespace
 
-Expected<std::uint64_t> StorageStatistics::documents() {
+Expected<StorageStatistics::Documents> StorageStatistics::documents() {
+  storage::DocumentStatistics found;
   if (partition_key_.empty()) {
-    OCTAVO_TRY(const auto all, database_.statistics());
-    return all.document_count;
+    OCTAVO_TRY(found, database_.statistics());
+  } else {
+    OCTAVO_TRY(const auto snapshot, database_.snapshot_for_partition_key(partition_key_));
+    OCTAVO_TRY(found, snapshot.statistics_of(partition_key_));
   }
-  OCTAVO_TRY(const auto snapshot, database_.snapshot_for_partition_key(partition_key_));
-  OCTAVO_TRY(const auto statistics, snapshot.statistics_of(partition_key_));
-  return statistics.document_count;
+  const auto count = static_cast<double>(std::max<std::uint64_t>(found.document_count, 1));
+  return Documents{found.document_count, static_cast<double>(found.external_bytes) / count};
 }
 
 Expected<std::uint64_t> StorageStatistics::design_documents() {
   std::uint64_t documents = 0;
+  if (!partition_key_.empty()) return documents;
   OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView&) { ++documents; }));
   return documents;
 }
 
 Expected<std::uint64_t> StorageStatistics::entries(const IndexView& index) {
-  return index.global ? index.global->size() : documents();
+  if (index.global) return index.global->size();
+  OCTAVO_TRY(const Documents all, documents());
+  return all.count;
 }
 
-Expected<RowCount> StorageStatistics::count(const IndexView& index, std::span<const KeyRange> ranges,
-                                            std::uint64_t cap) {
+Expected<RowCount> StorageStatistics::size(const IndexView& index, std::span<const KeyRange> ranges) {
   OCTAVO_TRY(IndexReader reader, IndexReader::open(database_, index, {partition_key_, place_}));
-  RowCount count;
-  std::size_t counted = 0;
-  for (const KeyRange& range : ranges) {
-    if (++counted > kRangesCountedMax) {
-      // The others are taken to be like those that were counted.
-      count.rows = count.rows * ranges.size() / kRangesCountedMax;
-      count.capped = true;
-      return count;
+  const std::size_t looked_at = std::min(ranges.size(), kRangesLookedAtMax);
+  RowCount sum;
+  for (std::size_t i = 0; i < looked_at; ++i) {
+    const KeyRange& range = ranges[i * ranges.size() / looked_at];
+    if (const auto size = reader.range_size(range.begin, range.end, samples_)) {
+      sum.rows += size->entries;
+      sum.exact = sum.exact && size->exact;
+      continue;
     }
-    IndexPosition position;
-    std::size_t rows_left = static_cast<std::size_t>(cap - std::min(cap, count.rows));
-    // What has to be passed over costs as much as what is found.
-    OCTAVO_TRY(const auto state,
-               walk_index(reader, {&range, 1}, false, position, rows_left, std::chrono::steady_clock::time_point::max(),
-                          count.rows, [](const storage::KeyValue&) -> Expected<WalkStep> { return WalkStep::next; }));
-    if (state == partitioning::ScanState::more || count.rows >= cap) {
-      count.capped = true;
-      return count;
-    }
+    OCTAVO_TRY(const std::uint64_t all, entries(index));
+    OCTAVO_TRY(const RowCount counted, count_rows(reader, range, all));
+    sum.rows += counted.rows;
+    sum.exact = sum.exact && counted.exact;
   }
-  return count;
+  if (looked_at < ranges.size()) {
+    sum.rows = sum.rows * ranges.size() / looked_at;
+    sum.exact = false;
+  }
+  if (reader.has_others()) {
+    // Entries of other logical partitions stand among the query's.
+    OCTAVO_TRY(const Documents own, documents());
+    sum.exact = sum.exact && sum.rows == 0;
+    sum.rows = std::min(sum.rows, own.count);
+  }
+  return sum;
 }
 
 Expected<bool> StorageStatistics::order_is_exact(const IndexView& index) {
@@ -77,29 +106,53 @@ Expected<bool> StorageStatistics::order_is_exact(const IndexView& index) {
   return !reader.seek(array).has_value();
 }
 
-Expected<RowCount> StorageStatistics::count_ids(std::span<const IdRange> ranges, std::uint64_t cap) {
-  RowCount count;
+Expected<RowCount> StorageStatistics::size_of_ids(std::span<const IdRange> ranges) {
+  RowCount sum;
   for (const IdRange& range : ranges) {
     if (range.is_point()) {
-      ++count.rows;
+      ++sum.rows;
       continue;
     }
-    partitioning::DocumentRange bounds;
-    bounds.start = range.start;
-    bounds.end = range.end;
-    bounds.end_inclusive = range.end_inclusive;
-    if (!partition_key_.empty()) bounds.partition_key = partition_key_;
-    partitioning::DocumentScan scan(database_, std::move(bounds));
-    OCTAVO_TRY(const auto state, scan.run({cap}, [&](const storage::DocumentView& document, const storage::Snapshot&) {
-      if (!document.deleted && !storage::is_design_id(document.id)) ++count.rows;
-      return partitioning::Visit::next;
-    }));
-    if (state == partitioning::ScanState::more || count.rows >= cap) {
-      count.capped = true;
-      return count;
-    }
+    OCTAVO_TRY(const RowCount size, size_of_ids(range));
+    sum.rows += size.rows;
+    sum.exact = sum.exact && size.exact;
   }
-  return count;
+  OCTAVO_TRY(const Documents all, documents());
+  sum.rows = std::min<std::uint64_t>(sum.rows, std::max<std::uint64_t>(all.count, ranges.size()));
+  return sum;
+}
+
+// Rows of the trees are also of deleted documents, and of design documents.
+Expected<RowCount> StorageStatistics::size_of_ids(const IdRange& range) {
+  RowCount sum{.rows = 0, .exact = false};
+  std::string low = range.start.value_or(std::string());
+  std::optional<std::string> high = range.end;
+  if (!partition_key_.empty()) {
+    low = std::max(low, partition_key_ + ':');
+    const std::string beyond = partition_key_ + static_cast<char>(':' + 1);
+    high = high ? std::min(*high, beyond) : beyond;
+  }
+  const auto add = [&](std::size_t place) -> Expected<void> {
+    OCTAVO_TRY(const auto snapshot, database_.snapshot(place));
+    const auto tree =
+        storage::TreeSize::open(snapshot.transaction(), storage::name_of(storage::PartitionTree::documents));
+    const auto size = tree ? tree->range(low, high, samples_) : std::nullopt;
+    if (size) {
+      sum.rows += size->entries;
+      return {};
+    }
+    OCTAVO_TRY(const auto statistics, snapshot.statistics());
+    sum.rows += static_cast<std::uint64_t>(kUncountedShare * static_cast<double>(statistics.document_count));
+    return {};
+  };
+  if (!partition_key_.empty()) {
+    OCTAVO_TRY_VOID(add(database_.locate_partition_key(partition_key_)));
+  } else if (place_) {
+    OCTAVO_TRY_VOID(add(*place_));
+  } else {
+    for (const std::size_t place : database_.places()) OCTAVO_TRY_VOID(add(place));
+  }
+  return sum;
 }
 
 }  // namespace octavo::query

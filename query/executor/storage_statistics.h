@@ -6,28 +6,35 @@
 
 #include "partitioning/database.h"
 #include "query/planner/planner.h"
+#include "storage/tree_size.h"
 
 namespace octavo::query {
 
-/// The planner's view of a real database: counts by short reads on the calling thread.
+/// The planner's view of a real database: short reads on the calling thread. The sizes of ranges are told from the
+/// pages of the trees (storage/tree_size.h); where these cannot be read, entries are counted.
 class StorageStatistics : public PlannerStatistics {
  public:
   /// `partition_key` empty: the whole database, or one physical partition of it.
   StorageStatistics(partitioning::Database& database, std::string partition_key, std::optional<std::size_t> place = {})
       : database_(database), partition_key_(std::move(partition_key)), place_(place) {}
 
-  Expected<std::uint64_t> documents() override;
-  /// Live design documents of the whole database, which are among documents().
-  Expected<std::uint64_t> design_documents();
+  /// For people: more pages are looked at, so the sizes of ranges of some thousand rows are exact.
+  void look_closely() { samples_ = storage::TreeSize::many; }
+
+  Expected<Documents> documents() override;
+  Expected<std::uint64_t> design_documents() override;
   Expected<std::uint64_t> entries(const IndexView& index) override;
-  Expected<RowCount> count(const IndexView& index, std::span<const KeyRange> ranges, std::uint64_t cap) override;
+  Expected<RowCount> size(const IndexView& index, std::span<const KeyRange> ranges) override;
   Expected<bool> order_is_exact(const IndexView& index) override;
-  Expected<RowCount> count_ids(std::span<const IdRange> ranges, std::uint64_t cap) override;
+  Expected<RowCount> size_of_ids(std::span<const IdRange> ranges) override;
 
  private:
+  Expected<RowCount> size_of_ids(const IdRange& range);
+
   partitioning::Database& database_;
   std::string partition_key_;
   std::optional<std::size_t> place_;
+  unsigned samples_ = storage::TreeSize::few;
 };
 
 }  // namespace octavo::query

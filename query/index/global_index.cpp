@@ -22,7 +22,7 @@ constexpr storage::Sequence kUnstoredChangesMax = 50'000;
 storage::Environment::Options environment_options(const GlobalIndex::Options& options) {
   storage::Environment::Options environment;
   environment.folder = options.folder;
-  environment.trees = {"entries", "by_document", "meta"};
+  environment.trees = {std::string(GlobalIndex::entries_tree), "by_document", "meta"};
   environment.durability =
       options.durability == config::Durability::ephemeral ? config::Durability::ephemeral : config::Durability::relaxed;
   environment.map_bytes_initial = 1ULL << 20;

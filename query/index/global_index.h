@@ -64,6 +64,7 @@ class GlobalIndex {
 
   Expected<storage::ReadTransaction> read() { return environment_.read(); }
   storage::Environment& environment() { return environment_; }
+  static constexpr std::string_view entries_tree = "entries";  ///< its name in the environment
   storage::Tree entries() const { return environment_.tree(0); }
   /// Number of entries. One short transaction.
   Expected<std::uint64_t> size();

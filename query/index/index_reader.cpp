@@ -3,6 +3,7 @@
 #include "query/index/automatic_rows.h"
 #include "query/index/local_indexes.h"
 #include "storage/byte_codec.h"
+#include "storage/document_record.h"
 
 namespace octavo::query {
 
@@ -27,6 +28,7 @@ Expected<IndexReader> IndexReader::open(partitioning::Database& database, const 
     auto source = std::make_unique<Source>();
     source->transaction.emplace(std::move(transaction));
     source->cursor.emplace(*source->transaction, index.global->entries());
+    source->tree = GlobalIndex::entries_tree;
     reader.sources_.push_back(std::move(source));
     return reader;
   }
@@ -70,6 +72,7 @@ Expected<void> IndexReader::add_local(partitioning::Database& database, const In
   } else {
     source->prefix = LocalIndexes::entry_prefix(number, partition_key);
   }
+  source->tree = storage::name_of(storage::PartitionTree::index);
   source->snapshot.emplace(std::move(snapshot));
   source->cursor.emplace(source->snapshot->index_entries());
   sources_.push_back(std::move(source));
@@ -129,6 +132,22 @@ Expected<bool> IndexReader::has_entry(std::uint64_t path, std::string_view key, 
   row.append(key).append(document_id);
   OCTAVO_TRY(const auto found, source.snapshot->index_entry(row));
   return found.has_value();
+}
+
+std::optional<storage::RangeSize> IndexReader::range_size(std::string_view begin, std::string_view end,
+                                                          unsigned samples) const {
+  storage::RangeSize sum{.entries = 0, .exact = true};
+  for (const auto& source : sources_) {
+    const auto& transaction = source->transaction ? *source->transaction : source->snapshot->transaction();
+    const auto tree = storage::TreeSize::open(transaction, source->tree);
+    const auto size = tree
+                          ? tree->range(source->prefix + std::string(begin), source->prefix + std::string(end), samples)
+                          : std::nullopt;
+    if (!size) return std::nullopt;
+    sum.entries += size->entries;
+    sum.exact = sum.exact && size->exact;
+  }
+  return sum;
 }
 
 std::optional<std::string> IndexReader::beyond_others(const storage::KeyValue& entry, bool down) const {

@@ -11,6 +11,7 @@
 #include "query/index/index_manager.h"
 #include "storage/long_key_tree.h"
 #include "storage/physical_partition.h"
+#include "storage/tree_size.h"
 
 namespace octavo::query {
 
@@ -46,6 +47,12 @@ class IndexReader {
   /// was handed out last. Errors: those of the storage.
   Expected<bool> has_entry(std::uint64_t path, std::string_view key, std::string_view document_id) const;
 
+  /// How many entries lie in begin <= key < end, of others too where there are any among them. nullopt: it cannot be
+  /// told.
+  std::optional<storage::RangeSize> range_size(std::string_view begin, std::string_view end, unsigned samples) const;
+  /// Whether entries of other logical partitions stand among the query's (beyond_others).
+  bool has_others() const { return !among_others_.empty(); }
+
   /// The documents as of the entries, when these are all in one physical partition. nullptr otherwise.
   const storage::Snapshot* documents() const {
     return sources_.size() == 1 && sources_[0]->snapshot ? &*sources_[0]->snapshot : nullptr;
@@ -55,6 +62,7 @@ class IndexReader {
   struct Source {
     std::optional<storage::Snapshot> snapshot;            // local
     std::optional<storage::ReadTransaction> transaction;  // global
+    std::string_view tree;                                // its name
     std::string prefix;
     std::optional<storage::LongKeyCursor> cursor;  // ends before what it reads
     std::optional<storage::KeyValue> row;          // where it stands

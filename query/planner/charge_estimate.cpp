@@ -5,14 +5,10 @@
 
 namespace octavo::query {
 
-namespace {
-
-constexpr std::uint64_t kCountedMax = 20'000;
-
-}  // namespace
-
 boost::json::object ChargeEstimate::to_json() const {
-  return {{"request_charge", std::round(charge * 100) / 100},
+  const auto rounded = [](double units) { return std::round(units * 100) / 100; };
+  return {{"request_charge", rounded(charge)},
+          {"at_most", rounded(at_most)},
           {"keys_examined", keys},
           {"documents_examined", documents},
           {"exact_rows", exact_rows}};
@@ -25,20 +21,24 @@ Expected<storage::DocumentStatistics> statistics_of_scope(const partitioning::Da
   return snapshot.statistics_of(partition_key);
 }
 
-Expected<ChargeEstimate> estimate_charge(const Plan& plan, PlannerStatistics& statistics,
+Expected<ChargeEstimate> estimate_charge(std::span<const Plan> plans, std::size_t sure, PlannerStatistics& statistics,
                                          const storage::DocumentStatistics& scope, std::uint64_t results_max,
                                          bool reads_all, partitioning::ScanWork work) {
+  const Plan& plan = plans[sure];
   ChargeEstimate estimate;
   bool tests = false;
   for (const Branch& branch : plan.branches) {
     RowCount count;
     if (branch.index) {
-      OCTAVO_TRY(count, statistics.count(*branch.index, branch.bounds.ranges, kCountedMax));
+      OCTAVO_TRY(count, statistics.size(*branch.index, branch.bounds.ranges));
+    } else if (branch.id_ranges.size() == 1 && !branch.id_ranges[0].start && !branch.id_ranges[0].end) {
+      OCTAVO_TRY(const std::uint64_t design_documents, statistics.design_documents());
+      count.rows = scope.document_count - std::min(scope.document_count, design_documents);
     } else {
-      OCTAVO_TRY(count, statistics.count_ids(branch.id_ranges, kCountedMax));
+      OCTAVO_TRY(count, statistics.size_of_ids(branch.id_ranges));
     }
-    estimate.exact_rows = estimate.exact_rows && !count.capped;
-    estimate.keys += count.capped ? std::max(count.rows, scope.document_count) : count.rows;
+    estimate.exact_rows = estimate.exact_rows && count.exact;
+    estimate.keys += count.rows;
     tests = tests || branch.recheck;
   }
   const bool stops_early = !tests && !reads_all && !plan.sort_in_memory && plan.branches.size() == 1;
@@ -54,6 +54,14 @@ Expected<ChargeEstimate> estimate_charge(const Plan& plan, PlannerStatistics& st
   work.document_bytes = estimate.documents * document_bytes;
   work.result_bytes = results * document_bytes;
   estimate.charge = partitioning::charge_of_scan(work);
+  estimate.at_most = estimate.charge;
+  if (plans.size() > 1) {
+    // Others may cost half of what the surest does at most, before it runs to its end; a first one may spare that.
+    constexpr double others_share = 0.5;
+    constexpr partitioning::RequestUnits others_min = 1;
+    estimate.at_most += std::max(others_min, others_share * plan.most);
+    estimate.charge = std::min(estimate.charge, estimate.charge - plan.most + plans[0].expected);
+  }
   return estimate;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include <boost/json.hpp>
@@ -17,7 +18,8 @@ struct ChargeEstimate {
   std::uint64_t keys = 0;       ///< index entries, or document keys
   std::uint64_t documents = 0;  ///< read
   partitioning::RequestUnits charge = 0;
-  bool exact_rows = true;  ///< the entries were counted to the end; else at most so many
+  bool exact_rows = true;                  ///< the sizes of the ranges are known; else estimated
+  partitioning::RequestUnits at_most = 0;  ///< whatever the rows are like
 
   boost::json::object to_json() const;
 };
@@ -26,10 +28,10 @@ struct ChargeEstimate {
 Expected<storage::DocumentStatistics> statistics_of_scope(const partitioning::Database& database,
                                                           const std::string& partition_key);
 
-/// `scope`: the documents of the database, or of the logical partition, that the query is about. `results_max`: a query
-/// that asks for no more ends there, unless it must see all rows first (`reads_all`). `work`: what is known of it
-/// before. Some short reads.
-Expected<ChargeEstimate> estimate_charge(const Plan& plan, PlannerStatistics& statistics,
+/// `plans`, `sure`: as in PlannerResult. `scope`: the documents of the database, or of the logical partition, that the
+/// query is about. `results_max`: a query that asks for no more ends there, unless it must see all rows first
+/// (`reads_all`). `work`: what is known of it before. Some short reads.
+Expected<ChargeEstimate> estimate_charge(std::span<const Plan> plans, std::size_t sure, PlannerStatistics& statistics,
                                          const storage::DocumentStatistics& scope, std::uint64_t results_max,
                                          bool reads_all, partitioning::ScanWork work);
 

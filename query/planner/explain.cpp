@@ -65,8 +65,12 @@ json::object branch_json(const Branch& branch) {
     shown["key_ranges"] = ranges_json(*branch.index->definition, branch.selector, branch.bounds);
     shown["range_count"] = branch.bounds.ranges.size();
     shown["built"] = branch.index->is_built();
-    if (!branch.filters.empty()) {
+    if (!branch.filters.empty() || !branch.leaps.empty()) {
       json::array fields;
+      for (const LeapStream& stream : branch.leaps) {
+        for (const OrderedField& field : stream.index.definition->fields)
+          fields.push_back(json::string(field.path.text()));
+      }
       for (const EntryCondition& condition : branch.filters) fields.push_back(json::string(condition.field));
       shown["intersected_with"] = std::move(fields);
     }
@@ -76,8 +80,8 @@ json::object branch_json(const Branch& branch) {
   return shown;
 }
 
-double rounded(double cost) {
-  return std::round(cost * 10) / 10;
+double rounded(double charge) {
+  return std::round(charge * 100) / 100;
 }
 
 json::object candidate_json(const Candidate& candidate) {
@@ -88,7 +92,8 @@ json::object candidate_json(const Candidate& candidate) {
                         {"ranking", candidate.ranking},
                         {"covering", candidate.index ? json::value(candidate.covering) : json::value(nullptr)}};
   if (candidate.usable) {
-    analysis["estimated_cost"] = rounded(candidate.cost);
+    analysis["expected_charge"] = rounded(candidate.expected);
+    analysis["charge_at_most"] = rounded(candidate.most);
     analysis["estimated_rows"] = candidate.rows;
     analysis["estimated_rows_exact"] = candidate.rows_exact;
     analysis["serves_sort"] = candidate.serves_sort;
@@ -129,10 +134,21 @@ json::object mrargs_json(const FindRequest& request, const Plan& plan) {
   return args;
 }
 
+json::object explain_plan(const Plan& plan) {
+  json::array branches;
+  for (const Branch& branch : plan.branches) branches.push_back(branch_json(branch));
+  return {{"branches", std::move(branches)},
+          {"expected_charge", rounded(plan.expected)},
+          {"charge_at_most", rounded(plan.most)},
+          {"sorts_in_memory", plan.sort_in_memory}};
+}
+
 }  // namespace
 
-json::object explain(const FindRequest& request, const Plan& plan, const std::vector<Candidate>& candidates,
-                     std::string_view database, bool database_is_partitioned) {
+json::object explain(const FindRequest& request, std::span<const Plan> plans, std::size_t sure,
+                     const std::vector<Candidate>& candidates, std::string_view database,
+                     bool database_is_partitioned) {
+  const Plan& plan = plans[0];
   json::value index(nullptr);
   if (!plan.branches.empty()) {
     index = index_json(plan.branches[0].index);
@@ -161,19 +177,21 @@ json::object explain(const FindRequest& request, const Plan& plan, const std::ve
       {"type", "json"}, {"indexable_fields", std::move(indexable)}, {"unindexable_fields", std::move(unindexable)}}};
   reply["mrargs"] = mrargs_json(request, plan);
   reply["covering"] = plan.covering;
-  reply["plan"] = explain_plan(plan);
+  reply["plan"] = explain_plans(plans, sure);
   return reply;
 }
 
-json::object explain_plan(const Plan& plan) {
-  json::array branches;
-  for (const Branch& branch : plan.branches) branches.push_back(branch_json(branch));
+json::object explain_plans(std::span<const Plan> plans, std::size_t sure) {
+  json::object shown = explain_plan(plans[0]);
   json::array warnings;
-  for (const std::string& warning : plan.warnings) warnings.push_back(json::string(warning));
-  return {{"branches", std::move(branches)},
-          {"estimated_cost", rounded(plan.estimated_cost)},
-          {"sorts_in_memory", plan.sort_in_memory},
-          {"warnings", std::move(warnings)}};
+  for (const std::string& warning : plans[0].warnings) warnings.push_back(json::string(warning));
+  shown["warnings"] = std::move(warnings);
+  if (plans.size() == 1) return shown;
+  json::array others;
+  for (std::size_t i = 1; i < plans.size(); ++i) others.push_back(explain_plan(plans[i]));
+  shown["takes_turns_with"] = std::move(others);
+  shown["surest"] = sure;
+  return shown;
 }
 
 }  // namespace octavo::query

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -10,12 +12,15 @@
 
 namespace octavo::query {
 
-/// The reply to `_explain`: CouchDB's members, and beside them what the planner knows: estimated cost and rows of every
-/// candidate, the ranges that are read, whether documents are tested, whether the result is sorted in memory.
-boost::json::object explain(const FindRequest& request, const Plan& plan, const std::vector<Candidate>& candidates,
-                            std::string_view database, bool database_is_partitioned);
+/// The reply to `_explain`: CouchDB's members, and beside them what the planner knows: rows and charges of every
+/// candidate, the ranges that are read, whether documents are tested, whether the result is sorted in memory. `plans`
+/// and `sure` as in PlannerResult.
+boost::json::object explain(const FindRequest& request, std::span<const Plan> plans, std::size_t sure,
+                            const std::vector<Candidate>& candidates, std::string_view database,
+                            bool database_is_partitioned);
 
-/// The plan alone: branches with their ranges, estimated cost, warnings.
-boost::json::object explain_plan(const Plan& plan);
+/// The plans alone: branches with their ranges, charges, warnings; of the first, and then of those that take turns with
+/// it.
+boost::json::object explain_plans(std::span<const Plan> plans, std::size_t sure);
 
 }  // namespace octavo::query

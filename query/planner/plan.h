@@ -29,6 +29,13 @@ struct EntryCondition {
   std::vector<std::string> keys;  ///< of entries, without the document's id
 };
 
+/// Another index by which the results have one of some values: entries of each value stand in the order of their
+/// documents.
+struct LeapStream {
+  IndexView index;
+  std::vector<KeyRange> values;  ///< a value each: what follows in an entry's key is the document's id
+};
+
 /// One way to some of the results: an index, or the documents themselves.
 struct Branch {
   Selector selector;                    ///< what its results match; in a union, this branch's alternative with the rest
@@ -36,7 +43,9 @@ struct Branch {
   IndexBounds bounds;                   ///< with an index
   std::vector<IdRange> id_ranges;       ///< without: in rising order
   std::vector<EntryCondition> filters;  ///< spare the loading of documents that have not all of them
-  bool recheck = true;                  ///< documents must be tested against `selector`: the ranges do not say it all
+  /// With one range that is one value: what its entries are intersected with (executor/leap.h), the rarest first.
+  std::vector<LeapStream> leaps;
+  bool recheck = true;  ///< documents must be tested against `selector`: the ranges do not say it all
   std::vector<std::size_t> columns_that_must_exist;  ///< fields sorted by which the ranges do not guarantee
 };
 
@@ -48,7 +57,10 @@ struct Plan {
   bool sort_in_memory = false;
   bool order_may_lapse = false;  ///< rests on PlannerStatistics::order_is_exact: holds for one request
   bool covering = false;         ///< answered from index entries, no document is read
-  double estimated_cost = 0;     ///< in microseconds, roughly
+  /// In request units, for entries and documents alone: what is likely, and what reading everything in the ranges
+  /// costs.
+  double expected = 0;
+  double most = 0;
   std::vector<std::string> warnings;
 
   bool uses_primary() const { return branches.size() == 1 && !branches[0].index; }
@@ -66,9 +78,14 @@ struct Candidate {
   bool covering = false;
   bool serves_sort = false;
   bool sort_descending = false;  ///< serves the sort when walked backwards
-  std::uint64_t rows = 0;        ///< estimated entries in its ranges
-  bool rows_exact = false;       ///< counted to the end
-  double cost = 0;
+  std::uint64_t rows = 0;        ///< entries in its ranges
+  bool rows_exact = false;       ///< not estimated
+  double expected = 0;           ///< as Plan's
+  double most = 0;
+  /// Numbers of the candidates that it is intersected with (Branch::leaps), the rarest first; `joined`: such a one,
+  /// without a plan of its own.
+  std::vector<std::size_t> leaps;
+  bool joined = false;
   bool recheck = true;
   IndexBounds bounds;
   std::vector<IdRange> id_ranges;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "partitioning/request_charge.h"
 #include "query/planner/internal/planner_run.h"
 
 namespace octavo::query {
@@ -17,11 +18,18 @@ namespace json = boost::json;
 constexpr std::size_t kUnionBranchesMax = 16;
 // Each is looked for until one is found: more would cost as much as the document.
 constexpr std::size_t kFilterKeysMax = 3;
+// Plans that take turns at most: each has its own place to remember.
+constexpr std::size_t kTurnsMax = 4;
+constexpr std::size_t kLeapStreamsMax = 4;
+constexpr std::size_t kLeapValuesMax = 8;
+// Costs that differ by less are the same: sizes are estimates, and other things decide then.
+constexpr double kSameCost = 1.1;
 constexpr std::string_view kNoIndexWarning = "No matching index found, create an index to optimize query time.";
 
 // What was said of use_index comes before what the plan itself has to say.
 void add_warnings(PlannerResult& result, const std::vector<std::string>& before) {
-  result.plan.warnings.insert(result.plan.warnings.begin(), before.begin(), before.end());
+  auto& warnings = result.plans[0].warnings;
+  warnings.insert(warnings.begin(), before.begin(), before.end());
 }
 
 }  // namespace
@@ -39,23 +47,75 @@ Branch Planner::branch_of(const Candidate& candidate, const Selector& selector) 
 
 // Entries of one value stand in order of their documents, and so do those of another: what both have is found without a
 // document that has only the first.
-void Planner::add_filters(Branch& branch, const std::vector<Candidate>& candidates) const {
+bool Planner::is_filter_of(const Candidate& other, const Candidate& walked) {
   const auto is_value = [](const KeyRange& range) {
     return range.end.size() == range.begin.size() + 1 && range.end.starts_with(range.begin);
   };
-  if (!branch.index || !branch.index->definition->automatic_path || branch.bounds.point_columns == 0) return;
+  if (!walked.index || !walked.index->definition->automatic_path || walked.bounds.point_columns == 0) return false;
+  if (!other.usable || !other.index || !other.index->definition->automatic_path) return false;
+  const IndexDefinition& definition = *other.index->definition;
+  const auto& ranges = other.bounds.ranges;
+  if (definition.automatic_path == walked.index->definition->automatic_path) return false;
+  if (definition.fields.size() != 1 || ranges.empty() || ranges.size() > kFilterKeysMax) return false;
+  return std::ranges::all_of(ranges, is_value);
+}
+
+void Planner::add_filters(Branch& branch, const Candidate& walked, const std::vector<Candidate>& candidates) const {
   for (const Candidate& other : candidates) {
-    if (!other.usable || !other.index || !other.index->definition->automatic_path) continue;
+    if (!is_filter_of(other, walked)) continue;
     const IndexDefinition& definition = *other.index->definition;
-    const auto& ranges = other.bounds.ranges;
-    const bool walked = definition.automatic_path == branch.index->definition->automatic_path;
-    if (walked || definition.fields.size() != 1 || ranges.empty() || ranges.size() > kFilterKeysMax) continue;
-    if (!std::ranges::all_of(ranges, is_value)) continue;
     EntryCondition& condition = branch.filters.emplace_back();
     condition.field = definition.fields[0].path.text();
     condition.path = *definition.automatic_path;
-    for (const KeyRange& range : ranges) condition.keys.push_back(range.begin);
+    for (const KeyRange& range : other.bounds.ranges) condition.keys.push_back(range.begin);
   }
+}
+
+// Whether its entries are those of a few values, each in the order of the documents.
+bool Planner::is_of_values(const Candidate& candidate) const {
+  if (!candidate.usable || !candidate.index || candidate.leaves_out || !is_ready(candidate)) return false;
+  const auto& bounds = candidate.bounds;
+  const auto is_value = [](const KeyRange& range) {
+    return range.end.size() == range.begin.size() + 1 && range.end.starts_with(range.begin);
+  };
+  return bounds.columns_used == candidate.index->definition->fields.size() && !bounds.ranges.empty() &&
+         bounds.ranges.size() <= kLeapValuesMax && std::ranges::all_of(bounds.ranges, is_value);
+}
+
+// What has several values in common is found by leaps from one to the other, in place of the plans of each.
+void Planner::join_values(std::vector<Candidate>& candidates) const {
+  std::vector<std::size_t> values;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (is_of_values(candidates[i])) values.push_back(i);
+  }
+  // Of equal ones that with more columns: it has the values of the others.
+  std::ranges::stable_sort(values, {}, [&](std::size_t i) {
+    return std::pair(candidates[i].rows, -static_cast<std::ptrdiff_t>(candidates[i].bounds.columns_used));
+  });
+  const auto first =
+      std::ranges::find_if(values, [&](std::size_t i) { return candidates[i].bounds.ranges.size() == 1; });
+  if (values.size() < 2 || first == values.end()) return;
+  Candidate& leader = candidates[*first];
+  const auto is_held = [](const Candidate& a, const Candidate& b) {
+    return std::ranges::all_of(a.index->definition->fields, [&](const auto& field) {
+      return std::ranges::any_of(b.index->definition->fields,
+                                 [&](const auto& other) { return other.path == field.path; });
+    });
+  };
+  for (const std::size_t i : values) {
+    Candidate& other = candidates[i];
+    if (i == *first || is_held(other, leader) || leader.leaps.size() == kLeapStreamsMax) continue;
+    leader.leaps.push_back(i);
+    const bool may_go_alone = other.rows < leader.rows || (!request_.sort.empty() && other.serves_sort);
+    other.joined = !may_go_alone && !is_pinned(other);
+  }
+}
+
+void Planner::add_leaps(Branch& branch, const Candidate& walked, const std::vector<Candidate>& candidates) {
+  for (const std::size_t i : walked.leaps) {
+    branch.leaps.push_back({*candidates[i].index, candidates[i].bounds.ranges});
+  }
+  if (!branch.leaps.empty()) branch.filters.clear();
 }
 
 bool Planner::is_pinned(const Candidate& candidate) const {
@@ -63,11 +123,11 @@ bool Planner::is_pinned(const Candidate& candidate) const {
   return scope_.pinned && *scope_.pinned == identity;
 }
 
-// True when `a` is to be preferred.
-bool Planner::better(const Candidate& a, const Candidate& b) {
+// True when `a`, which costs `cost_a`, is to be preferred.
+bool Planner::better(const Candidate& a, const Candidate& b, double cost_a, double cost_b) {
   // Of the indexes of one design document, that is; what is found must not hang on what it costs.
   if (a.leaves_out != b.leaves_out) return !a.leaves_out;
-  if (a.cost != b.cost) return a.cost < b.cost;
+  if (std::max(cost_a, cost_b) > kSameCost * std::min(cost_a, cost_b)) return cost_a < cost_b;
   if (a.index.has_value() != b.index.has_value()) return a.index.has_value();
   if (!a.index) return false;
   // The indexes that somebody made cover more than the one that came by itself.
@@ -99,7 +159,7 @@ void Planner::rank(std::vector<Candidate>& candidates, std::size_t chosen) const
     } else if (candidate.bounds.columns_used < winner.bounds.columns_used) {
       candidate.reason = "less_overlap";
       candidate.detail = "the chosen index narrows the query down by more fields";
-    } else if (candidate.cost > winner.cost) {
+    } else if (candidate.most > winner.most) {
       const bool longer = candidate.index->definition->fields.size() > winner.index->definition->fields.size();
       candidate.reason = longer && candidate.rows == winner.rows ? "too_many_fields" : "higher_cost";
     } else if (candidate.index->definition->fields.size() > winner.index->definition->fields.size()) {
@@ -116,13 +176,13 @@ void Planner::rank(std::vector<Candidate>& candidates, std::size_t chosen) const
   };
   std::ranges::stable_sort(candidates, [&](const Candidate& a, const Candidate& b) {
     if (group(a) != group(b)) return group(a) < group(b);
-    return group(a) == 1 && better(a, b);
+    return group(a) == 1 && a.most < b.most;
   });
   for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].ranking = i;
 }
 
 // Obeys use_index: the others are excluded when the named one can be used.
-Expected<void> Planner::check_use_index(std::vector<Candidate>& candidates, Plan& plan) const {
+Expected<void> Planner::check_use_index(std::vector<Candidate>& candidates, std::vector<std::string>& warnings) const {
   const bool any = std::ranges::any_of(candidates, [&](const Candidate& candidate) {
     return candidate.usable && candidate.index && is_named(*candidate.index, request_.use_index);
   });
@@ -144,7 +204,7 @@ Expected<void> Planner::check_use_index(std::vector<Candidate>& candidates, Plan
                           request_.use_index[1]),
         "invalid_index");
   }
-  plan.warnings.push_back(
+  warnings.push_back(
       request_.use_index.size() == 1
           ? fmt::format("_design/{} was not used because it does not contain a valid index for this query.", design)
           : fmt::format("_design/{}, {} was not used because it is not a valid index for this query.", design,
@@ -181,36 +241,49 @@ std::vector<Selector> Planner::alternatives(const Selector& selector) {
   return {};
 }
 
-Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate>& single, double single_cost) {
+Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate>& single, double most_max) {
   const std::vector<Selector> sides = alternatives(request_.selector);
   if (sides.empty() || (scope_.pinned_side && *scope_.pinned_side >= sides.size())) return std::nullopt;
-  PlannerResult result;
-  double cost = 0;
+  Plan plan;
   for (const Selector& side : sides) {
     // What a side has returned already is told by its selector alone: its ranges must not be narrower than that.
     OCTAVO_TRY(auto candidates, examine_all({side, nullptr}));
-    const bool goes_on = scope_.pinned_side && *scope_.pinned_side == result.plan.branches.size();
+    const bool goes_on = scope_.pinned_side && *scope_.pinned_side == plan.branches.size();
     const Candidate* best = nullptr;
     for (Candidate& candidate : candidates) {
       const bool all_documents = !candidate.index && candidate.id_ranges.size() == 1 && !candidate.id_ranges[0].start &&
                                  !candidate.id_ranges[0].end;
       if (!candidate.usable || candidate.leaves_out || all_documents || (goes_on && !is_pinned(candidate))) continue;
+      if (candidate.joined) continue;
       candidate.covering = false;
-      if (!best || better(candidate, *best)) best = &candidate;
+      if (!best || surer(candidate, *best)) best = &candidate;
     }
     if (!best) return std::nullopt;
-    cost += best->cost;
-    result.plan.branches.push_back(branch_of(*best, side));
+    plan.most += best->most;
+    plan.branches.push_back(branch_of(*best, side));
+    add_leaps(plan.branches.back(), *best, candidates);
   }
-  const auto rows_sorted = request_.sort.empty() ? 0.0 : kSortCost;
-  if (cost * (1 + rows_sorted) >= single_cost) return std::nullopt;
-  result.plan.sort_in_memory = !request_.sort.empty();
-  result.plan.estimated_cost = cost;
+  if (plan.most >= most_max) return std::nullopt;
+  plan.sort_in_memory = !request_.sort.empty();
+  plan.expected = plan.most;
   const bool by_index =
-      std::ranges::any_of(result.plan.branches, [](const Branch& branch) { return branch.index.has_value(); });
-  if (!by_index) result.plan.warnings.emplace_back(kNoIndexWarning);
+      std::ranges::any_of(plan.branches, [](const Branch& branch) { return branch.index.has_value(); });
+  if (!by_index) plan.warnings.emplace_back(kNoIndexWarning);
+  PlannerResult result;
+  // One walk in the order asked for tests the whole condition, and may end before the union has read what it sorts.
+  if (plan.sort_in_memory && !request_.aggregation && !scope_.pinned_side) {
+    const Candidate* walk = nullptr;
+    for (const Candidate& candidate : single) {
+      if (!is_allowed(candidate) || !candidate.serves_sort || !is_ready(candidate)) continue;
+      if (!walk || likelier(candidate, *walk)) walk = &candidate;
+    }
+    if (walk) {
+      result.plans.push_back(plan_of(*walk, single));
+      result.sure = 1;
+    }
+  }
   for (Candidate& candidate : single) {
-    candidate.chosen = std::ranges::any_of(result.plan.branches, [&](const Branch& branch) {
+    candidate.chosen = std::ranges::any_of(plan.branches, [&](const Branch& branch) {
       return branch.index && candidate.index &&
              branch.index->definition->identity == candidate.index->definition->identity;
     });
@@ -224,30 +297,120 @@ Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate
   }
   std::ranges::stable_sort(single, [](const Candidate& a, const Candidate& b) { return a.chosen && !b.chosen; });
   for (std::size_t i = 0; i < single.size(); ++i) single[i].ranking = i;
+  result.plans.push_back(std::move(plan));
   result.candidates = std::move(single);
   return result;
+}
+
+bool Planner::is_allowed(const Candidate& candidate) const {
+  return candidate.usable && candidate.reason != "excluded_by_user";
+}
+
+// Others than the surest are not waited for.
+bool Planner::is_ready(const Candidate& candidate) const {
+  return !candidate.index || candidate.index->ready(scope_.place);
+}
+
+// All matches are wanted: no walk ends early.
+bool Planner::reads_everything() const {
+  constexpr std::uint64_t wanted_max = std::numeric_limits<std::uint32_t>::max();
+  return request_.aggregation || request_.matches_needed() >= wanted_max;
+}
+
+// The candidates that take turns, the first one first, the surest among them.
+std::vector<std::size_t> Planner::choose(const std::vector<Candidate>& candidates, std::size_t sure) const {
+  const bool by_order =
+      std::ranges::any_of(candidates, [](const auto& one) { return one.reason == "excluded_by_user"; });
+  const bool sorts = !request_.sort.empty() && !candidates[sure].serves_sort;
+  if (reads_everything() || by_order || !is_ready(candidates[sure])) return {sure};
+  std::vector<std::size_t> walks;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate& candidate = candidates[i];
+    const bool ends_at_limit = request_.sort.empty() || candidate.serves_sort;
+    if (!is_allowed(candidate) || !ends_at_limit || candidate.leaves_out || !is_ready(candidate)) continue;
+    if (candidate.joined) continue;
+    // Without an order a walk over everything never ends before one over a part of it.
+    const bool everything = !candidate.index && request_.sort.empty() && candidate.rows == documents_;
+    if (i != sure && everything) continue;
+    walks.push_back(i);
+  }
+  std::ranges::stable_sort(walks, [&](std::size_t a, std::size_t b) {
+    const bool goes_on_a = is_pinned(candidates[a]);
+    if (goes_on_a != is_pinned(candidates[b])) return goes_on_a;
+    return candidates[a].expected < candidates[b].expected;
+  });
+  // What costs the same is told by other things (better()).
+  const auto surest = std::ranges::find(walks, sure);
+  if (surest != walks.end() && !is_pinned(candidates[walks[0]]) &&
+      candidates[sure].expected <= kSameCost * candidates[walks[0]].expected) {
+    std::rotate(walks.begin(), surest, surest + 1);
+  }
+  if (sorts) {
+    if (walks.empty()) return {sure};
+    return {walks[0], sure};
+  }
+  if (walks.empty()) return {sure};
+  if (walks.size() > kTurnsMax) {
+    const auto place = std::ranges::find(walks, sure);
+    if (place - walks.begin() >= static_cast<std::ptrdiff_t>(kTurnsMax)) walks[kTurnsMax - 1] = sure;
+    walks.resize(kTurnsMax);
+  }
+  // What is certain to cost no more than the first turn needs no company.
+  constexpr double small = 1;  // RU
+  if (candidates[walks[0]].most <= small) return {walks[0]};
+  return walks;
+}
+
+Plan Planner::plan_of(const Candidate& candidate, const std::vector<Candidate>& candidates) const {
+  Plan plan;
+  const bool nothing = candidate.index ? candidate.bounds.ranges.empty() : candidate.id_ranges.empty();
+  if (!nothing || candidate.index) {
+    plan.branches.push_back(branch_of(candidate, request_.selector));
+    add_filters(plan.branches.back(), candidate, candidates);
+    if (!candidate.sort_descending || request_.sort.empty() || !candidate.serves_sort) {
+      add_leaps(plan.branches.back(), candidate, candidates);
+    }
+  }
+  plan.sort_in_memory = !request_.sort.empty() && !candidate.serves_sort;
+  plan.order_may_lapse =
+      !request_.sort.empty() && !plan.sort_in_memory && candidate.index && candidate.index->definition->automatic;
+  plan.descending = !plan.sort_in_memory && candidate.sort_descending;
+  plan.covering = candidate.covering && candidate.index.has_value() && !plan.sort_in_memory;
+  if (candidate.leaves_out && !plan.covering) {
+    // A document that is tested may have changed since its entry was written.
+    Branch& branch = plan.branches.back();
+    branch.selector = Selector::both(*branch.index->definition->partial_filter, branch.selector);
+  }
+  plan.expected = candidate.expected;
+  plan.most = candidate.most;
+  return plan;
 }
 
 Expected<PlannerResult> Planner::run() {
   PlannerResult result;
   if (request_.matches_nothing) {
+    result.plans.emplace_back();
     result.candidates.push_back(examine_primary(request_.selector));
     result.candidates[0].chosen = true;
     return result;
   }
-  OCTAVO_TRY(documents_, statistics_.documents());
+  OCTAVO_TRY(const auto documents, statistics_.documents());
+  documents_ = documents.count;
+  document_price_ = partitioning::charge_of_scan(
+      {.partitions = 0, .documents = 1, .document_bytes = static_cast<std::uint64_t>(documents.average_bytes)});
   OCTAVO_TRY(auto candidates, examine_all({request_.selector, request_.ordinal ? &*request_.ordinal : nullptr}));
-  if (!request_.use_index.empty()) OCTAVO_TRY_VOID(check_use_index(candidates, result.plan));
+  std::vector<std::string> warnings;
+  if (!request_.use_index.empty()) OCTAVO_TRY_VOID(check_use_index(candidates, warnings));
 
-  std::optional<std::size_t> chosen;
+  const bool forced = std::ranges::any_of(candidates, [](const auto& one) { return one.reason == "excluded_by_user"; });
+  std::optional<std::size_t> sure;
+  bool has_pinned = false;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Candidate& candidate = candidates[i];
-    if (!candidate.usable || candidate.reason == "excluded_by_user") continue;
-    if (scope_.pinned) {
-      if (is_pinned(candidate)) chosen = chosen.value_or(i);
-    } else if (!chosen || better(candidate, candidates[*chosen])) {
-      chosen = i;
-    }
+    if (!is_allowed(candidate)) continue;
+    has_pinned = has_pinned || is_pinned(candidate);
+    if (candidate.joined && !forced) continue;
+    if (!sure || surer(candidate, candidates[*sure])) sure = i;
   }
   const auto invalid_bookmark = [] {
     return fail(ErrorCode::bad_request, "The bookmark belongs to an index that this query cannot use.",
@@ -256,48 +419,37 @@ Expected<PlannerResult> Planner::run() {
   if (scope_.pinned_side) {
     OCTAVO_TRY(auto united, plan_union(candidates, std::numeric_limits<double>::infinity()));
     if (!united) return invalid_bookmark();
-    add_warnings(*united, result.plan.warnings);
+    add_warnings(*united, warnings);
     return *std::move(united);
   }
-  if (!chosen) return invalid_bookmark();
-  const bool by_primary = !candidates[*chosen].index;
-  const bool by_order = !by_primary && std::ranges::any_of(candidates, [](const auto& other) {
-    return other.reason == "excluded_by_user";
-  });
-  if (!scope_.pinned && !by_order) {
-    OCTAVO_TRY(auto united, plan_union(candidates, candidates[*chosen].cost));
+  if (!sure || (scope_.pinned && !has_pinned)) return invalid_bookmark();
+  if (!scope_.pinned && !(forced && candidates[*sure].index)) {
+    OCTAVO_TRY(auto united, plan_union(candidates, candidates[*sure].most));
     if (united) {
-      add_warnings(*united, result.plan.warnings);
+      add_warnings(*united, warnings);
       return *std::move(united);
     }
   }
+  auto chosen = choose(candidates, *sure);
+  // A page goes on by the plan that ended the one before.
+  if (scope_.pinned && !is_pinned(candidates[chosen[0]])) {
+    const auto pinned =
+        std::ranges::find_if(candidates, [&](const auto& one) { return is_allowed(one) && is_pinned(one); });
+    chosen = {static_cast<std::size_t>(pinned - candidates.begin())};
+  }
+  const std::size_t first = chosen[0];
+  const bool by_primary = !candidates[first].index;
   if (by_primary && !request_.allow_fallback) {
     return fail(ErrorCode::bad_request, "There is no index that serves this query, and `allow_fallback` is false.",
                 "no_usable_index");
   }
-
-  Candidate& winner = candidates[*chosen];
-  Plan& plan = result.plan;
-  const bool nothing = winner.index ? winner.bounds.ranges.empty() : winner.id_ranges.empty();
-  if (!nothing || winner.index) {
-    plan.branches.push_back(branch_of(winner, request_.selector));
-    add_filters(plan.branches.back(), candidates);
+  for (const std::size_t number : chosen) {
+    if (number == *sure) result.sure = result.plans.size();
+    result.plans.push_back(plan_of(candidates[number], candidates));
   }
-  plan.sort_in_memory = !request_.sort.empty() && !winner.serves_sort;
-  plan.order_may_lapse =
-      !request_.sort.empty() && !plan.sort_in_memory && winner.index && winner.index->definition->automatic;
-  plan.descending = !plan.sort_in_memory && winner.sort_descending;
-  plan.covering = winner.covering && winner.index.has_value() && !plan.sort_in_memory;
-  if (winner.leaves_out && !plan.covering) {
-    // A document that is tested may have changed since its entry was written.
-    Branch& branch = plan.branches.back();
-    branch.selector = Selector::both(*branch.index->definition->partial_filter, branch.selector);
-  }
-  plan.estimated_cost = winner.cost;
-  if (by_primary) {
-    plan.warnings.emplace_back(kNoIndexWarning);
-  }
-  rank(candidates, *chosen);
+  if (by_primary) warnings.emplace_back(kNoIndexWarning);
+  add_warnings(result, warnings);
+  rank(candidates, first);
   result.candidates = std::move(candidates);
   return result;
 }

@@ -13,10 +13,10 @@
 
 namespace octavo::query {
 
-/// Rows counted in ranges, up to a cap.
+/// How many rows lie in ranges.
 struct RowCount {
   std::uint64_t rows = 0;
-  bool capped = false;  ///< there are more
+  bool exact = true;  ///< not estimated
 };
 
 /// What the planner asks of the data. Few, short reads.
@@ -24,13 +24,20 @@ class PlannerStatistics {
  public:
   virtual ~PlannerStatistics() = default;
   /// Documents in the scope of the query (the database, or one logical partition).
-  virtual Expected<std::uint64_t> documents() = 0;
+  struct Documents {
+    std::uint64_t count = 0;
+    double average_bytes = 0;
+  };
+  virtual Expected<Documents> documents() = 0;
+  /// Of these, the design documents, which no query returns. Reads their rows.
+  virtual Expected<std::uint64_t> design_documents() { return 0; }
   /// Entries of an index in the scope; for a local index the documents of the partition are a good answer.
   virtual Expected<std::uint64_t> entries(const IndexView& index) = 0;
-  virtual Expected<RowCount> count(const IndexView& index, std::span<const KeyRange> ranges, std::uint64_t cap) = 0;
+  /// Sizes that are not exact are right within a factor of 1.5, however large.
+  virtual Expected<RowCount> size(const IndexView& index, std::span<const KeyRange> ranges) = 0;
   /// Whether the entries of an automatic index stand in the order of the values: none of their keys was cut off.
   virtual Expected<bool> order_is_exact(const IndexView& /*index*/) { return true; }
-  virtual Expected<RowCount> count_ids(std::span<const IdRange> ranges, std::uint64_t cap) = 0;
+  virtual Expected<RowCount> size_of_ids(std::span<const IdRange> ranges) = 0;
 };
 
 /// Where a query runs.
@@ -47,14 +54,17 @@ struct PlannerScope {
 };
 
 struct PlannerResult {
-  Plan plan;
+  /// By which the query begins. At least one; several may take turns (executor/plan_turns.h), the most hopeful first.
+  std::vector<Plan> plans;
+  std::size_t sure = 0;               ///< number of the plan whose `most` is the least
   std::vector<Candidate> candidates;  ///< all indexes, the chosen one first, the others by ranking
 };
 
-/// Picks the cheapest way to run `request`: examines the primary index and every index in the query's scope, with the
-/// ranges the selector allows in each, the number of rows in them (counted, up to a small cap), what has to be read and
-/// tested per row, whether the order is the one asked for, and how soon the limit ends the walk. An alternative between
-/// different fields (`$or`) is a union, when each side has an index.
+/// Picks the ways to run `request`: examines the primary index and every index in the query's scope, with the ranges
+/// the selector allows in each, the number of rows in them, what has to be read and tested per row, whether the order
+/// is the one asked for, and how soon the limit is likely to end the walk. The surest plan is the one that costs the
+/// least when all in its ranges is read; where the order and the limit may end others sooner, they go before it or
+/// beside it. An alternative between different fields (`$or`) is a union, when each side has an index.
 ///
 /// `use_index` is obeyed when that index can be used; of a partial one it gives what is in it. Errors:
 /// no_usable_index / invalid_index for `allow_fallback: false`; bad_request invalid_bookmark when the pinned index

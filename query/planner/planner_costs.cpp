@@ -1,136 +1,139 @@
-// What it costs to run a query by a candidate.
+// What it costs to run a query by a candidate, in the request units that it is charged.
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 
+#include "partitioning/request_charge.h"
 #include "query/planner/internal/planner_run.h"
 
 namespace octavo::query {
 
 namespace {
 
-// Rows counted in a candidate's ranges; more of them where the query seems to cost so many microseconds at least.
-struct CountStep {
-  std::uint64_t rows_max;
-  double cost_min;
-};
-constexpr std::array kCountSteps{CountStep{128, 0}, CountStep{1024, 250}, CountStep{8192, 2500}};
+// The share of all entries taken to lie in the ranges of an index that is not built yet, by column.
+constexpr double kUnbuiltShare = 0.4;
+// Looks into another index are worth it where they spare half of the documents (executor/entry_filter.h).
+constexpr double kSparedShare = 0.5;
 
-// Microseconds per row, measured on warm pages. Only their proportions matter.
-constexpr double kEntryCost = 0.25;  // step of an index cursor
-constexpr double kFetchCost = 1.0;   // document by id
-constexpr double kScanCost = 0.35;   // step of the document cursor
-constexpr double kMatchCost = 0.8;   // parse and test
-constexpr double kRangeCost = 0.6;   // seek
-// A walk over all documents reads cold pages that an index would not touch; what it costs the others is not measured
-// here. So an index that narrows at all is preferred.
-constexpr double kFullScanFactor = 2.5;
-constexpr double kFullScanBase = 50;
-
-// The share of rows taken to lie in ranges that were not counted to their end.
-constexpr double kPointShare = 0.1;
-constexpr double kRangeShare = 0.4;
+double price_of_key() {
+  static const double price = partitioning::charge_of_scan({.partitions = 0, .keys = 1});
+  return price;
+}
 
 }  // namespace
 
-Expected<void> Planner::estimate(Candidate& candidate, const Selector& selector, std::uint64_t count_max) {
-  RowCount counted;
-  std::uint64_t total = documents_;
-  double share = kRangeShare;
+Expected<void> Planner::estimate(Candidate& candidate, const Selector& selector) {
+  candidate.rows_exact = true;
+  RowCount size;
   if (candidate.index) {
-    if (candidate.bounds.ranges.empty()) {
-      candidate.rows_exact = true;
-      return {};
-    }
+    if (candidate.bounds.ranges.empty()) return {};
+    OCTAVO_TRY(const std::uint64_t entries, statistics_.entries(*candidate.index));
     if (!candidate.index->ready(scope_.place)) {
-      candidate.rows = static_cast<std::uint64_t>(
-          static_cast<double>(total) * std::pow(kRangeShare, static_cast<double>(candidate.bounds.columns_used)));
+      const auto columns = static_cast<double>(candidate.bounds.columns_used);
+      candidate.rows = static_cast<std::uint64_t>(static_cast<double>(documents_) * std::pow(kUnbuiltShare, columns));
+      candidate.rows_exact = false;
       return {};
     }
-    OCTAVO_TRY(total, statistics_.entries(*candidate.index));
     if (!candidate.bounds.narrows()) {
-      candidate.rows = total;
-      candidate.rows_exact = true;
+      candidate.rows = entries;
       return {};
     }
-    OCTAVO_TRY(counted, statistics_.count(*candidate.index, candidate.bounds.ranges, count_max));
-    const auto points = static_cast<double>(candidate.bounds.point_columns);
-    if (points > 0) share = std::pow(kPointShare, points);
+    OCTAVO_TRY(size, statistics_.size(*candidate.index, candidate.bounds.ranges));
   } else {
     const FieldConstraint constraint = selector.constraint_for(id_path());
     if (constraint.is_everything() || (constraint.may_be_missing && constraint.intervals.empty())) {
-      candidate.rows = total;
-      candidate.rows_exact = true;
+      candidate.rows = documents_;
       return {};
     }
-    OCTAVO_TRY(counted, statistics_.count_ids(candidate.id_ranges, count_max));
+    OCTAVO_TRY(size, statistics_.size_of_ids(candidate.id_ranges));
   }
-  candidate.rows = counted.rows;
-  candidate.rows_exact = !counted.capped;
-  if (counted.capped) {
-    const auto guess = static_cast<std::uint64_t>(static_cast<double>(total) * share);
-    candidate.rows = std::max(counted.rows, std::min(total, guess));
-  }
+  candidate.rows = size.rows;
+  candidate.rows_exact = size.exact;
   return {};
+}
+
+// The share of all documents that match, if one condition says nothing of another: of each field by an index that
+// begins with it alone, or of several together by one that has them.
+double Planner::matching_share(const std::vector<Candidate>& candidates, const Selector& selector) const {
+  if (documents_ == 0) return 1;
+  const auto all = static_cast<double>(documents_);
+  const auto& fields = selector.fields_used();
+  const auto share_of = [&](const Candidate& candidate) {
+    return std::min(1.0, static_cast<double>(candidate.rows) / all);
+  };
+  std::vector<double> shares(fields.size(), 1.0);
+  for (const Candidate& candidate : candidates) {
+    if (!candidate.usable) continue;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const bool alone = candidate.index ? candidate.bounds.columns_used == 1 &&
+                                               candidate.index->definition->fields[0].path == fields[i] &&
+                                               !candidate.index->definition->partial_filter
+                                         : fields[i].is("_id");
+      if (alone) shares[i] = std::min(shares[i], share_of(candidate));
+    }
+  }
+  double product = 1;
+  for (const double share : shares) product *= share;
+  double least = product;
+  for (const Candidate& candidate : candidates) {
+    if (!candidate.usable || !candidate.index || candidate.bounds.columns_used < 2) continue;
+    double share = share_of(candidate);
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const auto& columns = candidate.index->definition->fields;
+      const auto used = columns.begin() + static_cast<std::ptrdiff_t>(candidate.bounds.columns_used);
+      const bool held =
+          std::any_of(columns.begin(), used, [&](const auto& column) { return column.path == fields[i]; });
+      if (!held) share *= shares[i];
+    }
+    least = std::min(least, share);
+  }
+  return least;
 }
 
 Expected<void> Planner::estimate_all(std::vector<Candidate>& candidates, const Selector& selector) {
-  double least = 0;
-  bool exact = false;
-  for (const CountStep& step : kCountSteps) {
-    if (exact || least < step.cost_min) break;
-    std::uint64_t matches = documents_;
-    for (Candidate& candidate : candidates) {
-      if (!candidate.usable) continue;
-      if (!candidate.rows_exact) OCTAVO_TRY_VOID(estimate(candidate, selector, step.rows_max));
-      matches = std::min(matches, candidate.rows);
-    }
-    least = std::numeric_limits<double>::infinity();
-    exact = true;
-    for (Candidate& candidate : candidates) {
-      if (!candidate.usable) continue;
-      price(candidate, matches);
-      least = std::min(least, candidate.cost);
-      exact = exact && candidate.rows_exact;
-    }
+  for (Candidate& candidate : candidates) {
+    if (candidate.usable) OCTAVO_TRY_VOID(estimate(candidate, selector));
+  }
+  if (request_.use_index.empty()) join_values(candidates);
+  const double matches = matching_share(candidates, selector) * static_cast<double>(documents_);
+  for (Candidate& candidate : candidates) {
+    if (candidate.usable) price(candidate, candidates, matches);
   }
   return {};
 }
 
-// `matches`: how many documents match at most, as far as is known.
-void Planner::price(Candidate& candidate, std::uint64_t matches) const {
-  const bool sort = !request_.sort.empty() && !candidate.serves_sort;
+// `matches`: how many documents match, as far as that can be told.
+void Planner::price(Candidate& candidate, const std::vector<Candidate>& candidates, double matches) const {
   const auto rows = static_cast<double>(candidate.rows);
-  double examined = rows;
-  if (!sort) {
-    const auto wanted = static_cast<double>(request_.matches_needed());
-    double hit_share = 1.0;
-    if (candidate.recheck && rows > 0) {
-      // Half of the narrowest index's rows: a guess that keeps a walk with tests from looking free.
-      hit_share = std::clamp(static_cast<double>(matches) / rows, 0.0001, 0.5);
-    }
-    examined = std::min(rows, wanted / hit_share);
+  const double key = price_of_key();
+  const bool spares_documents = candidate.index && candidate.covering;
+  const double document = spares_documents ? 0 : document_price_;
+  double each = key + document;
+  candidate.most = each * rows;
+  if (!candidate.leaps.empty()) {
+    const auto streams = static_cast<double>(1 + candidate.leaps.size());
+    double rarest = rows;
+    for (const std::size_t i : candidate.leaps) rarest = std::min(rarest, static_cast<double>(candidates[i].rows));
+    // Streams that spare little rest (executor/leap.h).
+    candidate.most = std::min(streams * key * rarest + document * rarest, 1.25 * each * rows);
+    each = rows > 0 ? candidate.most / rows : each;
   }
-  const bool reads_documents = candidate.recheck || request_.aggregation;
-  double per_row = reads_documents && !candidate.covering ? kMatchCost : 0.0;
-  double base = 0;
-  if (candidate.index) {
-    per_row += kEntryCost + (candidate.covering ? 0.1 : kFetchCost);
-    base = kRangeCost * static_cast<double>(candidate.bounds.ranges.size());
-  } else {
-    per_row += kScanCost;
-    const bool all = candidate.id_ranges.size() == 1 && !candidate.id_ranges[0].start && !candidate.id_ranges[0].end;
-    if (all) {
-      if (!request_.selector.fields_used().empty() || sort) {
-        per_row *= kFullScanFactor;
-        base = kFullScanBase;
-      }
-    } else {
-      base = kRangeCost * static_cast<double>(candidate.id_ranges.size());
-    }
+  double looked_for = static_cast<double>(documents_);
+  bool looks = false;
+  for (const Candidate& other : candidates) {
+    if (!is_filter_of(other, candidate)) continue;
+    looks = true;
+    looked_for = std::min(looked_for, static_cast<double>(other.rows));
   }
-  candidate.cost = base + examined * per_row + (sort ? rows * kSortCost : 0.0);
+  if (candidate.leaps.empty() && looks && looked_for < kSparedShare * rows) {
+    candidate.most = 2 * key * rows + document * looked_for;
+    each = candidate.most / rows;
+  }
+  candidate.expected = candidate.most;
+  const bool ends_at_limit = (request_.sort.empty() || candidate.serves_sort) && !request_.aggregation;
+  if (!ends_at_limit || rows == 0) return;
+  const double share = candidate.recheck ? std::clamp(matches / rows, 1e-9, 1.0) : 1.0;
+  const auto wanted = static_cast<double>(request_.matches_needed());
+  candidate.expected = std::min(candidate.most, each * wanted / share);
 }
 
 }  // namespace octavo::query

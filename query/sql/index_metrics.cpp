@@ -42,17 +42,20 @@ void add_once(std::vector<Spec>& specs, Spec spec) {
   if (std::ranges::find(specs, spec) == specs.end()) specs.push_back(std::move(spec));
 }
 
+void add_utilized(IndexMetrics& metrics, const IndexDefinition& definition) {
+  if (definition.elements) {
+    add_once(metrics.utilized_single, single_spec(definition.elements->array, &definition.elements->below));
+  } else if (definition.fields.size() == 1) {
+    add_once(metrics.utilized_single, single_spec(definition.fields[0].path));
+  } else {
+    add_once(metrics.utilized_composite, composite_spec(definition.fields));
+  }
+}
+
 void add_utilized(IndexMetrics& metrics, const Plan& plan) {
   for (const Branch& branch : plan.branches) {
-    if (!branch.index) continue;
-    const IndexDefinition& definition = *branch.index->definition;
-    if (definition.elements) {
-      add_once(metrics.utilized_single, single_spec(definition.elements->array, &definition.elements->below));
-    } else if (definition.fields.size() == 1) {
-      add_once(metrics.utilized_single, single_spec(definition.fields[0].path));
-    } else {
-      add_once(metrics.utilized_composite, composite_spec(definition.fields));
-    }
+    if (branch.index) add_utilized(metrics, *branch.index->definition);
+    for (const LeapStream& stream : branch.leaps) add_utilized(metrics, *stream.index.definition);
   }
 }
 

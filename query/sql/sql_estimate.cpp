@@ -19,12 +19,13 @@ Expected<ChargeEstimate> estimate_charge(partitioning::Database& database, const
     return estimate;
   }
   StorageStatistics statistics(database, partition_key);
+  statistics.look_closely();
   OCTAVO_TRY(const auto scope, statistics_of_scope(database, partition_key));
   const bool reads_all = program.grouped || program.distinct || (!program.order_by.empty() && !prepared.presorted);
   const std::uint64_t page = std::min(program.limit, page_items_max);
   const std::uint64_t wanted =
       program.offset > std::numeric_limits<std::uint64_t>::max() - page ? page : program.offset + page;
-  return query::estimate_charge(prepared.plan, statistics, scope, wanted, reads_all, work);
+  return query::estimate_charge({&prepared.plan, 1}, 0, statistics, scope, wanted, reads_all, work);
 }
 
 }  // namespace octavo::query::sql

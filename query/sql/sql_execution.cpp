@@ -161,6 +161,7 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
     position_.range = 0;
     position_.key.reset();
     entry_filter_.reset();
+    leap_ = {};
     inside_.reset();
     scan_.reset();
   }

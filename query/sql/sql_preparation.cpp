@@ -62,7 +62,10 @@ FindRequest request_for(const SqlQuery& query, const SqlConstraints& constraints
     request.limit = std::numeric_limits<std::uint32_t>::max();
   } else {
     request.skip = program.offset;
-    request.limit = std::min(program.limit, kRowsWanted);
+    // Who says neither how many nor in which order takes them all, page by page.
+    constexpr auto no_limit = std::numeric_limits<std::uint64_t>::max();
+    const bool takes_all = !query.is_ordered() && program.limit == no_limit;
+    request.limit = takes_all ? std::numeric_limits<std::uint32_t>::max() : std::min(program.limit, kRowsWanted);
   }
   return request;
 }
@@ -150,6 +153,16 @@ Error planning_error(const PlanningTask& task, Error error) {
   return invalid_continuation("The index that the query was run by is not there any more.").error();
 }
 
+// A query in SQL has one plan: that of the page before, or the first where it is expected to cost much less than the
+// surest.
+Plan& only_plan(PlannerResult& planned, const PlannerScope& scope) {
+  constexpr double worth_it = 0.5;
+  Plan& first = planned.plans[0];
+  if (scope.pinned) return first;
+  Plan& sure = planned.plans[planned.sure];
+  return first.expected <= worth_it * sure.most ? first : sure;
+}
+
 // Once there is a plan.
 Expected<void> finish_planning(const PlanningTask& task, std::uint64_t generation) {
   PreparedSql& prepared = *task.prepared;
@@ -189,10 +202,10 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
   while (true) {
     auto planned = plan_query(task.request, **catalog, place, statistics);
     if (!planned) co_return Result(std::unexpected(planning_error(task, planned.error())));
-    const IndexView* waiting =
-        planning.explain || place.ignore_unbuilt ? nullptr : find_unbuilt(planned->plan, place.place);
+    Plan& plan = only_plan(*planned, place);
+    const IndexView* waiting = planning.explain || place.ignore_unbuilt ? nullptr : find_unbuilt(plan, place.place);
     if (!waiting) {
-      prepared.plan = std::move(planned->plan);
+      prepared.plan = std::move(plan);
       if (planning.explain) prepared.candidates = std::move(planned->candidates);
       break;
     }
@@ -226,7 +239,7 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Datab
   StorageStatistics statistics(database, task.prepared->scope.partition_key, task.prepared->scope.physical_partition);
   auto planned = plan_query(task.request, *catalog, task.place, statistics);
   if (!planned) return std::unexpected(planning_error(task, planned.error()));
-  task.prepared->plan = std::move(planned->plan);
+  task.prepared->plan = std::move(only_plan(*planned, task.place));
   OCTAVO_TRY_VOID(finish_planning(task, catalog->generation));
   return task.prepared;
 }

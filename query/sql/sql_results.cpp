@@ -33,6 +33,8 @@ bool SqlExecution::Implementation::where_is_known() const {
 SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::string_view position) {
   if (program().where && !where_is_known() && !program().where->evaluate(evaluation_).is_true()) return Flow::next;
   if (evaluation_.failed()) return Flow::next;
+  leap_.in_vain = 0;
+  leap_.loaded = false;
   if (looks_for_resume_key_) return look_for_resume_key();
   switch (mode_) {
     case Mode::streaming:

@@ -29,13 +29,20 @@ Expected<ScanState> SqlExecution::Implementation::run_index(std::size_t& rows_le
              IndexReader::open(*database_, *branch().index, {scope_.partition_key, scope_.physical_partition}));
   DocumentLookup documents(*database_, reader.documents());
   if (!entry_filter_) entry_filter_.emplace(branch());
-  return walk_index(reader, ranges, down, position_, rows_left, until_, statistics_.keys_examined,
-                    [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
-                      if (output_.size() >= kSqlOutputBytesMax || evaluation_.is_late()) return WalkStep::stop_before;
-                      OCTAVO_TRY(const Flow flow, take_entry(entry, reader, documents));
-                      if (flow == Flow::pause) return WalkStep::stop_before;
-                      return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
-                    });
+  std::optional<Leap> leap;
+  if (!branch().leaps.empty()) {
+    OCTAVO_TRY(leap, Leap::open(*database_, branch(), {scope_.partition_key, scope_.physical_partition}, leap_,
+                                [] { return false; }));
+  }
+  return walk_index(
+      reader, ranges, down, position_, rows_left, until_, statistics_.keys_examined,
+      [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
+        if (output_.size() >= kSqlOutputBytesMax || evaluation_.is_late()) return WalkStep::stop_before;
+        OCTAVO_TRY(const Flow flow, take_entry(entry, reader, documents));
+        if (flow == Flow::pause) return WalkStep::stop_before;
+        return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
+      },
+      leap ? &*leap : nullptr);
 }
 
 Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_entry(const storage::KeyValue& entry,

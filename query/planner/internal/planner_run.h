@@ -12,9 +12,6 @@ namespace octavo::query {
 const FieldPath& id_path();
 /// Whether `use_index` names the index, by its design document alone or with its own name.
 bool is_named(const IndexView& view, const std::vector<std::string>& use_index);
-/// Microseconds to sort one row.
-inline constexpr double kSortCost = 0.6;
-
 /// What a query, or one side of a union, asks for.
 struct Condition {
   const Selector& selector;
@@ -36,18 +33,30 @@ class Planner {
   bool serves_sort(const IndexView& view, const Condition& condition, Candidate& candidate) const;
   bool is_covering(const Candidate& candidate, const Selector& selector) const;
   bool needs_recheck(const Candidate& candidate, const Selector& selector) const;
-  Expected<void> estimate(Candidate& candidate, const Selector& selector, std::uint64_t count_max);
+  Expected<void> estimate(Candidate& candidate, const Selector& selector);
   Expected<void> estimate_all(std::vector<Candidate>& candidates, const Selector& selector);
-  void price(Candidate& candidate, std::uint64_t matches) const;
+  double matching_share(const std::vector<Candidate>& candidates, const Selector& selector) const;
+  void price(Candidate& candidate, const std::vector<Candidate>& candidates, double matches) const;
   Expected<std::vector<Candidate>> examine_all(const Condition& condition);
   std::vector<IndexView> automatic_views(const Condition& condition) const;
-  Expected<std::optional<PlannerResult>> plan_union(std::vector<Candidate>& single, double single_cost);
+  Expected<std::optional<PlannerResult>> plan_union(std::vector<Candidate>& single, double most_max);
   static std::vector<Selector> alternatives(const Selector& selector);
-  Expected<void> check_use_index(std::vector<Candidate>& candidates, Plan& plan) const;
+  Expected<void> check_use_index(std::vector<Candidate>& candidates, std::vector<std::string>& warnings) const;
   void rank(std::vector<Candidate>& candidates, std::size_t chosen) const;
   bool is_pinned(const Candidate& candidate) const;
-  static bool better(const Candidate& a, const Candidate& b);
-  void add_filters(Branch& branch, const std::vector<Candidate>& candidates) const;
+  static bool better(const Candidate& a, const Candidate& b, double cost_a, double cost_b);
+  static bool surer(const Candidate& a, const Candidate& b) { return better(a, b, a.most, b.most); }
+  static bool likelier(const Candidate& a, const Candidate& b) { return better(a, b, a.expected, b.expected); }
+  bool is_allowed(const Candidate& candidate) const;
+  bool is_ready(const Candidate& candidate) const;
+  bool reads_everything() const;
+  std::vector<std::size_t> choose(const std::vector<Candidate>& candidates, std::size_t sure) const;
+  Plan plan_of(const Candidate& candidate, const std::vector<Candidate>& candidates) const;
+  static bool is_filter_of(const Candidate& other, const Candidate& walked);
+  bool is_of_values(const Candidate& candidate) const;
+  void join_values(std::vector<Candidate>& candidates) const;
+  static void add_leaps(Branch& branch, const Candidate& walked, const std::vector<Candidate>& candidates);
+  void add_filters(Branch& branch, const Candidate& walked, const std::vector<Candidate>& candidates) const;
   static Branch branch_of(const Candidate& candidate, const Selector& selector);
 
   const FindRequest& request_;
@@ -55,6 +64,7 @@ class Planner {
   const PlannerScope& scope_;
   PlannerStatistics& statistics_;
   std::uint64_t documents_ = 0;
+  double document_price_ = 0;  ///< RU to load one
 };
 
 }  // namespace octavo::query

@@ -110,7 +110,8 @@ class SqlExecution::Implementation {
   /// Of the branch. In the primary its key is the id after which to go on, or with `inside_` the id itself.
   IndexPosition position_;
   std::optional<EntryFilter> entry_filter_;  ///< of the branch, when it is an index
-  std::optional<std::string> inside_;        ///< key of a document whose combinations are not all taken
+  LeapState leap_;
+  std::optional<std::string> inside_;  ///< key of a document whose combinations are not all taken
   std::vector<std::uint64_t> inside_positions_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
   bool is_changed_ = false;             ///< the document at hand is not as stored

@@ -10,21 +10,34 @@ TEST_CASE("a bookmark comes back as it was") {
   std::mt19937 random(1);
   for (const auto kind :
        {Bookmark::Kind::primary, Bookmark::Kind::index, Bookmark::Kind::combined, Bookmark::Kind::sorted}) {
-    Bookmark bookmark{kind, random() % 1000, "0123456789abcdef", {}};
+    Bookmark bookmark{kind, random() % 1000, "0123456789abcdef", {}, {}, {}};
     for (std::size_t i = 0; i < random() % 600; ++i) bookmark.key += static_cast<char>(random());
+    CHECK(Bookmark::decode(bookmark.encode()) == bookmark);
+    bookmark.spent = random() % 100'000;
+    for (std::size_t i = 0; i < random() % Bookmark::left_max; ++i) {
+      bookmark.left.push_back({i % 2 ? "" : "fedcba9876543210", random() % 2 == 0, std::string(random() % 300, 'k')});
+    }
     CHECK(Bookmark::decode(bookmark.encode()) == bookmark);
   }
 }
 
+TEST_CASE("a bookmark that names too many plans is refused") {
+  Bookmark bookmark{Bookmark::Kind::index, 0, "identity", "some key", {}, {}};
+  bookmark.left.resize(Bookmark::left_max);
+  CHECK(Bookmark::decode(bookmark.encode()));
+  bookmark.left.resize(Bookmark::left_max + 1);
+  CHECK_FALSE(Bookmark::decode(bookmark.encode()));
+}
+
 TEST_CASE("a bookmark of a union that does not name its index, as they once were, is refused") {
-  Bookmark bookmark{Bookmark::Kind::combined, 1, "identity", "some key"};
+  Bookmark bookmark{Bookmark::Kind::combined, 1, "identity", "some key", {}, {}};
   CHECK(Bookmark::decode(bookmark.encode()));
   bookmark.kind = static_cast<Bookmark::Kind>('u');
   CHECK_FALSE(Bookmark::decode(bookmark.encode()));
 }
 
 TEST_CASE("a damaged bookmark is refused") {
-  const std::string text = Bookmark{Bookmark::Kind::index, 3, "identity", "some key"}.encode();
+  const std::string text = Bookmark{Bookmark::Kind::index, 3, "identity", "some key", {}, {}}.encode();
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::string changed = text;
     changed[i] = changed[i] == 'A' ? 'B' : 'A';

@@ -455,7 +455,7 @@ TEST_CASE("pages in the order of an automatic index go on in it when a value com
                          {"limit", 7}};
     const std::string first = json::serialize(request);
     const auto sorts = [&] {
-      return (*run_task(prepare_find(fixture.database, first, {}, false)))->plan.sort_in_memory;
+      return (*run_task(prepare_find(fixture.database, first, {}, false)))->plans[0].sort_in_memory;
     };
     CHECK_FALSE(sorts());
     for (std::size_t found = 7; found == 7;) {
@@ -499,7 +499,7 @@ TEST_CASE("_find over an automatic index gives what a scan gives") {
     std::ranges::sort(by_pages);
     REQUIRE(by_pages == expected);
     const auto explained = indexed.explain(R"({"selector":)" + selector + "}", partition);
-    by_index += !explained->plan.branches.empty() && explained->plan.branches[0].index ? 1 : 0;
+    by_index += !explained->plans[0].branches.empty() && explained->plans[0].branches[0].index ? 1 : 0;
     // In order, by whatever is there to be sorted by.
     const std::string request = R"({"limit":1000,"fields":["n"],"sort":[{"n":"desc"}],"selector":)" + selector + "}";
     REQUIRE(indexed.find(request, partition).at("docs") == plain.find(request, partition).at("docs"));
@@ -516,8 +516,8 @@ TEST_CASE("a database without partitions is indexed automatically when asked to"
   wait_for_automatic(fixture);
   CHECK(ids_of(fixture.find(R"({"selector":{"n":17}})")) == std::vector<std::string>{"d17"});
   const auto explained = fixture.explain(R"({"selector":{"n":17}})");
-  REQUIRE(explained->plan.branches[0].index);
-  CHECK(explained->plan.branches[0].index->definition->name == "/n");
+  REQUIRE(explained->plans[0].branches[0].index);
+  CHECK(explained->plans[0].branches[0].index->definition->name == "/n");
   fixture.restart();
   CHECK(ids_of(fixture.find(R"({"selector":{"n":{"$gt":197}},"sort":[{"n":"desc"}]})")) ==
         std::vector<std::string>{"d199", "d198"});

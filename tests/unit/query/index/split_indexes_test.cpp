@@ -132,12 +132,12 @@ TEST_CASE("a query that began before a split goes on by its local or automatic i
   const std::size_t sort_bytes_max = fixture.engine.settings().sort_bytes_max;
 
   const auto by_local = prepare("key1");
-  REQUIRE_FALSE(is_automatic(by_local->plan));
+  REQUIRE_FALSE(is_automatic(by_local->plans[0]));
   CHECK(numbers_in(results_across_split(FindExecution(database, by_local, "key1", sort_bytes_max), database,
                                         database->locate_partition_key("key1"))) == of_one);
 
   const auto by_automatic = prepare({});
-  REQUIRE(is_automatic(by_automatic->plan));
+  REQUIRE(is_automatic(by_automatic->plans[0]));
   CHECK(numbers_in(results_across_split(FindExecution(database, by_automatic, {}, sort_bytes_max), database,
                                         database->locate_partition_key("key1"))) == all);
 

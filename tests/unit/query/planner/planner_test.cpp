@@ -20,15 +20,13 @@ class FakeStatistics : public PlannerStatistics {
   std::uint64_t all = 10'000;
   std::map<std::string, RowCount> rows;
 
-  Expected<std::uint64_t> documents() override { return all; }
+  Expected<Documents> documents() override { return Documents{all, 250}; }
   Expected<std::uint64_t> entries(const IndexView&) override { return all; }
-  Expected<RowCount> count(const IndexView& index, std::span<const KeyRange> ranges, std::uint64_t) override {
+  Expected<RowCount> size(const IndexView& index, std::span<const KeyRange> ranges) override {
     const auto found = rows.find(index.definition->name);
-    return found == rows.end() ? RowCount{ranges.size(), false} : found->second;
+    return found == rows.end() ? RowCount{ranges.size(), true} : found->second;
   }
-  Expected<RowCount> count_ids(std::span<const IdRange> ranges, std::uint64_t) override {
-    return RowCount{ranges.size(), false};
-  }
+  Expected<RowCount> size_of_ids(std::span<const IdRange> ranges) override { return RowCount{ranges.size(), true}; }
 };
 
 IndexDefinitionPtr definition(std::string_view name, std::string_view def, bool partitioned = false) {
@@ -63,7 +61,7 @@ struct Setting {
   std::string chosen(std::string_view request) {
     const auto result = plan(request);
     if (!result) return std::string(result.error().word);
-    const auto& branches = result->plan.branches;
+    const auto& branches = result->plans[0].branches;
     if (branches.size() > 1) return "union";
     return branches.empty() ? "nothing" : branches[0].index ? branches[0].index->definition->name : "primary";
   }
@@ -86,10 +84,10 @@ TEST_CASE("of two indexes the one with fewer rows in range is chosen") {
   Setting setting;
   setting.add("a", R"({"fields":["a"]})");
   setting.add("b", R"({"fields":["b"]})");
-  setting.statistics.rows["a"] = {100, false};
-  setting.statistics.rows["b"] = {3, false};
+  setting.statistics.rows["a"] = {100, true};
+  setting.statistics.rows["b"] = {3, true};
   CHECK(setting.chosen(R"({"selector":{"a":1,"b":1}})") == "b");
-  setting.statistics.rows["b"] = {128, true};
+  setting.statistics.rows["b"] = {128, false};
   CHECK(setting.chosen(R"({"selector":{"a":1,"b":1}})") == "a");
 }
 
@@ -104,18 +102,18 @@ TEST_CASE("a longer index is chosen when it narrows by more fields, the shorter 
 TEST_CASE("conditions on _id go to the primary index") {
   Setting setting;
   setting.add("a", R"({"fields":["a"]})");
-  setting.statistics.rows["a"] = {100, false};
+  setting.statistics.rows["a"] = {100, true};
   CHECK(setting.chosen(R"({"selector":{"_id":"p:1","a":1}})") == "primary");
   const auto result = setting.plan(R"({"selector":{"_id":{"$in":["p:2","p:1"]}}})");
-  REQUIRE(result->plan.branches[0].id_ranges.size() == 2);
-  CHECK(result->plan.branches[0].id_ranges[0].is_point());
-  CHECK_FALSE(result->plan.branches[0].recheck);
+  REQUIRE(result->plans[0].branches[0].id_ranges.size() == 2);
+  CHECK(result->plans[0].branches[0].id_ranges[0].is_point());
+  CHECK_FALSE(result->plans[0].branches[0].recheck);
 }
 
 TEST_CASE("an index in the order of the sort is walked forward or backward, otherwise the sort is in memory") {
   Setting setting;
   setting.add("ab", R"({"fields":["a",{"b":"desc"}]})");
-  const auto plan = [&](std::string_view request) { return setting.plan(request)->plan; };
+  const auto plan = [&](std::string_view request) { return setting.plan(request)->plans[0]; };
   CHECK_FALSE(plan(R"({"selector":{"a":{"$gt":1}},"sort":["a",{"b":"desc"}]})").sort_in_memory);
   const auto backward = plan(R"({"selector":{"a":{"$gt":1}},"sort":[{"a":"desc"},"b"]})");
   CHECK_FALSE(backward.sort_in_memory);
@@ -132,8 +130,8 @@ TEST_CASE("the limit makes an index in sort order cheaper than a small sort") {
   Setting setting;
   setting.add("a", R"({"fields":["a"]})");
   setting.add("t", R"({"fields":["t"]})");
-  setting.statistics.rows["a"] = {128, true};
-  setting.statistics.rows["t"] = {128, true};
+  setting.statistics.rows["a"] = {128, false};
+  setting.statistics.rows["t"] = {128, false};
   CHECK(setting.chosen(R"({"selector":{"t":{"$gt":0},"a":{"$gt":0}},"sort":["t"],"limit":5})") == "t");
 }
 
@@ -141,7 +139,7 @@ TEST_CASE("documents are not tested when the ranges say all") {
   Setting setting;
   setting.add("ab", R"({"fields":["a","b"]})");
   setting.add("p", R"({"fields":["c"],"filter":{"type":"order"}})");
-  const auto recheck = [&](std::string_view request) { return setting.plan(request)->plan.branches[0].recheck; };
+  const auto recheck = [&](std::string_view request) { return setting.plan(request)->plans[0].branches[0].recheck; };
   CHECK_FALSE(recheck(R"({"selector":{"a":1,"b":{"$gt":3,"$lt":5}}})"));
   CHECK_FALSE(recheck(R"({"selector":{"type":"order","c":7}})"));
   CHECK(recheck(R"({"selector":{"a":1,"x":1}})"));
@@ -162,10 +160,10 @@ TEST_CASE("a partial index that use_index names need not be implied, and is test
   Setting setting;
   setting.add("p", R"({"fields":["c","d"],"filter":{"type":{"$regex":"^o"}}})");
   const auto named = setting.plan(R"({"selector":{"c":7},"use_index":"p"})");
-  REQUIRE(named->plan.branches[0].index);
-  CHECK(named->plan.warnings.empty());
-  CHECK_FALSE(named->plan.branches[0].recheck);
-  CHECK(named->plan.branches[0].selector.fields_used().size() == 2);
+  REQUIRE(named->plans[0].branches[0].index);
+  CHECK(named->plans[0].warnings.empty());
+  CHECK_FALSE(named->plans[0].branches[0].recheck);
+  CHECK(named->plans[0].branches[0].selector.fields_used().size() == 2);
   CHECK(setting.chosen(R"({"selector":{"c":7},"use_index":["p","p"]})") == "p");
   CHECK(setting.chosen(R"({"selector":{"c":7},"use_index":["p","q"]})") == "primary");
   CHECK(setting.chosen(R"({"selector":{"d":7},"use_index":"p"})") == "primary");
@@ -173,8 +171,8 @@ TEST_CASE("a partial index that use_index names need not be implied, and is test
   CHECK(setting.chosen(R"({"selector":{},"sort":["c"],"use_index":"p"})") == "p");
   // Its entries have what is tested, and what its filter looks at they need not have.
   const auto covered = setting.plan(R"({"selector":{"c":7,"d":{"$mod":[2,0]}},"fields":["d"],"use_index":"p"})");
-  CHECK(covered->plan.covering);
-  CHECK(covered->plan.branches[0].selector.fields_used().size() == 2);
+  CHECK(covered->plans[0].covering);
+  CHECK(covered->plans[0].branches[0].selector.fields_used().size() == 2);
   // A side of an `$or` that the index does not have whole is not left to it.
   setting.add("b", R"({"fields":["b"]})");
   CHECK(setting.chosen(R"({"selector":{"$or":[{"c":1},{"b":1}]},"use_index":"p"})") == "primary");
@@ -212,11 +210,11 @@ TEST_CASE("a side of a union goes on by the index that its bookmark names, those
     const auto result = setting.plan(request);
     if (!result) return std::string(result.error().word);
     std::string all;
-    for (const Branch& branch : result->plan.branches) all += branch.index ? branch.index->definition->name : "?";
+    for (const Branch& branch : result->plans[0].branches) all += branch.index ? branch.index->definition->name : "?";
     return all;
   };
   CHECK(names() == "ca");
-  setting.statistics.rows["a"].rows = 12;
+  setting.statistics.rows["a"].rows = 13;
   CHECK(names() == "cb");
   setting.scope.pinned = "a";
   setting.scope.pinned_side = 1;
@@ -235,7 +233,7 @@ TEST_CASE("a side of a union goes on by the index that its bookmark names, those
 TEST_CASE("a selector that contradicts itself reads nothing") {
   Setting setting;
   setting.add("a", R"({"fields":["a"]})");
-  CHECK(setting.plan(R"({"selector":{"a":{"$gt":5,"$lt":3}}})")->plan.branches[0].bounds.ranges.empty());
+  CHECK(setting.plan(R"({"selector":{"a":{"$gt":5,"$lt":3}}})")->plans[0].branches[0].bounds.ranges.empty());
   CHECK(setting.chosen(R"({"selector":{"$or":[]}})") == "nothing");
 }
 
@@ -257,7 +255,7 @@ TEST_CASE("explain names every candidate with its reason, cost and ranges") {
   setting.catalog.indexes.push_back({definition("g", R"({"fields":["a"]})", false), nullptr, {}, {}});
   const auto result = setting.plan(R"({"selector":{"a":1,"b":{"$gt":2}},"fields":["a"]})");
   REQUIRE(result);
-  const auto reply = explain(setting.last, result->plan, result->candidates, "db", true);
+  const auto reply = explain(setting.last, result->plans, result->sure, result->candidates, "db", true);
   CHECK(reply.at("index").at("name") == "ab");
   CHECK(reply.at("covering") == true);
   CHECK(reply.at("mrargs").at("start_key") == boost::json::parse("[1,2]"));

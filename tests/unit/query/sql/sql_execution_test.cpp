@@ -304,6 +304,7 @@ TEST_CASE("SQL pages of a union hold when another index becomes the better one o
     expected += (expected.empty() ? "\"" : ",\"") + id + '"';
   }
   db.put("p:200", R"({"a":0,"b":2})");
+  for (int i = 300; i < 340; ++i) db.put("p:" + std::to_string(i), "{}");
   for (const std::string name : {"a", "b", "c"}) {
     db.create_index(R"({"index":{"fields":[")" + name + R"("]},"ddoc":")" + name + R"("})");
   }
@@ -319,7 +320,7 @@ TEST_CASE("SQL pages of a union hold when another index becomes the better one o
   auto page = db.page(query, scope, page_options);
   CHECK(first_index() == "_design/a");
   std::string results = page.results;
-  for (const std::string id : {"p:201", "p:202"}) db.put(id, R"({"a":5,"b":0})");
+  for (int i = 201; i < 209; ++i) db.put("p:" + std::to_string(i), R"({"a":5,"b":0})");
   const auto continuation = *page.continuation;
   db.page(query, scope, page_options);
   CHECK(first_index() == "_design/b");

@@ -1,0 +1,139 @@
+// Which of its plans a _find runs, and what the others have returned.
+#include <cmath>
+#include <utility>
+
+#include "partitioning/request_charge.h"
+#include "query/executor/document_lookup.h"
+#include "query/executor/find_execution.h"
+
+namespace octavo::query {
+
+namespace {
+
+// What the charge of a query is made of that differs from plan to plan.
+double charge_between(const FindStatistics& before, const FindStatistics& now) {
+  return partitioning::charge_of_scan({.partitions = 0,
+                                       .keys = now.keys_examined - before.keys_examined,
+                                       .documents = now.documents_examined - before.documents_examined,
+                                       .document_bytes = now.document_bytes - before.document_bytes});
+}
+
+}  // namespace
+
+void FindExecution::begin_turns() {
+  left_ = prepared_->walked;
+  if (prepared_->plans.size() < 2) return;
+  // Plans that were left on the page before go on where they were.
+  std::vector<double> spent(prepared_->plans.size(), 0);
+  if (prepared_->bookmark) spent[0] = static_cast<double>(prepared_->bookmark->spent) / 100;
+  for (std::size_t i = 1; i < prepared_->plans.size(); ++i) {
+    const Plan& other = prepared_->plans[i];
+    if (other.branches.size() != 1 || other.sort_in_memory) continue;
+    const auto& index = other.branches[0].index;
+    for (const WalkedPart& part : prepared_->walked) {
+      if (part.identity != (index ? index->definition->identity : std::string()) || part.down != other.descending) {
+        continue;
+      }
+      progress_[i].position.key = part.key;
+    }
+  }
+  for (std::size_t i = 0; i < spent.size(); ++i) progress_[i].spent = spent[i];
+  turns_.emplace(prepared_->plans, prepared_->sure, std::move(spent));
+  switch_to(turns_->current());
+}
+
+void FindExecution::make_stoppable(double charge_max) {
+  stoppable_ = true;
+  const Plan& sure = prepared_->sure_plan();
+  const bool fits = sure.most <= charge_max / 2;
+  if (turns_ && sure.sort_in_memory && !plan().sort_in_memory && !fits) turns_->stay();
+}
+
+double FindExecution::spent() const {
+  return progress().spent + charge_between(turn_began_, statistics_);
+}
+
+bool FindExecution::is_turn_over() const {
+  return turns_ && !finished_ && spent() >= turns_->allowed();
+}
+
+void FindExecution::end_turn() {
+  const double spent_now = spent();
+  const auto& key = progress().position.key;
+  if (key && key->size() > WalkedPart::key_bytes_max) {
+    turns_->stay();
+    return;
+  }
+  progress().spent = spent_now;
+  turn_began_ = statistics_;
+  if (turns_->end_turn(spent_now)) switch_to(turns_->current());
+}
+
+void FindExecution::switch_to(std::size_t plan) {
+  plan_ = plan;
+  turn_began_ = statistics_;
+  scan_.reset();
+  visited_.reset();
+  // What a walk has returned of the page need not be kept for it.
+  if (limit_left_ < sorted_max_) sorted_max_ = skip_left_ + limit_left_;
+  left_ = parts_of_others(plan);
+}
+
+// The walk that was left for the sort goes on to its end.
+void FindExecution::give_up_sorting() {
+  sort_overflowed_ = false;
+  sorted_.clear();
+  sorted_bytes_ = 0;
+  switch_to(0);
+  turns_->stay();
+}
+
+// A plan that has come to its end has told all that the others could: a page after this one begins there.
+void FindExecution::remember_end() {
+  if (!turns_ || !last_ || plan().sort_in_memory || plan().branches.size() != 1) return;
+  remember(end_of(plan()), 0);
+}
+
+// What was returned by other plans than `plan`: on this page, and on those before by plans that have no turn any more.
+std::vector<WalkedPart> FindExecution::parts_of_others(std::size_t plan) const {
+  std::vector<WalkedPart> parts;
+  const auto is_new = [&](const WalkedPart& part) {
+    return std::ranges::none_of(
+        parts, [&](const WalkedPart& known) { return known.identity == part.identity && known.down == part.down; });
+  };
+  for (std::size_t i = 0; i < progress_.size(); ++i) {
+    if (i == plan) continue;
+    if (auto part = walked_part(prepared_->plans[i], progress_[i].position)) parts.push_back(*std::move(part));
+  }
+  const auto& index = prepared_->plans[plan].branches[0].index;
+  const std::string own = index ? index->definition->identity : std::string();
+  for (const WalkedPart& part : prepared_->walked) {
+    if (!is_new(part)) continue;
+    const bool is_own = part.identity == own && !prepared_->plans[plan].sort_in_memory;
+    if (!is_own) parts.push_back(part);
+  }
+  return parts;
+}
+
+void FindExecution::add_turns(Bookmark& bookmark) const {
+  for (const WalkedPart& part : parts_of_others(last_plan_)) {
+    if (bookmark.left.size() == Bookmark::left_max) break;
+    bookmark.left.push_back({part.identity, part.down, part.key});
+  }
+  // A page that was ended before it was full has not earned the next one a budget.
+  if (turns_ && limit_left_ > 0) bookmark.spent = static_cast<std::uint64_t>(std::ceil(spent() * 100));
+}
+
+Expected<bool> FindExecution::was_returned(simdjson::dom::element root, const storage::DocumentView& document) {
+  if (left_.empty()) return false;
+  return was_walked(left_, {root, document.body, document.id, document.revision});
+}
+
+Expected<bool> FindExecution::was_returned(const IndexRow& row, DocumentLookup& documents) {
+  OCTAVO_TRY(const auto found, documents.find(row.document_id()));
+  if (!found.document || found.document->deleted) return false;
+  OCTAVO_TRY(const auto root, parser_.parse(found.document->body));
+  return was_returned(root, *found.document);
+}
+
+}  // namespace octavo::query

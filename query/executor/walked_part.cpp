@@ -1,0 +1,78 @@
+#include "query/executor/walked_part.h"
+
+#include <algorithm>
+
+#include "storage/byte_codec.h"
+
+namespace octavo::query {
+
+bool WalkedPart::contains(const IndexedDocument& document, AutomaticIndex::Entries& scratch) const {
+  const auto is_behind = [this](std::string_view entry) { return down ? entry >= key : entry < key; };
+  if (!index) return down ? document.id >= key : document.id <= key;
+  if (!index->automatic) {
+    std::string entry;
+    std::string value;
+    return append_index_entry(*index, document, entry, value) && is_behind(entry);
+  }
+  std::string path;
+  storage::append_key_u64(path, *index->automatic_path);
+  index->automatic->entries_of(document, scratch);
+  for (std::size_t i = 0; i < scratch.size(); ++i) {
+    if (!scratch[i].starts_with(path)) continue;
+    const std::string entry = std::string(scratch[i].substr(path.size())).append(document.id);
+    const bool is_walked =
+        std::ranges::any_of(ranges, [&](const KeyRange& range) { return entry >= range.begin && entry < range.end; });
+    if (is_walked && is_behind(entry)) return true;
+  }
+  return false;
+}
+
+Expected<std::vector<WalkedPart>> walked_parts(std::span<const Bookmark::Left> left,
+                                               std::span<const Candidate> candidates) {
+  std::vector<WalkedPart> parts;
+  for (const Bookmark::Left& one : left) {
+    WalkedPart part{.identity = one.identity, .index = {}, .ranges = {}, .down = one.down, .key = one.key};
+    if (!one.identity.empty()) {
+      const auto found = std::ranges::find_if(candidates, [&](const Candidate& candidate) {
+        return candidate.index && candidate.index->definition->identity == one.identity;
+      });
+      if (found == candidates.end()) {
+        return fail(ErrorCode::bad_request, "The bookmark belongs to an index that is not there any more.",
+                    "invalid_bookmark");
+      }
+      part.index = found->index->definition;
+      part.ranges = found->bounds.ranges;
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+std::optional<WalkedPart> walked_part(const Plan& plan, const IndexPosition& position) {
+  if (!position.key || plan.branches.size() != 1 || plan.sort_in_memory) return std::nullopt;
+  const Branch& branch = plan.branches[0];
+  WalkedPart part;
+  if (branch.index) {
+    part.identity = branch.index->definition->identity;
+    part.index = branch.index->definition;
+    part.ranges = branch.bounds.ranges;
+  }
+  part.down = plan.descending;
+  part.key = *position.key;
+  return part;
+}
+
+std::string end_of(const Plan& plan) {
+  const Branch& branch = plan.branches[0];
+  if (!branch.index) return plan.descending ? std::string() : std::string(1, '\xFF');  // no id begins so
+  const auto& ranges = branch.bounds.ranges;
+  if (ranges.empty()) return {};
+  return plan.descending ? ranges.front().begin : ranges.back().end;
+}
+
+bool was_walked(std::span<const WalkedPart> parts, const IndexedDocument& document) {
+  AutomaticIndex::Entries scratch;
+  return std::ranges::any_of(parts, [&](const WalkedPart& part) { return part.contains(document, scratch); });
+}
+
+}  // namespace octavo::query
