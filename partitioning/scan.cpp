@@ -9,7 +9,8 @@ namespace {
 /// The physical partitions that a scan reads: one for a logical partition, else the given one or all.
 Expected<std::deque<storage::Snapshot>> take_snapshots(const Database& database,
                                                        const std::optional<std::string>& partition_key,
-                                                       std::optional<std::size_t> physical_partition = {}) {
+                                                       std::optional<std::size_t> physical_partition = {},
+                                                       const std::function<std::vector<std::size_t>()>& places = {}) {
   std::deque<storage::Snapshot> snapshots;
   if (partition_key) {
     OCTAVO_TRY(storage::Snapshot one, database.snapshot_for_partition_key(*partition_key));
@@ -21,7 +22,7 @@ Expected<std::deque<storage::Snapshot>> take_snapshots(const Database& database,
     snapshots.push_back(std::move(one));
     return snapshots;
   }
-  for (const std::size_t place : database.places()) {
+  for (const std::size_t place : places ? places() : database.places()) {
     OCTAVO_TRY(storage::Snapshot one, database.snapshot(place));
     snapshots.push_back(std::move(one));
   }
@@ -68,7 +69,8 @@ DocumentScan::DocumentScan(Database& database, DocumentRange range) : database_(
 Expected<ScanState> DocumentScan::run(
     ScanBudget budget, FunctionRef<Visit(const storage::DocumentView&, const storage::Snapshot&)> visit) {
   if (done_) return ScanState::done;
-  OCTAVO_TRY(const auto snapshots, take_snapshots(database_, range_.partition_key, range_.physical_partition));
+  OCTAVO_TRY(const auto snapshots,
+             take_snapshots(database_, range_.partition_key, range_.physical_partition, range_.places));
 
   const bool descending = range_.descending;
   std::vector<Source<storage::Snapshot::DocumentCursor, storage::DocumentView>> sources;

@@ -50,7 +50,10 @@ struct DocumentRange {
   bool descending = false;
   std::optional<std::string> partition_key;       ///< only this logical partition; start and end are whole ids
   std::optional<std::size_t> physical_partition;  ///< without a partition key: only this place; see Database::snapshot
-  bool as_stored = false;                         ///< see Snapshot::find_stored
+  /// Without either: only these places, as they are at each call, for what is read in parts may be split meanwhile.
+  /// Null: all.
+  std::function<std::vector<std::size_t>()> places;
+  bool as_stored = false;  ///< see Snapshot::find_stored
 };
 
 /// Walks documents in byte order of their ids over all physical partitions (merged), tombstones included.

@@ -9,6 +9,7 @@
 #include "api/cosmos/feed_scope.h"
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/version_feed.h"
+#include "partitioning/range_parts.h"
 #include "partitioning/request_charge.h"
 #include "partitioning/scan.h"
 
@@ -33,8 +34,11 @@ class ItemPage {
   std::size_t items() const { return items_; }
   std::string& body() { return body_; }
   double charge() const {
-    return partitioning::charge_of_scan(
-        {.keys = keys_, .documents = items_, .document_bytes = document_bytes_, .result_bytes = body_.size()});
+    return partitioning::charge_of_scan({.partitions = ranges_,
+                                         .keys = keys_,
+                                         .documents = items_,
+                                         .document_bytes = document_bytes_,
+                                         .result_bytes = body_.size()});
   }
 
  protected:
@@ -48,6 +52,7 @@ class ItemPage {
   const OpenContainer& opened_;
   const FeedScope scope_;
   std::uint64_t keys_ = 0;
+  std::size_t ranges_ = 1;  ///< physical partitions that the page has read from
 
  private:
   const std::size_t items_max_;
@@ -79,8 +84,10 @@ class ListPage final : public ItemPage {
 
   Expected<bool> run(ScanBudget budget) override {
     for (std::size_t rows = 0;;) {
-      const auto parts = parts_of(place_);
+      const auto parts = partitioning::parts_of(map_, place_);
       if (parts.empty()) return fail(ErrorCode::bad_request, "The continuation is not one of this container.");
+      if (read_ != place_) ranges_ = (read_ ? ranges_ : 0) + 1;
+      read_ = place_;
       OCTAVO_TRY(const Walk walk, run_parts(budget, parts, rows));
       if (walk != Walk::ended) return walk == Walk::page_full;
       last_id_.reset();
@@ -97,17 +104,6 @@ class ListPage final : public ItemPage {
     std::optional<storage::Snapshot::DocumentCursor> cursor;
     std::optional<storage::DocumentView> document;
   };
-
-  /// In the order of the hash space.
-  std::vector<std::size_t> parts_of(std::size_t place) const {
-    std::vector<std::size_t> parts;
-    for (std::size_t i = 0; i < map_.size(); ++i) {
-      const auto& ancestors = map_.ranges()[i].ancestors;
-      const bool is_part = map_.places()[i] == place || std::ranges::find(ancestors, place) != ancestors.end();
-      if (is_part) parts.push_back(map_.places()[i]);
-    }
-    return parts;
-  }
 
   enum class Walk : std::uint8_t { ended, page_full, slice_over };
   Expected<Walk> run_parts(ScanBudget budget, const std::vector<std::size_t>& places, std::size_t& rows) {
@@ -146,7 +142,8 @@ class ListPage final : public ItemPage {
   const partitioning::PartitionMap& map_;  // one for the whole page
   std::size_t place_ = 0;
   std::size_t last_place_ = 0;
-  std::string start_;  // ids before it are not of the scope
+  std::optional<std::size_t> read_;  // the place read last
+  std::string start_;                // ids before it are not of the scope
   std::optional<std::string> last_id_;
   bool complete_ = false;
 };

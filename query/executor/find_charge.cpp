@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "query/executor/range_count.h"
+
 namespace octavo::query {
 
 partitioning::ScanWork scan_work_of(const partitioning::Database& database, const PreparedFind& prepared,
@@ -13,7 +15,7 @@ partitioning::ScanWork scan_work_of(const partitioning::Database& database, cons
   };
   partitioning::ScanWork work;
   const bool one = in_partition || std::ranges::all_of(prepared.plans, is_in_one_place);
-  work.partitions = one ? 1 : database.physical_partition_count();
+  work.partitions = one ? 1 : ranges_of_points(database, branches).value_or(database.physical_partition_count());
   for (const Branch& branch : branches) {
     work.predicates += branch.selector.fields_used().size() + prepared.request.sort.size();
   }

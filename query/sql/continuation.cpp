@@ -13,6 +13,7 @@ namespace octavo::query::sql {
 namespace {
 constexpr std::uint8_t kContinuationVersion = 1;
 constexpr std::uint8_t kContinuationVersionOfLongKeys = 2;
+constexpr std::uint8_t kContinuationVersionWithPlace = 3;
 constexpr std::size_t kChecksumBytes = 4;
 constexpr std::size_t kDigestBytes = 16;
 // Continuations travel in headers, of which clients take a few kilobytes.
@@ -37,7 +38,10 @@ void Continuation::set_key(std::string whole) {
 std::string Continuation::encode() const {
   std::string bytes;
   storage::ByteWriter writer(bytes);
-  writer.u8(has_whole_key() ? kContinuationVersion : kContinuationVersionOfLongKeys);
+  // Only plain results have places, and only those in an order have long keys.
+  writer.u8(place != 0        ? kContinuationVersionWithPlace
+            : has_whole_key() ? kContinuationVersion
+                              : kContinuationVersionOfLongKeys);
   writer.u8(static_cast<std::uint8_t>(kind));
   for (int shift = 56; shift >= 0; shift -= 8) writer.u8(static_cast<std::uint8_t>(fingerprint >> shift));
   writer.varint(skip);
@@ -47,7 +51,9 @@ std::string Continuation::encode() const {
   writer.sized_bytes(key);
   writer.varint(positions.size());
   for (const std::uint64_t position : positions) writer.varint(position);
-  if (!has_whole_key()) {
+  if (place != 0) {
+    writer.varint(place);
+  } else if (!has_whole_key()) {
     bytes += digest;
     writer.varint(same_beginning);
   }
@@ -66,7 +72,7 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
   if (sum != checksum_of(body)) return std::nullopt;
   storage::ByteReader reader(body);
   const std::uint8_t version = reader.u8();
-  if (version != kContinuationVersion && version != kContinuationVersionOfLongKeys) return std::nullopt;
+  if (version < kContinuationVersion || version > kContinuationVersionWithPlace) return std::nullopt;
   Continuation result;
   result.kind = static_cast<Kind>(reader.u8());
   switch (result.kind) {
@@ -92,6 +98,10 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
     if (result.kind != Kind::sorted && result.kind != Kind::grouped) return std::nullopt;
     result.digest = reader.bytes(kDigestBytes);
     result.same_beginning = reader.varint();
+  }
+  if (version == kContinuationVersionWithPlace) {
+    result.place = reader.varint();
+    if (result.place == 0) return std::nullopt;
   }
   if (!reader.ok() || !reader.rest().empty()) return std::nullopt;
   return result;

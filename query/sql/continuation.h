@@ -31,6 +31,8 @@ struct Continuation {
   std::uint64_t skip = 0;           ///< of OFFSET, still to be skipped
   std::uint64_t left = UINT64_MAX;  ///< of TOP or LIMIT, still to be given out
   std::uint64_t branch = 0;
+  /// Of a query that reads one physical partition after the other: the place that it reads, plus 1. 0: it reads all.
+  std::uint64_t place = 0;
   std::string identity;
   std::string key;
   /// Inside of the document at `key`: the combination of JOIN after which to go on. Empty: after the document.

@@ -3,13 +3,16 @@
 #include <algorithm>
 
 #include "partitioning/database.h"
+#include "query/executor/range_count.h"
 #include "query/sql/program.h"
 
 namespace octavo::query::sql {
 
 namespace {
 
-std::size_t partitions_visited(const partitioning::Database& database, const PreparedSql& prepared) {
+std::size_t partitions_visited(const partitioning::Database& database, const PreparedSql& prepared,
+                               const SqlStatistics& statistics) {
+  if (statistics.ranges_read > 0) return statistics.ranges_read;
   const SqlScope& scope = prepared.scope;
   const auto& branches = prepared.plan.branches;
   if (!scope.partition_key.empty() || !scope.id_prefix.empty() || scope.physical_partition) return 1;
@@ -18,6 +21,7 @@ std::size_t partitions_visited(const partitioning::Database& database, const Pre
       })) {
     return 1;
   }
+  if (const auto ranges = ranges_of_points(database, branches)) return *ranges;
   if (!scope.hash_range) return database.physical_partition_count();
   const auto [first, end] = *scope.hash_range;
   const auto visited = std::ranges::count_if(
@@ -38,7 +42,7 @@ std::size_t predicates_of(const PreparedSql& prepared) {
 
 partitioning::ScanWork scan_work_of(const partitioning::Database& database, const PreparedSql& prepared,
                                     const SqlStatistics& statistics) {
-  return {.partitions = partitions_visited(database, prepared),
+  return {.partitions = partitions_visited(database, prepared, statistics),
           .predicates = predicates_of(prepared),
           .keys = statistics.keys_examined,
           .documents = statistics.documents_examined,

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "partitioning/range_parts.h"
+#include "query/executor/range_count.h"
 #include "query/sql/internal/sql_run.h"
 
 namespace octavo::query::sql {
@@ -48,6 +50,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   } else if (!program().order_by.empty() && !prepared_->presorted) {
     mode_ = Mode::sorting;
   }
+  if (may_read_by_range()) begin_first_range();
   if (prepared_->continuation) resume(*prepared_->continuation);
   if (limit_left_ == 0 || options_.page_items_max == 0) finished_ = scanned_ = true;
   prepare_collection();
@@ -155,6 +158,20 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
     return flow == Flow::pause ? ScanState::more : ScanState::done;
   }
   if (prepared_->over_source && options_.source != nullptr) return run_source(rows_left);
+  if (!place_) return scan_branches(rows_left);
+  while (true) {
+    const auto& map = database_->partition_map();
+    parts_ = partitioning::parts_of(map, *place_);
+    if (parts_.empty()) return fail(ErrorCode::bad_request, "The continuation is none of this server's.");
+    if (std::exchange(place_counted_, place_) != place_) ++statistics_.ranges_read;
+    auto state = scan_branches(rows_left);
+    if (!state || *state == ScanState::more) return state;
+    if (finished_ || !begin_next_range(map)) return ScanState::done;
+    if (options_.may_stop) return ScanState::more;  // before the next one is charged
+  }
+}
+
+Expected<ScanState> SqlExecution::Implementation::scan_branches(std::size_t& rows_left) {
   for (; branch_ < prepared_->plan.branches.size() && !finished_; ++branch_) {
     auto state = branch().index ? run_index(rows_left) : run_primary(rows_left);
     if (!state || *state == ScanState::more) return state;
@@ -166,6 +183,46 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
     scan_.reset();
   }
   return ScanState::done;
+}
+
+// --- one physical partition after the other ---
+
+// A query that asks for no order need not ask every physical partition for each of its pages. One that was begun in all
+// of them at once goes on so.
+bool SqlExecution::Implementation::may_read_by_range() const {
+  const bool is_plain = mode_ == Mode::streaming && program().order_by.empty() && program().reads_items;
+  if (!is_plain || prepared_->over_source || options_.source != nullptr) return false;
+  if (!scope_.partition_key.empty() || !scope_.id_prefix.empty() || scope_.physical_partition) return false;
+  if (prepared_->continuation) return prepared_->continuation->place != 0;
+  const auto& branches = prepared_->plan.branches;
+  const auto is_global = [](const Branch& branch) { return branch.index && branch.index->global; };
+  // A global index has the entries of all in one place.
+  if (branches.empty() || std::ranges::any_of(branches, is_global)) return false;
+  return !ranges_of_points(*database_, branches) && places_in_scope().size() > 1;
+}
+
+std::vector<std::size_t> SqlExecution::Implementation::places_in_scope() const {
+  const auto& map = database_->partition_map();
+  return scope_.hash_range ? map.places_between(scope_.hash_range->first, scope_.hash_range->second - 1) : map.places();
+}
+
+void SqlExecution::Implementation::begin_first_range() {
+  place_ = prepared_->continuation ? prepared_->continuation->place - 1 : places_in_scope().front();
+}
+
+bool SqlExecution::Implementation::begin_next_range(const partitioning::PartitionMap& map) {
+  const auto next = std::ranges::find(map.places(), parts_.back()) + 1;
+  if (next == map.places().end()) return false;
+  if (scope_.hash_range && map.range_of(*next)->first >= scope_.hash_range->second) return false;
+  place_ = *next;
+  branch_ = 0;
+  position_ = {};
+  return true;
+}
+
+std::optional<std::size_t> SqlExecution::Implementation::place_read() const {
+  if (!place_) return scope_.physical_partition;
+  return parts_.size() == 1 ? std::optional(parts_.front()) : std::nullopt;
 }
 
 // --- outside ---

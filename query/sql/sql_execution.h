@@ -50,6 +50,7 @@ struct SqlStatistics {
   std::uint64_t document_bytes = 0;      ///< of their bodies
   std::uint64_t results_returned = 0;
   std::uint64_t result_bytes = 0;
+  std::size_t ranges_read = 0;  ///< physical partitions, of a query that reads one after the other; 0: of another
 };
 
 /// One page of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and goes

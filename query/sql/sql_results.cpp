@@ -74,14 +74,16 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::s
   first_ = false;
   const Flow flow = count_result(output_.size() - start);
   if (flow == Flow::finished && limit_left_ > 0) {
-    next_ = point_after(position, branch_);
+    next_ = point_after(position, branch_, place_);
     if (!program().sources.empty()) next_->positions = from_.positions();
   }
   return flow;
 }
 
-Continuation SqlExecution::Implementation::point_after(std::string_view position, std::size_t branch) const {
+Continuation SqlExecution::Implementation::point_after(std::string_view position, std::size_t branch,
+                                                       std::optional<std::size_t> place) const {
   Continuation point;
+  if (place) point.place = *place + 1;
   point.key.assign(position);
   point.branch = branch;
   if (!program().reads_items) return point;
@@ -97,7 +99,7 @@ Continuation SqlExecution::Implementation::point_after(std::string_view position
 bool SqlExecution::Implementation::stop() {
   if (!is_resumable() || finished_ || !visited_) return false;
   if (inside_ && inside_positions_.empty()) return false;  // its row is still to be taken
-  next_ = point_after(*visited_, visited_branch_);
+  next_ = point_after(*visited_, visited_branch_, visited_place_);
   if (inside_) next_->positions = inside_positions_;
   finished_ = scanned_ = true;
   return true;

@@ -25,8 +25,7 @@ Expected<ScanState> SqlExecution::Implementation::run_index(std::size_t& rows_le
   const bool down = prepared_->plan.descending;
   const auto& ranges = branch().bounds.ranges;
   if (ranges.empty()) return ScanState::done;
-  OCTAVO_TRY(IndexReader reader,
-             IndexReader::open(*database_, *branch().index, {scope_.partition_key, scope_.physical_partition}));
+  OCTAVO_TRY(IndexReader reader, IndexReader::open(*database_, *branch().index, {scope_.partition_key, place_read()}));
   DocumentLookup documents(*database_, reader.documents());
   if (!entry_filter_) entry_filter_.emplace(branch());
   std::optional<Leap> leap;
@@ -87,6 +86,7 @@ Expected<ScanState> SqlExecution::Implementation::run_points(std::size_t& rows_l
   const bool in_partition =
       key.empty() || (id.starts_with(key) && std::string_view(id).substr(key.size()).starts_with(':'));
   if (behind || !in_partition || !is_in_scope(id)) return ScanState::done;
+  if (place_ && std::ranges::find(parts_, database_->locate_document(id)) == parts_.end()) return ScanState::done;
   OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
   OCTAVO_TRY(const auto document, snapshot.find(id));
   ++statistics_.keys_examined;
@@ -101,6 +101,7 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
     partitioning::DocumentRange bounds = documents_in(range, down, position_.key);
     if (!scope_.partition_key.empty()) bounds.partition_key = scope_.partition_key;
     bounds.physical_partition = scope_.physical_partition;
+    if (place_) bounds.places = [this] { return parts_; };
     scan_ = std::make_unique<partitioning::DocumentScan>(*database_, std::move(bounds));
   }
   if (rows_left == 0) return ScanState::more;
@@ -166,6 +167,8 @@ Expected<ScanState> SqlExecution::Implementation::run_source(std::size_t& rows_l
 // --- documents ---
 
 bool SqlExecution::Implementation::is_in_scope(std::string_view id) const {
+  // Of a single place only its own documents are read, save by their ids: see run_points.
+  if (parts_.size() > 1 && std::ranges::find(parts_, database_->locate_document(id)) == parts_.end()) return false;
   if (scope_.physical_partition && database_->locate_document(id) != *scope_.physical_partition) return false;
   if (!id.starts_with(scope_.id_prefix)) return false;
   if (!scope_.hash_range) return true;
@@ -200,6 +203,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   if (options_.may_stop) {
     visited_ = std::string(position);
     visited_branch_ = branch_;
+    visited_place_ = place_;
   }
   if (document.deleted) return Flow::next;
   const bool is_inside = inside_ && position == *inside_;

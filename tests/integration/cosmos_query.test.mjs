@@ -54,7 +54,7 @@ describe('queries of the Cosmos door', () => {
   test('joins, nested paths and shapes of one\'s own', async () => {
     assert.equal((await all("SELECT VALUE t FROM c JOIN t IN c.tags WHERE c.n < 3")).length, 6);
     assert.deepEqual(await all('SELECT {"a": c.nested.deep["value"], "b": [c.id]} AS o FROM c WHERE c.n = 4'), [{ o: { a: 8, b: ['i4'] } }]);
-    assert.deepEqual(await all("SELECT VALUE c.id FROM c WHERE EXISTS(SELECT VALUE t FROM t IN c.tags WHERE t = 't2') AND c.n < 6"), ['i2', 'i5'].filter(Boolean));
+    assert.deepEqual((await all("SELECT VALUE c.id FROM c WHERE EXISTS(SELECT VALUE t FROM t IN c.tags WHERE t = 't2') AND c.n < 6")).sort(), ['i2', 'i5']);
   });
 
   test('a page of far more than a slice of output, in any order, comes whole', async () => {

@@ -5,6 +5,9 @@ import { eventually, expectError, expectStatus, Server, sleep } from './harness.
 
 const COUNT = 300;
 
+// What comes without an order, in one.
+const rising = (values) => [...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+
 describe('_sql', () => {
   let server, db, parts;
   before(async () => {
@@ -26,9 +29,10 @@ describe('_sql', () => {
   test('documents come with _id and _rev, 25 unless said', async () => {
     const body = await sql('SELECT * FROM c');
     assert.equal(body.docs.length, 25);
-    assert.equal(body.docs[0]._id, 'd0000');
-    assert.match(body.docs[0]._rev, /^1-[0-9a-f]{32}$/);
-    assert.deepEqual(body.docs[3].address, { zip: 1003, 'street name': 'É' });
+    const [first] = await docs('SELECT * FROM c ORDER BY c._id', { limit: 1 });
+    assert.equal(first._id, 'd0000');
+    assert.match(first._rev, /^1-[0-9a-f]{32}$/);
+    assert.deepEqual(first.address, { zip: 1000, 'street name': 'É' });
     assert.equal(typeof body.bookmark, 'string');
     assert.equal((await docs('SELECT * FROM c', { limit: 7 })).length, 7);
     assert.deepEqual(await docs('SELECT * FROM c', { limit: 0 }), []);
@@ -38,8 +42,8 @@ describe('_sql', () => {
     assert.deepEqual(await docs('SELECT c.n, c.address.zip AS zip, c.address["street name"] FROM c WHERE c.n = @n',
       { parameters: [{ name: '@n', value: 42 }] }), [{ n: 42, zip: 1042, 'street name': 'É' }]);
     assert.deepEqual(await docs("SELECT VALUE c.n FROM c WHERE c.city = 'city3' AND c.n < 20 AND NOT IS_DEFINED(c.odd)"), [10]);
-    assert.deepEqual(await docs('SELECT VALUE c.n FROM c WHERE c.n IN (@a, 5) OR c.address.zip BETWEEN 1298 AND @b',
-      { parameters: [{ name: '@a', value: 3 }, { name: '@b', value: 2000 }] }), [3, 5, 298, 299]);
+    assert.deepEqual(rising(await docs('SELECT VALUE c.n FROM c WHERE c.n IN (@a, 5) OR c.address.zip BETWEEN 1298 AND @b',
+      { parameters: [{ name: '@a', value: 3 }, { name: '@b', value: 2000 }] })), [3, 5, 298, 299]);
   });
 
   test('numbers beyond doubles are the same in documents, parameters and queries', async () => {
@@ -58,10 +62,9 @@ describe('_sql', () => {
   });
 
   test('joins, subqueries, functions', async () => {
-    assert.deepEqual(await docs("SELECT c.n, t FROM c JOIN t IN c.tags WHERE c.n < 3 AND t != 'all'"),
-      [{ n: 0, t: 't0' }, { n: 1, t: 't1' }, { n: 2, t: 't2' }]);
+    assert.deepEqual(rising(await docs("SELECT VALUE t FROM c JOIN t IN c.tags WHERE c.n < 3 AND t != 'all'")), ['t0', 't1', 't2']);
     assert.deepEqual(await docs("SELECT VALUE ARRAY(SELECT VALUE UPPER(t) FROM t IN c.tags) FROM c WHERE c.n = 1"), [['ALL', 'T1']]);
-    assert.deepEqual(await docs("SELECT VALUE c.n FROM c WHERE ARRAY_CONTAINS(c.tags, 't2') AND c.n < 6"), [2, 5]);
+    assert.deepEqual(rising(await docs("SELECT VALUE c.n FROM c WHERE ARRAY_CONTAINS(c.tags, 't2') AND c.n < 6")), [2, 5]);
   });
 
   test('order, groups, aggregates, distinct', async () => {
@@ -93,7 +96,7 @@ describe('_sql', () => {
 
   test('an index is used, and execution_stats tell the truth', async () => {
     const body = await sql('SELECT VALUE c.n FROM c WHERE c.mod = 4 AND c.n > 200', { execution_stats: true });
-    assert.deepEqual(body.docs, [204, 214, 224, 234, 244, 254, 264, 274, 284, 294]);
+    assert.deepEqual(rising(body.docs), [204, 214, 224, 234, 244, 254, 264, 274, 284, 294]);
     assert.equal(body.execution_stats.total_docs_examined, 10);
     assert.equal(body.execution_stats.total_keys_examined, 10);
     assert.equal(body.execution_stats.results_returned, 10);

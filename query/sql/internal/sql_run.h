@@ -53,6 +53,15 @@ class SqlExecution::Implementation {
   void begin_anew(bool looks_for_resume_key);
 
   Expected<ScanState> scan(std::size_t& rows_left);
+  Expected<ScanState> scan_branches(std::size_t& rows_left);
+  /// Whether the results may come one physical partition after the other.
+  bool may_read_by_range() const;
+  void begin_first_range();
+  std::vector<std::size_t> places_in_scope() const;
+  /// Of `map`, which has the parts that were read. False: there are no more.
+  bool begin_next_range(const partitioning::PartitionMap& map);
+  /// The one physical partition that is read now, if it is one.
+  std::optional<std::size_t> place_read() const;
   Expected<ScanState> run_index(std::size_t& rows_left);
   Expected<Flow> take_entry(const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents);
   Expected<ScanState> run_primary(std::size_t& rows_left);
@@ -76,7 +85,7 @@ class SqlExecution::Implementation {
   /// WHERE holds of the row at hand, which is told without evaluating it.
   bool where_is_known() const;
   Flow emit_row(std::string_view position);
-  Continuation point_after(std::string_view position, std::size_t branch) const;
+  Continuation point_after(std::string_view position, std::size_t branch, std::optional<std::size_t> place) const;
   void collect_row();
   void collect_distinct();
   bool make_sort_key();
@@ -105,7 +114,11 @@ class SqlExecution::Implementation {
   SqlStatistics statistics_;
   Mode mode_ = Mode::streaming;
 
-  // Where the walk is.
+  // Where the walk is. Of a walk through one physical partition after the other: in this one, which may have been split
+  // since the page before into `parts_`.
+  std::optional<std::size_t> place_;
+  std::vector<std::size_t> parts_;
+  std::optional<std::size_t> place_counted_;  ///< in the statistics
   std::size_t branch_ = 0;
   /// Of the branch. In the primary its key is the id after which to go on, or with `inside_` the id itself.
   IndexPosition position_;
@@ -117,6 +130,7 @@ class SqlExecution::Implementation {
   bool is_changed_ = false;             ///< the document at hand is not as stored
   std::optional<std::string> visited_;  ///< key of the last document, where the page may be stopped
   std::size_t visited_branch_ = 0;
+  std::optional<std::size_t> visited_place_;
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool first_slice_ = true;
   bool scanned_ = false;
