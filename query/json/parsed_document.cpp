@@ -179,7 +179,12 @@ Expected<boost::json::value> parse_json(std::string_view text) {
   Code error;
   const std::size_t parsed = parser.write_some(false, text.data(), text.size(), error);
   if (!error && parsed < text.size()) error = boost::json::error::extra_data;
-  if (error) return fail(ErrorCode::bad_request, fmt::format("invalid UTF-8 JSON: {}", error.message()));
+  if (error) {
+    // Boost does not say where; the normalizer does, in words.
+    std::string unused;
+    if (auto checked = normalize_value(text, unused); !checked) return std::unexpected(std::move(checked).error());
+    return fail(ErrorCode::bad_request, fmt::format("invalid UTF-8 JSON: {}", error.message()));
+  }
   return parser.handler().release();
 }
 

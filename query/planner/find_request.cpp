@@ -167,7 +167,7 @@ json::object FindRequest::options_to_json() const {
 Expected<FindRequest> parse_find_request(std::string_view body, std::string_view partition,
                                          std::uint64_t default_limit) {
   const auto parsed_body = parse_json(body);
-  if (!parsed_body) return bad("bad_request", "invalid UTF-8 JSON");
+  if (!parsed_body) return bad("bad_request", parsed_body.error().reason);
   const json::value& root = *parsed_body;
   if (!root.is_object()) return bad("bad_request", "Request body must be a JSON object");
   Members members(root.get_object());

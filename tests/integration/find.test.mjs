@@ -272,6 +272,8 @@ describe('_find', () => {
     await refused({ selector: {}, execution_stats: 'yes' }, 'invalid_boolean');
     await refused({ selector: {}, unknown_key: 1 }, 'invalid_key');
     expectError(await server.post(`/${db}/_find`, '{"selector":', {}), 400, 'bad_request', /^invalid UTF-8 JSON/);
+    expectError(await server.post(`/${db}/_find`, '{"selector":{},fields:["a"]}', {}), 400, 'bad_request',
+      'invalid UTF-8 JSON at byte 15: a member name was expected');
     expectError(await server.post(`/${db}/_find`, '[]'), 400, 'bad_request', 'Request body must be a JSON object');
     expectError(await server.post(`/${db}/_find`, '{"selector":{}}', { headers: { 'Content-Type': 'text/plain' } }), 415, 'bad_content_type');
     expectError(await server.get(`/${db}/_find`), 405, 'method_not_allowed', 'Only POST allowed');

@@ -6,7 +6,7 @@ import { render } from './document_reader.mjs';
 import { isThere, lookUp, parsePath, project } from './field_path.mjs';
 import { indexesOf, indexJson, parseSort, PRIMARY } from './indexes.mjs';
 import { Judged } from './opaque.mjs';
-import { badRequest, Refusal, Reply } from './reply.mjs';
+import { badRequest, invalidJson, Refusal, Reply } from './reply.mjs';
 import { isObject } from './request.mjs';
 import { parseSelector } from './selector.mjs';
 
@@ -38,7 +38,7 @@ function parseFind({ request, model }) {
   try {
     body = request.json();
   } catch {
-    throw badRequest('invalid UTF-8 JSON');
+    throw invalidJson();
   }
   if (!isObject(body)) throw badRequest('Request body must be a JSON object');
   if (body.selector === undefined) throw refusal('missing_required_key', 'Missing required key: selector');
