@@ -1,6 +1,9 @@
 #include "storage/document_writer.h"
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
 
 #include "storage/byte_codec.h"
 #include "storage/expiry_schedule.h"
@@ -10,6 +13,17 @@ namespace {
 
 std::unexpected<Error> conflict() {
   return fail(ErrorCode::conflict, "Document update conflict.");
+}
+
+/// "20 GiB", in the largest unit of which there is a whole number.
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array<std::pair<int, std::string_view>, 4> units{
+      {{40, " TiB"}, {30, " GiB"}, {20, " MiB"}, {10, " KiB"}}};
+  for (const auto& [shift, unit] : units) {
+    if (bytes != 0 && bytes % (std::uint64_t{1} << shift) == 0)
+      return std::to_string(bytes >> shift) + std::string(unit);
+  }
+  return std::to_string(bytes) + " bytes";
 }
 
 bool is_leaf(const RevisionTree& tree, const Revision& revision) {
@@ -86,9 +100,11 @@ Expected<Expected<void>> DocumentWriter::check_quota(const DocumentWrite& write,
   const std::uint64_t old_bytes = before.exists ? before.document.body.size() : 0;
   if (write.body.size() > old_bytes &&
       statistics->external_bytes + write.body.size() - old_bytes > environment_.logical_partition_bytes_max) {
-    return Expected<void>(fail(ErrorCode::partition_full,
-                               "The partition '" + std::string(write.partition_key) +
-                                   "' has reached its size limit; delete documents or use another partition key."));
+    return Expected<void>(
+        fail(ErrorCode::partition_full, "Partition key reached maximum size of " +
+                                            size_text(environment_.logical_partition_bytes_max) +
+                                            " (database.logical_partition_bytes_max): delete documents or use another "
+                                            "partition key."));
   }
   return Expected<void>{};
 }

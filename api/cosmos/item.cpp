@@ -164,8 +164,6 @@ Error in_cosmos_words(Error error, bool conditional) {
     error.word = conditional ? word::kEtag : word::kExists;
   } else if (error.code == ErrorCode::not_found || error.code == ErrorCode::deleted) {
     error.reason.clear();
-  } else if (error.code == ErrorCode::partition_full) {
-    error.reason = "Partition key reached maximum size of 20 GB: delete items or use another partition key.";
   }
   return error;
 }

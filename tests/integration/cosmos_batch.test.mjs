@@ -165,6 +165,7 @@ describe('a logical partition that is full', () => {
   test('takes no more, by any way of writing', async () => {
     const item = { id: 'second', pk: 'full', text: 'x'.repeat(40_000) };
     await assert.rejects(container.items.create(item), isFull);
+    await assert.rejects(container.items.create(item), /maximum size of 64 KiB \(database\.logical_partition_bytes_max\)/);
     await assert.rejects(container.items.upsert(item), isFull);
     await assert.rejects(container.item('first', 'full').replace({ id: 'first', pk: 'full', text: 'x'.repeat(80_000) }), isFull);
     const operations = [{ op: 'add', path: '/more', value: item.text }];
