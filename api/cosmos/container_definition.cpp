@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 
+#include "api/cosmos/container_members.h"
 #include "api/cosmos/item.h"
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/resource_id.h"
@@ -342,6 +343,7 @@ std::string ContainerDefinition::self_link() const {
 }
 
 Expected<ContainerDefinition> ContainerDefinition::from_request(const json::object& body) {
+  OCTAVO_TRY_VOID(check_members(body));
   ContainerDefinition definition;
   definition.resource = body;
   OCTAVO_TRY_VOID(complete(definition));
@@ -351,6 +353,7 @@ Expected<ContainerDefinition> ContainerDefinition::from_request(const json::obje
 }
 
 Expected<ContainerDefinition> ContainerDefinition::replaced_by(const json::object& body) const {
+  OCTAVO_TRY_VOID(check_members(body));
   json::object next = body;
   if (find(next, "partitionKey") == nullptr) next["partitionKey"] = resource.at("partitionKey");
   ContainerDefinition definition;

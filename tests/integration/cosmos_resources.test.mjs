@@ -56,6 +56,27 @@ describe('resources of the Cosmos door', () => {
     await database.delete();
   });
 
+  test('a container with an analytical store is refused, as there is none', async () => {
+    for (const analyticalStorageTtl of [-1, 3600]) {
+      const error = await errorOf(newContainer(client, { analyticalStorageTtl }));
+      assert.equal(error.code, 400);
+      assert.match(error.message, /There is no analytical store/);
+    }
+    const container = await newContainer(client, { analyticalStorageTtl: 0 });
+    const { resource } = await container.read();
+    assert.equal((await errorOf(container.replace({ ...resource, analyticalStorageTtl: -1 }))).code, 400);
+  });
+
+  test('the log names members of a container that do nothing', async () => {
+    const container = await newContainer(client, { inventedMember: 1 });
+    assert.equal((await container.read()).resource.inventedMember, 1);
+    assert.ok(server.lines.some((line) => line.includes('members that do nothing here: "inventedMember"')));
+    const { resource } = await (await newContainer(client)).read();
+    const before = server.lines.length;
+    await container.replace({ ...resource, id: container.id, partitionKey: { paths: ['/pk'] } });
+    assert.ok(!server.lines.slice(before).some((line) => line.includes('members that do nothing')));
+  });
+
   test('a container is completed with defaults, and keeps what it was given', async () => {
     const container = await newContainer(client);
     const { resource } = await container.read();
