@@ -50,6 +50,13 @@ Expected<ResourcePath> ResourcePath::parse(const std::vector<std::string>& segme
   for (std::size_t i = 0; i < std::min<std::size_t>(count, 5); ++i) {
     if (segments[i].find('/') != std::string::npos) return no_such_path();
   }
+  // What the clients of .NET and Java ask for first in direct mode, which is their default.
+  const std::size_t first = segments[0].empty() && count > 1 ? 1 : 0;  // they write //addresses
+  if (segments[first] == "addresses") {
+    return fail(ErrorCode::bad_request,
+                "Direct mode is not available: choose ConnectionMode.Gateway in the client's options (gatewayMode() in "
+                "Java).");
+  }
   path.feed = count % 2 == 1;
   path.signed_link = join(segments, path.feed ? count - 1 : count);
   if (!path.feed) path.id = segments.back();

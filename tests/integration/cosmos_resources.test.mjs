@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { CosmosClient } from '@azure/cosmos';
-import { cosmosClient, errorOf, newContainer } from './cosmos.mjs';
+import { cosmosClient, cosmosRequest, errorOf, newContainer } from './cosmos.mjs';
 import { Server } from './harness.mjs';
 
 describe('resources of the Cosmos door', () => {
@@ -75,6 +75,16 @@ describe('resources of the Cosmos door', () => {
     const before = server.lines.length;
     await container.replace({ ...resource, id: container.id, partitionKey: { paths: ['/pk'] } });
     assert.ok(!server.lines.slice(before).some((line) => line.includes('members that do nothing')));
+  });
+
+  test('a client in direct mode is told to use the gateway', async () => {
+    for (const target of ['/addresses/?$resolveFor=dbs', '//addresses/']) {
+      const reply = await cosmosRequest(server, 'GET', target);
+      assert.equal(reply.status, 400);
+      assert.match(reply.body.message, /ConnectionMode\.Gateway/);
+    }
+    const { database } = await client.databases.create({ id: 'addresses' });
+    assert.equal((await database.read()).statusCode, 200);
   });
 
   test('a container is completed with defaults, and keeps what it was given', async () => {
