@@ -1,5 +1,7 @@
 // Stored procedures, triggers and user-defined functions of the Cosmos door, by @azure/cosmos.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { cosmosClient, cosmosRequest, errorOf, newContainer } from './cosmos.mjs';
 import { patience, Server, sleep } from './harness.mjs';
@@ -171,6 +173,26 @@ describe('stored procedures of the Cosmos door', () => {
     const { resources } = await container.items.query('SELECT c.userId, c.userUsername FROM c', { partitionKey: 'names' }).fetchAll();
     assert.equal(resources.filter((one) => one.userUsername === 'new').length, 60);
     assert.ok(resources.every((one) => (one.userId === 'ann') === (one.userUsername === 'new')));
+  });
+
+  test('updateUsernames as the documentation has it goes on until all is changed', { timeout: 120_000 * patience }, async () => {
+    const page = fs.readFileSync(path.join(process.env.OCTAVO_SOURCE_DIR, 'docs/server-side-code.md'), 'utf8');
+    const [, body] = page.match(/```js\n(function updateUsernames[\s\S]*?)```/);
+    const many = await newContainer(client);
+    await many.scripts.storedProcedures.create({ id: 'updateAll', body });
+    const count = 10_500;
+    const docs = Array.from({ length: count }, (_, i) => ({ _id: `many:m${i}`, id: `m${i}`, pk: 'many', userId: i % 3 ? 'ann' : 'bob', userUsername: 'old' }));
+    const target = `/${encodeURIComponent(`${many.database.id}/${many.id}`)}/_bulk_docs`;
+    assert.equal((await server.post(target, { docs })).status, 201);
+    const procedure = many.scripts.storedProcedure('updateAll');
+    let calls = 0;
+    let changed = 0;
+    for (let last = 1; last > 0; ++calls) changed += last = (await procedure.execute('many', ['ann', 'new'])).resource;
+    assert.equal(changed, docs.filter(({ userId }) => userId === 'ann').length);
+    assert.ok(calls > 2, `${calls} calls`);
+    const query = 'SELECT c.userId, c.userUsername, COUNT(1) AS items FROM c GROUP BY c.userId, c.userUsername';
+    const { resources } = await many.items.query(query, { partitionKey: 'many' }).fetchAll();
+    assert.deepEqual(resources.map(({ userId, userUsername }) => `${userId} ${userUsername}`).sort(), ['ann new', 'bob old']);
   });
 
   test('what it writes it sees, and nobody else before the end', async () => {
