@@ -35,6 +35,8 @@ export class ProgressBar {
   }
 }
 
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
 /// Runs `work(item)` over all items, at most `limit` at a time. Ends with the first error.
 export async function forEachAtOnce(items, limit, work) {
   const iterator = items[Symbol.iterator]();

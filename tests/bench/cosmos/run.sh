@@ -29,4 +29,8 @@ for _ in $(seq 300); do
   sleep 0.1
 done
 [ -n "$port" ] || { cat "$folder/log" >&2; exit 1; }
+if [ "$program" = blog ]; then
+  couch_port=$(sed -n 's/.* port=\([0-9]*\).*/\1/p' "$folder/log")
+  set -- --couch "http://127.0.0.1:$couch_port" "$@"
+fi
 node "$work_dir/bench/cosmos/$program/main.mjs" --endpoint "http://127.0.0.1:$port" "$@"

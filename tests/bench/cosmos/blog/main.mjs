@@ -5,8 +5,8 @@ import { parseArgs } from 'node:util';
 import { CosmosClient } from '@azure/cosmos';
 import { ProgressBar } from '../progress.mjs';
 import { wellKnownKey } from '../well_known_key.mjs';
+import { BulkLoader } from './bulk.mjs';
 import { BlogData } from './data.mjs';
-import { postFollower } from './followers.mjs';
 import { cellsOf, measure, table } from './measure.mjs';
 import { V1, V2, V3 } from './versions.mjs';
 
@@ -14,6 +14,7 @@ const { values } = parseArgs({
   options: {
     endpoint: { type: 'string', default: 'http://127.0.0.1:8081' },
     key: { type: 'string', default: wellKnownKey },
+    couch: { type: 'string' },
     users: { type: 'string', default: '200' },
     seed: { type: 'string', default: '1' },
     throughput: { type: 'string', default: '360000' },
@@ -24,9 +25,10 @@ const { values } = parseArgs({
   },
 });
 if (values.help) {
-  console.log(`node main.mjs [--endpoint URL] [--key KEY] [--users N] [--throughput RU/s] [--repeats N] [--seed N]
+  console.log(`node main.mjs [--endpoint URL] [--key KEY] [--couch URL] [--users N] [--throughput RU/s] [--repeats N] [--seed N]
   [--skip-load] [--json FILE]
 
+  --couch        the CouchDB API of the same server: the data is loaded there in bulk, many times as fast
   --users        scale: users with 5 to 50 posts each, up to 25 comments and 100 likes per post (${values.users})
   --throughput   of the posts' containers: a physical partition for each 10,000 RU/s (${values.throughput})
   --skip-load    the data of an earlier run with the same scale and seed is there
@@ -48,17 +50,14 @@ async function withBar(label, total, work) {
   }
 }
 
+const bulk = values.couch ? new BulkLoader(values.couch) : undefined;
 const versions = [new V1(), new V2(), new V3()];
 for (const version of versions) await version.prepare(client, { throughput });
 if (!values['skip-load']) {
   for (const version of versions) {
     await withBar(`${version.name}: users`, data.users.length, (bar) => version.loadUsers(data, bar));
-    if (version instanceof V3) {
-      await withBar('V3: posts by the change feed', data.postCount, (bar) =>
-        postFollower(version).catchUp((items) => bar.add(items.filter(({ type }) => type === 'post').length)));
-    } else {
-      await withBar(`${version.name}: posts with reactions`, data.postCount, (bar) => version.loadPosts(data, bar));
-    }
+    const what = version instanceof V3 ? 'short posts' : 'posts with reactions';
+    await withBar(`${version.name}: ${what}`, data.postCount, (bar) => version.loadPosts(data, bar, bulk));
   }
 }
 

@@ -2,6 +2,7 @@
 // afterwards what the requests cost. FEED_LENGTH is the article's "100 most recent posts".
 import { forEachAtOnce } from '../progress.mjs';
 import { inShort, newId } from './data.mjs';
+import { postFollower } from './followers.mjs';
 import { createComment, createLike, truncateFeed, updateUsernames } from './functions.mjs';
 import { all, createContainer, sql } from './requests.mjs';
 
@@ -43,7 +44,9 @@ export class V1 {
     });
   }
 
-  async loadPosts(data, bar) {
+  /// Everything about posts. `bulk`: a BulkLoader for a quick start; without it by batches, which need no second port.
+  async loadPosts(data, bar, bulk) {
+    if (bulk) return bulk.load(this.posts, this.groups(data), (count) => bar?.add(count));
     await forEachAtOnce(data.threads(), REQUESTS_AT_ONCE / 2, async (thread) => {
       const items = this.threadItems(thread, data);
       for (let at = 0; at < items.length; at += OPERATIONS_PER_BATCH) {
@@ -55,6 +58,10 @@ export class V1 {
       }
       bar?.add();
     });
+  }
+
+  *groups(data) {
+    for (const thread of data.threads()) yield { key: thread.post.id, items: this.threadItems(thread, data) };
   }
 
   async c1(tally, user) {
@@ -219,6 +226,22 @@ export class V3 extends V2 {
     return { id: user.id, type: 'user', userId: user.id, username: user.username };
   }
 
+  /// What the followers of the posts' change feed bring about: the short copies by user, and the feed's newest ones.
+  async loadPosts(data, bar, bulk) {
+    if (!bulk) return postFollower(this).catchUp((items) => bar?.add(items.filter(({ type }) => type === 'post').length));
+    const newest = new Newest(FEED_LENGTH);
+    await bulk.load(this.users, this.shortPosts(data, newest), (count) => bar?.add(count));
+    await bulk.load(this.feed, [{ key: 'post', items: newest.posts }]);
+  }
+
+  *shortPosts(data, newest) {
+    for (const thread of data.threads()) {
+      const post = inShort(this.threadItems(thread, data)[0]);
+      newest.add(post);
+      yield { key: post.userId, items: [post] };
+    }
+  }
+
   async q3(tally, user) {
     const query = sql("SELECT * FROM p WHERE p.userId = @user AND p.type = 'post'", { user: user.id });
     return tally.query(this.users, query, { ...all, partitionKey: user.id });
@@ -226,6 +249,21 @@ export class V3 extends V2 {
 
   async q6(tally) {
     return tally.query(this.feed, sql(`SELECT TOP ${FEED_LENGTH} * FROM p ORDER BY p.creationDate DESC`), { ...all, partitionKey: 'post' });
+  }
+}
+
+class Newest {
+  posts = [];
+
+  constructor(length) {
+    this.length = length;
+  }
+
+  add(post) {
+    if (this.posts.length === this.length && post.creationDate <= this.posts.at(-1).creationDate) return;
+    const at = this.posts.findIndex(({ creationDate }) => creationDate < post.creationDate);
+    this.posts.splice(at < 0 ? this.posts.length : at, 0, post);
+    this.posts.length = Math.min(this.posts.length, this.length);
   }
 }
 
