@@ -54,6 +54,8 @@ struct Program {
   bool grouped = false;       ///< has aggregates or GROUP BY
   bool reads_items = false;   ///< has a FROM that begins with the database's items
   bool projects_row = false;  ///< SELECT * or SELECT VALUE of the item itself, as it is
+  /// The rows are of the form that clients merge: `_rid`, `orderByItems`, `payload`, by ORDER BY (query_plan.h).
+  bool is_merged_by_client = false;
   std::vector<CompiledSource> sources;
   NodePtr where;
   std::vector<NodePtr> group_by;

@@ -11,6 +11,15 @@
 
 namespace octavo::query::sql {
 
+namespace {
+
+bool is_merged_by_client(const Query& query) {
+  if (query.selection != Query::Selection::list || query.order_by.empty() || query.items.size() != 3) return false;
+  return item_names(query) == std::vector<std::string>{"_rid", "orderByItems", "payload"};
+}
+
+}  // namespace
+
 Compiled<std::unique_ptr<Program>> Compiler::compile_program(const Query& query, const Scope* outer, bool is_top) {
   auto program = std::make_unique<Program>();
   program->selection = query.selection;
@@ -32,6 +41,7 @@ Compiled<std::unique_ptr<Program>> Compiler::compile_program(const Query& query,
   OCTAVO_TRY_VOID(compile_items(query, scope, *program));
   OCTAVO_TRY_VOID(compile_order(query, scope, *program));
   OCTAVO_TRY_VOID(compile_counts(query, *program));
+  program->is_merged_by_client = is_top && !program->grouped && is_merged_by_client(query);
   return program;
 }
 

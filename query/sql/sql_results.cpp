@@ -205,6 +205,10 @@ void SqlExecution::Implementation::collect_distinct() {
   if (program().projects_row) {
     evaluation_.append_order_key(value_key_, evaluation_.row.whole(evaluation_.arena));
     program().append_projection(evaluation_, row.text);
+  } else if (program().is_merged_by_client) {
+    // The query that the client was asked tells payloads apart: `_rid` and the order are those of the first item.
+    evaluation_.append_order_key(value_key_, program().items.back().value->evaluate(evaluation_));
+    program().append_projection(evaluation_, row.text);
   } else {
     const Value value = program().project(evaluation_);
     if (value.is_undefined()) return;
