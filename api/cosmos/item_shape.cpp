@@ -129,6 +129,10 @@ std::optional<query::FieldPath> ItemShape::field_path(std::span<const std::strin
   return query::property_field_path({path.begin(), path.end()});
 }
 
+std::optional<std::uint64_t> ItemShape::number_of(std::string_view document_id) const {
+  return item_number(document_id);
+}
+
 query::sql::Narrowing ItemShape::narrow(std::span<const query::sql::FixedProperty> fixed) const {
   // A key whose every value is one constant names one partition, and with the id the document.
   std::vector<partitioning::KeyValue> values;

@@ -32,6 +32,7 @@ class ItemShape final : public query::sql::RowShape {
                               std::string& out) const override;
   void append_row(const storage::DocumentView& document, std::string& out) const override;
   std::optional<query::FieldPath> field_path(std::span<const std::string> path) const override;
+  std::optional<std::uint64_t> number_of(std::string_view document_id) const override;
   query::sql::Narrowing narrow(std::span<const query::sql::FixedProperty> fixed) const override;
 
  private:

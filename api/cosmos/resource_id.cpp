@@ -64,11 +64,15 @@ std::string new_uuid() {
   return id;
 }
 
+std::uint64_t item_number(std::string_view document_id) {
+  // The highest four bits are the kind of what is named: 0 is an item.
+  return partitioning::murmur3_x64_128(document_id).low & 0x0FFF'FFFF'FFFF'FFFFULL;
+}
+
 std::string item_rid(std::string_view container_rid, std::string_view document_id) {
   std::string bytes(container_rid);
-  const std::uint64_t hash = partitioning::murmur3_x64_128(document_id).low;
-  for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<char>(hash >> shift));
-  bytes.back() = static_cast<char>(bytes.back() & 0x0F);  // the kind of what it names: 0 is an item
+  const std::uint64_t number = item_number(document_id);
+  for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<char>(number >> shift));
   return bytes;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,7 +18,10 @@ std::string new_permission_rid(std::string_view user_rid);
 /// Of a stored procedure, trigger or user-defined function; `kind` is what Cosmos DB has in the id: 8, 7, 6.
 std::string new_script_rid(std::string_view container_rid, unsigned kind);
 
-/// Of the item with this document id: always the same for the same id.
+/// The number of the item with this document id in its container: always the same for the same id, and in practice no
+/// other's (60 bits of a hash). Clients order what ORDER BY has as equal by it.
+std::uint64_t item_number(std::string_view document_id);
+/// The id of the item: the container's, and the number from its lowest byte to its highest.
 std::string item_rid(std::string_view container_rid, std::string_view document_id);
 
 /// Bytes ↔ what is shown. nullopt: not a resource id.

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -13,29 +14,30 @@ namespace octavo::query::sql {
 struct CollectedRow {
   std::string key;
   std::string text;
+  std::size_t run = 0;  ///< number of the run of index entries that it came from, where runs are counted
 };
 
-/// Results that are sorted in memory before the first of them is given out. Keeps the first `rows_max` in the order of
-/// their keys. Rows that are told apart by an identity (DISTINCT) are all kept, each once, with its first key.
+/// Results that are sorted in memory before the first of them is given out. Keeps the first ones in the order of their
+/// keys: `rows_max` of them, or fewer which have `bytes_max` together. Rows that are told apart by an identity
+/// (DISTINCT) are all kept, each once, with its first key.
 class CollectedRows {
  public:
-  explicit CollectedRows(std::size_t rows_max) : rows_max_(rows_max) {}
+  explicit CollectedRows(std::size_t rows_max, std::size_t bytes_max = SIZE_MAX)
+      : rows_max_(rows_max), bytes_max_(bytes_max) {}
 
   /// Whether a row with this key could be among those that are kept.
-  bool has_place_for(const std::string& key) const {
-    return rows_.size() < rows_max_ || (rows_max_ > 0 && key < rows_.front().key);
+  bool has_place_for(std::string_view key) const {
+    return !is_full() || (!rows_.empty() && key < std::string_view(rows_.front().key));
   }
 
   void add(CollectedRow row) {
     if (!has_place_for(row.key)) return;
-    if (rows_.size() == rows_max_) {
-      std::ranges::pop_heap(rows_, {}, key_of);
-      bytes_ -= size_of(rows_.back());
-      rows_.pop_back();
-    }
+    if (rows_.size() == rows_max_) drop_last();
     bytes_ += size_of(row);
     rows_.push_back(std::move(row));
     std::ranges::push_heap(rows_, {}, key_of);
+    // Without the last one they are enough still: once full, always full.
+    while (rows_.size() > 1 && bytes_ - size_of(rows_.front()) >= bytes_max_) drop_last();
   }
 
   void add_distinct(const std::string& identity, CollectedRow row) {
@@ -51,7 +53,7 @@ class CollectedRows {
 
   std::size_t bytes() const { return bytes_; }
   /// Whether there may have been more; never where rows are told apart.
-  bool is_full() const { return rows_.size() >= rows_max_; }
+  bool is_full() const { return rows_.size() >= rows_max_ || (!rows_.empty() && bytes_ >= bytes_max_); }
   /// In no order; of rows that are told apart none.
   const std::vector<CollectedRow>& rows() const { return rows_; }
 
@@ -64,6 +66,12 @@ class CollectedRows {
   }
 
  private:
+  void drop_last() {
+    std::ranges::pop_heap(rows_, {}, key_of);
+    bytes_ -= size_of(rows_.back());
+    rows_.pop_back();
+  }
+
   static constexpr std::size_t kMapBytes = 64;
   static constexpr auto key_of = [](const CollectedRow& row) -> const std::string& { return row.key; };
   static std::size_t size_of(const CollectedRow& row) {
@@ -71,6 +79,7 @@ class CollectedRows {
   }
 
   std::size_t rows_max_;
+  std::size_t bytes_max_;
   std::vector<CollectedRow> rows_;  ///< a heap with the last row on top
   std::unordered_map<std::string, CollectedRow> distinct_;
   std::size_t bytes_ = 0;

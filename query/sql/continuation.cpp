@@ -51,6 +51,7 @@ std::string Continuation::encode() const {
   writer.sized_bytes(key);
   writer.varint(positions.size());
   for (const std::uint64_t position : positions) writer.varint(position);
+  if (has_start()) writer.sized_bytes(start);
   if (place != 0) {
     writer.varint(place);
   } else if (!has_whole_key()) {
@@ -80,6 +81,7 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
     case Kind::index:
     case Kind::combined:
     case Kind::sorted:
+    case Kind::ordered:
     case Kind::grouped:
       break;
     default:
@@ -94,8 +96,9 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
   const std::uint64_t count = reader.varint();
   if (!reader.ok() || count > sql_joins_max + 1) return std::nullopt;
   for (std::uint64_t i = 0; i < count; ++i) result.positions.push_back(reader.varint());
+  if (result.has_start()) result.start = reader.sized_bytes();
   if (version == kContinuationVersionOfLongKeys) {
-    if (result.kind != Kind::sorted && result.kind != Kind::grouped) return std::nullopt;
+    if (!result.names_row()) return std::nullopt;
     result.digest = reader.bytes(kDigestBytes);
     result.same_beginning = reader.varint();
   }

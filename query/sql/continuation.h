@@ -12,9 +12,10 @@ namespace octavo::query::sql {
 ///
 ///   continuation := version:u8 kind:u8 fingerprint:u64 skip:varint left:varint branch:varint
 ///                   (size:varint identity) (size:varint key) (count:varint position:varint*)
-///                   [digest[16] same_beginning:varint] checksum:u32
+///                   [size:varint start] [digest[16] same_beginning:varint] checksum:u32
 ///
-/// Version 1 is without the part in brackets, and has a whole key. Version 2 has the first bytes of a long one.
+/// `start` is there for the kind `ordered` only. Version 1 has a whole key. Version 2 has the first bytes of a long one,
+/// and its digest.
 ///
 /// It says only how much of the result was given out already: a forged one names another starting point in what the
 /// client may read anyway. It is bound to its query by `fingerprint`, and checked like any other input.
@@ -24,19 +25,21 @@ struct Continuation {
     index = 'i',     ///< identity: of the index; key: entry key
     combined = 'U',  ///< union; branch, and as above for that branch's source. 'u' had no identity: it is refused
     sorted = 's',    ///< key: of the last row in the order of the result
+    ordered = 'o',   ///< the same; identity: of the index that was read in this order, from `start` on
     grouped = 'g',   ///< key: of the last group
   };
   Kind kind = Kind::primary;
   std::uint64_t fingerprint = 0;
   std::uint64_t skip = 0;           ///< of OFFSET, still to be skipped
   std::uint64_t left = UINT64_MAX;  ///< of TOP or LIMIT, still to be given out
-  std::uint64_t branch = 0;
+  std::uint64_t branch = 0;         ///< of a union; of `ordered`: 1 where the index was read downwards
   /// Of a query that reads one physical partition after the other: the place that it reads, plus 1. 0: it reads all.
   std::uint64_t place = 0;
   std::string identity;
   std::string key;
   /// Inside of the document at `key`: the combination of JOIN after which to go on. Empty: after the document.
   std::vector<std::uint64_t> positions;
+  std::string start;                 ///< key of the first entry that ORDER BY has as equal to the last row
   std::string digest;                ///< of the whole key; empty: `key` is the whole key
   std::uint64_t same_beginning = 0;  ///< results up to this one, itself included, whose keys go on after `key`
 
@@ -46,6 +49,9 @@ struct Continuation {
 
   /// Makes `whole` the key: of a long one only the beginning, and its digest.
   void set_key(std::string whole);
+  /// Whether the key is of a row or group of the result, not of what is read.
+  bool names_row() const { return kind == Kind::sorted || kind == Kind::ordered || kind == Kind::grouped; }
+  bool has_start() const { return kind == Kind::ordered; }
   bool has_whole_key() const { return digest.empty(); }
   /// What a key is known by when only its beginning is; 16 bytes.
   static std::string digest_of(std::string_view key);

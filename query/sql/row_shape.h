@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,6 +43,9 @@ class RowShape {
   virtual void append_row(const storage::DocumentView& document, std::string& out) const = 0;
   /// The property by its path in the stored document, where indexes know it; nullopt: no index can.
   virtual std::optional<FieldPath> field_path(std::span<const std::string> path) const = 0;
+  /// The number that clients which merge the results of partitions order equal rows by; nullopt: rows have none. It
+  /// follows from the id, so an item always has the same.
+  virtual std::optional<std::uint64_t> number_of(std::string_view /*document_id*/) const { return std::nullopt; }
   /// Point reads and partitions from properties that are equal to constants.
   virtual Narrowing narrow(std::span<const FixedProperty>) const { return {}; }
 };

@@ -28,6 +28,12 @@ std::uint64_t add_saturated(std::uint64_t a, std::uint64_t b) {
   return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max() : a + b;
 }
 
+// Whether the plan reads in the order of ORDER BY, by entries that are never behind their documents.
+bool reads_in_runs(const PreparedSql& prepared) {
+  const auto& branches = prepared.plan.branches;
+  return prepared.presorted && branches.size() == 1 && branches[0].index && !branches[0].index->global;
+}
+
 }  // namespace
 
 SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Database> database,
@@ -47,9 +53,11 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
     mode_ = Mode::grouping;
   } else if (program().distinct) {
     mode_ = Mode::distinct;
-  } else if (!program().order_by.empty() && !prepared_->presorted) {
+  } else if (!program().order_by.empty() && (!prepared_->presorted || program().is_merged_by_client)) {
     mode_ = Mode::sorting;
+    reads_in_runs_ = reads_in_runs(*prepared_);
   }
+  is_descending_ = std::ranges::any_of(program().order_by, &SortItem::descending);
   if (may_read_by_range()) begin_first_range();
   if (prepared_->continuation) resume(*prepared_->continuation);
   if (limit_left_ == 0 || options_.page_items_max == 0) finished_ = scanned_ = true;
@@ -67,7 +75,10 @@ void SqlExecution::Implementation::prepare_collection() {
   std::uint64_t wanted = add_saturated(add_saturated(skip_left_, std::min(limit_left_, options_.page_items_max)), 1);
   // Those that were given out before are told from the others when they are there, too.
   if (!resume_digest_.empty()) wanted = add_saturated(wanted, resume_count_);
-  collected_ = CollectedRows(static_cast<std::size_t>(wanted));
+  // An order that is read in runs has rows of the page until it has enough, and may have any number of them.
+  constexpr std::size_t kPagesHeld = 2;
+  collected_ = reads_in_runs_ ? CollectedRows(static_cast<std::size_t>(wanted), kPagesHeld * options_.page_bytes_max)
+                              : CollectedRows(static_cast<std::size_t>(wanted));
   if (mode_ == Mode::grouping) groups_ = std::make_unique<Groups>(program());
   if (!keeps_all_groups()) groups_max_ = static_cast<std::size_t>(wanted);
 }
@@ -75,12 +86,13 @@ void SqlExecution::Implementation::prepare_collection() {
 void SqlExecution::Implementation::resume(const Continuation& continuation) {
   skip_left_ = continuation.skip;
   limit_left_ = std::min(limit_left_, continuation.left);
-  if (continuation.kind == Continuation::Kind::sorted || continuation.kind == Continuation::Kind::grouped) {
+  if (continuation.names_row()) {
     resume_key_ = continuation.key;
     has_resume_key_ = true;
     resume_digest_ = continuation.digest;
     resume_count_ = continuation.same_beginning;
     if (!continuation.has_whole_key()) resume_beginning_ = continuation.key;
+    go_to_start(continuation);
     return;
   }
   if (mode_ != Mode::streaming) return;
@@ -100,6 +112,15 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   } else if (branch().index && !down) {
     position_.key = after(continuation.key);
   }
+}
+
+// Of the rows that are equal to the last one of the page before. By another index, or none, all rows are walked over.
+void SqlExecution::Implementation::go_to_start(const Continuation& continuation) {
+  if (!reads_in_runs_ || continuation.kind != Continuation::Kind::ordered) return;
+  if (branch().index->definition->identity != continuation.identity) return;
+  // Where the condition leaves one value, an index is read upwards for DESC too.
+  if (continuation.branch != (prepared_->plan.descending ? 1 : 0)) return;
+  position_.key = prepared_->plan.descending ? after(continuation.start) : continuation.start;
 }
 
 // Combinations of a JOIN are begun on a worker, and cannot be begun anew.
@@ -149,7 +170,9 @@ void SqlExecution::Implementation::begin_anew(bool looks_for_resume_key) {
   inside_.reset();
   inside_positions_.clear();
   scan_.reset();
+  run_starts_.clear();
   prepare_collection();
+  go_to_start(*prepared_->continuation);
 }
 
 Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {

@@ -100,6 +100,10 @@ Expected<std::shared_ptr<PreparedSql>> begin_preparation(SqlQuery::Ptr query, Sq
     if (prepared->continuation->fingerprint != prepared->query->fingerprint()) {
       return invalid_continuation("The continuation belongs to another query.");
     }
+    // Where a place in an index would do otherwise, equal rows have an order of their own here.
+    if (prepared->query->program().is_merged_by_client && !prepared->continuation->names_row()) {
+      return invalid_continuation("The continuation does not name a row.");
+    }
   }
   return prepared;
 }

@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "query/index/automatic_index.h"
 #include "query/json/plain_strings.h"
 #include "query/sql/internal/sql_run.h"
+#include "storage/byte_codec.h"
 
 namespace octavo::query::sql {
 
@@ -40,8 +42,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::s
     case Mode::streaming:
       return emit_row(position);
     case Mode::sorting:
-      collect_row();
-      break;
+      return collect_row(position);
     case Mode::distinct:
       collect_distinct();
       break;
@@ -133,9 +134,11 @@ void SqlExecution::Implementation::check_memory(std::size_t bytes) {
 // False: the evaluation failed, or a single ORDER BY leaves out the items that do not have what it sorts by.
 bool SqlExecution::Implementation::make_sort_key() {
   sort_key_.clear();
+  sorts_by_scalars_ = true;
   const auto& order = program().order_by;
   for (const SortItem& item : order) {
     const Value value = item.value->evaluate(evaluation_);
+    if (value.is_array() || value.is_object()) sorts_by_scalars_ = false;
     if (value.is_undefined() && order.size() == 1) return false;
     const bool appended = item.descending ? evaluation_.append_order_key_descending(sort_key_, value)
                                           : evaluation_.append_order_key(sort_key_, value);
@@ -147,13 +150,25 @@ bool SqlExecution::Implementation::make_sort_key() {
 // As make_sort_key; ties by document, then by combination.
 bool SqlExecution::Implementation::make_row_key() {
   if (!make_sort_key()) return false;
-  if (evaluation_.row.is_bound()) append_order_key(sort_key_, Value::of(evaluation_.row.document().id));
+  order_bytes_ = sort_key_.size();
+  if (evaluation_.row.is_bound()) append_tie_key(evaluation_.row.document().id);
   if (!program().sources.empty()) {
     for (const std::uint64_t position : from_.positions()) {
       append_order_key(sort_key_, Value::of(static_cast<double>(position)));
     }
   }
   return true;
+}
+
+// What decides between rows that ORDER BY has as equal. Clients that merge go on after a row by the number of its item,
+// from the lowest to the highest, or under DESC the other way round.
+void SqlExecution::Implementation::append_tie_key(std::string_view document_id) {
+  if (program().is_merged_by_client) {
+    if (const auto number = prepared_->shape->number_of(document_id)) {
+      storage::append_key_u64(sort_key_, is_descending_ ? ~*number : *number);
+    }
+  }
+  append_order_key(sort_key_, Value::of(document_id));
 }
 
 // Of what the page before ended with, a walk over the rows finds the whole key.
@@ -186,15 +201,43 @@ bool SqlExecution::Implementation::has_lost_resume_key() const {
          std::ranges::none_of(groups_->all(), [this](const auto& group) { return is_resume_key(group.first); });
 }
 
-void SqlExecution::Implementation::collect_row() {
-  if (!make_row_key()) return;
-  if (has_resume_key_ && sort_key_ <= resume_key_) return;
-  if (!collected_.has_place_for(sort_key_)) return;
+SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std::string_view position) {
+  if (!make_row_key()) return Flow::next;
+  if (reads_in_runs_ && note_run(position) == Flow::finished) return Flow::finished;
+  if (has_resume_key_ && sort_key_ <= resume_key_) return Flow::next;
+  if (!collected_.has_place_for(sort_key_)) return Flow::next;
   CollectedRow row;
-  if (!program().append_projection(evaluation_, row.text) || evaluation_.failed()) return;
+  if (!program().append_projection(evaluation_, row.text) || evaluation_.failed()) return Flow::next;
   row.key = sort_key_;
+  if (reads_in_runs_) row.run = run_starts_.size() - 1;
   collected_.add(std::move(row));
   check_memory(collected_.bytes());
+  return Flow::next;
+}
+
+// Whether the row at hand begins a run of equal ones; finished: all that follow come after the rows of the page. An
+// index may have more fields than the order, and arrays and objects of different contents as equal, so a run ends where
+// both have another value.
+SqlExecution::Implementation::Flow SqlExecution::Implementation::note_run(std::string_view position) {
+  const std::string_view order = std::string_view(sort_key_).substr(0, order_bytes_);
+  const bool same = !run_starts_.empty() && (order == run_order_ || entry_fields_ == run_fields_);
+  if (!same) {
+    if (!run_starts_.empty() && !collected_.has_place_for(order)) return Flow::finished;
+    run_starts_.emplace_back(position);
+  }
+  run_order_ = order;
+  run_fields_ = entry_fields_;
+  runs_by_scalars_ = sorts_by_scalars_ && run_fields_.size() < automatic_key_bytes_max;
+  return Flow::next;
+}
+
+// A row of the run whose place is known without its document. Whole runs are read for each page: it has to be cheap.
+bool SqlExecution::Implementation::is_off_page(const IndexRow& entry) {
+  if (run_starts_.empty() || !runs_by_scalars_ || entry.field_keys() != run_fields_) return false;
+  sort_key_ = run_order_;
+  append_tie_key(entry.document_id());
+  const bool was_given_out = has_resume_key_ && sort_key_ < resume_key_ && !resume_key_.starts_with(sort_key_);
+  return was_given_out || !collected_.has_place_for(sort_key_);
 }
 
 // In the order asked for, then by value: rows of one value are one.
@@ -295,6 +338,12 @@ void SqlExecution::Implementation::go_on_after(std::size_t row) {
   next_.emplace();
   next_->kind = mode_ == Mode::grouping ? Continuation::Kind::grouped : Continuation::Kind::sorted;
   next_->set_key(rows_[row].key);
+  if (reads_in_runs_) {
+    next_->kind = Continuation::Kind::ordered;
+    next_->identity = prepared_->plan.branches[0].index->definition->identity;
+    next_->start = run_starts_[rows_[row].run];
+    next_->branch = prepared_->plan.descending ? 1 : 0;
+  }
   if (next_->has_whole_key()) return;
   std::size_t first = row + 1;
   while (first > first_row_ && Continuation::goes_on(rows_[first - 1].key, next_->key)) --first;

@@ -53,10 +53,12 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
     if (row->field(column).empty()) return Flow::next;
   }
   if (!is_in_scope(row->document_id())) return Flow::next;
+  if (reads_in_runs_ && is_off_page(*row)) return Flow::next;
   OCTAVO_TRY(const bool wanted, entry_filter_->passes(reader, row->document_id(), statistics_.keys_examined));
   if (!wanted) return Flow::next;
   OCTAVO_TRY(const auto found, documents.find(row->document_id()));
   if (!found.document || found.document->deleted) return Flow::next;
+  entry_fields_ = row->field_keys();
   return take_document(*found.document, entry.key);
 }
 

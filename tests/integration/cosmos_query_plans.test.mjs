@@ -50,4 +50,29 @@ describe('queries by a plan', () => {
       }
     }
   });
+
+  test('ORDER BY goes on among equal values where it stopped', async () => {
+    for (const ranges of [1, 2, 4]) {
+      const container = await filled(ranges);
+      for (const direction of ['', ' DESC']) {
+        for (const maxItemCount of [1, 9, 60]) {
+          const { rows } = await resumed(container, `SELECT c.n, c.cat FROM c ORDER BY c.cat${direction}`, { ...planned, maxItemCount });
+          const what = `${ranges} ranges${direction} by ${maxItemCount}`;
+          assert.equal(new Set(rows.map((row) => row.n)).size, 60, what);
+          assert.equal(rows.length, 60, what);
+          const cats = rows.map((row) => row.cat);
+          assert.deepEqual(cats, cats.toSorted((a, b) => (direction ? b - a : a - b)), what);
+        }
+      }
+    }
+  });
+
+  test('ORDER BY loses no item where those that were read are deleted', async () => {
+    const container = await filled(2);
+    const { rows } = await resumed(container, 'SELECT c.id, c.pk FROM c ORDER BY c.cat', { ...planned, maxItemCount: 7 }, async (page) => {
+      for (const { id, pk } of page) await container.item(id, pk).delete();
+    });
+    assert.equal(new Set(rows.map((row) => row.id)).size, 60);
+    assert.equal(rows.length, 60);
+  });
 });

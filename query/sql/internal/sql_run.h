@@ -10,6 +10,7 @@
 
 #include "query/executor/entry_filter.h"
 #include "query/executor/index_walk.h"
+#include "query/index/index_entry.h"
 #include "query/json/parsed_document.h"
 #include "query/sql/collected_rows.h"
 #include "query/sql/groups.h"
@@ -51,6 +52,7 @@ class SqlExecution::Implementation {
   void prepare_collection();
   bool keeps_all_groups() const;
   void begin_anew(bool looks_for_resume_key);
+  void go_to_start(const Continuation& continuation);
 
   Expected<ScanState> scan(std::size_t& rows_left);
   Expected<ScanState> scan_branches(std::size_t& rows_left);
@@ -86,10 +88,13 @@ class SqlExecution::Implementation {
   bool where_is_known() const;
   Flow emit_row(std::string_view position);
   Continuation point_after(std::string_view position, std::size_t branch, std::optional<std::size_t> place) const;
-  void collect_row();
+  Flow collect_row(std::string_view position);
   void collect_distinct();
   bool make_sort_key();
   bool make_row_key();
+  void append_tie_key(std::string_view document_id);
+  Flow note_run(std::string_view position);
+  bool is_off_page(const IndexRow& entry);
   Flow look_for_resume_key();
   bool is_resume_key(std::string_view key) const;
   bool has_lost_resume_key() const;
@@ -149,6 +154,9 @@ class SqlExecution::Implementation {
   FromIterator from_;
   DocumentParser parser_;
   std::string sort_key_;
+  std::size_t order_bytes_ = 0;    ///< of it: the values of ORDER BY, without what decides between equal ones
+  bool sorts_by_scalars_ = false;  ///< they are neither arrays nor objects
+  bool is_descending_ = false;     ///< one of them at least
   std::string value_key_;
 
   CollectedRows collected_;
