@@ -155,6 +155,7 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
         scanned_ = true;
       }
     }
+    if (looks_ahead_ && !finished_) next_.reset();  // nothing follows
     prepare_results();
     if (evaluation_.failed()) return std::unexpected(evaluation_.error());
   }

@@ -83,7 +83,8 @@ class SqlExecution {
   /// What has been written and not been taken yet; the caller empties it as it likes between slices.
   std::string& output();
   const SqlStatistics& statistics() const;
-  /// Once done: where the next page starts; nullopt: nothing follows. A page that is full has one even if nothing does.
+  /// Once done: where the next page starts; nullopt: nothing follows. A full page looks some way ahead for a row that
+  /// follows, and has one where it finds neither that nor the end.
   std::optional<std::string> continuation() const;
 
  private:

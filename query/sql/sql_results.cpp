@@ -16,6 +16,8 @@ namespace {
 
 // In longer documents the properties are found sooner than all is seen to be plain.
 constexpr std::size_t kPlainBytesMax = 2048;
+// Keys that are examined beyond those of a full page, at least, before it is said that rows may follow.
+constexpr std::uint64_t kLookAheadKeys = 1000;
 
 }  // namespace
 
@@ -56,14 +58,16 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::s
 
 SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::string_view position) {
   const std::size_t before = output_.size();
-  if (skip_left_ > 0) {
+  if (skip_left_ > 0 || looks_ahead_) {
     // A projection that is undefined is no result, and is not skipped either.
     if (program().selection == Query::Selection::value && !program().append_projection(evaluation_, output_)) {
       output_.resize(before);
       return Flow::next;
     }
     output_.resize(before);
-    if (!evaluation_.failed()) --skip_left_;
+    if (evaluation_.failed()) return Flow::next;
+    if (looks_ahead_) return end_page();
+    --skip_left_;
     return Flow::next;
   }
   if (!first_) output_ += ",\n";
@@ -74,11 +78,26 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::s
   }
   first_ = false;
   const Flow flow = count_result(output_.size() - start);
-  if (flow == Flow::finished && limit_left_ > 0) {
-    next_ = point_after(position, branch_, place_);
-    if (!program().sources.empty()) next_->positions = from_.positions();
-  }
-  return flow;
+  if (flow == Flow::next || limit_left_ == 0) return flow;
+  next_ = point_after(position, branch_, place_);
+  if (!program().sources.empty()) next_->positions = from_.positions();
+  if (!may_look_ahead()) return flow;
+  // Clients ask once more for what has a continuation, and some never stop to. It costs no more than the page did.
+  looks_ahead_ = true;
+  look_ahead_end_ = 2 * statistics_.keys_examined + kLookAheadKeys;
+  finished_ = false;
+  return Flow::next;
+}
+
+// A function that people wrote may do anything: it is called for rows of the page only.
+bool SqlExecution::Implementation::may_look_ahead() const {
+  return !prepared_->query->calls_user_functions();
+}
+
+// Something follows, or may.
+SqlExecution::Implementation::Flow SqlExecution::Implementation::end_page() {
+  finished_ = true;
+  return Flow::finished;
 }
 
 Continuation SqlExecution::Implementation::point_after(std::string_view position, std::size_t branch,

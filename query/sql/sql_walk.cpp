@@ -49,6 +49,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
                                                                                       DocumentLookup& documents) {
   const auto row = IndexRow::decode(entry.key, entry.value);
   if (!row) return fail(ErrorCode::corrupted, "An entry of index " + branch().index->definition->name + " is damaged.");
+  if (has_looked_enough()) return end_page();
   for (const std::size_t column : branch().columns_that_must_exist) {
     if (row->field(column).empty()) return Flow::next;
   }
@@ -208,6 +209,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
     visited_place_ = place_;
   }
   if (document.deleted) return Flow::next;
+  if (has_looked_enough()) return end_page();
   const bool is_inside = inside_ && position == *inside_;
   if (!is_inside) {
     inside_.reset();

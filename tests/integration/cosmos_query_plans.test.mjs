@@ -75,4 +75,22 @@ describe('queries by a plan', () => {
     assert.equal(new Set(rows.map((row) => row.id)).size, 60);
     assert.equal(rows.length, 60);
   });
+
+  test('a full last page has no continuation', async () => {
+    const container = await filled(1, 20);
+    for (const query of ['SELECT * FROM c', 'SELECT c.n FROM c WHERE c.n >= 0', 'SELECT c.n FROM c ORDER BY c.n']) {
+      for (const options of [{}, { enableQueryControl: true }, planned]) {
+        const { rows, pages } = await resumed(container, query, { ...options, maxItemCount: 5 });
+        assert.equal(rows.length, 20, query);
+        // With a plan the client itself has a token after the last page, and then an empty one.
+        assert.equal(pages, options.forceQueryPlan ? 5 : 4, `${query} ${JSON.stringify(options)}`);
+      }
+    }
+    const iterator = container.items.readAll({ maxItemCount: 4 });
+    let pages = 0;
+    for (; iterator.hasMoreResults(); ++pages) await iterator.fetchNext();
+    assert.equal(pages, 5);
+    const { pages: single } = await resumed(container, 'SELECT * FROM c WHERE c.n < 15', { partitionKey: 'k1', maxItemCount: 1 });
+    assert.equal(single, 2);  // 1 and 8
+  });
 });

@@ -95,6 +95,9 @@ class SqlExecution::Implementation {
   void append_tie_key(std::string_view document_id);
   Flow note_run(std::string_view position);
   bool is_off_page(const IndexRow& entry);
+  bool may_look_ahead() const;
+  bool has_looked_enough() const { return looks_ahead_ && statistics_.keys_examined >= look_ahead_end_; }
+  Flow end_page();
   Flow look_for_resume_key();
   bool is_resume_key(std::string_view key) const;
   bool has_lost_resume_key() const;
@@ -171,6 +174,20 @@ class SqlExecution::Implementation {
   std::uint64_t resume_count_ = 0;  ///< of rows up to it whose keys begin so
   bool looks_for_resume_key_ = false;
   bool looked_for_resume_key_ = false;
+
+  // Rows for clients that merge, read by an index in the order of ORDER BY: among equal ones the index has its own
+  // order, so all of a run of equal ones are looked at, and the walk ends after the last run that has rows of the page.
+  bool reads_in_runs_ = false;
+  std::string_view entry_fields_;        ///< of the index entry at hand
+  std::string run_fields_;               ///< of the last entry of the run
+  bool runs_by_scalars_ = false;         ///< and entries with the same fields have the same values
+  std::string run_order_;                ///< values of ORDER BY, as keys
+  std::vector<std::string> run_starts_;  ///< keys of their first entries
+
+  // The page is full, and the walk goes on to see whether a row follows.
+  bool looks_ahead_ = false;
+  std::uint64_t look_ahead_end_ = 0;  ///< keys examined at which it is enough
+
   std::vector<CollectedRow> rows_;  ///< to be written
   bool is_cut_ = false;             ///< there may be more than these
   std::size_t first_row_ = 0;       ///< of this page

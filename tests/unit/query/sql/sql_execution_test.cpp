@@ -26,20 +26,6 @@ class SqlFamilies : public SqlFixture {
   }
 };
 
-/// Orders with numbers, strings, and some fields missing.
-class SqlOrders : public SqlFixture {
- public:
-  explicit SqlOrders(int count, partitioning::CreateDatabaseOptions options = {}) : SqlFixture(options) {
-    for (int i = 0; i < count; ++i) {
-      const std::string prefix = options.partitioned ? "p" + std::to_string(i % 3) + ":" : "";
-      std::string body = R"({"n":)" + std::to_string(i) + R"(,"team":"t)" + std::to_string(i % 5) + R"(",)";
-      if (i % 4 != 3) body += R"("score":)" + std::to_string((i * 7) % 10) + ",";
-      body += R"("tags":["a",")" + std::to_string(i % 2) + R"(","é"]})";
-      put(prefix + "o" + std::to_string(1000 + i), body);
-    }
-  }
-};
-
 }  // namespace
 
 TEST_CASE("SELECT: items, lists, values, aliases and what is missing") {
