@@ -1,4 +1,5 @@
 // POST of a query, and of a request for its plan.
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -165,13 +166,35 @@ void add_index_metrics(const Call& call, partitioning::Database& database, const
                                    : crypto::base64_encode(boost::json::serialize(metrics.to_flat_json())));
 }
 
+// Short continuations have but the beginning of a long value.
+std::size_t continuation_key_bytes_max(const Request& request) {
+  using sql::Continuation;
+  const auto limit = request.header("x-ms-documentdb-responsecontinuationtokenlimitinkb");
+  std::size_t kilobytes = 0;
+  if (!limit || std::from_chars(limit->data(), limit->data() + limit->size(), kilobytes).ec != std::errc{}) {
+    return Continuation::key_bytes_max;
+  }
+  // Beside the key there is a place in an index, and both are written in Base64.
+  constexpr std::size_t kKeyBytesPerKilobyte = 256;
+  constexpr std::size_t kKilobytesMax = Continuation::key_bytes_max / kKeyBytesPerKilobyte;
+  return std::clamp(kilobytes, std::size_t{1}, kKilobytesMax) * kKeyBytesPerKilobyte;
+}
+
+// The continuation as the query knows it, in Base64 once. Those of earlier versions are in it twice.
+Expected<std::optional<std::string>> query_continuation(const Request& request) {
+  OCTAVO_TRY(auto inner, continuation_of(request));
+  if (!inner) return std::nullopt;
+  const bool is_text = !inner->empty() && static_cast<unsigned char>(inner->front()) >= ' ';
+  return is_text ? std::move(inner) : std::optional<std::string>(*request.header("x-ms-continuation"));
+}
+
 Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr query, QueryTimes times) {
   times.parsed = Clock::now();
   auto feed = FeedScope::parse(call.request, *opened.database, *opened.definition);
   if (!feed) co_return std::unexpected(std::move(feed).error());
   const auto size = page_size_of(call.request);
   if (!size) co_return std::unexpected(size.error());
-  auto continuation = continuation_of(call.request);
+  auto continuation = query_continuation(call.request);
   if (!continuation) co_return std::unexpected(std::move(continuation).error());
 
   const auto most = max_request_charge(call.request);
@@ -193,6 +216,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   sql::SqlOptions options;
   options.page_items_max = *size;
   options.may_stop = most->has_value();
+  options.continuation_key_bytes_max = continuation_key_bytes_max(call.request);
   scripts::StoredFunctions functions(opened.database);
   const bool calls_functions = (*prepared)->query->calls_user_functions();
   if (calls_functions) options.user_functions = &functions;
@@ -226,9 +250,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
   reply.body += results;
   reply.body += execution.output();
-  std::optional<std::string> next;
-  if (const auto position = execution.continuation()) next = to_continuation(*position);
-  end_feed(reply, statistics.results_returned, next);
+  end_feed(reply, statistics.results_returned, execution.continuation());
   if (call.flag("x-ms-documentdb-populatequerymetrics")) {
     reply.headers.emplace_back("x-ms-documentdb-query-metrics", metrics_of(statistics, times));
   }

@@ -16,8 +16,6 @@ constexpr std::uint8_t kContinuationVersionOfLongKeys = 2;
 constexpr std::uint8_t kContinuationVersionWithPlace = 3;
 constexpr std::size_t kChecksumBytes = 4;
 constexpr std::size_t kDigestBytes = 16;
-// Continuations travel in headers, of which clients take a few kilobytes.
-constexpr std::size_t kKeyBytesMax = 256;
 }  // namespace
 
 std::string Continuation::digest_of(std::string_view key) {
@@ -27,12 +25,12 @@ std::string Continuation::digest_of(std::string_view key) {
   return {digest.begin(), digest.begin() + kDigestBytes};
 }
 
-void Continuation::set_key(std::string whole) {
+void Continuation::set_key(std::string whole, std::size_t bytes_max) {
   key = std::move(whole);
   digest.clear();
-  if (key.size() <= kKeyBytesMax) return;
+  if (key.size() <= bytes_max) return;
   digest = digest_of(key);
-  key.resize(kKeyBytesMax);
+  key.resize(beginning_bytes);
 }
 
 std::string Continuation::encode() const {

@@ -47,8 +47,12 @@ struct Continuation {
   /// nullopt for anything that encode() did not make.
   static std::optional<Continuation> decode(std::string_view text);
 
-  /// Makes `whole` the key: of a long one only the beginning, and its digest.
-  void set_key(std::string whole);
+  /// A key has so many bytes at most, which is 6 KB of text. Continuations travel in headers, of which clients take 8
+  /// KB or more.
+  static constexpr std::size_t key_bytes_max = 4 * 1024;
+  static constexpr std::size_t beginning_bytes = 256;
+  /// Makes `whole` the key: of a longer one than `bytes_max` only the beginning, and its digest.
+  void set_key(std::string whole, std::size_t bytes_max = key_bytes_max);
   /// Whether the key is of a row or group of the result, not of what is read.
   bool names_row() const { return kind == Kind::sorted || kind == Kind::ordered || kind == Kind::grouped; }
   bool has_start() const { return kind == Kind::ordered; }

@@ -33,7 +33,8 @@ struct SqlOptions {
   std::uint64_t page_items_max = UINT64_MAX;
   std::size_t page_bytes_max = sql_page_bytes_max;  ///< of results as text; a page has at least one
   std::size_t memory_bytes_max = 64ULL << 20;       ///< for sorting, grouping, distinct
-  UserFunctions* user_functions = nullptr;          ///< outlives the run; null: calls are refused
+  std::size_t continuation_key_bytes_max = Continuation::key_bytes_max;  ///< at least Continuation::beginning_bytes
+  UserFunctions* user_functions = nullptr;                               ///< outlives the run; null: calls are refused
   /// Where the documents are; outlives the run. Null: in the database. A query that was prepared to be run without an
   /// index (prepare_sql_over) is given the source's documents, and needs no database; one by an index is given those
   /// that the index has.

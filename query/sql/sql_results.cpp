@@ -346,9 +346,8 @@ std::size_t SqlExecution::Implementation::place_after_resume_key() {
   const auto end = std::find_if_not(
       begin, rows_.end(), [this](const CollectedRow& row) { return Continuation::goes_on(row.key, resume_key_); });
   const auto last = std::find_if(begin, end, [this](const CollectedRow& row) { return is_resume_key(row.key); });
-  // Where the row has gone, as many are left out as were given out.
-  const auto alike = static_cast<std::uint64_t>(end - begin);
-  resume_count_ = last != end ? static_cast<std::uint64_t>(last - begin) + 1 : std::min(resume_count_, alike);
+  // Where the row has gone, nobody knows which of those that begin alike were given out: better twice than never.
+  resume_count_ = last != end ? static_cast<std::uint64_t>(last - begin) + 1 : 0;
   return static_cast<std::size_t>(begin - rows_.begin()) + static_cast<std::size_t>(resume_count_);
 }
 
@@ -356,7 +355,7 @@ std::size_t SqlExecution::Implementation::place_after_resume_key() {
 void SqlExecution::Implementation::go_on_after(std::size_t row) {
   next_.emplace();
   next_->kind = mode_ == Mode::grouping ? Continuation::Kind::grouped : Continuation::Kind::sorted;
-  next_->set_key(rows_[row].key);
+  next_->set_key(rows_[row].key, options_.continuation_key_bytes_max);
   if (reads_in_runs_) {
     next_->kind = Continuation::Kind::ordered;
     next_->identity = prepared_->plan.branches[0].index->definition->identity;
