@@ -18,6 +18,7 @@ consistency() {
   "$here/consistency-test.sh" --sanitize thread --minutes 10
 }
 model() { "$here/model-test.sh" --minutes 20; }
+differential() { "$here/differential-test.sh" --queries 100000; }
 stalls() { "$here/stall-test.sh"; }
 overload() { "$here/overload-test.sh"; }
 regret() {  # what plans cost against the best index, as the data grows
@@ -29,7 +30,7 @@ regret() {  # what plans cost against the best index, as the data grows
 fuzz() { "$here/fuzz.sh" --fast; }
 analysis() { "$here/static-analysis.sh"; }
 
-campaigns=(sanitizers matrix crash consistency model stalls overload regret fuzz analysis)
+campaigns=(sanitizers matrix crash consistency model differential stalls overload regret fuzz analysis)
 chosen=("$@")
 (($# > 0)) || chosen=("${campaigns[@]}")
 for campaign in "${chosen[@]}"; do
