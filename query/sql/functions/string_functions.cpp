@@ -9,11 +9,14 @@
 #include <unicode/locid.h>
 #include <unicode/unistr.h>
 
+#include "query/index/raw_field.h"
 #include "query/json/internal/scan.h"
 #include "query/json/normalize.h"
+#include "query/json/number.h"
 #include "query/selector/internal/regex.h"
 #include "query/sql/functions.h"
 #include "query/sql/functions/utf8.h"
+#include "query/sql/syntax_text.h"
 
 namespace octavo::query::sql {
 
@@ -337,12 +340,34 @@ Value regex_match(Evaluation& evaluation, Arguments arguments) {
 
 // --- conversions ---
 
+// JSON text whose numbers are written as computed ones are, whatever their spelling.
+std::string with_computed_numbers(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  for (std::size_t at = 0; at < json.size();) {
+    const bool is_number = scan::is_digit(json[at]) || json[at] == '-';
+    const bool is_string = json[at] == '"';
+    const std::size_t end = is_number || is_string ? skip_raw_value(json, at) : at + 1;
+    if (is_number) {
+      append_number_text(out, nearest_double(json.substr(at, end - at)));
+    } else {
+      out += json.substr(at, end - at);
+    }
+    at = end;
+  }
+  return out;
+}
+
+// Of the value, not of its spelling: equal numbers have one text.
 Value to_string(Evaluation& evaluation, Arguments arguments) {
   if (arguments[0].is_string()) return arguments[0];
   std::string text;
-  if (!evaluation.append_json(arguments[0], text)) return {};
-  if (arguments[0].is_number() && text.starts_with('"')) text = text.substr(1, text.size() - 2);
-  return evaluation.text(text);
+  if (arguments[0].is_number()) {
+    append_number_text(text, arguments[0].number());
+    return evaluation.text(text);
+  }
+  if (!evaluation.append_json(arguments[0], text) || !evaluation.work(text.size())) return {};
+  return evaluation.text(with_computed_numbers(text));
 }
 
 std::string_view without_blanks(std::string_view text) {

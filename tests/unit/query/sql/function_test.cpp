@@ -111,6 +111,7 @@ TEST_CASE("ToString and the conversions back") {
   CHECK(value_of("ToString(undefined)") == "undefined");
   CHECK(value_of("ToString(NaN)") == R"("NaN")");
   CHECK(value_of("ToString(-Infinity)") == R"("-Infinity")");
+  CHECK(value_of("ToString([1.0, {\"1.0\": -0.50}, \"2.0\"])") == R"("[1,{\"1.0\":-0.5},\"2.0\"]")");
   CHECK(value_of("[StringToNumber('-1.5e2 '), StringToNumber('0x1') ?? 'none', StringToNumber('1.') ?? 'none']") ==
         R"([-150,"none","none"])");
   CHECK(value_of("[StringToBoolean(' true'), StringToBoolean('TRUE') ?? 'none', StringToNull('null')]") ==
