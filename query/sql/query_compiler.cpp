@@ -156,7 +156,7 @@ Compiled<void> Compiler::compile_items(const Query& query, Scope& scope, Program
   if (program.grouped) {
     grouping.scope = &scope;
     grouping.aggregates = &program.aggregates;
-    for (const auto& expression : query.group_by) grouping.keys.push_back({expression.get(), text_of(*expression)});
+    for (const auto& expression : query.group_by) grouping.keys.push_back(expression.get());
   }
   const std::vector<std::string> names = item_names(query);
   const auto last_of_name = last_places(names);

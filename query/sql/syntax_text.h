@@ -8,10 +8,13 @@
 namespace octavo::query::sql {
 
 /// The text of an expression or query in one canonical form: every operator in parentheses, keywords in capitals,
-/// strings in double quotes, clauses on lines of their own. Parsing it gives the same tree. Two expressions are taken
-/// to be the same when their texts are.
+/// strings in double quotes, clauses on lines of their own. Parsing it gives the same tree.
 std::string text_of(const Expression& expression);
 std::string text_of(const Query& query);
+
+/// Whether two expressions are the same: however properties (`.name`, `["name"]`), names of built-in functions (in any
+/// case), numbers and strings are spelt, and wherever there are parentheses. Subqueries are compared by their texts.
+bool is_same(const Expression& a, const Expression& b);
 
 /// The parts of it, for texts that are put together.
 void append_text(std::string& out, const Expression& expression);

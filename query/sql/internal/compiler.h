@@ -59,23 +59,14 @@ struct Scope {
 
 /// The projection of a grouped query: expressions of GROUP BY and aggregates stand for what the group knows.
 struct Grouping {
-  struct Key {
-    const Expression* expression;
-    std::string text;
-  };
   const Scope* scope = nullptr;
-  std::vector<Key> keys;
+  std::vector<const Expression*> keys;
   std::vector<Aggregate>* aggregates = nullptr;
 
-  /// The number of the GROUP BY expression that `expression` is. Texts are made only of what could be one.
+  /// The number of the GROUP BY expression that `expression` is.
   std::optional<std::size_t> find(const Expression& expression) const {
-    std::string text;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (keys[i].expression->kind != expression.kind || keys[i].expression->depth != expression.depth) continue;
-      if (text.empty()) text = text_of(expression);
-      if (keys[i].text == text) return i;
-    }
-    return std::nullopt;
+    const auto found = std::ranges::find_if(keys, [&](const Expression* key) { return is_same(*key, expression); });
+    return found == keys.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - keys.begin()));
   }
 };
 
