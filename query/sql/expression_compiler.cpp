@@ -245,6 +245,10 @@ Compiled<NodePtr> Compiler::compile_subquery(const Expression& expression, const
       break;
     case ExpressionKind::all:
       use = Subquery::Use::all;
+      // No element may be against it. Where the condition is undefined, its opposite is so too.
+      program->where = program->where
+                           ? NodePtr(std::make_unique<Unary>(SqlOperator::logical_not, std::move(program->where)))
+                           : constant(Value::of(false));
       break;
     case ExpressionKind::array_of:
       use = Subquery::Use::array;

@@ -283,17 +283,14 @@ Value Subquery::evaluate(Evaluation& evaluation) const {
   const Arena::Mark before = evaluation.arena.mark();
   Value found;
   std::size_t count = 0;
-  bool all_true = true;
   run_subquery(*program_, evaluation, [&](const Value& value) {
     ++count;
-    all_true = all_true && value.is_true();
     if (count == 1 || use_ == Use::last) found = value;
     switch (use_) {
       case Use::exists:
       case Use::first:
-        return false;
       case Use::all:
-        return all_true;
+        return false;
       case Use::scalar:
         if (count == 1) return true;
         evaluation.fail({ErrorCode::bad_request,
@@ -310,7 +307,7 @@ Value Subquery::evaluate(Evaluation& evaluation) const {
       return Value::of(count > 0);
     case Use::all:
       evaluation.arena.rewind(before);
-      return Value::of(all_true);
+      return Value::of(count == 0);
     default:
       return found;
   }

@@ -223,6 +223,7 @@ class UserFunctionCall : public Node {
 
 class Subquery : public Node {
  public:
+  /// `all`: whether there is no result, of a subquery that is compiled with the opposite of its condition.
   enum class Use : std::uint8_t { scalar, exists, all, array, first, last };
   Subquery(Use use, std::unique_ptr<const Program> program) : use_(use), program_(std::move(program)) {}
   Value evaluate(Evaluation& evaluation) const override;

@@ -104,3 +104,13 @@ TEST_CASE("work and memory for one item are bounded") {
   for (int i = 0; i < 20; ++i) doubled = "(SELECT VALUE CONCAT(s, s) FROM (SELECT VALUE " + doubled + ") AS s)";
   CHECK(value_of("LENGTH(" + doubled + ")").starts_with("error: The values that the query builds"));
 }
+
+TEST_CASE("ALL asks whether no element is against the condition") {
+  SqlFixture db;
+  db.put("a", R"({"t":[1,2]})");
+  db.put("b", R"({"t":[1,"x"]})");
+  db.put("c", R"({"t":[1,-2]})");
+  db.put("d", R"({})");
+  CHECK(db.ask("SELECT VALUE ALL(SELECT VALUE t FROM t IN c.t WHERE t > 0) FROM c") == "[true,true,false,true]");
+  CHECK(db.ask("SELECT VALUE ALL(SELECT VALUE t FROM t IN c.t) FROM c") == "[true,true,true,true]");
+}
