@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <limits>
 
 #include "api/cosmos/errors.h"
 #include "api/http/entity_tag.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
+#include "query/json/number.h"
 #include "query/json/property_path.h"
 #include "query/json/split.h"
 #include "query/json/writer.h"
@@ -53,10 +54,9 @@ Expected<void> check_time_to_live(std::string_view body, const ContainerDefiniti
   if (!container.default_ttl_s) return {};
   static const query::FieldPath path = query::property_field_path({"ttl"});
   const std::string_view raw = query::find_raw_field(body, path);
-  if (raw.empty() || raw == "null" || raw == "-1") return {};
-  std::int32_t seconds = 0;
-  const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), seconds);
-  if (error != std::errc{} || end != raw.data() + raw.size() || seconds < 1) {
+  if (raw.empty() || raw == "null") return {};
+  const auto seconds = query::whole_number(raw);
+  if (!seconds || *seconds < -1 || *seconds == 0 || *seconds > std::numeric_limits<std::int32_t>::max()) {
     return fail(ErrorCode::bad_request, "The input ttl '" + std::string(raw.substr(0, 32)) +
                                             "' is invalid. Ensure to provide a nonzero positive integer or -1.");
   }

@@ -1,7 +1,6 @@
 #include "query/index/expiry.h"
 
 #include <algorithm>
-#include <charconv>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "partitioning/engine.h"
 #include "partitioning/partition_key.h"
 #include "query/index/raw_field.h"
+#include "query/json/number.h"
 #include "storage/unix_time.h"
 
 namespace octavo::query {
@@ -43,9 +43,8 @@ class DefinedTimeToLive final : public storage::TimeToLive {
     static const FieldPath path = FieldPath::parse("ttl").value();
     std::int64_t seconds = default_s_;
     if (const auto raw = find_raw_field(document.body, path); !raw.empty()) {
-      std::int64_t own = 0;
-      const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), own);
-      if (error == std::errc{} && end == raw.data() + raw.size() && own >= -1 && own != 0) seconds = own;
+      const auto own = whole_number(raw);
+      if (own && *own >= -1 && *own != 0) seconds = *own;
     }
     std::int64_t end_s = 0;
     // Documents of the Couch API may say any number: beyond the end of time is for ever.

@@ -94,6 +94,17 @@ describe('time to live', () => {
     assert.equal(expectStatus(await server.get(path), 200).doc_count, 0);
   });
 
+  test('a whole number of seconds may be written in any way', async () => {
+    const container = await newContainer(client, { defaultTtl: -1 });
+    for (const [id, ttl] of [['a', '1.0'], ['b', '1e0'], ['c', '10e-1'], ['d', '1e3'], ['e', '-1.0']]) {
+      const reply = await cosmosRequest(server, 'POST', `/${container.url}/docs`, {
+        body: `{"id":"${id}","pk":"x","ttl":${ttl}}`, headers: { 'x-ms-documentdb-partitionkey': '["x"]' } });
+      assert.equal(reply.status, 201, reply.text);
+    }
+    await eventually(async () => (await container.items.readAll().fetchAll()).resources.length === 2);
+    assert.deepEqual((await container.items.readAll().fetchAll()).resources.map((item) => item.id).sort(), ['d', 'e']);
+  });
+
   test('a time that is none is refused', async () => {
     const container = await newContainer(client, { defaultTtl: 100 });
     for (const ttl of [0, -2, 1.5, 'soon', 2 ** 31]) {
