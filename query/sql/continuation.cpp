@@ -77,6 +77,8 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
   switch (result.kind) {
     case Kind::primary:
     case Kind::index:
+    case Kind::automatic:
+    case Kind::walked:
     case Kind::combined:
     case Kind::sorted:
     case Kind::ordered:

@@ -14,19 +14,21 @@ namespace octavo::query::sql {
 ///                   (size:varint identity) (size:varint key) (count:varint position:varint*)
 ///                   [size:varint start] [digest[16] same_beginning:varint] checksum:u32
 ///
-/// `start` is there for the kind `ordered` only. Version 1 has a whole key. Version 2 has the first bytes of a long one,
-/// and its digest.
+/// `start` is there for the kind `ordered` only. Version 1 has a whole key. Version 2 has the first bytes of a long
+/// one, and its digest.
 ///
 /// It says only how much of the result was given out already: a forged one names another starting point in what the
 /// client may read anyway. It is bound to its query by `fingerprint`, and checked like any other input.
 struct Continuation {
   enum class Kind : std::uint8_t {
-    primary = 'p',   ///< key: document id
-    index = 'i',     ///< identity: of the index; key: entry key
-    combined = 'U',  ///< union; branch, and as above for that branch's source. 'u' had no identity: it is refused
-    sorted = 's',    ///< key: of the last row in the order of the result
-    ordered = 'o',   ///< the same; identity: of the index that was read in this order, from `start` on
-    grouped = 'g',   ///< key: of the last group
+    primary = 'p',    ///< key: document id
+    index = 'i',      ///< identity: of the index; key: entry key
+    automatic = 'a',  ///< the same, of one path of an automatic index; start: what the path is
+    walked = 'w',     ///< key: of the last row in the order of such an index, which is gone; start: as before
+    combined = 'U',   ///< union; branch, and as above for that branch's source. 'u' had no identity: it is refused
+    sorted = 's',     ///< key: of the last row in the order of the result
+    ordered = 'o',    ///< the same; identity: of the index that was read in this order, from `start` on
+    grouped = 'g',    ///< key: of the last group
   };
   Kind kind = Kind::primary;
   std::uint64_t fingerprint = 0;
@@ -39,7 +41,8 @@ struct Continuation {
   std::string key;
   /// Inside of the document at `key`: the combination of JOIN after which to go on. Empty: after the document.
   std::vector<std::uint64_t> positions;
-  std::string start;                 ///< key of the first entry that ORDER BY has as equal to the last row
+  /// Key of the first entry that ORDER BY has as equal to the last row; or the path of an index, as its kind says.
+  std::string start;
   std::string digest;                ///< of the whole key; empty: `key` is the whole key
   std::uint64_t same_beginning = 0;  ///< results up to this one, itself included, whose keys go on after `key`
 
@@ -54,8 +57,10 @@ struct Continuation {
   /// Makes `whole` the key: of a longer one than `bytes_max` only the beginning, and its digest.
   void set_key(std::string whole, std::size_t bytes_max = key_bytes_max);
   /// Whether the key is of a row or group of the result, not of what is read.
-  bool names_row() const { return kind == Kind::sorted || kind == Kind::ordered || kind == Kind::grouped; }
-  bool has_start() const { return kind == Kind::ordered; }
+  bool names_row() const {
+    return kind == Kind::sorted || kind == Kind::ordered || kind == Kind::walked || kind == Kind::grouped;
+  }
+  bool has_start() const { return kind == Kind::ordered || kind == Kind::automatic || kind == Kind::walked; }
   bool has_whole_key() const { return digest.empty(); }
   /// What a key is known by when only its beginning is; 16 bytes.
   static std::string digest_of(std::string_view key);

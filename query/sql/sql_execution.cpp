@@ -53,6 +53,8 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
     mode_ = Mode::grouping;
   } else if (program().distinct) {
     mode_ = Mode::distinct;
+  } else if (prepared_->gone_index) {
+    mode_ = Mode::sorting;
   } else if (!program().order_by.empty() && (!prepared_->presorted || program().is_merged_by_client)) {
     mode_ = Mode::sorting;
     reads_in_runs_ = reads_in_runs(*prepared_);
@@ -95,6 +97,7 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
     go_to_start(continuation);
     return;
   }
+  if (prepared_->gone_index) return resume_behind_entry(continuation);
   if (mode_ != Mode::streaming) return;
   if (!program().reads_items) {
     position_.key = continuation.key;
@@ -112,6 +115,17 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   } else if (branch().index && !down) {
     position_.key = after(continuation.key);
   }
+}
+
+// Of an index that has gone: among the rows, which are sorted as its entries were.
+void SqlExecution::Implementation::resume_behind_entry(const Continuation& continuation) {
+  constexpr char kAfterPositions = '\xFF';
+  sort_key_.clear();
+  append_entry_key(continuation.key);
+  append_positions(continuation.positions);
+  if (continuation.positions.empty()) sort_key_ += kAfterPositions;
+  resume_key_ = sort_key_;
+  has_resume_key_ = true;
 }
 
 // Of the rows that are equal to the last one of the page before. By another index, or none, all rows are walked over.

@@ -52,7 +52,8 @@ FindRequest request_for(const SqlQuery& query, const SqlConstraints& constraints
   request.selector = constraints.selector;
   request.ordinal = constraints.ordinal;
   request.partition = scope.partition_key;
-  const bool sorted_before = continuation && continuation->kind == Continuation::Kind::sorted;
+  const bool sorted_before = continuation && (continuation->kind == Continuation::Kind::sorted ||
+                                              continuation->kind == Continuation::Kind::walked);
   if (!collects_results(query) && !sorted_before) request.sort = constraints.sort;
   request.sort_is_ordinal = constraints.sort_is_ordinal;
   request.sort_keeps_missing = request.sort.size() > 1;  // one alone leaves out what lacks it
@@ -77,6 +78,7 @@ void pin_to(const std::optional<Continuation>& continuation, PlannerScope& place
       place.pinned = std::string();
       break;
     case Continuation::Kind::index:
+    case Continuation::Kind::automatic:
       place.pinned = continuation->identity;
       break;
     case Continuation::Kind::combined:
@@ -99,6 +101,10 @@ Expected<std::shared_ptr<PreparedSql>> begin_preparation(SqlQuery::Ptr query, Sq
     if (!prepared->continuation) return invalid_continuation("The continuation is none of this server's.");
     if (prepared->continuation->fingerprint != prepared->query->fingerprint()) {
       return invalid_continuation("The continuation belongs to another query.");
+    }
+    if (prepared->continuation->kind == Continuation::Kind::walked) {
+      prepared->gone_index = GoneIndex::from_text(prepared->continuation->start);
+      if (!prepared->gone_index) return invalid_continuation("The continuation is none of this server's.");
     }
     // Where a place in an index would do otherwise, equal rows have an order of their own here.
     if (prepared->query->program().is_merged_by_client && !prepared->continuation->names_row()) {
@@ -152,6 +158,30 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
   return task;
 }
 
+// The index of the page before has gone. True: the rest is read in another way, and sorted as it was.
+bool fall_back(PlanningTask& task) {
+  PreparedSql& prepared = *task.prepared;
+  if (!task.place.pinned || prepared.continuation->kind != Continuation::Kind::automatic) return false;
+  prepared.gone_index = GoneIndex::from_text(prepared.continuation->start);
+  if (!prepared.gone_index) return false;
+  task.place.pinned.reset();
+  task.request.sort.clear();
+  task.request.skip = 0;
+  task.request.limit = std::numeric_limits<std::uint32_t>::max();
+  return true;
+}
+
+bool has_lost_order(const PlanningTask& task, const Plan& plan) {
+  return task.place.pinned && !task.request.sort.empty() && plan.sort_in_memory;
+}
+
+Expected<PlannerResult> plan_task(PlanningTask& task, const IndexCatalog& catalog, PlannerStatistics& statistics) {
+  auto planned = plan_query(task.request, catalog, task.place, statistics);
+  const bool is_gone = planned ? has_lost_order(task, planned->plan) : planned.error().code == ErrorCode::bad_request;
+  if (!is_gone || !fall_back(task)) return planned;
+  return plan_query(task.request, catalog, task.place, statistics);
+}
+
 Error planning_error(const PlanningTask& task, Error error) {
   if (!task.place.pinned || error.code != ErrorCode::bad_request) return error;
   return invalid_continuation("The index that the query was run by is not there any more.").error();
@@ -186,6 +216,13 @@ Expected<void> finish_planning(const PlanningTask& task, std::uint64_t generatio
 
 }  // namespace
 
+std::optional<GoneIndex> GoneIndex::from_text(std::string_view text) {
+  if (text.empty() || (text[0] != 'b' && text[0] != 'c')) return std::nullopt;
+  auto path = FieldPath::parse(text.substr(1));
+  if (!path || path->empty()) return std::nullopt;
+  return GoneIndex{*std::move(path), text[0] == 'b' ? StringOrder::bytes : StringOrder::icu};
+}
+
 Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<partitioning::Database> database,
                                                                SqlQuery::Ptr query, SqlScope scope,
                                                                const RowShape& shape,
@@ -204,7 +241,7 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
   PlannerScope& place = task.place;
   StorageStatistics statistics(*database, prepared.scope.partition_key, prepared.scope.physical_partition);
   while (true) {
-    auto planned = plan_query(task.request, **catalog, place, statistics);
+    auto planned = plan_task(task, **catalog, statistics);
     if (!planned) co_return Result(std::unexpected(planning_error(task, planned.error())));
     Plan& plan = only_plan(*planned, place);
     const IndexView* waiting = planning.explain || place.ignore_unbuilt ? nullptr : find_unbuilt(plan, place.place);
@@ -241,7 +278,7 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Datab
   task.place.ignore_unbuilt = true;
   task.place.ignore_global = true;  // they may not have seen what was written last
   StorageStatistics statistics(database, task.prepared->scope.partition_key, task.prepared->scope.physical_partition);
-  auto planned = plan_query(task.request, *catalog, task.place, statistics);
+  auto planned = plan_task(task, *catalog, statistics);
   if (!planned) return std::unexpected(planning_error(task, planned.error()));
   task.prepared->plan = std::move(only_plan(*planned, task.place));
   OCTAVO_TRY_VOID(finish_planning(task, catalog->generation));

@@ -9,7 +9,9 @@
 
 #include "partitioning/partition_key.h"
 #include "partitioning/task.h"
+#include "query/collation/sort_key.h"
 #include "query/index/query_cache.h"
+#include "query/json/field_path.h"
 #include "query/planner/planner.h"
 #include "query/sql/continuation.h"
 #include "query/sql/equal_texts.h"
@@ -33,6 +35,18 @@ struct SqlScope {
   }
 };
 
+/// One path of an automatic index, whose entries told the order of the pages before. A change of the indexing policy
+/// took it away: the rows that are left are sorted as its entries were.
+struct GoneIndex {
+  FieldPath path;
+  StringOrder order = StringOrder::bytes;
+
+  /// As in Continuation::start.
+  std::string to_text() const { return (order == StringOrder::bytes ? 'b' : 'c') + path.text(); }
+  /// nullopt: it is none.
+  static std::optional<GoneIndex> from_text(std::string_view text);
+};
+
 /// A query and how it is run: all that can be known before reading. Immutable, shared by the runs of equal requests.
 struct PreparedSql : CachedQuery {
   SqlQuery::Ptr query;
@@ -40,6 +54,7 @@ struct PreparedSql : CachedQuery {
   const RowShape* shape = nullptr;
   Plan plan;
   std::optional<Continuation> continuation;      ///< of the page before
+  std::optional<GoneIndex> gone_index;           ///< that the page before was read by
   bool presorted = false;                        ///< the plan reads in the order of the query's ORDER BY
   std::vector<Candidate> candidates;             ///< with `explain` only
   std::uint64_t generation = 0;                  ///< of the index catalog

@@ -110,7 +110,13 @@ Continuation SqlExecution::Implementation::point_after(std::string_view position
   const auto& branches = prepared_->plan.branches;
   if (const auto& index = branches[branch].index) {
     point.kind = Continuation::Kind::index;
-    point.identity = index->definition->identity;
+    const IndexDefinition& definition = *index->definition;
+    point.identity = definition.identity;
+    const bool is_path = definition.automatic && !definition.elements && definition.fields.size() == 1;
+    if (is_path && branches.size() == 1) {
+      point.kind = Continuation::Kind::automatic;
+      point.start = GoneIndex{definition.fields[0].path, definition.automatic->order()}.to_text();
+    }
   }
   if (branches.size() > 1) point.kind = Continuation::Kind::combined;
   return point;
@@ -168,15 +174,42 @@ bool SqlExecution::Implementation::make_sort_key() {
 
 // As make_sort_key; ties by document, then by combination.
 bool SqlExecution::Implementation::make_row_key() {
+  if (prepared_->gone_index) return make_entry_key();
   if (!make_sort_key()) return false;
   order_bytes_ = sort_key_.size();
   if (evaluation_.row.is_bound()) append_tie_key(evaluation_.row.document().id);
-  if (!program().sources.empty()) {
-    for (const std::uint64_t position : from_.positions()) {
-      append_order_key(sort_key_, Value::of(static_cast<double>(position)));
-    }
-  }
+  append_positions(from_.positions());
   return true;
+}
+
+void SqlExecution::Implementation::append_positions(std::span<const std::uint64_t> positions) {
+  for (const std::uint64_t position : positions) {
+    append_order_key(sort_key_, Value::of(static_cast<double>(position)));
+  }
+}
+
+// The entry that the index which has gone had of the row at hand; false: it had none.
+bool SqlExecution::Implementation::make_entry_key() {
+  const storage::DocumentView& document = evaluation_.row.document();
+  const auto root = parser_.parse(document.body);
+  if (!root || !evaluation_.work(document.body.size())) return false;
+  const FieldLookup field = find_field(*root, prepared_->gone_index->path);
+  if (!field) return false;
+  value_key_.clear();
+  AutomaticIndex::append_key(value_key_, field.value, prepared_->gone_index->order);
+  value_key_ += document.id;
+  sort_key_.clear();
+  append_entry_key(value_key_);
+  append_positions(from_.positions());
+  return true;
+}
+
+void SqlExecution::Implementation::append_entry_key(std::string_view entry) {
+  if (is_descending_) {
+    append_order_key_descending(sort_key_, Value::of(entry));
+  } else {
+    append_order_key(sort_key_, Value::of(entry));
+  }
 }
 
 // What decides between rows that ORDER BY has as equal. Clients that merge go on after a row by the number of its item,
@@ -356,6 +389,10 @@ void SqlExecution::Implementation::go_on_after(std::size_t row) {
   next_.emplace();
   next_->kind = mode_ == Mode::grouping ? Continuation::Kind::grouped : Continuation::Kind::sorted;
   next_->set_key(rows_[row].key, options_.continuation_key_bytes_max);
+  if (prepared_->gone_index) {
+    next_->kind = Continuation::Kind::walked;
+    next_->start = prepared_->gone_index->to_text();
+  }
   if (reads_in_runs_) {
     next_->kind = Continuation::Kind::ordered;
     next_->identity = prepared_->plan.branches[0].index->definition->identity;

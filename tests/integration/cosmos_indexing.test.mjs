@@ -165,6 +165,44 @@ describe('the indexing policy of a container', () => {
     assert.deepEqual(single(again.indexes), ['/group/?']);
   });
 
+  test('pages that an index began go on when the policy takes it away', async () => {
+    const own = await newContainer(cosmosClient(server));
+    await fill(own);
+    await indexed(own);
+    const changes = [{ indexingMode: 'none', automatic: false }, { indexingMode: 'consistent', includedPaths: [{ path: '/*' }], excludedPaths: [{ path: '/rank/?' }] }];
+    for (const policy of changes) {
+      for (const [query, isAsked] of [
+        ['SELECT c.id, c.rank FROM c WHERE c.rank > 9', (p) => p.rank > 9],
+        ['SELECT c.id, c.rank FROM c ORDER BY c.rank', (p) => p.rank !== undefined],
+        ['SELECT c.id, c.rank FROM c ORDER BY c.rank DESC', (p) => p.rank !== undefined],
+        ['SELECT c.id, c.rank, t FROM c JOIN t IN c.tags WHERE c.rank = 7', (p) => p.rank === 7],
+      ]) {
+        const { resource } = await own.read();
+        resource.indexingPolicy = { indexingMode: 'consistent', includedPaths: [{ path: '/*' }], excludedPaths: [] };
+        await own.replace(resource);
+        await indexed(own);
+        const rows = [];
+        let continuationToken;
+        for (let page = 0; page === 0 || continuationToken; ++page) {
+          const answer = await own.items.query(query, { maxItemCount: 25, continuationToken }).fetchNext();
+          rows.push(...answer.resources);
+          continuationToken = answer.continuationToken;
+          if (page !== 1) continue;
+          await own.replace({ ...resource, indexingPolicy: policy });
+          await indexed(own);
+        }
+        const copies = query.includes('JOIN') ? 2 : 1;
+        const expected = people.filter(isAsked);
+        assert.equal(rows.length, expected.length * copies, query);
+        assert.deepEqual(new Set(rows.map((row) => row.id)), new Set(expected.map((p) => p.id)), query);
+        if (query.includes('ORDER')) {
+          const ranks = rows.map((row) => row.rank);
+          assert.deepEqual(ranks, ranks.toSorted((a, b) => (query.includes('DESC') ? b - a : a - b)), query);
+        }
+      }
+    }
+  });
+
   test('_find of the CouchDB API uses the container\'s index, whose strings are in another order', async () => {
     const db = encodeURIComponent(`${container.url.match(/dbs\/([^/]+)/)[1]}/items`);
     const explained = await server.post(`/${db}/_explain`, { selector: { group: 'g3' } });

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,7 @@ class SqlExecution::Implementation {
   bool keeps_all_groups() const;
   void begin_anew(bool looks_for_resume_key);
   void go_to_start(const Continuation& continuation);
+  void resume_behind_entry(const Continuation& continuation);
 
   Expected<ScanState> scan(std::size_t& rows_left);
   Expected<ScanState> scan_branches(std::size_t& rows_left);
@@ -92,6 +94,9 @@ class SqlExecution::Implementation {
   void collect_distinct();
   bool make_sort_key();
   bool make_row_key();
+  bool make_entry_key();
+  void append_entry_key(std::string_view entry);
+  void append_positions(std::span<const std::uint64_t> positions);
   void append_tie_key(std::string_view document_id);
   Flow note_run(std::string_view position);
   bool is_off_page(const IndexRow& entry);
