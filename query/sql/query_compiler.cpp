@@ -18,6 +18,13 @@ bool is_merged_by_client(const Query& query) {
   return item_names(query) == std::vector<std::string>{"_rid", "orderByItems", "payload"};
 }
 
+// Whether FROM begins with the database's items, maybe inside of subqueries.
+bool begins_with_items(const Query& query, const Scope& scope) {
+  if (query.sources.empty()) return false;
+  const FromSource& first = query.sources.front();
+  return first.subquery ? begins_with_items(*first.subquery, scope) : !scope.find(first.root);
+}
+
 }  // namespace
 
 Compiled<std::unique_ptr<Program>> Compiler::compile_program(const Query& query, const Scope* outer, bool is_top) {
@@ -89,8 +96,7 @@ Compiled<void> Compiler::compile_source(const FromSource& source, Scope& scope, 
   };
 
   if (source.subquery) {
-    const FromSource* inner = source.subquery->sources.empty() ? nullptr : source.subquery->sources.data();
-    const bool from_items = is_first_of_all && inner && !inner->subquery && !scope.find(inner->root);
+    const bool from_items = is_first_of_all && begins_with_items(*source.subquery, scope);
     if (from_items) OCTAVO_TRY_VOID(compile_root_subquery(source, scope, program));
     OCTAVO_TRY(auto inner_program, compile_program(*source.subquery, &scope, from_items));
     add(std::make_unique<Subquery>(Subquery::Use::array, std::move(inner_program)), true, source.iterates);
