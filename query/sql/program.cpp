@@ -72,8 +72,32 @@ void FromIterator::open(Evaluation& evaluation, std::size_t number) {
   level.before = evaluation.arena.mark();
 }
 
-// Binds the next element of a level.
+bool DistinctElements::admits(Evaluation& evaluation, const Value& element, std::uint64_t position) {
+  constexpr std::size_t kMapBytes = 64;
+  key_.clear();
+  if (!evaluation.append_order_key(key_, element)) return false;
+  const std::string_view id = evaluation.row.document().id;
+  const auto [holder, is_new] = holders_.try_emplace(key_, Holder{std::string(id), position});
+  if (is_new) bytes_ += key_.size() + id.size() + sizeof(Holder) + kMapBytes;
+  return holder->second.document_id == id && holder->second.position == position;
+}
+
+void DistinctElements::clear() {
+  holders_.clear();
+  bytes_ = 0;
+}
+
 bool FromIterator::advance(Evaluation& evaluation, std::size_t number) {
+  const CompiledSource& source = sources_[number];
+  while (advance_element(evaluation, number)) {
+    if (!source.is_distinct || !distinct_) return true;
+    if (distinct_->admits(evaluation, evaluation.slots[source.slot], levels_[number].position)) return true;
+  }
+  return false;
+}
+
+// Binds the next element of a level.
+bool FromIterator::advance_element(Evaluation& evaluation, std::size_t number) {
   Level& level = levels_[number];
   const CompiledSource& source = sources_[number];
   if (!evaluation.step()) return false;

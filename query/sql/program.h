@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "query/sql/evaluation.h"
@@ -20,8 +21,9 @@ class ComputedProperties;
 /// A source of FROM that is walked for each row of the sources before it.
 struct CompiledSource {
   NodePtr value;
-  bool iterates = false;  ///< binds each element of the array; otherwise the value itself, once, if defined
-  bool flattens = false;  ///< the elements are those of the arrays that `value` has as elements (IN over a subquery)
+  bool iterates = false;     ///< binds each element of the array; otherwise the value itself, once, if defined
+  bool flattens = false;     ///< the elements are those of the arrays that `value` has as elements (IN over a subquery)
+  bool is_distinct = false;  ///< elements that are equal to one of another item are passed over
   std::size_t slot = 0;
 };
 
@@ -56,7 +58,7 @@ struct Program {
   bool projects_row = false;  ///< SELECT * or SELECT VALUE of the item itself, as it is
   /// The rows are of the form that clients merge: `_rid`, `orderByItems`, `payload`, by ORDER BY (query_plan.h).
   bool is_merged_by_client = false;
-  std::vector<CompiledSource> sources;
+  std::vector<CompiledSource> sources;  ///< `is_distinct`: the first one only, of the outermost program
   NodePtr where;
   std::vector<NodePtr> group_by;
   std::vector<Aggregate> aggregates;
@@ -70,10 +72,33 @@ struct Program {
   std::size_t slots = 0;
   std::vector<NodePtr> computed;  ///< expressions of the computed properties that the query names, by number; or null
 
+  /// FROM is the distinct results of a subquery over all items.
+  bool has_distinct_source() const { return !sources.empty() && sources.front().is_distinct; }
   /// The projection of what is bound now; undefined when SELECT VALUE has none.
   Value project(Evaluation& evaluation) const;
   /// The same as JSON text at the end of `out`; false: undefined, nothing was appended.
   bool append_projection(Evaluation& evaluation, std::string& out) const;
+};
+
+/// The results of a subquery with DISTINCT over all items: which item has the one that stands for all equal ones.
+class DistinctElements {
+ public:
+  /// Whether `element` stands for those equal to it: it is the first, or was so when it was asked before. False, too,
+  /// when the evaluation failed.
+  bool admits(Evaluation& evaluation, const Value& element, std::uint64_t position);
+  /// Of the element that was admitted last, its place in the order of all values.
+  const std::string& key() const { return key_; }
+  std::size_t bytes() const { return bytes_; }
+  void clear();
+
+ private:
+  struct Holder {
+    std::string document_id;
+    std::uint64_t position;
+  };
+  std::unordered_map<std::string, Holder> holders_;
+  std::size_t bytes_ = 0;
+  std::string key_;
 };
 
 /// Walks the combinations of a FROM's sources, the last source fastest.
@@ -81,7 +106,9 @@ class FromIterator {
  public:
   /// `rewinds`: values that were made for one combination go when the next one is bound, so memory does not grow with
   /// the combinations. Otherwise all stay.
-  FromIterator(const std::vector<CompiledSource>& sources, bool rewinds) : sources_(sources), rewinds_(rewinds) {}
+  /// `distinct` is for the source of that kind, and outlives the iterator.
+  FromIterator(const std::vector<CompiledSource>& sources, bool rewinds, DistinctElements* distinct = nullptr)
+      : sources_(sources), rewinds_(rewinds), distinct_(distinct) {}
 
   /// Starts over, for the item (or outer row) that is bound now; goes on after the combination at `positions`, if any.
   void begin(std::span<const std::uint64_t> positions = {});
@@ -102,9 +129,11 @@ class FromIterator {
   };
   void open(Evaluation& evaluation, std::size_t level);
   bool advance(Evaluation& evaluation, std::size_t level);
+  bool advance_element(Evaluation& evaluation, std::size_t level);
 
   const std::vector<CompiledSource>& sources_;
   bool rewinds_;
+  DistinctElements* distinct_;
   std::vector<Level> levels_;
   std::vector<std::uint64_t> resume_;
   bool begun_ = false;

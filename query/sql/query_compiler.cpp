@@ -85,11 +85,12 @@ Compiled<void> Compiler::compile_source(const FromSource& source, Scope& scope, 
     return refuse(source.location, codes::duplicate_alias,
                   fmt::format("The input alias '{}' is specified more than once in the FROM clause.", name));
   }
-  const auto add = [&](NodePtr value, bool iterates, bool flattens) {
+  const auto add = [&](NodePtr value, bool iterates, bool flattens, bool is_distinct = false) {
     CompiledSource compiled;
     compiled.value = std::move(value);
     compiled.iterates = iterates;
     compiled.flattens = flattens;
+    compiled.is_distinct = is_distinct;
     compiled.slot = slots_++;
     if (!name.empty()) scope.bindings.push_back({name, false, compiled.slot});
     program.sources.push_back(std::move(compiled));
@@ -99,7 +100,8 @@ Compiled<void> Compiler::compile_source(const FromSource& source, Scope& scope, 
     const bool from_items = is_first_of_all && begins_with_items(*source.subquery, scope);
     if (from_items) OCTAVO_TRY_VOID(compile_root_subquery(source, scope, program));
     OCTAVO_TRY(auto inner_program, compile_program(*source.subquery, &scope, from_items));
-    add(std::make_unique<Subquery>(Subquery::Use::array, std::move(inner_program)), true, source.iterates);
+    add(std::make_unique<Subquery>(Subquery::Use::array, std::move(inner_program)), true, source.iterates,
+        from_items && source.subquery->distinct);
     return {};
   }
 
@@ -132,14 +134,18 @@ Compiled<void> Compiler::compile_source(const FromSource& source, Scope& scope, 
 }
 
 // A query over the results of another one, which is run item by item.
-Compiled<void> Compiler::compile_root_subquery(const FromSource& source, Scope&, Program& program) {
+Compiled<void> Compiler::compile_root_subquery(const FromSource& source, Scope& scope, Program& program) {
   const Query& inner = *source.subquery;
   const bool aggregates =
       std::ranges::any_of(inner.items, [](const SelectItem& item) { return contains_aggregate(*item.expression); });
-  if (aggregates || !inner.group_by.empty() || !inner.order_by.empty() || inner.distinct || inner.top || inner.offset) {
+  if (aggregates || !inner.group_by.empty() || !inner.order_by.empty() || inner.top || inner.offset) {
     return refuse(source.location, codes::unsupported,
-                  "A subquery over all items in FROM must not have aggregates, GROUP BY, ORDER BY, DISTINCT, TOP or "
-                  "OFFSET LIMIT.");
+                  "A subquery over all items in FROM must not have aggregates, GROUP BY, ORDER BY, TOP or OFFSET "
+                  "LIMIT.");
+  }
+  if (inner.distinct && (scope.outer || source.iterates)) {
+    return refuse(source.location, codes::unsupported,
+                  "A subquery over all items may have DISTINCT only as the FROM of the outermost query.");
   }
   program.reads_items = true;
   return {};

@@ -369,6 +369,10 @@ json::object PlanMaker::make_query_info() {
 
 std::expected<json::object, SqlError> PlanMaker::run() {
   OCTAVO_TRY_VOID(check_aggregates());
+  if (sql_.program().has_distinct_source()) {
+    return std::unexpected(SqlError{query_.sources[0].location, codes::unsupported,
+                                    "The distinct results of a subquery in FROM cannot be merged by clients."});
+  }
   json::array ranges = make_ranges();
   json::object plan;
   plan["partitionedQueryExecutionInfoVersion"] = 2;

@@ -36,7 +36,8 @@ struct ContainerKey {
 ///   {"min":…,"count":…} SELECT aggr.        {"payload":{"name":{"item":…}}} GROUP BY
 ///   {"groupByItems":[{"item":…}],"payload":…} OFFSET, LIMIT       OFFSET 0 LIMIT offset+limit
 ///
-/// Errors: compositions of aggregates and other expressions, which a client cannot merge.
+/// Errors: what a client cannot merge, which is compositions of aggregates and other expressions, and a subquery with
+/// DISTINCT in FROM.
 std::expected<boost::json::object, SqlError> query_plan(const SqlQuery& query, const ContainerKey& key);
 
 /// Whether partitions cannot be asked for `query` without a plan: it has ORDER BY, aggregates, DISTINCT, GROUP BY, TOP

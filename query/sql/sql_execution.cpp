@@ -45,7 +45,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
       skip_left_(program().offset),
       limit_left_(program().limit),
       evaluation_(program().root_names, program().slots, prepared_->shape),
-      from_(program().sources, true),
+      from_(program().sources, true, &distinct_elements_),
       collected_(0) {
   evaluation_.user_functions = options_.user_functions;
   if (options_.partition_key) scope_.partition_key = *options_.partition_key;
@@ -58,6 +58,8 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   } else if (!program().order_by.empty() && (!prepared_->presorted || program().is_merged_by_client)) {
     mode_ = Mode::sorting;
     reads_in_runs_ = reads_in_runs(*prepared_);
+  } else if (program().has_distinct_source()) {
+    mode_ = Mode::sorting;  // a later page does not know what the ones before had
   }
   is_descending_ = std::ranges::any_of(program().order_by, &SortItem::descending);
   if (may_read_by_range()) begin_first_range();
@@ -186,6 +188,7 @@ void SqlExecution::Implementation::begin_anew(bool looks_for_resume_key) {
   inside_positions_.clear();
   scan_.reset();
   run_starts_.clear();
+  distinct_elements_.clear();
   prepare_collection();
   go_to_start(*prepared_->continuation);
 }

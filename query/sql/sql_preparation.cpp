@@ -42,7 +42,7 @@ Plan plan_by_ids(std::vector<std::string> ids) {
 }
 
 bool collects_results(const SqlQuery& query) {
-  return query.is_grouped() || query.is_distinct();
+  return query.is_grouped() || query.is_distinct() || query.program().has_distinct_source();
 }
 
 FindRequest request_for(const SqlQuery& query, const SqlConstraints& constraints, const SqlScope& scope,

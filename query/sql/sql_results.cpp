@@ -172,13 +172,19 @@ bool SqlExecution::Implementation::make_sort_key() {
   return !evaluation_.failed();
 }
 
-// As make_sort_key; ties by document, then by combination.
+// As make_sort_key; ties by document (or, of distinct results, by their value), then by combination.
 bool SqlExecution::Implementation::make_row_key() {
   if (prepared_->gone_index) return make_entry_key();
   if (!make_sort_key()) return false;
   order_bytes_ = sort_key_.size();
-  if (evaluation_.row.is_bound()) append_tie_key(evaluation_.row.document().id);
-  append_positions(from_.positions());
+  std::vector<std::uint64_t> positions = from_.positions();
+  if (program().has_distinct_source()) {
+    sort_key_ += distinct_elements_.key();
+    positions.erase(positions.begin());
+  } else if (evaluation_.row.is_bound()) {
+    append_tie_key(evaluation_.row.document().id);
+  }
+  append_positions(positions);
   return true;
 }
 

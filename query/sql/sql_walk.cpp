@@ -248,6 +248,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   std::size_t taken = 0;
   while (from_.next(evaluation_)) {
     const Flow flow = take_row(position);
+    check_memory(distinct_elements_.bytes());
     if (evaluation_.failed() || flow == Flow::finished) return evaluated(flow);
     evaluation_.begin_item();
     ++taken;
@@ -262,6 +263,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   }
   inside_.reset();
   inside_positions_.clear();
+  check_memory(distinct_elements_.bytes());
   return evaluated(Flow::next);
 }
 

@@ -93,4 +93,12 @@ describe('queries by a plan', () => {
     const { pages: single } = await resumed(container, 'SELECT * FROM c WHERE c.n < 15', { partitionKey: 'k1', maxItemCount: 1 });
     assert.equal(single, 2);  // 1 and 8
   });
+
+  test('distinct results are counted by the server, not by a plan', async () => {
+    const container = await filled(2);
+    const query = 'SELECT VALUE COUNT(1) FROM (SELECT DISTINCT c.age FROM c)';
+    assert.deepEqual(await all(container, query), [10]);
+    const error = await errorOf(all(container, query, { forceQueryPlan: true }));
+    assert.equal(error.code, 400);
+  });
 });

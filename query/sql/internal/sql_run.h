@@ -159,6 +159,7 @@ class SqlExecution::Implementation {
   std::optional<Continuation> next_;  ///< of the next page
 
   Evaluation evaluation_;
+  DistinctElements distinct_elements_;
   FromIterator from_;
   DocumentParser parser_;
   std::string sort_key_;

@@ -99,6 +99,11 @@ TEST_CASE("ORDER BY asks for the items' order and place") {
   CHECK(info_of("SELECT * FROM c WHERE c.key = 'k' ORDER BY c.a OFFSET 1 LIMIT 2", "orderBy") == "[]");
 }
 
+TEST_CASE("what partitions cannot put together has no plan") {
+  CHECK(rewritten("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT c.k FROM c)") ==
+        "The distinct results of a subquery in FROM cannot be merged by clients.");
+}
+
 TEST_CASE("aggregates ask for what can be put together") {
   CHECK(rewritten("SELECT VALUE AVG(c.blah) FROM c") ==
         "SELECT VALUE [{\"item\": {\"sum\": SUM(c.blah), \"count\": COUNT(c.blah)}}]\nFROM c");
