@@ -124,7 +124,7 @@ bool take(std::string_view& text, char c) {
   return true;
 }
 
-// `YYYY-MM-DD`, then maybe `Thh:mm`, `:ss`, up to seven digits of a second, and `Z`.
+// `YYYY-MM-DD`, then maybe `Thh:mm:ss` (or a blank for the T), up to seven digits of a second, and `Z`.
 std::optional<Ticks> parse_date(std::string_view text) {
   const int year = take_digits(text, 4);
   if (year < 0 || !take(text, '-')) return std::nullopt;
@@ -133,28 +133,25 @@ std::optional<Ticks> parse_date(std::string_view text) {
   const int day = take_digits(text, 2);
   if (day < 0) return std::nullopt;
   Ticks in_day = 0;
-  if (take(text, 'T')) {
+  if (take(text, 'T') || take(text, ' ')) {
     const int hour = take_digits(text, 2);
     if (hour < 0 || hour > 23 || !take(text, ':')) return std::nullopt;
     const int minute = take_digits(text, 2);
-    if (minute < 0 || minute > 59) return std::nullopt;
-    in_day = hour * kTicksPerHour + minute * kTicksPerMinute;
-    if (take(text, ':')) {
-      const int second = take_digits(text, 2);
-      if (second < 0 || second > 59) return std::nullopt;
-      in_day += second * kTicksPerSecond;
-      if (take(text, '.')) {
-        Ticks unit = kTicksPerSecond;
-        if (text.empty() || !scan::is_digit(text[0])) return std::nullopt;
-        while (!text.empty() && scan::is_digit(text[0])) {
-          unit /= 10;
-          if (unit == 0) return std::nullopt;
-          in_day += take_digits(text, 1) * unit;
-        }
+    if (minute < 0 || minute > 59 || !take(text, ':')) return std::nullopt;
+    const int second = take_digits(text, 2);
+    if (second < 0 || second > 59) return std::nullopt;
+    in_day = hour * kTicksPerHour + minute * kTicksPerMinute + second * kTicksPerSecond;
+    if (take(text, '.')) {
+      Ticks unit = kTicksPerSecond;
+      if (text.empty() || !scan::is_digit(text[0])) return std::nullopt;
+      while (!text.empty() && scan::is_digit(text[0])) {
+        unit /= 10;
+        if (unit == 0) return std::nullopt;
+        in_day += take_digits(text, 1) * unit;
       }
     }
-    take(text, 'Z');
   }
+  take(text, 'Z');
   if (!text.empty()) return std::nullopt;
   return ticks_from(year, static_cast<unsigned>(month), static_cast<unsigned>(day), in_day);
 }

@@ -233,12 +233,15 @@ TEST_CASE("parts of dates") {
   CHECK(
       value_of(
           "[DateTimePart('yyyy', '2016-05-29T08:30:00.1301617'), DateTimePart('mm', '2016-05-29T08:30:00.1301617'), "
-          "DateTimePart('d', '2016-05-29'), DateTimePart('hour', '2016-05-29T08:30'), "
+          "DateTimePart('d', '2016-05-29'), DateTimePart('hour', '2016-05-29 08:30:00'), "
           "DateTimePart('n', '2016-05-29T08:30:00Z'), DateTimePart('ms', '2016-05-29T08:30:00.1301617Z'), "
           "DateTimePart('mcs', '2016-05-29T08:30:00.1301617Z'), DateTimePart('ns', '2016-05-29T08:30:00.1301617Z')]") ==
       "[2016,5,29,8,30,130,130161,130161700]");
   CHECK(value_of("DateTimePart('week', '2016-05-29')") == "undefined");
   CHECK(value_of("DateTimePart('dd', '29.5.2016')") == "undefined");
+  CHECK(
+      value_of("[IS_DATETIME('2024-12-12Z'), IS_DATETIME('2024-12-12 20:21:25.5'), IS_DATETIME('2024-12-12T20:21')]") ==
+      "[true,true,false]");
   CHECK(value_of("[YEAR('2016-05-29'), MONTH('2016-05-29'), DAY('2016-05-29'), IS_DATETIME('2016-13-01')]") ==
         "[2016,5,29,false]");
 }
