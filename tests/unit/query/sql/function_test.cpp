@@ -222,6 +222,10 @@ TEST_CASE("type checking") {
   CHECK(value_of("[IS_FINITE_NUMBER(1234.567), IS_FINITE_NUMBER(8.9 / 0.0), IS_FINITE_NUMBER(SQRT(-1.0))]") ==
         "[true,false,false]");
   CHECK(value_of("[IS_INTEGER(3), IS_INTEGER(3.5), IS_INTEGER('3'), IS_INTEGER(1e300)]") == "[true,false,false,false]");
+  CHECK(value_of(
+            "[IS_INTEGER(-9223372036854775808), IS_INTEGER(9223372036854775807), IS_INTEGER(9223372036854780000)]") ==
+        "[true,true,false]");
+  CHECK(value_of("IntAdd(9223372036854775807, 1)") == value_of("IntMul(4611686018427387904, 2)"));
   CHECK(value_of("[IIF(true, 1, 2), IIF(false, 1, 2), IIF(undefined, 1, 2), IIF('x', 1, 2)]") == "[1,2,2,2]");
 }
 
