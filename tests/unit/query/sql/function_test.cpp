@@ -10,7 +10,8 @@ using namespace octavo::tests;
 TEST_CASE("CONCAT, UPPER, LOWER, REVERSE, LENGTH") {
   CHECK(value_of("CONCAT('a', 'b', 'c')") == R"("abc")");
   CHECK(value_of("CONCAT('a', 1)") == "undefined");
-  CHECK(value_of("UPPER('Straße é')") == R"("STRASSE É")");
+  CHECK(value_of("UPPER('Straße é')") == R"("STRAßE É")");  // character by character
+  CHECK(value_of("UPPER('5 µm')") == R"("5 µM")");
   CHECK(value_of("LOWER('ADVENTURE É')") == R"("adventure é")");
   CHECK(value_of("LOWER(5)") == "undefined");
   CHECK(value_of("REVERSE('aé🙂')") == R"("🙂éa")");
