@@ -41,11 +41,9 @@ Compiled<const Node*> Compiler::computed_node(std::size_t number) {
     const FromSource& source = query.sources[0];
     Scope scope;
     scope.bindings.push_back({source.alias.empty() ? source.root : source.alias, true, 0});
-    const bool in_aggregate = std::exchange(in_aggregate_, false);
     const auto* computed = std::exchange(computed_, nullptr);
     auto node = compile(*query.items[0].expression, scope);
     computed_ = computed;
-    in_aggregate_ = in_aggregate;
     if (!node) return std::unexpected(std::move(node).error());
     computed_nodes_[number] = *std::move(node);
   }
@@ -169,7 +167,7 @@ Compiled<NodePtr> Compiler::compile_path(const Expression& expression, const Sco
 
 Compiled<NodePtr> Compiler::compile_aggregate(const Expression& expression, const Scope& scope,
                                               const Grouping* grouping) {
-  if (in_aggregate_) {
+  if (std::ranges::any_of(expression.operands, [](const auto& operand) { return contains_aggregate(*operand); })) {
     return refuse(expression.location, codes::nested_aggregate,
                   "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.");
   }
@@ -185,11 +183,8 @@ Compiled<NodePtr> Compiler::compile_aggregate(const Expression& expression, cons
     return refuse(expression.location, codes::limit_exceeded,
                   fmt::format("The query exceeds the maximum of {} aggregates.", sql_aggregates_max));
   }
-  in_aggregate_ = true;
-  auto argument = compile(*expression.operands[0], scope);
-  in_aggregate_ = false;
-  if (!argument) return std::unexpected(std::move(argument).error());
-  grouping->aggregates->push_back({*aggregate_kind(expression.text), *std::move(argument)});
+  OCTAVO_TRY(auto argument, compile(*expression.operands[0], scope));
+  grouping->aggregates->push_back({*aggregate_kind(expression.text), std::move(argument)});
   return std::make_unique<AggregateResult>(grouping->aggregates->size() - 1);
 }
 
@@ -206,7 +201,8 @@ Compiled<NodePtr> Compiler::compile_call(const Expression& expression, const Sco
   }
   const Function* function = find_function(expression.text);
   if (!function) {
-    return refuse(expression.location, codes::unknown_function,
+    const std::size_t start = expression.location.start;
+    return refuse({start, start + expression.text.size()}, codes::unknown_function,
                   fmt::format("'{}' is not a recognized built-in function name.", expression.text));
   }
   const std::size_t count = expression.operands.size();
@@ -217,7 +213,8 @@ Compiled<NodePtr> Compiler::compile_call(const Expression& expression, const Sco
     } else if (function->arguments_max != function->arguments_min) {
       wanted += " to " + std::to_string(function->arguments_max);
     }
-    return refuse(expression.location, codes::arguments,
+    const bool is_range = function->arguments_max != function->arguments_min;
+    return refuse(expression.location, is_range ? codes::arguments_of_range : codes::arguments,
                   fmt::format("The {} function requires {} argument(s).", function->name, wanted));
   }
   OCTAVO_TRY(auto arguments, compile_all(expression, 0, scope, grouping));
@@ -226,13 +223,6 @@ Compiled<NodePtr> Compiler::compile_call(const Expression& expression, const Sco
 
 Compiled<NodePtr> Compiler::compile_subquery(const Expression& expression, const Scope& scope,
                                              const Grouping* grouping) {
-  if (in_aggregate_) {
-    // As part of an aggregate's argument a subquery has aggregates of its own.
-    in_aggregate_ = false;
-    auto node = compile_subquery(expression, scope, grouping);
-    in_aggregate_ = true;
-    return node;
-  }
   if (grouping) {
     return refuse(expression.location, codes::not_grouped,
                   "A subquery is invalid in the select list of a query with aggregates or GROUP BY.");

@@ -129,7 +129,6 @@ class Compiler {
   std::unordered_map<std::string_view, Value> parameter_values_;
   std::size_t slots_ = 0;
   std::size_t udf_calls_ = 0;
-  bool in_aggregate_ = false;
 };
 
 }  // namespace octavo::query::sql
