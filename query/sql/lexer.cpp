@@ -106,11 +106,19 @@ class Lexer {
     return std::unexpected(SqlError{{start, end}, code, std::move(message)});
   }
 
+  // Text that was copied from a page has no-break spaces.
+  std::size_t blank_size() const {
+    if (scan::is_space(text_[at_])) return 1;
+    const auto found = std::ranges::find_if(
+        no_break_spaces, [&](std::string_view blank) { return text_.substr(at_).starts_with(blank); });
+    return found == no_break_spaces.end() ? 0 : found->size();
+  }
+
   Result skip_blank() {
     while (at_ < text_.size()) {
       const char c = text_[at_];
-      if (scan::is_space(c)) {
-        ++at_;
+      if (const std::size_t size = blank_size(); size > 0) {
+        at_ += size;
       } else if (c == '-' && peek(1) == '-') {
         const std::size_t end = text_.find('\n', at_);
         at_ = end == std::string_view::npos ? text_.size() : end + 1;
@@ -130,7 +138,7 @@ class Lexer {
   Result read_token(Token& token) {
     const char c = text_[at_];
     if (is_name_start(c)) {
-      while (is_name_part(peek())) ++at_;
+      while (is_name_part(peek()) && blank_size() == 0) ++at_;
       const std::string_view name = text_.substr(token.location.start, at_ - token.location.start);
       token.keyword = keyword_of(name);
       token.kind = token.keyword == Keyword::none ? TokenKind::identifier : TokenKind::keyword;
@@ -140,7 +148,7 @@ class Lexer {
     if (c == '"' || c == '\'') return read_string(token);
     if (c == '@' && is_name_start(peek(1))) {
       ++at_;
-      while (is_name_part(peek())) ++at_;
+      while (is_name_part(peek()) && blank_size() == 0) ++at_;
       token.kind = TokenKind::parameter;
       token.text = text_.substr(token.location.start, at_ - token.location.start);
       return {};
@@ -192,7 +200,7 @@ class Lexer {
   }
 
   Result bad_number(std::size_t start) {
-    while (is_name_part(peek())) ++at_;
+    while (is_name_part(peek()) && blank_size() == 0) ++at_;
     return error(start, at_, codes::invalid_number,
                  fmt::format("Syntax error, invalid numeric value token '{}'.", text_.substr(start, at_ - start)));
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -74,5 +75,8 @@ std::expected<std::vector<Token>, SqlError> tokenize(std::string_view text);
 
 /// The keyword that `name` is, or none.
 Keyword keyword_of(std::string_view name);
+
+/// U+00A0 and U+202F, which are white space, too.
+inline constexpr std::array<std::string_view, 2> no_break_spaces{"\xC2\xA0", "\xE2\x80\xAF"};
 
 }  // namespace octavo::query::sql

@@ -128,6 +128,7 @@ bool is_same(const Expression& a, const Expression& b) {
 
 bool is_plain_name(std::string_view name) {
   if (name.empty() || keyword_of(name) != Keyword::none) return false;
+  if (std::ranges::any_of(no_break_spaces, [&](std::string_view blank) { return name.contains(blank); })) return false;
   const auto is_part = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            static_cast<unsigned char>(c) >= 0x80;

@@ -101,6 +101,12 @@ TEST_CASE("a syntax error says where it is") {
   CHECK(sql_error("SELECT 1 /* open") == "SC1010 at 9..16");
 }
 
+TEST_CASE("no-break spaces are white space, in names only within quotes") {
+  CHECK(canonical("SELECT\u00A0c.x\u202FFROM c WHERE c.a =\u00A0false") ==
+        canonical("SELECT c.x FROM c WHERE c.a = false"));
+  CHECK(canonical("SELECT c['a\u00A0b'] FROM c") == "SELECT c[\"a\u00A0b\"]\nFROM c");
+}
+
 TEST_CASE("what cannot be resolved is refused at its place") {
   CHECK(sql_error("SELECT d.x FROM c") == "SC2001 at 7..8");
   CHECK(sql_error("SELECT c.x FROM c JOIN t IN d.tags") == "SC2001 at 28..29");
