@@ -113,10 +113,14 @@ Task<Expected<Reply>> Door::dispatch(Call& call) {
 
   auto match = router_.match(request.method, request.segments);
   if (match.route == nullptr) {
-    if (match.allowed_methods.empty()) co_return fail(ErrorCode::not_found, "");
+    const bool has_endpoint = match.unknown_endpoint.empty();
+    if (has_endpoint && match.allowed_methods.empty()) co_return fail(ErrorCode::not_found, "");
     if (!match.database.empty()) {  // a database that is not there says so first, as in CouchDB
       const auto known = services_.engine.database_if_open(match.database);
       if (known && !*known) co_return std::unexpected(known->error());
+    }
+    if (!has_endpoint) {
+      co_return fail(ErrorCode::not_found, "There is no such endpoint: /{db}/" + std::string(match.unknown_endpoint));
     }
     auto reply = error_reply(405, "method_not_allowed", "Only " + match.allowed_methods + " allowed");
     reply.headers.emplace_back("Allow", std::move(match.allowed_methods));

@@ -160,6 +160,16 @@ void Router::add(const Route& route) {
 }
 
 Router::Match Router::match(Method method, const std::vector<std::string>& segments) const {
+  const bool may_be_endpoint = segments.size() > 1 && segments[1].starts_with('_') &&
+                               !segments[1].starts_with("_design/") &&  // ids with an encoded slash
+                               !segments[1].starts_with("_local/");
+  if (may_be_endpoint && root_->literal(segments[0]) == nullptr && root_->parameter &&
+      root_->parameter->literal(segments[1]) == nullptr) {
+    Match unknown;
+    unknown.database = segments[0];
+    unknown.unknown_endpoint = segments[1];
+    return unknown;
+  }
   Walk walk{.segments = segments, .two_part_ids = false};
   // Not below the server's own paths: `/_node/_local/…` names no document.
   const bool two_parts = segments.size() > 2 && (segments[1] == "_design" || segments[1] == "_local") &&

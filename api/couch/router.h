@@ -31,6 +31,8 @@ class Router {
     Parameters parameters;
     std::string allowed_methods;  ///< `GET,HEAD,POST` when the path exists and the method does not fit; else empty
     std::string_view database;    ///< then: the database the path names; empty outside of databases
+    /// `/{db}/_x…` of which nothing is known: no document's id begins so. Names the database, too.
+    std::string_view unknown_endpoint;
   };
   Match match(Method method, const std::vector<std::string>& segments) const;
 

@@ -227,11 +227,19 @@ describe('documents', () => {
   });
 
   test('ids that start with an underscore are reserved', async () => {
-    expectError(await server.put(at('_mine'), {}), 400, 'illegal_docid',
+    expectError(await server.post(`/${db}`, { _id: '_mine' }), 400, 'illegal_docid',
       'Only reserved document ids may start with underscore.');
-    expectError(await server.post(`/${db}`, { _id: '_mine' }), 400, 'illegal_docid');
     expectError(await server.post(`/${db}`, { _id: '' }), 400, 'illegal_docid', 'Document id must not be empty');
     expectError(await server.post(`/${db}`, { _id: 42 }), 400, 'illegal_docid', 'Document id must be a string');
+  });
+
+  test('below a database, what begins with an underscore is an endpoint, or there is none', async () => {
+    for (const [method, path] of [['GET', '_mine'], ['PUT', '_mine'], ['PUT', '_projection/x'], ['POST', '_copy'], ['DELETE', '_analytics/a/b']]) {
+      const reply = await server.request(method, at(path), { body: method === 'PUT' || method === 'POST' ? {} : undefined });
+      expectError(reply, 404, 'not_found', `There is no such endpoint: /{db}/${path.split('/')[0]}`);
+    }
+    expectError(await server.get(at('_local%2Fmine')), 404, 'not_found', 'missing');
+    expectError(await server.get('/there-is-no-such-database/_mine'), 404, 'not_found', 'Database does not exist.');
   });
 
   test('fields that start with an underscore are reserved', async () => {

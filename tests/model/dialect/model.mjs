@@ -160,6 +160,7 @@ function routeBelow(context, parts) {
   if (first === '_compact' && parts.length === 2)
     return dispatch({ POST: databases.compactDesign }, { ...context, design: second });
   if (BELOW_DATABASE[first] && parts.length === 1) return dispatch(BELOW_DATABASE[first], context);
+  if (first.startsWith('_') && !BELOW_DATABASE[first]) throw notFound(`There is no such endpoint: /{db}/${first}`);
   if (parts.length > 1) return dispatch(ATTACHMENT, { ...context, id: first, attachment: second });
   return dispatch(DOCUMENT, { ...context, id: first });
 }

@@ -124,13 +124,13 @@ TEST_CASE("deleting without a revision is a conflict, deleting what is not there
   CHECK(door.del("/db/b").status == 404);
 }
 
-TEST_CASE("an id that starts with an underscore is refused") {
+TEST_CASE("an unknown path that starts with an underscore is no endpoint") {
   CouchDoor door;
   door.put("/db");
   const auto put = door.put("/db/_foo", "{}");
-  CHECK(put.status == 400);
-  CHECK(text(put.json(), "error") == "illegal_docid");
-  CHECK(text(put.json(), "reason") == "Only reserved document ids may start with underscore.");
+  CHECK(put.status == 404);
+  CHECK(text(put.json(), "error") == "not_found");
+  CHECK(text(put.json(), "reason") == "There is no such endpoint: /{db}/_foo");
 }
 
 TEST_CASE("a partitioned database wants partition:id") {
