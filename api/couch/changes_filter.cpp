@@ -47,7 +47,10 @@ Expected<std::unordered_set<std::string>> ids_of(const Call& call) {
 Expected<query::Selector> selector_of(const Call& call) {
   if (call.request.method != Method::post)
     return fail(ErrorCode::bad_request, "Selector must be specified in POST payload");
-  OCTAVO_TRY(const auto body, filter_body(call.request));
+  OCTAVO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_TRY(const auto value, query::parse_json(call.request.body, query::LargeIntegers::exact));
+  if (!value.is_object()) return fail(ErrorCode::bad_request, "Request body must be a JSON object");
+  const auto& body = value.get_object();
   const auto* selector = body.if_contains("selector");
   if (!selector || !selector->is_object())
     return fail(ErrorCode::bad_request, "Selector error: expected a JSON object");

@@ -243,8 +243,8 @@ Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
   const auto show = [&] {
     const query::PreparedFind& find = **prepared;
     Reply reply;
-    reply.body = boost::json::serialize(query::explain(find.request, find.plans, find.sure, find.candidates,
-                                                       call.database->name(), call.database->partitioned()));
+    reply.body = query::serialize_json(query::explain(find.request, find.plans, find.sure, find.candidates,
+                                                      call.database->name(), call.database->partitioned()));
     reply.body += '\n';
     return reply;
   };

@@ -17,6 +17,7 @@
 #include "query/index/index_allowance.h"
 #include "query/index/index_definition.h"
 #include "query/index/index_manager.h"
+#include "query/json/parsed_document.h"
 #include "query/search/text_find.h"
 
 /// `_index`: creating, listing and deleting the indexes of a database. They live in design documents of language
@@ -76,7 +77,7 @@ std::unexpected<Error> design_document_conflict() {
 Task<Expected<Reply>> create_index(Call& call) {
   if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
   const auto parse = [&call]() -> Expected<query::CreateIndexRequest> {
-    OCTAVO_TRY(const auto body, json_body(call.request));
+    OCTAVO_TRY(const auto body, query::parse_json(call.request.body, query::LargeIntegers::exact));
     return query::parse_create_index(body);
   };
   const auto request = co_await work_on_body(call, parse);

@@ -1,12 +1,12 @@
 #include "api/couch/json_reply.h"
 
-#include <boost/json/serialize.hpp>
+#include "query/json/large_integer.h"
 
 namespace octavo::api::couch {
 
 Reply json_reply(const boost::json::value& value) {
   Reply reply;
-  reply.body = boost::json::serialize(value);
+  reply.body = query::serialize_json(value);
   reply.body += '\n';
   return reply;
 }

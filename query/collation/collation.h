@@ -13,7 +13,7 @@ namespace octavo::query {
 ///
 ///   null < false < true < numbers < strings < arrays < objects
 ///
-/// Numbers by value (0 == -0 == 0.0): integers of up to 64 bits exactly, larger ones as the nearest double. Strings by
+/// Numbers by value (0 == -0 == 0.0), integers of any size exactly (query/json/large_integer.h). Strings by
 /// ICU's root collation at tertiary strength (`a < A < b`), so two different strings may compare equal. Arrays element
 /// by element, objects member by member in the order they are written (name, then value); a prefix comes first.
 ///

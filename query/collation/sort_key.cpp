@@ -61,7 +61,6 @@ const KeyFormat& format_of(StringOrder order) {
 }
 
 constexpr std::uint64_t sign_bit = 1ULL << 63;
-constexpr std::int32_t residual_bias = 0x8000;
 
 void push(std::string& out, std::uint8_t byte) {
   out.push_back(static_cast<char>(byte));
@@ -71,15 +70,10 @@ void append_number(std::string& out, const access::Number& number) {
   push(out, number_tag);
   auto bits = std::bit_cast<std::uint64_t>(number.nearest);
   bits = (bits & sign_bit) != 0 ? ~bits : bits | sign_bit;
-  std::array<char, 10> bytes;
+  std::array<char, 8> bytes;
   for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(bits >> (56 - 8 * i));
-  std::size_t size = 8;
-  if (std::abs(number.nearest) >= access::exact_integers_max) {
-    const auto residual = static_cast<std::uint32_t>(number.residual + residual_bias);
-    bytes[size++] = static_cast<char>(residual >> 8);
-    bytes[size++] = static_cast<char>(residual);
-  }
-  out.append(bytes.data(), size);
+  out.append(bytes.data(), bytes.size());
+  if (std::abs(number.nearest) >= access::exact_integers_max) number.append_residual(out);
 }
 
 void append_icu_key(std::string& out, std::string_view text) {
@@ -180,7 +174,9 @@ class KeyReader {
     std::uint64_t bits = 0;
     for (int i = 0; i < 8; ++i) bits = bits << 8 | next();
     bits = (bits & sign_bit) != 0 ? bits & ~sign_bit : ~bits;
-    return std::abs(std::bit_cast<double>(bits)) < access::exact_integers_max || skip(2);
+    if (std::abs(std::bit_cast<double>(bits)) < access::exact_integers_max) return true;
+    const std::size_t residual = residual_length(bytes_.substr(at_), flip_);
+    return residual != 0 && skip(residual);
   }
 
   bool skip_string(StringOrder order) {

@@ -18,7 +18,7 @@ namespace octavo::query {
 ///   missing  := 02                        a field that is not there: below null
 ///   value    := 03                        null
 ///             | 04 | 05                   false | true
-///             | 06 double:8 residual:2?   number; residual only where |double| >= 2^53
+///             | 06 double:8 residual?     number; residual only where |double| >= 2^53
 ///             | 07 string                 ICU sort key + 00   (or, by bytes: UTF-8 with 00 → 00 FF, then 00 00)
 ///             | 08 value* 00              array
 ///             | 09 (07 string value)* 00  object
@@ -27,9 +27,9 @@ namespace octavo::query {
 /// Raw collation has other first bytes: 06 number, 10 false, 11 null, 12 true, 13 object, 14 array, 15 string.
 ///
 /// `double` is big-endian, with all bits flipped for negative numbers and the sign bit for others; `residual` is what
-/// an integer differs from its double by, plus 0x8000, big-endian, so 64-bit integers keep their exact order. No key is
-/// a prefix of another, so keys may be joined: the key of a compound index is the keys of its fields in order. A
-/// descending field is the same with every byte complemented, which keeps both properties.
+/// an integer differs from its double by (append_residual in query/json/large_integer.h), so integers of any size keep
+/// their exact order. No key is a prefix of another, so keys may be joined: the key of a compound index is the keys of
+/// its fields in order. A descending field is the same with every byte complemented, which keeps both properties.
 ///
 /// Keys in order `icu` hold no way back to a string's text (ICU sort keys are one-way): whoever needs the value stores
 /// it beside. Cost: about 0.3 µs for a short string, a few ns for others. Thread-safe.

@@ -132,7 +132,7 @@ Expected<void> Aggregator::update(State& state, const Aggregate& aggregate, std:
   }
   if (text[0] != '-' && (text[0] < '0' || text[0] > '9')) return {};  // no number
   ++state.values;
-  // Of up to 64 bits, as in all of the server: no number of documents takes their sum past 128 bits.
+  // Of up to 64 bits: no number of documents takes their sum past 128 bits. Larger integers are added as doubles.
   const auto add_integer = [&](auto integer) {
     const char* const end = text.data() + text.size();
     const auto read = std::from_chars(text.data(), end, integer);

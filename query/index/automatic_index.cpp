@@ -7,6 +7,7 @@
 
 #include "partitioning/hash.h"
 #include "query/collation/collation.h"
+#include "query/json/large_integer.h"
 #include "query/json/parsed_document.h"
 #include "query/json/property_path.h"
 #include "storage/byte_codec.h"
@@ -18,7 +19,7 @@ namespace {
 namespace json = boost::json;
 
 // Part of every identity: raise it when the format of entries or rows changes, and all are built anew.
-constexpr std::string_view kAutomaticFormat = "octavo-automatic-1";
+constexpr std::string_view kAutomaticFormat = "octavo-automatic-2";
 constexpr std::string_view kElementStep = "[]";
 constexpr std::uint64_t kRootPath = 0x6F63746176A10001;
 constexpr std::uint64_t kElementMark = 0x9E3779B97F4A7C15;
@@ -58,6 +59,14 @@ bool cut(std::string& out, std::size_t start) {
 bool append_string(std::string& out, std::string_view text, StringOrder order) {
   const std::size_t start = out.size();
   append_sort_key_of_string(out, order == StringOrder::bytes ? text.substr(0, automatic_key_bytes_max) : text, order);
+  return cut(out, start);
+}
+
+// Only the key of a number beyond all doubles is long enough to be cut.
+template <class Value>
+bool append_scalar(std::string& out, const Value& value, StringOrder order) {
+  const std::size_t start = out.size();
+  append_sort_key(out, value, order);
   return cut(out, start);
 }
 
@@ -232,19 +241,17 @@ bool AutomaticIndex::append_key(std::string& out, const simdjson::dom::element& 
       out += kObjectKey;
       return true;
     default:
-      append_sort_key(out, value, order);
-      return false;
+      return append_scalar(out, value, order);
   }
 }
 
 bool AutomaticIndex::append_key(std::string& out, const json::value& value, StringOrder order) {
-  if (value.is_string()) return append_string(out, std::string_view(value.get_string()), order);
+  if (is_text(value)) return append_string(out, std::string_view(value.get_string()), order);
   if (value.is_array() || value.is_object()) {
     out += value.is_array() ? kArrayKey : kObjectKey;
     return true;
   }
-  append_sort_key(out, value, order);
-  return false;
+  return append_scalar(out, value, order);
 }
 
 void AutomaticIndex::visit(const simdjson::dom::element& value, const Rule* rule, bool included, std::uint64_t path,
@@ -258,7 +265,7 @@ void AutomaticIndex::visit(const simdjson::dom::element& value, const Rule* rule
     storage::append_key_u64(entries.bytes_, path);
     const bool inexact = append_key(entries.bytes_, value, order_);
     entries.places_.push_back({start, entries.bytes_.size() - start});
-    if (inexact && value.is_string()) add_mark(path, entries);
+    if (inexact && !value.is_array() && !value.is_object()) add_mark(path, entries);
   }
   if (!included && rule == nullptr) return;
   if (value.is_object()) {

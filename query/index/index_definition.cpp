@@ -19,7 +19,7 @@ namespace {
 namespace json = boost::json;
 
 // Part of every identity: raise it when the entry format (index_entry.h) changes, and all indexes are built anew.
-constexpr std::string_view kEntryFormat = "octavo-index-1";
+constexpr std::string_view kEntryFormat = "octavo-index-2";
 
 std::string hex_digest(std::string_view text, const EVP_MD* algorithm, std::size_t bytes_max) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
@@ -37,21 +37,21 @@ std::unexpected<Error> bad(std::string_view word, std::string reason) {
 Expected<OrderedField> ordered_field(const json::value& value) {
   std::string_view name;
   bool descending = false;
-  if (value.is_string()) {
+  if (is_text(value)) {
     name = value.get_string();
   } else if (value.is_object() && value.get_object().size() == 1) {
     const auto& member = *value.get_object().begin();
     name = member.key();
     if (!member.value().is_string() || (member.value() != "asc" && member.value() != "desc")) {
-      return bad("invalid_sort_dir", "Invalid sort direction: " + json::serialize(member.value()));
+      return bad("invalid_sort_dir", "Invalid sort direction: " + serialize_json(member.value()));
     }
     descending = member.value() == "desc";
   } else {
-    return bad("invalid_sort_field", "Invalid sort field: " + json::serialize(value));
+    return bad("invalid_sort_field", "Invalid sort field: " + serialize_json(value));
   }
   if (name.empty()) return bad("invalid_sort_field", "Invalid sort field: \"\"");
   auto path = FieldPath::parse(name);
-  if (!path) return bad("invalid_sort_field", "Invalid sort field: " + json::serialize(json::value(name)));
+  if (!path) return bad("invalid_sort_field", "Invalid sort field: " + serialize_json(json::value(name)));
   return OrderedField{*std::move(path), descending};
 }
 
@@ -72,7 +72,7 @@ std::string identity_of(const IndexDefinition& definition) {
   text += '\n';
   text += collation_version();
   text += definition.partitioned ? "\nlocal\n" : "\nglobal\n";
-  text += json::serialize(definition.def_to_json());
+  text += serialize_json(definition.def_to_json());
   return hex_digest(text, EVP_sha256(), 16);
 }
 
@@ -103,14 +103,14 @@ Expected<IndexDefinition> definition_from_view(const json::value& view) {
 }
 
 Expected<json::object> parse_design_document(std::string_view body) {
-  auto parsed = parse_json(body);
+  auto parsed = parse_json(body, LargeIntegers::exact);
   if (!parsed) return fail(ErrorCode::corrupted, "A design document is not JSON: " + parsed.error().reason);
   if (!parsed->is_object()) return fail(ErrorCode::corrupted, "A design document is not a JSON object.");
   return std::move(parsed->get_object());
 }
 
 Expected<std::string> checked_name(const json::value& value) {
-  if (!value.is_string()) return bad("invalid_string", "Invalid string: " + json::serialize(value));
+  if (!is_text(value)) return bad("invalid_string", "Invalid string: " + serialize_json(value));
   if (value.get_string().empty()) return bad("invalid_index_name", "Invalid index name: \"\"");
   return std::string(value.get_string());
 }
@@ -119,7 +119,7 @@ Expected<std::string> checked_name(const json::value& value) {
 
 Expected<std::vector<OrderedField>> parse_ordered_fields(const json::value& value) {
   if (!value.is_array()) {
-    return bad("invalid_sort_json", "Sort must be an array of sort specs, not: " + json::serialize(value));
+    return bad("invalid_sort_json", "Sort must be an array of sort specs, not: " + serialize_json(value));
   }
   if (value.get_array().size() > index_fields_max) {
     return bad("invalid_sort_json", fmt::format("At most {} fields can be sorted by.", index_fields_max));
@@ -195,7 +195,7 @@ Expected<CreateIndexRequest> parse_create_index(const json::value& body) {
   if (!index) return bad("missing_required_key", "Missing required key: index");
 
   if (const auto* type = members.if_contains("type")) {
-    if (!type->is_string()) return bad("invalid_string", "Invalid string: " + json::serialize(*type));
+    if (!is_text(*type)) return bad("invalid_string", "Invalid string: " + serialize_json(*type));
     if (*type == "nouveau") {
       return fail(ErrorCode::unsupported, "Indexes of type nouveau are not available: use type text.",
                   "index_not_implemented");
@@ -207,13 +207,13 @@ Expected<CreateIndexRequest> parse_create_index(const json::value& body) {
   }
   if (const auto* w = members.if_contains("w")) {
     if (!w->is_number() || w->is_double() || (w->is_int64() && w->get_int64() < 1)) {
-      return bad("invalid_pos_integer", json::serialize(*w) + " is not an integer greater than zero");
+      return bad("invalid_pos_integer", serialize_json(*w) + " is not an integer greater than zero");
     }
     request.w = w->to_number<std::uint64_t>();
   }
   if (const auto* partitioned = members.if_contains("partitioned")) {
     if (!partitioned->is_bool()) {
-      return bad("invalid_partitioned_value", "Invalid value for partitioned: " + json::serialize(*partitioned));
+      return bad("invalid_partitioned_value", "Invalid value for partitioned: " + serialize_json(*partitioned));
     }
     request.partitioned = partitioned->get_bool();
   }
@@ -232,10 +232,10 @@ Expected<CreateIndexRequest> parse_create_index(const json::value& body) {
   }
 
   if (!index->is_object()) {
-    return bad("invalid_index", "JSON indexes must be an object, not: " + json::serialize(*index));
+    return bad("invalid_index", "JSON indexes must be an object, not: " + serialize_json(*index));
   }
   const auto name_it = [&] {
-    const std::string hash = hex_digest(json::serialize(body), EVP_sha1(), 20);
+    const std::string hash = hex_digest(serialize_json(body), EVP_sha1(), 20);
     if (request.name.empty()) request.name = hash;
     if (request.design_document.empty()) request.design_document = hash;
     if (!request.design_document.starts_with("_design/")) request.design_document.insert(0, "_design/");
@@ -259,7 +259,7 @@ Expected<CreateIndexRequest> parse_create_index(const json::value& body) {
   }
   if (const auto* filter = request.index.if_contains("partial_filter_selector")) {
     if (!filter->is_object()) {
-      return bad("invalid_selector_json", "Selector must be a JSON object, not: " + json::serialize(*filter));
+      return bad("invalid_selector_json", "Selector must be a JSON object, not: " + serialize_json(*filter));
     }
     auto selector = Selector::parse(*filter);
     if (!selector) {
@@ -291,7 +291,7 @@ Expected<std::optional<std::string>> add_index_to_design_document(const CreateIn
     const auto* language = design.if_contains("language");
     if (!language || *language != "query") {
       return bad("invalid_ddoc_lang", "Existing design doc has an invalid language: " +
-                                          (language ? json::serialize(*language) : std::string("\"javascript\"")));
+                                          (language ? serialize_json(*language) : std::string("\"javascript\"")));
     }
     const auto* options = design.if_contains("options");
     const auto* stored = options && options->is_object() ? options->get_object().if_contains("partitioned") : nullptr;
@@ -311,7 +311,7 @@ Expected<std::optional<std::string>> add_index_to_design_document(const CreateIn
     auto& slot = members.get_object()[request.name];
     if (slot == value) return std::nullopt;
     slot = std::move(value);
-    return json::serialize(design);
+    return serialize_json(design);
   };
   if (request.is_text) return put("indexes", search::stored_text_index(request.index));
 
@@ -346,7 +346,7 @@ Expected<std::string> remove_index_from_design_document(std::string_view body, s
   const bool bare = std::ranges::all_of(design, [](const json::key_value_pair& member) {
     return member.key() == "language" || member.key() == "options";
   });
-  return bare ? std::string() : json::serialize(design);
+  return bare ? std::string() : serialize_json(design);
 }
 
 }  // namespace octavo::query

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "query/json/internal/scan.h"
+#include "query/json/internal/tape.h"
 #include "query/json/normalize.h"
 #include "query/json/number.h"
 
@@ -26,23 +27,30 @@ using Text = boost::json::string_view;
 /// simdjson keeps about 14 bytes of buffer for each byte of its largest document; past this they are given back.
 constexpr std::size_t kept_bytes_max = 256 * 1024;
 
-/// The same text with each number that simdjson refuses written as the nearest finite double.
-std::string with_plain_numbers(std::string_view json) {
-  std::string out;
+/// A text with each number that simdjson refuses written as the nearest finite double.
+struct PlainText {
+  std::string json;
+  std::vector<tape::LargeInteger> large_integers;  ///< the integers among them
+};
+
+PlainText with_plain_numbers(std::string_view json) {
+  PlainText plain;
+  std::string& out = plain.json;
+  std::size_t numbers = 0;
   out.reserve(json.size() + 64);
   const char* p = json.data();
   const char* const end = p + json.size();
   while (p != end) {
     if (*p == '"') {
       const scan::String string = scan::string(p, end);
-      if (string.end == nullptr) return std::string(json);
+      if (string.end == nullptr) return {std::string(json), {}};
       out.append(p, string.end);
       p = string.end;
     } else if (*p == '-' || scan::is_digit(*p)) {
       const char* after = scan::number(p, end);
-      if (after == nullptr) return std::string(json);
+      if (after == nullptr) return {std::string(json), {}};
       const std::string token(p, after);
-      const bool is_integer = token.find_first_of(".eE") == std::string::npos;
+      const bool is_integer = is_integer_token(token);
       const auto fits = [&](auto value) {
         return std::from_chars(token.data(), token.data() + token.size(), value).ec == std::errc{};
       };
@@ -50,13 +58,17 @@ std::string with_plain_numbers(std::string_view json) {
         out.append(token);
       } else {
         fmt::format_to(std::back_inserter(out), "{:.17e}", nearest_double(token));
+        if (is_integer) {
+          plain.large_integers.push_back({numbers, token});
+        }
       }
+      ++numbers;
       p = after;
     } else {
       out.push_back(*p++);
     }
   }
-  return out;
+  return plain;
 }
 
 /// Builds a boost::json::value as boost::json::parse does, but reads doubles exactly: Boost's own reading can be off in
@@ -67,6 +79,8 @@ class ValueBuilder {
   static constexpr std::size_t max_array_size = boost::json::array::max_size();
   static constexpr std::size_t max_key_size = boost::json::string::max_size();
   static constexpr std::size_t max_string_size = boost::json::string::max_size();
+
+  explicit ValueBuilder(LargeIntegers integers) : integers_(integers) {}
 
   boost::json::value release() { return stack_.release(); }
 
@@ -112,6 +126,11 @@ class ValueBuilder {
   }
   // The text comes in one piece, and so does every number.
   bool on_double(double, Text text, Code&) {
+    if (integers_ == LargeIntegers::exact && is_integer_token({text.data(), text.size()})) {
+      const std::string marked = large_integer_mark + std::string(text.data(), text.size());
+      stack_.push_string(marked);
+      return true;
+    }
     stack_.push_double(nearest_double({text.data(), text.size()}));
     return true;
   }
@@ -127,6 +146,7 @@ class ValueBuilder {
   bool on_comment(Text, Code&) { return true; }
 
  private:
+  LargeIntegers integers_;
   boost::json::value_stack stack_;
 };
 
@@ -154,6 +174,7 @@ Expected<simdjson::dom::element> DocumentParser::parse(std::string_view json) {
   if (parser_.capacity() > kept_bytes_max && json.size() <= kept_bytes_max) {
     parser_ = simdjson::dom::parser();
     padded_ = {};
+    digits_ = {};
   }
   const auto load = [&](std::string_view text) {
     if (padded_.size() < text.size() + simdjson::SIMDJSON_PADDING) {
@@ -166,9 +187,13 @@ Expected<simdjson::dom::element> DocumentParser::parse(std::string_view json) {
   simdjson::dom::element root;
   auto error = parser_.parse(padded_.data(), json.size(), false).get(root);
   if (error == simdjson::NUMBER_ERROR) {
-    const std::string plain = with_plain_numbers(json);
-    load(plain);
-    error = parser_.parse(padded_.data(), plain.size(), false).get(root);
+    PlainText plain = with_plain_numbers(json);
+    load(plain.json);
+    error = parser_.parse(padded_.data(), plain.json.size(), false).get(root);
+    if (error == simdjson::SUCCESS && integers_ == LargeIntegers::exact) {
+      digits_ = tape::list_of(parser_.doc, plain.large_integers);
+      tape::attach(parser_.doc, digits_);
+    }
   }
   // No fault of the document: whoever skips what is damaged, such as an index, must not skip this one.
   if (error == simdjson::MEMALLOC) {
@@ -182,10 +207,10 @@ Expected<simdjson::dom::element> DocumentParser::parse(std::string_view json) {
   return root;
 }
 
-Expected<boost::json::value> parse_json(std::string_view text) {
+Expected<boost::json::value> parse_json(std::string_view text, LargeIntegers integers) {
   boost::json::parse_options options;
   options.max_depth = json_depth_max;
-  boost::json::basic_parser<ValueBuilder> parser(options);
+  boost::json::basic_parser<ValueBuilder> parser(options, integers);
   Code error;
   const std::size_t parsed = parser.write_some(false, text.data(), text.size(), error);
   if (!error && parsed < text.size()) error = boost::json::error::extra_data;

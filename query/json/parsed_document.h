@@ -8,6 +8,7 @@
 #include <boost/json.hpp>
 #include <simdjson.h>
 
+#include "query/json/large_integer.h"
 #include "storage/error.h"
 
 namespace octavo::query {
@@ -18,19 +19,25 @@ namespace octavo::query {
 /// Buffers that one huge document made grow are given back at the next small one.
 class DocumentParser {
  public:
+  DocumentParser() = default;
+  explicit DocumentParser(LargeIntegers integers) : integers_(integers) {}
+
   /// The root of `json`. It, and all views into it, live until the next call of `parse` or the end of the parser;
   /// `json` itself may go at once. Numbers simdjson cannot hold (integers beyond 64 bits, 1e400) are read as the
-  /// nearest finite double. Errors: corrupted when the text is not JSON (stored bytes always are).
+  /// nearest finite double; `large_integer` tells the digits of such integers if they are to be exact. Errors:
+  /// corrupted when the text is not JSON (stored bytes always are).
   Expected<simdjson::dom::element> parse(std::string_view json);
 
  private:
+  LargeIntegers integers_ = LargeIntegers::exact;
   simdjson::dom::parser parser_;
   std::vector<char> padded_;
+  std::string digits_;  ///< of the document's large integers, as in internal/tape.h
 };
 
 /// Parses a request body, or any small text, to an owned tree. Nesting up to `json_depth_max`.
 /// Errors: bad_request "invalid UTF-8 JSON: …".
-Expected<boost::json::value> parse_json(std::string_view text);
+Expected<boost::json::value> parse_json(std::string_view text, LargeIntegers integers = LargeIntegers::rounded);
 
 /// A value as a message shows it: JSON, but numbers as people write them (`1.5`, not `1.5E0`).
 std::string json_for_message(const boost::json::value& value);

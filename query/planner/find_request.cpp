@@ -179,6 +179,12 @@ Expected<FindRequest> parse_find_request(std::string_view body, std::string_view
   if (!selector->is_object()) {
     return bad("invalid_selector_json", "Selector must be a JSON object, not: " + json::serialize(*selector));
   }
+  // Parsed again with exact integers if there may be any beyond 64 bits; nothing else in the body takes such numbers.
+  json::value exact;
+  if (may_have_large_integer(body)) {
+    OCTAVO_TRY(exact, parse_json(body, LargeIntegers::exact));
+    selector = &exact.at("selector");
+  }
   request.selector_json = *selector;
   auto testable = search::without_text(*selector);
   if (testable) request.text_selector = *selector;

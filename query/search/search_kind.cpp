@@ -26,7 +26,7 @@ std::string identity_of(std::string_view definition) {
 
 FeedIndexDefinition make_definition(std::string_view design, std::string_view name, bool partitioned,
                                     const json::object& content) {
-  const std::string text = json::serialize(content);
+  const std::string text = serialize_json(content);
   return {.identity = identity_of(text),
           .design_document = std::string(design),
           .name = std::string(name),
@@ -62,7 +62,7 @@ Expected<std::unique_ptr<FeedIndex>> make_index(const FeedIndexDefinition& defin
   const auto nonsense = [] { return fail(ErrorCode::bad_request, "A search index without a definition."); };
   if (definition.content.empty()) return nonsense();
   const std::string_view text = std::string_view(definition.content).substr(1);
-  const auto parsed = parse_json(text);
+  const auto parsed = parse_json(text, LargeIntegers::exact);
   if (!parsed || !parsed->is_object()) return nonsense();
   const json::object& content = parsed->get_object();
   const auto* analyzer = content.if_contains("analyzer");

@@ -30,7 +30,7 @@ bool is_text(const FeedIndexView& view) {
 
 TextIndexDefinitionPtr text_definition_of(const FeedIndexView& view) {
   if (!is_text(view)) return nullptr;
-  const auto content = parse_json(std::string_view(view.definition.content).substr(1));
+  const auto content = parse_json(std::string_view(view.definition.content).substr(1), LargeIntegers::exact);
   if (!content) return nullptr;
   auto definition = std::make_shared<TextIndexDefinition>();
   definition->design_document = view.definition.design_document;

@@ -48,7 +48,7 @@ Expected<std::optional<std::vector<std::pair<std::string, std::string>>>> fields
     return bad("invalid_index_fields_definition",
                "Text Index field definitions must be of the form {\"name\": \"non-empty fieldname\", \"type\": "
                "\"boolean,number, or string\"}. Def: " +
-                   json::serialize(*fields));
+                   serialize_json(*fields));
   };
   if (!fields->is_array()) return invalid();
   if (fields->get_array().empty()) return std::nullopt;
@@ -60,7 +60,7 @@ Expected<std::optional<std::vector<std::pair<std::string, std::string>>>> fields
     std::string_view type;
     if (const auto* named = members.if_contains("name"); named != nullptr && members.size() == 2) {
       const auto* typed = members.if_contains("type");
-      if (!named->is_string() || typed == nullptr || !typed->is_string()) return invalid();
+      if (!query::is_text(*named) || typed == nullptr || !query::is_text(*typed)) return invalid();
       name = named->get_string();
       type = typed->get_string();
     } else {
@@ -266,7 +266,7 @@ std::vector<TextIndexDefinitionPtr> text_indexes_of(std::string_view design_id, 
   std::vector<TextIndexDefinitionPtr> definitions;
   // Most design documents have none: no need to read those.
   if (body.find("\"indexes\"") == std::string_view::npos) return definitions;
-  const auto parsed = parse_json(body);
+  const auto parsed = parse_json(body, LargeIntegers::exact);
   if (!parsed || !parsed->is_object()) return definitions;
   const json::object& design = parsed->get_object();
   const auto* language = design.if_contains("language");
@@ -307,12 +307,12 @@ Expected<json::object> check_text_index(const json::object& index) {
     const auto* filter = index.if_contains(name);
     if (filter == nullptr) continue;
     if (!filter->is_object()) {
-      return bad("invalid_selector_json", "Selector must be a JSON object, not: " + json::serialize(*filter));
+      return bad("invalid_selector_json", "Selector must be a JSON object, not: " + serialize_json(*filter));
     }
     OCTAVO_TRY(const auto unused, Selector::parse(*filter));
   }
   if (const auto* lengths = index.if_contains("index_array_lengths"); lengths != nullptr && !lengths->is_bool()) {
-    return bad("invalid_boolean", json::serialize(*lengths) + " is not a boolean");
+    return bad("invalid_boolean", serialize_json(*lengths) + " is not a boolean");
   }
   const auto [enabled, analyzer] = default_field_of(index);
   if (enabled) {

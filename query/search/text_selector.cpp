@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "query/json/number.h"
 #include "query/json/parsed_document.h"
 #include "query/search/internal/text_names.h"
 #include "query/search/text_index.h"
@@ -33,6 +34,13 @@ QueryNode exact(std::string field, std::string_view text, Kind kind = Kind::word
   node.text = text;
   node.exact = true;
   return node;
+}
+
+bool is_large(const json::value& value) {
+  return !large_integer(value).empty();
+}
+json::value nearest(const json::value& value) {
+  return nearest_double(large_integer(value));
 }
 
 std::string number_text(double number) {
@@ -97,7 +105,7 @@ class Translator {
     if (name == "$exists") {
       return argument == true && !path.empty() ? std::optional(exists(path)) : std::nullopt;
     }
-    if (name == "$beginsWith" && argument.is_string()) {
+    if (name == "$beginsWith" && query::is_text(argument)) {
       return exact(use(path, "string"), text_term(argument.get_string()), Kind::prefix);
     }
     if (name == "$mod") return exact(std::string(text_names_field), use(path, "number"));
@@ -159,8 +167,8 @@ class Translator {
   }
 
   std::optional<QueryNode> text(const json::value& argument, const std::string& path) {
-    if (!argument.is_string()) {
-      error = Error{ErrorCode::bad_request, "Bad argument for operator $text: " + json::serialize(argument), "bad_arg"};
+    if (!query::is_text(argument)) {
+      error = Error{ErrorCode::bad_request, "Bad argument for operator $text: " + serialize_json(argument), "bad_arg"};
       return std::nullopt;
     }
     auto parsed = parse_query(argument.get_string());
@@ -184,6 +192,7 @@ class Translator {
   std::optional<QueryNode> equal(const json::value& value, const std::string& path, int depth) {
     if (path.empty()) return std::nullopt;
     if (value.is_null()) return exact(path + ":null", "true");
+    if (is_large(value)) return number_range(use(path, "number"), nearest(value), nearest(value), true, true);
     if (value.is_string()) return exact(use(path, "string"), text_term(value.get_string()));
     if (value.is_bool()) return exact(use(path, "boolean"), value.get_bool() ? "true" : "false");
     if (value.is_number()) return number_range(use(path, "number"), value, value, true, true);
@@ -219,10 +228,12 @@ class Translator {
   std::optional<QueryNode> range(std::string_view name, const json::value& argument, const std::string& path) {
     if (path.empty()) return std::nullopt;
     const bool below = name.starts_with("$l");
-    const bool inclusive = name.ends_with('e');
-    if (argument.is_number()) {
-      return below ? number_range(use(path, "number"), nullptr, argument, true, inclusive)
-                   : number_range(use(path, "number"), argument, nullptr, inclusive, true);
+    // Another integer may have the same nearest double, which is what the index holds.
+    const bool inclusive = name.ends_with('e') || is_large(argument);
+    const json::value bound = is_large(argument) ? nearest(argument) : argument;
+    if (bound.is_number()) {
+      return below ? number_range(use(path, "number"), nullptr, bound, true, inclusive)
+                   : number_range(use(path, "number"), bound, nullptr, inclusive, true);
     }
     // Lucene's order of strings is not the collation's: any string may do.
     if (argument.is_string()) return exact(std::string(text_names_field), use(path, "string"));

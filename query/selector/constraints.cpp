@@ -5,6 +5,7 @@
 #include <set>
 
 #include "query/collation/collation.h"
+#include "query/json/large_integer.h"
 #include "query/selector/internal/text.h"
 #include "query/selector/selector.h"
 
@@ -120,7 +121,7 @@ FieldConstraint constraint_on_id(const SelectorNode& node) {
     return values(all ? std::vector{everything} : std::vector<Interval>{}, true);
   };
   if (node.negated) return any_value(false);
-  const bool is_string = node.argument.is_string();
+  const bool is_string = is_text(node.argument);
   const json::value& argument = node.argument;
   switch (node.op) {
     case Operator::less:
@@ -139,7 +140,7 @@ FieldConstraint constraint_on_id(const SelectorNode& node) {
     case Operator::not_in: {
       json::array list;
       for (const json::value& value : argument.get_array()) {
-        if (value.is_string()) list.push_back(value);
+        if (is_text(value)) list.push_back(value);
       }
       return node.op == Operator::in ? values_listed(list, BoundOrder::raw) : values_not_listed(list, BoundOrder::raw);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "query/collation/collation.h"
+#include "query/json/large_integer.h"
 
 namespace octavo::query {
 
@@ -11,7 +12,7 @@ namespace {
 namespace json = boost::json;
 
 int compare_values(const json::value& a, const json::value& b, BoundOrder order) {
-  if (order == BoundOrder::ordinal && a.is_string() && b.is_string()) return a.get_string().compare(b.get_string());
+  if (order == BoundOrder::ordinal && is_text(a) && is_text(b)) return a.get_string().compare(b.get_string());
   return order == BoundOrder::raw ? compare_raw(a, b) : compare(a, b);
 }
 
@@ -91,12 +92,12 @@ FieldConstraint unite(const std::vector<FieldConstraint>& parts, BoundOrder orde
 
 FieldConstraint without_strings(FieldConstraint constraint) {
   const auto start_of = [](const json::value& value) {
-    return value.is_string()  ? json::value("")
+    return is_text(value)     ? json::value("")
            : value.is_array() ? json::value(json::array())
                               : json::value(json::object());
   };
   const auto is_plain = [](const json::value& value) {
-    return !value.is_string() && !value.is_array() && !value.is_object();
+    return !is_text(value) && !value.is_array() && !value.is_object();
   };
   std::vector<FieldConstraint> parts;
   for (Interval& interval : constraint.intervals) {

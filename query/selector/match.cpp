@@ -1,9 +1,11 @@
 // Runs a normalised selector over one document.
 
 #include <algorithm>
+#include <optional>
 
 #include "query/collation/collation.h"
 #include "query/collation/internal/json_access.h"
+#include "query/json/large_integer.h"
 #include "query/json/parsed_document.h"
 #include "query/json/writer.h"
 #include "query/selector/internal/regex.h"
@@ -36,7 +38,7 @@ struct Operand {
 };
 
 int compare_text(std::string_view text, const json::value& argument, bool is_raw) {
-  if (!argument.is_string()) return is_raw ? 1 : type_rank(argument) < TypeRank::string ? 1 : -1;
+  if (!is_text(argument)) return is_raw ? 1 : type_rank(argument) < TypeRank::string ? 1 : -1;
   const std::string_view other = view(argument.get_string());
   return is_raw ? text.compare(other) : compare_strings(text, other);
 }
@@ -72,15 +74,18 @@ bool is_in(const SelectorNode& node, const Operand& operand, MatchBudget& budget
   return false;
 }
 
+bool is_integer(element number) {
+  return number.type() != simdjson::dom::element_type::DOUBLE || !large_integer(number).empty();
+}
+
 /// Erlang's term equality, which `$all` uses: strings by bytes; if `is_strict`, 1 is not 1.0.
 bool is_same_value(element value, const json::value& argument, bool is_strict, MatchBudget& budget) {
   if (!budget.take()) return false;
-  using Type = simdjson::dom::element_type;
   const TypeRank rank = type_rank(value);
   if (rank != type_rank(argument)) return false;
   switch (rank) {
     case TypeRank::number:
-      return (!is_strict || (value.type() == Type::DOUBLE) == argument.is_double()) && compare(value, argument) == 0;
+      return (!is_strict || is_integer(value) != argument.is_double()) && compare(value, argument) == 0;
     case TypeRank::string:
       return value.get_string().value_unsafe() == view(argument.get_string());
     case TypeRank::array: {
@@ -125,25 +130,36 @@ bool has_all(const SelectorNode& node, const Operand& operand, MatchBudget& budg
 
 __extension__ using Wide = __int128;
 
-Wide wide(const json::value& integer) {
-  return integer.is_int64() ? static_cast<Wide>(integer.get_int64()) : static_cast<Wide>(integer.get_uint64());
+/// An integer of up to 64 bits; nullopt for a larger one.
+std::optional<Wide> wide(const json::value& integer) {
+  if (integer.is_int64()) return integer.get_int64();
+  if (integer.is_uint64()) return integer.get_uint64();
+  return std::nullopt;
+}
+std::optional<Wide> wide(element integer) {
+  if (integer.is_int64()) return integer.get_int64().value_unsafe();
+  if (integer.is_uint64()) return integer.get_uint64().value_unsafe();
+  return std::nullopt;
 }
 
-bool has_remainder(const SelectorNode& node, const Operand& operand) {
-  if (!operand.is_element) return false;
-  Wide value = 0;
-  switch (operand.value.type()) {
-    case simdjson::dom::element_type::INT64:
-      value = operand.value.get_int64().value_unsafe();
-      break;
-    case simdjson::dom::element_type::UINT64:
-      value = operand.value.get_uint64().value_unsafe();
-      break;
-    default:
-      return false;
-  }
+std::string digits_of(const json::value& integer) {
+  const std::string_view digits = large_integer(integer);
+  return digits.empty() ? json::serialize(integer) : std::string(digits);
+}
+std::string digits_of(element integer) {
+  const std::string_view digits = large_integer(integer);
+  return digits.empty() ? simdjson::to_string(integer) : std::string(digits);
+}
+
+bool is_congruent(const SelectorNode& node, const Operand& operand, MatchBudget& budget) {
+  if (!operand.is_element || operand.type() != TypeRank::number || !is_integer(operand.value)) return false;
   const json::array& arguments = node.argument.get_array();
-  return value % wide(arguments[0]) == wide(arguments[1]);
+  const auto dividend = wide(operand.value);
+  const auto divisor = wide(arguments[0]);
+  const auto remainder = wide(arguments[1]);
+  if (dividend && divisor && remainder) return *dividend % *divisor == *remainder;
+  const std::string digits = digits_of(operand.value);
+  return budget.take(digits.size()) && has_remainder(digits, digits_of(arguments[0]), digits_of(arguments[1]));
 }
 
 std::string_view type_name(TypeRank rank) {
@@ -169,7 +185,7 @@ bool has_size(const SelectorNode& node, const Operand& operand) {
   if (operand.type() != TypeRank::array) return false;
   std::size_t size = 0;  // counted: simdjson's own count stops at 2^24
   for ([[maybe_unused]] const element item : json_access::array(operand.value)) ++size;
-  return static_cast<Wide>(size) == wide(node.argument);
+  return wide(node.argument) == static_cast<Wide>(size);  // no array has as many elements as a large integer
 }
 
 bool matches_regex(const SelectorNode& node, const Operand& operand, MatchBudget& budget) {
@@ -209,7 +225,7 @@ bool holds(const SelectorNode& node, const Operand& operand, MatchBudget& budget
     case Operator::size:
       return has_size(node, operand);
     case Operator::modulo:
-      return has_remainder(node, operand);
+      return is_congruent(node, operand, budget);
     case Operator::regex:
       return matches_regex(node, operand, budget);
     case Operator::begins_with:
@@ -301,7 +317,8 @@ std::string whole_document(const SelectorSubject& subject) {
   append_json_string(text, subject.rev);
   if (subject.deleted) text += R"(,"_deleted":true)";
   if (subject.attachments) text += R"(,"_attachments":)" + simdjson::to_string(*subject.attachments);
-  const std::string body = simdjson::to_string(subject.body);
+  std::string body;
+  append_json(body, subject.body);
   if (body.size() > 2) text += ',';
   text.append(body, 1);
   return text;

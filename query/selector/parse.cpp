@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "query/collation/collation.h"
+#include "query/json/large_integer.h"
 #include "query/selector/internal/regex.h"
 #include "query/selector/selector.h"
 
@@ -35,7 +36,7 @@ std::string_view view(json::string_view text) {
 
 /// A value as it stands in an error text.
 std::string quoted(const json::value& value) {
-  std::string text = json::serialize(value);
+  std::string text = serialize_json(value);
   if (text.size() > quoted_bytes_max) {
     std::size_t end = quoted_bytes_max;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
@@ -50,7 +51,7 @@ std::unexpected<Error> bad_argument(std::string_view op, const json::value& argu
 }
 
 bool is_integer(const json::value& value) {
-  return value.is_int64() || value.is_uint64();
+  return value.is_int64() || value.is_uint64() || !large_integer(value).empty();
 }
 
 bool takes_list(Operator op) {
@@ -95,15 +96,15 @@ bool is_acceptable(Operator op, const json::value& argument) {
       return argument.is_bool();
     case Operator::type:
     case Operator::begins_with:
-      return argument.is_string();
     case Operator::regex:
-      return argument.is_string();
+      return is_text(argument);
     case Operator::size:
-      return argument.is_uint64() || (argument.is_int64() && argument.get_int64() >= 0);
+      return is_integer(argument) && compare(argument, json::value(0)) >= 0;
     case Operator::modulo: {
       const auto* list = argument.if_array();
       if (list == nullptr || list->size() != 2 || !is_integer((*list)[0]) || !is_integer((*list)[1])) return false;
-      return (*list)[0] != json::value(0);
+      const auto is_short = [](const json::value& value) { return large_integer(value).size() <= divisor_digits_max; };
+      return is_short((*list)[0]) && is_short((*list)[1]) && (*list)[0] != json::value(0);
     }
     case Operator::element_match:
     case Operator::all_match:

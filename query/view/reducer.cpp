@@ -115,7 +115,8 @@ class RankReducer final : public Reducer {
 
  private:
   Expected<std::string> best_of(std::string_view values) const {
-    thread_local DocumentParser parser;  // NOLINT(misc-use-internal-linkage): local to the function
+    // NOLINTNEXTLINE(misc-use-internal-linkage): local to the function
+    thread_local DocumentParser parser(LargeIntegers::rounded);
     OCTAVO_TRY(const auto root, parser.parse(values));
     std::vector<simdjson::dom::element> elements;
     for (const auto element : array_of(root)) elements.push_back(element);

@@ -164,7 +164,8 @@ Expected<std::vector<ViewGroup::Row>> ViewGroup::rows_of(const FeedDocument& doc
     return rows;
   }
   thread_local javascript::MapOutput output;  // NOLINT(misc-use-internal-linkage): local to the function
-  thread_local DocumentParser parser;         // NOLINT(misc-use-internal-linkage)
+  // Keys come from JavaScript, which has rounded large integers already; so are those of requests.
+  thread_local DocumentParser parser(LargeIntegers::rounded);  // NOLINT(misc-use-internal-linkage)
   std::string with_sequence;
   std::string_view json = document.json;
   if (definition_.options.local_sequence) {

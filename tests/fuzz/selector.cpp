@@ -86,7 +86,7 @@ void check_index(const Selector& selector, const Document& document, std::uint8_
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   InputReader in(octavo::fuzz::text_of(data, size));
   const std::uint8_t shape = in.byte();
-  const auto selector_json = parse_json(in.line());
+  const auto selector_json = parse_json(in.line(), LargeIntegers::exact);
   if (!selector_json) return 0;
   const auto selector = Selector::parse(*selector_json);
   if (!selector) {
@@ -123,7 +123,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_constraints(*selector, document);
     check_index(*selector, document, shape);
   }
-  const auto other_json = parse_json(in.line());
+  const auto other_json = parse_json(in.line(), LargeIntegers::exact);
   if (!other_json) return 0;
   const auto other = Selector::parse(*other_json);
   if (!other || other_json->get_object().empty()) return 0;

@@ -38,7 +38,7 @@ struct Value {
   bool read(std::string_view raw) {
     if (!normalize_value(raw, text)) return false;
     const auto parsed = parser.parse(text);
-    auto tree = parse_json(text);
+    auto tree = parse_json(text, LargeIntegers::exact);
     if (!parsed || !tree) return false;
     element = *parsed;
     json = *std::move(tree);

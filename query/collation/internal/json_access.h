@@ -1,42 +1,65 @@
 #pragma once
 
 #include <cmath>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include <boost/json.hpp>
 #include <simdjson.h>
 
 #include "query/collation/collation.h"
+#include "query/json/large_integer.h"
+#include "query/json/number.h"
 
 /// One way to look at JSON values of both libraries, so that order and encoding are written once.
 namespace octavo::query::json_access {
 
-/// A number as its nearest double and what an integer differs from it by. Ordered as a pair, 64-bit integers are exact.
+/// A number as its nearest double and what an integer differs from it by: in the order of these, integers are exact.
 struct Number {
   double nearest = 0;
-  std::int32_t residual = 0;  ///< at most 1024 either way
+  std::int32_t residual = 0;  ///< of an integer of up to 64 bits: at most 1024 either way
+  std::string_view digits{};  ///< of a larger one
 
-  auto operator<=>(const Number&) const = default;
+  void append_residual(std::string& out) const {
+    if (digits.empty()) {
+      query::append_residual(out, residual);
+    } else {
+      query::append_residual(out, nearest, digits);
+    }
+  }
+
+  std::partial_ordering operator<=>(const Number& other) const {
+    if (nearest != other.nearest) return nearest <=> other.nearest;
+    if (digits.empty() && other.digits.empty()) return residual <=> other.residual;
+    std::string own, others;
+    append_residual(own);
+    other.append_residual(others);
+    return own <=> others;
+  }
 };
 
 /// From here on doubles have gaps between integers.
 inline constexpr double exact_integers_max = 9007199254740992.0;  // 2^53
+
+/// Integers beyond 64 bits are no nearer to 0.
+inline constexpr double large_integers_min = 9223372036854775808.0;  // 2^63
 
 __extension__ using Wide = __int128;
 
 template <class Integer>
 Number number_of_integer(Integer value) {
   const auto nearest = static_cast<double>(value);
-  return {nearest, static_cast<std::int32_t>(static_cast<Wide>(value) - static_cast<Wide>(nearest))};
+  return {nearest, static_cast<std::int32_t>(static_cast<Wide>(value) - static_cast<Wide>(nearest)), {}};
 }
 
 inline Number number_of_double(double value) {
   constexpr double largest = 1.7976931348623157e308;
-  if (value > largest) return {largest, 0};  // as DocumentParser reads 1e400
-  if (value < -largest) return {-largest, 0};
-  return {value == 0 ? 0.0 : value, 0};  // -0 is 0
+  if (value > largest) return {.nearest = largest};  // as DocumentParser reads 1e400
+  if (value < -largest) return {.nearest = -largest};
+  return {.nearest = value == 0 ? 0.0 : value};  // -0 is 0
 }
 
 inline TypeRank rank(const simdjson::dom::element& value) {
@@ -71,7 +94,7 @@ inline TypeRank rank(const boost::json::value& value) {
     case boost::json::kind::double_:
       return TypeRank::number;
     case boost::json::kind::string:
-      return TypeRank::string;
+      return large_integer(value).empty() ? TypeRank::string : TypeRank::number;
     case boost::json::kind::array:
       return TypeRank::array;
     case boost::json::kind::object:
@@ -88,8 +111,11 @@ inline Number number(const simdjson::dom::element& value) {
       return number_of_integer(value.get_int64().value_unsafe());
     case Type::UINT64:
       return number_of_integer(value.get_uint64().value_unsafe());
-    default:
-      return number_of_double(value.get_double().value_unsafe());
+    default: {
+      Number number = number_of_double(value.get_double().value_unsafe());
+      if (std::abs(number.nearest) >= large_integers_min) number.digits = large_integer(value);
+      return number;
+    }
   }
 }
 
@@ -99,6 +125,10 @@ inline Number number(const boost::json::value& value) {
       return number_of_integer(value.get_int64());
     case boost::json::kind::uint64:
       return number_of_integer(value.get_uint64());
+    case boost::json::kind::string: {
+      const std::string_view digits = large_integer(value);
+      return {.nearest = nearest_double(digits), .digits = digits};
+    }
     default:
       return number_of_double(value.get_double());
   }

@@ -21,7 +21,7 @@ std::string encode_index(const LocalIndexes::Index& index) {
   ByteWriter writer(value);
   writer.u8(static_cast<std::uint8_t>(index.stage));
   writer.sized_bytes(index.cursor);
-  value += boost::json::serialize(index.definition->def_to_json());
+  value += serialize_json(index.definition->def_to_json());
   return value;
 }
 
@@ -38,7 +38,7 @@ Expected<LocalIndexes::Index> decode_index(std::uint32_t number, std::string_vie
   index.stage = static_cast<LocalIndexes::Stage>(reader.u8());
   index.cursor = reader.sized_bytes();
   if (!reader.ok() || index.stage > LocalIndexes::Stage::dropping) return damaged();
-  const auto def = parse_json(reader.rest());
+  const auto def = parse_json(reader.rest(), LargeIntegers::exact);
   if (!def || !def->is_object() || !def->get_object().contains("fields")) return damaged();
   if (const auto* automatic = def->get_object().if_contains("automatic")) {
     definition.automatic = automatic->is_object() ? AutomaticIndex::from_json(automatic->get_object()) : nullptr;
