@@ -208,6 +208,10 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
     auto state = scan_branches(rows_left);
     if (!state || *state == ScanState::more) return state;
     if (finished_ || !begin_next_range(map)) return ScanState::done;
+    if (looks_ahead_) {  // to look into the next one would cost as much as to begin with it
+      finished_ = true;
+      return ScanState::done;
+    }
     if (options_.may_stop) return ScanState::more;  // before the next one is charged
   }
 }
