@@ -125,7 +125,7 @@ TEST_CASE("the digits of a document's large integers are those of its values") {
   }
   std::string text;
   append_json(text, *root);
-  CHECK(text == R"({"s":"99999999999999999999","a":[1,-9223372036854775809,2.5,1.7976931348623157e308],)"
+  CHECK(text == R"({"s":"99999999999999999999","a":[1,-9223372036854775809,2.5,1.7976931348623157e+308],)"
                 R"("b":{"c":18446744073709551616},"d":7})");
 }
 
