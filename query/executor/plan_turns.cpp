@@ -30,7 +30,7 @@ PlanTurns::PlanTurns(std::span<const Plan> plans, std::size_t sure, std::vector<
   if (prices_.size() == 1) {
     allowed_ = kUnlimited;
   } else if (sure_sorts_) {
-    const double share = prices_[0].expected < kHopefulShare * bound_ ? kHopefulShare : kDoubtfulShare;
+    const double share = prices_[0].expected < bound_ ? kHopefulShare : kDoubtfulShare;
     allowed_ = std::max(kBudgetMin, share * bound_);
     if (spent_[0] >= allowed_) end_turn(spent_[0]);
   } else {

@@ -12,14 +12,12 @@ namespace octavo::query {
 /// page is full, but what the surest plan costs at most, the *bound*, is known. So every other plan has a budget
 /// measured by that, and is left when it has spent it; what a query costs stays below 1.5 times the bound and 1 RU.
 ///
-///   one plan                  it runs to its end
-///   two, the surest sorts     the walk in order has half of the bound if that is expected to be enough, and a quarter
-///                             otherwise, but 1 RU at least; then the surest runs to its end
-///   all end at the limit      they take turns: the first, and each that is expected to cost no more than 16 times a
-///   turn,
-///                             reads as far as a turn allows, a quarter of it until the first has cost what was
-///                             expected of it; each round allows half as much again. Once the others have cost half of
-///                             the bound together, the surest runs to its end
+/// - One plan runs to its end.
+/// - Two, of which the surest sorts: the walk in order has half of the bound if it is expected to cost less, otherwise
+///   a quarter, but 1 RU at least; then the surest runs to its end.
+/// - All end at the limit: they take turns. The first, and each that is expected to cost no more than 16 times a turn,
+///   reads as far as a turn allows, a quarter of it until the first has cost what was expected of it; each round allows
+///   half as much again. Once the others have cost half of the bound together, the surest runs to its end.
 ///
 /// Costs are request units of entries and documents read (plan.h). No clock and no chance: equal requests on equal data
 /// cost the same. A value without ownership; one thread.

@@ -177,7 +177,8 @@ bool has_lost_order(const PlanningTask& task, const Plan& plan) {
 
 Expected<PlannerResult> plan_task(PlanningTask& task, const IndexCatalog& catalog, PlannerStatistics& statistics) {
   auto planned = plan_query(task.request, catalog, task.place, statistics);
-  const bool is_gone = planned ? has_lost_order(task, planned->plans[0]) : planned.error().code == ErrorCode::bad_request;
+  const bool is_gone =
+      planned ? has_lost_order(task, planned->plans[0]) : planned.error().code == ErrorCode::bad_request;
   if (!is_gone || !fall_back(task)) return planned;
   return plan_query(task.request, catalog, task.place, statistics);
 }

@@ -53,7 +53,7 @@ TEST_CASE("one plan runs to its end") {
 
 TEST_CASE("a walk in order has half of what sorting costs, a quarter where it is expected to cost more") {
   CHECK(PlanTurns(plans_of({{5, 900}, {100, 100}}, true), 1).allowed() == 50);
-  CHECK(PlanTurns(plans_of({{60, 900}, {100, 100}}, true), 1).allowed() == 25);
+  CHECK(PlanTurns(plans_of({{90, 900}, {100, 100}}, true), 1).allowed() == 50);
   CHECK(PlanTurns(plans_of({{500, 900}, {100, 100}}, true), 1).allowed() == 25);
   CHECK(PlanTurns(plans_of({{0.1, 900}, {0.5, 0.5}}, true), 1).allowed() == 1);
 }
