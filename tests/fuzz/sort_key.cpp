@@ -74,7 +74,7 @@ void check_order(const Value& a, const Value& b) {
     require(!a.bytes.starts_with(b.bytes) && !b.bytes.starts_with(a.bytes), "nor by bytes");
   }
   require(byte_order(a.up + b.down, b.up + a.down) == order, "joined keys sort by their first part");
-  if (a.json.is_string() && b.json.is_string()) {
+  if (is_text(a.json) && is_text(b.json)) {
     const std::string_view left = a.json.get_string(), right = b.json.get_string();
     require(byte_order(a.bytes, b.bytes) == byte_order(left, right), "by bytes means by bytes");
     std::string key;
