@@ -20,17 +20,17 @@ constexpr double kTurnsToJoin = 16;
 
 PlanTurns::PlanTurns(std::span<const Plan> plans, std::size_t sure, std::vector<double> spent)
     : spent_(std::move(spent)), sure_(sure), sure_sorts_(plans[sure].sort_in_memory), bound_(plans[sure].most) {
-  for (const Plan& plan : plans) prices_.push_back({plan.expected, plan.most});
-  spent_.resize(prices_.size(), 0);
+  for (const Plan& plan : plans) expected_.push_back(plan.expected);
+  spent_.resize(expected_.size(), 0);
   for (std::size_t i = 0; i < spent_.size(); ++i) {
     if (i != sure_) others_ += spent_[i];
   }
-  hoped_ = std::max(kBudgetMin, prices_[0].expected);
+  hoped_ = std::max(kBudgetMin, expected_[0]);
   round_ = kBudgetMin;
-  if (prices_.size() == 1) {
+  if (expected_.size() == 1) {
     allowed_ = kUnlimited;
   } else if (sure_sorts_) {
-    const double share = prices_[0].expected < bound_ ? kHopefulShare : kDoubtfulShare;
+    const double share = expected_[0] < bound_ ? kHopefulShare : kDoubtfulShare;
     allowed_ = std::max(kBudgetMin, share * bound_);
     if (spent_[0] >= allowed_) end_turn(spent_[0]);
   } else {
@@ -39,13 +39,13 @@ PlanTurns::PlanTurns(std::span<const Plan> plans, std::size_t sure, std::vector<
 }
 
 bool PlanTurns::takes_part(std::size_t plan) const {
-  return plan == 0 || plan == sure_ || prices_[plan].expected <= kTurnsToJoin * round_;
+  return plan == 0 || plan == sure_ || expected_[plan] <= kTurnsToJoin * round_;
 }
 
 // From the current plan on, the next one that may still read.
 void PlanTurns::begin_turn() {
   while (true) {
-    for (; current_ < prices_.size(); ++current_) {
+    for (; current_ < expected_.size(); ++current_) {
       if (!takes_part(current_)) continue;
       const double left = kOthersShare * bound_ - others_;
       const double turn = current_ > 0 && round_ < hoped_ ? kEarlyShare * round_ : round_;

@@ -36,14 +36,10 @@ class PlanTurns {
   void stay();
 
  private:
-  struct Price {
-    double expected;
-    double most;
-  };
   void begin_turn();
   bool takes_part(std::size_t plan) const;
 
-  std::vector<Price> prices_;
+  std::vector<double> expected_;
   std::vector<double> spent_;
   std::size_t sure_;
   bool sure_sorts_;

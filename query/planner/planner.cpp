@@ -26,6 +26,11 @@ constexpr std::size_t kLeapValuesMax = 8;
 constexpr double kSameCost = 1.1;
 constexpr std::string_view kNoIndexWarning = "No matching index found, create an index to optimize query time.";
 
+// Whether the range is one value: what follows it in an entry's key is the document's id.
+bool is_value(const KeyRange& range) {
+  return range.end.size() == range.begin.size() + 1 && range.end.starts_with(range.begin);
+}
+
 // What was said of use_index comes before what the plan itself has to say.
 void add_warnings(PlannerResult& result, const std::vector<std::string>& before) {
   auto& warnings = result.plans[0].warnings;
@@ -48,9 +53,6 @@ Branch Planner::branch_of(const Candidate& candidate, const Selector& selector) 
 // Entries of one value stand in order of their documents, and so do those of another: what both have is found without a
 // document that has only the first.
 bool Planner::is_filter_of(const Candidate& other, const Candidate& walked) {
-  const auto is_value = [](const KeyRange& range) {
-    return range.end.size() == range.begin.size() + 1 && range.end.starts_with(range.begin);
-  };
   if (!walked.index || !walked.index->definition->automatic_path || walked.bounds.point_columns == 0) return false;
   if (!other.usable || !other.index || !other.index->definition->automatic_path) return false;
   const IndexDefinition& definition = *other.index->definition;
@@ -75,9 +77,6 @@ void Planner::add_filters(Branch& branch, const Candidate& walked, const std::ve
 bool Planner::is_of_values(const Candidate& candidate) const {
   if (!candidate.usable || !candidate.index || candidate.leaves_out || !is_ready(candidate)) return false;
   const auto& bounds = candidate.bounds;
-  const auto is_value = [](const KeyRange& range) {
-    return range.end.size() == range.begin.size() + 1 && range.end.starts_with(range.begin);
-  };
   return bounds.columns_used == candidate.index->definition->fields.size() && !bounds.ranges.empty() &&
          bounds.ranges.size() <= kLeapValuesMax && std::ranges::all_of(bounds.ranges, is_value);
 }
