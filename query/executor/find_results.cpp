@@ -212,8 +212,8 @@ ScanState FindExecution::write_sorted() {
     output_ += sorted_[sorted_position_].text;
     ++statistics_.results_returned;
   }
-  // Without any the page ended with what a walk returned before the sort.
-  if (!sorted_.empty() && !aggregator_) {
+  // Without a row from the sort the page ended with what a walk returned before it, or is empty.
+  if (sorted_.size() > skip_left_ && !aggregator_) {
     last_.emplace();
     last_->kind = Bookmark::Kind::sorted;
     last_plan_ = plan_;

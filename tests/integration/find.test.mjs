@@ -38,6 +38,13 @@ describe('_find', () => {
     assert.deepEqual((await find({ selector: { n: { $gte: 10 } }, limit: 0 })).docs, []);
   });
 
+  test('a page that skips every result has no bookmark', async () => {
+    for (const sort of [['n'], ['text']]) {
+      const body = await find({ selector: { _id: { $lt: 'd0010' } }, sort, skip: 10 });
+      assert.deepEqual([body.docs, body.bookmark], [[], 'nil']);
+    }
+  });
+
   test('a range is read from its index and nothing more', async () => {
     const body = await withStats({ selector: { n: { $gte: 100, $lt: 110 } } });
     assert.deepEqual(numbers(body), [100, 101, 102, 103, 104, 105, 106, 107, 108, 109]);
