@@ -21,10 +21,11 @@ model() { "$here/model-test.sh" --minutes 20; }
 differential() { "$here/differential-test.sh" --queries 100000; }
 stalls() { "$here/stall-test.sh"; }
 overload() { "$here/overload-test.sh"; }
-regret() {  # what plans cost against the best index, as the data grows
-  local documents
+regret() {  # what plans cost against the best index, as the data grows; PostgreSQL's beside it where it is installed
+  local documents postgres=/usr/lib/postgresql/15/bin
   for documents in 10000 100000 1000000; do
     OCTAVO_BINARY="$build/octavo" node "$here/../tests/regret/regret.mjs" --documents "$documents" --queries 2000
+    [[ ! -x $postgres/initdb ]] || node "$here/../tests/regret/postgres.mjs" --documents "$documents" --queries 2000
   done
 }
 fuzz() { "$here/fuzz.sh" --fast; }
