@@ -180,11 +180,7 @@ Expected<bool> ChangesFilter::passes(std::string_view id, const storage::Revisio
   subject.rev = revision_text_;
   subject.deleted = deleted;
   query::MatchBudget budget(query::match_steps_per_document_max);
-  const bool is_match = query::matches_within(*selector_, subject, budget);
-  if (budget.is_exhausted()) {
-    return fail(ErrorCode::too_large, "The selector takes too much time for one document; use fewer conditions on it.");
-  }
-  return is_match;
+  return query::matches_within(*selector_, subject, budget);
 }
 
 }  // namespace octavo::api::couch

@@ -4,8 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "query/collation/sort_key.h"
 #include "query/executor/document_lookup.h"
 #include "query/executor/storage_statistics.h"
@@ -291,16 +289,9 @@ Expected<FindExecution::Flow> FindExecution::take_document(const storage::Docume
 Expected<bool> FindExecution::matches(const Selector& selector, simdjson::dom::element root, std::string_view id,
                                       std::string_view revision) {
   MatchBudget budget(match_steps_per_document_max);
-  const bool is_match =
+  auto is_match =
       matches_within(selector, {.body = root, .id = id, .rev = revision, .deleted = false, .attachments = {}}, budget);
   match_steps_ += budget.steps_taken();
-  if (budget.is_exhausted()) {
-    return fail(
-        ErrorCode::too_large,
-        fmt::format("The selector takes too much time for the document {}; use fewer conditions on the elements "
-                    "of arrays, or simpler regular expressions.",
-                    id));
-  }
   return is_match;
 }
 

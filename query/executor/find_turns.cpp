@@ -18,6 +18,12 @@ double charge_between(const FindStatistics& before, const FindStatistics& now) {
                                        .document_bytes = now.document_bytes - before.document_bytes});
 }
 
+// Of the index of a plan's first branch; empty for documents by id.
+std::string identity_of(const Plan& plan) {
+  const auto& index = plan.branches[0].index;
+  return index ? index->definition->identity : std::string();
+}
+
 }  // namespace
 
 void FindExecution::begin_turns() {
@@ -29,12 +35,8 @@ void FindExecution::begin_turns() {
   for (std::size_t i = 1; i < prepared_->plans.size(); ++i) {
     const Plan& other = prepared_->plans[i];
     if (other.branches.size() != 1 || other.sort_in_memory) continue;
-    const auto& index = other.branches[0].index;
     for (const WalkedPart& part : prepared_->walked) {
-      if (part.identity != (index ? index->definition->identity : std::string()) || part.down != other.descending) {
-        continue;
-      }
-      progress_[i].position.key = part.key;
+      if (part.identity == identity_of(other) && part.down == other.descending) progress_[i].position.key = part.key;
     }
   }
   for (std::size_t i = 0; i < spent.size(); ++i) progress_[i].spent = spent[i];
@@ -66,7 +68,9 @@ void FindExecution::end_turn() {
   }
   progress().spent = spent_now;
   turn_began_ = statistics_;
-  if (turns_->end_turn(spent_now)) switch_to(turns_->current());
+  const auto wanted = static_cast<double>(prepared_->request.matches_needed());
+  const double found = 1 - static_cast<double>(skip_left_ + limit_left_) / wanted;
+  if (turns_->end_turn(spent_now, found)) switch_to(turns_->current());
 }
 
 void FindExecution::switch_to(std::size_t plan) {
@@ -105,8 +109,7 @@ std::vector<WalkedPart> FindExecution::parts_of_others(std::size_t plan) const {
     if (i == plan) continue;
     if (auto part = walked_part(prepared_->plans[i], progress_[i].position)) parts.push_back(*std::move(part));
   }
-  const auto& index = prepared_->plans[plan].branches[0].index;
-  const std::string own = index ? index->definition->identity : std::string();
+  const std::string own = identity_of(prepared_->plans[plan]);
   for (const WalkedPart& part : prepared_->walked) {
     if (!is_new(part)) continue;
     const bool is_own = part.identity == own && !prepared_->plans[plan].sort_in_memory;

@@ -10,11 +10,13 @@ namespace octavo::query {
 
 /// Which of the plans of a query runs, and for how long: nobody knows before reading how far a walk must go until its
 /// page is full, but what the surest plan costs at most, the *bound*, is known. So every other plan has a budget
-/// measured by that, and is left when it has spent it; what a query costs stays below 1.5 times the bound and 1 RU.
+/// measured by that, and is left when it has spent it; what a query costs stays below 1.5 times the bound and
+/// 1 RU, or twice the bound where a walk was nearly done.
 ///
 /// - One plan runs to its end.
 /// - Two, of which the surest sorts: the walk in order has half of the bound if it is expected to cost less, otherwise
-///   a quarter, but 1 RU at least; then the surest runs to its end.
+///   a quarter, but 1 RU at least. While what was found so far says that a quarter more will fill the page, it has
+///   that, up to the whole bound. Then the surest runs to its end.
 /// - All end at the limit: they take turns. The first, and each that is expected to cost no more than 16 times a turn,
 ///   reads as far as a turn allows, a quarter of it until the first has cost what was expected of it; each round allows
 ///   half as much again. Once the others have cost half of the bound together, the surest runs to its end.
@@ -30,8 +32,9 @@ class PlanTurns {
   std::size_t current() const { return current_; }
   /// What the current plan may have cost in all when its turn is over; infinite: it runs to its end.
   double allowed() const { return allowed_; }
-  /// The turn of the current plan is over, and it has cost `spent` in all. True: another plan is current now.
-  bool end_turn(double spent);
+  /// The turn of the current plan is over. It has cost `spent` in all and found this share of the page, 0 to 1. True:
+  /// another plan is current now.
+  bool end_turn(double spent, double found = 0);
   /// The current plan runs to its end, whatever it costs: the others cannot.
   void stay();
 

@@ -161,12 +161,9 @@ class TextFindRun {
     OCTAVO_TRY(const auto body, parser_.parse(document->body));
     const std::string revision = document->revision.to_string();
     MatchBudget budget(match_steps_per_document_max);
-    const bool is_match = matches_within(
-        find_.request.selector, {.body = body, .id = id, .rev = revision, .deleted = false, .attachments = {}}, budget);
-    if (budget.is_exhausted()) {
-      return fail(ErrorCode::too_large,
-                  "The selector takes too much time for one document; use fewer conditions on it.");
-    }
+    OCTAVO_TRY(const bool is_match,
+               matches_within(find_.request.selector,
+                              {.body = body, .id = id, .rev = revision, .deleted = false, .attachments = {}}, budget));
     if (!is_match) return false;
     text_.clear();
     write_document(text_, *document);

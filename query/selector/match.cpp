@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "query/collation/collation.h"
 #include "query/collation/internal/json_access.h"
 #include "query/json/large_integer.h"
@@ -344,7 +346,9 @@ Found find_in_subject(const SelectorSubject& subject, const FieldPath& path) {
 
 }  // namespace
 
-bool matches_within(const Selector& selector, const SelectorSubject& subject, MatchBudget& budget) {
+namespace {
+
+bool is_match(const Selector& selector, const SelectorSubject& subject, MatchBudget& budget) {
   return matches_tree(selector.root(), [&](const SelectorNode& comparison) {
     if (!comparison.path.empty()) {
       return matches_comparison(comparison, find_in_subject(subject, comparison.path), budget);
@@ -353,6 +357,17 @@ bool matches_within(const Selector& selector, const SelectorSubject& subject, Ma
     const auto document = parser.parse(whole_document(subject));
     return document && matches_comparison(comparison, Found::of(Operand::of(*document)), budget);
   });
+}
+
+}  // namespace
+
+Expected<bool> matches_within(const Selector& selector, const SelectorSubject& subject, MatchBudget& budget) {
+  const bool matches = is_match(selector, subject, budget);
+  if (!budget.is_exhausted()) return matches;
+  return fail(ErrorCode::too_large,
+              fmt::format("The condition takes too much time for the document {}; use fewer conditions on the elements "
+                          "of arrays, or simpler regular expressions.",
+                          subject.id));
 }
 
 bool cost_grows_with_document(const Selector& selector) {
@@ -380,7 +395,7 @@ bool cost_grows_with_document(const Selector& selector) {
 
 bool Selector::matches(const SelectorSubject& subject) const {
   MatchBudget unlimited;
-  return matches_within(*this, subject, unlimited);
+  return is_match(*this, subject, unlimited);
 }
 
 bool Selector::matches(simdjson::dom::element body, std::string_view id, std::string_view rev) const {

@@ -52,8 +52,8 @@ class MatchBudget {
 /// About 400 ms.
 inline constexpr std::uint64_t match_steps_per_document_max = 20'000'000;
 
-/// Selector::matches within a budget.
-bool matches_within(const Selector& selector, const SelectorSubject& subject, MatchBudget& budget);
+/// Selector::matches within a budget. Errors: too_large, with the document's id, once the budget is used up.
+Expected<bool> matches_within(const Selector& selector, const SelectorSubject& subject, MatchBudget& budget);
 
 /// True when the selector has conditions whose cost grows with the document: on elements of arrays, or regular
 /// expressions. Others look at as many values as they name. Linear in the selector.

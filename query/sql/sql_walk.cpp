@@ -188,14 +188,13 @@ Expected<bool> SqlExecution::Implementation::is_of_branch(const storage::Documen
   document.revision.append_to(revision);
   MatchBudget budget(match_steps_per_document_max);
   const SelectorSubject subject{.body = root, .id = document.id, .rev = revision, .deleted = false, .attachments = {}};
-  bool is_of_branch = matches_within(branches[branch_].selector, subject, budget);
-  for (std::size_t i = 0; is_of_branch && i < branch_; ++i) {
-    is_of_branch = !matches_within(branches[i].selector, subject, budget);
+  OCTAVO_TRY(const bool is_match, matches_within(branches[branch_].selector, subject, budget));
+  if (!is_match) return false;
+  for (std::size_t i = 0; i < branch_; ++i) {
+    OCTAVO_TRY(const bool is_of_other, matches_within(branches[i].selector, subject, budget));
+    if (is_of_other) return false;
   }
-  if (budget.is_exhausted()) {
-    return fail(ErrorCode::too_large, "The query takes too much time for one item; filter earlier, or ask for less.");
-  }
-  return is_of_branch;
+  return true;
 }
 
 Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_document(

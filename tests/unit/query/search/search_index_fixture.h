@@ -138,12 +138,15 @@ class SearchIndexFixture {
 
 /// Three products of a shop, with a text, a brand and a price.
 inline void put_products(SearchIndexFixture& shop) {
-  shop.put("scales", {SearchIndexFixture::text("default", "Salter kitchen scales in bright red"),
-                      SearchIndexFixture::text("brand", "Salter", true, true), SearchIndexFixture::number("price", 14.99, true)});
-  shop.put("mixer", {SearchIndexFixture::text("default", "Kenwood stand mixer red"), SearchIndexFixture::text("brand", "Kenwood", true, true),
+  shop.put("scales",
+           {SearchIndexFixture::text("default", "Salter kitchen scales in bright red"),
+            SearchIndexFixture::text("brand", "Salter", true, true), SearchIndexFixture::number("price", 14.99, true)});
+  shop.put("mixer", {SearchIndexFixture::text("default", "Kenwood stand mixer red"),
+                     SearchIndexFixture::text("brand", "Kenwood", true, true),
                      SearchIndexFixture::number("price", 199.99, true)});
-  shop.put("kettle", {SearchIndexFixture::text("default", "Salter kettle blue"), SearchIndexFixture::text("brand", "Salter", true, true),
-                      SearchIndexFixture::number("price", 25, true)});
+  shop.put("kettle",
+           {SearchIndexFixture::text("default", "Salter kettle blue"),
+            SearchIndexFixture::text("brand", "Salter", true, true), SearchIndexFixture::number("price", 25, true)});
   shop.apply();
 }
 
