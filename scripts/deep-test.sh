@@ -9,6 +9,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$here/../build
+export OCTAVO_TEST_DOSE=full
 
 sanitizers() { OCTAVO_SANITIZE_ALL=1 "$here/test.sh" sanitizers; }
 matrix() { "$build/tests/octavo_test_api" "[matrix]"; }  # faults at every storage call of every request

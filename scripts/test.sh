@@ -10,11 +10,15 @@
 # Other arguments go to ctest: scripts/test.sh fast -R storage. OCTAVO_SANITIZE_ALL=1 takes every test into the
 # sanitizers' builds. What takes longer: scripts/deep-test.sh.
 #
+# Random campaigns (kills, power loss, model, differential, regret) run a quarter of what .ci/run does; OCTAVO_TEST_DOSE=full
+# runs all of it here, too.
+#
 # Before the summary stands a table of the minutes of each step; one that took a quarter longer than in
 # tests/minutes.json is named.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
+export OCTAVO_TEST_DOSE=${OCTAVO_TEST_DOSE:-short}
 builds=(release) select=()
 case ${1:-} in
   fast) select=(--label-regex '^fast$'); shift ;;

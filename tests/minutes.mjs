@@ -1,6 +1,7 @@
 // The minutes of each step of scripts/test.sh, beside those of the record: minutes.mjs REPORT_FOLDER RECORD [--update].
 //
-// The record holds, for runs with an empty and with a warm compiler cache, the seconds of each step, and of each group of
+// The record holds, for runs with an empty and with a warm compiler cache, with short campaigns and with full ones
+// (dose.mjs), the seconds of each step, and of each group of
 // tests the sum of its tests' seconds. A step that took a quarter longer than there, and 10 s, is named. --update writes
 // this run into the record.
 import fs from 'node:fs';
@@ -29,7 +30,8 @@ const misses = Number(cache.cache_miss ?? 0);
 const kind = hits > misses ? 'warm' : misses > 0 ? 'empty' : 'built';  // built: nothing was compiled
 
 const record = fs.existsSync(recordFile) ? JSON.parse(fs.readFileSync(recordFile, 'utf8')) : {};
-const before = record[kind] ?? {};
+const run = `${kind}, ${process.env.OCTAVO_TEST_DOSE ?? 'full'}`;
+const before = record[run] ?? {};
 const grown = [];
 console.log(`\nMinutes of each step (compiler cache: ${kind}, ${hits} hits, ${misses} misses), beside the record:`);
 for (const [step, value] of seconds) {
@@ -42,6 +44,6 @@ for (const [step, value] of seconds) {
 if (grown.length > 0) console.log(`WARNING: took at least a quarter longer than the record: ${grown.join(', ')}`);
 console.log();
 if (update === '--update') {
-  record[kind] = Object.fromEntries([...seconds].map(([step, value]) => [step, Math.round(value)]).filter(([, value]) => value >= 5));
+  record[run] = Object.fromEntries([...seconds].map(([step, value]) => [step, Math.round(value)]).filter(([, value]) => value >= 5));
   fs.writeFileSync(recordFile, `${JSON.stringify(record, null, 2)}\n`);
 }

@@ -11,6 +11,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { dose } from '../dose.mjs';
 import { binary, Server, sleep } from '../integration/harness.mjs';
 import { compare, History } from './history.mjs';
 import { observe } from './observe.mjs';
@@ -143,7 +144,7 @@ if (process.argv[1]?.endsWith('killing.mjs')) {
     console.log(summary(totals));
   };
   try {
-    console.log(`passed: ${summary(await killingTest({ cycles: Number(values.cycles), seed, parent: values.folder, report }))}`);
+    console.log(`passed: ${summary(await killingTest({ cycles: dose(Number(values.cycles)), seed, parent: values.folder, report }))}`);
   } catch (error) {
     console.error(error instanceof Failure ? `FAILED: ${error.message}` : error);
     process.exit(1);

@@ -11,6 +11,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { dose } from '../dose.mjs';
 import { Server, sleep } from '../integration/harness.mjs';
 import { Disk, isBoundary, isSearchCommit, isStructural, readRecording, writeImage } from './disk.mjs';
 import { preload, setFaults } from './file_layer.mjs';
@@ -151,7 +152,7 @@ if (process.argv[1]?.endsWith('power_loss.mjs')) {
   try {
     const totals = await powerLossTest({
       seed, every: values.every, durability: values.durability, parent: values.folder,
-      images: values.images && Number(values.images), seconds: values.seconds && Number(values.seconds),
+      images: values.images && dose(Number(values.images)), seconds: values.seconds && Number(values.seconds),
       report(now) {
         if (now.seconds - shown < 10) return;
         shown = now.seconds;

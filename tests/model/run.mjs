@@ -12,6 +12,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { dose } from '../dose.mjs';
 import { Server } from '../integration/harness.mjs';
 import { Campaign } from './driver/campaign.mjs';
 import { replay } from './driver/session.mjs';
@@ -36,7 +37,7 @@ const started = Date.now();
 
 function* seeds() {
   for (const seed of options.seed) yield Number(seed);
-  for (let seed = 1; options.ci && seed <= CI_SEEDS; ++seed) yield seed;
+  for (let seed = 1; options.ci && seed <= dose(CI_SEEDS); ++seed) yield seed;
   const base = Math.floor(Math.random() * 2 ** 31);
   const count = options.ci ? 1 : Number(options.sequences);
   const until = started + Number(options.minutes) * 60_000;

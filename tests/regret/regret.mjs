@@ -6,6 +6,7 @@
 // Regret is the whole charge over that of the best single index. Fails when a query returns other rows than by an index,
 // or when the regrets are above the goals below.
 import fs from 'node:fs';
+import { dose } from '../dose.mjs';
 import { Server } from '../integration/harness.mjs';
 import { fields, lineOf, summary, Workload } from './workload.mjs';
 
@@ -58,7 +59,7 @@ try {
   let sum = 0;
   let bestSum = 0;
   const slow = [];
-  while (regrets.length < options.queries) {
+  while (regrets.length < dose(options.queries)) {
     const query = workload.query();
     const plain = await find(server, query);
     let best = Infinity;
