@@ -27,7 +27,8 @@ if (fs.existsSync(junit)) {
 const cache = Object.fromEntries(fs.readFileSync(path.join(folder, 'ccache.tsv'), 'utf8').trim().split('\n').map((line) => line.split('\t')));
 const hits = Number(cache.direct_cache_hit ?? 0) + Number(cache.preprocessed_cache_hit ?? 0);
 const misses = Number(cache.cache_miss ?? 0);
-const kind = hits > misses ? 'warm' : misses > 0 ? 'empty' : 'built';  // built: nothing was compiled
+// built: nothing was compiled
+const kind = hits + misses === 0 ? 'built' : misses * 10 <= hits ? 'warm' : hits * 10 <= misses ? 'empty' : 'partly filled';
 
 const record = fs.existsSync(recordFile) ? JSON.parse(fs.readFileSync(recordFile, 'utf8')) : {};
 const run = `${kind}, ${process.env.OCTAVO_TEST_DOSE ?? 'full'}`;
