@@ -176,7 +176,7 @@ IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
     ++bounds.columns_used;
     bounds.column_exact.push_back(exact);
     bounds.column_exists.push_back(!constraint.may_be_missing);
-    constant = constant && points && segments.size() == 1;
+    constant = constant && points && !stop && segments.size() == 1;
     if (constant) ++bounds.point_columns;
 
     if (stop) {

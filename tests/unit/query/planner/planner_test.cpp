@@ -230,6 +230,21 @@ TEST_CASE("a side of a union goes on by the index that its bookmark names, those
   CHECK(names() == "invalid_bookmark");
 }
 
+TEST_CASE("one range in place of very many values is not one value") {
+  Setting setting;
+  setting.add("ab", R"({"fields":["a","b"]})");
+  std::string list = "[0";
+  for (int i = 1; i <= 512; ++i) list += "," + std::to_string(i);
+  const std::string selector = R"({"selector":{"a":{"$in":)" + list + R"(]}},"sort":["b"],"use_index":"ab"})";
+  const auto result = setting.plan(selector);
+  REQUIRE(result);
+  const Plan& plan = result->plans[0];
+  REQUIRE(plan.branches.size() == 1);
+  CHECK(plan.branches[0].bounds.ranges.size() == 1);
+  CHECK(plan.branches[0].bounds.point_columns == 0);
+  CHECK(plan.sort_in_memory);
+}
+
 TEST_CASE("a selector that contradicts itself reads nothing") {
   Setting setting;
   setting.add("a", R"({"fields":["a"]})");
