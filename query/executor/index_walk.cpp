@@ -41,7 +41,7 @@ Expected<ScanState> walk_index(IndexReader& reader, std::span<const KeyRange> ra
         const auto candidate = leap->next(id, keys_examined);
         if (!candidate) {
           ++keys_examined;
-          return ScanState::done;
+          break;  // no more of this range
         }
         if (*candidate != id) {
           --rows_left;

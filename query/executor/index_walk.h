@@ -32,7 +32,7 @@ enum class WalkStep : std::uint8_t {
 /// One slice of a walk over `ranges`, which are in key order, up or down: hands each entry to `take`. Entries of other
 /// logical partitions than the query's are passed over by seeking; each seek counts as a row. Updates `position` and
 /// `rows_left`; at least one entry is handed over when there are rows left, whatever the time is. Counts all that it
-/// looked at in `keys_examined`. With `leap` the range is one value, walked up, and entries that the other values do
+/// looked at in `keys_examined`. With `leap` each range is one value, walked up, and entries that the other values do
 /// not have are passed over. Errors: those of `take`.
 Expected<partitioning::ScanState> walk_index(IndexReader& reader, std::span<const KeyRange> ranges, bool down,
                                              IndexPosition& position, std::size_t& rows_left,

@@ -19,7 +19,9 @@ Expected<Leap> Leap::open(partitioning::Database& database, const Branch& branch
     Values values;
     for (const KeyRange& range : stream.values) {
       OCTAVO_TRY(auto reader, IndexReader::open(database, stream.index, scope));
-      values.push_back({&range, std::move(reader)});
+      // Of a value that nothing has, as most have no other spelling, nothing need be sought again and again.
+      const auto entry = reader.seek(range.begin);
+      if (entry && entry->key < range.end) values.push_back({&range, std::move(reader)});
     }
     leap.streams_.push_back(std::move(values));
   }

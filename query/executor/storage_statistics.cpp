@@ -103,7 +103,8 @@ Expected<bool> StorageStatistics::order_is_exact(const IndexView& index) {
   std::string array;
   append_sort_key(array, boost::json::value(boost::json::array()));
   OCTAVO_TRY(IndexReader reader, IndexReader::open(database_, index, everything));
-  return !reader.seek(array).has_value();
+  const auto found = reader.seek(array);
+  return !found || found->key.front() == AutomaticIndex::unplain_tag;
 }
 
 Expected<RowCount> StorageStatistics::size_of_ids(std::span<const IdRange> ranges) {

@@ -9,6 +9,7 @@
 #include "query/collation/collation.h"
 #include "query/json/large_integer.h"
 #include "query/json/parsed_document.h"
+#include "query/json/plain_strings.h"
 #include "query/json/property_path.h"
 #include "storage/byte_codec.h"
 
@@ -21,6 +22,7 @@ namespace json = boost::json;
 // Part of every identity: raise it when the format of entries or rows changes, and all are built anew.
 constexpr std::string_view kAutomaticFormat = "octavo-automatic-2";
 constexpr std::string_view kElementStep = "[]";
+constexpr std::string_view kUnplainMember = "unplain";
 constexpr std::uint64_t kRootPath = 0x6F63746176A10001;
 constexpr std::uint64_t kElementMark = 0x9E3779B97F4A7C15;
 constexpr std::uint64_t kInexactMark = 0xD1B54A32D192ED03;
@@ -161,11 +163,15 @@ void AutomaticIndex::add_composites(const json::object& policy) {
 }
 
 AutomaticIndexPtr AutomaticIndex::from_policy(const json::object& policy, StringOrder order) {
+  return make(policy, order, order == StringOrder::bytes);
+}
+
+AutomaticIndexPtr AutomaticIndex::make(const json::object& policy, StringOrder order, bool unplain) {
   const auto* mode = member_of(policy, "indexingMode");
   const auto* automatic = member_of(policy, "automatic");
   if (mode != nullptr && *mode == "none") return nullptr;
   if (automatic != nullptr && *automatic == false) return nullptr;
-  std::shared_ptr<AutomaticIndex> index(new AutomaticIndex(order));
+  std::shared_ptr<AutomaticIndex> index(new AutomaticIndex(order, unplain));
   index->add_paths(policy, "includedPaths", true);
   index->add_paths(policy, "excludedPaths", false);
   index->add_composites(policy);
@@ -181,11 +187,16 @@ AutomaticIndexPtr AutomaticIndex::from_json(const json::object& stored) {
   const auto* policy = member_of(stored, "policy");
   if (order == nullptr || policy == nullptr || !policy->is_object()) return nullptr;
   if (*order != "icu" && *order != "bytes") return nullptr;
-  return from_policy(policy->get_object(), *order == "icu" ? StringOrder::icu : StringOrder::bytes);
+  // A record without it is of an index that was built without these entries.
+  const auto* unplain = member_of(stored, kUnplainMember);
+  return make(policy->get_object(), *order == "icu" ? StringOrder::icu : StringOrder::bytes,
+              unplain != nullptr && *unplain == true);
 }
 
 json::object AutomaticIndex::to_json() const {
-  return {{"order", order_ == StringOrder::icu ? "icu" : "bytes"}, {"policy", policy_}};
+  json::object stored{{"order", order_ == StringOrder::icu ? "icu" : "bytes"}, {"policy", policy_}};
+  if (unplain_) stored[kUnplainMember] = true;
+  return stored;
 }
 
 bool AutomaticIndex::covers(const FieldPath& base, const FieldPath* below) const {
@@ -266,6 +277,7 @@ void AutomaticIndex::visit(const simdjson::dom::element& value, const Rule* rule
     const bool inexact = append_key(entries.bytes_, value, order_);
     entries.places_.push_back({start, entries.bytes_.size() - start});
     if (inexact && !value.is_array() && !value.is_object()) add_mark(path, entries);
+    if (unplain_ && value.is_string()) add_unplain(path, value.get_string().value_unsafe(), entries);
   }
   if (!included && rule == nullptr) return;
   if (value.is_object()) {
@@ -305,6 +317,24 @@ void AutomaticIndex::add_mark(std::uint64_t path, Entries& entries) {
   const std::size_t start = entries.bytes_.size();
   storage::append_key_u64(entries.bytes_, inexact_path(path));
   entries.places_.push_back({start, entries.bytes_.size() - start});
+}
+
+void AutomaticIndex::add_unplain(std::uint64_t path, std::string_view text, Entries& entries) {
+  if (is_plain_text(text)) return;
+  const std::size_t start = entries.bytes_.size();
+  storage::append_key_u64(entries.bytes_, path);
+  append_unplain_key(entries.bytes_, text);
+  entries.places_.push_back({start, entries.bytes_.size() - start});
+}
+
+void AutomaticIndex::append_unplain_key(std::string& out, std::string_view text) {
+  const std::size_t start = out.size();
+  append_string(out, text, StringOrder::icu);
+  out[start] = unplain_tag;
+}
+
+bool AutomaticIndex::is_unplain(std::string_view entry) {
+  return entry.size() > sizeof(std::uint64_t) && entry[sizeof(std::uint64_t)] == unplain_tag;
 }
 
 std::uint64_t AutomaticIndex::inexact_path(std::uint64_t path) {
@@ -351,7 +381,9 @@ IndexDefinitionPtr automatic_path_definition(AutomaticIndexPtr automatic, const 
     if (!below->empty()) text += '.' + below->text();
     shown = FieldPath::parse(text).value_or(base);
   }
+  const bool has_unplain_entries = automatic->has_unplain_entries();
   IndexDefinition definition = named_part(std::move(automatic), path, std::move(name));
+  definition.has_unplain_entries = has_unplain_entries;
   definition.fields.push_back({std::move(shown), false});
   if (below != nullptr) definition.elements = IndexDefinition::ElementPath{base, *below};
   return std::make_shared<const IndexDefinition>(std::move(definition));

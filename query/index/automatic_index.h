@@ -25,6 +25,7 @@ inline constexpr std::size_t automatic_key_bytes_max = 256;
 ///   entry  := path:u64be key+                what is at the path, in the order of `order()`; then the document's id
 ///   key    := a sort key (collation/sort_key.h), cut off after 256 bytes and closed with FF
 ///           | 08 00 | 09 00                  an array, an object: that it is there, not what is in it
+///           | 0A ICU sort key                by bytes: one more for each string that is not plain, cut off likewise
 ///
 /// `path` is a hash of the names on the way; the elements of an array stand at a path of their own (`/tags/[]`). A
 /// document without a value at a path has no entry there. A composite index is one more path with a key for each of its
@@ -33,6 +34,11 @@ inline constexpr std::size_t automatic_key_bytes_max = 256;
 /// Keys that are cut off do not tell the order of the values. A document with one at a path (in a composite index: with
 /// an array or object as well) has an entry at a path that says so, `inexact_path`: while there is any, no query begins
 /// to be sorted by the index.
+///
+/// An index by bytes has strings apart that the collation takes for equal. Of plain strings (is_plain_text in
+/// query/json/plain_strings.h) it does so only when they are the same; every other string at a path of its own (not in
+/// a composite index) has one more entry, by the collation, after all others: what equals a plain string is there, or
+/// at its bytes. No range of other values reaches these entries. Indexes from before (`has_unplain_entries`) have none.
 ///
 /// Immutable and thread-safe.
 class AutomaticIndex {
@@ -49,6 +55,8 @@ class AutomaticIndex {
   boost::json::object to_json() const;
 
   StringOrder order() const { return order_; }
+  /// Whether strings that are not plain have one more entry.
+  bool has_unplain_entries() const { return unplain_; }
   /// Composite indexes, each with its fields in order.
   const std::vector<std::vector<OrderedField>>& composites() const { return composites_; }
 
@@ -58,6 +66,13 @@ class AutomaticIndex {
   static std::uint64_t composite_hash(const std::vector<OrderedField>& fields);
 
   static std::uint64_t inexact_path(std::uint64_t path);
+
+  /// What the keys of the additional entries begin with: greater than every other key's first byte at a single path.
+  static constexpr char unplain_tag = '\x0A';
+  /// The key of such an entry, or of a plain string as it would have it.
+  static void append_unplain_key(std::string& out, std::string_view text);
+  /// Whether an entry, with its path in front, is such a one.
+  static bool is_unplain(std::string_view entry);
 
   /// Entries of one document without its id, sorted, each once. Reused: keeps its memory.
   class Entries {
@@ -96,15 +111,18 @@ class AutomaticIndex {
 
     const Rule* child(std::string_view name) const;
   };
-  explicit AutomaticIndex(StringOrder order) : order_(order) {}
+  AutomaticIndex(StringOrder order, bool unplain) : order_(order), unplain_(unplain) {}
+  static std::shared_ptr<const AutomaticIndex> make(const boost::json::object& policy, StringOrder order, bool unplain);
   void add_paths(const boost::json::object& policy, std::string_view member, bool included);
   void add_composites(const boost::json::object& policy);
   void visit(const simdjson::dom::element& value, const Rule* rule, bool included, std::uint64_t path,
              Entries& entries) const;
   static void add_mark(std::uint64_t path, Entries& entries);
+  static void add_unplain(std::uint64_t path, std::string_view text, Entries& entries);
   void add_composite_entries(const IndexedDocument& document, Entries& entries) const;
 
   StringOrder order_;
+  bool unplain_;
   Rule root_;
   std::vector<std::vector<OrderedField>> composites_;
   std::vector<std::uint64_t> composite_hashes_;

@@ -68,7 +68,7 @@ Expected<std::uint32_t> AutomaticRows::change(std::string_view id, std::string_v
     std::size_t next = 0;
     while (old < before.size() || next < after.size()) {
       const int order = old == before.size() ? 1 : next == after.size() ? -1 : before[old].compare(after[next]);
-      if (order != 0) ++changed;
+      if (order != 0 && !AutomaticIndex::is_unplain(order < 0 ? before[old] : after[next])) ++changed;
       if (order < 0) {
         OCTAVO_TRY_VOID(erase(prefix, before[old++], id));
       } else {

@@ -34,8 +34,9 @@ class AutomaticRows {
   Expected<bool> is_scoped(std::string_view partition_key) const;
   Expected<void> mark_scoped(std::string_view partition_key);
 
-  /// From the entries before (none: the document is new) to those after: how many of them are others. `rewrite`: puts
-  /// also what has not changed. `scoped`: rows of the second kind as well.
+  /// From the entries before (none: the document is new) to those after: how many of them are others, the additional
+  /// ones of strings aside, which are not charged. `rewrite`: puts also what has not changed. `scoped`: rows of the
+  /// second kind as well.
   Expected<std::uint32_t> change(std::string_view id, std::string_view partition_key,
                                  const AutomaticIndex::Entries& before, const AutomaticIndex::Entries& after,
                                  bool scoped, bool rewrite);

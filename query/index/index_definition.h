@@ -62,6 +62,8 @@ struct IndexDefinition {
     FieldPath below;  ///< empty: the elements themselves
   };
   std::optional<ElementPath> elements;
+  /// Of such a path: strings that are not plain have one more entry (automatic_index.h), after all others.
+  bool has_unplain_entries = false;
 
   /// As in `GET /{db}/_index`: ddoc, name, type, partitioned, def.
   boost::json::object to_json() const;

@@ -10,39 +10,51 @@ namespace octavo::query {
 
 namespace {
 
+// An escape is two characters: in JSON text a backslash says that a string has another spelling.
+template <bool is_json>
 bool is_plain(char c) {
   const auto byte = static_cast<unsigned char>(c);
-  return byte >= ' ' && byte < 0x7f && c != '\\';
+  return byte >= ' ' && byte < 0x7f && !(is_json && c == '\\');
 }
 
-bool all_plain(std::string_view text) {
+template <bool is_json>
+bool are_plain(std::string_view text) {
   for (const char c : text) {
-    if (!is_plain(c)) return false;
+    if (!is_plain<is_json>(c)) return false;
   }
   return true;
 }
 
-}  // namespace
-
-bool has_plain_strings(std::string_view json) {
+template <bool is_json>
+bool all_plain(std::string_view text) {
 #if defined(__SSE2__)
   constexpr std::size_t kBlock = 16;
-  if (json.size() < kBlock) return all_plain(json);
+  if (text.size() < kBlock) return are_plain<is_json>(text);
   __m128i others = _mm_setzero_si128();
   const auto look = [&](const char* at) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
     // As signed numbers, what is not ASCII is below all that is.
     others = _mm_or_si128(others, _mm_cmplt_epi8(bytes, _mm_set1_epi8(' ')));
     others = _mm_or_si128(others, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\x7f')));
-    others = _mm_or_si128(others, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
+    if constexpr (is_json) others = _mm_or_si128(others, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
   };
-  const char* const last = json.data() + json.size() - kBlock;
-  for (const char* at = json.data(); at < last; at += kBlock) look(at);
+  const char* const last = text.data() + text.size() - kBlock;
+  for (const char* at = text.data(); at < last; at += kBlock) look(at);
   look(last);
   return _mm_movemask_epi8(others) == 0;
 #else
-  return all_plain(json);
+  return are_plain<is_json>(text);
 #endif
+}
+
+}  // namespace
+
+bool has_plain_strings(std::string_view json) {
+  return all_plain<true>(json);
+}
+
+bool is_plain_text(std::string_view text) {
+  return all_plain<false>(text);
 }
 
 }  // namespace octavo::query

@@ -9,4 +9,8 @@ namespace octavo::query {
 /// alike, and none is ignored. Linear, 16 bytes at a time.
 bool has_plain_strings(std::string_view json);
 
+/// Whether a string's text is of printable ASCII: two such strings are equal in the collation only if they are the
+/// same. Another string may be equal to one of them all the same: it has characters that are ignored, say.
+bool is_plain_text(std::string_view text);
+
 }  // namespace octavo::query

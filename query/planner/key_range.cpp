@@ -5,6 +5,8 @@
 
 #include "query/collation/sort_key.h"
 #include "query/index/automatic_index.h"
+#include "query/json/large_integer.h"
+#include "query/json/plain_strings.h"
 
 namespace octavo::query {
 
@@ -47,6 +49,11 @@ Bound bound_of(const IndexDefinition& index, const OrderedField& field, const js
   return bound;
 }
 
+// What no key of a value begins with, nor anything below it.
+char end_of_values(const IndexDefinition& index) {
+  return index.has_unplain_entries ? AutomaticIndex::unplain_tag : '\xFF';
+}
+
 Segment segment_of(const IndexDefinition& index, const Interval& interval, const OrderedField& field) {
   Segment segment;
   // In the order of the values; swapped below for a descending field.
@@ -68,9 +75,50 @@ Segment segment_of(const IndexDefinition& index, const Interval& interval, const
     if (last_inclusive || !bound.exact) segment.end += kAfterKey;
   } else {
     // Descending: up to `missing`, which is FD.
-    segment.end = std::string(1, field.descending ? '\xFD' : '\xFF');
+    segment.end = std::string(1, field.descending ? '\xFD' : end_of_values(index));
   }
   return segment;
+}
+
+// Whether a query in the collation's order finds plain strings in it. Not of elements: a document may have several, and
+// so entries both at the bytes of a string and by the collation.
+bool reads_unplain(const IndexDefinition& index, const Selector* ordinal) {
+  return index.has_unplain_entries && !index.elements && !ordinal;
+}
+
+// A plain string whose key is not cut off: the bytes of a string that is not plain could be cut off to the same.
+bool is_plain_string(const Interval& interval) {
+  constexpr std::size_t tag_and_end = 3;
+  if (!interval.is_point() || !is_text(*interval.lower)) return false;
+  const std::string_view text = interval.lower->get_string();
+  return text.size() + tag_and_end <= automatic_key_bytes_max && is_plain_text(text);
+}
+
+// Of an index by bytes that has entries of strings that are not plain by the collation besides: plain strings, when
+// that is all that is said of strings; else of a string no more than its type.
+FieldConstraint with_plain_strings(FieldConstraint constraint) {
+  FieldConstraint plain{{}, false, true};
+  FieldConstraint others = constraint;
+  others.intervals.clear();
+  for (const Interval& interval : constraint.intervals) {
+    (is_plain_string(interval) ? plain : others).intervals.push_back(interval);
+  }
+  // In one wider range, in place of too many, a document could have two entries.
+  const bool too_many = constraint.intervals.size() + plain.intervals.size() > key_ranges_max;
+  if (plain.intervals.empty() || too_many) return without_strings(std::move(constraint));
+  others = without_strings(std::move(others));
+  const FieldConstraint strings{{Interval{json::value(""), true, json::value(json::array()), false}}, false, true};
+  if (!intersect(others, strings, BoundOrder::collation).intervals.empty()) {
+    return without_strings(std::move(constraint));
+  }
+  return unite({others, plain}, BoundOrder::collation);
+}
+
+// The entry, if there is one, of a string that is not plain and equal to this plain one.
+Segment unplain_segment(const Interval& plain_string) {
+  std::string key;
+  AutomaticIndex::append_unplain_key(key, std::string_view(plain_string.lower->get_string()));
+  return {key, key + kAfterKey};
 }
 
 Segment missing_segment(const OrderedField& field) {
@@ -130,7 +178,10 @@ FieldConstraint constraint_on(const IndexDefinition& index, const OrderedField& 
   } else {
     constraint = index.automatic ? told.constraint_for(field.path, order) : told.constraint_for(field.path);
   }
-  if (by_bytes && !ordinal) constraint = without_strings(std::move(constraint));
+  if (by_bytes && !ordinal) {
+    constraint = reads_unplain(index, ordinal) ? with_plain_strings(std::move(constraint))
+                                               : without_strings(std::move(constraint));
+  }
   if (index.automatic) constraint.exact = false;
   return constraint;
 }
@@ -160,7 +211,10 @@ IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
     describe(constraint, field, start_open, end_open, bounds.start_key, bounds.end_key);
 
     std::vector<Segment> segments;
-    for (const Interval& interval : constraint.intervals) segments.push_back(segment_of(index, interval, field));
+    for (const Interval& interval : constraint.intervals) {
+      segments.push_back(segment_of(index, interval, field));
+      if (reads_unplain(index, ordinal) && is_plain_string(interval)) segments.push_back(unplain_segment(interval));
+    }
     if (constraint.may_be_missing) segments.push_back(missing_segment(field));
     bool exact = constraint.exact && !constraint.may_be_missing;
     const bool points = std::ranges::all_of(constraint.intervals, &Interval::is_point);
@@ -176,7 +230,9 @@ IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
     ++bounds.columns_used;
     bounds.column_exact.push_back(exact);
     bounds.column_exists.push_back(!constraint.may_be_missing);
-    constant = constant && points && !stop && segments.size() == 1;
+    const bool one_value = points && constraint.intervals.size() + (constraint.may_be_missing ? 1 : 0) == 1;
+    bounds.one_value = (bounds.columns_used == 1 || bounds.one_value) && one_value;
+    constant = constant && one_value && segments.size() == 1;
     if (constant) ++bounds.point_columns;
 
     if (stop) {
@@ -195,7 +251,9 @@ IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
     prefixes = std::move(longer);
   }
   if (open) {
-    for (const std::string& prefix : prefixes) ranges.push_back({prefix, prefix + kAfterKey});
+    for (const std::string& prefix : prefixes) {
+      ranges.push_back({prefix, prefix + (prefix.empty() ? end_of_values(index) : kAfterKey)});
+    }
   }
   merge(ranges);
   bounds.ranges = std::move(ranges);

@@ -24,9 +24,12 @@ struct KeyRange {
 
 /// Where in an index everything lies that a selector can match.
 struct IndexBounds {
-  std::vector<KeyRange> ranges;     ///< in key order, disjoint; none: nothing can match
+  /// In key order, disjoint; none: nothing can match. A document has an entry in one of them at most, or several only
+  /// by the elements of an array.
+  std::vector<KeyRange> ranges;
   std::size_t columns_used = 0;     ///< leading fields of the index that narrow the ranges
   std::size_t point_columns = 0;    ///< of these, the leading ones with one single value each: constant in the result
+  bool one_value = false;           ///< all used columns have one single value, a plain string maybe in two ranges
   std::vector<bool> column_exact;   ///< by used column: the ranges say all that the selector says of it
   std::vector<bool> column_exists;  ///< by used column: no entry in the ranges lacks the field
   boost::json::array start_key;     ///< of the first range, as values, for people
@@ -41,7 +44,8 @@ struct IndexBounds {
 IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
                        const std::vector<OrderedField>& must_exist, const Selector* ordinal = nullptr);
 
-/// What an index can know of a field of its own.
+/// What an index can know of a field of its own. In the collation's order, where the index is by bytes, of a string
+/// only its type, or that it is a plain one: then it says what has entries of strings that are not plain besides.
 FieldConstraint constraint_on(const IndexDefinition& index, const OrderedField& field, const Selector& selector,
                               const Selector* ordinal);
 

@@ -43,7 +43,8 @@ struct Branch {
   IndexBounds bounds;                   ///< with an index
   std::vector<IdRange> id_ranges;       ///< without: in rising order
   std::vector<EntryCondition> filters;  ///< spare the loading of documents that have not all of them
-  /// With one range that is one value: what its entries are intersected with (executor/leap.h), the rarest first.
+  /// With ranges that are one value (by bytes, and by the collation besides): what its entries are intersected with
+  /// (executor/leap.h), the rarest first.
   std::vector<LeapStream> leaps;
   bool recheck = true;  ///< documents must be tested against `selector`: the ranges do not say it all
   std::vector<std::size_t> columns_that_must_exist;  ///< fields sorted by which the ranges do not guarantee

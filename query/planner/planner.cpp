@@ -91,8 +91,7 @@ void Planner::join_values(std::vector<Candidate>& candidates) const {
   std::ranges::stable_sort(values, {}, [&](std::size_t i) {
     return std::pair(candidates[i].rows, -static_cast<std::ptrdiff_t>(candidates[i].bounds.columns_used));
   });
-  const auto first =
-      std::ranges::find_if(values, [&](std::size_t i) { return candidates[i].bounds.ranges.size() == 1; });
+  const auto first = std::ranges::find_if(values, [&](std::size_t i) { return candidates[i].bounds.one_value; });
   if (values.size() < 2 || first == values.end()) return;
   Candidate& leader = candidates[*first];
   const auto is_held = [](const Candidate& a, const Candidate& b) {

@@ -207,8 +207,16 @@ describe('the indexing policy of a container', () => {
     const db = encodeURIComponent(`${container.url.match(/dbs\/([^/]+)/)[1]}/items`);
     const explained = await server.post(`/${db}/_explain`, { selector: { group: 'g3' } });
     assert.equal(explained.status, 200, explained.text);
-    const found = await server.post(`/${db}/_find`, { selector: { group: 'g3' }, limit: 1000 });
+    const found = await server.post(`/${db}/_find`, { selector: { group: 'g3' }, limit: 1000, execution_stats: true });
     assert.equal(found.body.docs.length, people.filter((p) => p.group === 'g3').length);
+    assert.equal(found.body.execution_stats.total_keys_examined, found.body.docs.length);
+    // A character that the collation ignores: equal for _find, not for SQL.
+    await container.items.create({ id: 'ignored', pk: 'k0', group: 'g3\u200b' });
+    const equal = await server.post(`/${db}/_find`, { selector: { group: { $in: ['g3', 'none'] } }, limit: 1000, execution_stats: true });
+    assert.equal(equal.body.docs.length, found.body.docs.length + 1);
+    assert.equal(equal.body.execution_stats.total_keys_examined, equal.body.docs.length);
+    assert.deepEqual((await ask("SELECT VALUE COUNT(1) FROM c WHERE c.group = 'g3'")).items, [found.body.docs.length]);
+    await container.item('ignored', 'k0').delete();
     // In ICU's order G2 stands between g2 and g3; by its bytes, before all of them.
     const range = await server.post(`/${db}/_find`, { selector: { group: { $gt: 'G2', $lt: 'g4' } }, limit: 1000 });
     assert.equal(range.body.docs.length, people.filter((p) => p.group === 'g3').length);

@@ -67,9 +67,29 @@ class Words {
   std::size_t below(std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_); }
 
   std::string scalar() {
-    static const std::vector<std::string> values{
-        "null", "false", "true",  "-1.5",  "0",      "1",      "2",     "3",      "1000",    "9007199254740993",
-        "\"\"", "\"a\"", "\"B\"", "\"b\"", "\"aZ\"", "\"ab\"", "\"ä\"", "\"zz\"", "\"abc\"", "\"Zebra\""};
+    static const std::vector<std::string> values{"null",
+                                                 "false",
+                                                 "true",
+                                                 "-1.5",
+                                                 "0",
+                                                 "1",
+                                                 "2",
+                                                 "3",
+                                                 "1000",
+                                                 "9007199254740993",
+                                                 "\"\"",
+                                                 "\"a\"",
+                                                 "\"B\"",
+                                                 "\"b\"",
+                                                 "\"aZ\"",
+                                                 "\"ab\"",
+                                                 "\"ä\"",
+                                                 "\"zz\"",
+                                                 "\"abc\"",
+                                                 "\"Zebra\"",
+                                                 "\"a\xe2\x80\x8b\"",
+                                                 "\"a\xcc\x88\"",
+                                                 "\"\xe2\x80\x8b\""};
     if (below(40) == 0) return '"' + std::string(250 + below(20), 'l') + std::to_string(below(3)) + '"';
     return values[below(values.size())];
   }

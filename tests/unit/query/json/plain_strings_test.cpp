@@ -17,3 +17,13 @@ TEST_CASE("JSON has plain strings when it is printable ASCII without escapes") {
     }
   }
 }
+
+TEST_CASE("a text is plain when it is printable ASCII, whatever it would be in JSON") {
+  CHECK(is_plain_text(""));
+  CHECK(is_plain_text("C:\\a \"quoted\" path of more than sixteen~"));
+  for (const char* const other : {"\n", "\x7f", "\x1f", "\xc3\xa9", "\xe2\x80\x8b", "\xff"}) {
+    for (std::size_t size : {0, 1, 15, 16, 17, 33}) {
+      for (std::size_t at = 0; at <= size; ++at) CHECK_FALSE(is_plain_text(std::string(size, 'x').insert(at, other)));
+    }
+  }
+}
