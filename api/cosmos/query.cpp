@@ -140,8 +140,9 @@ std::string metrics_of(const sql::SqlStatistics& statistics, const QueryTimes& t
 Expected<Reply> dry_run(const OpenContainer& opened, const sql::PreparedSql& prepared, std::size_t page_items_max) {
   OCTAVO_TRY(const auto estimate,
              sql::estimate_charge(*opened.database, prepared, prepared.scope.partition_key, page_items_max));
-  const boost::json::object shown{
-      {"dryRun", true}, {"estimate", estimate.to_json()}, {"plan", query::explain_plans({&prepared.plan, 1}, 0)}};
+  const boost::json::object shown{{"dryRun", true},
+                                  {"estimate", estimate.to_json()},
+                                  {"plan", query::explain_plans(prepared.plans, prepared.plans.size() - 1)}};
   Reply reply;
   begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
   reply.body += boost::json::serialize(shown);
@@ -216,6 +217,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   sql::SqlOptions options;
   options.page_items_max = *size;
   options.may_stop = most->has_value();
+  if (*most) options.charge_max = **most;
   options.continuation_key_bytes_max = continuation_key_bytes_max(call.request);
   scripts::StoredFunctions functions(opened.database);
   const bool calls_functions = (*prepared)->query->calls_user_functions();

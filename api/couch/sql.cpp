@@ -189,7 +189,7 @@ Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::str
   if (!request.bookmark && !planning.ignore_global && !computed) {
     key = partition.empty() ? "sql:all:" : fmt::format("sql:{}:", call.database->locate_partition_key(partition));
     key.append(request.query).append(request.parameters);
-    if (auto found = sql::find_prepared_sql(*call.database, key)) co_return found;
+    if (auto found = sql::find_prepared_sql(*call.database, key, partition)) co_return found;
   }
   Expected<sql::SqlQuery::Ptr> query;
   if (request.query.size() + request.parameters.size() <= kInlineParsedBytesMax) {
@@ -210,7 +210,7 @@ Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::str
 Expected<Reply> dry_run(const Call& call, const sql::PreparedSql& prepared, const std::string& partition,
                         std::uint64_t limit) {
   OCTAVO_TRY(const auto estimate, sql::estimate_charge(*call.database, prepared, partition, limit));
-  return dry_run_reply({{"plan", query::explain_plans({&prepared.plan, 1}, 0)}}, estimate);
+  return dry_run_reply({{"plan", query::explain_plans(prepared.plans, prepared.plans.size() - 1)}}, estimate);
 }
 
 Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
@@ -242,6 +242,7 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   options.page_bytes_max = SIZE_MAX;
   options.memory_bytes_max = call.services.settings.sort_bytes_max;
   options.may_stop = most->has_value();
+  if (*most) options.charge_max = **most;
   auto charged = partition.empty() ? std::nullopt : std::optional(partition);
   if (!partition.empty()) options.partition_key = std::move(partition);
   std::unique_ptr<scripts::StoredFunctions> functions;

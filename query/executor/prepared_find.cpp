@@ -111,15 +111,6 @@ Expected<void> finish(PreparedFind& prepared, PlannerResult planned) {
   return {};
 }
 
-// What was planned for another number of documents may be far from the best.
-bool is_still_good(const PreparedFind& prepared, StorageStatistics& statistics) {
-  const auto documents = statistics.documents();
-  if (!documents) return false;
-  const std::uint64_t now = documents->count;
-  const std::uint64_t then = prepared.planned_documents;
-  return (now > then ? now - then : then - now) <= then / 8;
-}
-
 }  // namespace
 
 Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr<partitioning::Database> database,
@@ -140,7 +131,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
     if (auto cached = manager->cache().find(cache_key, (*catalog)->generation)) {
       auto known = std::static_pointer_cast<const PreparedFind>(std::move(cached));
       StorageStatistics statistics(*database, partition_key.empty() ? known->request.partition : partition_key);
-      if (is_still_good(*known, statistics)) co_return Result(std::move(known));
+      if (statistics.are_as_planned(known->planned_documents)) co_return Result(std::move(known));
     }
   }
 

@@ -47,6 +47,14 @@ Expected<StorageStatistics::Documents> StorageStatistics::documents() {
   return Documents{found.document_count, static_cast<double>(found.external_bytes) / count};
 }
 
+bool StorageStatistics::are_as_planned(std::uint64_t planned_documents) {
+  const auto now = documents();
+  if (!now) return false;
+  const std::uint64_t count = now->count;
+  const std::uint64_t difference = count > planned_documents ? count - planned_documents : planned_documents - count;
+  return difference <= planned_documents / 8;
+}
+
 Expected<std::uint64_t> StorageStatistics::design_documents() {
   std::uint64_t documents = 0;
   if (!partition_key_.empty()) return documents;

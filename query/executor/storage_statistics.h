@@ -21,6 +21,9 @@ class StorageStatistics : public PlannerStatistics {
   /// For people: more pages are looked at, so the sizes of ranges of some thousand rows are exact.
   void look_closely() { samples_ = storage::TreeSize::many; }
 
+  /// Whether what was planned for so many documents is still good: for another number it may be far from the best.
+  bool are_as_planned(std::uint64_t planned_documents);
+
   Expected<Documents> documents() override;
   Expected<std::uint64_t> design_documents() override;
   Expected<std::uint64_t> entries(const IndexView& index) override;

@@ -9,22 +9,40 @@ namespace octavo::query {
 bool WalkedPart::contains(const IndexedDocument& document, AutomaticIndex::Entries& scratch) const {
   const auto is_behind = [this](std::string_view entry) { return down ? entry >= key : entry < key; };
   if (!index) return down ? document.id >= key : document.id <= key;
-  if (!index->automatic) {
+  // Of several entries of an array some may lie elsewhere.
+  const auto is_walked = [this](std::string_view entry) {
+    return !index->automatic || std::ranges::any_of(ranges, [&](const KeyRange& range) {
+      return entry >= range.begin && entry < range.end;
+    });
+  };
+  return std::ranges::any_of(entries_in(*index, document, scratch),
+                             [&](const std::string& entry) { return is_walked(entry) && is_behind(entry); });
+}
+
+std::vector<std::string> entries_in(const IndexDefinition& index, const IndexedDocument& document,
+                                    AutomaticIndex::Entries& scratch) {
+  std::vector<std::string> entries;
+  if (!index.automatic) {
     std::string entry;
     std::string value;
-    return append_index_entry(*index, document, entry, value) && is_behind(entry);
+    if (append_index_entry(index, document, entry, value)) entries.push_back(std::move(entry));
+    return entries;
+  }
+  if (!index.elements && index.fields.size() == 1) {  // the others need not be made
+    const FieldLookup field = find_field(document.body, index.fields[0].path);
+    if (!field) return entries;
+    AutomaticIndex::append_key(entries.emplace_back(), field.value, index.automatic->order());
+    entries.back() += document.id;
+    return entries;
   }
   std::string path;
-  storage::append_key_u64(path, *index->automatic_path);
-  index->automatic->entries_of(document, scratch);
+  storage::append_key_u64(path, *index.automatic_path);
+  index.automatic->entries_of(document, scratch);
   for (std::size_t i = 0; i < scratch.size(); ++i) {
     if (!scratch[i].starts_with(path)) continue;
-    const std::string entry = std::string(scratch[i].substr(path.size())).append(document.id);
-    const bool is_walked =
-        std::ranges::any_of(ranges, [&](const KeyRange& range) { return entry >= range.begin && entry < range.end; });
-    if (is_walked && is_behind(entry)) return true;
+    entries.push_back(std::string(scratch[i].substr(path.size())).append(document.id));
   }
-  return false;
+  return entries;
 }
 
 Expected<std::vector<WalkedPart>> walked_parts(std::span<const Bookmark::Left> left,

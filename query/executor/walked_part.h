@@ -34,6 +34,10 @@ struct WalkedPart {
   bool contains(const IndexedDocument& document, AutomaticIndex::Entries& scratch) const;
 };
 
+/// The entries that the document has now in the index, or in the path that it is of. None: its filter leaves it out.
+std::vector<std::string> entries_in(const IndexDefinition& index, const IndexedDocument& document,
+                                    AutomaticIndex::Entries& scratch);
+
 /// The parts that a bookmark names, by the candidates of its query. Errors: bad_request invalid_bookmark, where an
 /// index is not there any more.
 Expected<std::vector<WalkedPart>> walked_parts(std::span<const Bookmark::Left> left,

@@ -14,7 +14,11 @@ namespace octavo::query::sql {
 struct CollectedRow {
   std::string key;
   std::string text;
-  std::size_t run = 0;  ///< number of the run of index entries that it came from, where runs are counted
+  std::size_t run = 0;          ///< number of the run of index entries that it came from, where runs are counted
+  std::size_t order_bytes = 0;  ///< of the key: the values of ORDER BY
+  /// Its place in a walk that was left: key of its entry, and the combination of a JOIN.
+  std::string entry = {};
+  std::vector<std::uint64_t> positions = {};
 };
 
 /// Results that are sorted in memory before the first of them is given out. Keeps the first ones in the order of their
@@ -75,7 +79,7 @@ class CollectedRows {
   static constexpr std::size_t kMapBytes = 64;
   static constexpr auto key_of = [](const CollectedRow& row) -> const std::string& { return row.key; };
   static std::size_t size_of(const CollectedRow& row) {
-    return row.key.size() + row.text.size() + sizeof(CollectedRow);
+    return row.key.size() + row.text.size() + row.entry.size() + 8 * row.positions.size() + sizeof(CollectedRow);
   }
 
   std::size_t rows_max_;

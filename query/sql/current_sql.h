@@ -8,7 +8,7 @@
 
 namespace octavo::query::sql {
 
-/// `prepared`, once the global indexes of its plan have all that was written before now. Where they cannot follow, as
+/// `prepared`, once the global indexes of its plans have all that was written before now. Where they cannot follow, as
 /// the disk is full or fails, what `prepare` makes without them: the documents can be read all the same.
 ///
 /// `prepare(SqlPlanning)` gives a task as prepare_sql does; it outlives this one. Errors: those of both.
@@ -16,8 +16,11 @@ template <class Prepare>
 Task<Expected<std::shared_ptr<const PreparedSql>>> current_sql(std::shared_ptr<partitioning::Database> database,
                                                                std::shared_ptr<const PreparedSql> prepared,
                                                                const Prepare& prepare) {
-  std::shared_ptr<const Plan> plan(prepared, &prepared->plan);
-  const auto current = co_await wait_for_indexes(std::move(database), std::move(plan));
+  Expected<void> current;
+  for (const Plan& plan : prepared->plans) {
+    current = co_await wait_for_indexes(database, std::shared_ptr<const Plan>(prepared, &plan));
+    if (!current) break;
+  }
   if (current) co_return prepared;
   const ErrorCode code = current.error().code;
   if (code == ErrorCode::disk_full || code == ErrorCode::io_failure) {

@@ -122,7 +122,7 @@ json::object IndexMetrics::to_flat_json() const {
 
 IndexMetrics index_metrics_of(const PreparedSql& prepared, const AutomaticIndex* automatic) {
   IndexMetrics metrics;
-  add_utilized(metrics, prepared.plan);
+  for (const Plan& plan : prepared.plans) add_utilized(metrics, plan);
   const SqlConstraints constraints = constraints_of(*prepared.query, *prepared.shape);
   const auto add_potential = [&](const FieldPath& array, const FieldPath* below) {
     if (array.empty() || array.is("_id") || (automatic != nullptr && automatic->covers(array, below))) return;

@@ -14,13 +14,14 @@ std::size_t partitions_visited(const partitioning::Database& database, const Pre
                                const SqlStatistics& statistics) {
   if (statistics.ranges_read > 0) return statistics.ranges_read;
   const SqlScope& scope = prepared.scope;
-  const auto& branches = prepared.plan.branches;
+  const auto& branches = prepared.sure_plan().branches;
   if (!scope.partition_key.empty() || !scope.id_prefix.empty() || scope.physical_partition) return 1;
-  if (!branches.empty() && std::ranges::all_of(branches, [](const Branch& branch) {
-        return branch.index && branch.index->global != nullptr;
-      })) {
-    return 1;
-  }
+  const auto is_in_one_place = [](const Plan& plan) {
+    return !plan.branches.empty() && std::ranges::all_of(plan.branches, [](const Branch& branch) {
+      return branch.index && branch.index->global != nullptr;
+    });
+  };
+  if (std::ranges::all_of(prepared.plans, is_in_one_place)) return 1;
   if (const auto ranges = ranges_of_points(database, branches)) return *ranges;
   if (!scope.hash_range) return database.physical_partition_count();
   const auto [first, end] = *scope.hash_range;
@@ -32,7 +33,7 @@ std::size_t partitions_visited(const partitioning::Database& database, const Pre
 // Of each alternative, as each is asked for by itself.
 std::size_t predicates_of(const PreparedSql& prepared) {
   std::size_t count = 0;
-  for (const Branch& branch : prepared.plan.branches) {
+  for (const Branch& branch : prepared.sure_plan().branches) {
     count += branch.selector.fields_used().size() + prepared.query->program().order_by.size();
   }
   return count;

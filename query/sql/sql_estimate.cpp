@@ -25,7 +25,7 @@ Expected<ChargeEstimate> estimate_charge(partitioning::Database& database, const
   const std::uint64_t page = std::min(program.limit, page_items_max);
   const std::uint64_t wanted =
       program.offset > std::numeric_limits<std::uint64_t>::max() - page ? page : program.offset + page;
-  return query::estimate_charge({&prepared.plan, 1}, 0, statistics, scope, wanted, reads_all, work);
+  return query::estimate_charge(prepared.plans, prepared.plans.size() - 1, statistics, scope, wanted, reads_all, work);
 }
 
 }  // namespace octavo::query::sql

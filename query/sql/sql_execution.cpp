@@ -28,12 +28,6 @@ std::uint64_t add_saturated(std::uint64_t a, std::uint64_t b) {
   return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max() : a + b;
 }
 
-// Whether the plan reads in the order of ORDER BY, by entries that are never behind their documents.
-bool reads_in_runs(const PreparedSql& prepared) {
-  const auto& branches = prepared.plan.branches;
-  return prepared.presorted && branches.size() == 1 && branches[0].index && !branches[0].index->global;
-}
-
 }  // namespace
 
 SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Database> database,
@@ -49,19 +43,22 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
       collected_(0) {
   evaluation_.user_functions = options_.user_functions;
   if (options_.partition_key) scope_.partition_key = *options_.partition_key;
+  begin_turns();
+  const bool is_presorted = prepared_->presorted && plan_ == 0;
   if (program().grouped) {
     mode_ = Mode::grouping;
   } else if (program().distinct) {
     mode_ = Mode::distinct;
   } else if (prepared_->gone_index) {
     mode_ = Mode::sorting;
-  } else if (!program().order_by.empty() && (!prepared_->presorted || program().is_merged_by_client)) {
+  } else if (!program().order_by.empty() && (!is_presorted || program().is_merged_by_client)) {
     mode_ = Mode::sorting;
-    reads_in_runs_ = reads_in_runs(*prepared_);
+    reads_in_runs_ = plan_ == 0 && may_read_in_runs();
   } else if (program().has_distinct_source()) {
     mode_ = Mode::sorting;  // a later page does not know what the ones before had
   }
   is_descending_ = std::ranges::any_of(program().order_by, &SortItem::descending);
+  entries_descend_ = is_descending_;
   if (may_read_by_range()) begin_first_range();
   if (prepared_->continuation) resume(*prepared_->continuation);
   if (limit_left_ == 0 || options_.page_items_max == 0) finished_ = scanned_ = true;
@@ -76,13 +73,16 @@ bool SqlExecution::Implementation::keeps_all_groups() const {
 
 void SqlExecution::Implementation::prepare_collection() {
   // One more than the page can have, to know whether anything follows.
-  std::uint64_t wanted = add_saturated(add_saturated(skip_left_, std::min(limit_left_, options_.page_items_max)), 1);
+  std::uint64_t wanted =
+      add_saturated(add_saturated(skip_left_, std::min(limit_left_, options_.page_items_max - page_items_)), 1);
   // Those that were given out before are told from the others when they are there, too.
   if (!resume_digest_.empty()) wanted = add_saturated(wanted, resume_count_);
-  // An order that is read in runs has rows of the page until it has enough, and may have any number of them.
+  // An order that is read in runs has rows of the page until it has enough, and may have any number of them. A sort
+  // that a walk was left for is to need no more memory than that.
   constexpr std::size_t kPagesHeld = 2;
-  collected_ = reads_in_runs_ ? CollectedRows(static_cast<std::size_t>(wanted), kPagesHeld * options_.page_bytes_max)
-                              : CollectedRows(static_cast<std::size_t>(wanted));
+  collected_ = reads_in_runs_ || is_left()
+                   ? CollectedRows(static_cast<std::size_t>(wanted), kPagesHeld * options_.page_bytes_max)
+                   : CollectedRows(static_cast<std::size_t>(wanted));
   if (mode_ == Mode::grouping) groups_ = std::make_unique<Groups>(program());
   if (!keeps_all_groups()) groups_max_ = static_cast<std::size_t>(wanted);
 }
@@ -99,17 +99,18 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
     go_to_start(continuation);
     return;
   }
-  if (prepared_->gone_index) return resume_behind_entry(continuation);
+  if (prepared_->gone_index) return resume_behind_entry(continuation.key, continuation.positions);
   if (mode_ != Mode::streaming) return;
   if (!program().reads_items) {
     position_.key = continuation.key;
     inside_positions_ = continuation.positions;
     return;
   }
-  if (prepared_->plan.branches.empty()) return;
-  branch_ = std::min<std::size_t>(continuation.branch, prepared_->plan.branches.size() - 1);
+  if (plan().branches.empty()) return;
+  branch_ = std::min<std::size_t>(continuation.branch, plan().branches.size() - 1);
   position_.key = continuation.key;
-  const bool down = prepared_->plan.descending;
+  walked_to_ = continuation.key;
+  const bool down = plan().descending;
   if (!continuation.positions.empty()) {
     inside_ = continuation.key;
     inside_positions_ = continuation.positions;
@@ -119,13 +120,14 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   }
 }
 
-// Of an index that has gone: among the rows, which are sorted as its entries were.
-void SqlExecution::Implementation::resume_behind_entry(const Continuation& continuation) {
+// Of an index that has gone, or was left: among the rows, which are sorted as its entries.
+void SqlExecution::Implementation::resume_behind_entry(std::string_view entry,
+                                                       std::span<const std::uint64_t> positions) {
   constexpr char kAfterPositions = '\xFF';
   sort_key_.clear();
-  append_entry_key(continuation.key);
-  append_positions(continuation.positions);
-  if (continuation.positions.empty()) sort_key_ += kAfterPositions;
+  append_entry_key(entry);
+  append_positions(positions);
+  if (positions.empty()) sort_key_ += kAfterPositions;
   resume_key_ = sort_key_;
   has_resume_key_ = true;
 }
@@ -135,8 +137,8 @@ void SqlExecution::Implementation::go_to_start(const Continuation& continuation)
   if (!reads_in_runs_ || continuation.kind != Continuation::Kind::ordered) return;
   if (branch().index->definition->identity != continuation.identity) return;
   // Where the condition leaves one value, an index is read upwards for DESC too.
-  if (continuation.branch != (prepared_->plan.descending ? 1 : 0)) return;
-  position_.key = prepared_->plan.descending ? after(continuation.start) : continuation.start;
+  if (continuation.branch != (plan().descending ? 1 : 0)) return;
+  position_.key = plan().descending ? after(continuation.start) : continuation.start;
 }
 
 // Combinations of a JOIN are begun on a worker, and cannot be begun anew.
@@ -161,7 +163,15 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
   if (!scanned_) {
     while (!scanned_) {
       OCTAVO_TRY(const ScanState state, scan(rows_left));
-      if (state == ScanState::more) return state;
+      if (sort_overflowed_) {
+        return_to_walk();
+        continue;
+      }
+      if (state == ScanState::more) {
+        if (!is_turn_over()) return state;
+        leave_walk();
+        continue;
+      }
       if (looks_for_resume_key_) {
         looked_for_resume_key_ = true;
         begin_anew(false);
@@ -178,19 +188,21 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
   return mode_ == Mode::streaming ? ScanState::done : write_results();
 }
 
-// One more walk: to look for the last row of the page before, or for the rows that follow it.
+// One more walk: to look for the last row of the page before, for the rows that follow it, or by another plan.
 void SqlExecution::Implementation::begin_anew(bool looks_for_resume_key) {
   looks_for_resume_key_ = looks_for_resume_key;
   finished_ = false;
   branch_ = 0;
   position_ = {};
+  entry_filter_.reset();
+  leap_ = {};
   inside_.reset();
   inside_positions_.clear();
   scan_.reset();
   run_starts_.clear();
   distinct_elements_.clear();
   prepare_collection();
-  go_to_start(*prepared_->continuation);
+  if (prepared_->continuation) go_to_start(*prepared_->continuation);
 }
 
 Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
@@ -217,7 +229,7 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
 }
 
 Expected<ScanState> SqlExecution::Implementation::scan_branches(std::size_t& rows_left) {
-  for (; branch_ < prepared_->plan.branches.size() && !finished_; ++branch_) {
+  for (; branch_ < plan().branches.size() && !finished_; ++branch_) {
     auto state = branch().index ? run_index(rows_left) : run_primary(rows_left);
     if (!state || *state == ScanState::more) return state;
     position_.range = 0;
@@ -239,7 +251,7 @@ bool SqlExecution::Implementation::may_read_by_range() const {
   if (!is_plain || prepared_->over_source || options_.source != nullptr) return false;
   if (!scope_.partition_key.empty() || !scope_.id_prefix.empty() || scope_.physical_partition) return false;
   if (prepared_->continuation) return prepared_->continuation->place != 0;
-  const auto& branches = prepared_->plan.branches;
+  const auto& branches = plan().branches;
   const auto is_global = [](const Branch& branch) { return branch.index && branch.index->global; };
   // A global index has the entries of all in one place.
   if (branches.empty() || std::ranges::any_of(branches, is_global)) return false;

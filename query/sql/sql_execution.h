@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,7 +40,10 @@ struct SqlOptions {
   /// index (prepare_sql_over) is given the source's documents, and needs no database; one by an index is given those
   /// that the index has.
   DocumentSource* source = nullptr;
-  bool may_stop = false;  ///< SqlExecution::stop will be asked for
+  bool may_stop = false;  ///< SqlExecution::stop will be asked for…
+  /// … when the query has cost so many request units. A sort that could cost more is not begun while a walk in order
+  /// can go on.
+  double charge_max = std::numeric_limits<double>::infinity();
   /// Another logical partition than the one prepared with, in the same physical partition: plans are shared.
   std::optional<std::string> partition_key;
 };
@@ -51,12 +55,18 @@ struct SqlStatistics {
   std::uint64_t document_bytes = 0;      ///< of their bodies
   std::uint64_t results_returned = 0;
   std::uint64_t result_bytes = 0;
+  bool left_walk = false;       ///< in the order of ORDER BY, for a plan that sorts
   std::size_t ranges_read = 0;  ///< physical partitions, of a query that reads one after the other; 0: of another
 };
 
 /// One page of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and goes
 /// on by key, so a slow client pins nothing; documents that change meanwhile are seen as they are when their turn
 /// comes.
+///
+/// A walk in the order of ORDER BY that has cost its budget is left for a plan that sorts (executor/plan_turns.h). What
+/// it has not returned comes sorted as the entries of its index, so that its place in the index tells both what was
+/// returned and where the next page begins, which goes on with the walk, or once more leaves it. Rows for clients that
+/// merge have an order of their own, and their pages begin with none given out.
 ///
 /// Continuations are stateless texts for every shape of query. A sorted, grouped or distinct result is computed anew
 /// for each page, and goes on after the last row's key; a plain one goes on where it stopped, inside a JOIN too.

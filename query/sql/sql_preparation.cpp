@@ -140,7 +140,7 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
     prepared.scope.partition_key = *std::move(narrowing.partition_key);
   }
   if (narrowing.document_ids) {
-    prepared.plan = plan_by_ids(*std::move(narrowing.document_ids));
+    prepared.plans[0] = plan_by_ids(*std::move(narrowing.document_ids));
     task.ready = true;
     return task;
   }
@@ -188,26 +188,40 @@ Error planning_error(const PlanningTask& task, Error error) {
   return invalid_continuation("The index that the query was run by is not there any more.").error();
 }
 
-// A query in SQL has one plan: that of the page before, or the first where it is expected to cost much less than the
-// surest.
-Plan& only_plan(PlannerResult& planned, const PlannerScope& scope) {
+// Rows that sort as the entries of a walk do can be told from those that it has returned. Of a path into the elements
+// of an array a document may have several entries.
+bool is_walk_to_leave(const Plan& plan) {
+  if (plan.sort_in_memory || plan.branches.size() != 1) return false;
+  const auto& index = plan.branches[0].index;
+  return !index || !index->definition->elements;
+}
+
+// A walk in the order asked for and the plan that it may be left for. Otherwise one plan: that of the page before, or
+// the first where it is expected to cost much less than the surest.
+void keep_plans(PlannerResult& planned, const PlannerScope& scope, PreparedSql& prepared) {
   constexpr double worth_it = 0.5;
   Plan& first = planned.plans[0];
-  if (scope.pinned) return first;
   Plan& sure = planned.plans[planned.sure];
-  return first.expected <= worth_it * sure.most ? first : sure;
+  prepared.plans.clear();
+  if (sure.sort_in_memory && is_walk_to_leave(first)) {
+    prepared.plans.push_back(std::move(first));
+    prepared.plans.push_back(std::move(sure));
+    return;
+  }
+  const bool keeps_first = scope.pinned || first.expected <= worth_it * sure.most;
+  prepared.plans.push_back(std::move(keeps_first ? first : sure));
 }
 
 // Once there is a plan.
 Expected<void> finish_planning(const PlanningTask& task, std::uint64_t generation) {
   PreparedSql& prepared = *task.prepared;
-  prepared.presorted = !task.request.sort.empty() && !prepared.plan.sort_in_memory;
+  prepared.presorted = !task.request.sort.empty() && !prepared.plan().sort_in_memory;
   if (task.place.pinned && prepared.query->is_ordered() && !prepared.presorted) {
     return invalid_continuation("The index that the query was sorted by is not there any more.");
   }
   prepared.generation = generation;
   // Entries of a local index are of the same snapshot as the documents.
-  const auto& branches = prepared.plan.branches;
+  const auto& branches = prepared.plan().branches;
   if (branches.size() == 1 && branches[0].index && branches[0].index->definition->partitioned &&
       !branches[0].index->global && !branches[0].recheck) {
     prepared.where_holds = task.where_holds;
@@ -244,10 +258,10 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
   while (true) {
     auto planned = plan_task(task, **catalog, statistics);
     if (!planned) co_return Result(std::unexpected(planning_error(task, planned.error())));
-    Plan& plan = only_plan(*planned, place);
-    const IndexView* waiting = planning.explain || place.ignore_unbuilt ? nullptr : find_unbuilt(plan, place.place);
+    keep_plans(*planned, place, prepared);
+    const bool waits = !planning.explain && !place.ignore_unbuilt;
+    const IndexView* waiting = waits ? find_unbuilt(prepared.sure_plan(), place.place) : nullptr;
     if (!waiting) {
-      prepared.plan = std::move(plan);
       if (planning.explain) prepared.candidates = std::move(planned->candidates);
       break;
     }
@@ -264,7 +278,8 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
   auto finished = finish_planning(task, (*catalog)->generation);
   if (!finished) co_return Result(std::unexpected(std::move(finished).error()));
   prepared.keepable = !prepared.continuation && !place.ignore_unbuilt && !planning.explain && !planning.ignore_global &&
-                      !prepared.plan.order_may_lapse;
+                      !prepared.plan().order_may_lapse;
+  if (const auto documents = statistics.documents()) prepared.planned_documents = documents->count;
   co_return Result(task.prepared);
 }
 
@@ -281,7 +296,7 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Datab
   StorageStatistics statistics(database, task.prepared->scope.partition_key, task.prepared->scope.physical_partition);
   auto planned = plan_task(task, *catalog, statistics);
   if (!planned) return std::unexpected(planning_error(task, planned.error()));
-  task.prepared->plan = std::move(only_plan(*planned, task.place));
+  keep_plans(*planned, task.place, *task.prepared);
   OCTAVO_TRY_VOID(finish_planning(task, catalog->generation));
   return task.prepared;
 }
@@ -290,16 +305,20 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr quer
                                                               const std::optional<std::string>& continuation) {
   OCTAVO_TRY(auto prepared, begin_preparation(std::move(query), {}, shape, continuation));
   prepared->over_source = true;
-  prepared->plan.branches.emplace_back().id_ranges.emplace_back();
+  prepared->plans[0].branches.emplace_back().id_ranges.emplace_back();
   return prepared;
 }
 
-std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request) {
+std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request,
+                                                     const std::string& partition_key) {
   IndexManager* manager = IndexManager::of(database);
   if (!manager || request.size() >= QueryCache::kTextBytesMax) return nullptr;
   const auto catalog = manager->catalog();
   if (!catalog) return nullptr;
-  return std::dynamic_pointer_cast<const PreparedSql>(manager->cache().find(request, (*catalog)->generation));
+  auto known = std::dynamic_pointer_cast<const PreparedSql>(manager->cache().find(request, (*catalog)->generation));
+  if (!known) return nullptr;
+  StorageStatistics statistics(database, partition_key);
+  return statistics.are_as_planned(known->planned_documents) ? known : nullptr;
 }
 
 void keep_prepared_sql(partitioning::Database& database, std::string_view request,

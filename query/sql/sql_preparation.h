@@ -52,17 +52,23 @@ struct PreparedSql : CachedQuery {
   SqlQuery::Ptr query;
   SqlScope scope;
   const RowShape* shape = nullptr;
-  Plan plan;
+  /// One; or two: a walk in the order of ORDER BY, and the surest plan, which sorts, for which the walk is left when it
+  /// has cost its budget (executor/plan_turns.h).
+  std::vector<Plan> plans = std::vector<Plan>(1);
   std::optional<Continuation> continuation;      ///< of the page before
   std::optional<GoneIndex> gone_index;           ///< that the page before was read by
-  bool presorted = false;                        ///< the plan reads in the order of the query's ORDER BY
+  bool presorted = false;                        ///< the first plan reads in the order of the query's ORDER BY
   std::vector<Candidate> candidates;             ///< with `explain` only
   std::uint64_t generation = 0;                  ///< of the index catalog
   bool keepable = false;                         ///< may serve equal requests that come later
+  std::uint64_t planned_documents = 0;           ///< in the scope, when it was planned
   WhereHolds where_holds = WhereHolds::unknown;  ///< of the documents that the index names
   /// WHERE holds of any document that has these texts; empty: it must be evaluated.
   std::vector<EqualText> equal_texts;
   bool over_source = false;  ///< reads the documents of SqlOptions::source
+
+  const Plan& plan() const { return plans.front(); }
+  const Plan& sure_plan() const { return plans.back(); }
 };
 
 struct SqlPlanning {
@@ -88,8 +94,10 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Datab
 Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr query, const RowShape& shape,
                                                               const std::optional<std::string>& continuation = {});
 
-/// Plans of requests before, by a text that says all of the request (query, parameters, scope). Null: there is none.
-std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request);
+/// Plans of requests before, by a text that says all of the request (query, parameters, scope). Null: there is none, or
+/// the documents of `partition_key` (empty: of the database) have become many more or fewer since.
+std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request,
+                                                     const std::string& partition_key);
 void keep_prepared_sql(partitioning::Database& database, std::string_view request,
                        const std::shared_ptr<const PreparedSql>& prepared);
 

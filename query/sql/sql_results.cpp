@@ -23,7 +23,7 @@ constexpr std::uint64_t kLookAheadKeys = 1000;
 
 bool SqlExecution::Implementation::where_is_known() const {
   const std::string_view body = evaluation_.row.document().body;
-  if (!is_changed_) {  // what the index says is of the stored document
+  if (!is_changed_ && plan_ == 0) {  // what the first plan's index says is of the stored document
     if (prepared_->where_holds == WhereHolds::of_all) return true;
     if (prepared_->where_holds == WhereHolds::of_plain_strings && body.size() <= kPlainBytesMax &&
         has_plain_strings(body)) {
@@ -107,7 +107,7 @@ Continuation SqlExecution::Implementation::point_after(std::string_view position
   point.key.assign(position);
   point.branch = branch;
   if (!program().reads_items) return point;
-  const auto& branches = prepared_->plan.branches;
+  const auto& branches = prepared_->plan().branches;
   if (const auto& index = branches[branch].index) {
     point.kind = Continuation::Kind::index;
     const IndexDefinition& definition = *index->definition;
@@ -123,6 +123,7 @@ Continuation SqlExecution::Implementation::point_after(std::string_view position
 }
 
 bool SqlExecution::Implementation::stop() {
+  if (sorts_by_entries_) return stop_sorting();
   if (!is_resumable() || finished_ || !visited_) return false;
   if (inside_ && inside_positions_.empty()) return false;  // its row is still to be taken
   next_ = point_after(*visited_, visited_branch_, visited_place_);
@@ -148,6 +149,10 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::count_result(st
 
 void SqlExecution::Implementation::check_memory(std::size_t bytes) {
   if (bytes <= options_.memory_bytes_max) return;
+  if (is_left()) {
+    sort_overflowed_ = true;
+    return;
+  }
   evaluation_.fail(
       {ErrorCode::too_large,
        fmt::format("The query has to keep more than {} bytes of results in memory to {} them. Ask for fewer "
@@ -175,6 +180,7 @@ bool SqlExecution::Implementation::make_sort_key() {
 // As make_sort_key; ties by document (or, of distinct results, by their value), then by combination.
 bool SqlExecution::Implementation::make_row_key() {
   if (prepared_->gone_index) return make_entry_key();
+  if (sorts_by_entries_) return make_left_key();
   if (!make_sort_key()) return false;
   order_bytes_ = sort_key_.size();
   std::vector<std::uint64_t> positions = from_.positions();
@@ -211,7 +217,7 @@ bool SqlExecution::Implementation::make_entry_key() {
 }
 
 void SqlExecution::Implementation::append_entry_key(std::string_view entry) {
-  if (is_descending_) {
+  if (entries_descend_) {
     append_order_key_descending(sort_key_, Value::of(entry));
   } else {
     append_order_key(sort_key_, Value::of(entry));
@@ -268,9 +274,14 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std
   if (!program().append_projection(evaluation_, row.text) || evaluation_.failed()) return Flow::next;
   row.key = sort_key_;
   if (reads_in_runs_) row.run = run_starts_.size() - 1;
+  if (is_left()) {
+    if (sorts_by_entries_ || find_left_entry()) row.entry = value_key_;
+    row.positions = from_.positions();
+    row.order_bytes = order_bytes_;
+  }
   collected_.add(std::move(row));
   check_memory(collected_.bytes());
-  return Flow::next;
+  return sort_overflowed_ ? Flow::finished : Flow::next;
 }
 
 // Whether the row at hand begins a run of equal ones; finished: all that follow come after the rows of the page. An
@@ -392,6 +403,11 @@ std::size_t SqlExecution::Implementation::place_after_resume_key() {
 
 // The next page begins behind this row.
 void SqlExecution::Implementation::go_on_after(std::size_t row) {
+  if (sorts_by_entries_) {
+    next_ = point_after(rows_[row].entry, 0, std::nullopt);
+    if (!program().sources.empty()) next_->positions = rows_[row].positions;
+    return;
+  }
   next_.emplace();
   next_->kind = mode_ == Mode::grouping ? Continuation::Kind::grouped : Continuation::Kind::sorted;
   next_->set_key(rows_[row].key, options_.continuation_key_bytes_max);
@@ -399,11 +415,12 @@ void SqlExecution::Implementation::go_on_after(std::size_t row) {
     next_->kind = Continuation::Kind::walked;
     next_->start = prepared_->gone_index->to_text();
   }
-  if (reads_in_runs_) {
+  std::string start = reads_in_runs_ ? run_starts_[rows_[row].run] : is_left() ? left_start(row) : std::string();
+  if (!start.empty()) {
     next_->kind = Continuation::Kind::ordered;
-    next_->identity = prepared_->plan.branches[0].index->definition->identity;
-    next_->start = run_starts_[rows_[row].run];
-    next_->branch = prepared_->plan.descending ? 1 : 0;
+    next_->identity = branch_left().index->definition->identity;
+    next_->start = std::move(start);
+    next_->branch = prepared_->plan().descending ? 1 : 0;
   }
   if (next_->has_whole_key()) return;
   std::size_t first = row + 1;

@@ -22,7 +22,7 @@ constexpr std::size_t kCombinationsBetweenLooks = 64;
 // --- index ---
 
 Expected<ScanState> SqlExecution::Implementation::run_index(std::size_t& rows_left) {
-  const bool down = prepared_->plan.descending;
+  const bool down = plan().descending;
   const auto& ranges = branch().bounds.ranges;
   if (ranges.empty()) return ScanState::done;
   OCTAVO_TRY(IndexReader reader, IndexReader::open(*database_, *branch().index, {scope_.partition_key, place_read()}));
@@ -31,12 +31,13 @@ Expected<ScanState> SqlExecution::Implementation::run_index(std::size_t& rows_le
   std::optional<Leap> leap;
   if (!branch().leaps.empty()) {
     OCTAVO_TRY(leap, Leap::open(*database_, branch(), {scope_.partition_key, scope_.physical_partition}, leap_,
-                                [] { return false; }));
+                                [this] { return is_turn_over(); }));
   }
   return walk_index(
       reader, ranges, down, position_, rows_left, until_, statistics_.keys_examined,
       [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
-        if (output_.size() >= kSqlOutputBytesMax || evaluation_.is_late()) return WalkStep::stop_before;
+        const bool is_enough = output_.size() >= kSqlOutputBytesMax || evaluation_.is_late();
+        if (is_enough || is_turn_over()) return WalkStep::stop_before;
         OCTAVO_TRY(const Flow flow, take_entry(entry, reader, documents));
         if (flow == Flow::pause) return WalkStep::stop_before;
         return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
@@ -50,6 +51,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   const auto row = IndexRow::decode(entry.key, entry.value);
   if (!row) return fail(ErrorCode::corrupted, "An entry of index " + branch().index->definition->name + " is damaged.");
   if (has_looked_enough()) return end_page();
+  if (turns_) begin_entry(entry.key);
   for (const std::size_t column : branch().columns_that_must_exist) {
     if (row->field(column).empty()) return Flow::next;
   }
@@ -68,7 +70,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
 Expected<ScanState> SqlExecution::Implementation::run_primary(std::size_t& rows_left) {
   const auto& ranges = branch().id_ranges;
   for (; position_.range < ranges.size(); ++position_.range) {
-    const IdRange& range = ranges[prepared_->plan.descending ? ranges.size() - 1 - position_.range : position_.range];
+    const IdRange& range = ranges[plan().descending ? ranges.size() - 1 - position_.range : position_.range];
     auto state = range.is_point() ? run_points(rows_left) : run_id_range(range, rows_left);
     if (!state || *state == ScanState::more) return state;
     if (finished_) return ScanState::done;
@@ -78,10 +80,10 @@ Expected<ScanState> SqlExecution::Implementation::run_primary(std::size_t& rows_
 }
 
 Expected<ScanState> SqlExecution::Implementation::run_points(std::size_t& rows_left) {
-  const bool down = prepared_->plan.descending;
+  const bool down = plan().descending;
   const auto& ranges = branch().id_ranges;
   const std::string& id = *ranges[down ? ranges.size() - 1 - position_.range : position_.range].start;
-  if (rows_left == 0 || output_.size() >= kSqlOutputBytesMax) return ScanState::more;
+  if (rows_left == 0 || output_.size() >= kSqlOutputBytesMax || is_turn_over()) return ScanState::more;
   --rows_left;
   const bool is_inside = inside_ && id == *inside_;
   const bool behind = position_.key && !is_inside && (down ? id >= *position_.key : id <= *position_.key);
@@ -99,7 +101,7 @@ Expected<ScanState> SqlExecution::Implementation::run_points(std::size_t& rows_l
 }
 
 Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& range, std::size_t& rows_left) {
-  const bool down = prepared_->plan.descending;
+  const bool down = plan().descending;
   if (!scan_) {
     partitioning::DocumentRange bounds = documents_in(range, down, position_.key);
     if (!scope_.partition_key.empty()) bounds.partition_key = scope_.partition_key;
@@ -144,7 +146,7 @@ partitioning::Visit SqlExecution::Implementation::visit(const storage::DocumentV
   if (*flow == Flow::finished) return Visit::stop;
   visited.paused_inside = *flow == Flow::pause;
   const bool enough = visited.paused_inside || output_.size() >= kSqlOutputBytesMax || evaluation_.is_late();
-  return enough ? Visit::pause : Visit::next;
+  return enough || is_turn_over() ? Visit::pause : Visit::next;
 }
 
 // --- other documents than the database's ---
@@ -181,7 +183,7 @@ bool SqlExecution::Implementation::is_in_scope(std::string_view id) const {
 
 // In a union: matches this branch's side of the condition, and none of those before, which have returned it already.
 Expected<bool> SqlExecution::Implementation::is_of_branch(const storage::DocumentView& document) {
-  const auto& branches = prepared_->plan.branches;
+  const auto& branches = plan().branches;
   if (branches.size() == 1) return true;
   OCTAVO_TRY(const auto root, parser_.parse(document.body));
   std::string revision;
@@ -207,6 +209,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
     visited_branch_ = branch_;
     visited_place_ = place_;
   }
+  if (turns_) begin_entry(position);
   if (document.deleted) return Flow::next;
   if (has_looked_enough()) return end_page();
   const bool is_inside = inside_ && position == *inside_;
@@ -228,6 +231,15 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   inside_ = std::string(position);
   --statistics_.documents_examined;
   return Flow::pause;
+}
+
+// A walk that may be left has come to this place: nothing before it is wanted any more.
+void SqlExecution::Implementation::begin_entry(std::string_view position) {
+  if (plan_ != 0) return;
+  walked_to_ = position;
+  if (!inside_ || position == *inside_) return;
+  inside_.reset();
+  inside_positions_.clear();
 }
 
 bool SqlExecution::Implementation::has_taken_row() {

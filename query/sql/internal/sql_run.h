@@ -11,6 +11,8 @@
 
 #include "query/executor/entry_filter.h"
 #include "query/executor/index_walk.h"
+#include "query/executor/plan_turns.h"
+#include "query/index/automatic_index.h"
 #include "query/index/index_entry.h"
 #include "query/json/parsed_document.h"
 #include "query/sql/collected_rows.h"
@@ -29,7 +31,8 @@ using partitioning::ScanState;
 /// A slice ends when this much waits to be sent.
 inline constexpr std::size_t kSqlOutputBytesMax = 64 * 1024;
 
-/// One run of a query: sql_execution.cpp begins and goes on, sql_walk.cpp reads, sql_results.cpp makes results.
+/// One run of a query: sql_execution.cpp begins and goes on, sql_turns.cpp says by which plan, sql_walk.cpp reads,
+/// sql_results.cpp makes results.
 class SqlExecution::Implementation {
  public:
   Implementation(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const PreparedSql> prepared,
@@ -40,7 +43,7 @@ class SqlExecution::Implementation {
   std::string& output() { return output_; }
   const SqlStatistics& statistics() const { return statistics_; }
   std::optional<std::string> continuation() const;
-  bool is_resumable() const { return mode_ == Mode::streaming; }
+  bool is_resumable() const { return mode_ == Mode::streaming || sorts_by_entries_; }
   bool stop();
 
  private:
@@ -48,13 +51,27 @@ class SqlExecution::Implementation {
   enum class Mode : std::uint8_t { streaming, sorting, distinct, grouping };
 
   const Program& program() const { return prepared_->query->program(); }
-  const Branch& branch() const { return prepared_->plan.branches[branch_]; }
+  const Plan& plan() const { return prepared_->plans[plan_]; }
+  const Branch& branch() const { return plan().branches[branch_]; }
+  const Branch& branch_left() const { return prepared_->plan().branches[0]; }
   void resume(const Continuation& continuation);
   void prepare_collection();
   bool keeps_all_groups() const;
   void begin_anew(bool looks_for_resume_key);
   void go_to_start(const Continuation& continuation);
-  void resume_behind_entry(const Continuation& continuation);
+  void resume_behind_entry(std::string_view entry, std::span<const std::uint64_t> positions);
+
+  bool may_read_in_runs() const;
+  void begin_turns();
+  double spent() const;
+  bool is_turn_over() const;
+  void leave_walk();
+  void return_to_walk();
+  bool is_left() const { return turns_ && plan_ != 0; }
+  bool find_left_entry();
+  bool make_left_key();
+  std::string left_start(std::size_t row) const;
+  bool stop_sorting();
 
   Expected<ScanState> scan(std::size_t& rows_left);
   Expected<ScanState> scan_branches(std::size_t& rows_left);
@@ -83,6 +100,7 @@ class SqlExecution::Implementation {
   bool is_in_scope(std::string_view id) const;
   Expected<bool> is_of_branch(const storage::DocumentView& document);
   Expected<Flow> take_document(const storage::DocumentView& stored, std::string_view position);
+  void begin_entry(std::string_view position);
   Expected<Flow> take_combinations(std::string_view position);
   Expected<Flow> take_without_items();
   Flow take_row(std::string_view position);
@@ -126,6 +144,16 @@ class SqlExecution::Implementation {
   SqlScope scope_;
   SqlStatistics statistics_;
   Mode mode_ = Mode::streaming;
+
+  std::size_t plan_ = 0;            ///< the one that runs
+  std::optional<PlanTurns> turns_;  ///< where the first is a walk that may be left
+  // Once it was left: with rows of the page given out, the others are sorted as its entries.
+  bool sorts_by_entries_ = false;
+  bool entries_descend_ = false;          ///< those that rows are sorted by
+  std::optional<std::string> walked_to_;  ///< key of its last entry, on this page or before
+  IndexPosition left_position_;
+  bool sort_overflowed_ = false;
+  AutomaticIndex::Entries left_entries_;  ///< scratch
 
   // Where the walk is. Of a walk through one physical partition after the other: in this one, which may have been split
   // since the page before into `parts_`.

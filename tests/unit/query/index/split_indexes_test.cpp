@@ -143,7 +143,7 @@ TEST_CASE("a query that began before a split goes on by its local or automatic i
 
   const auto query = octavo::tests::parse_sql("SELECT VALUE c.n FROM c WHERE c.n >= 0");
   const auto by_sql = *run_task(sql::prepare_sql(database, query, {}, sql::document_rows()));
-  REQUIRE(is_automatic(by_sql->plan));
+  REQUIRE(is_automatic(by_sql->plan()));
   CHECK(numbers_in(results_across_split(sql::SqlExecution(database, by_sql, {}), database,
                                         database->locate_partition_key("key2"))) == all);
 }

@@ -300,8 +300,8 @@ TEST_CASE("SQL pages of a union hold when another index becomes the better one o
   sql::SqlOptions page_options;
   page_options.page_items_max = 6;
   const auto first_index = [&] {
-    REQUIRE(db.last->plan.branches.size() == 2);
-    return db.last->plan.branches[0].index->definition->design_document;
+    REQUIRE(db.last->plan().branches.size() == 2);
+    return db.last->plan().branches[0].index->definition->design_document;
   };
   auto page = db.page(query, scope, page_options);
   CHECK(first_index() == "_design/a");

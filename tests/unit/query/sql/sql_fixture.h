@@ -71,9 +71,9 @@ class SqlFixture : public FindFixture {
       return page;
     }
     last = *prepared;
-    if (const auto current =
-            run_task(query::wait_for_indexes(database, std::shared_ptr<const query::Plan>(last, &last->plan)));
-        !current) {
+    for (const query::Plan& plan : last->plans) {
+      const auto current = run_task(query::wait_for_indexes(database, std::shared_ptr<const query::Plan>(last, &plan)));
+      if (current) continue;
       page.error = current.error().reason;
       return page;
     }
@@ -131,7 +131,9 @@ class SqlFixture : public FindFixture {
     return out + "]";
   }
 
-  bool used_index() const { return last && !last->plan.branches.empty() && last->plan.branches[0].index.has_value(); }
+  bool used_index() const {
+    return last && !last->plan().branches.empty() && last->plan().branches[0].index.has_value();
+  }
 
   const sql::RowShape* shape = &sql::document_rows();
   std::size_t slice = 7;
