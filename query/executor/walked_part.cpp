@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "query/json/plain_strings.h"
 #include "storage/byte_codec.h"
 
 namespace octavo::query {
@@ -33,6 +34,13 @@ std::vector<std::string> entries_in(const IndexDefinition& index, const IndexedD
     if (!field) return entries;
     AutomaticIndex::append_key(entries.emplace_back(), field.value, index.automatic->order());
     entries.back() += document.id;
+    if (index.has_unplain_entries && field.value.is_string()) {
+      const std::string_view text = field.value.get_string().value_unsafe();
+      if (!is_plain_text(text)) {
+        AutomaticIndex::append_unplain_key(entries.emplace_back(), text);
+        entries.back() += document.id;
+      }
+    }
     return entries;
   }
   std::string path;
