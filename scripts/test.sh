@@ -10,7 +10,7 @@
 # Other arguments go to ctest: scripts/test.sh fast -R storage. OCTAVO_SANITIZE_ALL=1 takes every test into the
 # sanitizers' builds. What takes longer: scripts/deep-test.sh.
 #
-# Random campaigns (kills, power loss, model, differential, regret) run a quarter of what .ci/run does; OCTAVO_TEST_DOSE=full
+# Random campaigns (kills, power loss, model, differential) run a quarter of what .ci/run does; OCTAVO_TEST_DOSE=full
 # runs all of it here, too.
 #
 # Before the summary stands a table of the minutes of each step; one that took a quarter longer than in

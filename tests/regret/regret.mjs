@@ -6,7 +6,6 @@
 // Regret is the whole charge over that of the best single index. Fails when a query returns other rows than by an index,
 // or when the regrets are above the goals below.
 import fs from 'node:fs';
-import { dose } from '../dose.mjs';
 import { Server } from '../integration/harness.mjs';
 import { fields, lineOf, summary, Workload } from './workload.mjs';
 
@@ -84,7 +83,7 @@ async function compare(server, name, count, make, ask) {
   let sum = 0;
   let bestSum = 0;
   const slow = [];
-  while (regrets.length < dose(count)) {
+  while (regrets.length < count) {
     const query = make();
     const plain = await ask(server, query);
     let best = Infinity;
