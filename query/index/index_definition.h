@@ -62,7 +62,7 @@ struct IndexDefinition {
     FieldPath below;  ///< empty: the elements themselves
   };
   std::optional<ElementPath> elements;
-  /// Of such a path: strings that are not plain have one more entry (automatic_index.h), after all others.
+  /// True if each string at the path that is not plain has one more entry (automatic_index.h), after all others.
   bool has_unplain_entries = false;
 
   /// As in `GET /{db}/_index`: ddoc, name, type, partitioned, def.

@@ -94,8 +94,8 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Datab
 Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr query, const RowShape& shape,
                                                               const std::optional<std::string>& continuation = {});
 
-/// Plans of requests before, by a text that says all of the request (query, parameters, scope). Null: there is none, or
-/// the documents of `partition_key` (empty: of the database) have become many more or fewer since.
+/// The plans of an earlier equal request, by a text with all of the request (query, parameters, scope). Null if no plan
+/// is kept, or if the number of documents of `partition_key` (empty: of the database) has changed much since.
 std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request,
                                                      const std::string& partition_key);
 void keep_prepared_sql(partitioning::Database& database, std::string_view request,

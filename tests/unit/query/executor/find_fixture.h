@@ -5,16 +5,19 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <boost/json.hpp>
 
 #include "query/executor/find_execution.h"
 #include "query/executor/prepared_find.h"
+#include "query/index/index_check.h"
 #include "query/index/index_manager.h"
 #include "query/index/index_reader.h"
 #include "query/json/parsed_document.h"
 #include "support/engine_fixture.h"
+#include "support/patience.h"
 
 namespace octavo::tests {
 
@@ -99,6 +102,22 @@ class FindFixture {
         if (!ready || !(*ready)->find(view.definition->identity)->ready(place)) throw std::runtime_error("not built");
       }
     }
+  }
+
+  void wait_for_automatic_index() {
+    const auto deadline = std::chrono::steady_clock::now() + patiently(std::chrono::seconds(20));
+    while (manager().automatic_progress_percent() < 100) {
+      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("the automatic index is not built");
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+
+  /// What `octavo check` finds wrong with the indexes.
+  std::vector<std::string> index_problems() {
+    storage::CheckReport report;
+    const auto checked = run_task(query::check_indexes(*database, report));
+    if (!checked) return {checked.error().reason};
+    return report.problems;
   }
 
   query::ActiveTasks tasks;

@@ -293,11 +293,7 @@ TEST_CASE("$all of one array finds the field that equals it by an automatic inde
   EngineFixture::put(*fixture.database, "itself", R"({"a":[1,2],"b":1})");
   EngineFixture::put(*fixture.database, "other", R"({"a":[1,3],"b":1})");
   for (int i = 0; i < 50; ++i) EngineFixture::put(*fixture.database, std::to_string(i), R"({"a":[0],"b":2})");
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (fixture.manager().automatic_progress_percent() < 100) {
-    REQUIRE(std::chrono::steady_clock::now() < deadline);
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
+  fixture.wait_for_automatic_index();
   for (const char* selector : {R"({"a":{"$all":[[1,2]]}})", R"({"b":1,"a":{"$all":[[1,2]]}})"}) {
     INFO(selector);
     auto ids = ids_of(fixture.find(R"({"selector":)" + std::string(selector) + "}"));

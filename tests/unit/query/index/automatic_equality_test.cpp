@@ -41,21 +41,6 @@ partitioning::CreateDatabaseOptions equality_container(std::string_view policy, 
   return options;
 }
 
-void wait_until_indexed(SqlFixture& fixture) {
-  const auto deadline = std::chrono::steady_clock::now() + octavo::tests::patiently(std::chrono::seconds(20));
-  while (fixture.manager().automatic_progress_percent() < 100) {
-    if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("the automatic index is not built");
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-}
-
-std::vector<std::string> index_problems(SqlFixture& fixture) {
-  storage::CheckReport report;
-  const auto checked = run_task(check_indexes(*fixture.database, report));
-  if (!checked) return {checked.error().reason};
-  return report.problems;
-}
-
 // Groups of strings that are equal in the collation, and others that look like them.
 const std::vector<std::string>& texts() {
   static const std::vector<std::string> all{
@@ -144,7 +129,7 @@ TEST_CASE("strings that _find takes for equal are found by an index by bytes") {
     ++number;
     for (SqlFixture* fixture : {&indexed, &scanned}) fixture->put(id, body);
   }
-  wait_until_indexed(indexed);
+  indexed.wait_for_automatic_index();
   std::mt19937 random(q);
   const auto any_text = [&] { return texts()[random() % texts().size()]; };
   std::vector<json::object> selectors;
@@ -177,7 +162,7 @@ TEST_CASE("strings that _find takes for equal are found by an index by bytes") {
               ids_of(scanned.find(json::serialize(by_id), partition)));
     }
   }
-  CHECK(index_problems(indexed) == std::vector<std::string>{});
+  CHECK(indexed.index_problems() == std::vector<std::string>{});
 }
 
 TEST_CASE("an equal string is found without reading the others") {
@@ -190,7 +175,7 @@ TEST_CASE("an equal string is found without reading the others") {
                                              {"kind", i % 2 == 0 ? "post" : "like"},
                                              {"at", "t" + std::to_string(i % 40)}}));
   }
-  wait_until_indexed(fixture);
+  fixture.wait_for_automatic_index();
   const auto ask = [&](std::string_view selector, std::size_t documents, std::uint64_t keys_max) {
     CAPTURE(selector);
     const auto reply =
@@ -224,7 +209,7 @@ TEST_CASE("entries of equal strings are no entries of values") {
     const std::string body = json::serialize(json::object{{"v", texts()[i]}});
     for (SqlFixture* each : {&fixture, &bare}) each->put("p:" + std::to_string(i), body);
   }
-  wait_until_indexed(fixture);
+  fixture.wait_for_automatic_index();
   for (const std::string_view query :
        {"SELECT VALUE c.v FROM c ORDER BY c.v", "SELECT VALUE c.v FROM c ORDER BY c.v DESC",
         "SELECT VALUE COUNT(1) FROM c WHERE c.v > 'a'", "SELECT VALUE COUNT(1) FROM c WHERE IS_STRING(c.v)",
@@ -244,7 +229,7 @@ TEST_CASE("entries of equal strings are no entries of values") {
 
 TEST_CASE("the additional entry of a string is not charged") {
   SqlFixture fixture(equality_container(all_paths, 1));
-  wait_until_indexed(fixture);
+  fixture.wait_for_automatic_index();
   const auto rows = [&](std::string_view id, std::string_view body) {
     return EngineFixture::put(*fixture.database, std::string(id), std::string(body)).index_rows;
   };
@@ -253,7 +238,7 @@ TEST_CASE("the additional entry of a string is not charged") {
   CHECK_FALSE(AutomaticIndex::of_everything(StringOrder::icu)->has_unplain_entries());
 }
 
-TEST_CASE("an index from before equal strings had entries is read as it is, and built anew once") {
+TEST_CASE("an index from before equal strings had entries is read as it is, and rebuilt once") {
   const auto before = index_from_before();
   const auto now = AutomaticIndex::of_everything(StringOrder::bytes);
   REQUIRE(before);
@@ -301,7 +286,7 @@ TEST_CASE("an index from before equal strings had entries is read as it is, and 
   CHECK(was_old);
   const auto reply = fixture.find(R"({"limit":10000,"execution_stats":true,"selector":{"v":"u7"}})");
   CHECK(examined(reply, "total_keys_examined") == expected.size());
-  CHECK(index_problems(fixture) == std::vector<std::string>{});
+  CHECK(fixture.index_problems() == std::vector<std::string>{});
   fixture.restart();
   CHECK(found_by(fixture, selector, "") == expected);
   CHECK(fixture.manager().automatic_progress_percent() == 100);

@@ -199,21 +199,6 @@ sql::SqlScope in_partition(std::string key) {
   return scope;
 }
 
-void wait_for_automatic(SqlFixture& fixture) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (fixture.manager().automatic_progress_percent() < 100) {
-    if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("the automatic index is not built");
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-}
-
-std::vector<std::string> problems_of(SqlFixture& fixture) {
-  storage::CheckReport report;
-  const auto checked = run_task(check_indexes(*fixture.database, report));
-  if (!checked) return {checked.error().reason};
-  return report.problems;
-}
-
 bool ran_by_automatic(const SqlFixture& fixture) {
   return fixture.used_index() && fixture.last->plan().branches[0].index->definition->automatic != nullptr;
 }
@@ -299,7 +284,7 @@ TEST_CASE("SQL over an automatic index gives what a scan gives") {
   std::size_t by_index = 0;
   for (int round = 0; round < 4; ++round) {
     edit_both(indexed, plain, words, 350, 3, round == 0 ? 20 : 120);
-    wait_for_automatic(indexed);
+    indexed.wait_for_automatic_index();
     for (int i = 0; i < 120; ++i) {
       sql::SqlScope scope;
       if (words.below(2) == 0) scope.partition_key = "p" + std::to_string(words.below(4));
@@ -319,7 +304,7 @@ TEST_CASE("SQL over an automatic index gives what a scan gives") {
       REQUIRE(indexed.ask(query, {}, scope) == in_order);
       REQUIRE(indexed.ask_by_pages(query, 4, scope) == in_order);
     }
-    CHECK(problems_of(indexed) == std::vector<std::string>{});
+    CHECK(indexed.index_problems() == std::vector<std::string>{});
   }
   CHECK(by_index > 100);
 }
@@ -335,7 +320,7 @@ TEST_CASE("an order by two properties is that of a composite index") {
     body += "\"a\":\"" + std::to_string(i % 11) + "x\"}";
     for (SqlFixture* each : {&fixture, &plain}) each->put("p:" + std::to_string(i), body);
   }
-  wait_for_automatic(fixture);
+  fixture.wait_for_automatic_index();
   for (const char* order : {"c.n, c.a DESC", "c.n DESC, c.a"}) {
     const std::string query = std::string("SELECT VALUE [c.n, c.a] FROM c ORDER BY ") + order;
     CHECK(fixture.ask(query) == plain.ask(query));
@@ -353,7 +338,7 @@ TEST_CASE("a large logical partition is walked in order without meeting the othe
     fixture.put((i % 4 == 0 ? "big:" : "p" + std::to_string(i) + ":") + std::to_string(i),
                 R"({"at":)" + std::to_string(i) + "}");
   }
-  wait_for_automatic(fixture);
+  fixture.wait_for_automatic_index();
   const auto query = octavo::tests::parse_sql("SELECT TOP 3 VALUE c.at FROM c ORDER BY c.at DESC");
   const auto page = fixture.page(query, in_partition("big"), {});
   CHECK(page.results == "396,\n392,\n388");
@@ -371,7 +356,7 @@ TEST_CASE("two values asked for are intersected before documents are read") {
     fixture.put(key + std::to_string(i), R"({"type":")" + std::string(i % 2 == 0 ? "post" : "like") + R"(","user":)" +
                                              std::to_string(i % 3) + R"(,"at":)" + std::to_string(i % 50) + "}");
   }
-  wait_for_automatic(fixture);
+  fixture.wait_for_automatic_index();
   const auto loaded = [&](const std::string& condition, const sql::SqlScope& scope) {
     const auto page =
         fixture.page(octavo::tests::parse_sql("SELECT VALUE COUNT(1) FROM c WHERE " + condition), scope, {});
@@ -400,7 +385,7 @@ TEST_CASE("what many have and what fewer have is told apart where it matters") {
                 R"({"at":)" + std::to_string(i * 7 % 8'000) + R"(,"type":")" + (i % 32 == 0 ? "post" : "like") +
                     R"(","user":)" + std::to_string(i % 5) + "}");
   }
-  wait_for_automatic(fixture);
+  fixture.wait_for_automatic_index();
   const auto examined = [&](const std::string& query) {
     return fixture.page(octavo::tests::parse_sql(query), {}, {}).statistics;
   };
@@ -420,7 +405,7 @@ TEST_CASE("strings that differ only after their first 256 bytes are in order all
                                                      : "2"),
                 "{\"s\":\"" + start + end + "\"}");
   }
-  wait_for_automatic(fixture);
+  fixture.wait_for_automatic_index();
   CHECK(fixture.ask("SELECT VALUE RIGHT(c.s, 1) FROM c ORDER BY c.s") == R"(["a","b","c"])");
   CHECK_FALSE(fixture.last->presorted);
   CHECK(fixture.ask("SELECT VALUE c._id FROM c WHERE c.s > \"" + start + "a\" AND c.s < \"" + start + "c\"") ==
@@ -446,7 +431,7 @@ TEST_CASE("pages in the order of an automatic index go on in it when a value com
     fixture.put("p:" + std::to_string(i), R"({"n":)" + std::to_string(i / 4) + "}");
     expected.push_back("p:" + std::to_string(i));
   }
-  wait_for_automatic(fixture);
+  fixture.wait_for_automatic_index();
   if (down) std::ranges::reverse(expected);
   const auto write_late = [&] {
     fixture.put("p:late", R"({"n":)" + late + "}");
@@ -506,7 +491,7 @@ TEST_CASE("_find over an automatic index gives what a scan gives") {
   std::size_t by_index = 0;
   edit_both(indexed, plain, words, 900, 3, 150);
   indexed.manager().catalog().value();
-  wait_for_automatic(indexed);
+  indexed.wait_for_automatic_index();
   for (int i = 0; i < 300; ++i) {
     const std::string partition = words.below(2) == 0 ? "" : "p" + std::to_string(words.below(4));
     const std::string selector = words.selector();
@@ -526,7 +511,7 @@ TEST_CASE("_find over an automatic index gives what a scan gives") {
     REQUIRE(indexed.find(request, partition).at("docs") == plain.find(request, partition).at("docs"));
   }
   CHECK(by_index > 100);
-  CHECK(problems_of(indexed) == std::vector<std::string>{});
+  CHECK(indexed.index_problems() == std::vector<std::string>{});
 }
 
 TEST_CASE("a database without partitions is indexed automatically when asked to") {
@@ -534,7 +519,7 @@ TEST_CASE("a database without partitions is indexed automatically when asked to"
   options.auto_index = true;
   SqlFixture fixture(options);
   for (int i = 0; i < 200; ++i) fixture.put("d" + std::to_string(i), R"({"n":)" + std::to_string(i) + "}");
-  wait_for_automatic(fixture);
+  fixture.wait_for_automatic_index();
   CHECK(ids_of(fixture.find(R"({"selector":{"n":17}})")) == std::vector<std::string>{"d17"});
   const auto explained = fixture.explain(R"({"selector":{"n":17}})");
   REQUIRE(explained->plans[0].branches[0].index);
@@ -542,7 +527,7 @@ TEST_CASE("a database without partitions is indexed automatically when asked to"
   fixture.restart();
   CHECK(ids_of(fixture.find(R"({"selector":{"n":{"$gt":197}},"sort":[{"n":"desc"}]})")) ==
         std::vector<std::string>{"d199", "d198"});
-  CHECK(problems_of(fixture) == std::vector<std::string>{});
+  CHECK(fixture.index_problems() == std::vector<std::string>{});
 }
 
 TEST_CASE("a changed policy builds a new index while the one before serves") {
@@ -551,7 +536,7 @@ TEST_CASE("a changed policy builds a new index while the one before serves") {
     fixture.put("p" + std::to_string(i % 3) + ":" + std::to_string(i),
                 R"({"a":)" + std::to_string(i) + R"(,"b":)" + std::to_string(i) + "}");
   }
-  wait_for_automatic(fixture);
+  fixture.wait_for_automatic_index();
   CHECK(fixture.ask("SELECT VALUE c.a FROM c WHERE c.b = 5") == "[5]");
   CHECK_FALSE(ran_by_automatic(fixture));
   REQUIRE(fixture.database->set_definition(container_with(policy_of({"/*"}, {"/a/?"}))));
@@ -560,11 +545,11 @@ TEST_CASE("a changed policy builds a new index while the one before serves") {
     CHECK(fixture.ask("SELECT VALUE c.a FROM c WHERE c.a = " + std::to_string(i)) == "[" + std::to_string(i) + "]");
     fixture.put("new:" + std::to_string(i), R"({"b":"new"})");
   }
-  wait_for_automatic(fixture);
+  fixture.wait_for_automatic_index();
   CHECK(fixture.ask("SELECT VALUE c.a FROM c WHERE c.b = 5") == "[5]");
   CHECK(ran_by_automatic(fixture));
   CHECK(fixture.ask("SELECT VALUE COUNT(1) FROM c WHERE c.b = \"new\"") == "[50]");
-  CHECK(problems_of(fixture) == std::vector<std::string>{});
+  CHECK(fixture.index_problems() == std::vector<std::string>{});
   REQUIRE(fixture.database->set_definition(container_with({{"indexingMode", "none"}})));
   CHECK(fixture.ask("SELECT VALUE c.a FROM c WHERE c.b = 6") == "[6]");
   CHECK_FALSE(ran_by_automatic(fixture));
@@ -573,8 +558,8 @@ TEST_CASE("a changed policy builds a new index while the one before serves") {
 TEST_CASE("a check finds entries of an automatic index that are missing or too many") {
   SqlFixture fixture(container_options(policy_of({"/*"}, {})));
   for (int i = 0; i < 100; ++i) fixture.put("p:" + std::to_string(i), R"({"n":)" + std::to_string(i) + "}");
-  wait_for_automatic(fixture);
-  CHECK(problems_of(fixture) == std::vector<std::string>{});
+  fixture.wait_for_automatic_index();
+  CHECK(fixture.index_problems() == std::vector<std::string>{});
   auto& partition = fixture.database->physical_partition(0);
   std::promise<void> done;
   partition.run_index_task(
@@ -590,7 +575,7 @@ TEST_CASE("a check finds entries of an automatic index that are missing or too m
       },
       [&](const Expected<void>&) { done.set_value(); });
   done.get_future().wait();
-  CHECK(problems_of(fixture).size() == 2);
+  CHECK(fixture.index_problems().size() == 2);
 }
 
 TEST_CASE("a logical partition that becomes large while its documents are being indexed is found whole") {
@@ -666,12 +651,12 @@ TEST_CASE("an automatic index has documents that had ended when it was built") {
   }
   octavo::tests::set_all_ended(*fixture.database, true);
   REQUIRE(fixture.database->set_definition(container_with(policy_of({"/*"}, {}))));
-  wait_for_automatic(fixture);
+  fixture.wait_for_automatic_index();
   for (const bool ended : {true, false}) {
     octavo::tests::set_all_ended(*fixture.database, ended);
     CHECK(fixture.ask("SELECT VALUE c.n FROM c WHERE c.n = 5") == (ended ? "[]" : "[5]"));
     CHECK(ran_by_automatic(fixture));
     CHECK(fixture.ask("SELECT VALUE c.n FROM c WHERE c.n = 5", {}, in_partition("p1")) == (ended ? "[]" : "[5]"));
-    CHECK(problems_of(fixture) == std::vector<std::string>{});
+    CHECK(fixture.index_problems() == std::vector<std::string>{});
   }
 }

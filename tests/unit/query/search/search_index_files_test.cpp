@@ -51,7 +51,7 @@ TEST_CASE("an idle index closes its files and opens them for the next search or 
   CHECK(shop.find("red").size() == 3);
 }
 
-TEST_CASE("a damaged index is built anew") {
+TEST_CASE("a damaged index is rebuilt") {
   Fixture shop;
   put_products(shop);
   shop.index->close_idle(UINT64_MAX);
@@ -97,7 +97,7 @@ TEST_CASE("an older commit that is whole does not hide that the last one is not"
   CHECK(shop.find("red").size() == 2);
 }
 
-TEST_CASE("an index whose damage shows when it is changed is built anew") {
+TEST_CASE("an index whose damage shows when it is changed is rebuilt") {
   Fixture shop;
   put_products(shop);
   shop.index->close_idle(UINT64_MAX);
@@ -146,7 +146,7 @@ TEST_CASE("indexes that are the first of the process can be opened and filled at
   CHECK(found == count);
 }
 
-TEST_CASE("an index that knows more than its database begins anew") {
+TEST_CASE("an index that knows more than its database starts again") {
   Fixture shop;
   put_products(shop);
   shop.index->close_idle(UINT64_MAX);

@@ -13,27 +13,10 @@ using namespace octavo::tests;
 
 namespace {
 
-/// Rows whose numbers are in another order than their ids.
-class NumberedRows final : public sql::RowShape {
- public:
-  static std::uint64_t number(std::string_view id) { return (std::stoull(std::string(id.substr(2))) * 7919) % 1009; }
-
-  bool is_system_property(std::string_view name) const override {
-    return name == "_rid" || sql::document_rows().is_system_property(name);
-  }
-  void append_system_property(const storage::DocumentView& document, std::string_view name,
-                              std::string& out) const override {
-    if (name != "_rid") return sql::document_rows().append_system_property(document, name, out);
-    out += std::to_string(number(document.id));
-  }
-  void append_row(const storage::DocumentView& document, std::string& out) const override {
-    sql::document_rows().append_row(document, out);
-  }
-  std::optional<query::FieldPath> field_path(std::span<const std::string> path) const override {
-    return sql::document_rows().field_path(path);
-  }
-  std::optional<std::uint64_t> number_of(std::string_view id) const override { return number(id); }
-};
+// Numbers in another order than the ids.
+std::uint64_t mixed_number(std::string_view id) {
+  return (std::stoull(std::string(id.substr(2))) * 7919) % 1009;
+}
 
 partitioning::CreateDatabaseOptions one_partitioned() {
   partitioning::CreateDatabaseOptions options;
@@ -64,7 +47,7 @@ class MergedRows : public SqlFixture {
   /// Ids in the order that a client expects.
   std::vector<std::string> expected(bool descending) const {
     std::vector<std::pair<std::pair<int, std::uint64_t>, std::string>> sorted;
-    for (const auto& [id, a] : rows_) sorted.push_back({{a, NumberedRows::number(id)}, id});
+    for (const auto& [id, a] : rows_) sorted.push_back({{a, mixed_number(id)}, id});
     std::ranges::sort(sorted);
     std::vector<std::string> ids;
     for (const auto& row : sorted) ids.push_back(row.second);
@@ -103,7 +86,7 @@ class MergedRows : public SqlFixture {
   std::size_t page_bytes_max = SIZE_MAX / 4;
 
  private:
-  NumberedRows numbered_;
+  NumberedRows numbered_{mixed_number};
   std::map<std::string, int> rows_;
   std::map<std::string, storage::Revision> revisions_;
 };

@@ -142,6 +142,32 @@ class SqlFixture : public FindFixture {
   std::shared_ptr<const sql::PreparedSql> last;
 };
 
+/// Rows with a number that the test derives from the id. Clients that merge order equal rows by it.
+class NumberedRows final : public sql::RowShape {
+ public:
+  using Number = std::uint64_t (*)(std::string_view id);
+  explicit NumberedRows(Number number) : number_(number) {}
+
+  bool is_system_property(std::string_view name) const override {
+    return name == "_rid" || sql::document_rows().is_system_property(name);
+  }
+  void append_system_property(const storage::DocumentView& document, std::string_view name,
+                              std::string& out) const override {
+    if (name != "_rid") return sql::document_rows().append_system_property(document, name, out);
+    out += std::to_string(number_(document.id));
+  }
+  void append_row(const storage::DocumentView& document, std::string& out) const override {
+    sql::document_rows().append_row(document, out);
+  }
+  std::optional<query::FieldPath> field_path(std::span<const std::string> path) const override {
+    return sql::document_rows().field_path(path);
+  }
+  std::optional<std::uint64_t> number_of(std::string_view id) const override { return number_(id); }
+
+ private:
+  Number number_;
+};
+
 /// Orders with numbers, strings, and some fields missing.
 class SqlOrders : public SqlFixture {
  public:

@@ -25,27 +25,10 @@ struct OrderedItem {
   std::map<std::string, int> fields;
 };
 
-/// Rows with a number that follows from the id, by which clients that merge order equal ones.
-class ItemsWithNumbers final : public sql::RowShape {
- public:
-  static std::uint64_t number(std::string_view id) { return std::hash<std::string_view>{}(id) % 100'003; }
-
-  bool is_system_property(std::string_view name) const override {
-    return name == "_rid" || sql::document_rows().is_system_property(name);
-  }
-  void append_system_property(const storage::DocumentView& document, std::string_view name,
-                              std::string& out) const override {
-    if (name != "_rid") return sql::document_rows().append_system_property(document, name, out);
-    out += std::to_string(number(document.id));
-  }
-  void append_row(const storage::DocumentView& document, std::string& out) const override {
-    sql::document_rows().append_row(document, out);
-  }
-  std::optional<query::FieldPath> field_path(std::span<const std::string> path) const override {
-    return sql::document_rows().field_path(path);
-  }
-  std::optional<std::uint64_t> number_of(std::string_view id) const override { return number(id); }
-};
+// A number that follows from the id, by which clients that merge order equal rows.
+std::uint64_t hashed_number(std::string_view id) {
+  return std::hash<std::string_view>{}(id) % 100'003;
+}
 
 enum class IndexedBy : std::uint8_t { automatic, automatic_in_three, json };
 
@@ -79,11 +62,7 @@ class OrderedItems : public SqlFixture {
       wait_for_indexes();
       return;
     }
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (manager().automatic_progress_percent() < 100) {
-      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("the automatic index is not built");
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+    wait_for_automatic_index();
   }
 
   std::vector<OrderedItem>& items() { return items_; }
@@ -115,7 +94,7 @@ class OrderedItems : public SqlFixture {
   }
 
   bool by_json_;
-  ItemsWithNumbers rows_;
+  NumberedRows rows_{hashed_number};
   std::mt19937 random_{11};
   std::vector<OrderedItem> items_;
   std::map<std::string, std::optional<storage::Revision>> revisions_;
@@ -213,7 +192,7 @@ struct Asked {
       if (matches(item)) rows.insert(rows.end(), by_tags ? 2 : 1, &item);
     }
     const auto place = [&](const OrderedItem* item) {
-      return std::pair(value_of(*item), is_merged ? ItemsWithNumbers::number(item->id) : 0);
+      return std::pair(value_of(*item), is_merged ? hashed_number(item->id) : 0);
     };
     std::ranges::stable_sort(rows, {}, place);
     if (down) std::ranges::reverse(rows);
