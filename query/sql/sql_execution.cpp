@@ -63,6 +63,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   if (prepared_->continuation) resume(*prepared_->continuation);
   if (limit_left_ == 0 || options_.page_items_max == 0) finished_ = scanned_ = true;
   prepare_collection();
+  rows_wanted_ = rows_left();
   const bool keeps_all = mode_ == Mode::distinct || (mode_ == Mode::grouping && keeps_all_groups());
   looks_for_resume_key_ = !resume_digest_.empty() && !keeps_all && resume_count_ > kRowsHeldMax;
 }
@@ -71,10 +72,13 @@ bool SqlExecution::Implementation::keeps_all_groups() const {
   return program().distinct || program().selection == Query::Selection::value;
 }
 
+std::uint64_t SqlExecution::Implementation::rows_left() const {
+  return add_saturated(skip_left_, std::min(limit_left_, options_.page_items_max - page_items_));
+}
+
 void SqlExecution::Implementation::prepare_collection() {
   // One more than the page can have, to know whether anything follows.
-  std::uint64_t wanted =
-      add_saturated(add_saturated(skip_left_, std::min(limit_left_, options_.page_items_max - page_items_)), 1);
+  std::uint64_t wanted = add_saturated(rows_left(), 1);
   // Those that were given out before are told from the others when they are there, too.
   if (!resume_digest_.empty()) wanted = add_saturated(wanted, resume_count_);
   // An order that is read in runs has rows of the page until it has enough, and may have any number of them. A sort

@@ -50,10 +50,12 @@ bool SqlExecution::Implementation::is_turn_over() const {
   return turns_ && plan_ == 0 && !finished_ && !looks_ahead_ && !inside_ && spent() >= turns_->allowed();
 }
 
-// Rows that were given out are told by their place in the walk. Where none was yet, as of rows for clients that merge,
-// the sort begins with the page.
-void SqlExecution::Implementation::leave_walk() {
-  turns_->end_turn(spent());
+// The turn of the walk is over; false: it found enough to go on. Rows that were given out are told by their place in
+// the walk. Where none was yet, as of rows for clients that merge, the sort begins with the page.
+bool SqlExecution::Implementation::leave_walk() {
+  const double left = static_cast<double>(rows_left()) - static_cast<double>(collected_.rows().size());
+  const double found = 1 - left / static_cast<double>(rows_wanted_);
+  if (!turns_->end_turn(spent(), found)) return false;
   plan_ = turns_->current();
   statistics_.left_walk = true;
   left_position_ = position_;
@@ -66,6 +68,7 @@ void SqlExecution::Implementation::leave_walk() {
   }
   reads_in_runs_ = false;
   begin_anew(looks_for_resume_key_);
+  return true;
 }
 
 // The rows that are sorted do not fit into memory: the walk goes on to its end, whatever it costs.

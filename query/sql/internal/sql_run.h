@@ -55,6 +55,8 @@ class SqlExecution::Implementation {
   const Branch& branch() const { return plan().branches[branch_]; }
   const Branch& branch_left() const { return prepared_->plan().branches[0]; }
   void resume(const Continuation& continuation);
+  /// What the page still takes, with what OFFSET skips.
+  std::uint64_t rows_left() const;
   void prepare_collection();
   bool keeps_all_groups() const;
   void begin_anew(bool looks_for_resume_key);
@@ -65,7 +67,7 @@ class SqlExecution::Implementation {
   void begin_turns();
   double spent() const;
   bool is_turn_over() const;
-  void leave_walk();
+  bool leave_walk();
   void return_to_walk();
   bool is_left() const { return turns_ && plan_ != 0; }
   bool find_left_entry();
@@ -180,6 +182,7 @@ class SqlExecution::Implementation {
   // What is wanted.
   std::uint64_t skip_left_ = 0;
   std::uint64_t limit_left_ = 0;
+  std::uint64_t rows_wanted_ = 0;  ///< by the page, when it began
   std::size_t page_bytes_ = 0;
   std::uint64_t page_items_ = 0;
   bool first_ = true;
