@@ -16,10 +16,10 @@
 #include <boost/asio/thread_pool.hpp>
 #include <catch2/catch.hpp>
 
+#include "base/jobs/background_jobs.h"
+#include "base/jobs/repeated_job.h"
 #include "faults/failing_allocator.h"
-#include "query/index/background_jobs.h"
 #include "query/index/parallel_work.h"
-#include "query/index/repeated_job.h"
 #include "query/javascript/script.h"
 #include "query/json/parsed_document.h"
 #include "storage/folder.h"
@@ -150,7 +150,7 @@ TEST_CASE("a stored procedure cannot catch that the server is short of memory, b
 
 TEST_CASE("work in the background that carries much runs once there is memory") {
   boost::asio::thread_pool pool(1);
-  query::BackgroundJobs jobs(pool);
+  BackgroundJobs jobs(pool);
   std::atomic<std::size_t> asked{0};
   std::atomic<std::size_t> ran{0};
   const auto ask = [&](auto start) {
@@ -173,7 +173,7 @@ TEST_CASE("work in the background that carries much runs once there is memory") 
 TEST_CASE("work that repeats goes on after a shortage of memory") {
   boost::asio::thread_pool pool(1);
   std::atomic<std::size_t> ran{0};
-  query::RepeatedJob job(pool, [&]() -> std::optional<std::chrono::milliseconds> {
+  RepeatedJob job(pool, [&]() -> std::optional<std::chrono::milliseconds> {
     ++ran;
     return 1ms;
   });

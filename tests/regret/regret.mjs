@@ -6,10 +6,11 @@
 // Regret is the whole charge over that of the best single index. Fails when a query returns other rows than by an index,
 // or when the regrets are above the goals below.
 import fs from 'node:fs';
+import { dose } from '../dose.mjs';
 import { Server } from '../integration/harness.mjs';
 import { fields, lineOf, summary, Workload } from './workload.mjs';
 
-const options = { documents: 100_000, queries: 500, sql: 250, seed: 1, json: '' };
+const options = { documents: dose(100_000), queries: dose(500), sql: dose(250), seed: 1, json: '' };
 for (let i = 2; i < process.argv.length; i += 2) {
   const name = process.argv[i].slice(2);
   if (!(name in options)) throw new Error(`no option --${name}`);
