@@ -14,6 +14,7 @@ RUN apt-get update \
 WORKDIR /source
 COPY CMakeLists.txt ./
 COPY cmake/ cmake/
+COPY base/ base/
 COPY config/ config/
 COPY storage/ storage/
 COPY partitioning/ partitioning/

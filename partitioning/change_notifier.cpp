@@ -9,7 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
-#include "storage/memory_retry.h"
+#include "base/memory_retry.h"
 
 namespace octavo::partitioning {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "partitioning/task.h"
+#include "base/task.h"
 
 namespace octavo::partitioning {
 

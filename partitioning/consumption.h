@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "partitioning/hot_keys.h"
 #include "partitioning/throughput_budget.h"
-#include "storage/error.h"
 
 namespace octavo::partitioning {
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "partitioning/completion.h"
+#include "base/completion.h"
 #include "partitioning/engine.h"
 #include "partitioning/turns.h"
 #include "storage/folder.h"

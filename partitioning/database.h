@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/task.h"
 #include "partitioning/change_notifier.h"
 #include "partitioning/consumption.h"
 #include "partitioning/partition_map.h"
-#include "partitioning/task.h"
 #include "storage/catalog.h"
 #include "storage/physical_partition.h"
 

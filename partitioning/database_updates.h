@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/task.h"
 #include "partitioning/change_notifier.h"
-#include "partitioning/task.h"
 
 namespace octavo::partitioning {
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <new>
 
-#include "partitioning/completion.h"
+#include "base/completion.h"
+#include "base/memory_retry.h"
 #include "partitioning/database.h"
 #include "partitioning/engine.h"
 #include "partitioning/request_charge.h"
-#include "storage/memory_retry.h"
 
 namespace octavo::partitioning {
 using storage::DocumentWrite;

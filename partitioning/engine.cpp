@@ -13,8 +13,8 @@
 #include <openssl/rand.h>
 #include <spdlog/spdlog.h>
 
+#include "base/unix_time.h"
 #include "storage/folder.h"
-#include "storage/unix_time.h"
 
 namespace octavo::partitioning {
 namespace asio = boost::asio;
@@ -328,7 +328,7 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   storage::DatabaseRecord record;
   record.name = name;
   record.instance_tag = random_tag();
-  record.created_s = storage::unix_now_s();
+  record.created_s = unix_now_s();
   record.partitioned = options.partitioned;
   record.auto_index = options.auto_index;
   record.revs_limit = settings_.revs_limit;

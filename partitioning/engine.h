@@ -20,13 +20,13 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include "base/completion.h"
+#include "base/jobs/work_lane.h"
+#include "base/task.h"
 #include "config/settings.h"
-#include "partitioning/completion.h"
 #include "partitioning/database.h"
 #include "partitioning/database_updates.h"
 #include "partitioning/split_queue.h"
-#include "partitioning/task.h"
-#include "partitioning/work_lane.h"
 #include "storage/catalog.h"
 #include "storage/writer_pool.h"
 

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <utility>
 
+#include "base/unix_time.h"
 #include "partitioning/engine.h"
 #include "partitioning/turns.h"
-#include "storage/unix_time.h"
 
 namespace octavo::partitioning {
 
@@ -119,7 +119,7 @@ Expected<Expected<storage::WrittenDocument>> OptimisticTransaction::apply(const 
   storage::WrittenDocument written;
   written.revision = storage::next_revision(*parent, write.deleted, write.body);
   written.created = !before || before->deleted;
-  written.modified_s = storage::unix_now_s();
+  written.modified_s = unix_now_s();
   DocumentWrite& kept = writes_.emplace_back(write);
   kept.partition_key = partition_key_;
   bytes_ += bytes;

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/task.h"
 #include "partitioning/database.h"
 #include "partitioning/request_charge.h"
 #include "partitioning/scan.h"
-#include "partitioning/task.h"
 
 namespace octavo::partitioning {
 

@@ -2,7 +2,7 @@
 
 #include <simdjson.h>
 
-#include "partitioning/hash.h"
+#include "base/murmur3.h"
 #include "partitioning/typed_key.h"
 
 namespace octavo::partitioning {

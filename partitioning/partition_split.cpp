@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/memory_retry.h"
 #include "partitioning/engine.h"
 #include "partitioning/partition_key.h"
-#include "storage/memory_retry.h"
 
 namespace octavo::partitioning {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "partitioning/database.h"
-#include "storage/function_ref.h"
 
 namespace octavo::partitioning {
 

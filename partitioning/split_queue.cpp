@@ -5,7 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "storage/memory_retry.h"
+#include "base/memory_retry.h"
 #include "storage/physical_partition.h"
 
 namespace octavo::partitioning {

@@ -7,9 +7,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "partitioning/completion.h"
-#include "partitioning/task.h"
-#include "storage/error.h"
+#include "base/completion.h"
+#include "base/error.h"
+#include "base/task.h"
 
 namespace octavo::partitioning {
 

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "partitioning/hash.h"
+#include "base/murmur3.h"
 
 namespace octavo::partitioning {
 namespace {

@@ -6,9 +6,9 @@
 #include <variant>
 #include <vector>
 
+#include "base/error.h"
 #include "partitioning/partition_key.h"
 #include "storage/catalog.h"
-#include "storage/error.h"
 
 namespace octavo::partitioning {
 

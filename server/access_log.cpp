@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/json_writer.h"
 #include "server/header_fields.h"
 #include "server/logging.h"
 
@@ -95,7 +96,7 @@ void AccessLog::Buffer::add(const AccessLogEntry& entry) {
     if (entry.user.empty()) {
       lines_.append("null");
     } else {
-      append_json_string(entry.user, lines_);
+      append_json_string(lines_, entry.user);
     }
     fmt::format_to(out, ",\"method\":\"{}\",\"target\":\"{}\",\"status\":{},\"bytes\":{},\"duration_us\":{}}}\n",
                    entry.method, target, entry.status, entry.bytes, entry.duration.count());

@@ -4,7 +4,7 @@
 
 #include <boost/asio/post.hpp>
 
-#include "storage/memory_retry.h"
+#include "base/memory_retry.h"
 
 namespace octavo::server {
 

@@ -11,7 +11,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/intrusive/set.hpp>
 
-#include "partitioning/task.h"
+#include "base/task.h"
 
 namespace octavo::server {
 

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/memory_retry.h"
 #include "server/connection.h"
-#include "storage/memory_retry.h"
 
 // Streamed replies: framing, back-pressure, and noticing that the client has left.
 

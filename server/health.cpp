@@ -17,7 +17,7 @@
 #include <boost/url/parse.hpp>
 #include <fmt/format.h>
 
-#include "partitioning/task.h"
+#include "base/task.h"
 
 namespace octavo::server {
 namespace {

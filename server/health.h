@@ -3,7 +3,7 @@
 #include <chrono>
 #include <string>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::server {
 

@@ -9,8 +9,8 @@
 
 #include "api/http/handler.h"
 #include "api/http/metrics.h"
+#include "base/error.h"
 #include "config/settings.h"
-#include "storage/error.h"
 
 namespace octavo::server {
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "partitioning/task.h"
+#include "base/task.h"
 
 namespace octavo::server {
 

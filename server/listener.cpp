@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "storage/memory_retry.h"
+#include "base/memory_retry.h"
 
 namespace octavo::server {
 namespace {

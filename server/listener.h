@@ -8,8 +8,8 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/error.h"
 #include "server/connection.h"
-#include "storage/error.h"
 
 namespace octavo::server {
 

@@ -15,6 +15,8 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
+#include "base/json_writer.h"
+
 namespace octavo::server {
 namespace {
 
@@ -53,7 +55,7 @@ class JsonFormatter final : public spdlog::formatter {
     std::string line = fmt::format("{{\"time\":\"{:%Y-%m-%dT%H:%M:%S}.{:03}Z\",\"level\":\"{}\",\"message\":",
                                    fmt::gmtime(static_cast<std::time_t>(ms / 1000)), ms % 1000,
                                    std::string_view{level.data(), level.size()});
-    append_json_string({message.payload.data(), message.payload.size()}, line);
+    append_json_string(line, {message.payload.data(), message.payload.size()});
     line.append("}\n");
     out.append(line.data(), line.data() + line.size());
   }
@@ -67,24 +69,6 @@ void fill_standard_descriptors() {
     // Opens the lowest number that is free: this one.
     if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) static_cast<void>(::open("/dev/null", O_RDWR));
   }
-}
-
-void append_json_string(std::string_view text, std::string& out) {
-  out.push_back('"');
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out.push_back('\\');
-      out.push_back(c);
-    } else if (c == '\n') {
-      out.append("\\n");
-    } else if (byte < 0x20) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
-    } else {
-      out.push_back(c);
-    }
-  }
-  out.push_back('"');
 }
 
 void write_log_lines(std::string_view lines) {

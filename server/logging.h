@@ -23,7 +23,4 @@ void write_log_lines(std::string_view lines);
 /// Writes a short line to standard error if that does not have to wait, whoever writes there: for a process that ends.
 void write_last_words(std::string_view line);
 
-/// Appends `text` as a JSON string with its quotes. Bytes that are not ASCII pass through.
-void append_json_string(std::string_view text, std::string& out);
-
 }  // namespace octavo::server

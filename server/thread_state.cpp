@@ -9,9 +9,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/memory_retry.h"
 #include "config/version.h"
 #include "server/connection.h"
-#include "storage/memory_retry.h"
 
 namespace octavo::server {
 namespace {

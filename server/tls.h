@@ -7,7 +7,7 @@
 
 #include <boost/asio/ssl/context.hpp>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::server {
 

@@ -13,7 +13,7 @@
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 
-#include "partitioning/task.h"
+#include "base/task.h"
 
 namespace octavo::server {
 

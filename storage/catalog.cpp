@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
 
 namespace octavo::storage {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "storage/environment.h"
-#include "storage/error.h"
 
 namespace octavo::storage {
 

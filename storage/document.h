@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "config/settings.h"
-#include "storage/error.h"
 #include "storage/revision.h"
 #include "storage/sequence_allocator.h"
 

@@ -2,7 +2,8 @@
 
 #include <limits>
 
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
+#include "base/fnv.h"
 
 namespace octavo::storage {
 namespace {
@@ -16,12 +17,10 @@ constexpr char kStatisticsRow = '\0';
 constexpr char kFeedRow = '\1';
 constexpr char kUniqueRow = '\2';
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo): only spreads partitions over prefixes, never decides where a document lives.
+/// Only spreads partitions over prefixes; it never decides where a document is stored.
 std::string partition_prefix(std::string_view partition_key) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : partition_key) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   std::string prefix;
-  append_key_u64(prefix, hash);
+  append_key_u64(prefix, fnv1a_64(partition_key));
   return prefix;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
 #include "storage/document.h"
 #include "storage/environment.h"
 

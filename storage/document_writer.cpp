@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
 #include "storage/expiry_schedule.h"
 
 namespace octavo::storage {

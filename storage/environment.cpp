@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/thread_ordinal.h"
 #include "storage/folder.h"
 #include "storage/internal/address_space.h"
 #include "storage/internal/exclusive_gate.h"
@@ -86,12 +87,6 @@ std::uint32_t& held_by_this_thread(const Environment* environment) {
 }
 
 }  // namespace
-
-std::size_t thread_ordinal() {
-  static std::atomic<std::size_t> next{0};
-  thread_local const std::size_t ordinal = next.fetch_add(1, std::memory_order_relaxed);
-  return ordinal;
-}
 
 Environment::Environment(Options options)
     : options_(std::move(options)),

@@ -15,18 +15,14 @@
 
 #include <lmdb.h>
 
+#include "base/error.h"
+#include "base/function_ref.h"
 #include "config/settings.h"
-#include "storage/error.h"
 #include "storage/fault_injector.h"
-#include "storage/function_ref.h"
 
 namespace octavo::storage {
 
 class Environment;
-
-/// Ordinal of the calling thread, from 0; small and stable for the life of the thread. Read transactions are pooled by
-/// it.
-std::size_t thread_ordinal();
 
 /// One named tree of an environment. A plain handle, valid as long as the environment is open.
 struct Tree {

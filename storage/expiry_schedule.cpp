@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
 #include "storage/document_record.h"
 #include "storage/long_key_tree.h"
 

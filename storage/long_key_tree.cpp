@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include <openssl/evp.h>
+#include "base/digest.h"
 
 namespace octavo::storage {
 namespace {
@@ -20,9 +20,7 @@ bool is_long(std::string_view key) {
 std::array<char, kLongRowKeyBytes> row_key(std::string_view key) {
   std::array<char, kLongRowKeyBytes> row;
   std::memcpy(row.data(), key.data(), long_key::kPrefixBytes);
-  std::array<unsigned char, 32> digest;
-  unsigned int digest_size = 0;
-  EVP_Digest(key.data(), key.size(), digest.data(), &digest_size, EVP_sha256(), nullptr);
+  const auto digest = crypto::sha256(key);
   std::memcpy(row.data() + long_key::kPrefixBytes, digest.data(), kDigestBytes);
   return row;
 }

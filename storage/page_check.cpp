@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "storage/function_ref.h"
+#include "base/function_ref.h"
 #include "storage/page_file.h"
 
 namespace octavo::storage {

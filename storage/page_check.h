@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
+#include "base/error.h"
 #include "storage/check_report.h"
-#include "storage/error.h"
 
 namespace octavo::storage {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 /// LMDB's data file read without LMDB, which trusts its pages: whoever must know first whether a file can be given to
 /// LMDB reads it through this. Nothing in it is trusted; every offset is checked.

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
 #include "storage/document_record.h"
 #include "storage/expiry_schedule.h"
 

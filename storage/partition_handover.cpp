@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/memory_retry.h"
 #include "storage/document_writer.h"
 #include "storage/folder.h"
-#include "storage/memory_retry.h"
 #include "storage/physical_partition.h"
 
 namespace octavo::storage {

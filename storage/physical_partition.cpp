@@ -6,11 +6,11 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/memory_retry.h"
+#include "base/read_failure.h"
+#include "base/unix_time.h"
 #include "storage/document_writer.h"
 #include "storage/expiry_schedule.h"
-#include "storage/memory_retry.h"
-#include "storage/read_failure.h"
-#include "storage/unix_time.h"
 
 namespace octavo::storage {
 namespace {

@@ -4,9 +4,8 @@
 #include <charconv>
 #include <cstring>
 #include <limits>
-#include <memory>
 
-#include <openssl/evp.h>
+#include "base/digest.h"
 
 namespace octavo::storage {
 namespace {
@@ -20,11 +19,6 @@ int hex_value(char c) {
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   return -1;  // upper case is not what append_text writes: such a hash stays text
 }
-
-struct DigestContext {
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(), &EVP_MD_CTX_free};
-  std::unique_ptr<EVP_MD, decltype(&EVP_MD_free)> sha256{EVP_MD_fetch(nullptr, "SHA256", nullptr), &EVP_MD_free};
-};
 
 }  // namespace
 
@@ -113,10 +107,6 @@ std::string Revision::to_string() const {
 }
 
 Revision next_revision(const std::optional<Revision>& parent, bool deleted, std::string_view body) {
-  // Fetching the algorithm costs more than hashing a document: kept per thread.
-  thread_local const DigestContext digest_context;
-  EVP_MD_CTX* context = digest_context.context.get();
-  EVP_DigestInit_ex2(context, digest_context.sha256.get(), nullptr);
   // digest input := deleted:u8 parent_generation:u64le parent_hash_size:u8 parent_hash body
   std::string head;
   head.push_back(deleted ? '\1' : '\0');
@@ -125,11 +115,7 @@ Revision next_revision(const std::optional<Revision>& parent, bool deleted, std:
   const std::string_view parent_hash = parent ? parent->hash.bytes() : std::string_view{};
   head.push_back(static_cast<char>(parent_hash.size()));
   head.append(parent_hash);
-  EVP_DigestUpdate(context, head.data(), head.size());
-  EVP_DigestUpdate(context, body.data(), body.size());
-  std::array<unsigned char, 32> digest{};
-  unsigned int digest_size = 0;
-  EVP_DigestFinal_ex(context, digest.data(), &digest_size);
+  const auto digest = crypto::sha256({head, body});
   std::array<unsigned char, 16> head_of_digest{};
   std::copy_n(digest.begin(), head_of_digest.size(), head_of_digest.begin());
   return {parent_generation + 1, RevisionHash::from_digest(head_of_digest)};

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
 
 namespace octavo::storage {
 namespace {

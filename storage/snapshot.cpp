@@ -1,4 +1,4 @@
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
 #include "storage/document_record.h"
 #include "storage/expiry_schedule.h"
 #include "storage/physical_partition.h"

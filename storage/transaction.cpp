@@ -3,9 +3,9 @@
 #include <new>
 #include <utility>
 
+#include "base/read_failure.h"
 #include "storage/environment.h"
 #include "storage/internal/lmdb_error.h"
-#include "storage/read_failure.h"
 
 namespace octavo::storage {
 namespace {

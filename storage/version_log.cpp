@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
 #include "storage/document_record.h"
 
 namespace octavo::storage {

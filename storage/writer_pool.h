@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::storage {
 

@@ -12,12 +12,12 @@
 #include "api/cosmos/call.h"
 #include "api/cosmos/errors.h"
 #include "api/cosmos/resource_id.h"
-#include "api/crypto/base64.h"
-#include "api/crypto/hash.h"
 #include "api/http/trusted_host.h"
+#include "base/digest.h"
+#include "base/encoding.h"
+#include "base/unix_time.h"
 #include "config/validate.h"
 #include "query/json/parsed_document.h"
-#include "storage/unix_time.h"
 
 namespace octavo::api::cosmos {
 
@@ -185,7 +185,7 @@ Expected<void> Authorization::check_signature(const Request& request, const Reso
   }
   const auto time = parse_http_date(ms_date.empty() ? date : ms_date);
   if (!time) return unauthorized("The header x-ms-date is missing, or no date like: Sun, 06 Nov 1994 08:49:37 GMT");
-  const auto skew = std::chrono::seconds(std::abs(storage::unix_now_s() - *time));
+  const auto skew = std::chrono::seconds(std::abs(unix_now_s() - *time));
   if (skew > kClockSkewMax) {
     return fail(ErrorCode::forbidden,
                 "The authorization token is not valid at the current time: x-ms-date differs by " +
@@ -240,7 +240,7 @@ Expected<void> Authorization::check_token(const Request& request, const Resource
   }
   OCTAVO_TRY(const auto parsed, query::parse_json(*text));
   const auto& grant = parsed.get_object();
-  if (grant.at("until").to_number<std::int64_t>() < storage::unix_now_s()) {
+  if (grant.at("until").to_number<std::int64_t>() < unix_now_s()) {
     return fail(ErrorCode::forbidden,
                 "The authorization token is not valid at the current time: the resource token "
                 "has expired.");

@@ -9,8 +9,8 @@
 #include "api/cosmos/item_functions.h"
 #include "api/cosmos/item_operation.h"
 #include "api/cosmos/item_shape.h"
+#include "base/json_writer.h"
 #include "query/json/split.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::cosmos {
 
@@ -242,11 +242,11 @@ void append_result(std::string& out, const ItemOperation& operation, const Opera
     if (const int substatus = words_for(*result.error).substatus; substatus != 0) {
       out += fmt::format(",\"subStatusCode\":{}", substatus);
     }
-    query::append_json_key(out, "message");
-    query::append_json_string(out, error_message(*result.error));
+    append_json_key(out, "message");
+    append_json_string(out, error_message(*result.error));
   } else if (result.status != 204) {
-    query::append_json_key(out, "eTag");
-    query::append_json_string(out, quoted_etag(result.revision));
+    append_json_key(out, "eTag");
+    append_json_string(out, quoted_etag(result.revision));
     if (shows_bodies) {
       out += ",\"resourceBody\":";
       container.shape->append_item(out, operation.document_id, result.revision, result.modified_s, result.body);

@@ -9,11 +9,11 @@
 
 #include <boost/json.hpp>
 
+#include "base/error.h"
 #include "partitioning/database.h"
 #include "query/json/field_path.h"
 #include "query/sql/computed_properties.h"
 #include "storage/catalog.h"
-#include "storage/error.h"
 
 namespace octavo::api::cosmos {
 

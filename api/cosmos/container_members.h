@@ -2,7 +2,7 @@
 
 #include <boost/json.hpp>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::api::cosmos {
 

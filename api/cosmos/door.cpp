@@ -12,10 +12,10 @@
 #include "api/cosmos/resource_query.h"
 #include "api/http/entity_tag.h"
 #include "api/http/worker_bodies.h"
+#include "base/read_failure.h"
 #include "partitioning/partition_key.h"
 #include "partitioning/request_charge.h"
 #include "query/json/parsed_document.h"
-#include "storage/read_failure.h"
 
 namespace octavo::api::cosmos {
 
@@ -212,7 +212,7 @@ Task<Reply> Door::handle(Request& request) {
   } catch (const std::bad_alloc&) {
     // What this request had is free again.
     result = fail(ErrorCode::overloaded, "The server is short of memory; try again later.");
-  } catch (const storage::ReadFailure& failure) {
+  } catch (const ReadFailure& failure) {
     result = std::unexpected(failure.error());
   }
   if (!result && result.error().code == ErrorCode::throttled) call.account.request_charge = 0;

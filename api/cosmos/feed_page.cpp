@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "api/crypto/base64.h"
-#include "query/json/writer.h"
+#include "base/encoding.h"
+#include "base/json_writer.h"
 
 namespace octavo::api::cosmos {
 
@@ -33,7 +33,7 @@ std::string to_continuation(std::string_view text) {
 
 void begin_feed(std::string& out, std::string_view rid, std::string_view name) {
   out += "{\"_rid\":";
-  query::append_json_string(out, rid);
+  append_json_string(out, rid);
   out += ",\"";
   out += name;
   out += "\":[";
@@ -41,7 +41,7 @@ void begin_feed(std::string& out, std::string_view rid, std::string_view name) {
 
 void end_feed(Reply& reply, std::size_t count, const std::optional<std::string>& continuation) {
   reply.body += "],\"_count\":";
-  query::append_json_number(reply.body, count);
+  append_json_number(reply.body, count);
   reply.body += '}';
   reply.headers.emplace_back("x-ms-item-count", std::to_string(count));
   if (continuation) reply.headers.emplace_back("x-ms-continuation", *continuation);

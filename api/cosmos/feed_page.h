@@ -8,7 +8,7 @@
 
 #include "api/http/reply.h"
 #include "api/http/request.h"
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::api::cosmos {
 

@@ -7,7 +7,7 @@
 
 #include "api/cosmos/errors.h"
 #include "api/cosmos/item_key.h"
-#include "api/crypto/base64.h"
+#include "base/encoding.h"
 #include "partitioning/typed_key.h"
 
 namespace octavo::api::cosmos {

@@ -6,12 +6,12 @@
 
 #include "api/cosmos/errors.h"
 #include "api/http/entity_tag.h"
+#include "base/json_writer.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
 #include "query/json/number.h"
 #include "query/json/property_path.h"
 #include "query/json/split.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::cosmos {
 
@@ -84,7 +84,7 @@ Expected<Item> parse_item(std::string_view json, const ContainerDefinition& cont
       return fail(ErrorCode::bad_request, "The property '" + field.name + "' is reserved: choose another name.");
     }
     item.body.pop_back();
-    query::append_json_key(item.body, field.name);
+    append_json_key(item.body, field.name);
     OCTAVO_TRY_VOID(query::normalize_value(field.raw, item.body));
     item.body += '}';
   }

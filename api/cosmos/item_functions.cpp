@@ -17,8 +17,8 @@
 #include "api/scripts/script_session.h"
 #include "api/scripts/script_store.h"
 #include "api/scripts/user_functions.h"
+#include "base/json_writer.h"
 #include "partitioning/optimistic_transaction.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::cosmos {
 
@@ -243,7 +243,7 @@ Expected<std::optional<scripts::WriteRules>> rules_of(const Call& call, const Op
   if (!validation) return std::nullopt;
   // Account keys may do everything; who has a token is nobody in particular.
   std::string user = "{\"db\":";
-  query::append_json_string(user, opened.database->name());
+  append_json_string(user, opened.database->name());
   user += call.credential == Credential::resource_token ? ",\"name\":null,\"roles\":[]}"
                                                         : ",\"name\":null,\"roles\":[\"_admin\"]}";
   const auto security = opened.database->security();

@@ -7,10 +7,10 @@
 #include "api/cosmos/container_definition.h"
 #include "api/cosmos/item_key.h"
 #include "api/cosmos/resource_id.h"
+#include "base/json_writer.h"
 #include "query/index/raw_field.h"
 #include "query/json/property_path.h"
 #include "query/json/split.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::cosmos {
 
@@ -42,7 +42,7 @@ void append_other_members(std::string& out, std::string_view body) {
   if (!members) return;
   for (const auto& member : *members) {
     if (member.name == "id") continue;
-    query::append_json_key(out, member.name);
+    append_json_key(out, member.name);
     out += member.raw;
   }
 }
@@ -78,7 +78,7 @@ void ItemShape::append_item(std::string& out, std::string_view document_id, cons
     out.append(body, 0, body.size() - 1);
   } else {
     out += "{\"id\":";
-    query::append_json_string(out, id);
+    append_json_string(out, id);
     append_other_members(out, body);
   }
   const std::string rid = rid_of(document_id);
@@ -91,7 +91,7 @@ void ItemShape::append_item(std::string& out, std::string_view document_id, cons
   out += "/\",\"_etag\":\"\\\"";
   revision.append_to(out);
   out += "\\\"\",\"_attachments\":\"attachments/\",\"_ts\":";
-  query::append_json_number(out, modified_s);
+  append_json_number(out, modified_s);
   out += '}';
 }
 
@@ -106,17 +106,17 @@ bool ItemShape::is_system_property(std::string_view name) const {
 void ItemShape::append_system_property(const storage::DocumentView& document, std::string_view name,
                                        std::string& out) const {
   if (name == "id") {
-    query::append_json_string(out, item_id_of(document.id));
+    append_json_string(out, item_id_of(document.id));
   } else if (name == "_rid") {
-    query::append_json_string(out, rid_of(document.id));
+    append_json_string(out, rid_of(document.id));
   } else if (name == "_self") {
-    query::append_json_string(out, self_ + "docs/" + rid_of(document.id) + "/");
+    append_json_string(out, self_ + "docs/" + rid_of(document.id) + "/");
   } else if (name == "_etag") {
-    query::append_json_string(out, quoted_etag(document.revision));
+    append_json_string(out, quoted_etag(document.revision));
   } else if (name == "_attachments") {
     out += "\"attachments/\"";
   } else if (name == "_ts") {
-    query::append_json_number(out, document.modified_s);
+    append_json_number(out, document.modified_s);
   }
 }
 

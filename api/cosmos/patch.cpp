@@ -6,11 +6,11 @@
 
 #include "api/cosmos/item.h"
 #include "api/cosmos/patch_condition.h"
+#include "base/json_writer.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
 #include "query/json/property_path.h"
 #include "query/json/split.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::cosmos {
 
@@ -114,7 +114,7 @@ Expected<std::string> sum_of(std::string_view a, std::string_view b) {
   const auto y = whole(b);
   std::int64_t exact = 0;
   if (x && y && !__builtin_add_overflow(*x, *y, &exact)) {
-    query::append_json_number(sum, exact);
+    append_json_number(sum, exact);
     return sum;
   }
   double p = 0;
@@ -157,7 +157,7 @@ Expected<std::string> changed_object(const PatchOperation& operation, std::strin
   std::string out = "{";
   bool found = false;
   const auto append = [&](std::string_view key, std::string_view value) {
-    query::append_json_key(out, key);
+    append_json_key(out, key);
     out += value;
   };
   for (const auto& member : members) {

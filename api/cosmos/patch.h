@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "query/sql/sql_query.h"
-#include "storage/error.h"
 
 namespace octavo::api::cosmos {
 

@@ -6,7 +6,7 @@
 #include "api/cosmos/errors.h"
 #include "api/cosmos/feed_page.h"
 #include "api/cosmos/resource_id.h"
-#include "api/crypto/base64.h"
+#include "base/encoding.h"
 #include "partitioning/typed_key.h"
 
 namespace octavo::api::cosmos {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <random>
 
-#include "api/crypto/base64.h"
-#include "api/crypto/hash.h"
-#include "partitioning/hash.h"
+#include "base/digest.h"
+#include "base/encoding.h"
+#include "base/murmur3.h"
 
 namespace octavo::api::cosmos {
 
@@ -66,7 +66,7 @@ std::string new_uuid() {
 
 std::uint64_t item_number(std::string_view document_id) {
   // The highest four bits are the kind of what is named: 0 is an item.
-  return partitioning::murmur3_x64_128(document_id).low & 0x0FFF'FFFF'FFFF'FFFFULL;
+  return murmur3_x64_128(document_id).low & 0x0FFF'FFFF'FFFF'FFFFULL;
 }
 
 std::string item_rid(std::string_view container_rid, std::string_view document_id) {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::api::cosmos {
 

@@ -4,11 +4,11 @@
 
 #include "api/cosmos/errors.h"
 #include "api/cosmos/resource_id.h"
-#include "api/crypto/base64.h"
-#include "api/crypto/hash.h"
+#include "base/digest.h"
+#include "base/encoding.h"
+#include "base/unix_time.h"
 #include "query/index/database_properties.h"
 #include "query/json/parsed_document.h"
-#include "storage/unix_time.h"
 
 namespace octavo::api::cosmos {
 
@@ -154,7 +154,7 @@ Expected<DatabaseDefinition> Schema::create_database(std::string id, std::option
     definition.rid = new_database_rid();
   } while (std::ranges::any_of(others, [&](const auto& other) { return other.rid == definition.rid; }));
   definition.etag = new_etag();
-  definition.modified_s = storage::unix_now_s();
+  definition.modified_s = unix_now_s();
   definition.throughput = throughput;
   definition.offer_rid = show_rid(crypto::random_bytes(4));
   definition.offer_etag = new_etag();
@@ -230,7 +230,7 @@ Expected<ContainerDefinition> Schema::create_container(std::string_view database
     definition.rid = new_container_rid(owner->rid);
   } while (std::ranges::any_of(others, [&](const auto& other) { return other.rid == definition.rid; }));
   definition.etag = new_etag();
-  definition.modified_s = storage::unix_now_s();
+  definition.modified_s = unix_now_s();
   definition.offer_rid = show_rid(crypto::random_bytes(4));
   definition.offer_etag = new_etag();
   // A container without throughput of its own shares its database's; without that it gets the least there is.
@@ -261,7 +261,7 @@ Expected<ContainerDefinition> Schema::replace_container(std::string_view databas
   OCTAVO_TRY_VOID(check_etag(etag, current->etag));
   OCTAVO_TRY(auto next, current->replaced_by(body));
   next.etag = new_etag();
-  next.modified_s = storage::unix_now_s();
+  next.modified_s = unix_now_s();
   OCTAVO_TRY_VOID(opened->set_definition(next.to_stored()));
   return next;
 }

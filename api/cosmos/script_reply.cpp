@@ -4,13 +4,13 @@
 
 #include "api/cosmos/errors.h"
 #include "api/http/request.h"
-#include "query/json/writer.h"
+#include "base/json_writer.h"
 
 namespace octavo::api::cosmos {
 
 Reply script_failure_reply(const query::javascript::ScriptResult::Failure& failure) {
   std::string message = "Message: {\"Errors\":[";
-  query::append_json_string(message, "Encountered exception while executing Javascript. Exception = " + failure.text);
+  append_json_string(message, "Encountered exception while executing Javascript. Exception = " + failure.text);
   message += "]}";
   auto reply = error_reply(400, "BadRequest", message);
   if (failure.number != 0) reply.headers.emplace_back("x-ms-substatus", std::to_string(failure.number));

@@ -12,8 +12,8 @@
 #include "api/cosmos/resource_query.h"
 #include "api/cosmos/schema.h"
 #include "api/scripts/script_store.h"
-#include "query/json/writer.h"
-#include "storage/unix_time.h"
+#include "base/json_writer.h"
+#include "base/unix_time.h"
 
 namespace octavo::api::cosmos {
 
@@ -48,23 +48,23 @@ const KindWords& words_of(Resource resource) {
 
 std::string shown(const Script& script, const KindWords& words, const ContainerDefinition& container) {
   std::string out = "{\"id\":";
-  query::append_json_string(out, script.id);
-  query::append_json_key(out, "body");
-  query::append_json_string(out, script.body);
+  append_json_string(out, script.id);
+  append_json_key(out, "body");
+  append_json_string(out, script.body);
   if (!script.trigger_type.empty()) {
-    query::append_json_key(out, "triggerType");
-    query::append_json_string(out, script.trigger_type);
-    query::append_json_key(out, "triggerOperation");
-    query::append_json_string(out, script.trigger_operation);
+    append_json_key(out, "triggerType");
+    append_json_string(out, script.trigger_type);
+    append_json_key(out, "triggerOperation");
+    append_json_string(out, script.trigger_operation);
   }
-  query::append_json_key(out, "_rid");
-  query::append_json_string(out, script.rid);
-  query::append_json_key(out, "_self");
-  query::append_json_string(out, container.self_link() + std::string(words.segment) + "/" + script.rid + "/");
-  query::append_json_key(out, "_etag");
-  query::append_json_string(out, '"' + script.etag + '"');
-  query::append_json_key(out, "_ts");
-  query::append_json_number(out, script.modified_s);
+  append_json_key(out, "_rid");
+  append_json_string(out, script.rid);
+  append_json_key(out, "_self");
+  append_json_string(out, container.self_link() + std::string(words.segment) + "/" + script.rid + "/");
+  append_json_key(out, "_etag");
+  append_json_string(out, '"' + script.etag + '"');
+  append_json_key(out, "_ts");
+  append_json_number(out, script.modified_s);
   out += '}';
   return out;
 }
@@ -127,7 +127,7 @@ Expected<Script> store(const OpenContainer& opened, const KindWords& words, Scri
     Script after = script;
     after.rid = before ? before->rid : show_rid(new_script_rid(opened.definition->rid, words.rid_kind));
     after.etag = new_etag();
-    after.modified_s = storage::unix_now_s();
+    after.modified_s = unix_now_s();
     script = after;
     return after;
   };

@@ -14,8 +14,8 @@
 #include "api/cosmos/resource_id.h"
 #include "api/cosmos/resource_query.h"
 #include "api/cosmos/schema.h"
+#include "base/unix_time.h"
 #include "query/json/parsed_document.h"
-#include "storage/unix_time.h"
 
 namespace octavo::api::cosmos {
 
@@ -67,7 +67,7 @@ Expected<std::string> shown(const Call& call, std::string_view text) {
   json::object resource = stored.get_object();
   if (is_permission(call)) {
     OCTAVO_TRY(const auto lifetime_s, token_lifetime_s(call.request));
-    const std::int64_t until_s = storage::unix_now_s() + lifetime_s;
+    const std::int64_t until_s = unix_now_s() + lifetime_s;
     std::string key;
     if (const auto* value = resource.if_contains("resourcePartitionKey")) key = json::serialize(*value);
     resource["_token"] =
@@ -231,7 +231,7 @@ Expected<Stored> store(Call& call, const json::object& body, const std::optional
   resource["_rid"] = rid;
   resource["_self"] = owner.link + (is_permission(call) ? "permissions/" : "users/") + rid + "/";
   resource["_etag"] = '"' + etag + '"';
-  resource["_ts"] = storage::unix_now_s();
+  resource["_ts"] = unix_now_s();
   if (!is_permission(call)) resource["_permissions"] = "permissions/";
   std::string text = json::serialize(resource);
   if (name != name_before) {

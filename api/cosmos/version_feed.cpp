@@ -12,10 +12,10 @@
 #include "api/cosmos/item_shape.h"
 #include "api/cosmos/partition_key_json.h"
 #include "api/cosmos/schema.h"
+#include "base/json_writer.h"
+#include "base/unix_time.h"
 #include "partitioning/request_charge.h"
 #include "partitioning/scan.h"
-#include "query/json/writer.h"
-#include "storage/unix_time.h"
 
 namespace octavo::api::cosmos {
 
@@ -110,7 +110,7 @@ class VersionPage {
   void append_identity(std::string_view document_id) {
     const auto key_text = partitioning::partition_key_of(document_id, true);
     body_ += ",\"id\":";
-    query::append_json_string(body_, document_id.substr(std::min(document_id.size(), key_text.size() + 1)));
+    append_json_string(body_, document_id.substr(std::min(document_id.size(), key_text.size() + 1)));
     boost::json::object key;
     const auto values = partition_key_json(key_text, container_.hierarchical());
     for (std::size_t i = 0; values.is_array() && i < values.get_array().size(); ++i) {
@@ -150,7 +150,7 @@ Expected<Sequence> start_of(const Call& call, const OpenContainer& opened, std::
                 "from a time within the retention, or from a continuation.");
   }
   OCTAVO_TRY(const std::int64_t time_s, parse_modified_since(*date));
-  if (time_s < storage::unix_now_s() - opened.definition->version_retention_s()) {
+  if (time_s < unix_now_s() - opened.definition->version_retention_s()) {
     return fail(ErrorCode::bad_request,
                 "The start time lies before the retention of the container's changeFeedPolicy.");
   }

@@ -12,7 +12,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
 #include "api/couch/users_database.h"
-#include "query/json/writer.h"
+#include "base/json_writer.h"
 
 namespace octavo::api::couch {
 
@@ -80,13 +80,13 @@ Expected<void> append_heading(std::string& out, Database& database, const Listin
     total = statistics.document_count;
   }
   if (total) {
-    query::append_json_number(out, *total);
+    append_json_number(out, *total);
   } else {
     out += "null";
   }
   out += ",\"offset\":";
   if (total && !query.keys && !query.start) {
-    query::append_json_number(out, std::min(*total, query.skip));
+    append_json_number(out, std::min(*total, query.skip));
   } else {
     out += "null";
   }
@@ -95,7 +95,7 @@ Expected<void> append_heading(std::string& out, Database& database, const Listin
     if (query.keys || listing.subset == Subset::local) {
       out += "null";
     } else {
-      query::append_json_string(out, database.format_sequence(database.watermark()));
+      append_json_string(out, database.format_sequence(database.watermark()));
     }
   }
   out += ",\"rows\":[\r\n";
@@ -140,7 +140,7 @@ class ListProducer : public SliceProducer {
     separate(out);
     out += "{\"id\":";
     const auto start = out.size();
-    query::append_json_string(out, id);
+    append_json_string(out, id);
     const auto size = out.size() - start;
     out += ",\"key\":";
     out.append(out, start, size);
@@ -167,7 +167,7 @@ class ListProducer : public SliceProducer {
   void append_local_row(std::string& out, const storage::LocalDocumentView& document) {
     append_row_start(out, document.id);
     out += "\"0-";
-    query::append_json_number(out, document.edit);
+    append_json_number(out, document.edit);
     out += "\"}";
     if (query_.include_docs) {
       out += ",\"doc\":";

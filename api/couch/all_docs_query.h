@@ -9,8 +9,8 @@
 #include <boost/json.hpp>
 
 #include "api/http/request.h"
+#include "base/error.h"
 #include "partitioning/scan.h"
-#include "storage/error.h"
 
 namespace octavo::api::couch {
 

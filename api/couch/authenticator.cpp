@@ -4,13 +4,14 @@
 #include <mutex>
 
 #include "api/couch/auth/admin_store.h"
+#include "api/couch/auth/jwt.h"
 #include "api/couch/auth/password_checker.h"
 #include "api/couch/auth/session_cookie.h"
 #include "api/couch/auth/user_directory.h"
-#include "api/crypto/base64.h"
-#include "api/crypto/jwt.h"
+#include "base/encoding.h"
+#include "base/thread_ordinal.h"
+#include "base/unix_time.h"
 #include "storage/environment.h"
-#include "storage/unix_time.h"
 
 namespace octavo::api::couch {
 
@@ -61,7 +62,7 @@ bool open_to_everyone(const Request& request) {
 
 struct Authenticator::State {
   State(const config::Settings& server_settings, partitioning::Engine& engine, UserDirectory::Admins admins,
-        std::string secret, crypto::JwtVerifier verifier)
+        std::string secret, JwtVerifier verifier)
       : settings(server_settings),
         catalog(engine.catalog()),
         users(engine, std::move(admins)),
@@ -75,7 +76,7 @@ struct Authenticator::State {
   Expected<UserContext> anonymous(const Request& request) const;
 
   // Tokens verified before, per thread: a signature takes up to 100 µs to check.
-  using JwtCache = BoundedCache<crypto::KeyedHash::Value, crypto::JwtIdentity, VerifiedFingerprints::FingerprintHash>;
+  using JwtCache = BoundedCache<crypto::KeyedHash::Value, JwtIdentity, VerifiedFingerprints::FingerprintHash>;
   struct alignas(64) JwtSlot {
     std::mutex mutex;
     JwtCache verified{128};
@@ -86,7 +87,7 @@ struct Authenticator::State {
   UserDirectory users;
   PasswordChecker passwords;
   std::string cookie_secret;
-  crypto::JwtVerifier jwt;
+  JwtVerifier jwt;
   crypto::KeyedHash keyed_hash;
   VerifiedFingerprints verified_cookies;
   std::array<JwtSlot, 32> jwt_slots;
@@ -94,11 +95,11 @@ struct Authenticator::State {
 
 Expected<std::unique_ptr<Authenticator>> Authenticator::create(const config::Settings& settings,
                                                                partitioning::Engine& engine) {
-  OCTAVO_TRY(auto keys, crypto::JwtKeys::load(settings.jwt_keys));
+  OCTAVO_TRY(auto keys, JwtKeys::load(settings.jwt_keys));
   OCTAVO_TRY(auto admins, reconcile_admins(settings, engine.catalog()));
   OCTAVO_TRY(auto secret, load_cookie_secret(settings, engine.catalog()));
   auto state = std::make_unique<State>(settings, engine, std::move(admins), std::move(secret),
-                                       crypto::JwtVerifier(std::move(keys), settings.jwt_required_claims));
+                                       JwtVerifier(std::move(keys), settings.jwt_required_claims));
   return std::unique_ptr<Authenticator>(new Authenticator(std::move(state)));
 }
 
@@ -113,7 +114,7 @@ Expected<std::optional<UserContext>> Authenticator::State::by_cookie(std::string
   }
   OCTAVO_TRY(const auto user, users.find(cookie->user));
   if (!user || user->conflicted) return std::nullopt;
-  if (cookie->seconds_left(storage::unix_now_s(), settings.session_timeout_s) <= 0) return std::nullopt;
+  if (cookie->seconds_left(unix_now_s(), settings.session_timeout_s) <= 0) return std::nullopt;
   const auto fingerprint = keyed_hash({value, user->salt()});
   if (!verified_cookies.contains(fingerprint)) {
     if (!cookie->signed_with(cookie_secret, user->salt())) return std::nullopt;
@@ -124,11 +125,11 @@ Expected<std::optional<UserContext>> Authenticator::State::by_cookie(std::string
 
 Expected<UserContext> Authenticator::State::by_jwt(std::string_view token) {
   const auto fingerprint = keyed_hash({token});
-  const std::int64_t now = storage::unix_now_s();
-  JwtSlot& slot = jwt_slots[storage::thread_ordinal() % jwt_slots.size()];
+  const std::int64_t now = unix_now_s();
+  JwtSlot& slot = jwt_slots[thread_ordinal() % jwt_slots.size()];
   {
     const std::lock_guard lock(slot.mutex);
-    const crypto::JwtIdentity* known = slot.verified.find(fingerprint);
+    const JwtIdentity* known = slot.verified.find(fingerprint);
     if (known != nullptr && (!known->expires_s || *known->expires_s > now)) {
       return UserContext{known->subject, known->roles, "jwt"};
     }
@@ -191,7 +192,7 @@ Task<Expected<UserContext>> Authenticator::log_in(std::string_view name, std::st
 std::string Authenticator::issue_cookie(const UserContext& user) const {
   const auto record = state_->users.find(user.name);
   const std::string_view salt = record && *record ? (*record)->salt() : std::string_view();
-  return SessionCookie::encode(user.name, storage::unix_now_s(), state_->cookie_secret, salt);
+  return SessionCookie::encode(user.name, unix_now_s(), state_->cookie_secret, salt);
 }
 
 std::optional<std::string> Authenticator::renewed_cookie(const Request& request, const UserContext& user) const {
@@ -200,7 +201,7 @@ std::optional<std::string> Authenticator::renewed_cookie(const Request& request,
   const auto cookie = value ? SessionCookie::decode(*value) : std::nullopt;
   if (!cookie || cookie->user != user.name) return std::nullopt;
   const std::int64_t timeout_s = state_->settings.session_timeout_s.count();
-  const auto left_s = cookie->seconds_left(storage::unix_now_s(), state_->settings.session_timeout_s);
+  const auto left_s = cookie->seconds_left(unix_now_s(), state_->settings.session_timeout_s);
   if (left_s > timeout_s / 2) return std::nullopt;
   return set_session_cookie(issue_cookie(user), state_->settings, request.tls);
 }

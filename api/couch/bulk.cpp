@@ -10,8 +10,8 @@
 #include "api/couch/server.h"
 #include "api/couch/users_database.h"
 #include "api/couch/validation.h"
+#include "base/json_writer.h"
 #include "partitioning/request_charge.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 

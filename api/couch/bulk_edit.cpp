@@ -6,9 +6,9 @@
 #include "api/couch/users_database.h"
 #include "api/couch/validation.h"
 #include "api/http/worker_bodies.h"
+#include "base/json_writer.h"
 #include "partitioning/request_charge.h"
 #include "query/json/split.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -200,7 +200,7 @@ void append_bulk_result(std::string& out, const BulkResult& result) {
     append_saved_local(out, result.id, *edit);
   } else {
     out += "{\"id\":";
-    query::append_json_string(out, result.id);
+    append_json_string(out, result.id);
     if (result.sent) {
       out += ",\"rev\":";
       append_revision(out, *result.sent);

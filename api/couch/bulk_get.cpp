@@ -10,8 +10,8 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/sliced_reply.h"
 #include "api/couch/users_database.h"
+#include "base/json_writer.h"
 #include "partitioning/request_charge.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -153,7 +153,7 @@ class BulkGetProducer final : public SliceProducer {
 
   static void append_id(std::string& out, const Wanted& wanted) {
     if (wanted.id) {
-      query::append_json_string(out, *wanted.id);
+      append_json_string(out, *wanted.id);
     } else {
       out += "null";
     }

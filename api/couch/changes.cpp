@@ -13,7 +13,7 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/users_database.h"
 #include "api/couch/version_feed.h"
-#include "query/json/writer.h"
+#include "base/json_writer.h"
 
 namespace octavo::api::couch {
 
@@ -140,7 +140,7 @@ class FollowedUpdates final : public FollowedFeed {
   Expected<void> finish(std::string& out) override {
     if (mode_ == FeedMode::eventsource) return {};
     out += is_line_mode() ? "{\"last_seq\":" : "\n],\n\"last_seq\":";
-    query::append_json_string(out, updates_.format_sequence(position_));
+    append_json_string(out, updates_.format_sequence(position_));
     out += "}\n";
     return {};
   }
@@ -158,11 +158,11 @@ class FollowedUpdates final : public FollowedFeed {
     }
     const auto sequence = updates_.format_sequence(event.sequence);
     out += "{\"db_name\":";
-    query::append_json_string(out, event.database);
+    append_json_string(out, event.database);
     out += ",\"type\":\"";
     out += name_of(event.kind);
     out += "\",\"seq\":";
-    query::append_json_string(out, sequence);
+    append_json_string(out, sequence);
     out += '}';
     if (mode_ == FeedMode::eventsource) {
       out += "\nid: ";

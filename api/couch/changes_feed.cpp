@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "api/couch/document_renderer.h"
+#include "base/json_writer.h"
 #include "partitioning/partition_key.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -302,7 +302,7 @@ void ChangesFeed::begin_row(std::string& out, Sequence sequence, std::string_vie
     out += "null";
   }
   out += ",\"id\":";
-  query::append_json_string(out, id);
+  append_json_string(out, id);
   out += ",\"changes\":[";
   for (const auto& revision : passing_) {
     out += out.back() == '[' ? "{\"rev\":" : ",{\"rev\":";
@@ -327,7 +327,7 @@ void ChangesFeed::end_row(std::string& out, Sequence sequence) {
 
 void ChangesFeed::append_sequence(std::string& out, Sequence sequence) const {
   out += '"';
-  query::append_json_number(out, sequence);
+  append_json_number(out, sequence);
   out += '-';
   out += database_->instance_tag();
   out += '"';
@@ -347,7 +347,7 @@ Expected<void> ChangesFeed::finish(std::string& out) {
   out += is_line_mode(query_.mode) ? "{\"last_seq\":" : "\n],\n\"last_seq\":";
   append_sequence(out, query_.descending ? last_sent_ : looked_at());
   out += ",\"pending\":";
-  query::append_json_number(out, pending);
+  append_json_number(out, pending);
   out += "}\n";
   return {};
 }

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "api/http/request.h"
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::api::couch {
 

@@ -13,8 +13,8 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/shards.h"
 #include "api/couch/throughput.h"
+#include "base/json_writer.h"
 #include "partitioning/request_charge.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -118,18 +118,18 @@ Expected<Reply> partition_info(const Call& call) {
   Reply reply;
   auto& body = reply.body;
   body = "{\"db_name\":";
-  query::append_json_string(body, call.database->name());
+  append_json_string(body, call.database->name());
   // Documents are stored as they are counted, so what is in use is what there is.
   body += ",\"sizes\":{\"active\":";
-  query::append_json_number(body, statistics.external_bytes);
+  append_json_number(body, statistics.external_bytes);
   body += ",\"external\":";
-  query::append_json_number(body, statistics.external_bytes);
+  append_json_number(body, statistics.external_bytes);
   body += "},\"partition\":";
-  query::append_json_string(body, partition);
+  append_json_string(body, partition);
   body += ",\"doc_count\":";
-  query::append_json_number(body, statistics.document_count);
+  append_json_number(body, statistics.document_count);
   body += ",\"doc_del_count\":";
-  query::append_json_number(body, statistics.deleted_count);
+  append_json_number(body, statistics.deleted_count);
   const std::size_t place = call.database->locate_partition_key(partition);
   body += ",\"request_units\":";
   body += partitioning::format_charge(call.database->consumption().recent_of(place, partition));
@@ -154,7 +154,7 @@ Task<Expected<Reply>> unknown_partition_path(Call& call) {
 
 Task<Expected<Reply>> get_revs_limit(Call& call) {
   Reply reply;
-  query::append_json_number(reply.body, call.database->revs_limit());
+  append_json_number(reply.body, call.database->revs_limit());
   reply.body += '\n';
   co_return reply;
 }

@@ -1,7 +1,7 @@
 #include "api/couch/database_info.h"
 
+#include "base/json_writer.h"
 #include "query/index/database_properties.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -10,13 +10,13 @@ namespace {
 constexpr int disk_format_version = 8;  // of CouchDB 3.5; clients print it, none acts on it
 
 void append_count(std::string& out, std::string_view name, std::uint64_t value) {
-  query::append_json_key(out, name);
-  query::append_json_number(out, value);
+  append_json_key(out, name);
+  append_json_number(out, value);
 }
 
 void append_text(std::string& out, std::string_view name, std::string_view value) {
-  query::append_json_key(out, name);
-  query::append_json_string(out, value);
+  append_json_key(out, name);
+  append_json_string(out, value);
 }
 
 // `{"partitioned":true,"ttl":3600}`: whatever is set.
@@ -46,20 +46,20 @@ Expected<void> append_database_info(std::string& out, partitioning::Database& da
   append_text(out, "db_name", database.name());
   append_text(out, "purge_seq", database.format_sequence(purges));
   append_text(out, "update_seq", database.format_sequence(sequence));
-  query::append_json_key(out, "sizes");
+  append_json_key(out, "sizes");
   out += '{';
   append_count(out, "file", files.file_bytes);
   append_count(out, "external", statistics.external_bytes);
   append_count(out, "active", files.used_bytes);
   out += '}';
-  query::append_json_key(out, "props");
+  append_json_key(out, "props");
   append_properties(out, database);
   append_count(out, "doc_del_count", statistics.deleted_count);
   append_count(out, "doc_count", statistics.document_count);
   append_count(out, "disk_format_version", disk_format_version);
-  query::append_json_key(out, "compact_running");
-  query::append_json_bool(out, false);
-  query::append_json_key(out, "cluster");
+  append_json_key(out, "compact_running");
+  append_json_bool(out, false);
+  append_json_key(out, "cluster");
   out += '{';
   append_count(out, "q", database.physical_partition_count());
   out += R"(,"n":1,"w":1,"r":1}})";

@@ -12,9 +12,9 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/users_database.h"
 #include "api/http/worker_bodies.h"
+#include "base/json_writer.h"
 #include "partitioning/request_charge.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 

@@ -2,9 +2,9 @@
 
 #include "api/couch/edit.h"
 #include "api/couch/server.h"
+#include "base/json_writer.h"
 #include "partitioning/partition_key.h"
 #include "query/json/split.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -19,7 +19,7 @@ Expected<std::string> without_self(std::string_view json) {
   for (const auto& member : members) {
     if (member.name == kSelf) continue;
     if (out.size() > 1) out += ',';
-    query::append_json_string(out, member.name);
+    append_json_string(out, member.name);
     out += ':';
     out += member.raw;
   }
@@ -35,14 +35,14 @@ bool PartitionModel::Rows::is_system_property(std::string_view name) const {
 
 void PartitionModel::Rows::append_system_property(const storage::DocumentView& document, std::string_view name,
                                                   std::string& out) const {
-  if (name == kSelf) return query::append_json_string(out, link + "/docs/" + std::string(document.id));
+  if (name == kSelf) return append_json_string(out, link + "/docs/" + std::string(document.id));
   query::sql::document_rows().append_system_property(document, name, out);
 }
 
 void PartitionModel::Rows::append_row(const storage::DocumentView& document, std::string& out) const {
   query::sql::document_rows().append_row(document, out);
   out.pop_back();
-  query::append_json_key(out, kSelf);
+  append_json_key(out, kSelf);
   append_system_property(document, kSelf, out);
   out += '}';
 }

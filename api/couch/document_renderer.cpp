@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "query/json/writer.h"
+#include "base/json_writer.h"
 
 namespace octavo::api::couch {
 
@@ -25,7 +25,7 @@ void append_hash(std::string& out, const storage::RevisionHash& hash) {
   }
   std::string text;
   hash.append_text(text);
-  query::append_json_string(out, text);
+  append_json_string(out, text);
 }
 
 void append_revision_list(std::string& out, std::string_view name, const std::vector<Revision>& revisions) {
@@ -43,7 +43,7 @@ void append_revision_list(std::string& out, std::string_view name, const std::ve
 void append_revisions(std::string& out, const std::vector<Revision>& history) {
   if (history.empty()) return;
   out += ",\"_revisions\":{\"start\":";
-  query::append_json_number(out, history.front().generation);
+  append_json_number(out, history.front().generation);
   out += ",\"ids\":[";
   bool first = true;
   for (const auto& revision : history) {
@@ -108,7 +108,7 @@ bool append_meta(std::string& out, const RevisionTree& tree, const Revision& sho
   }
   if (options.local_sequence) {
     out += ",\"_local_seq\":";
-    query::append_json_number(out, sequence);
+    append_json_number(out, sequence);
     meta = true;
   }
   return meta;
@@ -123,7 +123,7 @@ void append_revision(std::string& out, const Revision& revision) {
     out += '"';
     return;
   }
-  query::append_json_string(out, revision.to_string());
+  append_json_string(out, revision.to_string());
 }
 
 void append_document(std::string& out, std::string_view id, const Revision& revision, bool deleted,
@@ -132,7 +132,7 @@ void append_document(std::string& out, std::string_view id, const Revision& revi
   const auto needed = out.size() + id.size() + body.size() + kEnvelopeBytes;
   if (needed > out.capacity()) out.reserve(out.empty() ? needed : std::max(needed, 2 * out.capacity()));
   out += "{\"_id\":";
-  query::append_json_string(out, id);
+  append_json_string(out, id);
   out += ",\"_rev\":";
   append_revision(out, revision);
   if (body.size() > 2) {
@@ -149,9 +149,9 @@ void append_document(std::string& out, const storage::DocumentView& document) {
 
 void append_local_document(std::string& out, const storage::LocalDocumentView& document) {
   out += "{\"_id\":";
-  query::append_json_string(out, document.id);
+  append_json_string(out, document.id);
   out += ",\"_rev\":\"0-";
-  query::append_json_number(out, document.edit);
+  append_json_number(out, document.edit);
   out += '"';
   if (document.body.size() > 2) {
     out += ',';

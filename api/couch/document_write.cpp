@@ -6,7 +6,7 @@
 #include "api/couch/users_database.h"
 #include "api/couch/validation.h"
 #include "api/http/worker_bodies.h"
-#include "query/json/writer.h"
+#include "base/json_writer.h"
 
 namespace octavo::api::couch {
 
@@ -44,7 +44,7 @@ Task<Expected<Reply>> write_unacknowledged(Call& call, storage::DocumentWrite wr
   Reply reply;
   reply.status = 202;
   reply.body = "{\"ok\":true,\"id\":";
-  query::append_json_string(reply.body, write.id);
+  append_json_string(reply.body, write.id);
   reply.body += "}\n";
   std::vector<storage::DocumentWrite> writes;
   writes.push_back(std::move(write));

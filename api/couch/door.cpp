@@ -7,9 +7,9 @@
 #include "api/couch/errors.h"
 #include "api/couch/session.h"
 #include "api/http/trusted_host.h"
+#include "base/read_failure.h"
 #include "config/validate.h"
 #include "partitioning/request_charge.h"
-#include "storage/read_failure.h"
 
 namespace octavo::api::couch {
 
@@ -73,7 +73,7 @@ Task<Reply> Door::handle(Request& request) {
   } catch (const std::bad_alloc&) {
     // What this request had is free again.
     result = fail(ErrorCode::overloaded, "The server is short of memory; try again later.");
-  } catch (const storage::ReadFailure& failure) {
+  } catch (const ReadFailure& failure) {
     result = std::unexpected(failure.error());
   }
   auto reply = result ? std::move(*result) : error_reply(result.error());

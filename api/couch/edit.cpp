@@ -13,11 +13,11 @@
 #include "api/couch/security.h"
 #include "api/couch/users_database.h"
 #include "api/couch/validation.h"
+#include "base/json_writer.h"
 #include "partitioning/request_charge.h"
 #include "query/json/normalize.h"
 #include "query/json/parsed_document.h"
 #include "query/json/split.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -91,7 +91,7 @@ bool is_ignored_field(std::string_view name) {
 
 Expected<void> append_field(std::string& body, std::string_view name, std::string_view raw) {
   body.pop_back();
-  query::append_json_key(body, name);
+  append_json_key(body, name);
   OCTAVO_TRY_VOID(query::normalize_value(raw, body));
   body += '}';
   return {};
@@ -258,7 +258,7 @@ Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
 
 void append_saved(std::string& out, std::string_view id, const Revision& revision) {
   out += "{\"ok\":true,\"id\":";
-  query::append_json_string(out, id);
+  append_json_string(out, id);
   out += ",\"rev\":";
   append_revision(out, revision);
   out += '}';
@@ -266,9 +266,9 @@ void append_saved(std::string& out, std::string_view id, const Revision& revisio
 
 void append_saved_local(std::string& out, std::string_view id, std::uint64_t edit) {
   out += "{\"ok\":true,\"id\":";
-  query::append_json_string(out, id);
+  append_json_string(out, id);
   out += ",\"rev\":\"0-";
-  query::append_json_number(out, edit);
+  append_json_number(out, edit);
   out += "\"}";
 }
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "api/http/reply.h"
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::api::couch {
 

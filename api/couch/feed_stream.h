@@ -7,8 +7,8 @@
 
 #include "api/couch/changes_query.h"
 #include "api/http/reply.h"
-#include "partitioning/task.h"
-#include "storage/error.h"
+#include "base/error.h"
+#include "base/task.h"
 
 namespace octavo::api::couch {
 

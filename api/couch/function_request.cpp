@@ -11,8 +11,8 @@
 #include "api/couch/database_info.h"
 #include "api/couch/security.h"
 #include "api/couch/server.h"
+#include "base/json_writer.h"
 #include "query/json/normalize.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -23,19 +23,19 @@ using TextPairs = std::vector<std::pair<std::string, std::string>>;
 constexpr std::string_view kSessionCookie = "AuthSession";
 
 void append_shown(std::string& out, std::string_view text) {
-  if (simdjson::validate_utf8(text.data(), text.size())) return query::append_json_string(out, text);
+  if (simdjson::validate_utf8(text.data(), text.size())) return append_json_string(out, text);
   std::string ascii(text);
   std::ranges::replace_if(ascii, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
-  query::append_json_string(out, ascii);
+  append_json_string(out, ascii);
 }
 
 void append_member(std::string& out, std::string_view name, std::string_view text) {
-  query::append_json_key(out, name);
+  append_json_key(out, name);
   append_shown(out, text);
 }
 
 void append_pairs(std::string& out, std::string_view name, const TextPairs& pairs) {
-  query::append_json_key(out, name);
+  append_json_key(out, name);
   out += '{';
   bool first = true;
   for (const auto& [key, value] : pairs) {
@@ -108,7 +108,7 @@ TextPairs form_of(const Request& request) {
 // As CouchDB, some parameters are values.
 void append_query(std::string& out, const Request& request) {
   constexpr std::array<std::string_view, 4> kJson{"startkey", "endkey", "key", "descending"};
-  query::append_json_key(out, "query");
+  append_json_key(out, "query");
   out += '{';
   bool first = true;
   for (const auto& [name, value] : request.query) {
@@ -124,7 +124,7 @@ void append_query(std::string& out, const Request& request) {
 }
 
 void append_segments(std::string& out, std::string_view name, const std::vector<std::string>& segments) {
-  query::append_json_key(out, name);
+  append_json_key(out, name);
   out += '[';
   for (const auto& segment : segments) {
     if (&segment != segments.data()) out += ',';
@@ -137,7 +137,7 @@ void append_segments(std::string& out, std::string_view name, const std::vector<
 
 std::string user_context_json(const Call& call) {
   std::string out = "{\"db\":";
-  query::append_json_string(out, call.database->name());
+  append_json_string(out, call.database->name());
   out += ",\"name\":";
   if (call.user.name.empty()) {
     out += "null";

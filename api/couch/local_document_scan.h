@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "partitioning/database.h"
 #include "partitioning/scan.h"
-#include "storage/function_ref.h"
 
 namespace octavo::api::couch {
 

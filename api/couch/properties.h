@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "api/http/request.h"
+#include "base/error.h"
 #include "query/index/database_properties.h"
-#include "storage/error.h"
 
 namespace octavo::api::couch {
 

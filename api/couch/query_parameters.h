@@ -7,7 +7,7 @@
 #include <boost/json.hpp>
 
 #include "api/http/request.h"
-#include "storage/error.h"
+#include "base/error.h"
 
 /// Reading of query parameters and JSON request bodies by CouchDB's rules, with CouchDB's error texts. Pure functions.
 namespace octavo::api::couch {

@@ -10,7 +10,7 @@
 #include "api/couch/json_request.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/users_database.h"
-#include "query/json/writer.h"
+#include "base/json_writer.h"
 
 namespace octavo::api::couch {
 
@@ -106,7 +106,7 @@ Expected<std::string> render_differences(const partitioning::Database& database,
   for (const auto& entry : asked) {
     OCTAVO_TRY(const auto found, difference(database, entry));
     if (found.missing.empty()) continue;
-    query::append_json_key(out, entry.id);
+    append_json_key(out, entry.id);
     if (!with_ancestors) {
       append_list(out, found.missing);
       continue;
@@ -203,7 +203,7 @@ Task<Expected<Reply>> purge(Call& call) {
   reply.status = 201;
   reply.body = "{\"purge_seq\":null,\"purged\":{";
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    query::append_json_key(reply.body, ids[i]);
+    append_json_key(reply.body, ids[i]);
     append_list(reply.body, (*purged)[i]);
     if (is_users_database(*call.database)) forget_user(call, ids[i]);
   }

@@ -15,12 +15,12 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/search_parameters.h"
 #include "api/couch/users_database.h"
+#include "base/json_writer.h"
 #include "partitioning/request_charge.h"
 #include "query/design/design_document.h"
 #include "query/index/index_allowance.h"
 #include "query/index/index_manager.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
 #include "query/search/json_number.h"
 #include "query/search/search_index.h"
 #include "query/search/search_kind.h"
@@ -111,7 +111,7 @@ void append_order(std::string& out, const std::vector<search::OrderValue>& order
     if (const auto* number = std::get_if<double>(&value)) {
       search::append_json_double(out, *number);
     } else if (const auto* text = std::get_if<std::string>(&value)) {
-      query::append_json_string(out, *text);
+      append_json_string(out, *text);
     } else {
       out += "null";
     }
@@ -127,7 +127,7 @@ Expected<void> append_hits(std::string& out, const partitioning::Database& datab
     out += first ? "" : ",\n";
     first = false;
     out += "{\"id\":";
-    query::append_json_string(out, hit.id);
+    append_json_string(out, hit.id);
     out += ",\"order\":";
     append_order(out, hit.order);
     out += ",\"fields\":";
@@ -156,14 +156,14 @@ Expected<void> append_hits(std::string& out, const partitioning::Database& datab
 void append_facets(std::string& out, std::string_view name,
                    const std::vector<std::pair<std::string, search::FacetCounts>>& facets) {
   if (facets.empty()) return;
-  query::append_json_key(out, name);
+  append_json_key(out, name);
   out += '{';
   for (const auto& [field, counts] : facets) {
-    query::append_json_key(out, field);
+    append_json_key(out, field);
     out += '{';
     for (const auto& [value, count] : counts) {
-      query::append_json_key(out, value);
-      query::append_json_number(out, count);
+      append_json_key(out, value);
+      append_json_number(out, count);
     }
     out += '}';
   }
@@ -175,9 +175,9 @@ Expected<std::string> search_reply(const partitioning::Database& database, const
   std::string out = "{";
   if (!parameters.request.grouping) {
     out += "\"total_rows\":";
-    query::append_json_number(out, result.total_rows);
+    append_json_number(out, result.total_rows);
     out += ",\"bookmark\":";
-    query::append_json_string(out, result.bookmark.encode());
+    append_json_string(out, result.bookmark.encode());
     out += ",\"rows\":";
     OCTAVO_TRY_VOID(append_hits(out, database, result.hits, parameters.include_docs));
     append_facets(out, "counts", result.counts);
@@ -185,10 +185,10 @@ Expected<std::string> search_reply(const partitioning::Database& database, const
   } else {
     const bool old = parameters.is_old_grouping;
     out += old ? "\"total_hits\":" : "\"total_rows\":";
-    query::append_json_number(out, result.total_rows);
+    append_json_number(out, result.total_rows);
     if (old) {
       out += ",\"total_grouped_hits\":";
-      query::append_json_number(out, result.total_grouped_rows);
+      append_json_number(out, result.total_grouped_rows);
     }
     out += ",\"groups\":[";
     bool first = true;
@@ -197,12 +197,12 @@ Expected<std::string> search_reply(const partitioning::Database& database, const
       first = false;
       out += "{\"by\":";
       if (group.by) {
-        query::append_json_string(out, *group.by);
+        append_json_string(out, *group.by);
       } else {
         out += "null";
       }
       out += old ? ",\"total_hits\":" : ",\"total_rows\":";
-      query::append_json_number(out, group.total_rows);
+      append_json_number(out, group.total_rows);
       out += old ? ",\"hits\":" : ",\"rows\":";
       OCTAVO_TRY_VOID(append_hits(out, database, group.hits, parameters.include_docs));
       out += '}';
@@ -362,7 +362,7 @@ Expected<Reply> analyzed(const json::value& analyzer, std::string_view text) {
   reply.body = "{\"tokens\":[";
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (i > 0) reply.body += ',';
-    query::append_json_string(reply.body, tokens.term(i));
+    append_json_string(reply.body, tokens.term(i));
   }
   reply.body += "]}\n";
   return reply;

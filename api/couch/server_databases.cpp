@@ -11,8 +11,8 @@
 #include "api/couch/json_request.h"
 #include "api/couch/query_parameters.h"
 #include "api/couch/server.h"
+#include "base/json_writer.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -125,7 +125,7 @@ class NameWalk {
 void append_names(std::string& out, const std::vector<std::string>& names, bool& first) {
   for (const std::string& name : names) {
     if (!std::exchange(first, false)) out += ',';
-    query::append_json_string(out, name);
+    append_json_string(out, name);
   }
 }
 
@@ -163,7 +163,7 @@ Task<Expected<Reply>> get_all_dbs(Call& call) {
 /// One element of the reply; nothing for a database that is gone by now, unless it was asked for by name.
 std::string info_of(partitioning::Engine& engine, const std::string& name, bool asked_for) {
   std::string out = R"({"key":)";
-  query::append_json_string(out, name);
+  append_json_string(out, name);
   const auto database = engine.open_database(name);
   if (!database && database.error().code == ErrorCode::not_found) {
     return asked_for ? out + R"(,"error":"not_found"})" : std::string();
@@ -171,10 +171,10 @@ std::string info_of(partitioning::Engine& engine, const std::string& name, bool 
   std::string info;
   auto read = database ? append_database_info(info, **database) : std::unexpected(database.error());
   if (!read) {
-    query::append_json_key(out, "error");
-    query::append_json_string(out, error_word(read.error()));
+    append_json_key(out, "error");
+    append_json_string(out, error_word(read.error()));
   } else {
-    query::append_json_key(out, "info");
+    append_json_key(out, "info");
     out += info;
   }
   return out + '}';

@@ -4,11 +4,11 @@
 #include "api/couch/errors.h"
 #include "api/couch/server.h"
 #include "api/couch/users_database.h"
-#include "api/crypto/base64.h"
-#include "api/crypto/hash.h"
+#include "base/digest.h"
+#include "base/encoding.h"
+#include "base/json_writer.h"
 #include "config/version.h"
 #include "query/index/active_tasks.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -17,14 +17,14 @@ namespace {
 constexpr std::uint64_t uuids_max = 1000;  // CouchDB's [uuids] max_count
 
 void append_text(std::string& out, std::string_view name, std::string_view value) {
-  query::append_json_key(out, name);
-  query::append_json_string(out, value);
+  append_json_key(out, name);
+  append_json_string(out, value);
 }
 
 template <class Number>
 void append_count(std::string& out, std::string_view name, Number value) {
-  query::append_json_key(out, name);
-  query::append_json_number(out, value);
+  append_json_key(out, name);
+  append_json_number(out, value);
 }
 
 Task<Expected<Reply>> get_welcome(Call& call) {
@@ -102,7 +102,7 @@ Task<Expected<Reply>> get_uuids(Call& call) {
   reply.body = R"({"uuids":[)";
   for (std::uint64_t i = 0; i < count; ++i) {
     if (i > 0) reply.body += ',';
-    query::append_json_string(reply.body, new_uuid());
+    append_json_string(reply.body, new_uuid());
   }
   reply.body += "]}";
   const std::string tag = crypto::hex_encode(crypto::hash(crypto::Digest::sha256, reply.body)).substr(0, 32);
@@ -117,9 +117,9 @@ Task<Expected<Reply>> get_membership(Call&) {
   Reply reply;
   reply.body = "{";
   for (const std::string_view list : {"all_nodes", "cluster_nodes"}) {
-    query::append_json_key(reply.body, list);
+    append_json_key(reply.body, list);
     reply.body += '[';
-    query::append_json_string(reply.body, node_name);
+    append_json_string(reply.body, node_name);
     reply.body += ']';
   }
   reply.body += '}';

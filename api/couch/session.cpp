@@ -7,8 +7,8 @@
 
 #include "api/couch/auth/session_cookie.h"
 #include "api/couch/authenticator.h"
+#include "base/json_writer.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -19,21 +19,21 @@ constexpr std::size_t body_bytes_max = 64 * 1024;
 using Form = std::map<std::string, std::string, std::less<>>;
 
 void append_roles(std::string& out, const std::vector<std::string>& roles) {
-  query::append_json_key(out, "roles");
+  append_json_key(out, "roles");
   out += '[';
   for (const std::string& role : roles) {
     if (out.back() != '[') out += ',';
-    query::append_json_string(out, role);
+    append_json_string(out, role);
   }
   out += ']';
 }
 
 void append_name(std::string& out, std::string_view name) {
-  query::append_json_key(out, "name");
+  append_json_key(out, "name");
   if (name.empty()) {
     out += "null";
   } else {
-    query::append_json_string(out, name);
+    append_json_string(out, name);
   }
 }
 
@@ -116,7 +116,7 @@ Task<Expected<Reply>> post_session(Call& call) {
     reply.status = 401;
     reply.headers.emplace_back("Set-Cookie", clear_session_cookie(call.services.settings, request.tls));
     reply.body = R"({"error":"unauthorized","reason":)";
-    query::append_json_string(reply.body, user.error().reason);
+    append_json_string(reply.body, user.error().reason);
     reply.body += '}';
     auto redirected = redirect_if_asked(request, "fail", reply);
     if (!redirected) co_return std::unexpected(std::move(redirected).error());
@@ -146,8 +146,8 @@ Task<Expected<Reply>> get_session(Call& call) {
   if (call.services.authenticator.accepts_jwt()) reply.body += R"("jwt",)";
   reply.body += R"("default"])";
   if (!user.method.empty()) {
-    query::append_json_key(reply.body, "authenticated");
-    query::append_json_string(reply.body, user.method);
+    append_json_key(reply.body, "authenticated");
+    append_json_string(reply.body, user.method);
   }
   reply.body += "}}";
   co_return reply;

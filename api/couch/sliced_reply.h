@@ -7,9 +7,9 @@
 
 #include "api/couch/call.h"
 #include "api/http/reply.h"
+#include "base/task.h"
 #include "partitioning/database.h"
 #include "partitioning/scan.h"
-#include "partitioning/task.h"
 
 namespace octavo::api::couch {
 

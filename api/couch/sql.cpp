@@ -16,10 +16,10 @@
 #include "api/couch/users_database.h"
 #include "api/http/charge_limit.h"
 #include "api/scripts/user_functions.h"
+#include "base/json_writer.h"
 #include "partitioning/engine.h"
 #include "partitioning/request_charge.h"
 #include "query/json/split.h"
-#include "query/json/writer.h"
 #include "query/planner/explain.h"
 #include "query/sql/current_sql.h"
 #include "query/sql/query_charge.h"
@@ -149,7 +149,7 @@ class SqlReply : public SliceProducer {
   void append_tail(std::string& out) const {
     out += "\n],\n\"bookmark\":";
     if (const auto bookmark = execution_.continuation()) {
-      query::append_json_string(out, *bookmark);
+      append_json_string(out, *bookmark);
     } else {
       out += "null";
     }

@@ -11,11 +11,11 @@
 #include "api/couch/errors.h"
 #include "api/couch/function_request.h"
 #include "api/couch/users_database.h"
-#include "api/crypto/base64.h"
+#include "base/encoding.h"
+#include "base/json_writer.h"
 #include "query/index/index_manager.h"
 #include "query/javascript/functions.h"
 #include "query/json/split.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 

@@ -7,10 +7,10 @@
 #include "api/couch/auth/stored_password.h"
 #include "api/couch/authenticator.h"
 #include "api/couch/security.h"
-#include "api/crypto/hash.h"
+#include "base/digest.h"
+#include "base/json_writer.h"
 #include "query/json/parsed_document.h"
 #include "query/json/split.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -168,19 +168,19 @@ Expected<std::string> with_stored_password(std::string_view body, const StoredPa
   std::string out = "{";
   for (const auto& field : members) {
     if (std::ranges::find(replaced, field.name) != replaced.end()) continue;
-    query::append_json_key(out, field.name);
+    append_json_key(out, field.name);
     out += field.raw;
   }
   if (stored != nullptr) {
     const auto append_text = [&](std::string_view name, std::string_view value) {
-      query::append_json_key(out, name);
-      query::append_json_string(out, value);
+      append_json_key(out, name);
+      append_json_string(out, value);
     };
     append_text("password_scheme", "pbkdf2");
     append_text("pbkdf2_prf", crypto::digest_name(stored->digest));
     append_text("salt", stored->salt);
-    query::append_json_key(out, "iterations");
-    query::append_json_number(out, stored->iterations);
+    append_json_key(out, "iterations");
+    append_json_number(out, stored->iterations);
     append_text("derived_key", stored->derived_key);
   }
   out += '}';

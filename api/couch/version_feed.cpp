@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "api/couch/document_renderer.h"
+#include "base/json_writer.h"
 #include "partitioning/scan.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -97,7 +97,7 @@ class VersionFeed final : public FollowedFeed {
   }
 
   void append_sequence(std::string& out, Sequence sequence) const {
-    query::append_json_string(out, database_->format_sequence(sequence));
+    append_json_string(out, database_->format_sequence(sequence));
   }
 
   void append_row(std::string& out, const VersionRow& row) {
@@ -109,13 +109,13 @@ class VersionFeed final : public FollowedFeed {
     out += "{\"seq\":";
     append_sequence(out, row.sequence);
     out += ",\"id\":";
-    query::append_json_string(out, row.id);
+    append_json_string(out, row.id);
     out += ",\"changes\":[{\"rev\":";
     append_revision(out, row.revision);
     out += "}],\"operation\":\"";
     out += name_of(row.operation);
     out += "\",\"time\":";
-    query::append_json_number(out, static_cast<std::uint64_t>(row.time_s));
+    append_json_number(out, static_cast<std::uint64_t>(row.time_s));
     if (row.previous_sequence != 0) {
       out += ",\"previous_seq\":";
       append_sequence(out, row.previous_sequence);

@@ -12,11 +12,11 @@
 #include "api/couch/users_database.h"
 #include "api/couch/view_query.h"
 #include "api/couch/view_reply.h"
+#include "base/json_writer.h"
 #include "partitioning/engine.h"
 #include "query/collation/collation.h"
 #include "query/index/index_allowance.h"
 #include "query/index/index_manager.h"
-#include "query/json/writer.h"
 #include "query/view/view_group.h"
 
 /// Queries of views: `_view`, `_view/queries`, of a database and of a partition; `_info`; `_view_cleanup`.
@@ -219,8 +219,8 @@ Task<Expected<Reply>> query_view_several_times(Call& call) {
 }
 
 void append_counter(std::string& out, std::string_view name, std::uint64_t value) {
-  query::append_json_key(out, name);
-  query::append_json_number(out, value);
+  append_json_key(out, name);
+  append_json_number(out, value);
 }
 
 Expected<Reply> view_information(const Call& call) {
@@ -246,28 +246,28 @@ Expected<Reply> view_information(const Call& call) {
   Reply reply;
   std::string& out = reply.body;
   out = "{";
-  query::append_json_key(out, "name");
-  query::append_json_string(out, call.path("ddoc"));
-  query::append_json_key(out, "view_index");
+  append_json_key(out, "name");
+  append_json_string(out, call.path("ddoc"));
+  append_json_key(out, "view_index");
   out += "{\"updates_pending\":{";
   append_counter(out, "minimum", pending);
   append_counter(out, "preferred", pending);
   append_counter(out, "total", pending);
   out += "},\"waiting_commit\":false";
   append_counter(out, "waiting_clients", static_cast<std::uint64_t>(activity.waiting));
-  query::append_json_key(out, "updater_running");
-  query::append_json_bool(out, activity.updating);
+  append_json_key(out, "updater_running");
+  append_json_bool(out, activity.updating);
   append_counter(out, "update_seq", checkpoint);
   out += ",\"sizes\":{";
   append_counter(out, "file", sizes.file_bytes);
   append_counter(out, "external", sizes.used_bytes);
   append_counter(out, "active", sizes.used_bytes);
   out += '}';
-  query::append_json_key(out, "signature");
-  query::append_json_string(out, found ? std::string_view(found->definition.identity) : std::string_view());
+  append_json_key(out, "signature");
+  append_json_string(out, found ? std::string_view(found->definition.identity) : std::string_view());
   append_counter(out, "purge_seq", group ? group->purge_count() : 0);
   out += ",\"language\":\"javascript\",\"compact_running\":false,\"collator_versions\":[";
-  query::append_json_string(out, query::collation_version());
+  append_json_string(out, query::collation_version());
   out += "]}}\n";
   return reply;
 }

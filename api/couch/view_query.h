@@ -8,8 +8,8 @@
 #include <boost/json.hpp>
 
 #include "api/http/request.h"
+#include "base/error.h"
 #include "query/view/view_scan.h"
-#include "storage/error.h"
 
 namespace octavo::api::couch {
 

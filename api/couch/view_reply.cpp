@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "api/couch/document_renderer.h"
+#include "base/json_writer.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::couch {
 
@@ -63,7 +63,7 @@ bool is_over(const ScanBudget& budget) {
 
 void append_update_sequence(std::string& out, const ViewTarget& target) {
   out += "\"update_seq\":";
-  query::append_json_string(out, target.database->format_sequence(target.group->checkpoint()));
+  append_json_string(out, target.database->format_sequence(target.group->checkpoint()));
   out += ',';
 }
 
@@ -135,9 +135,9 @@ class MapReply final : public SliceProducer {
     }
     const std::uint64_t skipped = std::min(query_.skip, counts.total);
     out += "{\"total_rows\":";
-    query::append_json_number(out, counts.total);
+    append_json_number(out, counts.total);
     out += ",\"offset\":";
-    query::append_json_number(out, std::min(counts.total, counts.offset + skipped));
+    append_json_number(out, std::min(counts.total, counts.offset + skipped));
     out += ',';
     if (query_.update_sequence) append_update_sequence(out, target_);
     out += "\"rows\":[\r\n";
@@ -148,7 +148,7 @@ class MapReply final : public SliceProducer {
     if (emitted_++ > 0) out += ",\r\n";
     out += "{\"id\":";
     const std::string id = row.id();
-    query::append_json_string(out, id);
+    append_json_string(out, id);
     out += ",\"key\":";
     out += row.key;
     out += ",\"value\":";
@@ -269,7 +269,7 @@ class ReduceReply final : public SliceProducer {
     if (emitted_++ > 0) out += ",\r\n";
     if (const auto reason = query::views::overflow_reason(group.value)) {
       out += "{\"key\":null,\"error\":\"reduce_overflow_error\",\"reason\":";
-      query::append_json_string(out, *reason);
+      append_json_string(out, *reason);
       out += '}';
       return;
     }

@@ -2,17 +2,17 @@
 
 #include <simdjson.h>
 
-#include "query/json/writer.h"
+#include "base/json_writer.h"
 
 namespace octavo::api {
 
 void append_error_text(std::string& out, std::string_view text) {
-  if (simdjson::validate_utf8(text.data(), text.size())) return query::append_json_string(out, text);
+  if (simdjson::validate_utf8(text.data(), text.size())) return append_json_string(out, text);
   std::string ascii(text);
   for (auto& c : ascii) {
     if (static_cast<unsigned char>(c) >= 0x80) c = '?';
   }
-  query::append_json_string(out, ascii);
+  append_json_string(out, ascii);
 }
 
 Reply error_body(int status, ErrorMember word, ErrorMember reason) {

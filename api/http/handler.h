@@ -2,7 +2,7 @@
 
 #include "api/http/reply.h"
 #include "api/http/request.h"
-#include "partitioning/task.h"
+#include "base/task.h"
 
 namespace octavo::api {
 

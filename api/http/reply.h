@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "partitioning/task.h"
+#include "base/task.h"
 
 namespace octavo::api {
 

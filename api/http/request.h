@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "storage/function_ref.h"
+#include "base/function_ref.h"
 
 namespace octavo::api {
 

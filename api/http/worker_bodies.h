@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "partitioning/task.h"
+#include "base/task.h"
 
 namespace octavo::api {
 

@@ -8,8 +8,8 @@
 
 #include "api/scripts/document_model.h"
 #include "api/scripts/write_rules.h"
+#include "base/task.h"
 #include "partitioning/optimistic_transaction.h"
-#include "partitioning/task.h"
 #include "query/javascript/script.h"
 
 namespace octavo::api::scripts {

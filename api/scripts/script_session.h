@@ -8,11 +8,11 @@
 
 #include "api/scripts/document_model.h"
 #include "api/scripts/write_rules.h"
+#include "base/processor_time.h"
 #include "partitioning/optimistic_transaction.h"
 #include "partitioning/request_charge.h"
 #include "query/javascript/script.h"
 #include "query/sql/sql_query.h"
-#include "storage/processor_time.h"
 
 namespace octavo::api::scripts {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "partitioning/database.h"
 #include "query/javascript/program.h"
-#include "storage/function_ref.h"
 
 namespace octavo::api::scripts {
 

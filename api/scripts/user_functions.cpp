@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "api/scripts/script_store.h"
+#include "base/processor_time.h"
 #include "query/javascript/script.h"
-#include "storage/processor_time.h"
 
 namespace octavo::api::scripts {
 

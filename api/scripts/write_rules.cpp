@@ -1,28 +1,28 @@
 #include "api/scripts/write_rules.h"
 
 #include "api/couch/document_renderer.h"
+#include "base/json_writer.h"
 #include "query/index/index_manager.h"
 #include "query/javascript/functions.h"
-#include "query/json/writer.h"
 
 namespace octavo::api::scripts {
 
 std::string document_for_validation(std::string_view id, const std::vector<storage::Revision>& history, bool deleted,
                                     std::string_view body) {
   std::string out = "{\"_id\":";
-  query::append_json_string(out, id);
+  append_json_string(out, id);
   if (!history.empty()) {
     out += ",\"_rev\":";
     couch::append_revision(out, history.front());
   }
   if (deleted) out += ",\"_deleted\":true";
   out += ",\"_revisions\":{\"start\":";
-  query::append_json_number(out, history.empty() ? std::uint64_t{0} : history.front().generation);
+  append_json_number(out, history.empty() ? std::uint64_t{0} : history.front().generation);
   out += ",\"ids\":[";
   for (std::size_t i = 0; i < history.size(); ++i) {
     if (i > 0) out += ',';
     const auto text = history[i].to_string();
-    query::append_json_string(out, std::string_view(text).substr(text.find('-') + 1));
+    append_json_string(out, std::string_view(text).substr(text.find('-') + 1));
   }
   out += "]}";
   if (body.size() > 2) {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <span>
 
+#include "base/json_writer.h"
 #include "query/json/split.h"
-#include "query/json/writer.h"
 
 namespace octavo::query {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::query {
 

@@ -2,12 +2,12 @@
 
 #include <utility>
 
+#include "base/json_writer.h"
 #include "partitioning/scan.h"
 #include "query/design/design_scan.h"
 #include "query/design/procedures.h"
 #include "query/javascript/functions.h"
 #include "query/json/split.h"
-#include "query/json/writer.h"
 #include "query/view/reducer.h"
 
 namespace octavo::query {

@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/published.h"
 #include "partitioning/database.h"
 #include "query/design/design_document.h"
-#include "query/index/published.h"
 #include "query/javascript/program.h"
 
 namespace octavo::query {

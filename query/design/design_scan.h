@@ -1,8 +1,8 @@
 #pragma once
 
+#include "base/function_ref.h"
 #include "partitioning/database.h"
 #include "storage/document.h"
-#include "storage/function_ref.h"
 
 namespace octavo::query {
 

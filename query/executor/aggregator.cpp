@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "base/json_writer.h"
 #include "query/collation/sort_key.h"
-#include "query/json/writer.h"
 
 namespace octavo::query {
 

@@ -1,7 +1,9 @@
 #include "query/executor/bookmark.h"
 
-#include "query/executor/base64url.h"
-#include "storage/byte_codec.h"
+#include <utility>
+
+#include "base/byte_codec.h"
+#include "base/token.h"
 
 namespace octavo::query {
 
@@ -14,7 +16,7 @@ constexpr std::uint8_t kVersionWithTurns = 2;
 
 std::string Bookmark::encode() const {
   std::string bytes;
-  storage::ByteWriter writer(bytes);
+  ByteWriter writer(bytes);
   const bool has_turns = spent > 0 || !left.empty();
   writer.u8(has_turns ? kVersionWithTurns : kVersion);
   writer.u8(static_cast<std::uint8_t>(kind));
@@ -30,21 +32,13 @@ std::string Bookmark::encode() const {
       writer.sized_bytes(one.key);
     }
   }
-  const std::uint32_t sum = checksum_of(bytes);
-  for (int shift = 24; shift >= 0; shift -= 8) writer.u8(static_cast<std::uint8_t>(sum >> shift));
-  return to_base64url(bytes);
+  return seal_token(std::move(bytes));
 }
 
 std::optional<Bookmark> Bookmark::decode(std::string_view text) {
-  const auto bytes = from_base64url(text);
-  if (!bytes || bytes->size() < 4) return std::nullopt;
-  const std::string_view body = std::string_view(*bytes).substr(0, bytes->size() - 4);
-  std::uint32_t sum = 0;
-  for (const char byte : std::string_view(*bytes).substr(body.size())) {
-    sum = sum << 8 | static_cast<unsigned char>(byte);
-  }
-  if (sum != checksum_of(body)) return std::nullopt;
-  storage::ByteReader reader(body);
+  const auto bytes = open_token(text);
+  if (!bytes) return std::nullopt;
+  ByteReader reader(*bytes);
   const std::uint8_t version = reader.u8();
   if (version != kVersion && version != kVersionWithTurns) return std::nullopt;
   Bookmark bookmark;

@@ -4,11 +4,11 @@
 #include <limits>
 #include <utility>
 
+#include "base/json_writer.h"
 #include "query/collation/sort_key.h"
 #include "query/executor/document_lookup.h"
 #include "query/executor/storage_statistics.h"
 #include "query/index/raw_field.h"
-#include "query/json/writer.h"
 #include "query/selector/match_budget.h"
 
 namespace octavo::query {

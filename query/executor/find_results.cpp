@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "base/json_writer.h"
 #include "query/collation/sort_key.h"
 #include "query/executor/find_execution.h"
 #include "query/index/raw_field.h"
-#include "query/json/writer.h"
 
 namespace octavo::query {
 

@@ -7,12 +7,12 @@
 #include <span>
 #include <string>
 
+#include "base/function_ref.h"
 #include "partitioning/scan.h"
 #include "query/executor/leap.h"
 #include "query/index/index_reader.h"
 #include "query/planner/key_range.h"
 #include "query/planner/plan.h"
-#include "storage/function_ref.h"
 
 namespace octavo::query {
 

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <memory>
 
+#include "base/task.h"
 #include "partitioning/database.h"
-#include "partitioning/task.h"
 #include "query/index/index_manager.h"
 #include "query/planner/planner.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "partitioning/task.h"
+#include "base/task.h"
 #include "query/executor/bookmark.h"
 #include "query/executor/projection.h"
 #include "query/executor/walked_part.h"

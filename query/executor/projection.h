@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "query/json/field_path.h"
-#include "storage/function_ref.h"
 
 namespace octavo::query {
 

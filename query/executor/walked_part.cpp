@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/byte_codec.h"
 #include "query/json/plain_strings.h"
-#include "storage/byte_codec.h"
 
 namespace octavo::query {
 
@@ -44,7 +44,7 @@ std::vector<std::string> entries_in(const IndexDefinition& index, const IndexedD
     return entries;
   }
   std::string path;
-  storage::append_key_u64(path, *index.automatic_path);
+  append_key_u64(path, *index.automatic_path);
   index.automatic->entries_of(document, scratch);
   for (std::size_t i = 0; i < scratch.size(); ++i) {
     if (!scratch[i].starts_with(path)) continue;

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "storage/unix_time.h"
+#include "base/unix_time.h"
 
 namespace octavo::query {
 
@@ -44,7 +44,7 @@ void ActiveTasks::Handle::report(std::uint64_t changes_done, std::uint64_t total
   auto& task = registry_->tasks_[number_];
   task.changes_done = changes_done;
   task.total_changes = std::max(total_changes, changes_done);
-  task.updated_on = storage::unix_now_s();
+  task.updated_on = unix_now_s();
 }
 
 void ActiveTasks::Handle::enter_phase(std::string phase) {
@@ -52,14 +52,14 @@ void ActiveTasks::Handle::enter_phase(std::string phase) {
   const std::lock_guard lock(registry_->mutex_);
   auto& task = registry_->tasks_[number_];
   task.phase = std::move(phase);
-  task.updated_on = storage::unix_now_s();
+  task.updated_on = unix_now_s();
 }
 
 ActiveTasks::Handle ActiveTasks::start(ActiveTask task) {
   const std::lock_guard lock(mutex_);
   const auto number = ++last_number_;
   task.id = fmt::format("<0.{}.0>", number);
-  task.started_on = task.updated_on = storage::unix_now_s();
+  task.started_on = task.updated_on = unix_now_s();
   tasks_.emplace(number, std::move(task));
   return Handle(*this, number);
 }

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "base/byte_codec.h"
 #include "partitioning/partition_key.h"
 #include "query/index/automatic_rows.h"
 #include "query/index/local_indexes.h"
-#include "storage/byte_codec.h"
 #include "storage/document_record.h"
 
 namespace octavo::query {
@@ -82,7 +82,7 @@ class AutomaticCheck {
   Expected<void> look_for_documents(const std::string& prefix, bool scoped) {
     auto cursor = snapshot_.index_entries();
     for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix); row = cursor.next()) {
-      storage::ByteReader value(row->value);
+      ByteReader value(row->value);
       const std::uint64_t id_size = value.varint();
       if (!value.ok() || id_size + prefix.size() > row->key.size()) {
         report_.add("automatic index: a row is damaged");

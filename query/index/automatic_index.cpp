@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
-#include "partitioning/hash.h"
+#include "base/byte_codec.h"
+#include "base/murmur3.h"
 #include "query/collation/collation.h"
 #include "query/json/large_integer.h"
 #include "query/json/parsed_document.h"
 #include "query/json/plain_strings.h"
 #include "query/json/property_path.h"
-#include "storage/byte_codec.h"
 
 namespace octavo::query {
 
@@ -38,7 +38,7 @@ std::uint64_t mix(std::uint64_t value) {
 }
 
 std::uint64_t member_path(std::uint64_t path, std::string_view name) {
-  return mix(path * 31 + partitioning::murmur3_x64_128(name).low);
+  return mix(path * 31 + murmur3_x64_128(name).low);
 }
 
 std::uint64_t element_path(std::uint64_t path) {
@@ -236,9 +236,9 @@ std::uint64_t AutomaticIndex::composite_hash(const std::vector<OrderedField>& fi
   std::string text = "composite";
   for (const OrderedField& field : fields) {
     text += field.descending ? '-' : '+';
-    storage::append_key_u64(text, path_hash(field.path));
+    append_key_u64(text, path_hash(field.path));
   }
-  return partitioning::murmur3_x64_128(text).low;
+  return murmur3_x64_128(text).low;
 }
 
 bool AutomaticIndex::append_key(std::string& out, const simdjson::dom::element& value, StringOrder order) {
@@ -273,7 +273,7 @@ void AutomaticIndex::visit(const simdjson::dom::element& value, const Rule* rule
   if (rule != nullptr && rule->below) included = *rule->below;
   if (here && path != kRootPath) {
     const std::size_t start = entries.bytes_.size();
-    storage::append_key_u64(entries.bytes_, path);
+    append_key_u64(entries.bytes_, path);
     const bool inexact = append_key(entries.bytes_, value, order_);
     entries.places_.push_back({start, entries.bytes_.size() - start});
     if (inexact && !value.is_array() && !value.is_object()) add_mark(path, entries);
@@ -298,7 +298,7 @@ void AutomaticIndex::add_composite_entries(const IndexedDocument& document, Entr
   for (std::size_t i = 0; i < composites_.size(); ++i) {
     const std::size_t start = entries.bytes_.size();
     bool inexact = false;
-    storage::append_key_u64(entries.bytes_, composite_hashes_[i]);
+    append_key_u64(entries.bytes_, composite_hashes_[i]);
     for (const OrderedField& field : composites_[i]) {
       const std::size_t key = entries.bytes_.size();
       if (const auto found = find_field(document.body, field.path)) {
@@ -315,14 +315,14 @@ void AutomaticIndex::add_composite_entries(const IndexedDocument& document, Entr
 
 void AutomaticIndex::add_mark(std::uint64_t path, Entries& entries) {
   const std::size_t start = entries.bytes_.size();
-  storage::append_key_u64(entries.bytes_, inexact_path(path));
+  append_key_u64(entries.bytes_, inexact_path(path));
   entries.places_.push_back({start, entries.bytes_.size() - start});
 }
 
 void AutomaticIndex::add_unplain(std::uint64_t path, std::string_view text, Entries& entries) {
   if (is_plain_text(text)) return;
   const std::size_t start = entries.bytes_.size();
-  storage::append_key_u64(entries.bytes_, path);
+  append_key_u64(entries.bytes_, path);
   append_unplain_key(entries.bytes_, text);
   entries.places_.push_back({start, entries.bytes_.size() - start});
 }
@@ -359,7 +359,7 @@ IndexDefinitionPtr automatic_definition(AutomaticIndexPtr automatic) {
   definition.partitioned = true;
   std::string text =
       fmt::format("{}\n{}\n{}", kAutomaticFormat, collation_version(), json::serialize(automatic->to_json()));
-  const auto hash = partitioning::murmur3_x64_128(text);
+  const auto hash = murmur3_x64_128(text);
   definition.identity = fmt::format("{:016x}{:016x}", hash.high, hash.low);
   definition.automatic = std::move(automatic);
   return std::make_shared<const IndexDefinition>(std::move(definition));

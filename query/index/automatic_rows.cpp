@@ -1,6 +1,6 @@
 #include "query/index/automatic_rows.h"
 
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
 #include "storage/long_key_tree.h"
 
 namespace octavo::query {
@@ -34,7 +34,7 @@ std::string AutomaticRows::scoped_mark(std::uint32_t number, std::string_view pa
 
 std::string automatic_row_value(std::string_view id) {
   std::string value;
-  storage::ByteWriter(value).varint(id.size());
+  ByteWriter(value).varint(id.size());
   return value;
 }
 

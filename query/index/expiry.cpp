@@ -8,11 +8,11 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/unix_time.h"
 #include "partitioning/engine.h"
 #include "partitioning/partition_key.h"
 #include "query/index/raw_field.h"
 #include "query/json/number.h"
-#include "storage/unix_time.h"
 
 namespace octavo::query {
 
@@ -190,7 +190,7 @@ Expected<bool> Expiration::is_deleted_until(std::int64_t end_s) const {
 Task<Expected<void>> Expiration::wait_until_deleted(std::chrono::steady_clock::time_point deadline) {
   const auto keep_alive = database_.shared_from_this();
   const auto progress = progress_;
-  const std::int64_t end_s = storage::unix_now_s();
+  const std::int64_t end_s = unix_now_s();
   std::optional<std::uint64_t> failures_before;
   while (wanted_) {
     const std::uint64_t epoch = progress->changed.epoch();

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/jobs/repeated_job.h"
 #include "partitioning/change_notifier.h"
 #include "partitioning/database.h"
-#include "query/index/repeated_job.h"
 
 namespace octavo::query {
 

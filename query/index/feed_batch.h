@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "partitioning/database.h"
 #include "partitioning/scan.h"
-#include "storage/function_ref.h"
 
 /// What all indexes that follow a database's feed do alike.
 namespace octavo::query {

@@ -1,7 +1,7 @@
 #include "query/index/feed_document.h"
 
+#include "base/json_writer.h"
 #include "partitioning/partition_key.h"
-#include "query/json/writer.h"
 
 namespace octavo::query {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+#include "base/function_ref.h"
 #include "storage/document.h"
-#include "storage/error.h"
-#include "storage/function_ref.h"
 
 namespace octavo::query {
 

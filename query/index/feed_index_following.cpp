@@ -4,12 +4,12 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/memory_retry.h"
+#include "base/processor_time.h"
 #include "query/index/feed_batch.h"
 #include "query/index/feed_document.h"
 #include "query/index/feed_follower.h"
 #include "query/javascript/interruption.h"
-#include "storage/memory_retry.h"
-#include "storage/processor_time.h"
 
 /// The part of FeedIndexes that keeps each index in step with the feed, and lets queries wait for it.
 namespace octavo::query {

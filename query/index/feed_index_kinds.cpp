@@ -1,8 +1,5 @@
-#include <array>
-
-#include <fmt/format.h>
-#include <openssl/evp.h>
-
+#include "base/digest.h"
+#include "base/encoding.h"
 #include "query/index/feed_index_kind.h"
 #include "query/search/search_kind.h"
 #include "query/view/view_group.h"
@@ -10,12 +7,8 @@
 namespace octavo::query {
 
 std::string feed_index_identity(std::string_view content) {
-  std::array<unsigned char, 32> digest{};
-  unsigned int size = 0;
-  EVP_Digest(content.data(), content.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  std::string text;
-  for (std::size_t i = 0; i < 16; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
+  const auto digest = crypto::sha256(content);
+  return crypto::hex_encode({digest.data(), 16});
 }
 
 const std::vector<FeedIndexKind>& feed_index_kinds() {

@@ -9,11 +9,11 @@
 #include <boost/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "base/memory_retry.h"
 #include "query/design/design_scan.h"
 #include "query/index/feed_follower.h"
 #include "query/index/index_allowance.h"
 #include "storage/folder.h"
-#include "storage/memory_retry.h"
 
 namespace octavo::query {
 

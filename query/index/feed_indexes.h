@@ -10,13 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/jobs/background_jobs.h"
+#include "base/published.h"
 #include "partitioning/change_notifier.h"
 #include "partitioning/engine.h"
 #include "query/index/active_tasks.h"
-#include "query/index/background_jobs.h"
 #include "query/index/feed_index.h"
 #include "query/index/feed_index_kind.h"
-#include "query/index/published.h"
 
 namespace octavo::query {
 

@@ -5,7 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
 #include "storage/folder.h"
 
 namespace octavo::query {
@@ -64,7 +64,7 @@ Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
     if (stored) state = *stored;
   }
   if (!state) return {};  // new: building
-  storage::ByteReader reader(*state);
+  ByteReader reader(*state);
   const std::uint8_t version = reader.u8();
   const auto stage = static_cast<Stage>(reader.u8());
   const storage::Sequence checkpoint = reader.u64();
@@ -92,7 +92,7 @@ Expected<std::uint64_t> GlobalIndex::size() {
 Expected<void> GlobalIndex::put_state(storage::WriteTransaction& transaction, Stage stage, storage::Sequence checkpoint,
                                       std::uint64_t purge_count) const {
   std::string state;
-  storage::ByteWriter writer(state);
+  ByteWriter writer(state);
   writer.u8(kStateVersion);
   writer.u8(static_cast<std::uint8_t>(stage));
   writer.u64(checkpoint);

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "partitioning/database.h"
-#include "storage/error.h"
 
 namespace octavo::query {
 

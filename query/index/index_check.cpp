@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/byte_codec.h"
 #include "partitioning/partition_key.h"
 #include "partitioning/scan.h"
 #include "query/index/automatic_check.h"
@@ -9,7 +10,6 @@
 #include "query/search/search_index.h"
 #include "query/search/search_kind.h"
 #include "query/view/view_check.h"
-#include "storage/byte_codec.h"
 
 namespace octavo::query {
 namespace {

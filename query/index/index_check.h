@@ -2,8 +2,8 @@
 
 #include <chrono>
 
+#include "base/task.h"
 #include "partitioning/database.h"
-#include "partitioning/task.h"
 #include "query/index/index_manager.h"
 #include "storage/partition_check.h"
 

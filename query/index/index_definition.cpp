@@ -1,12 +1,12 @@
 #include "query/index/index_definition.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
+#include "base/digest.h"
+#include "base/encoding.h"
 #include "query/collation/collation.h"
 #include "query/index/automatic_index.h"
 #include "query/json/parsed_document.h"
@@ -20,15 +20,6 @@ namespace json = boost::json;
 
 // Part of every identity: raise it when the entry format (index_entry.h) changes, and all indexes are built anew.
 constexpr std::string_view kEntryFormat = "octavo-index-2";
-
-std::string hex_digest(std::string_view text, const EVP_MD* algorithm, std::size_t bytes_max) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  EVP_Digest(text.data(), text.size(), digest.data(), &size, algorithm, nullptr);
-  std::string hex;
-  for (std::size_t i = 0; i < std::min<std::size_t>(size, bytes_max); ++i) hex += fmt::format("{:02x}", digest[i]);
-  return hex;
-}
 
 std::unexpected<Error> bad(std::string_view word, std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), word);
@@ -73,7 +64,7 @@ std::string identity_of(const IndexDefinition& definition) {
   text += collation_version();
   text += definition.partitioned ? "\nlocal\n" : "\nglobal\n";
   text += serialize_json(definition.def_to_json());
-  return hex_digest(text, EVP_sha256(), 16);
+  return crypto::hex_encode(crypto::hash(crypto::Digest::sha256, text).substr(0, 16));
 }
 
 bool design_option_partitioned(const json::object& design, bool fallback) {
@@ -235,7 +226,7 @@ Expected<CreateIndexRequest> parse_create_index(const json::value& body) {
     return bad("invalid_index", "JSON indexes must be an object, not: " + serialize_json(*index));
   }
   const auto name_it = [&] {
-    const std::string hash = hex_digest(serialize_json(body), EVP_sha1(), 20);
+    const std::string hash = crypto::hex_encode(crypto::hash(crypto::Digest::sha1, serialize_json(body)));
     if (request.name.empty()) request.name = hash;
     if (request.design_document.empty()) request.design_document = hash;
     if (!request.design_document.starts_with("_design/")) request.design_document.insert(0, "_design/");

@@ -10,9 +10,9 @@
 
 #include <boost/json.hpp>
 
+#include "base/error.h"
 #include "query/json/field_path.h"
 #include "query/selector/selector.h"
-#include "storage/error.h"
 
 namespace octavo::query {
 

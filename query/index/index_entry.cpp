@@ -2,10 +2,10 @@
 
 #include <charconv>
 
+#include "base/byte_codec.h"
+#include "base/json_writer.h"
 #include "query/collation/sort_key.h"
 #include "query/index/raw_field.h"
-#include "query/json/writer.h"
-#include "storage/byte_codec.h"
 
 namespace octavo::query {
 
@@ -43,7 +43,7 @@ void append_field_text(std::string& out, const simdjson::dom::element& value, co
 }
 
 void append_sized(std::string& out, std::string_view text) {
-  storage::ByteWriter(out).sized_bytes(text);
+  ByteWriter(out).sized_bytes(text);
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ bool append_index_entry(const IndexDefinition& definition, const IndexedDocument
   if (definition.partial_filter && !definition.partial_filter->matches(document.body, document.id, revision_text())) {
     return false;
   }
-  storage::ByteWriter(value).varint(document.id.size());
+  ByteWriter(value).varint(document.id.size());
   std::string text;
   for (const auto& field : definition.fields) {
     text.clear();
@@ -88,7 +88,7 @@ bool append_index_entry(const IndexDefinition& definition, const IndexedDocument
 }
 
 std::optional<IndexRow> IndexRow::decode(std::string_view key, std::string_view value) {
-  storage::ByteReader reader(value);
+  ByteReader reader(value);
   const std::uint64_t id_size = reader.varint();
   if (!reader.ok() || id_size > key.size()) return std::nullopt;
   IndexRow row;
@@ -99,7 +99,7 @@ std::optional<IndexRow> IndexRow::decode(std::string_view key, std::string_view 
 }
 
 std::string_view IndexRow::field(std::size_t field) const {
-  storage::ByteReader reader(fields_);
+  ByteReader reader(fields_);
   std::string_view text;
   for (std::size_t i = 0; i <= field; ++i) text = reader.sized_bytes();
   return text;

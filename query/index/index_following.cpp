@@ -3,10 +3,10 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/memory_retry.h"
 #include "query/index/feed_batch.h"
 #include "query/index/index_entry.h"
 #include "query/index/index_manager.h"
-#include "storage/memory_retry.h"
 
 /// The part of the index manager that keeps global indexes in step with the feed, builds new ones, and lets queries
 /// wait for them.

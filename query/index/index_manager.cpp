@@ -6,12 +6,12 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/memory_retry.h"
 #include "partitioning/scan.h"
 #include "query/design/design_scan.h"
 #include "query/index/database_properties.h"
 #include "query/index/unique_keys.h"
 #include "storage/folder.h"
-#include "storage/memory_retry.h"
 
 namespace octavo::query {
 

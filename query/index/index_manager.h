@@ -11,19 +11,19 @@
 #include <string_view>
 #include <vector>
 
+#include "base/jobs/background_jobs.h"
+#include "base/published.h"
 #include "partitioning/change_notifier.h"
 #include "partitioning/engine.h"
 #include "query/design/design_functions.h"
 #include "query/index/active_tasks.h"
 #include "query/index/automatic_index.h"
-#include "query/index/background_jobs.h"
 #include "query/index/expiry.h"
 #include "query/index/feed_indexes.h"
 #include "query/index/global_index.h"
 #include "query/index/global_index_builder.h"
 #include "query/index/index_definition.h"
 #include "query/index/local_indexes.h"
-#include "query/index/published.h"
 #include "query/index/query_cache.h"
 #include "query/index/version_retention.h"
 

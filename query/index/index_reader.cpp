@@ -1,8 +1,8 @@
 #include "query/index/index_reader.h"
 
+#include "base/byte_codec.h"
 #include "query/index/automatic_rows.h"
 #include "query/index/local_indexes.h"
-#include "storage/byte_codec.h"
 #include "storage/document_record.h"
 
 namespace octavo::query {
@@ -68,7 +68,7 @@ Expected<void> IndexReader::add_local(partitioning::Database& database, const In
     }
     source->prefix =
         scoped ? AutomaticRows::scoped_prefix(number, partition_key) : AutomaticRows::everything_prefix(number);
-    storage::append_key_u64(source->prefix, *index.definition->automatic_path);
+    append_key_u64(source->prefix, *index.definition->automatic_path);
   } else {
     source->prefix = LocalIndexes::entry_prefix(number, partition_key);
   }
@@ -128,7 +128,7 @@ Expected<bool> IndexReader::has_entry(std::uint64_t path, std::string_view key, 
   std::string row;
   row.reserve(source.prefix.size() + key.size() + document_id.size());
   row.append(rows);
-  storage::append_key_u64(row, path);
+  append_key_u64(row, path);
   row.append(key).append(document_id);
   OCTAVO_TRY(const auto found, source.snapshot->index_entry(row));
   return found.has_value();
@@ -152,7 +152,7 @@ std::optional<storage::RangeSize> IndexReader::range_size(std::string_view begin
 
 std::optional<std::string> IndexReader::beyond_others(const storage::KeyValue& entry, bool down) const {
   if (among_others_.empty()) return std::nullopt;
-  storage::ByteReader value(entry.value);
+  ByteReader value(entry.value);
   const std::uint64_t id_size = value.varint();
   if (!value.ok() || id_size > entry.key.size()) return std::nullopt;
   const std::string_view id = entry.key.substr(entry.key.size() - id_size);

@@ -5,14 +5,14 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/byte_codec.h"
+#include "base/memory_retry.h"
 #include "partitioning/partition_key.h"
 #include "query/index/automatic_rows.h"
 #include "query/index/index_entry.h"
 #include "query/index/internal/local_index_chunk.h"
 #include "query/index/internal/local_index_registry.h"
-#include "storage/byte_codec.h"
 #include "storage/document_record.h"
-#include "storage/memory_retry.h"
 
 namespace octavo::query {
 
@@ -48,7 +48,7 @@ Expected<bool> LocalIndexes::is_ready(const storage::Snapshot& snapshot, std::ui
 
 Expected<void> LocalIndexes::refresh_cache(const storage::Transaction& transaction, storage::Tree tree) {
   OCTAVO_TRY(const auto value, transaction.get(tree, registry::key('S')));
-  const std::uint64_t stamp = value ? storage::ByteReader(*value).u64() : 0;
+  const std::uint64_t stamp = value ? ByteReader(*value).u64() : 0;
   if (cached_ && stamp == cached_stamp_) return {};
   OCTAVO_TRY(cache_, registry::load(transaction, tree));
   std::erase_if(cache_, [](const Index& index) { return index.stage == Stage::dropping; });

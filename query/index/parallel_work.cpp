@@ -12,7 +12,7 @@
 
 #include <boost/asio/post.hpp>
 
-#include "query/index/background_jobs.h"
+#include "base/jobs/background_jobs.h"
 #include "query/javascript/interruption.h"
 
 namespace octavo::query {

@@ -5,8 +5,8 @@
 
 #include <boost/asio/thread_pool.hpp>
 
-#include "storage/error.h"
-#include "storage/function_ref.h"
+#include "base/error.h"
+#include "base/function_ref.h"
 
 namespace octavo::query {
 

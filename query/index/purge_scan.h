@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "storage/environment.h"
-#include "storage/function_ref.h"
 
 namespace octavo::query {
 

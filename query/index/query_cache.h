@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/thread_ordinal.h"
 #include "storage/environment.h"
 
 namespace octavo::query {
@@ -71,7 +72,7 @@ class QueryCache {
     std::mutex mutex;
     std::unordered_map<std::string, Entry, TextHash, std::equal_to<>> entries;
   };
-  Part& own_part() { return parts_[storage::thread_ordinal() % parts_.size()]; }
+  Part& own_part() { return parts_[thread_ordinal() % parts_.size()]; }
 
   std::array<Part, 16> parts_;
 };

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
 
 namespace octavo::query {
 
@@ -115,7 +115,7 @@ Expected<void> SortedRuns::spill() {
     return written;
   };
   for (const Row& row : rows_) {
-    storage::ByteWriter writer(block);
+    ByteWriter writer(block);
     writer.varint(row.key_size);
     writer.varint(row.value_size);
     block.append(bytes_, row.offset, row.key_size + row.value_size);

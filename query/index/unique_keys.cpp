@@ -2,7 +2,7 @@
 
 #include <boost/json.hpp>
 
-#include "partitioning/hash.h"
+#include "base/murmur3.h"
 #include "query/index/raw_field.h"
 #include "query/json/number.h"
 #include "query/json/parsed_document.h"
@@ -48,7 +48,7 @@ class PolicyUniqueKeys final : public storage::UniqueKeys {
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       values.assign(1, static_cast<char>(i));
       for (const auto& path : keys_[i]) append_comparable(values, find_raw_field(body, path));
-      const auto hash = partitioning::murmur3_x64_128(values);
+      const auto hash = murmur3_x64_128(values);
       std::string digest;
       for (int shift = 56; shift >= 0; shift -= 8) digest.push_back(static_cast<char>(hash.high >> shift));
       for (int shift = 56; shift >= 0; shift -= 8) digest.push_back(static_cast<char>(hash.low >> shift));

@@ -8,8 +8,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/unix_time.h"
 #include "partitioning/engine.h"
-#include "storage/unix_time.h"
 
 namespace octavo::query {
 
@@ -80,8 +80,7 @@ bool VersionRetention::has_old_versions(std::size_t place, std::int64_t before_s
 
 std::optional<milliseconds> VersionRetention::trim() {
   const std::int64_t seconds = seconds_;
-  const std::int64_t before_s =
-      seconds > 0 ? storage::unix_now_s() - seconds : std::numeric_limits<std::int64_t>::max();
+  const std::int64_t before_s = seconds > 0 ? unix_now_s() - seconds : std::numeric_limits<std::int64_t>::max();
   std::optional<milliseconds> pause;
   for (const std::size_t place : database_.places()) {
     if (!has_old_versions(place, before_s)) continue;

@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
+#include "base/jobs/repeated_job.h"
 #include "partitioning/database.h"
-#include "query/index/repeated_job.h"
 
 namespace octavo::query {
 

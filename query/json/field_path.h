@@ -10,7 +10,7 @@
 
 #include <simdjson.h>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::query {
 

@@ -7,9 +7,9 @@
 
 #include <boost/multiprecision/cpp_int.hpp>
 
+#include "base/json_writer.h"
 #include "query/json/internal/scan.h"
 #include "query/json/internal/tape.h"
-#include "query/json/writer.h"
 
 namespace octavo::query {
 

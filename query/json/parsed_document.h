@@ -8,8 +8,8 @@
 #include <boost/json.hpp>
 #include <simdjson.h>
 
+#include "base/error.h"
 #include "query/json/large_integer.h"
-#include "storage/error.h"
 
 namespace octavo::query {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "query/json/field_path.h"
-#include "storage/error.h"
 
 namespace octavo::query {
 

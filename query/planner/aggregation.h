@@ -8,9 +8,9 @@
 
 #include <boost/json.hpp>
 
+#include "base/error.h"
 #include "query/index/index_definition.h"
 #include "query/json/field_path.h"
-#include "storage/error.h"
 
 namespace octavo::query {
 

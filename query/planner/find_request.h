@@ -8,11 +8,11 @@
 
 #include <boost/json.hpp>
 
+#include "base/error.h"
 #include "query/index/index_definition.h"
 #include "query/json/field_path.h"
 #include "query/planner/aggregation.h"
 #include "query/selector/selector.h"
-#include "storage/error.h"
 
 namespace octavo::query {
 

@@ -9,7 +9,7 @@
 
 #include <boost/json.hpp>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::query::search {
 

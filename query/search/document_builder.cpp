@@ -6,12 +6,12 @@
 #include <lucene++/Document.h>
 #include <lucene++/Field.h>
 
+#include "base/byte_codec.h"
+#include "base/json_writer.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
 #include "query/search/internal/lucene_text.h"
 #include "query/search/internal/number_terms.h"
 #include "query/search/json_number.h"
-#include "storage/byte_codec.h"
 
 namespace octavo::query::search {
 
@@ -85,7 +85,7 @@ bool ListTokenStream::incrementToken() {
 }
 
 std::optional<StoredDocument> StoredDocument::read(std::string_view bytes) {
-  storage::ByteReader reader(bytes);
+  ByteReader reader(bytes);
   StoredDocument document;
   document.ordinal = reader.u64();
   document.id = reader.sized_bytes();
@@ -182,7 +182,7 @@ Lucene::DocumentPtr DocumentBuilder::build(const FeedDocument& source, std::uint
     }
   }
   stored_.clear();
-  storage::ByteWriter writer(stored_);
+  ByteWriter writer(stored_);
   writer.u64(ordinal);
   writer.sized_bytes(source.id);
   append_stored_fields(stored_, fields);

@@ -3,9 +3,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "query/index/feed_index.h"
 #include "query/javascript/functions.h"
-#include "storage/error.h"
 
 namespace octavo::query::search {
 

@@ -6,8 +6,8 @@
 
 #include <simdjson.h>
 
+#include "base/json_writer.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
 
 namespace octavo::query::search {
 

@@ -4,9 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "query/executor/base64url.h"
-#include "query/executor/opaque_token.h"
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
+#include "base/encoding.h"
+#include "base/fnv.h"
+#include "base/token.h"
 
 namespace octavo::query::search {
 
@@ -70,12 +71,12 @@ std::uint32_t sort_checksum(const std::vector<SortKey>& sort) {
     text += key.field;
     text.push_back('\0');
   }
-  return checksum_of(text);
+  return fnv1a_32(text);
 }
 
 std::string SearchBookmark::encode() const {
   std::string bytes;
-  storage::ByteWriter writer(bytes);
+  ByteWriter writer(bytes);
   writer.u8(kBookmarkVersion);
   writer.varint(sort);
   writer.u64(ordinal);
@@ -92,7 +93,7 @@ std::optional<SearchBookmark> SearchBookmark::decode(std::string_view text) {
   if (text.size() > search_bookmark_bytes_max) return std::nullopt;
   const auto bytes = open_token(text);
   if (!bytes) return std::nullopt;
-  storage::ByteReader reader(*bytes);
+  ByteReader reader(*bytes);
   if (reader.u8() != kBookmarkVersion) return std::nullopt;
   SearchBookmark bookmark;
   const std::uint64_t sort = reader.varint();

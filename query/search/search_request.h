@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
+#include "base/error.h"
 #include "query/search/query_syntax.h"
 #include "storage/document.h"
-#include "storage/error.h"
 
 namespace octavo::query::search {
 

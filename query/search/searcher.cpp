@@ -16,8 +16,8 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include "base/json_writer.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
 #include "query/search/internal/document_builder.h"
 #include "query/search/internal/highlighter.h"
 #include "query/search/internal/hit_order.h"

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "base/json_writer.h"
 #include "query/executor/projection.h"
 #include "query/index/raw_field.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
 #include "query/search/search_kind.h"
 #include "query/selector/match_budget.h"
 

@@ -8,10 +8,10 @@
 
 #include <boost/json.hpp>
 
+#include "base/error.h"
 #include "query/search/field_source.h"
 #include "query/search/query_syntax.h"
 #include "query/selector/selector.h"
-#include "storage/error.h"
 
 namespace octavo::query::search {
 

@@ -5,16 +5,16 @@
 
 #include <fmt/format.h>
 
+#include "base/json_writer.h"
+#include "base/processor_time.h"
 #include "query/collation/collation.h"
 #include "query/collation/internal/json_access.h"
 #include "query/json/large_integer.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
 #include "query/selector/internal/regex.h"
 #include "query/selector/internal/text.h"
 #include "query/selector/match_budget.h"
 #include "query/selector/selector.h"
-#include "storage/processor_time.h"
 
 namespace octavo::query {
 

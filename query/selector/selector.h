@@ -12,9 +12,9 @@
 #include <boost/json.hpp>
 #include <simdjson.h>
 
+#include "base/error.h"
 #include "query/json/field_path.h"
 #include "query/selector/field_constraint.h"
-#include "storage/error.h"
 
 namespace octavo::query {
 

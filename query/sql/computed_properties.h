@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::query::sql {
 

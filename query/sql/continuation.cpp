@@ -1,12 +1,11 @@
 #include "query/sql/continuation.h"
 
-#include <array>
+#include <utility>
 
-#include <openssl/evp.h>
-
-#include "query/executor/base64url.h"
+#include "base/byte_codec.h"
+#include "base/digest.h"
+#include "base/token.h"
 #include "query/sql/sql_limits.h"
-#include "storage/byte_codec.h"
 
 namespace octavo::query::sql {
 
@@ -14,14 +13,11 @@ namespace {
 constexpr std::uint8_t kContinuationVersion = 1;
 constexpr std::uint8_t kContinuationVersionOfLongKeys = 2;
 constexpr std::uint8_t kContinuationVersionWithPlace = 3;
-constexpr std::size_t kChecksumBytes = 4;
 constexpr std::size_t kDigestBytes = 16;
 }  // namespace
 
 std::string Continuation::digest_of(std::string_view key) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  EVP_Digest(key.data(), key.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  const auto digest = crypto::sha256(key);
   return {digest.begin(), digest.begin() + kDigestBytes};
 }
 
@@ -35,7 +31,7 @@ void Continuation::set_key(std::string whole, std::size_t bytes_max) {
 
 std::string Continuation::encode() const {
   std::string bytes;
-  storage::ByteWriter writer(bytes);
+  ByteWriter writer(bytes);
   // Only plain results have places, and only those in an order have long keys.
   writer.u8(place != 0        ? kContinuationVersionWithPlace
             : has_whole_key() ? kContinuationVersion
@@ -56,20 +52,13 @@ std::string Continuation::encode() const {
     bytes += digest;
     writer.varint(same_beginning);
   }
-  const std::uint32_t sum = checksum_of(bytes);
-  for (int shift = 24; shift >= 0; shift -= 8) writer.u8(static_cast<std::uint8_t>(sum >> shift));
-  return to_base64url(bytes);
+  return seal_token(std::move(bytes));
 }
 
 std::optional<Continuation> Continuation::decode(std::string_view text) {
-  const auto bytes = from_base64url(text);
-  if (!bytes || bytes->size() < kChecksumBytes) return std::nullopt;
-  const std::string_view body = std::string_view(*bytes).substr(0, bytes->size() - kChecksumBytes);
-  std::uint32_t sum = 0;
-  for (const char byte : std::string_view(*bytes).substr(body.size()))
-    sum = sum << 8 | static_cast<unsigned char>(byte);
-  if (sum != checksum_of(body)) return std::nullopt;
-  storage::ByteReader reader(body);
+  const auto bytes = open_token(text);
+  if (!bytes) return std::nullopt;
+  ByteReader reader(*bytes);
   const std::uint8_t version = reader.u8();
   if (version < kContinuationVersion || version > kContinuationVersionWithPlace) return std::nullopt;
   Continuation result;

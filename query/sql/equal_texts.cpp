@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/json_writer.h"
 #include "query/index/raw_field.h"
 #include "query/json/plain_strings.h"
-#include "query/json/writer.h"
 
 namespace octavo::query::sql {
 

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/processor_time.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
 #include "query/selector/internal/regex.h"
-#include "storage/processor_time.h"
 
 namespace octavo::query::sql {
 

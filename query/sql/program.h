@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "query/sql/evaluation.h"
 #include "query/sql/syntax_tree.h"
-#include "storage/function_ref.h"
 
 /// Queries and subqueries as they are run: names resolved to numbers, functions to addresses, parameters to values.
 namespace octavo::query::sql {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "query/json/writer.h"
+#include "base/json_writer.h"
 #include "query/sql/internal/compiler.h"
 
 namespace octavo::query::sql {

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "query/json/writer.h"
+#include "base/json_writer.h"
 #include "query/sql/program.h"
 #include "query/sql/sql_selector.h"
 #include "query/sql/syntax_text.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "query/json/writer.h"
+#include "base/json_writer.h"
 
 namespace octavo::query::sql {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::query::sql {
 

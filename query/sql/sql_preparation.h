@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/task.h"
 #include "partitioning/partition_key.h"
-#include "partitioning/task.h"
 #include "query/collation/sort_key.h"
 #include "query/index/query_cache.h"
 #include "query/json/field_path.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/fnv.h"
 #include "query/json/normalize.h"
 #include "query/json/split.h"
 #include "query/sql/functions.h"
@@ -29,12 +30,10 @@ SqlError in_characters(SqlError error, std::string_view text) {
   return error;
 }
 
-// FNV-1a, 64 bits.
-constexpr std::uint64_t kFingerprintStart = 14695981039346656037ULL;
+constexpr std::uint64_t kFingerprintStart = fnv1a_64("");
 
 std::uint64_t add_to_fingerprint(std::uint64_t hash, std::string_view text) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return (hash ^ 0xFF) * 1099511628211ULL;
+  return fnv1a_64("\xFF", fnv1a_64(text, hash));
 }
 
 /// What of a query decides how long one item may take.

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "query/sql/computed_properties.h"
 #include "query/sql/sql_error.h"
-#include "storage/error.h"
 
 /// Azure Cosmos DB's query language. From outside:
 ///

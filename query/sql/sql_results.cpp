@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "base/byte_codec.h"
 #include "query/index/automatic_index.h"
 #include "query/json/plain_strings.h"
 #include "query/sql/internal/sql_run.h"
-#include "storage/byte_codec.h"
 
 namespace octavo::query::sql {
 
@@ -229,7 +229,7 @@ void SqlExecution::Implementation::append_entry_key(std::string_view entry) {
 void SqlExecution::Implementation::append_tie_key(std::string_view document_id) {
   if (program().is_merged_by_client) {
     if (const auto number = prepared_->shape->number_of(document_id)) {
-      storage::append_key_u64(sort_key_, is_descending_ ? ~*number : *number);
+      append_key_u64(sort_key_, is_descending_ ? ~*number : *number);
     }
   }
   append_order_key(sort_key_, Value::of(document_id));

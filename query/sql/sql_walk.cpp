@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "partitioning/hash.h"
+#include "base/murmur3.h"
 #include "query/executor/document_lookup.h"
 #include "query/index/index_entry.h"
 #include "query/selector/match_budget.h"

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "query/json/writer.h"
+#include "base/json_writer.h"
 #include "query/sql/lexer.h"
 
 namespace octavo::query::sql {

@@ -7,10 +7,10 @@
 #include <limits>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
 #include "query/json/number.h"
-#include "query/json/writer.h"
 #include "query/sql/syntax_text.h"
 
 namespace octavo::query::sql {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "partitioning/hash.h"
+#include "base/murmur3.h"
 
 namespace octavo::query::views {
 
@@ -43,7 +43,7 @@ double tau(double x) {
 }  // namespace
 
 void DistinctEstimate::add(std::string_view key) {
-  const std::uint64_t hash = partitioning::murmur3_x64_128(key).high;
+  const std::uint64_t hash = murmur3_x64_128(key).high;
   const std::size_t place = hash >> (64 - kPrecision);
   const std::uint64_t rest = hash << kPrecision;
   const int rank = rest == 0 ? kRankMax : std::countl_zero(rest) + 1;

@@ -7,13 +7,13 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "base/byte_codec.h"
+#include "base/json_writer.h"
 #include "query/collation/collation.h"
 #include "query/javascript/functions.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
 #include "query/view/distinct_estimate.h"
 #include "query/view/sum_reducer.h"
-#include "storage/byte_codec.h"
 
 namespace octavo::query::views {
 
@@ -31,17 +31,17 @@ class CountReducer final : public Reducer {
   Expected<std::string> reduce(std::span<const ViewRow> rows) const override { return encode(rows.size()); }
   Expected<std::string> merge(std::span<const std::string_view> states) const override {
     std::uint64_t sum = 0;
-    for (const auto state : states) sum += storage::ByteReader(state).varint();
+    for (const auto state : states) sum += ByteReader(state).varint();
     return encode(sum);
   }
   Expected<std::string> finish(std::string_view state) const override {
-    return std::to_string(storage::ByteReader(state).varint());
+    return std::to_string(ByteReader(state).varint());
   }
 
  private:
   static std::string encode(std::uint64_t count) {
     std::string state;
-    storage::ByteWriter(state).varint(count);
+    ByteWriter(state).varint(count);
     return state;
   }
 };

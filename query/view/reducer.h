@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "query/javascript/program.h"
 #include "query/view/view_key.h"
-#include "storage/error.h"
 
 namespace octavo::query::views {
 

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "base/json_writer.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
 #include "query/view/sum_value.h"
 
 namespace octavo::query::views {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "storage/byte_codec.h"
+#include "base/byte_codec.h"
 
 namespace octavo::query::views {
 
@@ -36,7 +36,7 @@ std::optional<Block> read_block(const std::optional<storage::KeyValue>& entry, s
   if (!entry || entry->key.empty() || static_cast<std::uint8_t>(entry->key[0]) != level) return std::nullopt;
   const auto start = entry->key.substr(1);
   if (!start.starts_with(prefix)) return std::nullopt;
-  storage::ByteReader reader(entry->value);
+  ByteReader reader(entry->value);
   Block block{std::string(start), reader.varint(), reader.varint(), {}};
   block.state = reader.rest();
   return block;
@@ -44,7 +44,7 @@ std::optional<Block> read_block(const std::optional<storage::KeyValue>& entry, s
 
 std::string block_value(const Block& block) {
   std::string value;
-  storage::ByteWriter writer(value);
+  ByteWriter writer(value);
   writer.varint(block.children);
   writer.varint(block.rows);
   writer.bytes(block.state);

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/byte_codec.h"
 #include "partitioning/scan.h"
 #include "query/index/feed_document.h"
-#include "storage/byte_codec.h"
 
 namespace octavo::query::views {
 
@@ -19,7 +19,7 @@ Expected<std::size_t> check_document(const ViewGroup& group, const storage::Read
                                      storage::CheckReport& report) {
   OCTAVO_TRY(const auto expected, group.rows_of(document));
   std::string noted;
-  storage::ByteWriter writer(noted);
+  ByteWriter writer(noted);
   for (const auto& row : expected) {
     writer.sized_bytes(row.key);
     OCTAVO_TRY(const auto stored, storage::long_key::get(transaction, group.trees().rows, row.key));

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "query/collation/sort_key.h"
 #include "query/design/design_document.h"
-#include "storage/error.h"
 
 namespace octavo::query::views {
 

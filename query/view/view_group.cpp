@@ -7,11 +7,11 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/byte_codec.h"
+#include "base/json_writer.h"
 #include "query/index/parallel_work.h"
 #include "query/javascript/functions.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
-#include "storage/byte_codec.h"
 #include "storage/folder.h"
 
 namespace octavo::query::views {
@@ -43,7 +43,7 @@ storage::Environment::Options environment_options_of(const FeedIndexOptions& opt
 /// The keys that a row of by_document holds.
 std::vector<std::string_view> split_keys(std::string_view stored) {
   std::vector<std::string_view> keys;
-  storage::ByteReader reader(stored);
+  ByteReader reader(stored);
   while (reader.ok() && !reader.rest().empty()) keys.push_back(reader.sized_bytes());
   return keys;
 }
@@ -121,7 +121,7 @@ Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
     if (stored) state = *stored;
   }
   if (!state) return {};
-  storage::ByteReader reader(*state);
+  ByteReader reader(*state);
   const std::uint8_t version = reader.u8();
   const storage::Sequence checkpoint = reader.u64();
   const std::uint64_t purge_count = reader.u64();
@@ -272,7 +272,7 @@ Expected<void> ViewGroup::put_changes(storage::WriteTransaction& transaction,
       continue;
     }
     std::string keys;
-    storage::ByteWriter writer(keys);
+    ByteWriter writer(keys);
     for (const auto& row : change.rows) writer.sized_bytes(row.key);
     OCTAVO_TRY_VOID(storage::long_key::put(transaction, by_document(), change.id, keys));
   }
@@ -306,7 +306,7 @@ Expected<void> ViewGroup::put_changes(storage::WriteTransaction& transaction,
 Expected<void> ViewGroup::put_state(storage::WriteTransaction& transaction, storage::Sequence checkpoint,
                                     std::uint64_t purge_count) const {
   std::string state;
-  storage::ByteWriter writer(state);
+  ByteWriter writer(state);
   writer.u8(kGroupStateVersion);
   writer.u64(checkpoint);
   writer.u64(purge_count);

@@ -1,7 +1,7 @@
 #include "query/view/view_key.h"
 
+#include "base/byte_codec.h"
 #include "query/collation/sort_key.h"
-#include "storage/byte_codec.h"
 
 namespace octavo::query::views {
 
@@ -40,7 +40,7 @@ std::string ViewRow::id() const {
 }
 
 std::optional<ViewRow> read_row(std::string_view row_key, std::string_view row_value) {
-  storage::ByteReader reader(row_value);
+  ByteReader reader(row_value);
   const std::size_t id_bytes = reader.varint();
   ViewRow row;
   row.key = reader.sized_bytes();
@@ -52,7 +52,7 @@ std::optional<ViewRow> read_row(std::string_view row_key, std::string_view row_v
 }
 
 void append_row_value(std::string& out, std::size_t escaped_id_bytes, std::string_view key, std::string_view value) {
-  storage::ByteWriter writer(out);
+  ByteWriter writer(out);
   writer.varint(escaped_id_bytes);
   writer.sized_bytes(key);
   writer.bytes(value);

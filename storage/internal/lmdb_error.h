@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <lmdb.h>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::storage {
 

@@ -3,16 +3,17 @@
 #include <optional>
 #include <string>
 
+#include "api/couch/auth/jwt.h"
 #include "api/couch/auth/session_cookie.h"
 #include "api/couch/auth/stored_password.h"
-#include "api/crypto/base64.h"
-#include "api/crypto/hash.h"
-#include "api/crypto/jwt.h"
+#include "base/digest.h"
+#include "base/encoding.h"
 #include "fuzz/target.h"
 
 namespace {
 
 using namespace octavo::api;
+namespace crypto = octavo::crypto;
 using octavo::fuzz::InputReader;
 using octavo::fuzz::require;
 
@@ -46,7 +47,7 @@ void check_coding(std::string_view text) {
   }
 }
 
-crypto::JwtVerifier verifier() {
+couch::JwtVerifier verifier() {
   // Keys whose private halves were thrown away.
   static const std::string rsa =
       "-----BEGIN PUBLIC KEY-----\n"
@@ -64,7 +65,7 @@ crypto::JwtVerifier verifier() {
       "dgWkhF8kSB+RsW6mwPPMwg+S0i7f92zhB9v3UjED/AcKgumOQrfyk30GUw==\n"
       "-----END PUBLIC KEY-----\n";
   auto keys =
-      crypto::JwtKeys::load({{"hs256:_default", crypto::base64_encode(kSecret)}, {"rs256:r", rsa}, {"es256:e", ec}});
+      couch::JwtKeys::load({{"hs256:_default", crypto::base64_encode(kSecret)}, {"rs256:r", rsa}, {"es256:e", ec}});
   require(keys.has_value(), "the keys can be used");
   return {*std::move(keys), {"iss=fuzz"}};
 }
@@ -76,7 +77,7 @@ std::string signed_token(std::string_view head, std::string_view claims) {
 }
 
 void check_token(std::string_view token, bool is_ours) {
-  static const crypto::JwtVerifier jwt = verifier();
+  static const couch::JwtVerifier jwt = verifier();
   const auto identity = jwt.verify(token, kNow);
   if (!identity) return;
   require(is_ours, "nobody else can sign");

@@ -24,7 +24,7 @@
 #include "api/couch/authenticator.h"
 #include "api/couch/door.h"
 #include "api/couch/users_database.h"
-#include "api/crypto/base64.h"
+#include "base/encoding.h"
 #include "fuzz/reply_check.h"
 #include "fuzz/target.h"
 #include "query/index/active_tasks.h"
@@ -66,7 +66,7 @@ config::Settings make_settings(bool with_users) {
   if (with_users) {
     settings.admins["admin"] = "secret";
     settings.cookie_secret = "0123456789abcdef";
-    settings.jwt_keys["hs256:_default"] = api::crypto::base64_encode("a secret");
+    settings.jwt_keys["hs256:_default"] = crypto::base64_encode("a secret");
   }
   return settings;
 }

@@ -6,12 +6,12 @@
 #include <boost/json.hpp>
 #include <simdjson.h>
 
+#include "base/json_writer.h"
 #include "fuzz/target.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
 #include "query/json/parsed_document.h"
 #include "query/json/split.h"
-#include "query/json/writer.h"
 
 namespace {
 

@@ -6,12 +6,12 @@
 
 #include <boost/json.hpp>
 
+#include "base/json_writer.h"
 #include "fuzz/target.h"
 #include "query/collation/collation.h"
 #include "query/index/index_entry.h"
 #include "query/json/normalize.h"
 #include "query/json/parsed_document.h"
-#include "query/json/writer.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-// Dependencies point down: server → api → query → partitioning → storage → config. A folder includes itself and what is
+// Dependencies point down: server → api → query → partitioning → storage → config → base. A folder includes itself and what is
 // below it.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-const layers = ['config', 'storage', 'partitioning', 'query', 'api', 'server'];  // from the bottom up
+const layers = ['base', 'config', 'storage', 'partitioning', 'query', 'api', 'server'];  // from the bottom up
 
 const sources = (folder) => fs.readdirSync(path.join(root, folder), { recursive: true })
   .filter((name) => /\.(cpp|h)$/.test(name)).map((name) => path.join(folder, name));

@@ -6,8 +6,8 @@
 
 #include "api/cosmos/authorization.h"
 #include "api/cosmos/door.h"
-#include "api/crypto/base64.h"
-#include "api/crypto/hash.h"
+#include "base/digest.h"
+#include "base/encoding.h"
 #include "support/door_driver.h"
 
 namespace octavo::tests {
@@ -29,9 +29,8 @@ class CosmosDoor final : public DoorDriver {
     const auto path = api::cosmos::ResourcePath::parse(request.segments).value();
     const auto text = api::cosmos::text_to_sign(api::to_string(request.method), path.signed_type, path.signed_link,
                                                 headers["x-ms-date"], "");
-    const auto signature =
-        api::crypto::hmac(api::crypto::Digest::sha256, api::crypto::base64_decode(key_).value(), text);
-    headers["Authorization"] = api::percent_encode("type=master&ver=1.0&sig=" + api::crypto::base64_encode(signature));
+    const auto signature = crypto::hmac(crypto::Digest::sha256, crypto::base64_decode(key_).value(), text);
+    headers["Authorization"] = api::percent_encode("type=master&ver=1.0&sig=" + crypto::base64_encode(signature));
   }
 
   const std::string key_;

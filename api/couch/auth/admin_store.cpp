@@ -2,8 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "api/crypto/base64.h"
-#include "api/crypto/hash.h"
+#include "base/digest.h"
+#include "base/encoding.h"
 
 namespace octavo::api::couch {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/chrono.h>
 
-#include "api/crypto/base64.h"
-#include "api/crypto/hash.h"
+#include "base/digest.h"
+#include "base/encoding.h"
 
 // cookie := base64url(user ":" time ":" signature)
 // time   := Unix seconds in hexadecimal, upper case

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "api/crypto/base64.h"
+#include "base/encoding.h"
 
 // admin entry := "-pbkdf2:" digest "-" key "," salt "," iterations
 //              | "-pbkdf2-" key "," salt "," iterations             SHA-1

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/crypto/hash.h"
+#include "base/digest.h"
 
 namespace octavo::api::couch {
 

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "api/couch/users_database.h"
+#include "base/thread_ordinal.h"
 #include "query/json/parsed_document.h"
 
 namespace octavo::api::couch {
@@ -94,7 +95,7 @@ std::optional<StoredPassword> UserDirectory::admin_password(std::string_view nam
 }
 
 UserDirectory::Slot& UserDirectory::slot_of_this_thread() {
-  return slots_[storage::thread_ordinal() % slots_.size()];
+  return slots_[thread_ordinal() % slots_.size()];
 }
 
 Expected<std::optional<UserRecord>> UserDirectory::read_document(partitioning::Database& users,

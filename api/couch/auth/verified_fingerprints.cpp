@@ -1,11 +1,12 @@
 #include "api/couch/auth/verified_fingerprints.h"
 
+#include "base/thread_ordinal.h"
 #include "storage/environment.h"
 
 namespace octavo::api::couch {
 
 VerifiedFingerprints::Slot& VerifiedFingerprints::slot_of_this_thread() {
-  return slots_[storage::thread_ordinal() % slots_.size()];
+  return slots_[thread_ordinal() % slots_.size()];
 }
 
 bool VerifiedFingerprints::contains(const Fingerprint& fingerprint) {

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "api/couch/auth/bounded_cache.h"
-#include "api/crypto/hash.h"
+#include "base/digest.h"
 
 namespace octavo::api::couch {
 

@@ -3,15 +3,12 @@
 #include <random>
 #include <utility>
 
+#include "base/byte_codec.h"
 #include "query/index/automatic_index.h"
-#include "storage/byte_codec.h"
 
 namespace octavo::query::registry {
 
 namespace {
-
-using storage::ByteReader;
-using storage::ByteWriter;
 
 constexpr std::size_t kIdentityBytes = 32;
 

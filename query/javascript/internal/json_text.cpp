@@ -11,8 +11,8 @@
 #include <new>
 #include <span>
 
+#include "base/json_writer.h"
 #include "query/javascript/internal/runtime.h"
-#include "query/json/writer.h"
 
 namespace octavo::query::javascript {
 

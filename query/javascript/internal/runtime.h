@@ -9,12 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "query/javascript/functions.h"
 #include "query/javascript/internal/watchdog.h"
 #include "query/javascript/internal/world.h"
 #include "query/javascript/limits.h"
 #include "query/javascript/script.h"
-#include "storage/function_ref.h"
 
 namespace octavo::query::javascript {
 

@@ -8,11 +8,11 @@
 #include <optional>
 #include <string>
 
+#include "base/memory_retry.h"
+#include "base/read_failure.h"
 #include "query/javascript/internal/json_text.h"
 #include "query/javascript/internal/natives.h"
 #include "query/javascript/internal/runtime.h"
-#include "storage/memory_retry.h"
-#include "storage/read_failure.h"
 
 namespace octavo::query::javascript {
 
@@ -77,7 +77,7 @@ Expected<ScriptHost::Answer> ask(ScriptHost& host, const ScriptHost::Request& re
     return host.run(request);
   } catch (const std::bad_alloc&) {
     return out_of_memory();
-  } catch (const storage::ReadFailure& failure) {
+  } catch (const ReadFailure& failure) {
     return std::unexpected(copy_when_memory_suffices(failure.error()));
   }
 }

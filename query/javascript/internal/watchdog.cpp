@@ -7,8 +7,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/processor_time.h"
 #include "query/javascript/limits.h"
-#include "storage/processor_time.h"
 
 namespace octavo::query::javascript {
 

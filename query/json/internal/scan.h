@@ -10,7 +10,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "storage/error.h"
+#include "base/error.h"
 
 /// The lexical level of JSON (RFC 8259), shared by the normaliser and the splitter. Functions take the text as a pair
 /// of pointers and return where they stopped; nullptr means the text is wrong there.

@@ -14,13 +14,13 @@
 
 #include <boost/unordered/unordered_flat_set.hpp>
 
+#include "base/function_ref.h"
 #include "query/index/feed_index_kind.h"
 #include "query/search/internal/background_merges.h"
 #include "query/search/internal/columns.h"
 #include "query/search/internal/document_builder.h"
 #include "query/search/internal/index_snapshot.h"
 #include "query/search/internal/lucene_directory.h"
-#include "storage/function_ref.h"
 
 namespace octavo::query::search {
 

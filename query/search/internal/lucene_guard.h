@@ -4,8 +4,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/error.h"
 #include "query/search/internal/lucene_directory.h"
-#include "storage/error.h"
 
 namespace octavo::query::search {
 

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "query/search/analyzer.h"
 #include "query/search/internal/search_budget.h"
 #include "query/search/internal/term_selection.h"
 #include "query/search/query_syntax.h"
-#include "storage/error.h"
 
 namespace octavo::query::search {
 

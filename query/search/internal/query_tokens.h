@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 namespace octavo::query::search {
 

@@ -2,11 +2,11 @@
 
 #include <memory>
 
+#include "base/error.h"
 #include "query/search/analyzer.h"
 #include "query/search/internal/columns.h"
 #include "query/search/internal/index_snapshot.h"
 #include "query/search/search_request.h"
-#include "storage/error.h"
 
 namespace octavo::query::search {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 struct pcre2_real_code_8;
 

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/read_failure.h"
+#include "base/read_failure.h"
 #include "support/temporary_folder.h"
 
 using namespace octavo;

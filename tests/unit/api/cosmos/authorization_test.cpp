@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "api/crypto/base64.h"
-#include "api/crypto/hash.h"
+#include "base/digest.h"
+#include "base/encoding.h"
 #include "support/engine_fixture.h"
 
 namespace octavo::api::cosmos {

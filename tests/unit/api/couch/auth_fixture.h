@@ -10,8 +10,8 @@
 #include "api/couch/authenticator.h"
 #include "api/couch/call.h"
 #include "api/couch/users_database.h"
-#include "api/crypto/base64.h"
 #include "api/http/metrics.h"
+#include "base/encoding.h"
 #include "support/engine_fixture.h"
 
 namespace octavo::tests {
@@ -33,7 +33,7 @@ class TestRequest : public api::HeaderSource {
     return *this;
   }
   TestRequest& basic(const std::string& name, const std::string& password) {
-    return header("Authorization", "Basic " + api::crypto::base64_encode(name + ":" + password));
+    return header("Authorization", "Basic " + crypto::base64_encode(name + ":" + password));
   }
   TestRequest& cookie(const std::string& value) { return header("Cookie", "AuthSession=" + value); }
   TestRequest& body(std::string text, std::string content_type = "application/json") {

@@ -4,7 +4,7 @@
 #include "api/couch/auth/session_cookie.h"
 #include "api/couch/auth/stored_password.h"
 #include "api/couch/auth/user_directory.h"
-#include "api/crypto/base64.h"
+#include "base/encoding.h"
 #include "unit/api/couch/auth_fixture.h"
 
 using namespace octavo;

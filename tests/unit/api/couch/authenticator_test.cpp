@@ -9,7 +9,7 @@
 #include "api/couch/auth/login_limiter.h"
 #include "api/couch/auth/session_cookie.h"
 #include "unit/api/couch/auth_fixture.h"
-#include "unit/api/crypto/jwt_signer.h"
+#include "unit/api/couch/jwt_signer.h"
 
 using namespace octavo;
 using namespace octavo::api;

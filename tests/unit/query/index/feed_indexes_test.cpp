@@ -11,9 +11,9 @@
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
 
+#include "base/jobs/background_jobs.h"
 #include "ended_documents.h"
 #include "partitioning/scan.h"
-#include "query/index/background_jobs.h"
 #include "query/index/parallel_work.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"

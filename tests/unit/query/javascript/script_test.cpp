@@ -9,8 +9,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/read_failure.h"
 #include "query/javascript/limits.h"
-#include "storage/read_failure.h"
 
 using namespace octavo;
 using namespace octavo::query::javascript;
@@ -273,7 +273,7 @@ TEST_CASE("what storage throws under a script ends the script with the server's 
   REQUIRE_FALSE(short_of_memory);
   CHECK(short_of_memory.error().code == ErrorCode::overloaded);
   host.throws = [&reads] {
-    if (++reads == 30'000) throw storage::ReadFailure({ErrorCode::corrupted, "a page is damaged", {}});
+    if (++reads == 30'000) throw ReadFailure({ErrorCode::corrupted, "a page is damaged", {}});
   };
   const auto damaged = run(host, source);
   REQUIRE_FALSE(damaged);

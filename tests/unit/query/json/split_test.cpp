@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/json_writer.h"
 #include "query/json/normalize.h"
-#include "query/json/writer.h"
 
 using namespace octavo;
 using namespace octavo::query;

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "query/json/writer.h"
+#include "base/json_writer.h"
 #include "unit/query/sql/sql_fixture.h"
 
 using namespace octavo;
@@ -20,7 +20,7 @@ class KeyedItems : public sql::RowShape {
     if (name == "_ts") {
       out += std::to_string(document.modified_s);
     } else {
-      query::append_json_string(out, "rid-" + std::string(document.id));
+      append_json_string(out, "rid-" + std::string(document.id));
     }
   }
 

@@ -1,4 +1,4 @@
-#include "api/crypto/jwt.h"
+#include "api/couch/auth/jwt.h"
 
 #include <algorithm>
 
@@ -10,14 +10,14 @@
 #include <openssl/obj_mac.h>
 #include <openssl/pem.h>
 
-#include "api/crypto/base64.h"
-#include "api/crypto/hash.h"
+#include "base/digest.h"
+#include "base/encoding.h"
 #include "query/json/parsed_document.h"
 
 // token     := header "." payload "." signature, each base64url without padding
 // signature := HMAC-SHA-256 | RSASSA-PKCS1-v1_5 | r[32] s[32] over `header "." payload`
 
-namespace octavo::api::crypto {
+namespace octavo::api::couch {
 
 namespace {
 
@@ -131,7 +131,7 @@ bool verify_signature(EVP_PKEY* key, std::string_view message, std::string_view 
 }
 
 Expected<boost::json::object> decode_object(std::string_view part) {
-  const auto text = base64url_decode(part);
+  const auto text = crypto::base64url_decode(part);
   if (!text) return malformed("Malformed token");
   // Not boost::json::parse: it reads 0e400 as no number, which no time is later than.
   auto value = query::parse_json(*text);
@@ -228,7 +228,7 @@ Expected<JwtKeys> JwtKeys::load(const std::map<std::string, std::string>& config
     if (lower.size() <= 6 || lower[5] != ':') return bad("must be named \"hs256:kid\", \"rs256:kid\" or \"es256:kid\"");
     if (lower.starts_with("hs256:")) {
       key->algorithm = Algorithm::hs256;
-      auto secret = base64_decode(text);
+      auto secret = crypto::base64_decode(text);
       if (!secret || secret->empty()) return bad("is no base64 secret");
       key->secret = std::move(*secret);
     } else if (lower.starts_with("rs256:") || lower.starts_with("es256:")) {
@@ -274,10 +274,11 @@ Expected<JwtIdentity> JwtVerifier::verify(std::string_view token, std::int64_t n
   // The payload is not looked at before its signature is verified.
   const JwtKeys::Key& key = *found->second;
   const std::string_view message = token.substr(0, second);
-  const auto signature = base64url_decode(token.substr(second + 1));
+  const auto signature = crypto::base64url_decode(token.substr(second + 1));
   if (!signature) return malformed("Malformed token");
   if (key.algorithm == Algorithm::hs256) {
-    if (!constant_time_equal(hmac(Digest::sha256, key.secret, message), *signature)) return malformed("Bad HMAC");
+    if (!crypto::constant_time_equal(hmac(crypto::Digest::sha256, key.secret, message), *signature))
+      return malformed("Bad HMAC");
   } else {
     const auto bytes = key.algorithm == Algorithm::es256 ? der_signature(*signature) : signature;
     if (!bytes || !verify_signature(key.public_key.get(), message, *bytes)) return malformed("Bad signature");
@@ -289,4 +290,4 @@ Expected<JwtIdentity> JwtVerifier::verify(std::string_view token, std::int64_t n
   return read_identity(claims);
 }
 
-}  // namespace octavo::api::crypto
+}  // namespace octavo::api::couch

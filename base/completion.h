@@ -11,10 +11,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 
-#include "partitioning/task.h"
-#include "storage/memory_retry.h"
+#include "base/memory_retry.h"
+#include "base/task.h"
 
-namespace octavo::partitioning {
+namespace octavo {
 
 /// The other end of await_completion: brings a coroutine the result it waits for, or an exception. To be called exactly
 /// once, from any thread; never throws. A cheap copy.
@@ -81,4 +81,4 @@ Task<Result> await_completion(Start start) {
   co_return *std::move(result);
 }
 
-}  // namespace octavo::partitioning
+}  // namespace octavo

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace octavo::storage {
+namespace octavo {
 
 /// Appends the primitives that the record formats are made of. Fixed integers are little endian unless they are keys.
 class ByteWriter {
@@ -91,4 +91,4 @@ inline std::uint64_t read_key_u64(std::string_view key) {
   return value;
 }
 
-}  // namespace octavo::storage
+}  // namespace octavo

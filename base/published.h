@@ -5,9 +5,9 @@
 #include <mutex>
 #include <utility>
 
-#include "storage/environment.h"
+#include "base/thread_ordinal.h"
 
-namespace octavo::query {
+namespace octavo {
 
 /// A value that is read on every query and replaced now and then. Each thread reads a slot of its own, so readers do
 /// not wait for each other; a writer visits all slots, and none keeps the old value alive.
@@ -15,7 +15,7 @@ template <class T>
 class Published {
  public:
   std::shared_ptr<const T> load() const {
-    const Slot& slot = slots_[storage::thread_ordinal() % slots_.size()];
+    const Slot& slot = slots_[thread_ordinal() % slots_.size()];
     const std::lock_guard lock(slot.mutex);
     return slot.value;
   }
@@ -37,4 +37,4 @@ class Published {
   std::array<Slot, 16> slots_;
 };
 
-}  // namespace octavo::query
+}  // namespace octavo

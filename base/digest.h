@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
-/// What authentication needs of OpenSSL, in values. All functions are thread-safe; failures of OpenSSL itself (out of
-/// memory) end the process by std::bad_alloc, as no caller could go on.
-namespace octavo::api::crypto {
+/// OpenSSL's digests and random bytes as values. All functions are thread-safe. A failure of OpenSSL itself (out of
+/// memory) throws std::bad_alloc.
+namespace octavo::crypto {
 
 enum class Digest : std::uint8_t { sha1, sha224, sha256, sha384, sha512 };
 
@@ -22,6 +22,12 @@ std::size_t digest_bytes(Digest digest);
 
 /// Plain digest, as raw bytes. For the legacy "simple" password scheme.
 std::string hash(Digest digest, std::string_view bytes);
+
+using Sha256Value = std::array<char, 32>;
+/// SHA-256 of one text, without an allocation or a lock.
+Sha256Value sha256(std::string_view bytes);
+/// SHA-256 of the parts in a row. A null part is empty.
+Sha256Value sha256(std::initializer_list<std::string_view> parts);
 
 /// RFC 2104, as raw bytes.
 std::string hmac(Digest digest, std::string_view key, std::string_view message);
@@ -59,4 +65,4 @@ class KeyedHash {
   std::unique_ptr<Contexts> contexts_;
 };
 
-}  // namespace octavo::api::crypto
+}  // namespace octavo::crypto

@@ -1,13 +1,13 @@
-#include "query/index/repeated_job.h"
+#include "base/jobs/repeated_job.h"
 
 #include <exception>
 #include <utility>
 
 #include <spdlog/spdlog.h>
 
-#include "storage/memory_retry.h"
+#include "base/memory_retry.h"
 
-namespace octavo::query {
+namespace octavo {
 
 namespace {
 
@@ -82,4 +82,4 @@ void RepeatedJob::run() {
   if (pause) set(alarm_, *pause);
 }
 
-}  // namespace octavo::query
+}  // namespace octavo

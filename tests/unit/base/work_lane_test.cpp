@@ -1,4 +1,4 @@
-#include "partitioning/work_lane.h"
+#include "base/jobs/work_lane.h"
 
 #include <atomic>
 #include <future>
@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-using octavo::partitioning::WorkLane;
+using octavo::WorkLane;
 
 namespace {
 

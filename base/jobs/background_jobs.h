@@ -16,13 +16,13 @@
 #include <boost/asio/thread_pool.hpp>
 #include <spdlog/spdlog.h>
 
-#include "partitioning/work_lane.h"
-#include "storage/error.h"
-#include "storage/function_ref.h"
-#include "storage/memory_retry.h"
-#include "storage/read_failure.h"
+#include "base/error.h"
+#include "base/function_ref.h"
+#include "base/jobs/work_lane.h"
+#include "base/memory_retry.h"
+#include "base/read_failure.h"
 
-namespace octavo::query {
+namespace octavo {
 
 /// Runs a step of a background job, whose state must be put in order whatever ends it: exceptions become errors. `what`
 /// names the work in the log.
@@ -32,7 +32,7 @@ auto run_guarded(std::string_view what, Step step) -> decltype(step()) {
     return step();
   } catch (const std::bad_alloc&) {
     return out_of_memory();
-  } catch (const storage::ReadFailure& failure) {
+  } catch (const ReadFailure& failure) {
     return std::unexpected(copy_when_memory_suffices(failure.error()));
   } catch (const std::exception& error) {
     spdlog::error("{}: unexpected exception: {}", what, error.what());
@@ -116,7 +116,7 @@ class BackgroundJobs {
 
   /// As post, through another queue of the same pool.
   template <class Job>
-  void post_to(partitioning::WorkLane& lane, Job job) {
+  void post_to(WorkLane& lane, Job job) {
     until_memory_suffices([&] { lane.post(run_of(job)); });
   }
 
@@ -158,4 +158,4 @@ class BackgroundJobs {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-}  // namespace octavo::query
+}  // namespace octavo

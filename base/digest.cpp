@@ -1,4 +1,4 @@
-#include "api/crypto/hash.h"
+#include "base/digest.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,7 +9,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
-namespace octavo::api::crypto {
+namespace octavo::crypto {
 
 namespace {
 
@@ -83,6 +83,26 @@ std::string hash(Digest digest, std::string_view bytes) {
   require(EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(out.data()), &size,
                      openssl_digest(digest), nullptr) == 1);
   return out;
+}
+
+Sha256Value sha256(std::string_view bytes) {
+  return sha256({bytes});
+}
+
+Sha256Value sha256(std::initializer_list<std::string_view> parts) {
+  // Fetching the algorithm costs more than hashing a document, and takes a lock that all threads share.
+  struct Sha256 {
+    std::unique_ptr<EVP_MD, FreeDigest> digest{EVP_MD_fetch(nullptr, "SHA256", nullptr)};
+    Context context{EVP_MD_CTX_new()};
+  };
+  thread_local const Sha256 sha256;
+  require(sha256.digest && sha256.context);
+  EVP_MD_CTX* context = sha256.context.get();
+  require(EVP_DigestInit_ex2(context, sha256.digest.get(), nullptr) == 1);
+  for (const std::string_view part : parts) require(EVP_DigestUpdate(context, part.data(), part.size()) == 1);
+  Sha256Value value{};
+  require(EVP_DigestFinal_ex(context, reinterpret_cast<unsigned char*>(value.data()), nullptr) == 1);
+  return value;
 }
 
 std::string hmac(Digest digest, std::string_view key, std::string_view message) {
@@ -175,4 +195,4 @@ KeyedHash::Value KeyedHash::of_message(std::string_view message) const {
   return compute([&](const auto& update) { update(message.data(), message.size()); });
 }
 
-}  // namespace octavo::api::crypto
+}  // namespace octavo::crypto

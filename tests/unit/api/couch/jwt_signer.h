@@ -9,13 +9,13 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
-#include "api/crypto/base64.h"
-#include "api/crypto/hash.h"
+#include "base/digest.h"
+#include "base/encoding.h"
 
 namespace octavo::tests {
 
 inline std::string sign_hs256(std::string_view secret, std::string_view header, std::string_view payload) {
-  namespace crypto = octavo::api::crypto;
+  namespace crypto = octavo::crypto;
   const std::string message = crypto::base64url_encode(header) + "." + crypto::base64url_encode(payload);
   return message + "." + crypto::base64url_encode(crypto::hmac(crypto::Digest::sha256, secret, message));
 }
@@ -37,7 +37,7 @@ class SigningKey {
   }
 
   std::string token(std::string_view header, std::string_view payload) const {
-    namespace crypto = octavo::api::crypto;
+    namespace crypto = octavo::crypto;
     const std::string message = crypto::base64url_encode(header) + "." + crypto::base64url_encode(payload);
     std::string signature = sign(message);
     if (EVP_PKEY_get_base_id(key_.get()) == EVP_PKEY_EC) signature = raw_ecdsa(signature);

@@ -1,11 +1,11 @@
-#include "api/crypto/jwt.h"
+#include "api/couch/auth/jwt.h"
 
 #include <catch2/catch.hpp>
 
-#include "unit/api/crypto/jwt_signer.h"
+#include "unit/api/couch/jwt_signer.h"
 
 using namespace octavo;
-using namespace octavo::api::crypto;
+using namespace octavo::crypto;
 using octavo::tests::sign_hs256;
 using octavo::tests::SigningKey;
 

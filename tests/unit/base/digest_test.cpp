@@ -1,10 +1,10 @@
-#include "api/crypto/hash.h"
+#include "base/digest.h"
 
 #include <catch2/catch.hpp>
 
-#include "api/crypto/base64.h"
+#include "base/encoding.h"
 
-using namespace octavo::api::crypto;
+using namespace octavo::crypto;
 
 namespace {
 

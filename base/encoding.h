@@ -6,7 +6,7 @@
 
 /// RFC 4648. Decoders take untrusted text: nullopt for a foreign character, an impossible length or non-zero spare
 /// bits.
-namespace octavo::api::crypto {
+namespace octavo::crypto {
 
 std::string base64_encode(std::string_view bytes);
 /// Padding may be missing, but not wrong.
@@ -21,4 +21,4 @@ std::string hex_encode(std::string_view bytes);
 /// Either case. nullopt for an odd length or a foreign character.
 std::optional<std::string> hex_decode(std::string_view text);
 
-}  // namespace octavo::api::crypto
+}  // namespace octavo::crypto

@@ -1,9 +1,9 @@
-#include "partitioning/hash.h"
+#include "base/murmur3.h"
 
 #include <bit>
 #include <cstring>
 
-namespace octavo::partitioning {
+namespace octavo {
 namespace {
 
 constexpr std::uint64_t kC1 = 0x87c37b91114253d5ULL;
@@ -66,4 +66,4 @@ std::uint32_t murmur3_x86_32(std::string_view bytes) {
   return h ^ (h >> 16);
 }
 
-}  // namespace octavo::partitioning
+}  // namespace octavo

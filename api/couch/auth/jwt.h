@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/error.h"
+#include "base/error.h"
 
 /// JSON Web Tokens (RFC 7519) signed by HS256, RS256 or ES256.
-namespace octavo::api::crypto {
+namespace octavo::api::couch {
 
 /// Verification keys by algorithm and key id. The algorithm is part of a key's name, so a token cannot have a public
 /// key taken for an HMAC secret. Immutable after loading, thread-safe.
@@ -60,4 +60,4 @@ class JwtVerifier {
   std::vector<std::string> required_claims_;
 };
 
-}  // namespace octavo::api::crypto
+}  // namespace octavo::api::couch

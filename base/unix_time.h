@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace octavo::storage {
+namespace octavo {
 
 /// Seconds since 1970, by the clock that documents are stamped with.
 inline std::int64_t unix_now_s() {
@@ -11,4 +11,4 @@ inline std::int64_t unix_now_s() {
   return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
 }
 
-}  // namespace octavo::storage
+}  // namespace octavo

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace octavo::partitioning {
+namespace octavo {
 
 struct Hash128 {
   std::uint64_t low = 0;
@@ -16,4 +16,4 @@ Hash128 murmur3_x64_128(std::string_view bytes);
 /// MurmurHash3 x86-32, seed 0: that of its version-1 partition keys.
 std::uint32_t murmur3_x86_32(std::string_view bytes);
 
-}  // namespace octavo::partitioning
+}  // namespace octavo

@@ -1,9 +1,9 @@
-#include "api/crypto/base64.h"
+#include "base/encoding.h"
 
 #include <array>
 #include <cstdint>
 
-namespace octavo::api::crypto {
+namespace octavo::crypto {
 
 namespace {
 
@@ -118,4 +118,4 @@ std::optional<std::string> hex_decode(std::string_view text) {
   return out;
 }
 
-}  // namespace octavo::api::crypto
+}  // namespace octavo::crypto

@@ -1,10 +1,10 @@
-#include "api/crypto/base64.h"
+#include "base/encoding.h"
 
 #include <catch2/catch.hpp>
 
-#include "api/crypto/hash.h"
+#include "base/digest.h"
 
-using namespace octavo::api::crypto;
+using namespace octavo::crypto;
 
 TEST_CASE("base64 gives the vectors of RFC 4648") {
   CHECK(base64_encode("") == "");

@@ -9,9 +9,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 
-#include "storage/memory_retry.h"
+#include "base/memory_retry.h"
 
-namespace octavo::partitioning {
+namespace octavo {
 
 /// A second queue of a thread pool, for work that is long, or that comes in floods: it may use all threads while
 /// nothing else wants them, but only as many of its tasks as there are threads are ever in the pool's own queue.
@@ -64,4 +64,4 @@ class WorkLane {
   std::size_t running_ = 0;
 };
 
-}  // namespace octavo::partitioning
+}  // namespace octavo

@@ -10,9 +10,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 
-#include "query/index/background_jobs.h"
+#include "base/jobs/background_jobs.h"
 
-namespace octavo::query {
+namespace octavo {
 
 /// A job that runs on a thread pool again and again, with the pause that it asks for each time. Never runs twice at
 /// once. Thread-safe; while it pauses it holds no thread, and stop() does not wait for the pause.
@@ -53,4 +53,4 @@ class RepeatedJob {
   BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
 };
 
-}  // namespace octavo::query
+}  // namespace octavo

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace octavo::query {
+namespace octavo {
 
 /// A tiny append-only JSON writer over std::string: the caller writes the punctuation, these write the leaves.
 
@@ -73,4 +73,4 @@ inline void append_json_key(std::string& out, std::string_view name) {
   out.push_back(':');
 }
 
-}  // namespace octavo::query
+}  // namespace octavo

@@ -3,9 +3,9 @@
 #include <exception>
 #include <utility>
 
-#include "storage/error.h"
+#include "base/error.h"
 
-namespace octavo::storage {
+namespace octavo {
 
 /// A cursor met a page that LMDB cannot read. Thrown, as a walk that merely ended there would pass for a whole one, and
 /// as hundreds of walks need not each ask. Caught where std::bad_alloc is: by the door, the writers, background jobs.
@@ -20,4 +20,4 @@ class ReadFailure : public std::exception {
   Error error_;
 };
 
-}  // namespace octavo::storage
+}  // namespace octavo

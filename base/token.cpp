@@ -1,0 +1,36 @@
+#include "base/token.h"
+
+#include <cstdint>
+
+#include "base/encoding.h"
+#include "base/fnv.h"
+
+namespace octavo {
+
+namespace {
+
+std::string checksum_of(std::string_view bytes) {
+  const std::uint32_t sum = fnv1a_32(bytes);
+  std::string text;
+  for (int shift = 24; shift >= 0; shift -= 8) text.push_back(static_cast<char>(sum >> shift));
+  return text;
+}
+
+}  // namespace
+
+std::string seal_token(std::string bytes) {
+  bytes += checksum_of(bytes);
+  return crypto::base64url_encode(bytes);
+}
+
+std::optional<std::string> open_token(std::string_view text) {
+  constexpr std::size_t kChecksumBytes = 4;
+  auto bytes = crypto::base64url_decode(text);
+  if (!bytes || bytes->size() < kChecksumBytes) return std::nullopt;
+  const std::string checksum = bytes->substr(bytes->size() - kChecksumBytes);
+  bytes->resize(bytes->size() - kChecksumBytes);
+  if (checksum != checksum_of(*bytes)) return std::nullopt;
+  return bytes;
+}
+
+}  // namespace octavo
