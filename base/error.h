@@ -71,3 +71,17 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string reason, std::stri
     if (auto octavo_status_ = (expression); !octavo_status_)     \
       return std::unexpected(std::move(octavo_status_).error()); \
   } while (false)
+
+/// The same in a coroutine: the expression may contain co_await.
+///   OCTAVO_CO_TRY(const auto saved, co_await save(call, edit));
+#define OCTAVO_CO_TRY(declaration, expression) \
+  OCTAVO_CO_TRY_IMPL(OCTAVO_TRY_CONCAT(octavo_result_, __LINE__), declaration, expression)
+#define OCTAVO_CO_TRY_IMPL(result, declaration, expression)          \
+  auto result = (expression);                                        \
+  if (!result) co_return std::unexpected(std::move(result).error()); \
+  declaration = *std::move(result)
+#define OCTAVO_CO_TRY_VOID(expression)                                  \
+  do {                                                                  \
+    if (auto octavo_status_ = (expression); !octavo_status_)            \
+      co_return std::unexpected(std::move(octavo_status_).error());     \
+  } while (false)

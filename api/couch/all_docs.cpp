@@ -392,26 +392,20 @@ Task<Expected<boost::json::object>> body_of(const Call& call) {
 template <Subset subset>
 Task<Expected<Reply>> list_documents(Call& call) {
   const auto listing = listing_of(call, subset);
-  if (auto allowed = check_listing(call, listing); !allowed) co_return std::unexpected(std::move(allowed).error());
-  if (call.request.method == Method::post) {
-    if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  }
-  auto body = co_await body_of(call);
-  if (!body) co_return std::unexpected(std::move(body).error());
-  auto producer = parse_list(call, listing, *body);
-  if (!producer) co_return std::unexpected(std::move(producer).error());
-  co_return co_await sliced_reply(call, std::move(*producer), scope_of(listing));
+  OCTAVO_CO_TRY_VOID(check_listing(call, listing));
+  if (call.request.method == Method::post) OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await body_of(call));
+  OCTAVO_CO_TRY(auto producer, parse_list(call, listing, body));
+  co_return co_await sliced_reply(call, std::move(producer), scope_of(listing));
 }
 
 template <Subset subset>
 Task<Expected<Reply>> run_queries(Call& call) {
   const auto listing = listing_of(call, subset);
-  if (auto allowed = check_listing(call, listing); !allowed) co_return std::unexpected(std::move(allowed).error());
-  auto body = co_await body_of(call);
-  if (!body) co_return std::unexpected(std::move(body).error());
-  auto producer = parse_queries(call, listing, *body);
-  if (!producer) co_return std::unexpected(std::move(producer).error());
-  co_return co_await sliced_reply(call, std::move(*producer), scope_of(listing));
+  OCTAVO_CO_TRY_VOID(check_listing(call, listing));
+  OCTAVO_CO_TRY(const auto body, co_await body_of(call));
+  OCTAVO_CO_TRY(auto producer, parse_queries(call, listing, body));
+  co_return co_await sliced_reply(call, std::move(producer), scope_of(listing));
 }
 
 }  // namespace

@@ -153,9 +153,8 @@ Expected<UserContext> Authenticator::State::anonymous(const Request& request) co
 
 Task<Expected<UserContext>> Authenticator::authenticate(Request& request) {
   if (const auto value = session_cookie_of(request)) {
-    auto user = state_->by_cookie(*value);
-    if (!user) co_return std::unexpected(std::move(user).error());
-    if (*user) co_return std::move(**user);
+    OCTAVO_CO_TRY(auto user, state_->by_cookie(*value));
+    if (user) co_return std::move(*user);
   }
   const auto header = request.header("Authorization");
   if (!header || header->empty()) co_return state_->anonymous(request);
@@ -163,30 +162,25 @@ Task<Expected<UserContext>> Authenticator::authenticate(Request& request) {
     if (const auto token = after_scheme(*header, "bearer")) co_return state_->by_jwt(*token);
   }
 
-  auto credentials = basic_credentials(*header);
-  if (!credentials) co_return std::unexpected(std::move(credentials).error());
-  if (!*credentials) co_return state_->anonymous(request);
-  auto user = state_->users.find((*credentials)->name);
-  if (!user) co_return std::unexpected(std::move(user).error());
-  if (*user && state_->passwords.remembered(**user, (*credentials)->password)) {
-    co_return context_of(**user, "default");
+  OCTAVO_CO_TRY(auto credentials, basic_credentials(*header));
+  if (!credentials) co_return state_->anonymous(request);
+  OCTAVO_CO_TRY(const auto user, state_->users.find(credentials->name));
+  if (user && state_->passwords.remembered(*user, credentials->password)) {
+    co_return context_of(*user, "default");
   }
-  auto checked = co_await state_->passwords.check(*user, std::move((*credentials)->name),
-                                                  std::move((*credentials)->password), request.peer_address);
-  if (!checked) co_return std::unexpected(std::move(checked).error());
-  co_return context_of(**user, "default");
+  OCTAVO_CO_TRY_VOID(co_await state_->passwords.check(user, std::move(credentials->name),
+                                                      std::move(credentials->password), request.peer_address));
+  co_return context_of(*user, "default");
 }
 
 Task<Expected<UserContext>> Authenticator::log_in(std::string_view name, std::string_view password,
                                                   std::string_view peer_address) {
-  auto user = state_->users.find(name);
-  if (!user) co_return std::unexpected(std::move(user).error());
-  if (!*user || !state_->passwords.remembered(**user, password)) {
-    auto checked =
-        co_await state_->passwords.check(*user, std::string(name), std::string(password), std::string(peer_address));
-    if (!checked) co_return std::unexpected(std::move(checked).error());
+  OCTAVO_CO_TRY(const auto user, state_->users.find(name));
+  if (!user || !state_->passwords.remembered(*user, password)) {
+    OCTAVO_CO_TRY_VOID(co_await state_->passwords.check(user, std::string(name), std::string(password),
+                                                        std::string(peer_address)));
   }
-  co_return context_of(**user, "cookie");
+  co_return context_of(*user, "cookie");
 }
 
 std::string Authenticator::issue_cookie(const UserContext& user) const {

@@ -37,20 +37,18 @@ std::string render(const std::vector<BulkResult>& results, bool errors_only) {
 }
 
 Task<Expected<Reply>> bulk_docs(Call& call) {
-  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  auto request = co_await parse_bulk_request(call);
-  if (!request) co_return std::unexpected(std::move(request).error());
-  const bool new_edits = request->new_edits;
-  auto results = co_await write_each(call, std::move(*request));
-  if (!results) co_return std::unexpected(std::move(results).error());
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(auto request, co_await parse_bulk_request(call));
+  const bool new_edits = request.new_edits;
+  OCTAVO_CO_TRY(auto results, co_await write_each(call, std::move(request)));
 
   Reply reply;
   reply.status = 201;
   auto write = [&] {
-    reply.body = render(*results, !new_edits);
-    *results = {};
+    reply.body = render(results, !new_edits);
+    results = {};
   };
-  if (results->size() > inline_documents_max) {
+  if (results.size() > inline_documents_max) {
     co_await call.services.engine.run_patiently(std::move(write));
   } else {
     write();
@@ -107,10 +105,9 @@ Expected<Reply> refused_batch(const std::vector<BulkResult>& results) {
 // False: one of the edits at least is refused, and `results` say why; then none may be written.
 Task<Expected<bool>> validate_all(Call& call, const std::vector<storage::DocumentWrite>& writes,
                                   std::vector<BulkResult>& results) {
-  auto validation = validation_of(call);
-  if (!validation) co_return std::unexpected(std::move(validation).error());
-  if (*validation == nullptr) co_return true;
-  auto valid = co_await validate(call, *std::move(validation), writes);
+  OCTAVO_CO_TRY(auto validation, validation_of(call));
+  if (validation == nullptr) co_return true;
+  auto valid = co_await validate(call, std::move(validation), writes);
   bool all = true;
   for (std::size_t i = 0; i < valid.size(); ++i) {
     if (valid[i]) {
@@ -124,24 +121,19 @@ Task<Expected<bool>> validate_all(Call& call, const std::vector<storage::Documen
 }
 
 Task<Expected<Reply>> batch(Call& call) {
-  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  if (auto partition = check_partition_parameter(call); !partition) {
-    co_return std::unexpected(std::move(partition).error());
-  }
-  auto request = co_await parse_bulk_request(call);
-  if (!request) co_return std::unexpected(std::move(request).error());
-  auto writes = batch_writes(call, std::move(*request));
-  if (!writes) co_return std::unexpected(std::move(writes).error());
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
+  OCTAVO_CO_TRY(auto request, co_await parse_bulk_request(call));
+  OCTAVO_CO_TRY(auto writes, batch_writes(call, std::move(request)));
 
-  std::vector<BulkResult> results(writes->size());
-  for (std::size_t i = 0; i < writes->size(); ++i) results[i].id = (*writes)[i].id;
-  auto valid = co_await validate_all(call, *writes, results);
-  if (!valid) co_return std::unexpected(std::move(valid).error());
-  if (!*valid) co_return refused_batch(results);
+  std::vector<BulkResult> results(writes.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) results[i].id = writes[i].id;
+  OCTAVO_CO_TRY(const auto valid, co_await validate_all(call, writes, results));
+  if (!valid) co_return refused_batch(results);
   std::vector<std::size_t> body_bytes;
-  body_bytes.reserve(writes->size());
-  for (const auto& write : *writes) body_bytes.push_back(write.body.size());
-  auto written = co_await call.database->write(std::move(*writes), storage::WriteOptions{.atomic = true});
+  body_bytes.reserve(writes.size());
+  for (const auto& write : writes) body_bytes.push_back(write.body.size());
+  auto written = co_await call.database->write(std::move(writes), storage::WriteOptions{.atomic = true});
   if (!written.empty() && !written.front() && written.front().error().code == ErrorCode::throttled) {
     co_return std::unexpected(std::move(written.front()).error());
   }

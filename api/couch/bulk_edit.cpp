@@ -105,10 +105,9 @@ void note_outcomes(BulkWork& work, storage::PhysicalPartition::DocumentResults w
 
 // Takes the writes out that the database's functions refuse, or that would conflict.
 Task<Expected<void>> drop_invalid(Call& call, BulkWork& work) {
-  auto validation = validation_of(call);
-  if (!validation) co_return std::unexpected(std::move(validation).error());
-  if (*validation == nullptr) co_return Expected<void>{};
-  auto valid = co_await validate(call, *std::move(validation), work.writes);
+  OCTAVO_CO_TRY(auto validation, validation_of(call));
+  if (validation == nullptr) co_return Expected<void>{};
+  auto valid = co_await validate(call, std::move(validation), work.writes);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < valid.size(); ++i) {
     if (!valid[i]) {
@@ -152,8 +151,7 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
     work.positions[kept++] = work.positions[i];
   }
   work.writes.resize(kept);
-  auto valid = co_await drop_invalid(call, work);
-  if (!valid) co_return std::unexpected(std::move(valid).error());
+  OCTAVO_CO_TRY_VOID(co_await drop_invalid(call, work));
 
   std::vector<std::size_t> body_bytes;
   body_bytes.reserve(work.writes.size());

@@ -169,14 +169,12 @@ class BulkGetProducer final : public SliceProducer {
 }  // namespace
 
 Task<Expected<Reply>> bulk_get(Call& call) {
-  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  auto body = co_await read_json_object(call);
-  if (!body) co_return std::unexpected(std::move(body).error());
-  const auto* docs = body->if_contains("docs");
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  const auto* docs = body.if_contains("docs");
   if (!docs) co_return fail(ErrorCode::bad_request, "Missing JSON list of 'docs'.");
   if (!docs->is_array()) co_return fail(ErrorCode::bad_request, "`docs` parameter must be an array.");
-  auto options = parse_options(call.request);
-  if (!options) co_return std::unexpected(std::move(options).error());
+  OCTAVO_CO_TRY(const auto options, parse_options(call.request));
   if (docs->get_array().size() > call.services.settings.documents_per_bulk_max) {
     co_return fail(ErrorCode::too_large, std::to_string(call.services.settings.documents_per_bulk_max),
                    "max_bulk_get_count_exceeded");
@@ -184,7 +182,7 @@ Task<Expected<Reply>> bulk_get(Call& call) {
   std::vector<Wanted> wanted;
   wanted.reserve(docs->get_array().size());
   for (const auto& entry : docs->get_array()) wanted.push_back(parse_wanted(call, entry));
-  auto producer = std::make_unique<BulkGetProducer>(call.database, std::move(wanted), *options);
+  auto producer = std::make_unique<BulkGetProducer>(call.database, std::move(wanted), options);
   co_return co_await sliced_reply(call, std::move(producer));
 }
 

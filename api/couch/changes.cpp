@@ -82,14 +82,12 @@ Expected<std::unique_ptr<FollowedFeed>> parse_changes(const Call& call, ChangesQ
 }
 
 Task<Expected<Reply>> follow_changes(Call& call, std::optional<std::string> partition_key) {
-  auto query = parse_changes_query(call.request);
-  if (!query) co_return std::unexpected(std::move(query).error());
-  const auto mode = query->mode;
-  const auto patience = query->patience;
-  const auto parse = [&] { return parse_changes(call, std::move(*query), std::move(partition_key)); };
-  auto feed = co_await work_on_body(call, parse);
-  if (!feed) co_return std::unexpected(std::move(feed).error());
-  co_return co_await feed_reply(std::move(*feed), mode, patience);
+  OCTAVO_CO_TRY(auto query, parse_changes_query(call.request));
+  const auto mode = query.mode;
+  const auto patience = query.patience;
+  const auto parse = [&] { return parse_changes(call, std::move(query), std::move(partition_key)); };
+  OCTAVO_CO_TRY(auto feed, co_await work_on_body(call, parse));
+  co_return co_await feed_reply(std::move(feed), mode, patience);
 }
 
 Task<Expected<Reply>> changes(Call& call) {
@@ -97,7 +95,7 @@ Task<Expected<Reply>> changes(Call& call) {
 }
 
 Task<Expected<Reply>> partition_changes(Call& call) {
-  if (auto checked = check_partition_parameter(call); !checked) co_return std::unexpected(std::move(checked).error());
+  OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
   co_return co_await follow_changes(call, call.path("partition"));
 }
 
@@ -128,8 +126,7 @@ class FollowedUpdates final : public FollowedFeed {
     if (!complete && events.size() == kRowsPerPiece) co_return Step::more;
     const bool follows = is_line_mode() || (mode_ == FeedMode::longpoll && emitted_ == 0);
     if (follows && !complete) co_return Step::wait;
-    auto finished = finish(out);
-    if (!finished) co_return std::unexpected(std::move(finished).error());
+    OCTAVO_CO_TRY_VOID(finish(out));
     co_return Step::end;
   }
   Task<bool> wait(steady_clock::time_point deadline) override { return updates_.wait(position_, deadline); }
@@ -200,13 +197,10 @@ Expected<std::unique_ptr<FollowedUpdates>> parse_updates(const Call& call, FeedM
 }
 
 Task<Expected<Reply>> database_updates(Call& call) {
-  auto mode = parse_feed_mode(call.request.parameter("feed").value_or("normal"));
-  if (!mode) co_return std::unexpected(std::move(mode).error());
-  auto patience = parse_feed_patience(call.request);
-  if (!patience) co_return std::unexpected(std::move(patience).error());
-  auto feed = parse_updates(call, *mode);
-  if (!feed) co_return std::unexpected(std::move(feed).error());
-  co_return co_await feed_reply(std::move(*feed), *mode, *patience);
+  OCTAVO_CO_TRY(const auto mode, parse_feed_mode(call.request.parameter("feed").value_or("normal")));
+  OCTAVO_CO_TRY(const auto patience, parse_feed_patience(call.request));
+  OCTAVO_CO_TRY(auto feed, parse_updates(call, mode));
+  co_return co_await feed_reply(std::move(feed), mode, patience);
 }
 
 }  // namespace

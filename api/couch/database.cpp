@@ -74,14 +74,10 @@ Expected<partitioning::CreateDatabaseOptions> parse_creation(const Call& call) {
 Task<Expected<Reply>> create_database(Call& call) {
   const auto& name = call.path("db");
   auto& engine = call.services.engine;
-  if (auto checked = partitioning::Engine::check_database_name(name); !checked) {
-    co_return std::unexpected(std::move(checked).error());
-  }
-  auto options = parse_creation(call);
-  if (!options) co_return std::unexpected(std::move(options).error());
-  auto work = [&] { return engine.create_database(name, *options); };
-  auto created = co_await engine.run_blocking(std::move(work));
-  if (!created) co_return std::unexpected(std::move(created).error());
+  OCTAVO_CO_TRY_VOID(partitioning::Engine::check_database_name(name));
+  OCTAVO_CO_TRY(const auto options, parse_creation(call));
+  auto work = [&] { return engine.create_database(name, options); };
+  OCTAVO_CO_TRY_VOID(co_await engine.run_blocking(std::move(work)));
   auto reply = ok_reply(201);
   reply.headers.emplace_back("Location", location_of(call.request, name, ""));
   co_return reply;
@@ -89,9 +85,7 @@ Task<Expected<Reply>> create_database(Call& call) {
 
 Task<Expected<Reply>> get_database(Call& call) {
   Reply reply;
-  if (auto appended = append_database_info(reply.body, *call.database); !appended) {
-    co_return std::unexpected(std::move(appended).error());
-  }
+  OCTAVO_CO_TRY_VOID(append_database_info(reply.body, *call.database));
   reply.body += '\n';
   co_return reply;
 }
@@ -105,8 +99,7 @@ Task<Expected<Reply>> delete_database(Call& call) {
   auto& engine = call.services.engine;
   call.database.reset();  // the files go with the last holder
   auto work = [&] { return engine.delete_database(name); };
-  auto deleted = co_await engine.run_blocking(std::move(work));
-  if (!deleted) co_return std::unexpected(std::move(deleted).error());
+  OCTAVO_CO_TRY_VOID(co_await engine.run_blocking(std::move(work)));
   co_return ok_reply(200);
 }
 
@@ -146,9 +139,7 @@ Task<Expected<Reply>> refuse_partition_request(Call&) {
 }
 
 Task<Expected<Reply>> unknown_partition_path(Call& call) {
-  if (auto checked = check_partition_parameter(call); !checked) {
-    co_return std::unexpected(std::move(checked).error());
-  }
+  OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
   co_return fail(ErrorCode::not_found, "");
 }
 
@@ -161,54 +152,48 @@ Task<Expected<Reply>> get_revs_limit(Call& call) {
 
 Task<Expected<Reply>> put_revs_limit(Call& call) {
   const auto parse = [&call] { return json_body(call.request); };
-  auto limit = co_await work_on_body(call, parse);
-  if (!limit) co_return std::unexpected(std::move(limit).error());
-  if (!limit->is_int64() || limit->get_int64() <= 0 || limit->get_int64() > kRevsLimitMax) {
+  OCTAVO_CO_TRY(const auto limit, co_await work_on_body(call, parse));
+  if (!limit.is_int64() || limit.get_int64() <= 0 || limit.get_int64() > kRevsLimitMax) {
     co_return fail(ErrorCode::bad_request, "The revs limit must be a positive integer, at most 1000000.");
   }
-  const auto value = static_cast<std::uint32_t>(limit->get_int64());
+  const auto value = static_cast<std::uint32_t>(limit.get_int64());
   auto work = [&] { return call.database->set_revs_limit(value); };
-  auto set = co_await call.services.engine.run_blocking(std::move(work));
-  if (!set) co_return std::unexpected(std::move(set).error());
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(std::move(work)));
   co_return ok_reply(200);
 }
 
 Task<Expected<Reply>> get_purged_infos_limit(Call& call) {
-  auto fact = call.services.engine.catalog().fact(kPurgedInfosLimitArea, call.database->instance_tag());
-  if (!fact) co_return std::unexpected(std::move(fact).error());
+  auto& catalog = call.services.engine.catalog();
+  OCTAVO_CO_TRY(const auto fact, catalog.fact(kPurgedInfosLimitArea, call.database->instance_tag()));
   Reply reply;
-  reply.body = *fact ? **fact : std::to_string(kPurgedInfosLimitDefault);
+  reply.body = fact ? *fact : std::to_string(kPurgedInfosLimitDefault);
   reply.body += '\n';
   co_return reply;
 }
 
 Task<Expected<Reply>> put_purged_infos_limit(Call& call) {
   const auto parse = [&call] { return json_body(call.request); };
-  auto limit = co_await work_on_body(call, parse);
-  if (!limit) co_return std::unexpected(std::move(limit).error());
-  if (!limit->is_int64() || limit->get_int64() <= 0) {
+  OCTAVO_CO_TRY(const auto limit, co_await work_on_body(call, parse));
+  if (!limit.is_int64() || limit.get_int64() <= 0) {
     co_return fail(ErrorCode::bad_request, "`purge_infos_limit` must be positive integer");
   }
-  const auto text = std::to_string(limit->get_int64());
+  const auto text = std::to_string(limit.get_int64());
   auto& catalog = call.services.engine.catalog();
   auto work = [&] { return catalog.set_fact(kPurgedInfosLimitArea, call.database->instance_tag(), text); };
-  auto set = co_await call.services.engine.run_blocking(std::move(work));
-  if (!set) co_return std::unexpected(std::move(set).error());
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(std::move(work)));
   co_return ok_reply(200);
 }
 
 // Pages that deletions freed are used again at once, so there is nothing to compact.
 Task<Expected<Reply>> compact(Call& call) {
-  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   co_return ok_reply(202);
 }
 
 Task<Expected<Reply>> compact_design_document(Call& call) {
-  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   const auto id = std::string(kDesignPrefix) + call.path("ddoc");
-  if (auto exists = check_document_exists(*call.database, id); !exists) {
-    co_return std::unexpected(std::move(exists).error());
-  }
+  OCTAVO_CO_TRY_VOID(check_document_exists(*call.database, id));
   co_return ok_reply(202);
 }
 
@@ -218,7 +203,7 @@ Task<Expected<Reply>> accepted(Call&) {
 
 // Every acknowledged write is committed already.
 Task<Expected<Reply>> ensure_full_commit(Call& call) {
-  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   Reply reply;
   reply.status = 201;
   reply.body = "{\"ok\":true,\"instance_start_time\":\"" + std::to_string(call.database->created_s()) + "\"}\n";

@@ -212,9 +212,8 @@ WorkerReply read(Call& call, bool on_worker) {
 
 Task<Expected<Reply>> get_document(Call& call) {
   if (call.request.parameter("open_revs") && !is_local_id(call.path("docid"))) {
-    auto query = parse_open_revisions_query(call);
-    if (!query) co_return std::unexpected(std::move(query).error());
-    co_return co_await open_revisions_reply(call, *std::move(query));
+    OCTAVO_CO_TRY(auto query, parse_open_revisions_query(call));
+    co_return co_await open_revisions_reply(call, std::move(query));
   }
   auto reply = read(call, false);
   if (reply && !*reply) {
@@ -226,9 +225,7 @@ Task<Expected<Reply>> get_document(Call& call) {
 }
 
 Task<Expected<Reply>> post_document(Call& call) {
-  if (auto checked = check_id(call.path("docid"), *call.database); !checked) {
-    co_return std::unexpected(std::move(checked).error());
-  }
+  OCTAVO_CO_TRY_VOID(check_id(call.path("docid"), *call.database));
   const auto type = call.request.header("Content-Type").value_or("");
   if (!type.starts_with("multipart/form-data")) {
     co_return fail(ErrorCode::bad_request, "Content-Type must be multipart/form-data", "bad_content_type");
@@ -267,11 +264,7 @@ Task<Expected<Reply>> refuse_attachment(Call& call) {
   if (is_local_id(id)) co_return fail(ErrorCode::bad_request, "_local documents do not accept attachments.");
   const bool writes = call.request.method == Method::put || call.request.method == Method::post;
   const bool is_function = is_design_id(id) && name.starts_with('_');  // `_view/…`, `_search/…`
-  if (is_function || !writes) {
-    if (auto exists = check_document_exists(*call.database, id); !exists) {
-      co_return std::unexpected(std::move(exists).error());
-    }
-  }
+  if (is_function || !writes) OCTAVO_CO_TRY_VOID(check_document_exists(*call.database, id));
   if (is_function) co_return refuse_function(call, name);
   if (!writes) co_return fail(ErrorCode::not_found, "Document is missing attachment");
   co_return fail(ErrorCode::unsupported, "Attachments are not supported yet.");

@@ -36,11 +36,9 @@ void add_location(Reply& reply, const Call& call, std::string_view id) {
 Task<Expected<Reply>> write_unacknowledged(Call& call, storage::DocumentWrite write) {
   if (needs_preparation(call, write.id)) {
     std::optional<query::IndexAllowance> allowance;
-    auto prepared = co_await prepare_write(call, write, allowance);
-    if (!prepared) co_return std::unexpected(std::move(prepared).error());
+    OCTAVO_CO_TRY_VOID(co_await prepare_write(call, write, allowance));
   }
-  auto valid = co_await validate_one(call, write);
-  if (!valid) co_return std::unexpected(std::move(valid).error());
+  OCTAVO_CO_TRY_VOID(co_await validate_one(call, write));
   Reply reply;
   reply.status = 202;
   reply.body = "{\"ok\":true,\"id\":";
@@ -48,9 +46,7 @@ Task<Expected<Reply>> write_unacknowledged(Call& call, storage::DocumentWrite wr
   reply.body += "}\n";
   std::vector<storage::DocumentWrite> writes;
   writes.push_back(std::move(write));
-  if (auto queued = call.database->write_unacknowledged(std::move(writes)); !queued) {
-    co_return std::unexpected(std::move(queued).error());
-  }
+  OCTAVO_CO_TRY_VOID(call.database->write_unacknowledged(std::move(writes)));
   co_return reply;
 }
 
@@ -61,11 +57,10 @@ Task<Expected<Reply>> write_local(Call& call, std::string id, ParsedDocument doc
   write.body = std::move(document.body);
   // As CouchDB, no precondition: the last writer wins, and its `_rev` is counted on from.
   write.base_edit = document.local_edit.value_or(0);
-  auto edit = co_await call.database->write_local(std::move(write));
-  if (!edit) co_return std::unexpected(std::move(edit).error());
+  OCTAVO_CO_TRY(const auto edit, co_await call.database->write_local(std::move(write)));
   Reply reply;
   reply.status = document.deleted ? 200 : 201;
-  append_saved_local(reply.body, id, document.deleted ? 0 : *edit);
+  append_saved_local(reply.body, id, document.deleted ? 0 : edit);
   reply.body += '\n';
   if (!document.deleted) add_location(reply, call, id);
   co_return reply;
@@ -96,48 +91,40 @@ Expected<storage::DocumentWrite> edit_of_put(const Call& call, const std::string
 
 Task<Expected<Reply>> put_document(Call& call) {
   const auto& id = call.path("docid");
-  if (auto checked = check_id(id, *call.database); !checked) co_return std::unexpected(std::move(checked).error());
+  OCTAVO_CO_TRY_VOID(check_id(id, *call.database));
   if (call.request.header("Content-Type").value_or("").starts_with("multipart/related")) {
     co_return fail(ErrorCode::unsupported, "Attachments are not supported yet: send the document alone, as JSON.");
   }
-  auto document = co_await read_body(call);
-  if (!document) co_return std::unexpected(std::move(document).error());
-  if (document->id && *document->id != id) {  // the URL wins, as in CouchDB, but the other must be an id too
-    if (auto checked = check_id(*document->id, *call.database); !checked) {
-      co_return std::unexpected(std::move(checked).error());
-    }
+  OCTAVO_CO_TRY(auto document, co_await read_body(call));
+  if (document.id && *document.id != id) {  // the URL wins, as in CouchDB, but the other must be an id too
+    OCTAVO_CO_TRY_VOID(check_id(*document.id, *call.database));
   }
-  if (is_local_id(id)) co_return co_await write_local(call, id, std::move(*document));
+  if (is_local_id(id)) co_return co_await write_local(call, id, std::move(document));
 
-  const bool deleted = document->deleted;
-  auto write = edit_of_put(call, id, std::move(*document));
-  if (!write) co_return std::unexpected(std::move(write).error());
-  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(*write));
-  auto revision = co_await save(call, std::move(*write));
-  if (!revision) co_return std::unexpected(std::move(revision).error());
-  auto reply = saved_reply(deleted ? 200 : 201, id, *revision);
+  const bool deleted = document.deleted;
+  OCTAVO_CO_TRY(auto write, edit_of_put(call, id, std::move(document)));
+  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(write));
+  OCTAVO_CO_TRY(const auto revision, co_await save(call, std::move(write)));
+  auto reply = saved_reply(deleted ? 200 : 201, id, revision);
   add_location(reply, call, id);
   co_return reply;
 }
 
 Task<Expected<Reply>> create_document(Call& call) {
-  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  auto document = co_await read_body(call);
-  if (!document) co_return std::unexpected(std::move(document).error());
-  if (!document->id) {
-    document->id = new_uuid();
-    document->revision.reset();
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(auto document, co_await read_body(call));
+  if (!document.id) {
+    document.id = new_uuid();
+    document.revision.reset();
   }
-  const auto id = *document->id;
-  if (auto checked = check_id(id, *call.database); !checked) co_return std::unexpected(std::move(checked).error());
-  if (is_local_id(id)) co_return co_await write_local(call, id, std::move(*document));
+  const auto id = *document.id;
+  OCTAVO_CO_TRY_VOID(check_id(id, *call.database));
+  if (is_local_id(id)) co_return co_await write_local(call, id, std::move(document));
 
-  auto write = make_write(id, std::move(*document), true);
-  if (!write) co_return std::unexpected(std::move(write).error());
-  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(*write));
-  auto revision = co_await save(call, std::move(*write));
-  if (!revision) co_return std::unexpected(std::move(revision).error());
-  auto reply = saved_reply(201, id, *revision);
+  OCTAVO_CO_TRY(auto write, make_write(id, std::move(document), true));
+  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(write));
+  OCTAVO_CO_TRY(const auto revision, co_await save(call, std::move(write)));
+  auto reply = saved_reply(201, id, revision);
   add_location(reply, call, id);
   co_return reply;
 }
@@ -194,44 +181,31 @@ Expected<CopyTarget> parse_destination(const Request& request) {
 Task<Expected<Reply>> delete_document(Call& call) {
   const auto& id = call.path("docid");
   const auto& request = call.request;
-  if (auto exists = check_document_exists(*call.database, id); !exists)
-    co_return std::unexpected(std::move(exists).error());
+  OCTAVO_CO_TRY_VOID(check_document_exists(*call.database, id));
   ParsedDocument document;
   document.deleted = true;
   document.body = "{}";
   if (is_local_id(id)) co_return co_await write_local(call, id, std::move(document));
 
-  auto revision = base_revision(request, std::nullopt);
-  if (!revision) co_return std::unexpected(std::move(revision).error());
-  document.revision = *revision;
+  OCTAVO_CO_TRY(document.revision, base_revision(request, std::nullopt));
   if (!document.revision) co_return fail(ErrorCode::conflict, "");
-  auto write = make_write(id, std::move(document), has_new_edits(request));
-  if (!write) co_return std::unexpected(std::move(write).error());
-  if (request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(*write));
-  auto saved = co_await save(call, std::move(*write));
-  if (!saved) co_return std::unexpected(std::move(saved).error());
-  co_return saved_reply(200, id, *saved);
+  OCTAVO_CO_TRY(auto write, make_write(id, std::move(document), has_new_edits(request)));
+  if (request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(write));
+  OCTAVO_CO_TRY(const auto saved, co_await save(call, std::move(write)));
+  co_return saved_reply(200, id, saved);
 }
 
 Task<Expected<Reply>> copy_document(Call& call) {
-  auto target = parse_destination(call.request);
-  if (!target) co_return std::unexpected(std::move(target).error());
-  if (auto checked = check_id(target->id, *call.database); !checked) {
-    co_return std::unexpected(std::move(checked).error());
-  }
-  auto body = source_body(call, call.path("docid"));
-  if (!body) co_return std::unexpected(std::move(body).error());
-
+  OCTAVO_CO_TRY(const auto target, parse_destination(call.request));
+  OCTAVO_CO_TRY_VOID(check_id(target.id, *call.database));
   ParsedDocument document;
-  document.body = std::move(*body);
-  document.revision = target->revision;
-  if (is_local_id(target->id)) co_return co_await write_local(call, target->id, std::move(document));
-  auto write = make_write(target->id, std::move(document), true);
-  if (!write) co_return std::unexpected(std::move(write).error());
-  auto revision = co_await save(call, std::move(*write));
-  if (!revision) co_return std::unexpected(std::move(revision).error());
-  auto reply = saved_reply(201, target->id, *revision);
-  add_location(reply, call, target->id);
+  OCTAVO_CO_TRY(document.body, source_body(call, call.path("docid")));
+  document.revision = target.revision;
+  if (is_local_id(target.id)) co_return co_await write_local(call, target.id, std::move(document));
+  OCTAVO_CO_TRY(auto write, make_write(target.id, std::move(document), true));
+  OCTAVO_CO_TRY(const auto revision, co_await save(call, std::move(write)));
+  auto reply = saved_reply(201, target.id, revision);
+  add_location(reply, call, target.id);
   co_return reply;
 }
 

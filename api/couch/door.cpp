@@ -97,9 +97,7 @@ Task<Expected<Reply>> Door::dispatch(Call& call) {
         "of its own: the header Host is none of them. Name an admin, or add the name to "
         "server.allowed_hosts (OCTAVO_ALLOWED_HOSTS).");
   }
-  auto authenticated = co_await services_.authenticator.authenticate(request);
-  if (!authenticated) co_return std::unexpected(std::move(authenticated).error());
-  call.user = std::move(*authenticated);
+  OCTAVO_CO_TRY(call.user, co_await services_.authenticator.authenticate(request));
   // What a browser sends for a page without being asked: requests that need no credentials, and cookies.
   if ((call.user.name.empty() || call.user.method == "cookie") && cors_.is_foreign_write(request)) {
     co_return fail(ErrorCode::forbidden,
@@ -130,19 +128,15 @@ Task<Expected<Reply>> Door::dispatch(Call& call) {
   call.path_parameters = std::move(match.parameters);
   const bool server_has_admins = services_.authenticator.has_admins();
   if (!is_database_access(route.access)) {
-    auto allowed = check_access(route.access, call.user, nullptr, server_has_admins);
-    if (!allowed) co_return std::unexpected(std::move(allowed).error());
+    OCTAVO_CO_TRY_VOID(check_access(route.access, call.user, nullptr, server_has_admins));
   }
   if (route.pattern.starts_with("/{db}") && !creates_database(route)) {
     auto found = services_.engine.database_if_open(call.path("db"));
     if (!found) found = co_await services_.engine.open_in_background(call.path("db"));
-    auto& opened = *found;
-    if (!opened) co_return std::unexpected(std::move(opened).error());
-    call.database = std::move(*opened);
+    OCTAVO_CO_TRY(call.database, *std::move(found));
   }
   if (is_database_access(route.access)) {
-    auto allowed = check_access(route.access, call.user, call.database.get(), server_has_admins);
-    if (!allowed) co_return std::unexpected(std::move(allowed).error());
+    OCTAVO_CO_TRY_VOID(check_access(route.access, call.user, call.database.get(), server_has_admins));
   }
   co_return co_await route.handler(call);
 }

@@ -200,14 +200,10 @@ Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write,
     if (call.user.name.empty()) co_return fail(ErrorCode::unauthorized, "You are not a db or server admin.");
     co_return fail(ErrorCode::forbidden, "You are not a db or server admin.");
   }
-  if (is_design_id(write.id)) {
-    auto checked = co_await check_design_document(call, write, allowance);
-    if (!checked) co_return std::unexpected(std::move(checked).error());
-  }
+  if (is_design_id(write.id)) OCTAVO_CO_TRY_VOID(co_await check_design_document(call, write, allowance));
   if (is_users_database(*call.database)) {
-    auto body = co_await prepare_user_document(call, write.id, write.deleted, std::move(write.body));
-    if (!body) co_return std::unexpected(std::move(body).error());
-    write.body = std::move(*body);
+    OCTAVO_CO_TRY(write.body,
+                  co_await prepare_user_document(call, write.id, write.deleted, std::move(write.body)));
   }
   co_return Expected<void>{};
 }
@@ -226,18 +222,13 @@ void forget_user(Call& call, std::string_view id) {
 Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
   if (needs_preparation(call, write.id)) {
     std::optional<query::IndexAllowance> allowance;
-    auto prepared = co_await prepare_write(call, write, allowance);
-    if (!prepared) co_return std::unexpected(std::move(prepared).error());
+    OCTAVO_CO_TRY_VOID(co_await prepare_write(call, write, allowance));
   }
   if (!is_design_id(write.id)) {
-    auto validation = validation_of(call);
-    if (!validation) co_return std::unexpected(std::move(validation).error());
-    if (*validation) {
-      if (auto admitted = call.database->admit_document(write.id); !admitted) {
-        co_return std::unexpected(std::move(admitted).error());
-      }
-      auto valid = co_await validate_one(call, write);
-      if (!valid) co_return std::unexpected(std::move(valid).error());
+    OCTAVO_CO_TRY(const auto validation, validation_of(call));
+    if (validation) {
+      OCTAVO_CO_TRY_VOID(call.database->admit_document(write.id));
+      OCTAVO_CO_TRY_VOID(co_await validate_one(call, write));
     }
   }
   const auto id = write.id;

@@ -135,21 +135,17 @@ Task<Expected<std::optional<query::search::TextFind>>> plan_by_text(Call& call, 
 
 Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
                                     std::chrono::steady_clock::time_point started) {
-  auto& indexes = query::IndexManager::of(*call.database)->feed_indexes();
+  auto& manager = *query::IndexManager::of(*call.database);
+  auto& indexes = manager.feed_indexes();
   storage::Sequence sequence = 0;
   if (find.request.update) {
-    auto deleted =
-        co_await query::IndexManager::of(*call.database)->wait_until_ended_are_deleted(started + kTextIndexWaitMax);
-    if (!deleted) co_return std::unexpected(deleted.error());
-    const auto visible = call.database->visible_sequence();
-    if (!visible) co_return std::unexpected(visible.error());
-    sequence = *visible;
+    OCTAVO_CO_TRY_VOID(co_await manager.wait_until_ended_are_deleted(started + kTextIndexWaitMax));
+    OCTAVO_CO_TRY(sequence, call.database->visible_sequence());
   }
   Expected<std::string> body;
   do {
     if (find.request.update) {
-      auto current = co_await indexes.wait_until_current(find.index, sequence, started + kTextIndexWaitMax);
-      if (!current) co_return std::unexpected(std::move(current).error());
+      OCTAVO_CO_TRY_VOID(co_await indexes.wait_until_current(find.index, sequence, started + kTextIndexWaitMax));
     } else {
       indexes.update(*find.index);
     }
@@ -181,67 +177,59 @@ Expected<Reply> dry_run(const Call& call, const query::PreparedFind& find, const
 
 Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   const auto started = std::chrono::steady_clock::now();
-  if (is_users_database(*call.database)) {
-    if (auto allowed = check_users_listing(call, "_find"); !allowed) co_return std::unexpected(allowed.error());
-  }
-  if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
-  auto by_text = co_await plan_by_text(call, partition);
-  if (!by_text) co_return std::unexpected(std::move(by_text).error());
-  const auto most = max_request_charge(call.request);
-  if (!most) co_return std::unexpected(most.error());
-  if (*by_text && *most) {
+  if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_find"));
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(auto by_text, co_await plan_by_text(call, partition));
+  OCTAVO_CO_TRY(const auto most, max_request_charge(call.request));
+  if (by_text && most) {
     co_return fail(ErrorCode::bad_request, "X-Max-Request-Charge does not work with indexes of type text.");
   }
   const bool dry = prefers(call.request, "dry-run");
-  if (*by_text && dry) {
+  if (by_text && dry) {
     co_return fail(ErrorCode::bad_request,
                    "Prefer: dry-run does not work with indexes of type text; _explain shows the plan.");
   }
-  if (*by_text) co_return co_await run_text_find(call, **std::move(by_text), started);
-  auto prepared = co_await query::prepare_find(call.database, call.request.body, partition, dry);
-  if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  if (by_text) co_return co_await run_text_find(call, *std::move(by_text), started);
+  OCTAVO_CO_TRY(auto prepared, co_await query::prepare_find(call.database, call.request.body, partition, dry));
   if (dry) {
     const auto estimate = [&] {
-      return dry_run(call, **prepared, partition.empty() ? (*prepared)->request.partition : partition);
+      return dry_run(call, *prepared, partition.empty() ? prepared->request.partition : partition);
     };
     co_return co_await work_on_find_body(call, estimate);
   }
-  auto current = co_await query::wait_for_indexes(call.database, *prepared);
+  auto current = co_await query::wait_for_indexes(call.database, prepared);
   if (!current && (current.error().code == ErrorCode::disk_full || current.error().code == ErrorCode::io_failure)) {
     // The index cannot take what was written last; the documents can be read all the same.
     auto without = co_await query::prepare_find(call.database, call.request.body, partition, false, true);
     if (without) {
-      prepared = std::move(without);
+      prepared = *std::move(without);
       current = {};
     }
   }
   if (!current) co_return std::unexpected(std::move(current).error());
-  if (partition.empty()) partition = (*prepared)->request.partition;
+  if (partition.empty()) partition = prepared->request.partition;
   auto scope = partition.empty() ? std::nullopt : std::optional(partition);
-  const auto work = query::scan_work_of(*call.database, **prepared, !partition.empty());
+  const auto work = query::scan_work_of(*call.database, *prepared, !partition.empty());
   const bool is_long = call.request.body.size() > query::find_inline_bytes_max ||
-                       query::cost_grows_with_document((*prepared)->request.selector);
-  query::FindExecution execution(call.database, *std::move(prepared), std::move(partition),
+                       query::cost_grows_with_document(prepared->request.selector);
+  query::FindExecution execution(call.database, std::move(prepared), std::move(partition),
                                  call.services.settings.sort_bytes_max, started);
-  auto producer = std::make_unique<FindReply>(std::move(execution), work, *most, is_long);
+  auto producer = std::make_unique<FindReply>(std::move(execution), work, most, is_long);
   co_return co_await sliced_reply(call, std::move(producer), std::move(scope));
 }
 
 Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
-  if (is_users_database(*call.database)) {
-    if (auto allowed = check_users_listing(call, "_explain"); !allowed) co_return std::unexpected(allowed.error());
-  }
-  if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
-  auto by_text = co_await plan_by_text(call, partition);
-  if (!by_text) co_return std::unexpected(std::move(by_text).error());
-  if (*by_text) {
-    const auto show = [&] { return json_reply((*by_text)->explain(*call.database)); };
+  if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_explain"));
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto by_text, co_await plan_by_text(call, partition));
+  if (by_text) {
+    const auto show = [&] { return json_reply(by_text->explain(*call.database)); };
     co_return co_await work_on_find_body(call, show);
   }
-  auto prepared = co_await query::prepare_find(call.database, call.request.body, std::move(partition), true);
-  if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  OCTAVO_CO_TRY(const auto prepared,
+                co_await query::prepare_find(call.database, call.request.body, std::move(partition), true));
   const auto show = [&] {
-    const query::PreparedFind& find = **prepared;
+    const query::PreparedFind& find = *prepared;
     Reply reply;
     reply.body = query::serialize_json(query::explain(find.request, find.plans, find.sure, find.candidates,
                                                       call.database->name(), call.database->partitioned()));
@@ -260,12 +248,12 @@ Task<Expected<Reply>> explain(Call& call) {
 }
 
 Task<Expected<Reply>> find_in_partition(Call& call) {
-  if (auto checked = check_partition_parameter(call); !checked) co_return std::unexpected(checked.error());
+  OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
   co_return co_await run_find(call, call.path("partition"));
 }
 
 Task<Expected<Reply>> explain_in_partition(Call& call) {
-  if (auto checked = check_partition_parameter(call); !checked) co_return std::unexpected(checked.error());
+  OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
   co_return co_await run_explain(call, call.path("partition"));
 }
 

@@ -75,29 +75,25 @@ std::unexpected<Error> design_document_conflict() {
 }
 
 Task<Expected<Reply>> create_index(Call& call) {
-  if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   const auto parse = [&call]() -> Expected<query::CreateIndexRequest> {
     OCTAVO_TRY(const auto body, query::parse_json(call.request.body, query::LargeIntegers::exact));
     return query::parse_create_index(body);
   };
-  const auto request = co_await work_on_body(call, parse);
-  if (!request) co_return std::unexpected(request.error());
+  OCTAVO_CO_TRY(const auto request, co_await work_on_body(call, parse));
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    const auto design = read_design_document(*call.database, request->design_document);
-    if (!design) co_return std::unexpected(design.error());
-    auto edited = query::add_index_to_design_document(*request, design->body, call.database->partitioned());
-    if (!edited) co_return std::unexpected(edited.error());
-    json::object reply{{"result", "exists"}, {"id", request->design_document}, {"name", request->name}};
-    if (!*edited) co_return json_reply(reply);
-    const auto allowed = co_await call.services.engine.run_patiently([&]() -> Expected<void> {
+    OCTAVO_CO_TRY(const auto design, read_design_document(*call.database, request.design_document));
+    OCTAVO_CO_TRY(auto edited, query::add_index_to_design_document(request, design.body, call.database->partitioned()));
+    json::object reply{{"result", "exists"}, {"id", request.design_document}, {"name", request.name}};
+    if (!edited) co_return json_reply(reply);
+    const auto take_allowance = [&]() -> Expected<void> {
       query::IndexAllowance allowance(*call.database);
-      return allowance.take(request->design_document, **edited);
-    });
-    if (!allowed) co_return std::unexpected(allowed.error());
-    const auto written =
-        co_await write_design_document(*call.database, request->design_document, design->revision, **std::move(edited));
-    if (!written) co_return std::unexpected(written.error());
-    if (!*written) continue;
+      return allowance.take(request.design_document, *edited);
+    };
+    OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_patiently(take_allowance));
+    OCTAVO_CO_TRY(const auto written, co_await write_design_document(*call.database, request.design_document,
+                                                                     design.revision, *std::move(edited)));
+    if (!written) continue;
     reply["result"] = "created";
     co_return json_reply(reply);
   }
@@ -108,21 +104,18 @@ Task<Expected<Reply>> create_index(Call& call) {
 Task<Expected<void>> remove_index(partitioning::Database& database, std::string id, std::optional<std::string> name,
                                   query::IndexType type) {
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    const auto design = read_design_document(database, id);
-    if (!design) co_return std::unexpected(design.error());
-    if (!design->body) co_return fail(ErrorCode::not_found, "missing");
-    const auto definitions = query::definitions_from_design_document(id, *design->body, database.partitioned());
-    if (!definitions) co_return std::unexpected(definitions.error());
-    const auto texts = query::search::text_indexes_of(id, *design->body, database.partitioned());
+    OCTAVO_CO_TRY(const auto design, read_design_document(database, id));
+    if (!design.body) co_return fail(ErrorCode::not_found, "missing");
+    OCTAVO_CO_TRY(const auto definitions,
+                  query::definitions_from_design_document(id, *design.body, database.partitioned()));
+    const auto texts = query::search::text_indexes_of(id, *design.body, database.partitioned());
     const auto is_it = [&](const auto& index) { return !name || index->name == *name; };
-    const bool there = (type != query::IndexType::text && std::ranges::any_of(*definitions, is_it)) ||
+    const bool there = (type != query::IndexType::text && std::ranges::any_of(definitions, is_it)) ||
                        (type != query::IndexType::json && std::ranges::any_of(texts, is_it));
     if (!there) co_return fail(ErrorCode::not_found, "missing");
-    auto edited = query::remove_index_from_design_document(*design->body, name, type);
-    if (!edited) co_return std::unexpected(edited.error());
-    const auto written = co_await write_design_document(database, id, design->revision, *std::move(edited));
-    if (!written) co_return std::unexpected(written.error());
-    if (*written) co_return Expected<void>{};
+    OCTAVO_CO_TRY(auto edited, query::remove_index_from_design_document(*design.body, name, type));
+    OCTAVO_CO_TRY(const auto written, co_await write_design_document(database, id, design.revision, std::move(edited)));
+    if (written) co_return Expected<void>{};
   }
   co_return design_document_conflict();
 }
@@ -130,9 +123,8 @@ Task<Expected<void>> remove_index(partitioning::Database& database, std::string 
 Task<Expected<Reply>> delete_index_of(Call& call, std::string id) {
   const bool text = call.path("type") == "text";
   if (!text && call.path("type") != "json") co_return fail(ErrorCode::not_found, "missing");
-  auto removed = co_await remove_index(*call.database, std::move(id), call.path("name"),
-                                       text ? query::IndexType::text : query::IndexType::json);
-  if (!removed) co_return std::unexpected(removed.error());
+  const auto type = text ? query::IndexType::text : query::IndexType::json;
+  OCTAVO_CO_TRY_VOID(co_await remove_index(*call.database, std::move(id), call.path("name"), type));
   co_return json_reply(json::object{{"ok", true}});
 }
 
@@ -145,10 +137,9 @@ Task<Expected<Reply>> delete_index_in_two_segments(Call& call) {
 }
 
 Task<Expected<Reply>> delete_indexes(Call& call) {
-  if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
-  const auto body = co_await read_json_object(call);
-  if (!body) co_return std::unexpected(body.error());
-  const auto* ids = body->if_contains("docids");
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  const auto* ids = body.if_contains("docids");
   if (!ids) co_return fail(ErrorCode::bad_request, "Missing required key: docids", "missing_required_key");
   const auto is_id = [](const json::value& id) { return id.is_string() && !id.get_string().empty(); };
   if (!ids->is_array() || !std::ranges::all_of(ids->get_array(), is_id)) {
@@ -156,7 +147,7 @@ Task<Expected<Reply>> delete_indexes(Call& call) {
                    "Bulk Delete requires an array of non-null docids. Docids: " + json::serialize(*ids),
                    "invalid_bulk_docs");
   }
-  for (const auto& member : *body) {
+  for (const auto& member : body) {
     if (member.key() == "docids" || member.key() == "w") continue;
     co_return fail(ErrorCode::bad_request, "Invalid key " + std::string(member.key()) + " for this request.",
                    "invalid_key");
@@ -176,21 +167,17 @@ Task<Expected<Reply>> delete_indexes(Call& call) {
 }
 
 Task<Expected<Reply>> list_indexes(Call& call) {
-  if (is_users_database(*call.database)) {
-    if (auto allowed = check_users_listing(call, "_index"); !allowed) co_return std::unexpected(allowed.error());
-  }
+  if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_index"));
   const auto bad_parameters = [] {
     return error_reply(500, "invalid_list_index_params", "Index parameter ranges: limit > 1, skip > 0");
   };
   auto* manager = query::IndexManager::of(*call.database);
   if (!manager) co_return fail(ErrorCode::internal, "This database has no indexes.");
-  const auto catalog = manager->catalog();
-  if (!catalog) co_return std::unexpected(catalog.error());
-  const auto followers = manager->feed_indexes().catalog();
-  if (!followers) co_return std::unexpected(followers.error());
+  OCTAVO_CO_TRY(const auto catalog, manager->catalog());
+  OCTAVO_CO_TRY(const auto followers, manager->feed_indexes().catalog());
   std::vector<json::object> shown{query::primary_index_to_json()};
-  for (const auto& index : (*catalog)->indexes) shown.push_back(index.definition->to_json());
-  for (const auto& index : query::search::text_indexes_in(**followers)) shown.push_back(index->to_json());
+  for (const auto& index : catalog->indexes) shown.push_back(index.definition->to_json());
+  for (const auto& index : query::search::text_indexes_in(*followers)) shown.push_back(index->to_json());
   const auto total = static_cast<std::int64_t>(shown.size());
   std::int64_t limit = total;
   std::int64_t skip = 0;

@@ -161,8 +161,7 @@ Expected<bool> opening_takes_long(Call& call, const OpenRevisionsQuery& query) {
 
 Task<Expected<Reply>> open_revisions_reply(Call& call, OpenRevisionsQuery query) {
   const auto& request = call.request;
-  const auto takes_long = opening_takes_long(call, query);
-  if (!takes_long) co_return std::unexpected(takes_long.error());
+  OCTAVO_CO_TRY(const auto takes_long, opening_takes_long(call, query));
   const bool multipart = accepts_by_name(request, "multipart/mixed") && !accepts_by_name(request, "application/json");
   std::string boundary;
   if (multipart) boundary = new_uuid();
@@ -170,7 +169,7 @@ Task<Expected<Reply>> open_revisions_reply(Call& call, OpenRevisionsQuery query)
   const auto key = partitioning::partition_key_of(query.id, call.database->partitioned());
   if (!key.empty()) scope.emplace(key);
 
-  auto producer = std::make_unique<OpenRevisionsProducer>(call.database, std::move(query), boundary, *takes_long);
+  auto producer = std::make_unique<OpenRevisionsProducer>(call.database, std::move(query), boundary, takes_long);
   auto reply = co_await sliced_reply(call, std::move(producer), std::move(scope));
   if (reply && multipart) {
     reply->content_type = {};

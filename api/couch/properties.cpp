@@ -68,11 +68,9 @@ Expected<DatabaseProperties> parse_properties(const Call& call) {
 
 Task<Expected<Reply>> put_properties(Call& call) {
   const auto parse = [&call] { return parse_properties(call); };
-  const auto properties = co_await work_on_body(call, parse);
-  if (!properties) co_return std::unexpected(properties.error());
-  auto work = [&] { return call.database->set_definition(properties->to_couch_definition()); };
-  auto changed = co_await call.services.engine.run_blocking(std::move(work));
-  if (!changed) co_return std::unexpected(std::move(changed).error());
+  OCTAVO_CO_TRY(const auto properties, co_await work_on_body(call, parse));
+  auto work = [&] { return call.database->set_definition(properties.to_couch_definition()); };
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(std::move(work)));
   Reply reply;
   reply.body = "{\"ok\":true}\n";
   co_return reply;

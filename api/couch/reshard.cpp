@@ -190,23 +190,19 @@ Expected<Wanted> read_wanted(const json::object& body) {
 }
 
 Task<Expected<Reply>> post_job(Call& call) {
-  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  const auto body = co_await read_json_object(call);
-  if (!body) co_return std::unexpected(body.error());
-  const auto wanted = read_wanted(*body);
-  if (!wanted) co_return std::unexpected(wanted.error());
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  OCTAVO_CO_TRY(const auto wanted, read_wanted(body));
   auto& engine = call.services.engine;
-  const auto opened = co_await engine.open_in_background(wanted->database);
-  if (!opened) co_return std::unexpected(opened.error());
-  const auto& map = (*opened)->partition_map();
+  OCTAVO_CO_TRY(const auto opened, co_await engine.open_in_background(wanted.database));
+  const auto& map = opened->partition_map();
   json::array made;
   for (std::size_t i = 0; i < map.size(); ++i) {
     const auto& range = map.ranges()[i];
-    if (wanted->range && *wanted->range != shard_range(range)) continue;
-    const auto number = engine.splits().add(*opened, map.places()[i]);
-    if (!number) co_return std::unexpected(number.error());
+    if (wanted.range && *wanted.range != shard_range(range)) continue;
+    OCTAVO_CO_TRY(const auto number, engine.splits().add(opened, map.places()[i]));
     made.push_back(json::object{
-        {"ok", true}, {"id", job_id(*number)}, {"node", node_name}, {"shard", shard_name(range, wanted->database)}});
+        {"ok", true}, {"id", job_id(number)}, {"node", node_name}, {"shard", shard_name(range, wanted.database)}});
   }
   if (made.empty()) {
     co_return fail(ErrorCode::bad_request, "The database has no such range; GET /{db}/_shards shows those it has.");

@@ -143,13 +143,12 @@ Expected<DifferencesRequest> parse_differences(const Call& call) {
 
 // Many lookups: a replicator asks for hundreds at once, so they run on a worker.
 Task<Expected<std::string>> differences(Call& call, bool with_ancestors) {
-  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   const auto parse = [&call] { return parse_differences(call); };
-  const auto request = co_await work_on_body(call, parse);
-  if (!request) co_return std::unexpected(request.error());
+  OCTAVO_CO_TRY(const auto request, co_await work_on_body(call, parse));
   constexpr std::size_t kInlineMax = 100;
-  auto work = [&] { return render_differences(*call.database, request->asked, with_ancestors); };
-  if (request->lookups <= kInlineMax) co_return work();
+  auto work = [&] { return render_differences(*call.database, request.asked, with_ancestors); };
+  if (request.lookups <= kInlineMax) co_return work();
   co_return co_await call.services.engine.run_blocking(std::move(work));
 }
 
@@ -172,39 +171,33 @@ Expected<std::vector<storage::PurgeRequest>> purge_requests(const boost::json::o
 }  // namespace
 
 Task<Expected<Reply>> revs_diff(Call& call) {
-  auto text = co_await differences(call, true);
-  if (!text) co_return std::unexpected(std::move(text).error());
   Reply reply;
-  reply.body = std::move(*text);
+  OCTAVO_CO_TRY(reply.body, co_await differences(call, true));
   reply.body += '\n';
   co_return reply;
 }
 
 Task<Expected<Reply>> missing_revs(Call& call) {
-  auto text = co_await differences(call, false);
-  if (!text) co_return std::unexpected(std::move(text).error());
+  OCTAVO_CO_TRY(const auto text, co_await differences(call, false));
   Reply reply;
-  reply.body = "{\"missing_revs\":" + *text + "}\n";
+  reply.body = "{\"missing_revs\":" + text + "}\n";
   co_return reply;
 }
 
 Task<Expected<Reply>> purge(Call& call) {
-  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  auto body = co_await read_json_object(call);
-  if (!body) co_return std::unexpected(std::move(body).error());
-  auto requests = purge_requests(*body);
-  if (!requests) co_return std::unexpected(std::move(requests).error());
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  OCTAVO_CO_TRY(auto requests, purge_requests(body));
   std::vector<std::string> ids;
-  for (const auto& request : *requests) ids.push_back(request.id);
-  auto purged = co_await call.database->purge(std::move(*requests));
-  if (!purged) co_return std::unexpected(std::move(purged).error());
+  for (const auto& request : requests) ids.push_back(request.id);
+  OCTAVO_CO_TRY(const auto purged, co_await call.database->purge(std::move(requests)));
 
   Reply reply;
   reply.status = 201;
   reply.body = "{\"purge_seq\":null,\"purged\":{";
   for (std::size_t i = 0; i < ids.size(); ++i) {
     append_json_key(reply.body, ids[i]);
-    append_list(reply.body, (*purged)[i]);
+    append_list(reply.body, purged[i]);
     if (is_users_database(*call.database)) forget_user(call, ids[i]);
   }
   reply.body += "}}\n";

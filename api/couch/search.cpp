@@ -231,21 +231,14 @@ Expected<std::string> run_search(partitioning::Database& database, search::Searc
 Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partition) {
   auto& database = *call.database;
   auto& engine = call.services.engine;
-  if (is_users_database(database)) {
-    if (auto allowed = check_users_listing(call, "_search"); !allowed) co_return std::unexpected(allowed.error());
-  }
-  if (call.request.method == Method::post) {
-    if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
-  }
-  if (auto admitted = database.admit_partition_key(partition); !admitted) co_return std::unexpected(admitted.error());
+  if (is_users_database(database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_search"));
+  if (call.request.method == Method::post) OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY_VOID(database.admit_partition_key(partition));
   if (database.has_time_to_live()) {
-    auto deleted = co_await query::IndexManager::of(database)->wait_until_ended_are_deleted(
-        std::chrono::steady_clock::now() + kIndexWaitMax);
-    if (!deleted) co_return std::unexpected(deleted.error());
+    const auto deadline = std::chrono::steady_clock::now() + kIndexWaitMax;
+    OCTAVO_CO_TRY_VOID(co_await query::IndexManager::of(database)->wait_until_ended_are_deleted(deadline));
   }
-  const auto visible = database.visible_sequence();
-  if (!visible) co_return std::unexpected(visible.error());
-  const storage::Sequence sequence = *visible;
+  OCTAVO_CO_TRY(const storage::Sequence sequence, database.visible_sequence());
   SearchParameters parameters;
   FoundIndex found;
   // All of it in one go on a worker, when the index has what was written.
@@ -308,15 +301,13 @@ Task<Expected<Reply>> search_database(Call& call) {
 }
 
 Task<Expected<Reply>> search_partition(Call& call) {
-  if (auto checked = check_partition_parameter(call); !checked) co_return std::unexpected(checked.error());
+  OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
   co_return co_await search_index(call, call.path("partition"));
 }
 
 Task<Expected<Reply>> index_info(Call& call, bool size_only) {
   auto& database = *call.database;
-  if (is_users_database(database)) {
-    if (auto allowed = check_users_listing(call, "_search_info"); !allowed) co_return std::unexpected(allowed.error());
-  }
+  if (is_users_database(database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_search_info"));
   co_return co_await call.services.engine.run_blocking([&]() -> Expected<Reply> {
     OCTAVO_TRY(const auto found, find_index(database, call.path("ddoc"), call.path("index")));
     OCTAVO_TRY(const auto info, found.index->info());
@@ -344,11 +335,11 @@ Task<Expected<Reply>> search_disk_size(Call& call) {
 
 Task<Expected<Reply>> search_cleanup(Call& call) {
   auto& database = *call.database;
-  auto cleaned = co_await call.services.engine.run_blocking([&]() -> Expected<void> {
+  const auto clean_up = [&]() -> Expected<void> {
     OCTAVO_TRY(auto* indexes, feed_indexes_of(database));
     return indexes->clean_up();
-  });
-  if (!cleaned) co_return std::unexpected(std::move(cleaned).error());
+  };
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(clean_up));
   Reply reply = json_reply(json::object{{"ok", true}});
   reply.status = 202;
   co_return reply;
@@ -405,9 +396,7 @@ Expected<AnalyzedText> parse_analyzed_text(const Request& request) {
 }
 
 Task<Expected<Reply>> search_analyze(Call& call) {
-  if (call.request.method == Method::post) {
-    if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
-  }
+  if (call.request.method == Method::post) OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   co_return co_await call.services.engine.run_patiently([&]() -> Expected<Reply> {
     OCTAVO_TRY(const auto parsed, parse_analyzed_text(call.request));
     return analyzed(parsed.analyzer, parsed.text);

@@ -86,16 +86,13 @@ Task<Expected<Reply>> put_security(Call& call) {
   if (call.request.body.size() > security_bytes_max) {
     co_return fail(ErrorCode::too_large, "The security object is larger than 1 MiB.");
   }
-  auto parsed = parse_security(call.request.body);
-  if (!parsed) co_return std::unexpected(std::move(parsed).error());
+  OCTAVO_CO_TRY_VOID(parse_security(call.request.body));
   std::string text;
-  auto minified = query::normalize_value(call.request.body, text);
-  if (!minified) co_return std::unexpected(std::move(minified).error());
+  OCTAVO_CO_TRY_VOID(query::normalize_value(call.request.body, text));
   auto store = [database = call.database, text = std::move(text)]() mutable {
     return database->set_security(std::move(text));
   };
-  auto stored = co_await call.services.engine.run_blocking(std::move(store));
-  if (!stored) co_return std::unexpected(std::move(stored).error());
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(std::move(store)));
   Reply reply;
   reply.body = "{\"ok\":true}\n";
   co_return reply;

@@ -57,19 +57,19 @@ json::object sections(const config::Settings& settings) {
 }
 
 Task<Expected<Reply>> get_config(Call& call) {
-  if (auto known = check_node(call); !known) co_return std::unexpected(std::move(known).error());
+  OCTAVO_CO_TRY_VOID(check_node(call));
   co_return json_reply(sections(call.services.settings));
 }
 
 Task<Expected<Reply>> get_config_section(Call& call) {
-  if (auto known = check_node(call); !known) co_return std::unexpected(std::move(known).error());
+  OCTAVO_CO_TRY_VOID(check_node(call));
   const json::object all = sections(call.services.settings);
   const json::value* section = all.if_contains(call.path("section"));
   co_return json_reply(section == nullptr ? json::value(json::object()) : *section);
 }
 
 Task<Expected<Reply>> get_config_key(Call& call) {
-  if (auto known = check_node(call); !known) co_return std::unexpected(std::move(known).error());
+  OCTAVO_CO_TRY_VOID(check_node(call));
   const json::object all = sections(call.services.settings);
   const json::value* section = all.if_contains(call.path("section"));
   const json::value* value = section == nullptr ? nullptr : section->get_object().if_contains(call.path("key"));
@@ -92,12 +92,12 @@ std::string how_to_set(std::string_view section, std::string_view key) {
 }
 
 Task<Expected<Reply>> refuse_change(Call& call) {
-  if (auto known = check_node(call); !known) co_return std::unexpected(std::move(known).error());
+  OCTAVO_CO_TRY_VOID(check_node(call));
   co_return error_reply(403, "modification_not_allowed", how_to_set(call.path("section"), call.path("key")));
 }
 
 Task<Expected<Reply>> refuse_reload(Call& call) {
-  if (auto known = check_node(call); !known) co_return std::unexpected(std::move(known).error());
+  OCTAVO_CO_TRY_VOID(check_node(call));
   co_return error_reply(403, "modification_not_allowed",
                         "Settings are read when the server starts; restart it to read them again.");
 }

@@ -142,10 +142,9 @@ Task<void> send_names(partitioning::Engine& engine, std::unique_ptr<NameWalk> wa
 }
 
 Task<Expected<Reply>> get_all_dbs(Call& call) {
-  auto range = read_range(call.request);
-  if (!range) co_return std::unexpected(range.error());
+  OCTAVO_CO_TRY(auto range, read_range(call.request));
   auto& engine = call.services.engine;
-  auto walk = std::make_unique<NameWalk>(engine, *std::move(range));
+  auto walk = std::make_unique<NameWalk>(engine, std::move(range));
   Reply reply;
   reply.body = "[";
   bool first = true;
@@ -208,11 +207,10 @@ Task<void> send_infos(partitioning::Engine& engine, std::move_only_function<std:
 }
 
 Task<Expected<Reply>> get_dbs_info(Call& call) {
-  auto range = read_range(call.request);
-  if (!range) co_return std::unexpected(range.error());
+  OCTAVO_CO_TRY(auto range, read_range(call.request));
   auto& engine = call.services.engine;
   Reply reply;
-  reply.stream = [&engine, walk = std::make_unique<NameWalk>(engine, *std::move(range))](BodySink& sink) mutable {
+  reply.stream = [&engine, walk = std::make_unique<NameWalk>(engine, std::move(range))](BodySink& sink) mutable {
     auto next = [walk = std::move(walk)] {
       std::vector<std::string> names;
       while (names.empty() && !walk->done()) names = walk->next(names_inline);
@@ -224,10 +222,9 @@ Task<Expected<Reply>> get_dbs_info(Call& call) {
 }
 
 Task<Expected<Reply>> post_dbs_info(Call& call) {
-  if (auto type = require_json_content_type(call.request); !type) co_return std::unexpected(std::move(type).error());
-  const auto body = co_await read_json_object(call);
-  if (!body) co_return std::unexpected(body.error());
-  const auto* keys = body->if_contains("keys");
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  const auto* keys = body.if_contains("keys");
   if (keys == nullptr) co_return fail(ErrorCode::bad_request, "`keys` member must exist.");
   if (!keys->is_array()) co_return fail(ErrorCode::bad_request, "`keys` member must be an array.");
   if (keys->get_array().size() > dbs_info_keys_max) co_return fail(ErrorCode::bad_request, "too_many_keys");

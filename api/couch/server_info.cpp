@@ -28,14 +28,13 @@ void append_count(std::string& out, std::string_view name, Number value) {
 }
 
 Task<Expected<Reply>> get_welcome(Call& call) {
-  const auto uuid = load_server_uuid(call.services.engine.catalog());
-  if (!uuid) co_return std::unexpected(uuid.error());
+  OCTAVO_CO_TRY(const auto uuid, load_server_uuid(call.services.engine.catalog()));
   Reply reply;
   std::string& out = reply.body;
   out = R"({"couchdb":"Welcome")";
   append_text(out, "version", couchdb_version);
   append_text(out, "git_sha", config::version());
-  append_text(out, "uuid", *uuid);
+  append_text(out, "uuid", uuid);
   out += R"(,"features":["partitioned"],"vendor":{"name":"Octavo")";
   append_text(out, "version", config::version());
   out += "}}";

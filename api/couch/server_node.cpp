@@ -28,7 +28,7 @@ Expected<void> check_metrics_access(const Call& call) {
 }
 
 Task<Expected<Reply>> get_node(Call& call) {
-  if (auto known = check_node(call); !known) co_return std::unexpected(std::move(known).error());
+  OCTAVO_CO_TRY_VOID(check_node(call));
   co_return json_reply(json::object{{"name", node_name}});
 }
 
@@ -93,12 +93,12 @@ json::object statistics(const HttpSnapshot& snapshot) {
 }
 
 Task<Expected<Reply>> get_stats(Call& call) {
-  if (auto allowed = check_metrics_access(call); !allowed) co_return std::unexpected(std::move(allowed).error());
+  OCTAVO_CO_TRY_VOID(check_metrics_access(call));
   co_return json_reply(statistics(call.services.metrics.snapshot()));
 }
 
 Task<Expected<Reply>> get_stats_below(Call& call) {
-  if (auto allowed = check_metrics_access(call); !allowed) co_return std::unexpected(std::move(allowed).error());
+  OCTAVO_CO_TRY_VOID(check_metrics_access(call));
   const json::value all = statistics(call.services.metrics.snapshot());
   const json::value* at = &all;
   const std::string& path = call.path("path");
@@ -145,12 +145,12 @@ json::object system_facts(const HttpSnapshot& snapshot) {
 }
 
 Task<Expected<Reply>> get_system(Call& call) {
-  if (auto allowed = check_metrics_access(call); !allowed) co_return std::unexpected(std::move(allowed).error());
+  OCTAVO_CO_TRY_VOID(check_metrics_access(call));
   co_return json_reply(system_facts(call.services.metrics.snapshot()));
 }
 
 Task<Expected<Reply>> get_prometheus(Call& call) {
-  if (auto allowed = check_metrics_access(call); !allowed) co_return std::unexpected(std::move(allowed).error());
+  OCTAVO_CO_TRY_VOID(check_metrics_access(call));
   Reply reply;
   reply.content_type = prometheus_content_type;
   reply.body = call.services.metrics.render_prometheus();
@@ -184,7 +184,7 @@ json::object versions() {
 }
 
 Task<Expected<Reply>> get_versions(Call& call) {
-  if (auto known = check_node(call); !known) co_return std::unexpected(std::move(known).error());
+  OCTAVO_CO_TRY_VOID(check_node(call));
   co_return json_reply(versions());
 }
 

@@ -101,15 +101,13 @@ Expected<void> redirect_if_asked(const Request& request, std::string_view parame
 
 Task<Expected<Reply>> post_session(Call& call) {
   const Request& request = call.request;
-  const auto form = read_form(request);
-  if (!form) co_return std::unexpected(form.error());
-  const auto name = username_in(*form);
-  if (!name) co_return std::unexpected(name.error());
-  const auto password = form->find("password");
-  const std::string_view secret = password == form->end() ? std::string_view() : std::string_view(password->second);
+  OCTAVO_CO_TRY(const auto form, read_form(request));
+  OCTAVO_CO_TRY(const auto name, username_in(form));
+  const auto password = form.find("password");
+  const std::string_view secret = password == form.end() ? std::string_view() : std::string_view(password->second);
 
   Authenticator& authenticator = call.services.authenticator;
-  const auto user = co_await authenticator.log_in(*name, secret, request.peer_address);
+  const auto user = co_await authenticator.log_in(name, secret, request.peer_address);
   Reply reply;
   if (!user && user.error().code != ErrorCode::unauthorized) co_return std::unexpected(user.error());
   if (!user) {
@@ -118,8 +116,7 @@ Task<Expected<Reply>> post_session(Call& call) {
     reply.body = R"({"error":"unauthorized","reason":)";
     append_json_string(reply.body, user.error().reason);
     reply.body += '}';
-    auto redirected = redirect_if_asked(request, "fail", reply);
-    if (!redirected) co_return std::unexpected(std::move(redirected).error());
+    OCTAVO_CO_TRY_VOID(redirect_if_asked(request, "fail", reply));
     co_return reply;
   }
   reply.headers.emplace_back(
@@ -128,8 +125,7 @@ Task<Expected<Reply>> post_session(Call& call) {
   append_name(reply.body, user->name);
   append_roles(reply.body, user->roles);
   reply.body += '}';
-  auto redirected = redirect_if_asked(request, "next", reply);
-  if (!redirected) co_return std::unexpected(std::move(redirected).error());
+  OCTAVO_CO_TRY_VOID(redirect_if_asked(request, "next", reply));
   co_return reply;
 }
 
@@ -157,8 +153,7 @@ Task<Expected<Reply>> delete_session(Call& call) {
   Reply reply;
   reply.headers.emplace_back("Set-Cookie", clear_session_cookie(call.services.settings, call.request.tls));
   reply.body = R"({"ok":true})";
-  auto redirected = redirect_if_asked(call.request, "next", reply);
-  if (!redirected) co_return std::unexpected(std::move(redirected).error());
+  OCTAVO_CO_TRY_VOID(redirect_if_asked(call.request, "next", reply));
   co_return reply;
 }
 

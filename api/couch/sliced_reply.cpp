@@ -62,9 +62,7 @@ double SliceProducer::charge(std::uint64_t bytes) const {
 Task<Expected<Reply>> sliced_reply(Call& call, std::unique_ptr<SliceProducer> producer,
                                    std::optional<std::string> partition_key) {
   const auto& database = call.database;
-  if (auto admitted = database->admit_partition_key(partition_key); !admitted) {
-    co_return std::unexpected(std::move(admitted).error());
-  }
+  OCTAVO_CO_TRY_VOID(database->admit_partition_key(partition_key));
   Reply reply;
   WorkerSlices slices(database->engine(), call.request);
   Expected<bool> complete = false;

@@ -215,44 +215,38 @@ Expected<Reply> dry_run(const Call& call, const sql::PreparedSql& prepared, cons
 
 Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   const auto started = std::chrono::steady_clock::now();
-  if (is_users_database(*call.database)) {
-    if (auto allowed = check_users_listing(call, "_sql"); !allowed) co_return std::unexpected(allowed.error());
-  }
-  if (auto checked = require_json_content_type(call.request); !checked) co_return std::unexpected(checked.error());
+  if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_sql"));
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   const auto parse = [&call] {
     return parse_sql_request(call.request.body, call.services.settings.find_limit_default);
   };
-  const auto request = co_await work_on_body(call, parse);
-  if (!request) co_return std::unexpected(request.error());
+  OCTAVO_CO_TRY(const auto request, co_await work_on_body(call, parse));
 
-  const auto most = max_request_charge(call.request);
-  if (!most) co_return std::unexpected(most.error());
+  OCTAVO_CO_TRY(const auto most, max_request_charge(call.request));
   const bool dry = prefers(call.request, "dry-run");
-  const auto prepare_as = [&](sql::SqlPlanning planning) { return prepare(call, *request, partition, planning); };
-  auto prepared = co_await prepare_as({.explain = dry, .ignore_global = false});
-  if (!prepared) co_return std::unexpected(std::move(prepared).error());
-  if (dry) co_return dry_run(call, **prepared, partition, request->limit);
-  if (request->update) {
-    prepared = co_await sql::current_sql(call.database, *prepared, prepare_as);
-    if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  const auto prepare_as = [&](sql::SqlPlanning planning) { return prepare(call, request, partition, planning); };
+  OCTAVO_CO_TRY(auto prepared, co_await prepare_as({.explain = dry, .ignore_global = false}));
+  if (dry) co_return dry_run(call, *prepared, partition, request.limit);
+  if (request.update) {
+    OCTAVO_CO_TRY(prepared, co_await sql::current_sql(call.database, prepared, prepare_as));
   }
 
   sql::SqlOptions options;
-  options.page_items_max = request->limit;
+  options.page_items_max = request.limit;
   options.page_bytes_max = SIZE_MAX;
   options.memory_bytes_max = call.services.settings.sort_bytes_max;
-  options.may_stop = most->has_value();
-  if (*most) options.charge_max = **most;
+  options.may_stop = most.has_value();
+  if (most) options.charge_max = *most;
   auto charged = partition.empty() ? std::nullopt : std::optional(partition);
   if (!partition.empty()) options.partition_key = std::move(partition);
   std::unique_ptr<scripts::StoredFunctions> functions;
-  if ((*prepared)->query->calls_user_functions()) {
+  if (prepared->query->calls_user_functions()) {
     functions = std::make_unique<scripts::StoredFunctions>(call.database);
     options.user_functions = functions.get();
   }
-  sql::SqlExecution execution(call.database, *prepared, std::move(options));
-  auto producer = std::make_unique<SqlReply>(call.database, *std::move(prepared), std::move(functions),
-                                             std::move(execution), *most, request->execution_stats, started);
+  sql::SqlExecution execution(call.database, prepared, std::move(options));
+  auto producer = std::make_unique<SqlReply>(call.database, std::move(prepared), std::move(functions),
+                                             std::move(execution), most, request.execution_stats, started);
   co_return co_await sliced_reply(call, std::move(producer), std::move(charged));
 }
 
@@ -261,7 +255,7 @@ Task<Expected<Reply>> ask_database(Call& call) {
 }
 
 Task<Expected<Reply>> ask_partition(Call& call) {
-  if (auto checked = check_partition_parameter(call); !checked) co_return std::unexpected(checked.error());
+  OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
   co_return co_await run_sql(call, call.path("partition"));
 }
 

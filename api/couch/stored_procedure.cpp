@@ -49,33 +49,27 @@ Expected<javascript::ProgramPtr> find_program(partitioning::Database& database, 
 }
 
 Task<Expected<Reply>> call_procedure(Call& call) {
-  if (auto checked = check_partition_parameter(call); !checked) co_return std::unexpected(std::move(checked).error());
+  OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
   const std::string& partition = call.path("partition");
-  if (auto admitted = call.database->admit_partition_key(partition); !admitted) {
-    co_return std::unexpected(std::move(admitted).error());
-  }
-  const auto model = model_of(call, partition);
-  if (!model) co_return std::unexpected(model.error());
+  OCTAVO_CO_TRY_VOID(call.database->admit_partition_key(partition));
+  OCTAVO_CO_TRY(const auto model, model_of(call, partition));
   const auto parse = [&call] { return scripts::parse_arguments(call.request.body); };
-  auto arguments = co_await work_on_body(call, parse);
-  if (!arguments) co_return std::unexpected(std::move(arguments).error());
-  auto validation = scripts::WriteRules::validation_of(*call.database);
-  if (!validation) co_return std::unexpected(std::move(validation).error());
+  OCTAVO_CO_TRY(auto arguments, co_await work_on_body(call, parse));
+  OCTAVO_CO_TRY(auto validation, scripts::WriteRules::validation_of(*call.database));
   std::optional<scripts::WriteRules> rules;
-  if (*validation) rules.emplace(*std::move(validation), user_context_json(call), security_json(call));
+  if (validation) rules.emplace(std::move(validation), user_context_json(call), security_json(call));
 
   scripts::ProcedureCall procedure{.database = call.database,
                                    .partition_key = partition,
-                                   .model = **model,
-                                   .arguments = *std::move(arguments),
+                                   .model = *model,
+                                   .arguments = std::move(arguments),
                                    .rules = rules ? &*rules : nullptr,
                                    .call_time = call.services.settings.javascript_call_time_ms,
                                    .find = {}};
   procedure.find = [&call] { return find_program(*call.database, call.path("name")); };
   auto outcome = co_await scripts::run_procedure(std::move(procedure));
   call.charge_scan(partition, outcome.charge);
-  if (!outcome.result) co_return std::unexpected(std::move(outcome.result).error());
-  auto& result = *outcome.result;
+  OCTAVO_CO_TRY(auto result, std::move(outcome.result));
   if (result.failure) co_return fail(ErrorCode::bad_request, std::move(result.failure->text), "procedure_failed");
   Reply reply;
   reply.body = result.response.empty() ? "null" : std::move(result.response);

@@ -45,8 +45,7 @@ Expected<std::size_t> hot_keys_wanted(const Request& request) {
 }  // namespace
 
 Task<Expected<Reply>> get_throughput(Call& call) {
-  const auto wanted = hot_keys_wanted(call.request);
-  if (!wanted) co_return std::unexpected(wanted.error());
+  OCTAVO_CO_TRY(const auto wanted, hot_keys_wanted(call.request));
   const auto& database = *call.database;
   const auto& consumption = database.consumption();
   const auto budget = consumption.budget();
@@ -54,7 +53,7 @@ Task<Expected<Reply>> get_throughput(Call& call) {
   json::array partitions;
   const auto& map = database.partition_map();
   for (const std::size_t place : map.places()) {
-    const auto report = consumption.report(place, *wanted);
+    const auto report = consumption.report(place, wanted);
     json::object shown{{"range", shard_range(*map.range_of(place))},
                        {"last_second", hundredths(report.last_second)},
                        {"per_second_last_minute", hundredths(report.last_minute / 60)},

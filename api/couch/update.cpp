@@ -153,30 +153,25 @@ Expected<storage::DocumentWrite> write_of(const Call& call, std::string_view jso
 }
 
 Task<Expected<Reply>> run_update(Call& call, std::optional<std::string> id) {
-  auto function = find_update(call);
-  if (!function) co_return std::unexpected(std::move(function).error());
+  OCTAVO_CO_TRY(const auto function, find_update(call));
+  std::optional<std::string> document;
   if (id) {
-    if (auto checked = check_id(*id, *call.database); !checked) co_return std::unexpected(std::move(checked).error());
+    OCTAVO_CO_TRY_VOID(check_id(*id, *call.database));
+    OCTAVO_CO_TRY(document, document_for_function(call, *id));
   }
-  auto document = id ? document_for_function(call, *id) : Expected<std::optional<std::string>>(std::nullopt);
-  if (!document) co_return std::unexpected(std::move(document).error());
-  auto request = request_json(call, id);
-  if (!request) co_return std::unexpected(std::move(request).error());
+  OCTAVO_CO_TRY(const auto request, request_json(call, id));
 
-  auto run = [&] { return query::javascript::update(function->program, function->index, *document, *request); };
-  auto updated = co_await call.services.engine.run_function(std::move(run));
-  if (!updated) co_return std::unexpected(std::move(updated).error());
+  auto run = [&] { return query::javascript::update(function.program, function.index, document, request); };
+  OCTAVO_CO_TRY(const auto updated, co_await call.services.engine.run_function(std::move(run)));
   constexpr int kCreated = 201;
   // Before anything is written: a reply that cannot be sent leaves nothing behind.
-  auto reply = reply_of(updated->response, updated->document ? kCreated : 200);
-  if (!reply || !updated->document) co_return reply;
+  auto reply = reply_of(updated.response, updated.document ? kCreated : 200);
+  if (!reply || !updated.document) co_return reply;
 
-  auto write = write_of(call, *updated->document);
-  if (!write) co_return std::unexpected(std::move(write).error());
-  const auto written_id = write->id;
-  auto revision = co_await save(call, *std::move(write));
-  if (!revision) co_return std::unexpected(std::move(revision).error());
-  reply->headers.emplace_back("X-Couch-Update-NewRev", revision->to_string());
+  OCTAVO_CO_TRY(auto write, write_of(call, *updated.document));
+  const auto written_id = write.id;
+  OCTAVO_CO_TRY(const auto revision, co_await save(call, std::move(write)));
+  reply->headers.emplace_back("X-Couch-Update-NewRev", revision.to_string());
   reply->headers.emplace_back("X-Couch-Id", percent_encode(written_id));
   co_return reply;
 }

@@ -215,18 +215,15 @@ Task<Expected<std::string>> prepare_user_document(Call& call, std::string_view i
   // The anonymous may register themselves where `_security` lets them in; a user does not learn of other users.
   if (!admin && !call.user.name.empty() && !is_own_document(call.user, id)) co_return fail(ErrorCode::not_found, "");
 
-  auto old = stored_document(*call.database, id);
-  if (!old) co_return std::unexpected(std::move(old).error());
-  auto document = query::parse_json(body);
-  if (!document) co_return std::unexpected(std::move(document).error());
-  if (!document->is_object()) co_return fail(ErrorCode::bad_request, "Document must be a JSON object");
-  auto valid = validate(call.user, admin, id, deleted, document->get_object(), *old);
-  if (!valid) co_return std::unexpected(std::move(valid).error());
+  OCTAVO_CO_TRY(const auto old, stored_document(*call.database, id));
+  OCTAVO_CO_TRY(const auto document, query::parse_json(body));
+  if (!document.is_object()) co_return fail(ErrorCode::bad_request, "Document must be a JSON object");
+  OCTAVO_CO_TRY_VOID(validate(call.user, admin, id, deleted, document.get_object(), old));
 
-  if (!has_new_password(document->get_object())) co_return body;
+  if (!has_new_password(document.get_object())) co_return body;
   if (deleted) co_return with_stored_password(body, nullptr);
   const std::uint32_t iterations = call.services.settings.pbkdf2_iterations;
-  auto make = [password = std::string(document->get_object().at("password").get_string()), iterations] {
+  auto make = [password = std::string(document.get_object().at("password").get_string()), iterations] {
     return StoredPassword::make(password, iterations);
   };
   const StoredPassword stored = co_await call.services.engine.run_blocking(std::move(make));

@@ -161,10 +161,9 @@ Task<std::vector<Expected<void>>> validate(Call& call, std::shared_ptr<const que
 
 Task<Expected<void>> validate_one(Call& call, const storage::DocumentWrite& write) {
   if (is_design_id(write.id)) co_return Expected<void>{};
-  auto validation = validation_of(call);
-  if (!validation) co_return std::unexpected(std::move(validation).error());
-  if (*validation == nullptr) co_return Expected<void>{};
-  auto results = co_await validate(call, *std::move(validation), std::span(&write, 1));
+  OCTAVO_CO_TRY(auto validation, validation_of(call));
+  if (validation == nullptr) co_return Expected<void>{};
+  auto results = co_await validate(call, std::move(validation), std::span(&write, 1));
   co_return std::move(results.front());
 }
 

@@ -88,32 +88,29 @@ Expected<ViewTarget> target_in(const Call& call, const std::shared_ptr<query::Fe
 /// The index that answers, as current as the queries want it.
 Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
   for (int attempt = 0;; ++attempt) {
-    const auto found = find_group(call);
-    if (!found) co_return std::unexpected(found.error());
+    OCTAVO_CO_TRY(const auto found, find_group(call));
     const ViewRequest as_asked = request;
-    auto target = target_in(call, found->index, request);
+    auto target = target_in(call, found.index, request);
     if (!target) co_return target;
-    auto& indexes = query::IndexManager::of(*call.database)->feed_indexes();
+    auto& manager = *query::IndexManager::of(*call.database);
+    auto& indexes = manager.feed_indexes();
     if (!request.waits()) {
-      if (request.wants_update()) indexes.update(*found->index);
-      if (!found->previous) co_return target;
-      const auto built = indexes.is_current(*found->index, call.database->committed_sequence());
+      if (request.wants_update()) indexes.update(*found.index);
+      if (!found.previous) co_return target;
+      const auto built = indexes.is_current(*found.index, call.database->committed_sequence());
       if (built && *built) co_return target;
       // What the design document said before answers until the new index is built, if it has such a view.
       ViewRequest before = as_asked;
-      auto previous = target_in(call, found->previous, before);
+      auto previous = target_in(call, found.previous, before);
       if (!previous) co_return target;
       request = std::move(before);
       co_return previous;
     }
     if (call.database->has_time_to_live()) {
-      auto deleted =
-          co_await query::IndexManager::of(*call.database)->wait_until_ended_are_deleted(Clock::now() + kIndexPatience);
-      if (!deleted) co_return std::unexpected(deleted.error());
+      OCTAVO_CO_TRY_VOID(co_await manager.wait_until_ended_are_deleted(Clock::now() + kIndexPatience));
     }
-    const auto sequence = call.database->visible_sequence();
-    if (!sequence) co_return std::unexpected(sequence.error());
-    auto current = co_await indexes.wait_until_current(found->index, *sequence, Clock::now() + kIndexPatience);
+    OCTAVO_CO_TRY(const auto sequence, call.database->visible_sequence());
+    auto current = co_await indexes.wait_until_current(found.index, sequence, Clock::now() + kIndexPatience);
     if (current) co_return target;
     const bool replaced = current.error().code == ErrorCode::not_found && !call.database->deleted();
     if (!replaced) co_return std::unexpected(current.error());
@@ -140,15 +137,13 @@ Task<void> load_indexes(const Call& call) {
 
 Task<Expected<Reply>> answer(Call& call, ViewRequest request, bool several) {
   co_await load_indexes(call);
-  auto target = co_await find_target(call, request);
-  if (!target) co_return std::unexpected(std::move(target).error());
+  OCTAVO_CO_TRY(const auto target, co_await find_target(call, request));
   std::optional<std::string> scope;
   if (!request.queries.empty()) scope = request.queries.front().partition;
   std::vector<std::unique_ptr<SliceProducer>> answers;
   for (auto& one : request.queries) {
-    auto made = make_view_reply(*target, std::move(one));
-    if (!made) co_return std::unexpected(std::move(made).error());
-    answers.push_back(*std::move(made));
+    OCTAVO_CO_TRY(auto made, make_view_reply(target, std::move(one)));
+    answers.push_back(std::move(made));
   }
   auto reply = several ? several_view_replies(std::move(answers)) : single_view_reply(std::move(answers.front()));
   co_return co_await sliced_reply(call, std::move(reply), std::move(scope));
@@ -168,26 +163,21 @@ Expected<void> check_same_partition(const std::optional<std::string>& of_path, c
 
 template <bool partition>
 Task<Expected<Reply>> query_view(Call& call) {
-  if (auto allowed = check_view_access(call, partition); !allowed) co_return std::unexpected(allowed.error());
+  OCTAVO_CO_TRY_VOID(check_view_access(call, partition));
   auto base = base_query(call, partition);
   if (call.request.method == Method::post) {
-    if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-    const auto body = co_await read_json_object(call);
-    if (!body) co_return std::unexpected(body.error());
-    if (body->contains("queries")) {
+    OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+    OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+    if (body.contains("queries")) {
       co_return fail(ErrorCode::bad_request, "The `queries` parameter is no longer supported at this endpoint");
     }
-    auto read = parse_view_query(*body, std::move(base));
-    if (!read) co_return std::unexpected(read.error());
-    if (auto same = check_same_partition(base_query(call, partition).partition, *read); !same) {
-      co_return std::unexpected(std::move(same).error());
-    }
-    base = *std::move(read);
+    OCTAVO_CO_TRY(auto read, parse_view_query(body, std::move(base)));
+    OCTAVO_CO_TRY_VOID(check_same_partition(base_query(call, partition).partition, read));
+    base = std::move(read);
   }
-  auto parsed = parse_view_query(call.request, std::move(base));
-  if (!parsed) co_return std::unexpected(parsed.error());
+  OCTAVO_CO_TRY(auto parsed, parse_view_query(call.request, std::move(base)));
   ViewRequest request;
-  request.queries.push_back(*std::move(parsed));
+  request.queries.push_back(std::move(parsed));
   co_return co_await answer(call, std::move(request), false);
 }
 
@@ -209,13 +199,11 @@ Expected<ViewRequest> parse_queries(const Call& call, const boost::json::object&
 
 template <bool partition>
 Task<Expected<Reply>> query_view_several_times(Call& call) {
-  if (auto allowed = check_view_access(call, partition); !allowed) co_return std::unexpected(allowed.error());
-  if (auto json = require_json_content_type(call.request); !json) co_return std::unexpected(std::move(json).error());
-  const auto body = co_await read_json_object(call);
-  if (!body) co_return std::unexpected(body.error());
-  auto request = parse_queries(call, *body, base_query(call, partition));
-  if (!request) co_return std::unexpected(request.error());
-  co_return co_await answer(call, *std::move(request), true);
+  OCTAVO_CO_TRY_VOID(check_view_access(call, partition));
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  OCTAVO_CO_TRY(auto request, parse_queries(call, body, base_query(call, partition)));
+  co_return co_await answer(call, std::move(request), true);
 }
 
 void append_counter(std::string& out, std::string_view name, std::uint64_t value) {
@@ -279,8 +267,7 @@ Task<Expected<Reply>> get_view_information(Call& call) {
 
 Task<Expected<Reply>> clean_up_views(Call& call) {
   if (auto* manager = query::IndexManager::of(*call.database)) {
-    auto cleaned = co_await call.services.engine.run_blocking([&] { return manager->feed_indexes().clean_up(); });
-    if (!cleaned) co_return std::unexpected(cleaned.error());
+    OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking([&] { return manager->feed_indexes().clean_up(); }));
   }
   Reply reply;
   reply.status = 202;

@@ -59,9 +59,8 @@ Task<Expected<void>> PasswordChecker::check(std::shared_ptr<const UserRecord> us
   const VerifiedFingerprints::Fingerprint print =
       known ? fingerprint(*user, password) : keyed_hash_({name, password, std::string_view(), std::string_view()});
   StoredPassword stored = known ? *user->password : dummy_;
-  auto matched = co_await hash_and_compare(std::move(stored), std::move(password), print);
-  if (!matched) co_return std::unexpected(std::move(matched).error());
-  if (!known || !*matched) {
+  OCTAVO_CO_TRY(const auto matched, co_await hash_and_compare(std::move(stored), std::move(password), print));
+  if (!known || !matched) {
     limiter_.failed(peer_address, name, LoginLimiter::Clock::now());
     // Quoted and escaped: the name comes from the client.
     spdlog::warn("log-in failed: wrong name or password for {:?} from {}", name, peer_address);
