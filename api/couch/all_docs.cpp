@@ -68,8 +68,8 @@ Expected<std::uint64_t> count_design_documents(Database& database) {
   }
 }
 
-// `{"total_rows":…,"offset":…,"update_seq":…,"rows":[`. The offset of a row inside the tree is not kept, so it is known
-// only at the start of the ids.
+// `{"total_rows":…,"offset":…,"update_seq":…,"rows":[`. No tree stores the offsets of its rows, so the offset is known
+// only if the listing begins at the first id.
 Expected<void> append_heading(std::string& out, Database& database, const Listing& listing, const AllDocsQuery& query) {
   out += "{\"total_rows\":";
   std::optional<std::uint64_t> total;
@@ -102,7 +102,7 @@ Expected<void> append_heading(std::string& out, Database& database, const Listin
   return {};
 }
 
-// One list without its final newline; derived classes walk.
+// One list without its final newline; derived classes walk the rows.
 class ListProducer : public SliceProducer {
  public:
   ListProducer(DatabasePointer database, Listing listing, AllDocsQuery query)
@@ -210,7 +210,7 @@ class RangeProducer final : public ListProducer {
     return state == ScanState::done;
   }
 
-  std::optional<DocumentScan> scan_;  // none: the range is empty
+  std::optional<DocumentScan> scan_;  // absent if the range is empty
 };
 
 class LocalRangeProducer final : public ListProducer {
@@ -235,7 +235,7 @@ class LocalRangeProducer final : public ListProducer {
   std::optional<LocalDocumentScan> scan_;
 };
 
-// `keys`: one row per key in the order given, also for documents that are deleted or never were.
+// `keys`: one row per key in the order given, also for documents that are deleted or never existed.
 class KeysProducer final : public ListProducer {
  public:
   KeysProducer(DatabasePointer database, Listing listing, AllDocsQuery query)
@@ -383,7 +383,7 @@ Listing listing_of(const Call& call, Subset subset) {
   return {subset, subset == Subset::partition ? call.path("partition") : std::string()};
 }
 
-// What the body of a POST says; nothing of a GET.
+// The body of a POST; an empty object for a GET.
 Task<Expected<boost::json::object>> body_of(const Call& call) {
   if (call.request.method != Method::post) co_return boost::json::object{};
   co_return co_await read_json_object(call);

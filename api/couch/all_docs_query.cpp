@@ -88,7 +88,8 @@ IdBounds bounds_of_prefix(std::string_view prefix) {
 }
 
 std::optional<partitioning::DocumentRange> range_of(const AllDocsQuery& query, const IdBounds& bounds) {
-  // Lower and upper end first, whatever the direction; ids are strings and sort after every other type.
+  // First find the lower and the upper end, independent of the direction. Ids are strings; keys of every other type
+  // sort before them.
   const auto& lower_key = query.descending ? query.end : query.start;
   const auto& upper_key = query.descending ? query.start : query.end;
   const bool lower_inclusive = !query.descending || query.inclusive_end;
@@ -118,7 +119,7 @@ std::optional<partitioning::DocumentRange> range_of(const AllDocsQuery& query, c
   }
   if (!bounds.high.empty() && (!upper || *upper >= bounds.high)) {
     upper = bounds.high;
-    upper_in = false;  // never an id itself: `p;` has no partition and `_design0` is reserved
+    upper_in = false;  // the bound is never an id: `p;` has no partition and `_design0` is reserved
   }
   if (lower && upper && *upper < *lower) return std::nullopt;
   range.start = query.descending ? upper : lower;

@@ -14,10 +14,10 @@
 
 namespace octavo::api::couch {
 
-/// What a client asks of `_all_docs` and its kin, from the query string or a JSON body.
+/// The parameters of `_all_docs` and similar endpoints, from the query string or a JSON body.
 struct AllDocsQuery {
   std::optional<boost::json::array> keys;
-  std::optional<boost::json::value> start;  ///< `startkey`, met first also when descending
+  std::optional<boost::json::value> start;  ///< `startkey`: comes first, also if descending
   std::optional<boost::json::value> end;
   bool inclusive_end = true;
   bool descending = false;
@@ -28,13 +28,13 @@ struct AllDocsQuery {
   std::uint64_t skip = 0;
 };
 
-/// Reads the query string over the defaults. Unknown parameters are ignored, as CouchDB does.
-/// Errors, with its texts: query_parse_error, bad_request.
+/// Reads the query string; other members keep their defaults. Unknown parameters are ignored, as in CouchDB.
+/// Errors, with CouchDB's texts: query_parse_error, bad_request.
 Expected<AllDocsQuery> parse_all_docs_query(const Request& request);
-/// Reads a JSON object (a POST body, or one of `queries`) over `base`.
+/// Reads a JSON object (a POST body, or one of `queries`); its members override those of `base`.
 Expected<AllDocsQuery> parse_all_docs_query(const boost::json::object& members, AllDocsQuery base);
 
-/// The ids of a subset of the documents: [low, high). Empty: no bound.
+/// The ids of a subset of the documents: [low, high). An empty string means no bound.
 struct IdBounds {
   std::string low;
   std::string high;
@@ -42,7 +42,7 @@ struct IdBounds {
 IdBounds bounds_of_partition(std::string_view partition);
 IdBounds bounds_of_prefix(std::string_view prefix);  ///< `prefix` ends with `/`
 
-/// The range to walk, within `bounds`; nullopt when no id can be in it. Keys that are no strings sort before all ids.
+/// The range to walk, within `bounds`; nullopt if no id can be in it. Keys that are not strings sort before all ids.
 std::optional<partitioning::DocumentRange> range_of(const AllDocsQuery& query, const IdBounds& bounds);
 
 }  // namespace octavo::api::couch

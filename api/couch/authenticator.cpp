@@ -4,20 +4,19 @@
 #include <mutex>
 
 #include "api/couch/auth/admin_store.h"
-#include "api/couch/auth/jwt.h"
 #include "api/couch/auth/password_checker.h"
 #include "api/couch/auth/session_cookie.h"
 #include "api/couch/auth/user_directory.h"
 #include "base/encoding.h"
-#include "base/thread_ordinal.h"
-#include "base/unix_time.h"
+#include "api/couch/auth/jwt.h"
 #include "storage/environment.h"
+#include "base/unix_time.h"
 
 namespace octavo::api::couch {
 
 namespace {
 
-/// Value of an Authorization header of that scheme, which is compared without case; nullopt for another scheme.
+/// The value of an Authorization header after its scheme, which is compared ignoring case; nullopt for another scheme.
 std::optional<std::string_view> after_scheme(std::string_view header, std::string_view scheme) {
   if (header.size() <= scheme.size() || header[scheme.size()] != ' ') return std::nullopt;
   for (std::size_t i = 0; i < scheme.size(); ++i) {
@@ -34,7 +33,7 @@ struct Credentials {
   std::string password;
 };
 
-/// nullopt: none were sent. Errors: bad_request.
+/// nullopt if no credentials were sent. Errors: bad_request.
 Expected<std::optional<Credentials>> basic_credentials(std::string_view header) {
   const auto encoded = after_scheme(header, "basic");
   if (!encoded) return fail(ErrorCode::bad_request, "Authorization header is invalid");
@@ -43,7 +42,7 @@ Expected<std::optional<Credentials>> basic_credentials(std::string_view header) 
   const std::size_t colon = text->find(':');
   if (colon == std::string::npos) return std::nullopt;
   Credentials credentials{text->substr(0, colon), text->substr(colon + 1)};
-  // Browsers cannot forget a password; sending these two is CouchDB's way to be logged out.
+  // Browsers cannot forget a password. In CouchDB, these credentials mean "logged out".
   if (credentials.name == "_" && credentials.password == "_") return std::nullopt;
   return credentials;
 }
@@ -62,7 +61,7 @@ bool open_to_everyone(const Request& request) {
 
 struct Authenticator::State {
   State(const config::Settings& server_settings, partitioning::Engine& engine, UserDirectory::Admins admins,
-        std::string secret, JwtVerifier verifier)
+        std::string secret, crypto::JwtVerifier verifier)
       : settings(server_settings),
         catalog(engine.catalog()),
         users(engine, std::move(admins)),
@@ -75,8 +74,8 @@ struct Authenticator::State {
   Expected<UserContext> by_jwt(std::string_view token);
   Expected<UserContext> anonymous(const Request& request) const;
 
-  // Tokens verified before, per thread: a signature takes up to 100 µs to check.
-  using JwtCache = BoundedCache<crypto::KeyedHash::Value, JwtIdentity, VerifiedFingerprints::FingerprintHash>;
+  // Tokens verified before, per thread: checking a signature takes up to 100 µs.
+  using JwtCache = BoundedCache<crypto::KeyedHash::Value, crypto::JwtIdentity, VerifiedFingerprints::FingerprintHash>;
   struct alignas(64) JwtSlot {
     std::mutex mutex;
     JwtCache verified{128};
@@ -87,7 +86,7 @@ struct Authenticator::State {
   UserDirectory users;
   PasswordChecker passwords;
   std::string cookie_secret;
-  JwtVerifier jwt;
+  crypto::JwtVerifier jwt;
   crypto::KeyedHash keyed_hash;
   VerifiedFingerprints verified_cookies;
   std::array<JwtSlot, 32> jwt_slots;
@@ -95,18 +94,19 @@ struct Authenticator::State {
 
 Expected<std::unique_ptr<Authenticator>> Authenticator::create(const config::Settings& settings,
                                                                partitioning::Engine& engine) {
-  OCTAVO_TRY(auto keys, JwtKeys::load(settings.jwt_keys));
+  OCTAVO_TRY(auto keys, crypto::JwtKeys::load(settings.jwt_keys));
   OCTAVO_TRY(auto admins, reconcile_admins(settings, engine.catalog()));
   OCTAVO_TRY(auto secret, load_cookie_secret(settings, engine.catalog()));
   auto state = std::make_unique<State>(settings, engine, std::move(admins), std::move(secret),
-                                       JwtVerifier(std::move(keys), settings.jwt_required_claims));
+                                       crypto::JwtVerifier(std::move(keys), settings.jwt_required_claims));
   return std::unique_ptr<Authenticator>(new Authenticator(std::move(state)));
 }
 
 Authenticator::Authenticator(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Authenticator::~Authenticator() = default;
 
-// An expired cookie, or one of a user who is gone, makes a request anonymous, not wrong: clients send what they have.
+// A request with an expired cookie, or one of a deleted user, is anonymous and no error: clients send every cookie they
+// have.
 Expected<std::optional<UserContext>> Authenticator::State::by_cookie(std::string_view value) {
   const auto cookie = SessionCookie::decode(value);
   if (!cookie) {
@@ -129,7 +129,7 @@ Expected<UserContext> Authenticator::State::by_jwt(std::string_view token) {
   JwtSlot& slot = jwt_slots[thread_ordinal() % jwt_slots.size()];
   {
     const std::lock_guard lock(slot.mutex);
-    const JwtIdentity* known = slot.verified.find(fingerprint);
+    const crypto::JwtIdentity* known = slot.verified.find(fingerprint);
     if (known != nullptr && (!known->expires_s || *known->expires_s > now)) {
       return UserContext{known->subject, known->roles, "jwt"};
     }

@@ -12,40 +12,40 @@
 
 namespace octavo::api::couch {
 
-/// Finds out who sends a request: Basic, session cookie, JWT; admins from the configuration, users from `_users`.
+/// Authenticates requests: Basic, session cookies, JWT; admins from the configuration, users from `_users`.
 /// Thread-safe. Verified passwords are remembered as keyed hashes, so PBKDF2 runs once per password, on a worker
 /// thread.
 class Authenticator {
  public:
-  /// Stores PBKDF2 hashes of configured admins in the catalog, makes or loads the cookie secret. Blocking: PBKDF2 once
-  /// or twice per admin. `settings` and `engine` must outlive the authenticator.
+  /// Stores PBKDF2 hashes of configured admins in the catalog, and creates or loads the cookie secret. Blocking: PBKDF2
+  /// runs once or twice per admin. `settings` and `engine` must outlive the authenticator.
   ///
-  /// The configuration decides who is admin: a changed password replaces the stored one, admins it does not name are
-  /// removed. But when it names none, those stored before stay admins: losing a variable must not open the server.
-  /// Errors: bad_request (a setting that cannot be used, named in the reason), storage's.
+  /// The configuration decides who is an admin: a changed password replaces the stored one, and admins that it does not
+  /// name are removed. If it names no admins, the stored ones remain: a lost variable must not open the server.
+  /// Errors: bad_request (an unusable setting, named in the reason), those of the storage.
   static Expected<std::unique_ptr<Authenticator>> create(const config::Settings& settings,
                                                          partitioning::Engine& engine);
   ~Authenticator();
 
-  /// Error unauthorized for wrong credentials (also on routes that need none, as CouchDB). Anonymous otherwise, unless
-  /// `require_valid_user` is set: then error unauthorized, but for `/_up`, `/_ready` and POST `/_session`.
-  /// Fast path (no credentials, or remembered ones) does not suspend.
+  /// Error unauthorized for wrong credentials (also on routes that need none, as in CouchDB). Without credentials the
+  /// user is anonymous, unless `require_valid_user` is set: then error unauthorized, except for `/_up`, `/_ready` and
+  /// POST `/_session`. The fast path (no credentials, or remembered ones) does not suspend.
   Task<Expected<UserContext>> authenticate(Request& request);
-  /// Checks name and password (POST /_session); error unauthorized "Name or password is incorrect.".
-  /// Also forbidden after too many failures for that user from that address.
+  /// Checks name and password (POST /_session). Errors: unauthorized "Name or password is incorrect."; forbidden after
+  /// too many failures for that user from that address.
   Task<Expected<UserContext>> log_in(std::string_view name, std::string_view password,
                                      std::string_view peer_address = {});
   /// Value of the AuthSession cookie for a user, valid from now.
   std::string issue_cookie(const UserContext& user) const;
-  /// Set-Cookie to renew a cookie that is past half its life; nullopt otherwise.
+  /// Set-Cookie value that renews a cookie which is past half its lifetime; nullopt otherwise.
   std::optional<std::string> renewed_cookie(const Request& request, const UserContext& user) const;
   bool has_admins() const;
-  /// The admins become those of `settings`, as in create(); sessions of others end. Blocking, as there. Errors: as
-  /// there, and those known before stay.
+  /// Replaces the admins by those of `settings`, as create() does; sessions of removed admins end. Blocking. On error
+  /// (those of create()) the previous admins remain.
   Expected<void> reload_admins(const config::Settings& settings);
-  /// JWT keys are configured.
+  /// True if JWT keys are configured.
   bool accepts_jwt() const;
-  /// A `_users` document changed: forget what is remembered of it.
+  /// Discards what is remembered of a user. Call this when the user's document in `_users` changed.
   void forget(std::string_view user_name);
 
  private:
@@ -54,9 +54,9 @@ class Authenticator {
   std::unique_ptr<State> state_;
 };
 
-/// Access rules, CouchDB's: server admins may all; `_security` admins and members by name and role; an empty members
-/// list admits everyone — save that a database without `_security` is admins-only when the server has admins (CouchDB
-/// 3's default).
+/// Applies CouchDB's access rules: server admins may do everything; `_security` names admins and members by name and
+/// role; an empty members list admits everyone. But a database without `_security` is admins-only if the server has
+/// admins (CouchDB 3's default).
 Expected<void> check_access(Access access, const UserContext& user, const partitioning::Database* database,
                             bool server_has_admins);
 

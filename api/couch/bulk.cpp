@@ -1,4 +1,4 @@
-// Many edits in one request: _bulk_docs and the atomic _partition/{p}/_batch; and the list of bulk routes.
+// Many edits in one request: _bulk_docs and the atomic _partition/{p}/_batch. Also lists all bulk routes.
 #include <algorithm>
 #include <unordered_set>
 
@@ -17,7 +17,7 @@ namespace octavo::api::couch {
 
 namespace {
 
-constexpr std::size_t kResultBytes = 128;  // of one `{"ok":true,…}`
+constexpr std::size_t kResultBytes = 128;  // size of one `{"ok":true,…}`
 
 bool is_error(const BulkResult& result) {
   return std::holds_alternative<Error>(result.outcome);
@@ -56,7 +56,7 @@ Task<Expected<Reply>> bulk_docs(Call& call) {
   co_return reply;
 }
 
-// The edits of a batch: each in the partition, none twice.
+// The edits of a batch. Each document must be in the partition and occur only once.
 Expected<std::vector<storage::DocumentWrite>> batch_writes(const Call& call, BulkRequest request) {
   const auto& partition = call.path("partition");
   if (!request.new_edits) {
@@ -81,7 +81,7 @@ Expected<std::vector<storage::DocumentWrite>> batch_writes(const Call& call, Bul
   return writes;
 }
 
-// 409 that names every document whose precondition failed; another error of one document becomes the reply's.
+// A 409 that lists every document whose precondition failed. Any other error of a document becomes the reply's error.
 Expected<Reply> refused_batch(const std::vector<BulkResult>& results) {
   for (const auto& result : results) {
     const auto& error = std::get<Error>(result.outcome);
@@ -102,7 +102,7 @@ Expected<Reply> refused_batch(const std::vector<BulkResult>& results) {
   return reply;
 }
 
-// False: one of the edits at least is refused, and `results` say why; then none may be written.
+// False if at least one edit is refused: `results` has the reasons, and nothing may be written.
 Task<Expected<bool>> validate_all(Call& call, const std::vector<storage::DocumentWrite>& writes,
                                   std::vector<BulkResult>& results) {
   OCTAVO_CO_TRY(auto validation, validation_of(call));

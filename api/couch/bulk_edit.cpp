@@ -60,15 +60,16 @@ Task<Expected<BulkRequest>> parse_bulk_request(const Call& call) {
 
 namespace {
 
-/// A bulk request on its way: what is written, and where in the request it stood.
+/// A bulk request in progress: the writes, and their positions in the request.
 struct BulkWork {
   std::vector<BulkResult> results;
   std::vector<storage::DocumentWrite> writes;
-  std::vector<std::size_t> positions;  // writes[i] is document positions[i]
+  std::vector<std::size_t> positions;  // writes[i] is the document at positions[i] of the request
   std::vector<std::size_t> locals;
 };
 
-// Whatever refuses the request as a whole comes before the first write.
+// Sorts the documents into ordinary and local writes. Errors that refuse the whole request occur here, before the first
+// write.
 Expected<BulkWork> sort_out(const partitioning::Database& database, BulkRequest& request) {
   const auto count = request.documents.size();
   BulkWork work;
@@ -103,7 +104,7 @@ void note_outcomes(BulkWork& work, storage::PhysicalPartition::DocumentResults w
   }
 }
 
-// Takes the writes out that the database's functions refuse, or that would conflict.
+// Removes the writes that the database's validation functions refuse or that would conflict.
 Task<Expected<void>> drop_invalid(Call& call, BulkWork& work) {
   OCTAVO_CO_TRY(auto validation, validation_of(call));
   if (validation == nullptr) co_return Expected<void>{};

@@ -10,20 +10,21 @@
 #include "api/couch/call.h"
 #include "api/couch/edit.h"
 
-/// Requests with many edits, from their bytes to one outcome per document: what `_bulk_docs` and `_batch` share.
+/// Requests with many edits, from their bytes to one outcome per document. `_bulk_docs` and `_batch` share this code.
 namespace octavo::api::couch {
 
-/// The body of such a request, its documents taken apart.
+/// The parsed body of such a request.
 struct BulkRequest {
   std::vector<ParsedDocument> documents;  ///< in the order sent; ids not yet checked
   bool new_edits = true;
 };
 
-/// Beyond this, the work on each document is done on a worker: about a millisecond of an I/O thread.
+/// With more documents than this, the work on each is done on a worker. This many take about a millisecond of an I/O
+/// thread.
 inline constexpr std::size_t inline_documents_max = 1000;
 
-/// Reads `{"docs":[…],"new_edits":…}` without building a tree of it; large bodies are read on a worker.
-/// Errors, with CouchDB's texts: bad_request, and those of parse_document: one bad document refuses all.
+/// Reads `{"docs":[…],"new_edits":…}` without building a JSON tree; large bodies are read on a worker.
+/// Errors, with CouchDB's texts: bad_request, and those of parse_document: one invalid document refuses the request.
 Task<Expected<BulkRequest>> parse_bulk_request(const Call& call);
 
 /// A document's outcome: its new revision, the edit number of a local document, or why it was not written.
@@ -35,7 +36,7 @@ struct BulkResult {
   BulkOutcome outcome;
 };
 
-/// Writes all documents, each on its own; results in order. `new_edits` documents are ready to write: they have ids.
+/// Writes all documents independently of each other; returns the results in order. Documents without an id get one.
 Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest request);
 
 /// `{"ok":true,"id":…,"rev":…}` or `{"id":…,"error":…,"reason":…}`.

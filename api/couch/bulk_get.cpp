@@ -1,4 +1,4 @@
-// POST /{db}/_bulk_get: many documents by id and revision, each with its leaves or its error.
+// POST /{db}/_bulk_get: reads many documents by id and revision; each result has the leaves or an error.
 #include <boost/json.hpp>
 
 #include "api/couch/bulk_handlers.h"
@@ -21,8 +21,8 @@ using storage::Revision;
 
 struct Wanted {
   std::optional<std::string> id;
-  std::optional<Revision> revision;  // none: all leaves
-  std::string rejected_revision;     // `rev` as sent when it made the error: JSON text
+  std::optional<Revision> revision;  // absent: all leaves
+  std::string rejected_revision;     // the invalid `rev` as it was sent: JSON text
   std::optional<Error> error;
 };
 

@@ -2,7 +2,7 @@
 
 #include "api/couch/call.h"
 
-/// Handlers for many documents at once that live in files of their own.
+/// Handlers for many documents at once that are implemented in their own files.
 namespace octavo::api::couch {
 
 Task<Expected<Reply>> bulk_get(Call& call);      // bulk_get.cpp: POST /{db}/_bulk_get

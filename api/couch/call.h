@@ -22,8 +22,8 @@ namespace octavo::api::couch {
 
 class Authenticator;
 
-/// Who is asking. An empty name is an anonymous user; on a server without admins ("admin party", loopback only)
-/// everyone has the role `_admin`.
+/// The user who sent the request. An empty name means anonymous. On a server without admins ("admin party", loopback
+/// only) every user has the role `_admin`.
 struct UserContext {
   std::string name;
   std::vector<std::string> roles;
@@ -32,7 +32,7 @@ struct UserContext {
   bool is_server_admin() const { return has_role("_admin"); }
 };
 
-/// What every handler may use. Lives as long as the server.
+/// The services that every handler may use. They live as long as the server.
 struct Services {
   partitioning::Engine& engine;
   Authenticator& authenticator;
@@ -41,17 +41,17 @@ struct Services {
   query::ActiveTasks* active_tasks = nullptr;  ///< background tasks, for /_active_tasks (query/index/active_tasks.h)
 };
 
-/// One request on its way through the Couch door.
+/// One request to the CouchDB API while it is handled.
 struct Call {
   Request& request;
   Services& services;
   UserContext user;
-  std::shared_ptr<partitioning::Database> database;  ///< set when the route names `{db}` (and it is not its creation)
+  std::shared_ptr<partitioning::Database> database;  ///< set if the route names `{db}`, except for its creation
   std::vector<std::pair<std::string_view, std::string>> path_parameters;
-  double request_charge = 0;  ///< request units so far (partitioning/request_charge.h); 0: not known, and not shown
+  double request_charge = 0;  ///< request units so far (partitioning/request_charge.h); 0: unknown, not shown
 
-  /// The request has spent this: for its reply, and on the budget of the physical partition where the document or the
-  /// logical partition lives, or evenly on all (`partition_key` absent).
+  /// Adds `units` to the charge shown in the reply, and spends them from the budget of the physical partition that
+  /// contains the document or the logical partition, or evenly from all budgets if `partition_key` is absent.
   void charge_document(std::string_view document_id, double units);
   void charge_scan(const std::optional<std::string>& partition_key, double units);
 
@@ -59,22 +59,23 @@ struct Call {
   const std::string& path(std::string_view name) const;
 };
 
-/// What a route demands of the user; checked by the door before the handler runs. CouchDB's rules:
-/// 401 for the anonymous, 403 for the known.
+/// The permission that a route requires; it is checked before the handler runs. As in CouchDB, a refused anonymous user
+/// gets 401, a known user 403.
 enum class Access : std::uint8_t { anyone, user, server_admin, database_member, database_admin };
 
-/// Handlers are plain functions: parse → call the engine → render. Errors travel as values.
+/// Handlers are plain functions: parse → call the engine → render. Errors are returned as values.
 using CouchHandler = Task<Expected<Reply>> (*)(Call& call);
 
 struct Route {
-  Method method;  ///< HEAD is served by GET's route
-  /// "/{db}/_partition/{partition}/_find", "/{db}/{docid}": literal segments win over parameters.
+  Method method;  ///< the route of GET also serves HEAD
+  /// For example "/{db}/_partition/{partition}/_find" or "/{db}/{docid}". Literal segments take precedence over
+  /// parameters.
   std::string_view pattern;
   Access access;
   CouchHandler handler;
 };
 
-/// Each subject's file offers its routes; the door collects them.
+/// The file of each subject adds its routes; all_routes() (door.h) collects them.
 using RouteList = std::vector<Route>;
 void add_server_routes(RouteList& routes);      // server.cpp: /, /_up, /_uuids, /_all_dbs, /_active_tasks, /_node/…
 void add_session_routes(RouteList& routes);     // session.cpp: /_session
@@ -87,7 +88,7 @@ void add_all_docs_routes(RouteList& routes);    // all_docs.cpp
 void add_changes_routes(RouteList& routes);     // changes.cpp: _changes, _partition/{p}/_changes, /_db_updates
 void add_find_routes(RouteList& routes);        // find.cpp: _find, _explain
 void add_index_routes(RouteList& routes);       // index.cpp: _index
-void add_update_routes(RouteList& routes);      // update.cpp: _design/{d}/_update/…; _show, _list, _rewrite are gone
+void add_update_routes(RouteList& routes);      // update.cpp: _design/{d}/_update/…; refuses _show, _list, _rewrite
 void add_view_routes(RouteList& routes);        // view.cpp: _design/{ddoc}/_view, _info, _view_cleanup
 void add_sql_routes(RouteList& routes);         // sql.cpp: _sql
 void add_procedure_routes(RouteList& routes);   // stored_procedure.cpp: _partition/{p}/_sproc/{name}

@@ -23,7 +23,7 @@ using partitioning::DatabaseUpdates;
 using partitioning::ScanBudget;
 using std::chrono::steady_clock;
 
-// A commit that is under way takes about as long as a sync.
+// How long a feed waits for documents that are being written. A commit takes about as long as a sync.
 constexpr std::chrono::seconds kSettlePatience{1};
 
 class FollowedChanges final : public FollowedFeed {
@@ -68,7 +68,7 @@ class FollowedChanges final : public FollowedFeed {
   ChangesFeed feed_;
 };
 
-// On a worker when the filter in the request's body is large.
+// Runs on a worker if the filter in the request's body is large.
 Expected<std::unique_ptr<FollowedFeed>> parse_changes(const Call& call, ChangesQuery query,
                                                       std::optional<std::string> partition_key) {
   OCTAVO_TRY_VOID(call.database->admit_partition_key(partition_key));
@@ -111,7 +111,7 @@ std::string_view name_of(DatabaseUpdates::Kind kind) {
   return "updated";
 }
 
-// `_db_updates`: which databases came, changed or went.
+// `_db_updates`: which databases were created, changed or deleted.
 class FollowedUpdates final : public FollowedFeed {
  public:
   FollowedUpdates(DatabaseUpdates& updates, FeedMode mode, std::uint64_t since, std::uint64_t limit)
@@ -172,7 +172,7 @@ class FollowedUpdates final : public FollowedFeed {
     ++emitted_;
   }
 
-  DatabaseUpdates& updates_;  // the engine's, which outlives every connection
+  DatabaseUpdates& updates_;  // owned by the engine, which outlives every connection
   FeedMode mode_;
   std::uint64_t position_;
   std::uint64_t limit_;

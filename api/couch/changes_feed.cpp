@@ -25,9 +25,10 @@ using storage::Snapshot;
 
 constexpr std::size_t kSliceBytes = 64 * 1024;
 constexpr std::uint64_t kPendingCountMax = 1000;
-// `_doc_ids` with up to so many ids looks them up; Apache CouchDB's changes_doc_ids_optimization_threshold.
+// `_doc_ids` with at most this many ids looks each document up, as Apache CouchDB does up to its
+// changes_doc_ids_optimization_threshold.
 constexpr std::size_t kNamedDocumentsMax = 1000;
-// Rows that wait for a function.
+// Limits of the rows that wait for a function.
 constexpr std::size_t kCandidatesMax = 64;
 constexpr std::size_t kCandidateBytesMax = 1024 * 1024;
 
@@ -51,7 +52,7 @@ ChangesFeed::ChangesFeed(std::shared_ptr<Database> database, ChangesQuery query,
 
 Expected<ChangesFeed::Step> ChangesFeed::advance(std::string& out, ScanBudget budget) {
   if (!started_) {
-    // Other feeds get later what is not there yet.
+    // Continuous feeds send later what is not readable yet; the others would miss it.
     if (!is_line_mode(query_.mode) && database_->watermark() < acknowledged_) return Step::wait;
     append_head(out);
   }
@@ -74,9 +75,9 @@ Expected<ChangesFeed::Step> ChangesFeed::advance(std::string& out, ScanBudget bu
   return Step::end;
 }
 
-// A row moves to the end of the feed when its document is written, and is beyond the watermark until that commit is
-// over. A feed that ends just then would not show the document at all, though it was there all the time: so it goes on
-// until it has shown all that it found in this state the first time.
+// A write moves the row of its document to the end of the feed, and the row is beyond the watermark until that commit
+// finishes. A feed that ends at this moment would not show the document at all, although it existed all the time. So
+// the feed continues until it has shown every document that it found in this state the first time.
 bool ChangesFeed::must_settle() {
   if (settle_rounds_ >= kSettleRoundsMax) return false;
   const std::set<std::string_view> beyond(scan_->beyond().begin(), scan_->beyond().end());
@@ -112,8 +113,8 @@ Expected<bool> ChangesFeed::scan(std::string& out, ScanBudget budget) {
   return state == ScanState::done && !limit_reached();
 }
 
-// A function may take seconds. With a snapshot held so long, a map that has to grow would keep all who write and read
-// waiting: so it runs over copies.
+// A function may take seconds. If a snapshot were held that long, a memory map that must grow would block all writers
+// and readers. So the functions run over copies.
 Expected<bool> ChangesFeed::scan_by_function(std::string& out, ScanBudget budget) {
   if (candidates_.empty()) {
     OCTAVO_TRY(collected_all_, collect_candidates(budget));
@@ -184,19 +185,19 @@ Expected<void> ChangesFeed::append_candidate(std::string& out, const Candidate& 
   return {};
 }
 
-// A follower sees what is there in falling order, and what comes then as it comes.
+// A follower of a descending feed gets the existing rows in descending order, and later changes as they occur.
 void ChangesFeed::turn_forward() {
   query_.descending = false;
   scan_.emplace(*database_, FeedRange{newest_at_start_, false, partition_key_});
 }
 
-// The first round of `_doc_ids`: what the feed says of these documents, without reading the rest of it.
+// The first round of `_doc_ids`: sends the rows of these documents without reading the rest of the feed.
 Expected<void> ChangesFeed::send_named_documents(std::string& out) {
   struct Named {
     Sequence sequence;
     std::string_view id;
   };
-  const auto watermark = database_->watermark();  // before the snapshots: all up to it is in them
+  const auto watermark = database_->watermark();  // read before the snapshots, which then contain everything up to it
   std::vector<Named> named;
   for (const auto& id : *filter_.ids()) {
     if (partition_key_ && partitioning::partition_key_of(id, true) != *partition_key_) continue;
@@ -216,7 +217,7 @@ Expected<void> ChangesFeed::send_named_documents(std::string& out) {
   for (const auto& [sequence, id] : named) {
     OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
     OCTAVO_TRY(const auto document, snapshot.find(id));
-    // Changed in between: it comes again, later in the feed.
+    // The document changed in between: its row comes later in the feed.
     if (!document || document->sequence != sequence) {
       unsettled_.emplace(id);
       continue;
@@ -260,7 +261,7 @@ Expected<void> ChangesFeed::append_row(std::string& out, const Row& row) {
   return {};
 }
 
-// The revisions of the row that the client wants to see.
+// Collects the revisions of the row that pass the filter.
 Expected<void> ChangesFeed::collect_passing(const Row& row, const std::optional<DocumentView>& document) {
   passing_.clear();
   if (!query_.all_leaves || !row.change.has_conflicts || !document) {
@@ -286,7 +287,7 @@ Expected<void> ChangesFeed::collect_passing(const Row& row, const std::optional<
   return {};
 }
 
-// All but its document.
+// Appends everything of the row except its document.
 void ChangesFeed::begin_row(std::string& out, Sequence sequence, std::string_view id, bool deleted) {
   if (query_.mode == FeedMode::eventsource) {
     out += "data: ";
@@ -294,7 +295,7 @@ void ChangesFeed::begin_row(std::string& out, Sequence sequence, std::string_vie
     out += ",\r\n";
   }
   out += "{\"seq\":";
-  // As CouchDB counts: from the limit down, so that the first row of an unlimited feed has its sequence.
+  // CouchDB counts from the limit down, so the first row of an unlimited feed shows its sequence.
   const bool has_sequence = query_.seq_interval == 1 || emitted_ % query_.seq_interval == 0;
   if (has_sequence) {
     append_sequence(out, sequence);
@@ -352,8 +353,9 @@ Expected<void> ChangesFeed::finish(std::string& out) {
   return {};
 }
 
-// Rows of the feed not looked at. From the beginning it is known: every document has one row. Elsewhere rows are
-// counted as long as they are few; of many, the distance in sequences is an upper bound, since each change took one.
+// The number of feed rows that were not examined. For a feed from the beginning it is known, as every document has one
+// row. Otherwise up to kPendingCountMax rows are counted; beyond that, the difference of the sequences is an upper
+// bound, because each change took one sequence.
 Expected<std::uint64_t> ChangesFeed::count_pending() const {
   if (since_ == 0 && filter_.ids() == nullptr) {
     Expected<storage::DocumentStatistics> statistics;

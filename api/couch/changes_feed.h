@@ -16,42 +16,43 @@
 
 namespace octavo::api::couch {
 
-/// One reader of the change feed of a database or of one logical partition: turns rows into the text of the feed's
-/// mode. Holds no snapshot between calls. One thread at a time.
+/// One reader of the change feed of a database or of one logical partition: renders the rows in the feed's mode. Holds
+/// no snapshot between calls. Used by one thread at a time.
 class ChangesFeed {
  public:
-  /// `since` has been parsed from the query.
+  /// `since` is the parsed value of the query.
   ChangesFeed(std::shared_ptr<partitioning::Database> database, ChangesQuery query, storage::Sequence since,
               ChangesFilter filter, std::optional<std::string> partition_key);
 
   enum class Step : std::uint8_t {
     more,  ///< call again
-    wait,  ///< all that is there was sent; call again when something grew
-    end    ///< complete, its last line included
+    wait,  ///< all available rows were sent; call again after a change
+    end    ///< complete, including the last line
   };
 
-  /// Appends the next rows, at most one slice of them.
+  /// Appends the next rows, at most one slice.
   Expected<Step> advance(std::string& out, partitioning::ScanBudget budget);
-  /// Appends a sign of life.
+  /// Appends a heartbeat.
   void heartbeat(std::string& out) const;
-  /// Appends the last line: `last_seq` and `pending`, as the mode has them. The feed ends here.
+  /// Appends the last line, `last_seq` and `pending`, in the form of the mode. The feed is complete then.
   Expected<void> finish(std::string& out);
 
-  /// The feed can go on once the database's watermark is beyond this: everything up to here was sent or need not be,
-  /// or a feed that must end has not begun, because what was acknowledged before it cannot all be sent yet.
+  /// The feed can continue once the database's watermark is beyond this. Everything up to here was sent or need not be.
+  /// Before the start it is the position before the last acknowledged write, because a feed that ends must contain
+  /// every write acknowledged before the request.
   storage::Sequence position() const { return started_ ? scan_->position() : acknowledged_ - 1; }
-  /// It waits only for documents that are being written; it may end without them.
+  /// True if the feed waits only for documents that are being written; it may end without them.
   bool settles() const { return !unsettled_.empty(); }
   void end_settling() { settle_rounds_ = kSettleRoundsMax; }
   const ChangesQuery& query() const { return query_; }
-  /// Rows are tested by their documents: a slice costs more than its rows.
+  /// True if the filter reads the document of each row: a slice then costs more than its rows.
   bool tests_documents() const { return filter_.needs_documents(); }
-  /// Every slice is for a worker.
+  /// True if every slice must run on a worker.
   bool runs_functions() const { return filter_.runs_functions(); }
   partitioning::Database& database() const { return *database_; }
 
  private:
-  // A document that is written again in each of so many commits is let go.
+  // The feed stops waiting for documents that were written again in this many rounds.
   static constexpr int kSettleRoundsMax = 8;
 
   struct Row {
@@ -59,7 +60,7 @@ class ChangesFeed {
     const storage::Snapshot& snapshot;
   };
 
-  /// A row whose revisions a function has yet to see, with copies of all that it and the row need.
+  /// A row whose revisions a function must still test, with copies of everything that the function and the row need.
   struct Candidate {
     struct Leaf {
       storage::Revision revision;
@@ -78,7 +79,7 @@ class ChangesFeed {
   Expected<bool> collect_candidates(partitioning::ScanBudget budget);
   Expected<Candidate> candidate_of(const Row& row) const;
   Expected<void> append_candidate(std::string& out, const Candidate& candidate);
-  /// All rows up to here have been looked at.
+  /// All rows up to this sequence were examined.
   storage::Sequence looked_at() const { return candidates_.empty() ? scan_->position() : last_sent_; }
   void append_head(std::string& out);
   bool must_settle();
@@ -100,17 +101,17 @@ class ChangesFeed {
   std::optional<partitioning::FeedScan> scan_;
   storage::Sequence acknowledged_;  ///< every write acknowledged before the request is at or below it
   storage::Sequence newest_at_start_ = 0;
-  storage::Sequence last_sent_;  ///< sequence of the last row looked at
-  std::uint64_t seen_ = 0;       ///< rows looked at
+  storage::Sequence last_sent_;  ///< sequence of the last row examined
+  std::uint64_t seen_ = 0;       ///< number of rows examined
   std::uint64_t emitted_ = 0;
-  std::vector<storage::Revision> passing_;  ///< of the row at hand; kept for its memory
-  /// Documents that a feed which must end has not shown yet, because they were being written when it came to its end.
+  std::vector<storage::Revision> passing_;  ///< for the current row; a member to reuse its memory
+  /// Documents that the feed has not shown yet because they were being written when it reached its end.
   std::set<std::string, std::less<>> unsettled_;
   std::deque<Candidate> candidates_;
-  bool collected_all_ = false;  ///< at the last call; some may still be among the candidates
+  bool collected_all_ = false;  ///< the scan has reached the end; some rows may still be candidates
   int settle_rounds_ = 0;
-  bool started_ = false;                  ///< its head was sent, if it has one
-  bool caught_up_ = false;                ///< at the last call nothing was left
+  bool started_ = false;                  ///< the head was sent, if the mode has one
+  bool caught_up_ = false;                ///< no rows were left at the last call
   bool named_documents_pending_ = false;  ///< `_doc_ids`: the first round looks the documents up instead of scanning
 };
 

@@ -58,7 +58,7 @@ Expected<query::Selector> selector_of(const Call& call) {
     return fail(ErrorCode::unsupported, "`fields` is not supported in the _selector filter.");
   }
   auto parsed = query::Selector::parse(*selector);
-  if (!parsed && parsed.error().code == ErrorCode::bad_request) parsed.error().word = {};  // as CouchDB says it here
+  if (!parsed && parsed.error().code == ErrorCode::bad_request) parsed.error().word = {};  // as in CouchDB
   return parsed;
 }
 
@@ -76,7 +76,7 @@ Expected<FunctionName> split_name(std::string_view name, std::string_view malfor
   return FunctionName{name.substr(0, slash), name.substr(slash + 1)};
 }
 
-// Whether the design document has a member of that name, as CouchDB looks it up before anything is run.
+// Error unless the design document has a member of that name. CouchDB checks this before it runs anything.
 Expected<void> check_member(const Call& call, const FunctionName& name, std::string_view member) {
   const auto ddoc = std::string(kDesignPrefix) + std::string(name.design);
   OCTAVO_TRY(const auto snapshot, call.database->snapshot_for_document(ddoc));

@@ -15,23 +15,23 @@
 
 namespace octavo::api::couch {
 
-/// Which rows of a change feed a client wants to see. One thread at a time.
+/// Decides which rows of a change feed the client gets. Used by one thread at a time.
 class ChangesFilter {
  public:
-  /// The filter a request names: none, `_doc_ids`, `_selector`, `_design`, `_view`, or `ddoc/name`. The functions of a
-  /// design document are those of its revision now, as long as the feed lives.
+  /// The filter that the request names: none, `_doc_ids`, `_selector`, `_design`, `_view`, or `ddoc/name`. The feed
+  /// uses the functions of the design document's current revision until it ends.
   /// Errors: bad_request and not_found with CouchDB's texts.
   static Expected<ChangesFilter> create(const Call& call, const ChangesQuery& query);
 
-  /// May a row with this id pass? Decides without the document where that is possible.
+  /// Whether a row with this id may pass, as far as that can be decided without the document.
   bool may_pass(std::string_view id) const;
   bool needs_documents() const { return selector_ != nullptr || function_ != nullptr; }
-  /// Runs a function of a design document for each row: for workers only.
+  /// True if each row runs a function of a design document, which only workers may do.
   bool runs_functions() const { return function_ != nullptr; }
   /// Whether a revision of the document passes; only for needs_documents(). Errors: function_failed.
   Expected<bool> passes(std::string_view id, const storage::Revision& revision, bool deleted, std::string_view body);
 
-  /// The ids of `_doc_ids`, when that is the filter.
+  /// The ids of a `_doc_ids` filter; nullptr for other filters.
   const std::unordered_set<std::string>* ids() const { return ids_.get(); }
 
  private:
@@ -47,7 +47,7 @@ class ChangesFilter {
     std::size_t index = 0;
     bool is_view = false;
     std::string request;   ///< JSON text, for filters
-    std::string document;  ///< of the row at hand; kept for its memory
+    std::string document;  ///< of the current row; a member to reuse its memory
   };
   static Expected<std::unique_ptr<Function>> find_function(const Call& call, std::string_view name, bool is_view);
   std::unique_ptr<Function> function_;

@@ -74,7 +74,7 @@ Expected<ChangesQuery> parse_changes_query(const Request& request) {
   query.include_docs = is_true(request, "include_docs");
   query.conflicts = is_true(request, "conflicts");
   OCTAVO_TRY(query.patience, parse_feed_patience(request));
-  // A browser that reconnects says where it was in the header, and repeats the old `since` in the query.
+  // A browser that reconnects sends its position in the header but repeats the old `since` in the query.
   if (query.mode == FeedMode::eventsource) {
     if (const auto last = request.header("Last-Event-ID"); last && !last->empty()) query.since = *last;
   }

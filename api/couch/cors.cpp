@@ -7,7 +7,7 @@ namespace octavo::api::couch {
 
 namespace {
 
-// What CouchDB lets a cross-origin request carry and read without being configured to.
+// The headers that CouchDB allows in cross-origin requests and replies by default.
 constexpr std::array<std::string_view, 19> usual_request_headers{"accept",
                                                                  "accept-language",
                                                                  "authorization",
@@ -69,7 +69,7 @@ bool CorsPolicy::allows_origin(std::string_view origin) const {
 }
 
 void CorsPolicy::add_origin_headers(std::string_view origin, Reply& reply) const {
-  // The origin is echoed, never `*`: browsers refuse `*` together with credentials. Caches must tell origins apart.
+  // Echo the origin, never `*`: browsers refuse `*` with credentials. Caches must distinguish origins.
   reply.headers.emplace_back("Access-Control-Allow-Origin", std::string(origin));
   reply.headers.emplace_back("Vary", "Origin");
   if (credentials_ && origin != "*") reply.headers.emplace_back("Access-Control-Allow-Credentials", "true");

@@ -10,19 +10,19 @@
 
 namespace octavo::api::couch {
 
-/// Cross-origin resource sharing, by CouchDB's rules: an allowed origin is echoed (also under `*`), and a preflight
-/// that asks for more than is allowed gets no CORS headers at all. Immutable, thread-safe; costs one header lookup when
-/// a request has no `Origin`.
+/// Cross-origin resource sharing by CouchDB's rules: an allowed origin is echoed (also if `*` is configured), and a
+/// preflight that asks for more than is allowed gets no CORS headers at all. Immutable, thread-safe. Costs one header
+/// lookup if a request has no `Origin`.
 class CorsPolicy {
  public:
   explicit CorsPolicy(const config::Settings& settings);
 
-  /// The whole reply (204) to a permitted preflight, to be sent before authentication. nullopt: not a preflight, or not
-  /// permitted; go on as with any request.
+  /// The whole reply (204) to a permitted preflight, to be sent before authentication. nullopt if the request is not a
+  /// preflight or not permitted; handle it like any other request then.
   std::optional<Reply> preflight(const Request& request) const;
 
-  /// Whether a request is a write that a browser sends for a page of another site: `Origin` is there, is not the server
-  /// itself, as `Host` or a proxy's `X-Forwarded-Host` names it, and is not allowed.
+  /// Whether the request is a write that a browser sends for a page of another site: it has an `Origin` that is neither
+  /// this server (as named by `Host` or a proxy's `X-Forwarded-Host`) nor allowed.
   bool is_foreign_write(const Request& request) const;
 
   /// Adds the CORS headers to any other reply, errors included.

@@ -1,4 +1,4 @@
-// Databases themselves: creation, information, deletion, limits, and the maintenance calls clients make.
+// Databases: creation, information, deletion, limits, and the maintenance requests that clients send.
 #include <optional>
 
 #include <boost/json.hpp>
@@ -13,8 +13,8 @@
 #include "api/couch/query_parameters.h"
 #include "api/couch/shards.h"
 #include "api/couch/throughput.h"
-#include "base/json_writer.h"
 #include "partitioning/request_charge.h"
+#include "base/json_writer.h"
 
 namespace octavo::api::couch {
 
@@ -45,7 +45,7 @@ Expected<partitioning::CreateDatabaseOptions> parse_creation(const Call& call) {
   const auto& request = call.request;
   partitioning::CreateDatabaseOptions options;
   OCTAVO_TRY(const auto q, positive(request, "q"));
-  OCTAVO_TRY_VOID(positive(request, "n"));  // one server keeps one copy, whatever `n` asks for
+  OCTAVO_TRY_VOID(positive(request, "n"));  // ignored: one server keeps one copy
   if (q) {
     if (*q > call.services.settings.q_max) {
       return fail(ErrorCode::bad_request,
@@ -97,7 +97,7 @@ Task<Expected<Reply>> delete_database(Call& call) {
   }
   const auto& name = call.path("db");
   auto& engine = call.services.engine;
-  call.database.reset();  // the files go with the last holder
+  call.database.reset();  // the files are removed when the last request releases the database
   auto work = [&] { return engine.delete_database(name); };
   OCTAVO_CO_TRY_VOID(co_await engine.run_blocking(std::move(work)));
   co_return ok_reply(200);
@@ -112,7 +112,7 @@ Expected<Reply> partition_info(const Call& call) {
   auto& body = reply.body;
   body = "{\"db_name\":";
   append_json_string(body, call.database->name());
-  // Documents are stored as they are counted, so what is in use is what there is.
+  // Documents are stored in the form whose bytes are counted, so `active` and `external` are equal.
   body += ",\"sizes\":{\"active\":";
   append_json_number(body, statistics.external_bytes);
   body += ",\"external\":";
@@ -184,7 +184,7 @@ Task<Expected<Reply>> put_purged_infos_limit(Call& call) {
   co_return ok_reply(200);
 }
 
-// Pages that deletions freed are used again at once, so there is nothing to compact.
+// Pages freed by deletions are reused immediately, so there is nothing to compact.
 Task<Expected<Reply>> compact(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   co_return ok_reply(202);
@@ -201,7 +201,7 @@ Task<Expected<Reply>> accepted(Call&) {
   co_return ok_reply(202);
 }
 
-// Every acknowledged write is committed already.
+// Every acknowledged write is already committed.
 Task<Expected<Reply>> ensure_full_commit(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   Reply reply;

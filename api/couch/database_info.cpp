@@ -7,7 +7,7 @@ namespace octavo::api::couch {
 
 namespace {
 
-constexpr int disk_format_version = 8;  // of CouchDB 3.5; clients print it, none acts on it
+constexpr int disk_format_version = 8;  // that of CouchDB 3.5; clients only print it
 
 void append_count(std::string& out, std::string_view name, std::uint64_t value) {
   append_json_key(out, name);
@@ -19,7 +19,7 @@ void append_text(std::string& out, std::string_view name, std::string_view value
   append_json_string(out, value);
 }
 
-// `{"partitioned":true,"ttl":3600}`: whatever is set.
+// `{"partitioned":true,"ttl":3600}`: only the properties that are set.
 void append_properties(std::string& out, const partitioning::Database& database) {
   out += '{';
   if (database.partitioned()) out += R"("partitioned":true)";

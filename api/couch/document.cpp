@@ -1,4 +1,4 @@
-// Reading documents: GET and HEAD of /{db}/{docid}, local documents included; and the list of document routes.
+// Reading documents: GET and HEAD of /{db}/{docid}, local documents included. Also lists all document routes.
 #include <algorithm>
 #include <array>
 
@@ -97,10 +97,10 @@ Reply not_modified(std::string etag) {
   return reply;
 }
 
-// Empty: the document is large, and to be read on a worker.
+// nullopt: the document is large and must be read on a worker.
 using WorkerReply = Expected<std::optional<Reply>>;
 
-// The winner as it is: the product's hottest path. One snapshot, one lookup, one append.
+// Reads the winner without changes, the most frequent request: one snapshot, one lookup, one append.
 WorkerReply read_winner(Call& call, std::string_view id, const RenderOptions& options, bool on_worker) {
   const auto& request = call.request;
   const auto& database = *call.database;
@@ -136,7 +136,7 @@ WorkerReply read_winner(Call& call, std::string_view id, const RenderOptions& op
   return reply;
 }
 
-// `rev=`: any leaf, also a deleted one, which shows as `_deleted`.
+// `rev=`: reads any leaf. A deleted one is shown with `_deleted`.
 WorkerReply read_revision(const Request& request, const partitioning::Database& database, std::string_view id,
                           const Revision& revision, const RenderOptions& options, bool on_worker) {
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
@@ -199,7 +199,7 @@ WorkerReply read(Call& call, bool on_worker) {
   if (request.query.empty()) return read_winner(call, id, {}, on_worker);
 
   OCTAVO_TRY(const auto parameters, parse_read_parameters(request));
-  // `latest` asks for whatever `rev` has become: the winner.
+  // `latest` asks for the newest descendant of `rev`; the winner is shown.
   if (parameters.revision && !parameters.latest) {
     auto reply = read_revision(request, database, id, *parameters.revision, parameters.render, on_worker);
     if (reply && !*reply) return reply;
@@ -233,8 +233,8 @@ Task<Expected<Reply>> post_document(Call& call) {
   co_return fail(ErrorCode::unsupported, "Uploads of forms are not supported: attachments are not supported yet.");
 }
 
-// A path that comes here names no function: it has too few parts or too many, the method is another one, or the slash
-// after `_design` is encoded, which hides what follows.
+// Only paths that name no function get here: they have too few or too many segments, another method, or an encoded
+// slash after `_design`, which hides the rest of the path from the router.
 Expected<Reply> refuse_function(const Call& call, std::string_view name) {
   constexpr std::array<std::string_view, 6> kFunctions{"_view",   "_search", "_search_info", "_search_disk_size",
                                                        "_update", "_info"};
@@ -257,7 +257,7 @@ Expected<Reply> refuse_function(const Call& call, std::string_view name) {
   return reply;
 }
 
-// What follows a document's id is an attachment, or a function of a design document.
+// The path after a document's id names an attachment or a function of a design document.
 Task<Expected<Reply>> refuse_attachment(Call& call) {
   const auto& id = call.path("docid");
   const auto& name = call.path("attachment");
@@ -299,7 +299,7 @@ std::vector<const RevisionTree::Node*> leaves_for(const RevisionTree& tree, cons
   const auto index_of = [&](const RevisionTree::Node* of) { return static_cast<std::size_t>(of - nodes.data()); };
   std::vector<bool> descends(nodes.size(), false);
   descends[index_of(node)] = true;
-  // A parent stands before its children.
+  // Parents precede their children in `nodes`.
   for (std::size_t i = index_of(node) + 1; i < nodes.size(); ++i) {
     descends[i] = nodes[i].parent >= 0 && descends[static_cast<std::size_t>(nodes[i].parent)];
   }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kSelf = "_self";
 
-// The document without what only functions see of it.
+// The document without `_self`, which only functions see.
 Expected<std::string> without_self(std::string_view json) {
   OCTAVO_TRY(const auto members, query::split_object(json));
   std::string out = "{";

@@ -8,8 +8,8 @@
 
 namespace octavo::api::couch {
 
-/// Documents of one partition as stored procedures see them: with `_id`, `_rev`, and `_self`, the link by which they
-/// are read, replaced and deleted. A document without `_id` gets one; an `_id` without a partition is one of this
+/// Documents of one partition as stored procedures see them: with `_id`, `_rev`, and `_self`, the link for reading,
+/// replacing and deleting them. A document without `_id` gets one; an `_id` without a partition means one in this
 /// partition.
 class PartitionModel final : public scripts::DocumentModel {
  public:
@@ -27,7 +27,7 @@ class PartitionModel final : public scripts::DocumentModel {
   const query::sql::RowShape& shape() const override { return rows_; }
 
  private:
-  // The Couch door's rows, with `_self`.
+  // The rows of the CouchDB API, with `_self`.
   class Rows final : public query::sql::RowShape {
    public:
     explicit Rows(std::string collection) : link(std::move(collection)) {}

@@ -13,7 +13,7 @@ namespace {
 using storage::Revision;
 using storage::RevisionTree;
 
-// `{"_id":"","_rev":"","_deleted":true}` and a revision.
+// Size of `{"_id":"","_rev":"","_deleted":true}` and a revision.
 constexpr std::size_t kEnvelopeBytes = 96;
 
 void append_hash(std::string& out, const storage::RevisionHash& hash) {
@@ -53,7 +53,7 @@ void append_revisions(std::string& out, const std::vector<Revision>& history) {
   out += "]}";
 }
 
-// Only leaves keep their bodies, so history shows as it does after a compaction.
+// Only leaves keep their bodies, so older revisions are shown as in CouchDB after a compaction.
 std::string_view status_of(const RevisionTree::Node* node) {
   if (node == nullptr || !node->leaf) return "missing";
   return node->deleted ? "deleted" : "available";
@@ -67,7 +67,7 @@ void append_revisions_info(std::string& out, const RevisionTree& tree, const std
     out += "{\"rev\":";
     append_revision(out, revision);
     out += ",\"status\":\"";
-    // What others were made of is no leaf: no need to look for it.
+    // The older revisions of a history are never leaves, so they need no lookup.
     out += status_of(newest ? tree.find(revision) : nullptr);
     out += "\"}";
   }
@@ -82,7 +82,7 @@ std::vector<Revision> other_leaves(const RevisionTree& tree, const Revision& sho
   return revisions;
 }
 
-// Appends the members that `options` ask for to the open object at the end of `out`.
+// Appends the members that `options` request to the open object at the end of `out`. True if any except `_revisions`.
 bool append_meta(std::string& out, const RevisionTree& tree, const Revision& shown, storage::Sequence sequence,
                  const RenderOptions& options) {
   bool meta = false;
@@ -128,7 +128,7 @@ void append_revision(std::string& out, const Revision& revision) {
 
 void append_document(std::string& out, std::string_view id, const Revision& revision, bool deleted,
                      std::string_view body) {
-  // Grows by doubling: rows of a long reply are appended one by one.
+  // Grow by doubling, because the rows of a long reply are appended one by one.
   const auto needed = out.size() + id.size() + body.size() + kEnvelopeBytes;
   if (needed > out.capacity()) out.reserve(out.empty() ? needed : std::max(needed, 2 * out.capacity()));
   out += "{\"_id\":";
@@ -163,7 +163,7 @@ void append_local_document(std::string& out, const storage::LocalDocumentView& d
 Expected<bool> append_document(std::string& out, const storage::DocumentView& document,
                                const storage::Snapshot& snapshot, const RenderOptions& options) {
   append_document(out, document);
-  // Most documents have no conflicts, and then the question needs no look at their history.
+  // Most documents have no conflicts; then the revision tree need not be read.
   const bool conflicts = document.has_conflicts && (options.conflicts || options.deleted_conflicts);
   if (!options.revisions && !options.revisions_info && !options.local_sequence && !conflicts) return false;
   OCTAVO_TRY(const auto tree, snapshot.revision_tree(document));

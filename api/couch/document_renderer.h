@@ -10,7 +10,7 @@
 /// Documents as JSON text, spliced from the stored bytes without re-serialising them. All functions append to `out`.
 namespace octavo::api::couch {
 
-/// What a reader may ask for beside the document itself.
+/// The additional members that a reader may request.
 struct RenderOptions {
   bool revisions = false;          ///< `_revisions`
   bool revisions_info = false;     ///< `_revs_info`
@@ -27,17 +27,17 @@ void append_document(std::string& out, std::string_view id, const storage::Revis
 void append_document(std::string& out, const storage::DocumentView& document);
 void append_local_document(std::string& out, const storage::LocalDocumentView& document);
 
-/// The winner of `document` with what `options` ask for. Returns whether anything but `_revisions` was added: such a
-/// reply has no ETag, as it can change while the revision stays. Error corrupted.
+/// The winner of `document` with the members that `options` request. Returns whether anything except `_revisions` was
+/// added: such a reply has no ETag, because it can change without a new revision. Error corrupted.
 Expected<bool> append_document(std::string& out, const storage::DocumentView& document,
                                const storage::Snapshot& snapshot, const RenderOptions& options);
 
-/// As above for the leaf `leaf` of the document's tree.
+/// The same for the leaf `leaf` of the document's tree.
 Expected<bool> append_leaf(std::string& out, const storage::DocumentView& document, const storage::Snapshot& snapshot,
                            const storage::RevisionTree& tree, const storage::RevisionTree::Node& leaf,
                            const RenderOptions& options);
 
-/// `"N-hash"` with quotes. The text of a revision needs no escapes but a replicated one may.
+/// `"N-hash"` with quotes. Only replicated revisions may need escapes.
 void append_revision(std::string& out, const storage::Revision& revision);
 
 }  // namespace octavo::api::couch

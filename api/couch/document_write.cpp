@@ -32,7 +32,7 @@ void add_location(Reply& reply, const Call& call, std::string_view id) {
   reply.headers.emplace_back("Location", location_of(call.request, call.database->name(), id));
 }
 
-// `batch=ok`: acknowledged before it is written.
+// `batch=ok`: the reply is sent before the document is written.
 Task<Expected<Reply>> write_unacknowledged(Call& call, storage::DocumentWrite write) {
   if (needs_preparation(call, write.id)) {
     std::optional<query::IndexAllowance> allowance;
@@ -55,7 +55,7 @@ Task<Expected<Reply>> write_local(Call& call, std::string id, ParsedDocument doc
   write.id = id;
   write.deleted = document.deleted;
   write.body = std::move(document.body);
-  // As CouchDB, no precondition: the last writer wins, and its `_rev` is counted on from.
+  // As in CouchDB, there is no precondition: the last writer wins, and the new revision number follows the `_rev` sent.
   write.base_edit = document.local_edit.value_or(0);
   OCTAVO_CO_TRY(const auto edit, co_await call.database->write_local(std::move(write)));
   Reply reply;
@@ -66,7 +66,7 @@ Task<Expected<Reply>> write_local(Call& call, std::string id, ParsedDocument doc
   co_return reply;
 }
 
-// The document that is written; a large one is parsed by a worker.
+// Parses the document in the body; a large one is parsed on a worker.
 Task<Expected<ParsedDocument>> read_body(Call& call) {
   auto parse = [&call] { return parse_document(call.request.body, call.services.settings.document_bytes_max); };
   if (call.request.body.size() < worker_body_bytes) co_return parse();
@@ -78,7 +78,7 @@ bool has_new_edits(const Request& request) {
   return !(value && *value == "false");
 }
 
-// Checks what a PUT says and turns it into the engine's edit.
+// Checks the parameters of a PUT and converts it to the engine's edit.
 Expected<storage::DocumentWrite> edit_of_put(const Call& call, const std::string& id, ParsedDocument document) {
   const bool new_edits = has_new_edits(call.request);
   if (new_edits || !document.revision) {
@@ -96,7 +96,7 @@ Task<Expected<Reply>> put_document(Call& call) {
     co_return fail(ErrorCode::unsupported, "Attachments are not supported yet: send the document alone, as JSON.");
   }
   OCTAVO_CO_TRY(auto document, co_await read_body(call));
-  if (document.id && *document.id != id) {  // the URL wins, as in CouchDB, but the other must be an id too
+  if (document.id && *document.id != id) {  // as in CouchDB the URL's id is used, but the body's must be valid
     OCTAVO_CO_TRY_VOID(check_id(*document.id, *call.database));
   }
   if (is_local_id(id)) co_return co_await write_local(call, id, std::move(document));
@@ -131,7 +131,7 @@ Task<Expected<Reply>> create_document(Call& call) {
 
 namespace {
 
-// The source of a COPY: its body, copied out of the snapshot.
+// The body of a COPY's source, copied out of the snapshot.
 Expected<std::string> source_body(const Call& call, std::string_view id) {
   const auto& database = *call.database;
   if (is_users_database(database) && !is_local_id(id)) OCTAVO_TRY_VOID(check_user_document_read(call, id));
@@ -158,7 +158,7 @@ struct CopyTarget {
   std::optional<Revision> revision;
 };
 
-// `Destination: target` or `target?rev=N-hash`, percent-encoded; a full URL is refused as CouchDB does.
+// `Destination: target` or `target?rev=N-hash`, percent-encoded. A full URL is refused, as in CouchDB.
 Expected<CopyTarget> parse_destination(const Request& request) {
   const auto header = request.header("Destination");
   if (!header || header->empty()) return fail(ErrorCode::bad_request, "Destination header is mandatory for COPY.");

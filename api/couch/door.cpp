@@ -19,7 +19,7 @@ bool has_header(const Reply& reply, std::string_view name) {
   return std::ranges::any_of(reply.headers, [&](const auto& header) { return header.first == name; });
 }
 
-// Open even when every request needs a user: health checks, and logging in.
+// Requests that are allowed even if every request needs a user: health checks, and logging in.
 bool is_open_to_all(const Request& request) {
   const auto& segments = request.segments;
   if (segments.size() != 1) return false;
@@ -31,7 +31,7 @@ bool is_database_access(Access access) {
   return access == Access::database_member || access == Access::database_admin;
 }
 
-// Routes below `{db}` get an open database, but for the one that makes it.
+// Routes below `{db}` get an open database, except the route that creates it.
 bool creates_database(const Route& route) {
   return route.method == Method::put && route.pattern == "/{db}";
 }
@@ -71,7 +71,7 @@ Task<Reply> Door::handle(Request& request) {
   try {
     result = co_await dispatch(call);
   } catch (const std::bad_alloc&) {
-    // What this request had is free again.
+    // The memory of this request is free again.
     result = fail(ErrorCode::overloaded, "The server is short of memory; try again later.");
   } catch (const ReadFailure& failure) {
     result = std::unexpected(failure.error());
@@ -93,12 +93,12 @@ Task<Expected<Reply>> Door::dispatch(Call& call) {
   if (!host_may_ask(request)) {
     co_return fail(
         ErrorCode::forbidden,
-        "A server without admins answers under local names only, so that no web page reaches it under a name "
-        "of its own: the header Host is none of them. Name an admin, or add the name to "
-        "server.allowed_hosts (OCTAVO_ALLOWED_HOSTS).");
+        "The header Host is not a local name. A server without admins accepts only local names, so that no web page "
+        "can reach it under a name of its own. Configure an admin, or add the name to server.allowed_hosts "
+        "(OCTAVO_ALLOWED_HOSTS).");
   }
   OCTAVO_CO_TRY(call.user, co_await services_.authenticator.authenticate(request));
-  // What a browser sends for a page without being asked: requests that need no credentials, and cookies.
+  // Browsers let any page send requests without credentials, and add cookies to them.
   if ((call.user.name.empty() || call.user.method == "cookie") && cors_.is_foreign_write(request)) {
     co_return fail(ErrorCode::forbidden,
                    "A page of another site may not write here: the header Origin does not name this server. If it "
@@ -113,7 +113,7 @@ Task<Expected<Reply>> Door::dispatch(Call& call) {
   if (match.route == nullptr) {
     const bool has_endpoint = match.unknown_endpoint.empty();
     if (has_endpoint && match.allowed_methods.empty()) co_return fail(ErrorCode::not_found, "");
-    if (!match.database.empty()) {  // a database that is not there says so first, as in CouchDB
+    if (!match.database.empty()) {  // as in CouchDB, a missing database is reported first
       const auto known = services_.engine.database_if_open(match.database);
       if (known && !*known) co_return std::unexpected(known->error());
     }
@@ -147,7 +147,7 @@ void Door::finish(const Call& call, Reply& reply) const {
   }
   if (!has_header(reply, "Cache-Control")) reply.headers.emplace_back("Cache-Control", "must-revalidate");
   if (reply.status == 401 && !has_header(reply, "WWW-Authenticate")) {
-    // A client may choose the challenge: browsers answer the usual one with a dialogue of their own.
+    // A client may choose the challenge, because browsers show their own log-in dialogue for the usual one.
     if (const auto wanted = call.request.header("X-CouchDB-WWW-Authenticate")) {
       reply.headers.emplace_back("WWW-Authenticate", *wanted);
     } else if (services_.settings.require_valid_user) {
@@ -177,7 +177,7 @@ Reply Door::protocol_error(int status, std::string_view reason) const {
   for (const auto& word : kWords) {
     if (word.status == status) error = word.error;
   }
-  // CouchDB's own words where people and programs know them.
+  // Use CouchDB's text where people and programs know it.
   auto reply = error_reply(status, error, status == 413 ? "the request entity is too large" : reason);
   reply.headers.emplace_back("Cache-Control", "must-revalidate");
   return reply;

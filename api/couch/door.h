@@ -7,12 +7,12 @@
 
 namespace octavo::api::couch {
 
-/// The Couch door: answers every HTTP request of the CouchDB dialect.
+/// The CouchDB API: answers every HTTP request to it.
 ///
-/// Each request walks: CORS preflight → who is it → which route → which database → may they → the route's handler →
-/// headers every reply has. Errors on the way leave as values and are rendered in one place.
+/// The steps of a request are: CORS preflight → authentication → route → database → access check → the route's handler
+/// → headers of every reply. Errors are returned as values and rendered in one place.
 ///
-/// Immutable after construction, so thread-safe. What `services` refers to must outlive the door.
+/// Immutable after construction, so thread-safe. The objects that `services` refers to must outlive it.
 class Door final : public Handler {
  public:
   explicit Door(Services services);
@@ -30,7 +30,7 @@ class Door final : public Handler {
   CorsPolicy cors_;
 };
 
-/// All routes of this door.
+/// All routes of this API.
 RouteList all_routes();
 
 }  // namespace octavo::api::couch

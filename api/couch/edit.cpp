@@ -74,7 +74,7 @@ Expected<void> refuse_attachments(std::string_view raw) {
   return fail(ErrorCode::unsupported, "Attachments are not supported yet: write the document without `_attachments`.");
 }
 
-// The replicator keeps its state in such members of its own documents; they are ordinary fields to the store.
+// The replicator keeps its state in such members of its documents; they are stored like ordinary fields.
 bool is_replicator_field(std::string_view name) {
   constexpr std::array<std::string_view, 5> kNames{"_replication_state", "_replication_state_time",
                                                    "_replication_state_reason", "_replication_id",
@@ -97,7 +97,7 @@ Expected<void> append_field(std::string& body, std::string_view name, std::strin
   return {};
 }
 
-// `0-N`, as local documents show their revision.
+// The N of `0-N`, the form of a local document's revision.
 std::optional<std::uint64_t> local_edit_of(std::string_view raw) {
   if (!raw.starts_with("\"0-") || !raw.ends_with('"')) return std::nullopt;
   const auto number = parse_integer(raw.substr(3, raw.size() - 4));

@@ -10,16 +10,15 @@
 #include "query/index/index_allowance.h"
 #include "storage/document.h"
 
-/// From a document as a client sent it to an edit the engine takes, and on to the engine: what all writing endpoints
-/// share.
+/// Converts documents as clients send them to edits of the engine, and writes them. All writing endpoints share this.
 namespace octavo::api::couch {
 
-/// Of one document's `_revisions`: as many as `_revs_limit` can keep. Each takes 48 bytes, and may have been sent in 4.
+/// Limit for one document's `_revisions`: the largest `_revs_limit`. Each takes 48 bytes, but may be sent in 4 bytes.
 inline constexpr std::size_t kRevisionsMax = 1'000'000;
-/// Of all documents of a request: the longest one is not long enough for more of CouchDB's own.
+/// Limit for all documents of a request. Even the longest request has no room for more revisions of CouchDB's form.
 inline constexpr std::size_t kRevisionsPerRequestMax = 2'000'000;
 
-/// A document as sent, checked and taken apart.
+/// A document as sent, checked and parsed into its parts.
 struct ParsedDocument {
   std::optional<std::string> id;              ///< `_id`
   std::optional<storage::Revision> revision;  ///< `_rev`, or the newest of `_revisions`
@@ -34,7 +33,7 @@ struct ParsedDocument {
 /// illegal_docid, doc_validation ("Bad special document member: _foo"), document_too_large, unsupported (attachments).
 Expected<ParsedDocument> parse_document(std::string_view json, std::size_t body_bytes_max);
 
-/// CouchDB's rules for ids of this database, its words for each.
+/// Checks an id by CouchDB's rules for this database. Errors have CouchDB's words.
 Expected<void> check_id(std::string_view id, const partitioning::Database& database);
 
 using storage::is_design_id;
@@ -44,17 +43,18 @@ inline bool is_local_id(std::string_view id) {
   return id.starts_with(kLocalPrefix);
 }
 
-/// The revision an edit is based on: `_rev`, the parameter `rev` and the header `If-Match` must agree where given.
+/// The revision that an edit is based on. `_rev`, the parameter `rev` and the header `If-Match` must agree if given.
 /// Errors: bad_request.
 Expected<std::optional<storage::Revision>> base_revision(const Request& request,
                                                          const std::optional<storage::Revision>& from_body);
 
-/// The engine's edit. For `new_edits=false` the document must say its revision (bad_request).
+/// The engine's edit. Error bad_request if `new_edits` is false and the document has no revision.
 Expected<storage::DocumentWrite> make_write(std::string id, ParsedDocument document, bool new_edits);
 
-/// What must hold and be done before a document may be written: design documents are for admins of the database and
-/// define no more indexes than it can have, `_users` has its own rules and hashes passwords. Does nothing, and does not
-/// suspend, for ordinary documents. `allowance` is of the whole request, and empty before its first write.
+/// The checks and changes before a document may be written: only admins of the database may write design documents,
+/// which must not define more indexes than the database can have; `_users` has its own rules, and passwords are hashed.
+/// Does nothing, and does not suspend, for ordinary documents. `allowance` belongs to the whole request and is empty
+/// before its first write.
 Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write,
                                    std::optional<query::IndexAllowance>& allowance);
 /// Whether prepare_write has anything to do for this document.
@@ -62,9 +62,9 @@ bool needs_preparation(const Call& call, std::string_view id);
 
 /// Prepares and writes one document; durable when it returns.
 Task<Expected<storage::Revision>> save(Call& call, storage::DocumentWrite write);
-/// The error of a write as CouchDB words it.
+/// The error of a write with CouchDB's text.
 Error in_couch_words(Error error, std::string_view id);
-/// To be called for each document of `_users` that was written.
+/// Must be called for each document of `_users` that was written.
 void forget_user(Call& call, std::string_view id);
 
 /// `{"ok":true,"id":…,"rev":…}` without a newline.

@@ -33,7 +33,7 @@ constexpr std::string_view default_reason(ErrorCode code) {
   }
 }
 
-// Words that carry a status of their own, whatever the code of the error that brought them.
+// Error words that determine the status, independent of the error's code.
 struct WordStatus {
   std::string_view word;
   int status;
@@ -113,7 +113,7 @@ Reply error_reply(const Error& error) {
   auto reply = error_reply(status, error_word(error), error_reason(error));
   if (error.code == ErrorCode::overloaded) reply.headers.emplace_back("Retry-After", "1");
   if (error.code == ErrorCode::throttled) {
-    // In whole seconds, as HTTP has it; the exact time beside it.
+    // Retry-After has whole seconds only; X-Retry-After-Ms is exact.
     reply.headers.emplace_back("Retry-After", std::to_string((error.retry_after_ms + 999) / 1000));
     reply.headers.emplace_back("X-Retry-After-Ms", std::to_string(error.retry_after_ms));
   }

@@ -19,27 +19,27 @@ using std::chrono::steady_clock;
 using Step = FollowedFeed::Step;
 
 constexpr std::size_t kPieceBytes = 64 * 1024;
-// What fails or ends before has a reply of its own. After it the head goes out, so that a client that waits behind a
-// slow filter sees signs of life.
+// A feed that fails or ends within this time gets an ordinary reply. After it the head is sent, so that a client that
+// waits for a slow filter gets heartbeats.
 constexpr std::chrono::milliseconds kHeadWaitMax{500};
 
 using asio::cancellation_signal;
 
-// Waits for the feed to grow, the deadline, or the end of the connection, which `hang_up` tells.
+// Waits until the feed grows, the deadline passes, or the connection ends, which `hang_up` signals. True if it grew.
 Task<bool> wait(FollowedFeed& feed, steady_clock::time_point deadline, cancellation_signal& hang_up) {
   const IoExecutor executor = co_await asio::this_coro::executor;
-  // A thread of its own for the cancellation to end; it starts, and would be cancelled, on this I/O thread.
+  // The wait is its own coroutine, so that the signal can cancel it; it starts and is cancelled on this I/O thread.
   auto token = asio::bind_cancellation_slot(hang_up.slot(), use_task);
   try {
     co_return co_await asio::co_spawn(executor, feed.wait(deadline), std::move(token));
   } catch (const boost::system::system_error& error) {
-    // Told to end while it was about to wait again, it ends so.
+    // A wait that is cancelled while it is about to wait again ends with this error.
     if (error.code() != asio::error::operation_aborted) throw;
     co_return false;
   }
 }
 
-// Sends `piece` and gives its memory back; false when nobody listens.
+// Sends `piece` and frees its memory; false if the client has disconnected.
 Task<bool> send(BodySink& sink, std::string& piece) {
   if (piece.empty()) co_return !sink.closed();
   const bool sent = co_await sink.write(piece);
@@ -55,7 +55,7 @@ Task<void> follow(std::unique_ptr<FollowedFeed> feed, FeedPatience patience, Ste
   auto deadline = steady_clock::now() + patience.wait();
   while (true) {
     if (step == Step::wait) {
-      // Only now: what is there already is sent to the end, also to a client that will send nothing more.
+      // Not earlier: the existing rows are sent completely, even to a client that has closed its sending side.
       if (!std::exchange(following, true)) {
         sink.on_closed([hang_up] { hang_up->emit(asio::cancellation_type::terminal); });
       }
@@ -79,12 +79,12 @@ Task<void> follow(std::unique_ptr<FollowedFeed> feed, FeedPatience patience, Ste
     auto advanced = co_await feed->advance(piece, on_worker);
     if (!advanced) {
       if (feed->gone()) co_return;
-      // The head is gone: only a broken body can tell. The connection logs it.
+      // The head was already sent, so only an incomplete body can show the error. The connection logs it.
       throw std::runtime_error("change feed: " + advanced.error().reason);
     }
     step = *advanced;
     on_worker = step == Step::more;
-    // Rows that a filter held back are no sign of life.
+    // If the filter held back all rows, nothing was sent, so a heartbeat may be due.
     if (!piece.empty()) {
       const bool alive = co_await send(sink, piece);
       if (!alive) co_return;

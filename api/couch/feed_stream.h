@@ -17,24 +17,25 @@ class FollowedFeed {
  public:
   enum class Step : std::uint8_t {
     more,  ///< call again
-    wait,  ///< all that is there was sent; call again when something grew
-    end    ///< complete, its last line included
+    wait,  ///< all available rows were sent; call again after a change
+    end    ///< complete, including the last line
   };
 
   virtual ~FollowedFeed() = default;
-  /// Appends what is there, up to about a slice. `on_worker`: may take longer.
+  /// Appends available rows, up to about a slice. `on_worker` allows it to take longer.
   virtual Task<Expected<Step>> advance(std::string& out, bool on_worker) = 0;
-  /// Waits until there is more, or the deadline; true when there is.
+  /// Waits until there are more rows or the deadline passes; true if there are more.
   virtual Task<bool> wait(std::chrono::steady_clock::time_point deadline) = 0;
-  /// Nothing will ever come again: the database is gone.
+  /// True if there will be no more rows, because the database was deleted.
   virtual bool gone() const = 0;
   virtual void heartbeat(std::string& out) const = 0;
   /// Appends the last line.
   virtual Expected<void> finish(std::string& out) = 0;
 };
 
-/// The reply of a feed: whole when it is complete and small, else a stream that follows until the client goes, its
-/// limit is reached, or it waited in vain for `patience.timeout`. While idle it holds neither a snapshot nor a buffer.
+/// The reply of a feed: sent whole if it is complete and small, otherwise a stream that follows the feed until the
+/// client disconnects, the limit is reached, or nothing changed for `patience.timeout`. While idle it holds neither a
+/// snapshot nor a buffer.
 Task<Expected<Reply>> feed_reply(std::unique_ptr<FollowedFeed> feed, FeedMode mode, FeedPatience patience);
 
 }  // namespace octavo::api::couch

@@ -28,7 +28,7 @@
 #include "query/search/text_find.h"
 #include "query/selector/match_budget.h"
 
-/// `_find` and `_explain`, of a database and of a partition.
+/// `_find` and `_explain` of a database and of a partition.
 namespace octavo::api::couch {
 
 namespace {
@@ -39,9 +39,9 @@ constexpr std::chrono::seconds kTextFindTimeMax{10};
 /// `{"docs":[…],"bookmark":…,…}` around the results of a query.
 class FindReply : public SliceProducer {
  public:
-  /// `work`: what is known before reading.
-  /// `most`: what it may cost before its page ends.
-  /// `may_take_long`: the request is a long one, which may say much about each document.
+  /// `work`: the part of the work that is known before reading.
+  /// `most`: ends the page once this charge is reached.
+  /// `may_take_long`: the request is long, so it may test each document for a long time.
   FindReply(query::FindExecution execution, const partitioning::ScanWork& work,
             std::optional<partitioning::RequestUnits> most, bool may_take_long)
       : execution_(std::move(execution)), work_(work), most_(most), may_take_long_(may_take_long) {
@@ -52,7 +52,7 @@ class FindReply : public SliceProducer {
 
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
     OCTAVO_TRY(const auto state, run(budget));
-    // The head comes with the first results: an error before them is a reply of its own.
+    // Append the head only with the first results, so that an earlier error gets an ordinary reply.
     if (!begun_) out += "{\"docs\":[\n";
     begun_ = true;
     out += execution_.output();
@@ -87,19 +87,20 @@ class FindReply : public SliceProducer {
   partitioning::ScanWork work_;
   std::optional<partitioning::RequestUnits> most_;
   bool may_take_long_;
-  std::uint64_t bytes_ = 0;  ///< of results taken
+  std::uint64_t bytes_ = 0;  ///< size of the results so far
   bool begun_ = false;
   bool stopped_ = false;
 };
 
-/// Parsing, planning and showing what a request asks for; on a worker when it is long.
+/// Runs `work`, which parses, plans or shows a request; on a worker if the request is long.
 template <class Work>
 Task<std::invoke_result_t<Work&>> work_on_find_body(const Call& call, Work work) {
   return work_on_body(call, std::move(work), query::find_inline_bytes_max + 1);
 }
 
-/// What a text index is to answer: `$text`, what names such an index or goes on with a page of one, and what would read
-/// all documents otherwise. nullopt: none; also when the request makes no sense, which is then said elsewhere.
+/// The request as a query of a text index, if one should answer it: the request uses `$text`, names a text index,
+/// continues from a bookmark of one, or would otherwise read all documents. nullopt if not; also if the request is
+/// invalid, which the caller detects later.
 Task<Expected<std::optional<query::search::TextFind>>> plan_by_text(Call& call, const std::string& partition) {
   using Result = Expected<std::optional<query::search::TextFind>>;
   auto* manager = query::IndexManager::of(*call.database);
@@ -153,7 +154,7 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
       const auto deadline = std::chrono::steady_clock::now() + kTextFindTimeMax;
       return query::search::run_text_find(*call.database, find, sequence, deadline, started);
     });
-    // After an error it may just have gone back to its last commit: then it has to catch up once more.
+    // After an error the index may have returned to its last commit; then it must catch up again.
   } while (!body && body.error().word == query::search::kIndexWentBack);
   if (!body) co_return std::unexpected(std::move(body).error());
   Reply reply;
@@ -199,7 +200,7 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   }
   auto current = co_await query::wait_for_indexes(call.database, prepared);
   if (!current && (current.error().code == ErrorCode::disk_full || current.error().code == ErrorCode::io_failure)) {
-    // The index cannot take what was written last; the documents can be read all the same.
+    // The index cannot store the latest writes, but the documents can still be read.
     auto without = co_await query::prepare_find(call.database, call.request.body, partition, false, true);
     if (without) {
       prepared = *std::move(without);

@@ -86,7 +86,7 @@ TextPairs headers_of(const Request& request, const TextPairs& cookies) {
   return headers;
 }
 
-// `a=1&b=2`, as forms are sent.
+// The fields of a form body: `a=1&b=2`.
 TextPairs form_of(const Request& request) {
   TextPairs form;
   if (request.method != Method::post && request.method != Method::put) return form;
@@ -105,7 +105,7 @@ TextPairs form_of(const Request& request) {
   return form;
 }
 
-// As CouchDB, some parameters are values.
+// As in CouchDB, some parameters are shown as JSON values.
 void append_query(std::string& out, const Request& request) {
   constexpr std::array<std::string_view, 4> kJson{"startkey", "endkey", "key", "descending"};
   append_json_key(out, "query");
@@ -172,7 +172,7 @@ Expected<std::string> request_json(const Call& call, std::optional<std::string_v
   append_member(out, "raw_path", request.target);
   append_query(out, request);
   append_pairs(out, "headers", headers_of(request, cookies));
-  // As CouchDB shows that there is none.
+  // CouchDB shows a missing body as "undefined".
   const bool has_body = request.method == Method::post || request.method == Method::put || !request.body.empty();
   append_member(out, "body", has_body ? request.body : std::string_view("undefined"));
   append_member(out, "peer", request.peer_address);

@@ -20,8 +20,8 @@
 #include "query/json/parsed_document.h"
 #include "query/search/text_find.h"
 
-/// `_index`: creating, listing and deleting the indexes of a database. They live in design documents of language
-/// "query"; these handlers edit those.
+/// `_index`: creating, listing and deleting the indexes of a database. The indexes are defined in design documents of
+/// language "query", which these handlers edit.
 namespace octavo::api::couch {
 
 using storage::is_design_id;
@@ -31,14 +31,14 @@ namespace {
 
 namespace json = boost::json;
 
-// An edit of a design document that meets another one is made again.
+// An edit of a design document that conflicts with another one is retried.
 constexpr int kAttemptsMax = 8;
 
 std::string with_design_prefix(std::string_view id) {
   return is_design_id(id) ? std::string(id) : std::string(kDesignPrefix).append(id);
 }
 
-/// A design document as it stands; no body when there is none.
+/// The current state of a design document; it has no body if it does not exist.
 struct DesignDocument {
   std::optional<storage::Revision> revision;
   std::optional<std::string> body;
@@ -54,7 +54,7 @@ Expected<DesignDocument> read_design_document(const partitioning::Database& data
   return design;
 }
 
-/// Writes the new body, or deletes the document when it is empty. False: somebody else was faster.
+/// Writes the new body, or deletes the document if the body is empty. False on a conflict with another write.
 Task<Expected<bool>> write_design_document(partitioning::Database& database, std::string_view id,
                                            const std::optional<storage::Revision>& parent, std::string body) {
   storage::DocumentWrite write;
@@ -100,7 +100,7 @@ Task<Expected<Reply>> create_index(Call& call) {
   co_return design_document_conflict();
 }
 
-/// Removes one index, or with no name all, of a design document. not_found when there is none.
+/// Removes one index of a design document, or all if there is no name. Error not_found if there is none.
 Task<Expected<void>> remove_index(partitioning::Database& database, std::string id, std::optional<std::string> name,
                                   query::IndexType type) {
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {

@@ -6,7 +6,7 @@
 
 namespace octavo::api::couch {
 
-/// 200 with the value as its body. For small replies; large ones stream.
+/// A 200 with the value as its body. For small replies; large ones are streamed (sliced_reply.h).
 Reply json_reply(const boost::json::value& value);
 
 }  // namespace octavo::api::couch

@@ -11,7 +11,7 @@ using storage::LocalDocumentView;
 
 namespace {
 
-// Ids kept in memory for a walk backwards.
+// Limit of the ids kept in memory for a backward walk.
 constexpr std::size_t kBackwardIdsMax = 1'000'000;
 
 }  // namespace
@@ -50,7 +50,7 @@ Expected<ScanState> LocalDocumentScan::run_forward(ScanBudget budget, Visitor vi
     OCTAVO_TRY(auto snapshot, database_.snapshot(place));
     sources.push_back(Source{std::move(snapshot), std::nullopt, std::nullopt});
   }
-  for (auto& source : sources) {  // cursors only now: they refer to snapshots that no longer move
+  for (auto& source : sources) {  // create cursors only now: they refer to the snapshots, which must not move
     source.cursor.emplace(source.snapshot.local_documents());
     source.current = source.cursor->seek(from);
     if (last_ && source.current && source.current->id == *last_) source.current = source.cursor->next();

@@ -10,9 +10,8 @@
 
 namespace octavo::api::couch {
 
-/// Walks local documents in byte order of their ids over all physical partitions. As partitioning::DocumentScan it
-/// holds no snapshot between calls. Local documents are few (checkpoints), so walking backwards collects their ids
-/// first.
+/// Walks local documents in byte order of their ids over all physical partitions. Like partitioning::DocumentScan it
+/// holds no snapshot between calls. Local documents are few (checkpoints), so a backward walk first collects their ids.
 class LocalDocumentScan {
  public:
   LocalDocumentScan(partitioning::Database& database, partitioning::DocumentRange range);
@@ -26,8 +25,8 @@ class LocalDocumentScan {
 
   partitioning::Database& database_;
   partitioning::DocumentRange range_;
-  std::optional<std::string> last_;                       ///< id of the last row visited
-  std::optional<std::vector<std::string>> backward_ids_;  ///< rising; taken from the end
+  std::optional<std::string> last_;                       ///< id of the last document visited
+  std::optional<std::vector<std::string>> backward_ids_;  ///< ascending; consumed from the end
 };
 
 }  // namespace octavo::api::couch

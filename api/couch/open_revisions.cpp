@@ -22,9 +22,9 @@ using storage::RevisionTree;
 
 // One entry of the reply: a leaf, or a revision that is missing.
 struct OpenedRevision {
-  std::size_t mention = 0;  // its place among the revisions asked for
+  std::size_t mention = 0;  // index among the requested revisions
   Revision revision;
-  std::optional<std::size_t> node;  // its place in the tree; none: missing
+  std::optional<std::size_t> node;  // index in the tree; absent if missing
 };
 
 std::vector<OpenedRevision> opened_revisions(const RevisionTree& tree, const OpenRevisionsQuery& query) {
@@ -39,9 +39,9 @@ std::vector<OpenedRevision> opened_revisions(const RevisionTree& tree, const Ope
     return opened;
   }
 
-  std::map<Revision, std::size_t> mentions;  // each where it is named first
+  std::map<Revision, std::size_t> mentions;  // requested revision → order of its first mention
   for (const auto& revision : *query.revisions) mentions.emplace(revision, mentions.size());
-  // For each node the first mention that it, or an ancestor where those count, answers.
+  // For each node: the first mention that it answers, either itself or, with `latest`, as a descendant.
   constexpr auto kUnasked = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> answered(nodes.size(), kUnasked);
   std::vector<bool> known(mentions.size(), false);
@@ -51,7 +51,7 @@ std::vector<OpenedRevision> opened_revisions(const RevisionTree& tree, const Ope
       answered[i] = mention->second;
       known[mention->second] = true;
     }
-    // A parent stands before its children.
+    // Parents precede their children in `nodes`.
     if (query.latest && nodes[i].parent >= 0) {
       answered[i] = std::min(answered[i], answered[static_cast<std::size_t>(nodes[i].parent)]);
     }
@@ -69,7 +69,7 @@ std::vector<OpenedRevision> opened_revisions(const RevisionTree& tree, const Ope
 
 class OpenRevisionsProducer final : public SliceProducer {
  public:
-  /// `boundary` of multipart/mixed; empty: JSON.
+  /// `boundary`: that of multipart/mixed; empty for JSON.
   OpenRevisionsProducer(std::shared_ptr<partitioning::Database> database, OpenRevisionsQuery query,
                         std::string boundary, bool may_take_long)
       : database_(std::move(database)),
@@ -91,7 +91,7 @@ class OpenRevisionsProducer final : public SliceProducer {
       out += is_json() ? "[" : "--";
       out += boundary_;
     }
-    // An edit since the last piece has put leaves in the place of others.
+    // An edit since the last piece may have replaced leaves.
     const storage::Sequence sequence = document ? document->sequence : 0;
     if (!std::exchange(begun_, true) || sequence != sequence_) {
       opened_ = opened_revisions(tree, query_);
@@ -139,14 +139,14 @@ class OpenRevisionsProducer final : public SliceProducer {
   OpenRevisionsQuery query_;
   std::string boundary_;
   bool may_take_long_;
-  std::vector<OpenedRevision> opened_;  // what is left, from next_ on, of the document as of sequence_
+  std::vector<OpenedRevision> opened_;  // entries of the document at sequence_; those from next_ on are not sent yet
   std::size_t next_ = 0;
   storage::Sequence sequence_ = 0;
   std::set<Revision> answered_;
   bool begun_ = false;
 };
 
-// Whether the reply is one for a worker: leaves may be large, each, and how many there are only the tree can tell.
+// Whether a worker must produce the reply: each leaf may be large, and only the tree tells how many there are.
 Expected<bool> opening_takes_long(Call& call, const OpenRevisionsQuery& query) {
   OCTAVO_TRY(const auto snapshot, call.database->snapshot_for_document(query.id));
   OCTAVO_TRY(const auto document, snapshot.find(query.id));

@@ -10,17 +10,17 @@
 
 namespace octavo::api::couch {
 
-/// What `open_revs` asks for.
+/// The parameters of a request with `open_revs`.
 struct OpenRevisionsQuery {
   std::string id;
-  std::optional<std::vector<storage::Revision>> revisions;  ///< none: all leaves
-  bool latest = false;                                      ///< a revision stands for the leaves that came of it
+  std::optional<std::vector<storage::Revision>> revisions;  ///< absent: all leaves
+  bool latest = false;                                      ///< a revision means the leaves that descend from it
   RenderOptions render;
 };
 
-/// The leaves of a document that are asked for and what is missing, each once, in the order in which they are first
-/// mentioned: a JSON array, or multipart/mixed where the client names that. Errors: not_found for all leaves of a
-/// document that is not there.
+/// The requested leaves of a document and the missing revisions, each once, in the order of their first mention: a JSON
+/// array, or multipart/mixed if the client's `Accept` names it. Errors: not_found if all leaves of a document that does
+/// not exist are requested.
 Task<Expected<Reply>> open_revisions_reply(Call& call, OpenRevisionsQuery query);
 
 }  // namespace octavo::api::couch

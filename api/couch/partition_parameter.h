@@ -5,8 +5,8 @@
 
 namespace octavo::api::couch {
 
-/// Checks `{partition}` of the route `/{db}/_partition/{partition}/…`, as CouchDB.
-/// Errors: bad_request when the database has no partitions or the query string names another, illegal_partition.
+/// Checks `{partition}` of the route `/{db}/_partition/{partition}/…`, as CouchDB does.
+/// Errors: bad_request if the database has no partitions or the query string names another one; illegal_partition.
 inline Expected<void> check_partition_parameter(const Call& call) {
   if (!call.database->partitioned()) return fail(ErrorCode::bad_request, "database is not partitioned");
   const auto& partition = call.path("partition");

@@ -1,4 +1,4 @@
-// `_properties`: what a database does with its documents beyond keeping them. An extension of the dialect.
+// `_properties`: settings of a database such as time to live and throughput. An extension of the CouchDB API.
 #include "api/couch/properties.h"
 
 #include <boost/json.hpp>
@@ -15,7 +15,7 @@ using query::DatabaseProperties;
 
 constexpr std::int64_t kSecondsMax = 2'147'483'647;  // as Azure Cosmos DB's defaultTtl
 constexpr std::int64_t kThroughputMax = 1'000'000;
-constexpr std::int64_t kRetentionMax = 30 * 86'400;  // as Azure Cosmos DB's continuous backup, which has these versions
+constexpr std::int64_t kRetentionMax = 30 * 86'400;  // as the retention of Azure Cosmos DB's continuous backup
 
 std::unexpected<Error> invalid(std::string_view name, std::string_view what) {
   return fail(ErrorCode::bad_request, "`" + std::string(name) + "` must be " + std::string(what) + ".");

@@ -8,7 +8,7 @@
 
 namespace octavo::api::couch {
 
-/// What a new database is asked to do: `PUT /{db}?ttl=3600&throughput=400&all_versions=86400`. Errors: bad_request.
+/// The properties of a new database: `PUT /{db}?ttl=3600&throughput=400&all_versions=86400`. Errors: bad_request.
 Expected<query::DatabaseProperties> properties_of_creation(const Request& request, std::string_view database);
 
 }  // namespace octavo::api::couch

@@ -32,7 +32,7 @@ std::string shown(std::string_view text, const boost::json::value* json) {
   return json ? query::json_for_message(*json) : quoted(text);
 }
 
-// Calls `use` with each element of a comma-separated list until it says true.
+// Calls `use` with each element of a comma-separated list until it returns true. Returns whether it did.
 template <class Use>
 bool any_in_list(std::string_view list, Use use) {
   while (!list.empty()) {
@@ -43,7 +43,7 @@ bool any_in_list(std::string_view list, Use use) {
   return false;
 }
 
-// As CouchDB writes ids into Location: letters, digits and `_.-:` stay.
+// Encodes an id as CouchDB does in Location: letters, digits and `_.-:` are unchanged.
 void append_url_encoded(std::string& out, std::string_view text) {
   constexpr char kHex[] = "0123456789ABCDEF";
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// /_reshard: splits of physical partitions, in the words of CouchDB's resharding.
+// /_reshard: splits of physical partitions, with the paths and JSON of CouchDB's resharding.
 // https://docs.couchdb.org/en/stable/api/server/common.html#reshard
 #include <charconv>
 #include <chrono>
@@ -155,7 +155,7 @@ Task<Expected<Reply>> delete_job(Call& call) {
   co_return json_reply(json::object{{"ok", true}});
 }
 
-/// Which physical partitions a request is about: `shard`, or `db` with or without `range`.
+/// The physical partitions that a request names: `shard`, or `db` with or without `range`.
 struct Wanted {
   std::string database;
   std::optional<std::string> range;
@@ -176,7 +176,7 @@ Expected<Wanted> read_wanted(const json::object& body) {
   OCTAVO_TRY(auto range, text("range"));
   OCTAVO_TRY(auto shard, text("shard"));
   if (!shard) {
-    if (!database) return fail(ErrorCode::bad_request, "Either `db` or `shard` must say what is to be split.");
+    if (!database) return fail(ErrorCode::bad_request, "Either `db` or `shard` must name what to split.");
     return Wanted{*std::move(database), std::move(range)};
   }
   // shards/00000000-7fffffff/name

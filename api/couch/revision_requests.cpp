@@ -1,4 +1,4 @@
-// Requests about revisions alone: _revs_diff, _missing_revs and _purge.
+// Requests about revisions without documents: _revs_diff, _missing_revs and _purge.
 #include <algorithm>
 #include <iterator>
 
@@ -26,14 +26,14 @@ struct AskedRevisions {
   std::vector<Revision> revisions;
 };
 
-// How many a request names, to be known before they are read.
+// The number of revisions that a request names, counted before they are parsed.
 std::size_t count_revisions(const boost::json::object& body) {
   std::size_t count = 0;
   for (const auto& [id, list] : body) count += list.is_array() ? list.get_array().size() : 0;
   return count;
 }
 
-// `{"id": ["N-hash", …], …}`.
+// Parses `{"id": ["N-hash", …], …}`.
 Expected<std::vector<AskedRevisions>> parse_asked(const boost::json::object& body) {
   std::vector<AskedRevisions> asked;
   asked.reserve(body.size());
@@ -64,7 +64,7 @@ struct Difference {
   std::vector<Revision> possible_ancestors;  // leaves that are older than a missing revision
 };
 
-// Those that are not in the tree, in the order in which they are asked for.
+// The requested revisions that are not in the tree, in the order of the request.
 std::vector<Revision> missing_from(const storage::RevisionTree& tree, const std::vector<Revision>& asked) {
   constexpr std::size_t kLookedUpOneByOne = 16;
   std::vector<Revision> missing;
@@ -125,7 +125,7 @@ Expected<std::string> render_differences(const partitioning::Database& database,
 
 struct DifferencesRequest {
   std::vector<AskedRevisions> asked;
-  std::size_t lookups = 0;  // of documents or revisions
+  std::size_t lookups = 0;  // number of documents or revisions to look up
 };
 
 Expected<DifferencesRequest> parse_differences(const Call& call) {
@@ -141,7 +141,7 @@ Expected<DifferencesRequest> parse_differences(const Call& call) {
   return request;
 }
 
-// Many lookups: a replicator asks for hundreds at once, so they run on a worker.
+// Runs many lookups on a worker: a replicator asks for hundreds at once.
 Task<Expected<std::string>> differences(Call& call, bool with_ancestors) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   const auto parse = [&call] { return parse_differences(call); };

@@ -15,7 +15,8 @@ std::size_t slot(Method method) {
   return static_cast<std::size_t>(method);
 }
 
-// Where CouchDB's list of methods is not simply what there is, in its order: clients and people compare texts.
+// Paths where CouchDB's list of allowed methods differs from the list of our routes, or from its order. Clients and
+// people compare these texts.
 struct AllowedMethods {
   std::string_view pattern;
   std::string_view methods;
@@ -58,7 +59,7 @@ std::string join(std::span<const std::string> segments) {
 }  // namespace
 
 struct Router::Node {
-  std::vector<std::pair<std::string_view, std::unique_ptr<Node>>> literals;  // few per node: a scan beats a hash
+  std::vector<std::pair<std::string_view, std::unique_ptr<Node>>> literals;  // few per node: a scan is fastest
   std::unique_ptr<Node> parameter;
   std::string_view parameter_name;
   std::unique_ptr<Node> rest;
@@ -92,7 +93,7 @@ struct Router::Node {
   }
 };
 
-// One attempt to match: the parameters as ranges of segments, so that a wrong turn costs nothing.
+// One attempt to match. Parameters are captured as ranges of segments, so that backtracking costs nothing.
 struct Router::Walk {
   struct Capture {
     std::string_view name;
@@ -100,7 +101,7 @@ struct Router::Walk {
   };
 
   std::span<const std::string> segments;
-  bool two_part_ids;  // `_design/x` and `_local/x` fill one parameter
+  bool two_part_ids;  // `_design/x` and `_local/x` are captured as one parameter
   std::array<Capture, kParametersMax> captures{};
   std::size_t captured = 0;
 
@@ -171,12 +172,12 @@ Router::Match Router::match(Method method, const std::vector<std::string>& segme
     return unknown;
   }
   Walk walk{.segments = segments, .two_part_ids = false};
-  // Not below the server's own paths: `/_node/_local/…` names no document.
+  // This does not apply to the server's own paths: `/_node/_local/…` names no document.
   const bool two_parts = segments.size() > 2 && (segments[1] == "_design" || segments[1] == "_local") &&
                          root_->literal(segments[0]) == nullptr;
   const Node* node = nullptr;
   if (two_parts) {
-    // A pattern that says more than `{docid}/{attachment*}` about such a path wins.
+    // A pattern that is more specific than `{docid}/{attachment*}` takes precedence.
     if (const auto* database = root_->parameter.get()) {
       if (const auto* prefix = database->literal(segments[1])) {
         walk.captures[walk.captured++] = {root_->parameter_name, walk.segments.subspan(0, 1)};

@@ -13,12 +13,13 @@
 
 namespace octavo::api::couch {
 
-/// Finds the route of a path: a tree by segments, in which literal segments beat parameters.
+/// Finds the route of a path in a tree of segments. Literal segments take precedence over parameters.
 ///
-/// Patterns: `/{db}/_all_docs`, `/{db}/{docid}`; a last `{name*}` takes all segments that are left, at least one,
-/// joined by `/`. A path `/{db}/_design/x` or `/{db}/_local/x` that no pattern names is a document id of two segments.
+/// Patterns: `/{db}/_all_docs`, `/{db}/{docid}`; a final `{name*}` captures all remaining segments, at least one,
+/// joined by `/`. In a path `/{db}/_design/x` or `/{db}/_local/x` that no pattern names, the two segments are a
+/// document id.
 ///
-/// Immutable once built, so thread-safe. A match allocates nothing but the parameters.
+/// Immutable after construction, so thread-safe. A match allocates only the parameters.
 class Router {
  public:
   explicit Router(RouteList routes);
@@ -27,11 +28,11 @@ class Router {
   using Parameters = std::vector<std::pair<std::string_view, std::string>>;
 
   struct Match {
-    const Route* route = nullptr;  ///< nullptr: no such path, or not with this method
+    const Route* route = nullptr;  ///< nullptr if there is no such path, or not with this method
     Parameters parameters;
-    std::string allowed_methods;  ///< `GET,HEAD,POST` when the path exists and the method does not fit; else empty
-    std::string_view database;    ///< then: the database the path names; empty outside of databases
-    /// `/{db}/_x…` of which nothing is known: no document's id begins so. Names the database, too.
+    std::string allowed_methods;  ///< such as `GET,HEAD,POST` if only the method does not match; otherwise empty
+    std::string_view database;    ///< of the path, if allowed_methods or unknown_endpoint is set; else empty
+    /// The segment `_x…` of an unknown `/{db}/_x…`, which cannot be a document's id.
     std::string_view unknown_endpoint;
   };
   Match match(Method method, const std::vector<std::string>& segments) const;

@@ -35,11 +35,11 @@ namespace search = query::search;
 
 constexpr std::chrono::seconds kIndexWaitMax{60};
 constexpr std::chrono::seconds kSearchTimeMax{5};
-constexpr std::size_t kAnalyzedBytesMax = 1024 * 1024;  // of a text whose terms are shown
-// The design document may change while a search waits for its index; then the search starts over.
+constexpr std::size_t kAnalyzedBytesMax = 1024 * 1024;  // limit of a text to be analyzed
+// The design document may change while a search waits for its index; then the search starts again.
 constexpr int kAttempts = 5;
 
-/// The index that a request names, and what its design document says of it.
+/// The index that a request names, and its options in the design document.
 struct FoundIndex {
   std::shared_ptr<search::SearchIndex> index;
   bool of_partitions = false;
@@ -51,7 +51,7 @@ Expected<query::FeedIndexes*> feed_indexes_of(partitioning::Database& database) 
   return &manager->feed_indexes();
 }
 
-// Why there is no such index: no design document, no index in it, or one that cannot be made.
+// The reason why there is no such index: no design document, no index in it, or an index that cannot be created.
 Error missing_index(const partitioning::Database& database, const std::string& design_id, const std::string& name,
                     bool over_limit) {
   const auto look = [&]() -> Expected<void> {
@@ -73,7 +73,7 @@ Error missing_index(const partitioning::Database& database, const std::string& d
   return look().error();
 }
 
-// May read design documents and open files: on a worker.
+// May read design documents and open files, so it runs on a worker.
 Expected<FoundIndex> find_index(partitioning::Database& database, const std::string& design, const std::string& name) {
   OCTAVO_TRY(auto* indexes, feed_indexes_of(database));
   OCTAVO_TRY(const auto catalog, indexes->catalog());
@@ -140,7 +140,7 @@ Expected<void> append_hits(std::string& out, const partitioning::Database& datab
       out += ",\"doc\":";
       OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(hit.id));
       OCTAVO_TRY(const auto document, snapshot.find(hit.id));
-      // Deleted since it was indexed.
+      // The document was deleted after it was indexed.
       if (!document || document->deleted) {
         out += "null";
       } else {
@@ -241,7 +241,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
   OCTAVO_CO_TRY(const storage::Sequence sequence, database.visible_sequence());
   SearchParameters parameters;
   FoundIndex found;
-  // All of it in one go on a worker, when the index has what was written.
+  // Does the whole search in one task on a worker; nullopt if the index is not current yet.
   const auto search_now = [&]() -> Expected<std::optional<std::string>> {
     OCTAVO_TRY(found, find_index(database, call.path("ddoc"), call.path("index")));
     OCTAVO_TRY(parameters, read_search_parameters(call.request, database.partitioned()));
@@ -265,7 +265,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
     return body;
   };
   for (int attempt = 1; attempt <= kAttempts; ++attempt) {
-    // After an error an index goes back to its last commit, perhaps just now: then it has to catch up once more.
+    // After an error an index returns to its last commit. If that has just happened, it must catch up again.
     const auto went_back = [&](const Error& error) {
       return attempt < kAttempts && error.word == query::search::kIndexWentBack;
     };

@@ -27,7 +27,7 @@ std::unexpected<Error> parse_error(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), "query_parse_error");
 }
 
-/// A parameter of either origin: text of a query string, or a JSON value.
+/// A parameter: text of a query string, or a JSON value.
 class Value {
  public:
   explicit Value(std::string_view text) : text_(text) {}
@@ -129,7 +129,7 @@ Expected<void> add_drilldown(const Value& value, std::vector<std::vector<std::st
   };
   if (!parsed.is_array()) return invalid();
   const auto& list = parsed.get_array();
-  // One category, or a list of them.
+  // The value is one category or a list of categories.
   const bool several = !list.empty() && list.front().is_array();
   const auto add = [&](const json::value& category) -> Expected<void> {
     if (!category.is_array() || category.get_array().size() < 2) return invalid();
@@ -288,7 +288,7 @@ class Reader {
     return {};
   }
 
-  // In a query string a tag is JSON text: `"<b>"`; without quotes it is taken as it is.
+  // In a query string a tag is a JSON string such as `"<b>"`; without quotes it is used unchanged.
   static Expected<void> read_tag(std::string_view name, const Value& value, std::string& tag) {
     const auto parsed = value.json();
     if (parsed && parsed->is_string()) {

@@ -9,19 +9,19 @@
 
 namespace octavo::api::couch {
 
-/// What a request to `_search` asks for, as dreyfus reads it.
+/// The parameters of `_search`, as CouchDB's search module dreyfus reads them.
 struct SearchParameters {
   query::search::SearchRequest request;  ///< without partition, sequence and deadline
   bool has_query = false;
-  std::optional<std::string> partition;  ///< from query string or body; the URL's is not here
+  std::optional<std::string> partition;  ///< from the query string or body, not from the path
   bool include_docs = false;
   bool stale_ok = false;
-  bool is_old_grouping = false;        ///< `group_by`: the reply has the words of that time
-  bool uses_facets_or_groups = false;  ///< which searches of a partition may not
+  bool is_old_grouping = false;        ///< `group_by`: the reply has the older member names
+  bool uses_facets_or_groups = false;  ///< not allowed in searches of a partition
 };
 
-/// Reads the query string of a GET or the JSON body of a POST. Errors: query_parse_error and bad_request in CouchDB's
-/// words.
+/// Reads the query string of a GET or the JSON body of a POST. Errors: query_parse_error and bad_request with CouchDB's
+/// texts.
 Expected<SearchParameters> read_search_parameters(const Request& request, bool database_is_partitioned);
 
 }  // namespace octavo::api::couch

@@ -42,8 +42,8 @@ Expected<SecurityList> read_list(const boost::json::value* value) {
   return list;
 }
 
-/// What each thread has parsed. The key is the address of the database's text; holding the text keeps the address from
-/// being used for another one.
+/// The security objects that a thread has parsed. The key is the address of the database's text. The entry owns the
+/// text too, so that the address is not reused for another one.
 struct ParsedSecurities {
   struct Entry {
     std::shared_ptr<const std::string> text;
@@ -57,7 +57,7 @@ std::shared_ptr<const SecurityObject> parsed_security(std::shared_ptr<const std:
   thread_local ParsedSecurities cache;
   if (const auto found = cache.entries.find(text.get()); found != cache.entries.end()) return found->second.parsed;
   auto parsed = parse_security(*text);
-  // Stored text was checked when it was set. If it is unreadable all the same, nobody but server admins gets in.
+  // Stored text was checked when it was set. If it is unreadable nevertheless, only server admins have access.
   if (!parsed) parsed = parse_security(admins_only_json);
   auto shared = std::make_shared<const SecurityObject>(std::move(*parsed));
   if (cache.entries.size() >= ParsedSecurities::entries_max) cache.entries.clear();

@@ -26,17 +26,17 @@ struct SecurityObject {
   bool is_member(const UserContext& user) const { return members.empty() || members.admits(user) || is_admin(user); }
 };
 
-/// CouchDB's validation and reading of a security object. Error bad_request with its text.
+/// Validates and parses a security object by CouchDB's rules. Error bad_request with CouchDB's text.
 Expected<SecurityObject> parse_security(std::string_view json);
 
-/// The security object in force for `database`, parsed once per change. Thread-safe; a hit costs no lock.
+/// The security object that applies to `database`, parsed once per change. Thread-safe; a cache hit takes no lock.
 std::shared_ptr<const SecurityObject> effective_security(const partitioning::Database& database,
                                                          bool server_has_admins);
 
-/// The security object of a database that was never given one.
+/// The security object of a database for which none was set.
 std::string_view default_security_json(bool server_has_admins);
 
-/// True for server admins and for admins by the database's security object.
+/// True for server admins and for admins named by the database's security object.
 bool is_database_admin(const UserContext& user, const partitioning::Database& database, bool server_has_admins);
 
 }  // namespace octavo::api::couch

@@ -5,7 +5,7 @@
 #include "api/couch/server.h"
 #include "config/setting_table.h"
 
-// The settings as they are in force, in the shape of CouchDB's configuration: sections of keys, all values texts.
+// The effective settings in the form of CouchDB's configuration: sections of keys, with text values only.
 
 namespace octavo::api::couch {
 
@@ -15,7 +15,7 @@ namespace json = boost::json;
 
 constexpr std::string_view masked = "*****";
 
-/// A value as CouchDB would show it: TOML's quotes around a text go.
+/// A value as CouchDB would show it: without TOML's quotes.
 std::string plain(std::string_view toml) {
   if (toml.size() >= 2 && (toml.front() == '"' || toml.front() == '\'') && toml.back() == toml.front()) {
     return std::string(toml.substr(1, toml.size() - 2));
@@ -37,7 +37,7 @@ void add_table(json::object& section, const config::Draft& draft, const config::
   }
 }
 
-/// All sections that exist, secrets masked. Settings that are only ways to fill another one are left out.
+/// All sections, with secrets masked. Settings that only set the value of another setting are omitted.
 json::object sections(const config::Settings& settings) {
   const config::Draft draft = draft_of(settings);
   json::object all;
@@ -77,7 +77,7 @@ Task<Expected<Reply>> get_config_key(Call& call) {
   co_return json_reply(*value);
 }
 
-/// How to set what the client tried to set.
+/// Explains how to change the setting that the client tried to change.
 std::string how_to_set(std::string_view section, std::string_view key) {
   for (const config::Setting& setting : config::setting_table()) {
     if (setting.section != section || (setting.key != key && setting.type != config::ValueType::table)) continue;

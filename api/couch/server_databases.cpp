@@ -18,11 +18,11 @@ namespace octavo::api::couch {
 
 namespace {
 
-constexpr std::size_t names_inline = 1000;       // looked at on an I/O thread
-constexpr std::size_t names_per_slice = 10'000;  // on a worker, at a time
+constexpr std::size_t names_inline = 1000;       // read on an I/O thread
+constexpr std::size_t names_per_slice = 10'000;  // read at a time on a worker
 constexpr std::size_t dbs_info_keys_max = 100;   // CouchDB's max_db_number_for_dbs_info_req
 
-/// Where a key of any JSON type falls among names: all names are strings, and CouchDB orders types before values.
+/// The position of a key of any JSON type among the names: all names are strings, and CouchDB sorts by type first.
 struct NameBound {
   enum class Side : std::uint8_t { below_all, at_name, above_all };
   Side side = Side::at_name;
@@ -67,7 +67,7 @@ Expected<NameRange> read_range(const Request& request) {
   return range;
 }
 
-/// Negative, zero, positive: `name` is before, at, after the bound in the direction of the listing.
+/// Negative, zero or positive if `name` is before, at or after the bound in the listing's direction.
 int compare(const std::string& name, const NameBound& bound, bool descending) {
   int order = name.compare(bound.name);
   if (bound.side == NameBound::Side::below_all) order = 1;
@@ -75,7 +75,7 @@ int compare(const std::string& name, const NameBound& bound, bool descending) {
   return descending ? -order : order;
 }
 
-/// Walks the names in a range, some at a time: there may be a hundred thousand, and nobody may wait for them all.
+/// Walks the names in a range in parts: there may be a hundred thousand, and no thread may be blocked that long.
 class NameWalk {
  public:
   NameWalk(partitioning::Engine& engine, NameRange range) : engine_(engine), range_(std::move(range)) {
@@ -83,12 +83,12 @@ class NameWalk {
     if (start && start->side == NameBound::Side::at_name) {
       from_ = start->name;
     } else if (start && compare(std::string(), *start, range_.descending) < 0) {
-      done_ = true;  // every name comes before such a start
+      done_ = true;  // every name is before this start
     }
   }
 
   bool done() const { return done_; }
-  /// The next names; looks at no more than `count_max`.
+  /// The next names; reads at most `count_max`.
   std::vector<std::string> next(std::size_t count_max) {
     auto names = engine_.database_names_from(from_, inclusive_, range_.descending, count_max);
     if (names.size() < count_max) done_ = true;
@@ -159,7 +159,7 @@ Task<Expected<Reply>> get_all_dbs(Call& call) {
   co_return reply;
 }
 
-/// One element of the reply; nothing for a database that is gone by now, unless it was asked for by name.
+/// One element of the reply. Empty if the database was deleted meanwhile, unless the client requested it by name.
 std::string info_of(partitioning::Engine& engine, const std::string& name, bool asked_for) {
   std::string out = R"({"key":)";
   append_json_string(out, name);
@@ -179,8 +179,8 @@ std::string info_of(partitioning::Engine& engine, const std::string& name, bool 
   return out + '}';
 }
 
-// Each name may open files, so this runs on a worker and streams: its memory does not grow with the number of
-// databases. `next`: some more names; none at the end.
+// Each name may open files, so this runs on a worker. The reply is streamed, so memory does not grow with the number of
+// databases. `next` returns more names; none at the end.
 Task<void> send_infos(partitioning::Engine& engine, std::move_only_function<std::vector<std::string>()> next,
                       bool asked_for, BodySink& sink) {
   std::string out = "[";

@@ -41,7 +41,7 @@ Task<Expected<Reply>> get_welcome(Call& call) {
   co_return reply;
 }
 
-/// Reads what every request needs: an error here means that requests fail.
+/// Reads the catalog, which every request needs: an error here means that requests fail.
 Expected<void> check_catalog(partitioning::Engine& engine) {
   OCTAVO_TRY(const auto fact, engine.catalog().fact("secrets", "server_uuid"));
   static_cast<void>(fact);
@@ -70,7 +70,7 @@ Task<Expected<Reply>> get_up(Call& call) {
   if (!checked) co_return not_serving(checked.error());
   Reply reply;
   reply.body = R"({"status":"ok","seeds":{})";
-  // Reads are served, so it is up; whoever watches over the disk is told all the same.
+  // The server is up, because it serves reads. The reply also reports failing writes, for monitoring of the disk.
   if (const auto failure = call.services.engine.disk_failure()) {
     append_text(reply.body, "writes", error_word(Error{*failure, {}, {}}));
   }
@@ -183,7 +183,7 @@ std::string new_uuid() {
     prefix = crypto::hex_encode(random);
     counter = 0;
   }
-  // Steps of random size: nobody can tell how many documents were made between two.
+  // Random steps hide how many documents were created between two.
   counter += 1 + (static_cast<unsigned char>(random[0]) << 4 | static_cast<unsigned char>(random[1]) >> 4);
   std::string digits(3, '\0');
   for (std::size_t i = 0; i < 3; ++i) digits[i] = static_cast<char>(counter >> (16 - 8 * i) & 0xff);

@@ -21,7 +21,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// The numbers are for admins and for monitoring users, who have the role `_metrics`.
+/// Error unless the user is an admin or has `_metrics`, the role of monitoring users.
 Expected<void> check_metrics_access(const Call& call) {
   if (call.user.is_server_admin() || call.user.has_role("_metrics")) return check_node(call);
   return fail(ErrorCode::unauthorized, "You are not a server admin.");
@@ -40,8 +40,8 @@ json::object gauge(std::uint64_t value, std::string_view description) {
   return {{"value", value}, {"type", "gauge"}, {"desc", description}};
 }
 
-/// Upper bound, in ms, of the bucket where `fraction` of all requests lies; the last bucket has none, so its lower
-/// bound.
+/// The upper bound, in ms, of the bucket that contains the quantile `fraction`. The last bucket has no upper bound, so
+/// its lower bound is returned.
 double percentile_ms(const HttpSnapshot& snapshot, double fraction) {
   const double wanted = fraction * static_cast<double>(snapshot.requests);
   double seen = 0;
@@ -68,7 +68,7 @@ json::object latency(const HttpSnapshot& snapshot) {
       {"desc", "length of a request inside the server, in milliseconds"}};
 }
 
-/// In CouchDB's shape and by its names; only what is counted.
+/// The counters in CouchDB's structure and with its names; only those that exist here.
 json::object statistics(const HttpSnapshot& snapshot) {
   json::object methods;
   for (std::size_t i = 0; i < method_kinds; ++i) {

@@ -86,8 +86,8 @@ Expected<std::string> username_in(const Form& form) {
   return name != form.end() ? name->second : username->second;
 }
 
-/// Makes the reply a redirect when the request asks for one by `parameter`. Only to a path of this server: anything
-/// else would make it a springboard to other sites.
+/// Makes the reply a redirect if the request has `parameter`. Only a path of this server is allowed, so that links to
+/// this server cannot redirect to other sites.
 Expected<void> redirect_if_asked(const Request& request, std::string_view parameter, Reply& reply) {
   const auto target = request.parameter(parameter);
   if (!target) return {};

@@ -4,8 +4,8 @@
 
 namespace octavo::api::couch {
 
-/// Adds a fresh AuthSession cookie to `reply` when the request came with one that is past half its life, and the reply
-/// does not set that cookie itself (log-in, log-out). For the door, after each handler.
+/// Adds a new AuthSession cookie to `reply` if the request has one that is past half its lifetime, unless the reply
+/// already sets that cookie (log-in, log-out). Called after each handler.
 void renew_session(const Services& services, const Request& request, const UserContext& user, Reply& reply);
 
 }  // namespace octavo::api::couch

@@ -34,7 +34,7 @@ Expected<Reply> shard_of_document(const Call& call) {
 
 }  // namespace
 
-// The hash space has 62 bits; clients know ranges of 32.
+// The hash space has 62 bits; clients expect ranges of 32 bits.
 std::string shard_range(const storage::PartitionMapEntry& entry) {
   constexpr int kShift = 30;
   static_assert(partitioning::kHashSpaceEnd == std::uint64_t{1} << (32 + kShift));

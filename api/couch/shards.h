@@ -2,10 +2,10 @@
 
 #include "api/couch/call.h"
 
-/// The partition map as CouchDB shows its shards: ranges of a 32-bit hash, each on this one node.
+/// The partition map in the form of CouchDB's shards: ranges of a 32-bit hash, all on this node.
 namespace octavo::api::couch {
 
-/// "00000000-7fffffff".
+/// The range of a physical partition, such as "00000000-7fffffff".
 std::string shard_range(const storage::PartitionMapEntry& entry);
 Task<Expected<Reply>> get_shards(Call& call);             // GET /{db}/_shards
 Task<Expected<Reply>> get_shard_of_document(Call& call);  // GET /{db}/_shards/{docid}

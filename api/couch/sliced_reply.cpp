@@ -13,7 +13,7 @@ namespace {
 using partitioning::Database;
 using partitioning::ScanBudget;
 
-/// Slices until a piece is full or the reply is complete.
+/// Runs slices until a piece is full or the reply is complete.
 Task<Expected<bool>> fill(WorkerSlices& slices, SliceProducer& producer, std::string& out) {
   while (true) {
     auto slice = [&producer, &out] { return producer.produce(out, ScanBudget::worker_slice()); };
@@ -22,12 +22,12 @@ Task<Expected<bool>> fill(WorkerSlices& slices, SliceProducer& producer, std::st
   }
 }
 
-/// What is left of a reply when its head goes out.
+/// The rest of a reply when its head is sent.
 struct Rest {
   std::shared_ptr<Database> database;
   std::unique_ptr<SliceProducer> producer;
   std::optional<std::string> partition_key;
-  std::uint64_t bytes = 0;  ///< written so far
+  std::uint64_t bytes = 0;  ///< produced so far
   double charged = 0;
   WorkerSlices slices;
 };
@@ -40,7 +40,7 @@ Task<void> send_rest(Rest rest, BodySink& sink) {
     piece.clear();
     auto filled = co_await fill(rest.slices, *rest.producer, piece);
     if (!filled) {
-      // The head is gone: only a broken body can tell. The connection logs it.
+      // The head was already sent, so only an incomplete body can show the error. The connection logs it.
       throw std::runtime_error("database " + database->name() + ": " + filled.error().reason);
     }
     complete = *filled;

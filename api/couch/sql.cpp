@@ -27,7 +27,7 @@
 #include "query/sql/sql_execution.h"
 #include "query/sql/sql_preparation.h"
 
-/// `_sql`, of a database and of a partition.
+/// `_sql` of a database and of a partition.
 namespace octavo::api::couch {
 
 namespace {
@@ -37,7 +37,7 @@ namespace sql = query::sql;
 // Longer queries are parsed on a worker.
 constexpr std::size_t kInlineParsedBytesMax = 16 * 1024;
 
-/// A request body, its parts still text.
+/// A request body, divided into parts that are not parsed yet.
 struct SqlRequest {
   std::string_view query;       ///< a JSON string
   std::string_view parameters;  ///< a JSON array, or empty
@@ -100,8 +100,8 @@ Expected<sql::SqlQuery::Ptr> parse_query_of(const SqlRequest& request, sql::Comp
 /// `{"docs":[…],"bookmark":…,…}` around the results of a query.
 class SqlReply : public SliceProducer {
  public:
-  /// `functions`: that the query calls, and `execution` refers to; null: none. `most`: what it may cost before its page
-  /// ends.
+  /// `functions`: those that the query calls and `execution` refers to; null if none. `most`: ends the page once this
+  /// charge is reached.
   SqlReply(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const sql::PreparedSql> prepared,
            std::unique_ptr<scripts::StoredFunctions> functions, sql::SqlExecution execution,
            std::optional<partitioning::RequestUnits> most, bool with_statistics,
@@ -119,7 +119,7 @@ class SqlReply : public SliceProducer {
 
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
     OCTAVO_TRY(const auto state, run(budget));
-    // The head comes with the first results: an error before them is a reply of its own.
+    // Append the head only with the first results, so that an earlier error gets an ordinary reply.
     const bool wait = !begun_ && execution_.output().empty() && state == partitioning::ScanState::more;
     if (wait) return false;
     if (!begun_) out += "{\"docs\":[\n";
@@ -173,7 +173,7 @@ class SqlReply : public SliceProducer {
   std::optional<partitioning::RequestUnits> most_;
   bool with_statistics_;
   std::chrono::steady_clock::time_point started_;
-  std::uint64_t bytes_ = 0;  ///< of results taken
+  std::uint64_t bytes_ = 0;  ///< size of the results so far
   bool begun_ = false;
   bool stopped_ = false;
 };
@@ -182,8 +182,8 @@ using Prepared = std::shared_ptr<const sql::PreparedSql>;
 
 Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::string partition,
                                  sql::SqlPlanning planning) {
-  // Equal queries of different partitions share a plan, per physical partition: an index may be built in one only. What
-  // a computed property says may be another thing next time.
+  // Equal queries of different logical partitions share a plan if they are in the same physical partition: an index may
+  // be built in only one of these. With computed properties no plan is shared, because their definitions may change.
   std::string key;
   const auto computed = cosmos::computed_properties_of(*call.database);
   if (!request.bookmark && !planning.ignore_global && !computed) {

@@ -1,7 +1,7 @@
 // POST /{db}/_partition/{partition}/_sproc/{name}: runs a stored procedure on one partition, as one transaction.
 //
-// The name is that of one that the Cosmos door stored with the database, or of one in a design document's `sprocs`:
-// `ddoc/name`, or the name alone for the first design document that has it.
+// The name is that of a procedure that the Cosmos DB API stored with the database, or of one in a design document's
+// `sprocs`: `ddoc/name`, or the name alone for the first design document that has it.
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +24,7 @@ namespace {
 
 namespace javascript = query::javascript;
 
-// Containers show their documents as items, whichever door asks.
+// Containers show their documents as items in both APIs.
 Expected<std::unique_ptr<scripts::DocumentModel>> model_of(const Call& call, const std::string& partition) {
   const auto& settings = call.services.settings;
   if (call.database->definition()->text.empty()) {
@@ -37,7 +37,7 @@ Expected<std::unique_ptr<scripts::DocumentModel>> model_of(const Call& call, con
   return std::make_unique<cosmos::ItemModel>(*container, std::move(key), link, settings.cosmos_item_bytes_max);
 }
 
-// On a worker.
+// Runs on a worker.
 Expected<javascript::ProgramPtr> find_program(partitioning::Database& database, const std::string& name) {
   using scripts::ScriptKind;
   OCTAVO_TRY(auto script, scripts::ScriptStore(database).find(ScriptKind::stored_procedure, name));

@@ -1,5 +1,5 @@
-// `_throughput`: the request units that a database may spend and does spend, by physical partition, and its hottest
-// logical partitions. An extension of the dialect.
+// `_throughput`: the request units that each physical partition of a database may spend and has spent, and its hottest
+// logical partitions. An extension of the CouchDB API.
 #include "api/couch/throughput.h"
 
 #include <cmath>

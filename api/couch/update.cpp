@@ -1,4 +1,4 @@
-// Update functions of design documents, and what CouchDB has left behind: shows, lists and rewrites.
+// Update functions of design documents. Also refuses shows, lists and rewrites, which CouchDB has deprecated.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -38,7 +38,7 @@ bool is_line(std::string_view value) {
   return std::ranges::all_of(value, [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F; });
 }
 
-// What stands for itself in a header: text without its quotes, numbers and the like as they are.
+// The value of a header: a string without its quotes; numbers, booleans and null unchanged.
 Expected<std::string> header_value(std::string_view raw) {
   if (raw.starts_with('"')) return query::decode_json_string(raw);
   if (raw.starts_with('{') || raw.starts_with('[')) return bad_response("A header's value must be a string.");
@@ -49,7 +49,7 @@ Expected<void> add_headers(std::string_view raw, Reply& reply) {
   OCTAVO_TRY(const auto members, query::split_object(raw));
   for (const auto& member : members) {
     OCTAVO_TRY(auto value, header_value(member.raw));
-    // What could end the header is not sent.
+    // Characters that could end the header are refused.
     if (!is_token(member.name) || !is_line(value)) return bad_response("Invalid header: " + member.name);
     reply.headers.emplace_back(member.name, std::move(value));
   }
@@ -62,7 +62,7 @@ bool is_content_type(const std::pair<std::string, std::string>& header) {
                             [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
 }
 
-// `{code, headers, body | json | base64}`, with the code that is meant when there is none.
+// Converts `{code, headers, body | json | base64}`; without a code the status is `default_code`.
 Expected<Reply> reply_of(std::string_view response, int default_code) {
   Reply reply;
   reply.status = default_code;
@@ -106,7 +106,7 @@ Expected<Reply> reply_of(std::string_view response, int default_code) {
   return reply;
 }
 
-// The document that the URL names, as functions see it.
+// The document that the URL names, in the form that functions get.
 Expected<std::optional<std::string>> document_for_function(const Call& call, std::string_view id) {
   if (is_users_database(*call.database) && !is_local_id(id)) OCTAVO_TRY_VOID(check_user_document_read(call, id));
   OCTAVO_TRY(const auto snapshot, call.database->snapshot_for_document(id));
@@ -140,7 +140,7 @@ Expected<UpdateFunction> find_update(const Call& call) {
   return fail(ErrorCode::not_found, "missing updates function " + name + " on design doc " + programs->document->id);
 }
 
-// The edit that an update function asks for, checked as one that a client sends.
+// The edit that an update function returns, checked like one from a client.
 Expected<storage::DocumentWrite> write_of(const Call& call, std::string_view json) {
   OCTAVO_TRY(auto document, parse_document(json, call.services.settings.document_bytes_max));
   if (!document.id) return fail(ErrorCode::bad_request, "Document id must not be empty", "illegal_docid");
@@ -164,7 +164,7 @@ Task<Expected<Reply>> run_update(Call& call, std::optional<std::string> id) {
   auto run = [&] { return query::javascript::update(function.program, function.index, document, request); };
   OCTAVO_CO_TRY(const auto updated, co_await call.services.engine.run_function(std::move(run)));
   constexpr int kCreated = 201;
-  // Before anything is written: a reply that cannot be sent leaves nothing behind.
+  // Convert the reply before writing: if it is invalid, nothing may be written.
   auto reply = reply_of(updated.response, updated.document ? kCreated : 200);
   if (!reply || !updated.document) co_return reply;
 

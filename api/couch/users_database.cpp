@@ -38,7 +38,7 @@ bool is_own_document(const UserContext& user, std::string_view id) {
   return !user.name.empty() && name_in_id(id) == user.name;
 }
 
-/// The live document stored now; nullopt when there is none.
+/// The stored document; nullopt if there is none or it is deleted.
 Expected<std::optional<json::object>> stored_document(const partitioning::Database& database, std::string_view id) {
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
   OCTAVO_TRY(const auto document, snapshot.find(id));
@@ -58,7 +58,7 @@ std::optional<std::string_view> text_member(const json::object& object, std::str
   return std::string_view(value->get_string());
 }
 
-/// As JavaScript sees it: the rules were first written in it.
+/// JavaScript's truthiness: CouchDB's rules were first written in JavaScript.
 bool truthy(const json::value* value) {
   if (value == nullptr || value->is_null()) return false;
   if (value->is_bool()) return value->get_bool();
@@ -72,7 +72,7 @@ bool has_new_password(const json::object& document) {
   return password != nullptr && !password->is_null();
 }
 
-/// Error forbidden unless `roles` is there and a list of strings. Sorted.
+/// The sorted `roles`. Error forbidden unless `roles` exists and is a list of strings.
 Expected<std::vector<std::string>> roles_of(const json::object& document) {
   const auto* roles = member(document, "roles");
   if (!truthy(roles)) return forbidden("doc.roles must exist");
@@ -91,7 +91,7 @@ Expected<void> check_password_fields(const json::object& document) {
     const auto password = text_member(document, "password");
     if (!password) return forbidden("The password must be a string.");
     if (password->size() > password_bytes_max) return forbidden("The password is longer than 16 KiB.");
-    return {};  // the fields below are about to be replaced
+    return {};  // the fields below will be replaced
   }
   if (truthy(member(document, "password_sha")) && !truthy(member(document, "salt"))) {
     return forbidden("Users with password_sha must have a salt.");
@@ -160,7 +160,7 @@ Expected<void> validate(const UserContext& user, bool admin, std::string_view id
   return {};
 }
 
-/// The same members, their source text kept, with the password replaced by its hash.
+/// The same members with unchanged source text, but with the password replaced by its hash.
 Expected<std::string> with_stored_password(std::string_view body, const StoredPassword* stored) {
   constexpr std::array replaced{"password",   "password_scheme", "password_sha", "pbkdf2_prf",
                                 "iterations", "derived_key",     "salt"};
@@ -212,7 +212,7 @@ Task<Expected<std::string>> prepare_user_document(Call& call, std::string_view i
     if (!admin) co_return forbidden("You are not a db or server admin.");
     co_return body;
   }
-  // The anonymous may register themselves where `_security` lets them in; a user does not learn of other users.
+  // Anonymous users may register themselves if `_security` admits them; a user must not learn which other users exist.
   if (!admin && !call.user.name.empty() && !is_own_document(call.user, id)) co_return fail(ErrorCode::not_found, "");
 
   OCTAVO_CO_TRY(const auto old, stored_document(*call.database, id));

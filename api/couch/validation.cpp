@@ -20,18 +20,18 @@ using storage::DocumentWrite;
 using storage::Revision;
 using storage::Snapshot;
 
-// A worker is given back to others after this.
+// After this time a worker is free for other requests.
 constexpr std::chrono::milliseconds kSliceTime{20};
 
 struct StoredRevision {
   Revision revision;
   bool deleted = false;
-  std::string_view body;  ///< lives as long as the snapshot
+  std::string_view body;  ///< valid as long as the snapshot
 };
 
-// What a write is compared with.
+// The stored state that a write is validated against.
 struct Basis {
-  bool needs_validation = true;       ///< false: the revision is known already, nothing will be written
+  bool needs_validation = true;       ///< false: the revision exists already, so nothing will be written
   std::optional<StoredRevision> old;  ///< the document before the write
 };
 
@@ -70,11 +70,12 @@ Expected<Basis> basis_of(const Snapshot& snapshot, const DocumentWrite& write) {
   if (!document) return Basis{};
   OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
   if (tree.find(write.history.front()) != nullptr) return Basis{.needs_validation = false, .old = {}};
-  // The nearest ancestor that has a body: a leaf. A revision's place in the history follows from its generation.
+  // Find the nearest ancestor that has a body, which is a leaf. A revision's index in the history follows from its
+  // generation.
   const std::uint64_t newest = write.history.front().generation;
   const Revision* nearest = nullptr;
   for (const auto* leaf : tree.leaves()) {
-    const std::uint64_t below = newest - leaf->revision.generation;  // beyond the history when it is newer
+    const std::uint64_t below = newest - leaf->revision.generation;  // wraps beyond the history if it is newer
     if (below >= write.history.size() || write.history[below] != leaf->revision) continue;
     if (nearest == nullptr || leaf->revision.generation > nearest->generation) nearest = &leaf->revision;
   }
@@ -89,7 +90,7 @@ std::string new_document_json(const DocumentWrite& write) {
   return scripts::document_for_validation(write.id, history, write.deleted, write.body);
 }
 
-// One request's writes on their way through the functions.
+// Runs the validation functions for the writes of one request.
 class Validator {
  public:
   Validator(Call& call, std::shared_ptr<const query::Validation> validation, std::span<const DocumentWrite> writes)
@@ -104,7 +105,7 @@ class Validator {
   bool done() const { return results_.size() == writes_.size(); }
   std::vector<Expected<void>> take_results() { return std::move(results_); }
 
-  // At least one write, then as many as fit into the time.
+  // Validates at least one write, then as many as fit into the slice time.
   void run_slice() {
     const auto until = std::chrono::steady_clock::now() + kSliceTime;
     do {
@@ -115,7 +116,7 @@ class Validator {
  private:
   Expected<void> validate_next(const DocumentWrite& write) {
     if (is_design_id(write.id)) return {};
-    // A function that met a limit would most likely meet it again, and a request may have many documents.
+    // A function that exceeded a limit would probably exceed it again, and a request may have many documents.
     if (exhausted_) return std::unexpected(*exhausted_);
     std::optional<std::string> old;
     {

@@ -10,28 +10,29 @@
 #include "query/index/index_allowance.h"
 #include "storage/document.h"
 
-/// The rules of a database's own making: its design documents' `validate_doc_update` functions, which every write of an
-/// ordinary document has to pass, and what design documents themselves have to be.
+/// The rules that a database defines itself: the `validate_doc_update` functions of its design documents, which every
+/// write of an ordinary document must pass. Also checks design documents themselves.
 namespace octavo::api::couch {
 
-/// The functions that documents written now have to pass; nullptr: none, which costs one atomic load.
+/// The functions that writes must pass now; nullptr if there are none, which costs one atomic load.
 Expected<std::shared_ptr<const query::Validation>> validation_of(const Call& call);
 
-/// Passes `writes` through the functions on a worker, some at a time; one answer for each, in order. Design documents
-/// pass. Errors of single writes: forbidden and unauthorized with the functions' reasons, function_failed, and
-/// conflict: a write whose precondition does not hold is not validated, and must therefore not be tried.
+/// Runs the functions for `writes` on a worker, in slices; returns one result for each, in order. Design documents
+/// always pass. Errors of single writes: forbidden and unauthorized with the functions' reasons, function_failed, and
+/// conflict: a write whose precondition fails is not validated, so it must not be written.
 ///
-/// What the functions are shown of the stored document holds until the write or makes it conflict: the revision that an
-/// edit is based on never changes.
+/// The stored revision that the functions see cannot change before the write: a revision that an edit is based on never
+/// changes, and if another edit replaces it, the write conflicts.
 Task<std::vector<Expected<void>>> validate(Call& call, std::shared_ptr<const query::Validation> validation,
                                            std::span<const storage::DocumentWrite> writes);
 
-/// validation_of and validate for one write.
+/// Calls validation_of and validate for one write.
 Task<Expected<void>> validate_one(Call& call, const storage::DocumentWrite& write);
 
-/// Whether a design document can be stored: members of the right types, and functions that compile (of a replicated one
-/// only those of views, as in CouchDB). On a worker. What a replicated one defines beyond `allowance` is not made; any
-/// other is refused. Errors: bad_request invalid_design_doc, compilation_error; forbidden, of the allowance.
+/// Checks whether a design document can be stored: its members must have the right types and its functions must compile
+/// (in a replicated one only those of views, as in CouchDB). Runs on a worker. Indexes beyond `allowance` are not
+/// created if the document is replicated; otherwise the document is refused. Errors: bad_request invalid_design_doc,
+/// compilation_error; forbidden if the allowance is exceeded.
 Task<Expected<void>> check_design_document(Call& call, const storage::DocumentWrite& write,
                                            std::optional<query::IndexAllowance>& allowance);
 

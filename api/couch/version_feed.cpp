@@ -74,7 +74,7 @@ class VersionFeed final : public FollowedFeed {
   }
 
   Expected<Step> advance(std::string& out, ScanBudget budget) {
-    // What was acknowledged must be there, even while another physical partition still commits.
+    // Acknowledged writes must be in the feed, even while another physical partition is still committing.
     if (!begun_ && database_->watermark() < acknowledged_ && scan_.position() < acknowledged_) return Step::wait;
     bool caught_up = limit_reached();
     if (!caught_up) {
@@ -84,7 +84,7 @@ class VersionFeed final : public FollowedFeed {
         if (limit_reached()) return Visit::stop;
         return rows.size() >= kVersionsSliceBytes ? Visit::pause : Visit::next;
       }));
-      // The head comes with the first rows: an error before them is a reply of its own.
+      // Append the head only with the first rows, so that an earlier error gets an ordinary reply.
       begin(out);
       out += rows;
       caught_up = state == ScanState::done;

@@ -10,7 +10,7 @@
 
 namespace octavo::api::couch {
 
-/// `_changes?mode=all_versions`: every version of every document, and deletions, of a database that keeps them
+/// `_changes?mode=all_versions`: all versions of all documents, and deletions, of a database that keeps them
 /// (`all_versions`). Errors: bad_request.
 Expected<std::unique_ptr<FollowedFeed>> version_feed(const Call& call, ChangesQuery query,
                                                      std::optional<std::string> partition_key);

@@ -19,7 +19,7 @@
 #include "query/index/index_manager.h"
 #include "query/view/view_group.h"
 
-/// Queries of views: `_view`, `_view/queries`, of a database and of a partition; `_info`; `_view_cleanup`.
+/// Queries of views: `_view` and `_view/queries` of a database and of a partition; `_info`; `_view_cleanup`.
 namespace octavo::api::couch {
 
 namespace {
@@ -27,9 +27,9 @@ namespace {
 using query::views::ViewGroup;
 using Clock = std::chrono::steady_clock;
 
-// A client that waits longer for an index that is being built has gone, most likely; CouchDB waits for ever.
+// A client that waits longer for an index to be built has probably disconnected; CouchDB waits without limit.
 constexpr std::chrono::hours kIndexPatience{1};
-// The design document may change while a query waits for its index; then the query starts over.
+// The design document may change while a query waits for its index; then the query starts again.
 constexpr int kAttempts = 5;
 constexpr std::size_t kViewQueriesMax = 1000;
 
@@ -37,7 +37,7 @@ std::unexpected<Error> missing_view() {
   return fail(ErrorCode::not_found, "missing_named_view");
 }
 
-/// Why a design document has no views: it is not there, or it defines none.
+/// Error if the design document does not exist: this distinguishes it from one without views.
 Expected<void> check_design_document_exists(const partitioning::Database& database, std::string_view id) {
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
   OCTAVO_TRY(const auto document, snapshot.find(id));
@@ -61,7 +61,7 @@ Expected<query::FeedIndexView> find_group(const Call& call) {
   return *found;
 }
 
-/// The queries of one request, which see the same index.
+/// The queries of one request, which use the same index.
 struct ViewRequest {
   std::vector<ViewQuery> queries;
 
@@ -85,7 +85,7 @@ Expected<ViewTarget> target_in(const Call& call, const std::shared_ptr<query::Fe
   return ViewTarget{call.database, std::move(group), *view};
 }
 
-/// The index that answers, as current as the queries want it.
+/// The index that answers the queries, after any wait or update that they require.
 Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
   for (int attempt = 0;; ++attempt) {
     OCTAVO_CO_TRY(const auto found, find_group(call));
@@ -99,7 +99,7 @@ Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
       if (!found.previous) co_return target;
       const auto built = indexes.is_current(*found.index, call.database->committed_sequence());
       if (built && *built) co_return target;
-      // What the design document said before answers until the new index is built, if it has such a view.
+      // Until the new index is built, the index of the previous design document answers if it has this view.
       ViewRequest before = as_asked;
       auto previous = target_in(call, found.previous, before);
       if (!previous) co_return target;
@@ -127,11 +127,11 @@ Expected<void> check_view_access(const Call& call, bool partition) {
   return {};
 }
 
-// Design documents that changed are read, and their indexes opened, on a worker.
+// Reads changed design documents and opens their indexes, on a worker.
 Task<void> load_indexes(const Call& call) {
   auto* manager = query::IndexManager::of(*call.database);
   if (manager == nullptr || manager->feed_indexes().is_loaded()) co_return;
-  // What keeps them from being loaded is said to who asks for them.
+  // Ignore errors here: requests that need an index that cannot be loaded report them.
   co_await call.services.engine.run_blocking([&] { return manager->feed_indexes().catalog(); });
 }
 
@@ -155,7 +155,7 @@ ViewQuery base_query(const Call& call, bool partition) {
   return base;
 }
 
-// A body may name the partition, too: the one of the path.
+// The body may also name the partition, which must be that of the path.
 Expected<void> check_same_partition(const std::optional<std::string>& of_path, const ViewQuery& query) {
   if (!of_path || query.partition == of_path) return {};
   return fail(ErrorCode::bad_request, "Conflicting value for `partition`.", "query_parse_error");

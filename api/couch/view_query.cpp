@@ -13,11 +13,11 @@ std::unexpected<Error> query_error(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), "query_parse_error");
 }
 
-/// A parameter from either place.
+/// A parameter of the query string or of a JSON body.
 struct Parameter {
   std::string_view name;
   ParameterValue value;
-  std::string text;  ///< what it says as a word: `true` also for JSON's true
+  std::string text;  ///< the value as text: `true` also for JSON's true
 };
 
 Parameter make_parameter(std::string_view name, std::string_view text) {
@@ -38,7 +38,7 @@ Expected<void> read_freshness(const Parameter& parameter, ViewQuery& query) {
     if (text != "true" && text != "false" && text != "lazy") return query_error("Invalid value for `update`.");
     query.update = text == "true" ? Update::yes : text == "false" ? Update::no : Update::lazy;
   } else if (text != "true" && text != "false") {
-    return query_error("Invalid value for `stable`.");  // there is one copy of everything: nothing to choose
+    return query_error("Invalid value for `stable`.");  // valid values have no effect: there is only one copy
   }
   return {};
 }
@@ -103,7 +103,7 @@ Expected<void> read_view_parameter(const Parameter& parameter, ViewQuery& query)
   } else if (name == "update_seq") {
     OCTAVO_TRY(query.update_sequence, value.as_boolean());
   } else if (name == "attachments" || name == "att_encoding_info") {
-    OCTAVO_TRY_VOID(value.as_boolean());  // documents have none here
+    OCTAVO_TRY_VOID(value.as_boolean());  // documents have no attachments here
   } else if (name == "partition") {
     OCTAVO_TRY_VOID(partitioning::check_partition_key(parameter.text));
     query.partition = parameter.text;

@@ -13,7 +13,7 @@
 
 namespace octavo::api::couch {
 
-/// What a client asks of a view, from the query string or a JSON body.
+/// The parameters of a view query, from the query string or a JSON body.
 struct ViewQuery {
   enum class Update : std::uint8_t { yes, no, lazy };
 
@@ -31,18 +31,18 @@ struct ViewQuery {
   Update update = Update::yes;
   std::optional<std::string> partition;
 
-  /// Rows are grouped so (ReduceScan): 0, a level, or ReduceScan::exact.
+  /// The group level of ReduceScan: 0, a level, or ReduceScan::exact.
   std::uint64_t level() const;
 };
 
-/// Reads a JSON object (a POST body, or one of `queries`) over `base`. Unknown members are ignored, as CouchDB does.
-/// Errors, with its texts: query_parse_error, bad_request.
+/// Reads a JSON object (a POST body, or one of `queries`); its members override those of `base`. Unknown members are
+/// ignored, as in CouchDB. Errors, with CouchDB's texts: query_parse_error, bad_request.
 Expected<ViewQuery> parse_view_query(const boost::json::object& members, ViewQuery base);
-/// Reads the query string over `base`.
+/// Reads the query string; its parameters override those of `base`.
 Expected<ViewQuery> parse_view_query(const Request& request, ViewQuery base);
 
-/// Whether the query fits a view with or without a reduce function, in CouchDB's words; turns `reduce` into what will
-/// be done. Error query_parse_error.
+/// Checks that the query is valid for a view with or without a reduce function, and sets `reduce` to what will be done.
+/// Error query_parse_error with CouchDB's text.
 Expected<void> check_view_query(ViewQuery& query, bool view_has_reduce, bool view_is_partitioned);
 
 }  // namespace octavo::api::couch

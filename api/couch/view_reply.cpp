@@ -22,10 +22,11 @@ using query::views::RowRange;
 using query::views::RowScan;
 using query::views::ViewRow;
 
-/// The ranges of a query: one, or one for each of `keys`. Of keys each is made when its turn comes: there may be many.
+/// The ranges of a query: one, or one for each of `keys`. Ranges of keys are created one at a time, as there may be
+/// many.
 class ViewRanges {
  public:
-  /// Looks at what can be wrong with a range, not at keys.
+  /// Errors of an invalid range; does not check `keys`.
   static Expected<ViewRanges> make(const ViewTarget& target, ViewQuery& query) {
     ViewRanges ranges;
     ranges.partition_ = query.partition.value_or(std::string());
@@ -97,7 +98,7 @@ class MapReply final : public SliceProducer {
       if (state == ScanState::more) return false;
       skip_ = scan_->skip_left();
       scan_.reset();
-      // Many keys of few rows each.
+      // Pause here too: there may be many keys with few rows each.
       if (out.size() >= slice_bytes || budget.is_over_after(8) || ++ranges_done_ % budget.rows_max == 0) {
         if (next_ < ranges_.size() && emitted_ < query_.limit) return false;
       }
@@ -107,7 +108,7 @@ class MapReply final : public SliceProducer {
   }
 
  private:
-  // False: the budget is used up before it is known.
+  // False if the budget was used up before the offset was known.
   Expected<bool> append_head(std::string& out, const ScanBudget& budget) {
     if (!query_.sorted) {
       out += '{';
@@ -123,7 +124,7 @@ class MapReply final : public SliceProducer {
       OCTAVO_TRY(counts, query::views::count_rows(*target_.group, target_.view, range));
       counts.offset = 0;
     }
-    // CouchDB's offset is that of the first row that is found, and what is skipped. Keys before it have no rows.
+    // CouchDB's offset is the offset of the first row found, plus the skipped rows. Keys before that row have no rows.
     for (std::size_t looked_at = 1; next_ < ranges_.size(); ++next_, ++looked_at) {
       OCTAVO_TRY(const auto range, ranges_.at(target_, next_));
       OCTAVO_TRY(counts, query::views::count_rows(*target_.group, target_.view, range));
@@ -161,7 +162,7 @@ class MapReply final : public SliceProducer {
     return {};
   }
 
-  // The document of the row, or the one that its value names.
+  // Appends the document of the row, or the linked document that the row's value names.
   Expected<void> append_document_of(std::string& out, std::string_view id, std::string_view value) {
     std::string linked;
     std::optional<storage::Revision> revision;
@@ -248,7 +249,7 @@ class ReduceReply final : public SliceProducer {
         append_head(out);
         append_group(out, *group);
       }
-      // A group costs as much as some hundred rows.
+      // A group costs about as much as a few hundred rows.
       if (is_over(budget) || groups == budget.rows_max || out.size() >= slice_bytes) return false;
     }
     append_head(out);
@@ -257,7 +258,7 @@ class ReduceReply final : public SliceProducer {
   }
 
  private:
-  // With the first row: an error before it is a reply of its own.
+  // Called with the first row, so that an earlier error gets an ordinary reply.
   void append_head(std::string& out) {
     if (std::exchange(begun_, true)) return;
     out += '{';

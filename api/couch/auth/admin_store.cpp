@@ -13,7 +13,7 @@ constexpr std::string_view admins_area = "admins";
 constexpr std::string_view secrets_area = "secrets";
 
 Expected<void> check_admin(const std::string& name, const std::string& password) {
-  // Basic and cookies cut names at the first colon.
+  // Basic credentials and session cookies end the name at the first colon.
   if (name.empty() || name.find(':') != std::string::npos) {
     return fail(ErrorCode::bad_request, "admin \"" + name + "\": a name must not be empty or contain ':'");
   }
@@ -21,7 +21,7 @@ Expected<void> check_admin(const std::string& name, const std::string& password)
   return {};
 }
 
-/// True when `stored` is what hashing `password` today would give, salt aside.
+/// True if `stored` is a hash of `password` with today's scheme and iterations; only the salt may differ.
 bool up_to_date(const std::optional<StoredPassword>& stored, const std::string& password, std::uint32_t iterations) {
   return stored && stored->scheme == StoredPassword::Scheme::pbkdf2 && stored->digest == crypto::Digest::sha256 &&
          stored->iterations == iterations && stored->matches(password);

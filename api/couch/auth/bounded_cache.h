@@ -9,13 +9,13 @@
 
 namespace octavo::api::couch {
 
-/// A map that keeps the `capacity` entries used last. Not thread-safe.
+/// A map that keeps the `capacity` most recently used entries. Not thread-safe.
 template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std::equal_to<>>
 class BoundedCache {
  public:
   explicit BoundedCache(std::size_t capacity) : capacity_(capacity) {}
 
-  /// nullptr when absent. The pointer lives until the next insert or erase. Counts as a use.
+  /// nullptr if absent. The pointer is valid until the next insert or erase. Counts as a use.
   template <class LookupKey>
   Value* find(const LookupKey& key) {
     const auto found = index_.find(key);
@@ -56,7 +56,7 @@ class BoundedCache {
   std::unordered_map<Key, typename Entries::iterator, Hash, Equal> index_;
 };
 
-/// Lets a BoundedCache keyed by std::string be searched by std::string_view.
+/// Allows lookups by std::string_view in a BoundedCache with keys of type std::string.
 struct TextHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }

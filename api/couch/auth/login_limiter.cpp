@@ -4,7 +4,7 @@ namespace octavo::api::couch {
 
 namespace {
 
-// Names come from whoever asks; beyond this length they share an entry.
+// Clients choose the names: names that differ only beyond this length share an entry.
 constexpr std::size_t name_bytes_kept = 128;
 
 std::string key_of(std::string_view peer_address, std::string_view user) {

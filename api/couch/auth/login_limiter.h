@@ -11,10 +11,10 @@
 namespace octavo::api::couch {
 
 /// Slows down password guessing: after `failures_max` wrong passwords for one user from one address within `window`,
-/// further guesses from there are refused until the window has passed. Who is known already (remembered password,
-/// session cookie) is not asked here, so guessing from a shared address locks no running client out.
+/// further guesses from there are refused until the window has passed. Requests with a remembered password or a session
+/// cookie are not checked here, so guesses from a shared address do not lock out clients that are logged in.
 ///
-/// Thread-safe. Remembers the `entries_max` pairs of address and user that failed last: bounded memory.
+/// Thread-safe. Remembers the `entries_max` pairs of address and user that failed last, so memory is bounded.
 class LoginLimiter {
  public:
   static constexpr std::uint32_t failures_max = 10;

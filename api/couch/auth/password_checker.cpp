@@ -19,7 +19,7 @@ std::unexpected<Error> wrong() {
 
 }  // namespace
 
-// One hashing that runs. Those who wait for it hold it.
+// One hash computation in progress. The requests that wait for it share its ownership.
 struct PasswordChecker::Flight {
   enum class Outcome : std::uint8_t { running, correct, wrong, failed };
   std::atomic<Outcome> outcome{Outcome::running};
@@ -62,7 +62,7 @@ Task<Expected<void>> PasswordChecker::check(std::shared_ptr<const UserRecord> us
   OCTAVO_CO_TRY(const auto matched, co_await hash_and_compare(std::move(stored), std::move(password), print));
   if (!known || !matched) {
     limiter_.failed(peer_address, name, LoginLimiter::Clock::now());
-    // Quoted and escaped: the name comes from the client.
+    // The name comes from the client, so it is logged quoted and escaped.
     spdlog::warn("log-in failed: wrong name or password for {:?} from {}", name, peer_address);
     co_return wrong();
   }
@@ -89,7 +89,7 @@ Task<Expected<bool>> PasswordChecker::hash_and_compare(StoredPassword stored, st
   if (!flight) co_return fail(ErrorCode::overloaded, "Too many log-ins at once; try again in a moment.");
 
   if (leads) {
-    // Ends the flight also when this coroutine is destroyed or hashing throws.
+    // Ends the flight even if this coroutine is destroyed or the hash computation throws.
     struct Landing {
       PasswordChecker& checker;
       Flight& flight;

@@ -14,22 +14,22 @@
 
 namespace octavo::api::couch {
 
-/// Checks passwords: remembered ones at once, others by PBKDF2 on a worker thread. Thread-safe.
+/// Checks passwords: remembered ones immediately, others by PBKDF2 on a worker thread. Thread-safe.
 ///
-/// Many requests that bring the same new password at the same time cause one hashing; at most `checks_max` hashings
-/// wait at a time.
+/// Concurrent requests with the same new password share one hash computation. At most `checks_max` computations are
+/// pending at a time.
 class PasswordChecker {
  public:
   static constexpr std::size_t checks_max = 256;
   static constexpr std::size_t password_bytes_max = 16 * 1024;
 
-  /// `dummy_iterations`: the work done for users that do not exist, so that they take as long as those that do.
+  /// `dummy_iterations`: the work done for users that do not exist, so that their check takes as long as for others.
   PasswordChecker(partitioning::Engine& engine, std::uint32_t dummy_iterations);
 
-  /// True when this very password of this very record was verified before. Does not wait.
+  /// True if exactly this password was verified for exactly this record before. Does not wait.
   bool remembered(const UserRecord& user, std::string_view password);
 
-  /// `user` may be null: no such user. Errors: unauthorized (wrong), forbidden (locked after too many failures),
+  /// `user` is null if there is no such user. Errors: unauthorized (wrong), forbidden (locked after too many failures),
   /// overloaded.
   Task<Expected<void>> check(std::shared_ptr<const UserRecord> user, std::string name, std::string password,
                              std::string peer_address);

@@ -69,7 +69,7 @@ bool SessionCookie::signed_with(std::string_view secret, std::string_view salt) 
 }
 
 std::int64_t SessionCookie::seconds_left(std::int64_t now_s, std::chrono::seconds timeout_s) const {
-  // Both are far from the type's limits: `now_s` is a clock's, and a forged `issued_s` never verifies.
+  // No overflow: `now_s` comes from a clock, and a forged `issued_s` never passes the signature check.
   return static_cast<std::int64_t>(timeout_s.count()) - (now_s - issued_s);
 }
 
@@ -92,7 +92,7 @@ std::optional<std::string_view> session_cookie_of(const Request& request) {
 }
 
 std::string set_session_cookie(std::string_view value, const config::Settings& settings, bool tls) {
-  // Expires says what Max-Age says, for clients that know only the older one (nano's cookie jar).
+  // Expires repeats Max-Age for clients that know only the older attribute (nano's cookie jar).
   const auto expires =
       std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) + settings.session_timeout_s;
   return std::string("AuthSession=").append(value).append(attributes(settings, tls)) +

@@ -6,7 +6,7 @@
 
 // admin entry := "-pbkdf2:" digest "-" key "," salt "," iterations
 //              | "-pbkdf2-" key "," salt "," iterations             SHA-1
-//              | "-hashed-" key "," salt                            SHA-1, no rounds
+//              | "-hashed-" key "," salt                            SHA-1, not iterated
 
 namespace octavo::api::couch {
 

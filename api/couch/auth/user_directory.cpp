@@ -10,7 +10,7 @@ namespace octavo::api::couch {
 
 namespace {
 
-// A purge changes a database without moving its watermark; this bounds how long a purged user stays known.
+// A purge changes a database without moving its watermark. This limits how long a purged user remains valid.
 constexpr std::chrono::seconds recheck_after{1};
 constexpr std::size_t name_bytes_max = 512;
 
@@ -38,7 +38,7 @@ void read_password(const boost::json::object& document, UserRecord& record) {
     stored.derived_key = text_member(document, "password_sha");
   } else if (scheme == "pbkdf2" || scheme == "simple+pbkdf2") {
     if (scheme != "pbkdf2") stored.scheme = StoredPassword::Scheme::simple_pbkdf2;
-    // Documents written before the field existed used SHA-1.
+    // Documents written before this field existed use SHA-1.
     const std::string prf = text_member(document, "pbkdf2_prf");
     const auto digest = crypto::digest_from_name(prf.empty() ? "sha" : prf);
     const auto iterations = count_member(document, "iterations");
@@ -53,7 +53,7 @@ void read_password(const boost::json::object& document, UserRecord& record) {
   } else {
     return;
   }
-  // A key cut short would make guessing easy, an empty one would fit any password.
+  // A truncated key would make guessing easy; an empty one would match every password.
   if (stored.derived_key.size() != 2 * crypto::digest_bytes(stored.digest)) return;
   record.password = std::move(stored);
 }
@@ -121,7 +121,7 @@ Expected<std::shared_ptr<const UserRecord>> UserDirectory::find(std::string_view
     return std::unexpected(std::move(opened).error());
   }
   const std::uint64_t admins_version = admins_version_.load(std::memory_order_acquire);
-  // Taken before the document is read: a change in between makes the entry look old, never new.
+  // Read before the document, so that a change in between makes the entry look outdated, never current.
   const storage::Sequence watermark = users ? users->watermark() : 0;
   const std::string_view instance_tag = users ? std::string_view(users->instance_tag()) : std::string_view();
   const auto now = std::chrono::steady_clock::now();
@@ -141,7 +141,7 @@ Expected<std::shared_ptr<const UserRecord>> UserDirectory::find(std::string_view
     OCTAVO_TRY(record, read_document(*users, name));
   }
   if (auto password = admin_password(name)) {
-    // An admin may have a user document too, for more roles; its password does not count.
+    // An admin may also have a user document, for more roles; its password is not used.
     if (!record) record.emplace();
     record->name = name;
     record->roles.insert(record->roles.begin(), "_admin");

@@ -22,21 +22,22 @@ namespace octavo::api::couch {
 struct UserRecord {
   std::string name;
   std::vector<std::string> roles;
-  std::optional<StoredPassword> password;  ///< absent: nobody can log in as this user
+  std::optional<StoredPassword> password;  ///< absent: no log-in as this user is possible
   bool conflicted = false;                 ///< the user's document has conflicts: no log-in until they are resolved
   bool too_many_iterations = false;
 
   std::string_view salt() const { return password ? std::string_view(password->salt) : std::string_view(); }
 };
 
-/// Reads a document of `_users`. System roles (`_…`) that should not be there are ignored. nullopt: not a user's.
+/// Reads a document of `_users`. Ignores system roles (`_…`) except `_metrics`. nullopt if it is not this user's
+/// document.
 std::optional<UserRecord> parse_user_document(std::string_view name, std::string_view body);
 
-/// All users by name: admins, of the configuration, and the documents of `_users`, always as they are now.
+/// All users by name in their current state: the admins, and the documents of `_users`.
 ///
-/// Thread-safe. Each thread keeps what it read last; an entry is good as long as neither `_users` nor the admins have
-/// changed since, which costs two atomic loads to find out. So a hit shares no lock with other threads, and nothing is
-/// ever stale.
+/// Thread-safe. Each thread caches the users that it read last. An entry is valid as long as neither `_users` nor the
+/// admins have changed, which two atomic loads tell. So a hit shares no lock with other threads and is not stale,
+/// except after a purge (`recheck_after` limits this).
 class UserDirectory {
  public:
   using Admins = std::map<std::string, StoredPassword, std::less<>>;
@@ -46,7 +47,7 @@ class UserDirectory {
   bool has_admins() const { return has_admins_.load(std::memory_order_acquire); }
   void set_admins(Admins admins);
 
-  /// nullptr: no such user. Reads one document on a miss. Errors of storage.
+  /// nullptr if there is no such user. Reads one document on a cache miss. Errors: those of the storage.
   Expected<std::shared_ptr<const UserRecord>> find(std::string_view name);
   void forget(std::string_view name);
 
@@ -70,7 +71,7 @@ class UserDirectory {
 
   partitioning::Engine& engine_;
   mutable std::mutex admins_mutex_;
-  Admins admins_;  ///< under the mutex
+  Admins admins_;  ///< guarded by the mutex
   std::atomic<bool> has_admins_;
   std::atomic<std::uint64_t> admins_version_{0};
   std::array<Slot, 32> slots_;

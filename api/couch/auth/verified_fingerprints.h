@@ -9,10 +9,11 @@
 
 namespace octavo::api::couch {
 
-/// Credentials that were verified once, as keyed hashes of all that the verdict depends on: for a password its user,
-/// itself and the stored hash. So a changed password is not found again, and nothing ever needs to be invalidated.
+/// Credentials that were verified before, as keyed hashes of everything that the result depends on: for a password, the
+/// user, the password and the stored hash. An entry for a changed password is never found again, so entries need no
+/// invalidation.
 ///
-/// Thread-safe, bounded. Each thread looks into a set of its own first, so a hit shares no lock with other threads.
+/// Thread-safe, bounded. Each thread searches its own set first, so a hit shares no lock with other threads.
 class VerifiedFingerprints {
  public:
   using Fingerprint = crypto::KeyedHash::Value;
@@ -22,7 +23,7 @@ class VerifiedFingerprints {
 
   struct FingerprintHash {
     std::size_t operator()(const Fingerprint& fingerprint) const {
-      std::size_t value = 0;  // the fingerprint is random already
+      std::size_t value = 0;  // the first bytes suffice: the fingerprint is random
       std::memcpy(&value, fingerprint.data(), sizeof value);
       return value;
     }
