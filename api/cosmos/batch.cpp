@@ -203,9 +203,9 @@ Task<Expected<void>> run_with_rules(const OpenContainer& opened, const Batch& ba
       OCTAVO_TRY(const bool kept, run_batch(validated, batch, container, item_bytes_max, results));
       return kept ? Verdict::commit : Verdict::discard;
     };
-    const auto done = co_await partitioning::run_optimistically(opened.database, batch.key->encode(), false, attempt);
-    if (!done) co_return std::unexpected(done.error());
-    if (!results.empty()) results.back().sequence = done->sequence;
+    OCTAVO_CO_TRY(const auto done,
+                  co_await partitioning::run_optimistically(opened.database, batch.key->encode(), false, attempt));
+    if (!results.empty()) results.back().sequence = done.sequence;
     co_return Expected<void>{};
   }
   for (const auto& operation : batch.operations) {
@@ -258,32 +258,27 @@ void append_result(std::string& out, const ItemOperation& operation, const Opera
 }  // namespace
 
 Handled serve_batch(Call& call) {
-  auto opened = co_await open_container(call);
-  if (!opened) co_return std::unexpected(std::move(opened).error());
-  const auto& container = *opened->definition;
-  auto batch = parse_batch(call, *opened);
-  if (!batch) co_return std::unexpected(std::move(batch).error());
-  if (auto admitted = call.admit(opened->database, batch->place, batch->key ? batch->key->encode() : ""); !admitted) {
-    co_return std::unexpected(std::move(admitted).error());
-  }
+  OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
+  const auto& container = *opened.definition;
+  OCTAVO_CO_TRY(const auto batch, parse_batch(call, opened));
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, batch.place, batch.key ? batch.key->encode() : ""));
   std::vector<OperationResult> results;
   const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
-  const auto rules = rules_of(call, *opened);
-  if (!rules) co_return std::unexpected(rules.error());
+  OCTAVO_CO_TRY(const auto rules, rules_of(call, opened));
   Expected<void> done;
-  if (*rules) {
-    done = co_await run_with_rules(*opened, *batch, **rules, bytes_max, results);
+  if (rules) {
+    done = co_await run_with_rules(opened, batch, *rules, bytes_max, results);
   } else {
     storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) {
-      return run_batch(transaction, *batch, container, bytes_max, results);
+      return run_batch(transaction, batch, container, bytes_max, results);
     };
     // Of one logical partition, it goes wherever that is by now; else the client asks again when the range was split.
     const std::size_t bytes = call.request.body.size();
-    if (batch->key) {
-      const std::string key = batch->key->encode();
-      done = co_await opened->database->run_transaction(key, std::move(task), bytes);
+    if (batch.key) {
+      const std::string key = batch.key->encode();
+      done = co_await opened.database->run_transaction(key, std::move(task), bytes);
     } else {
-      done = co_await opened->database->run_transaction_in(batch->place, std::move(task), bytes);
+      done = co_await opened.database->run_transaction_in(batch.place, std::move(task), bytes);
     }
   }
   if (!done) co_return std::unexpected(std::move(done).error());
@@ -296,21 +291,21 @@ Handled serve_batch(Call& call) {
     auto& result = results[i];
     if (i > 0) reply.body += ',';
     // What does not fit was done all the same, unless it only was to be read.
-    const bool reads = batch->operations[i].kind == ItemOperation::Kind::read;
+    const bool reads = batch.operations[i].kind == ItemOperation::Kind::read;
     const bool too_much = result.body_left_out || reply.body.size() + result.body.size() > kBatchReplyBytesMax;
     if (too_much && reads && !result.error) {
       result.status = 413;
       result.error = Error{ErrorCode::too_large, "The reply of the batch is too large.", word::kReplyTooLarge};
     }
-    append_result(reply.body, batch->operations[i], result, container, batch->shows_bodies && !too_much);
+    append_result(reply.body, batch.operations[i], result, container, batch.shows_bodies && !too_much);
     call.account.request_charge += result.charge;
     call.account.sequence = std::max(call.account.sequence, result.sequence);
     failed = failed || result.error;
   }
   reply.body += ']';
   reply.status = failed ? 207 : 200;
-  if (call.account.sequence == 0) call.account.sequence = opened->database->committed_sequence();
-  call.account.session_token = session_token(batch->place, call.account.sequence);
+  if (call.account.sequence == 0) call.account.sequence = opened.database->committed_sequence();
+  call.account.session_token = session_token(batch.place, call.account.sequence);
   co_return reply;
 }
 

@@ -15,18 +15,15 @@ namespace octavo::api::cosmos {
 namespace {
 
 Handled create_container(Call& call) {
-  const auto body = json_body(call.request);
-  if (!body) co_return std::unexpected(body.error());
-  auto definition = ContainerDefinition::from_request(*body);
-  if (!definition) co_return std::unexpected(std::move(definition).error());
-  auto throughput = throughput_of(call.request.header("x-ms-offer-throughput"),
-                                  call.request.header("x-ms-cosmos-offer-autopilot-settings"));
-  if (!throughput) co_return std::unexpected(std::move(throughput).error());
-  definition->throughput = *throughput;
-  auto created = co_await call.services.engine.run_blocking(
-      [&] { return call.services.schema.create_container(call.path.database, *definition); });
-  if (!created) co_return std::unexpected(std::move(created).error());
-  co_return resource_reply(201, created->to_json(), created->etag);
+  OCTAVO_CO_TRY(const auto body, json_body(call.request));
+  OCTAVO_CO_TRY(auto definition, ContainerDefinition::from_request(body));
+  OCTAVO_CO_TRY(const auto throughput, throughput_of(call.request.header("x-ms-offer-throughput"),
+                                                     call.request.header("x-ms-cosmos-offer-autopilot-settings")));
+  definition.throughput = throughput;
+  OCTAVO_CO_TRY(const auto created, co_await call.services.engine.run_blocking([&] {
+    return call.services.schema.create_container(call.path.database, definition);
+  }));
+  co_return resource_reply(201, created.to_json(), created.etag);
 }
 
 struct FoundContainers {
@@ -48,27 +45,25 @@ Expected<FoundContainers> find_containers(const Call& call, std::string_view aft
 }
 
 Handled list_containers(Call& call) {
-  const auto size = page_size_of(call.request);
-  if (!size) co_return std::unexpected(size.error());
-  const auto after = continuation_of(call.request);
-  if (!after) co_return std::unexpected(after.error());
-  const auto found =
-      co_await call.services.engine.run_blocking([&] { return find_containers(call, after->value_or(""), *size + 1); });
-  if (!found) co_return std::unexpected(found.error());
-  const auto& containers = found->containers;
+  OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
+  OCTAVO_CO_TRY(const auto after, continuation_of(call.request));
+  OCTAVO_CO_TRY(const auto found, co_await call.services.engine.run_blocking([&] {
+    return find_containers(call, after.value_or(""), size + 1);
+  }));
+  const auto& containers = found.containers;
   std::vector<std::string> items;
-  for (std::size_t i = 0; i < std::min(containers.size(), *size); ++i) items.push_back(containers[i].to_json());
+  for (std::size_t i = 0; i < std::min(containers.size(), size); ++i) items.push_back(containers[i].to_json());
   std::optional<std::string> continuation;
-  if (containers.size() > *size) continuation = to_continuation(containers[*size - 1].id);
-  co_return feed_reply(found->owner_rid, "DocumentCollections", items, continuation);
+  if (containers.size() > size) continuation = to_continuation(containers[size - 1].id);
+  co_return feed_reply(found.owner_rid, "DocumentCollections", items, continuation);
 }
 
 Handled query_containers(Call& call) {
-  const auto found = co_await call.services.engine.run_blocking([&] { return find_containers(call, "", SIZE_MAX); });
-  if (!found) co_return std::unexpected(found.error());
+  OCTAVO_CO_TRY(const auto found,
+                co_await call.services.engine.run_blocking([&] { return find_containers(call, "", SIZE_MAX); }));
   ResourceList resources;
-  for (const auto& container : found->containers) resources.emplace_back(container.id, container.to_json());
-  co_return co_await query_resources(call, found->owner_rid, "DocumentCollections", std::move(resources));
+  for (const auto& container : found.containers) resources.emplace_back(container.id, container.to_json());
+  co_return co_await query_resources(call, found.owner_rid, "DocumentCollections", std::move(resources));
 }
 
 // How much there is, and how much there may be, in kilobytes and numbers.
@@ -100,15 +95,11 @@ Handled read_container(Call& call) {
   const auto& definition = *opened->definition;
   auto shown = definition.shown();
   if (call.flag("x-ms-documentdb-populatepartitionstatistics")) {
-    if (auto added = add_statistics(*opened->database, definition, shown); !added) {
-      co_return std::unexpected(std::move(added).error());
-    }
+    OCTAVO_CO_TRY_VOID(add_statistics(*opened->database, definition, shown));
   }
   auto reply = resource_reply(200, boost::json::serialize(shown), definition.etag);
   if (call.flag("x-ms-documentdb-populatequotainfo")) {
-    if (auto added = add_quota(call, *opened->database, reply); !added) {
-      co_return std::unexpected(std::move(added).error());
-    }
+    OCTAVO_CO_TRY_VOID(add_quota(call, *opened->database, reply));
   }
   auto* indexes = query::IndexManager::of(*opened->database);
   reply.headers.emplace_back("x-ms-documentdb-collection-index-transformation-progress",
@@ -117,19 +108,17 @@ Handled read_container(Call& call) {
 }
 
 Handled replace_container(Call& call) {
-  const auto body = json_body(call.request);
-  if (!body) co_return std::unexpected(body.error());
+  OCTAVO_CO_TRY(const auto body, json_body(call.request));
   const auto etag = etag_of(call.request);
-  auto replaced = co_await call.services.engine.run_blocking(
-      [&] { return call.services.schema.replace_container(call.path.database, call.path.id, *body, etag); });
-  if (!replaced) co_return std::unexpected(std::move(replaced).error());
-  co_return resource_reply(200, replaced->to_json(), replaced->etag);
+  OCTAVO_CO_TRY(const auto replaced, co_await call.services.engine.run_blocking([&] {
+    return call.services.schema.replace_container(call.path.database, call.path.id, body, etag);
+  }));
+  co_return resource_reply(200, replaced.to_json(), replaced.etag);
 }
 
 Handled delete_container(Call& call) {
-  auto deleted = co_await call.services.engine.run_blocking(
-      [&] { return call.services.schema.delete_container(call.path.database, call.path.id, etag_of(call.request)); });
-  if (!deleted) co_return std::unexpected(std::move(deleted).error());
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(
+      [&] { return call.services.schema.delete_container(call.path.database, call.path.id, etag_of(call.request)); }));
   Reply reply;
   reply.status = 204;
   reply.content_type = {};

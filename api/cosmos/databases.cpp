@@ -10,40 +10,35 @@ namespace octavo::api::cosmos {
 namespace {
 
 Handled create_database(Call& call) {
-  const auto body = json_body(call.request);
-  if (!body) co_return std::unexpected(body.error());
-  auto id = id_of(*body);
-  if (!id) co_return std::unexpected(std::move(id).error());
-  auto throughput = throughput_of(call.request.header("x-ms-offer-throughput"),
-                                  call.request.header("x-ms-cosmos-offer-autopilot-settings"));
-  if (!throughput) co_return std::unexpected(std::move(throughput).error());
-  auto created = co_await call.services.engine.run_blocking(
-      [&] { return call.services.schema.create_database(*id, *throughput); });
-  if (!created) co_return std::unexpected(std::move(created).error());
-  co_return resource_reply(201, created->to_json(), created->etag);
+  OCTAVO_CO_TRY(const auto body, json_body(call.request));
+  OCTAVO_CO_TRY(const auto id, id_of(body));
+  OCTAVO_CO_TRY(const auto throughput, throughput_of(call.request.header("x-ms-offer-throughput"),
+                                                     call.request.header("x-ms-cosmos-offer-autopilot-settings")));
+  OCTAVO_CO_TRY(const auto created, co_await call.services.engine.run_blocking([&] {
+    return call.services.schema.create_database(id, throughput);
+  }));
+  co_return resource_reply(201, created.to_json(), created.etag);
 }
 
 Handled list_databases(Call& call) {
-  const auto size = page_size_of(call.request);
-  if (!size) co_return std::unexpected(size.error());
-  const auto after = continuation_of(call.request);
-  if (!after) co_return std::unexpected(after.error());
-  const auto found = co_await call.services.engine.run_blocking(
-      [&] { return call.services.schema.databases(after->value_or(""), *size + 1); });
-  if (!found) co_return std::unexpected(found.error());
+  OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
+  OCTAVO_CO_TRY(const auto after, continuation_of(call.request));
+  OCTAVO_CO_TRY(const auto found, co_await call.services.engine.run_blocking([&] {
+    return call.services.schema.databases(after.value_or(""), size + 1);
+  }));
   std::vector<std::string> items;
-  for (std::size_t i = 0; i < std::min(found->size(), *size); ++i) items.push_back((*found)[i].to_json());
+  for (std::size_t i = 0; i < std::min(found.size(), size); ++i) items.push_back(found[i].to_json());
   std::optional<std::string> continuation;
-  if (found->size() > *size) continuation = to_continuation((*found)[*size - 1].id);
+  if (found.size() > size) continuation = to_continuation(found[size - 1].id);
   co_return feed_reply("", "Databases", items, continuation);
 }
 
 Handled query_databases(Call& call) {
-  const auto found =
-      co_await call.services.engine.run_blocking([&] { return call.services.schema.databases("", SIZE_MAX); });
-  if (!found) co_return std::unexpected(found.error());
+  OCTAVO_CO_TRY(const auto found, co_await call.services.engine.run_blocking([&] {
+    return call.services.schema.databases("", SIZE_MAX);
+  }));
   ResourceList resources;
-  for (const auto& database : *found) resources.emplace_back(database.id, database.to_json());
+  for (const auto& database : found) resources.emplace_back(database.id, database.to_json());
   co_return co_await query_resources(call, "", "Databases", std::move(resources));
 }
 
@@ -59,19 +54,18 @@ Handled serve_databases(Call& call) {
   }
   auto& schema = call.services.schema;
   if (method == Method::del) {
-    auto deleted = co_await call.services.engine.run_blocking(
-        [&] { return schema.delete_database(call.path.id, etag_of(call.request)); });
-    if (!deleted) co_return std::unexpected(std::move(deleted).error());
+    OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(
+        [&] { return schema.delete_database(call.path.id, etag_of(call.request)); }));
     Reply reply;
     reply.status = 204;
     reply.content_type = {};
     co_return reply;
   }
   if (method != Method::get && method != Method::head) co_return method_not_allowed();
-  const auto found = co_await call.services.engine.run_blocking([&] { return schema.database(call.path.id); });
-  if (!found) co_return std::unexpected(found.error());
-  if (!*found) co_return fail(ErrorCode::not_found, "Resource Not Found: there is no database '" + call.path.id + "'.");
-  co_return resource_reply(200, (*found)->to_json(), (*found)->etag);
+  OCTAVO_CO_TRY(const auto found,
+                co_await call.services.engine.run_blocking([&] { return schema.database(call.path.id); }));
+  if (!found) co_return fail(ErrorCode::not_found, "Resource Not Found: there is no database '" + call.path.id + "'.");
+  co_return resource_reply(200, found->to_json(), found->etag);
 }
 
 }  // namespace octavo::api::cosmos

@@ -48,11 +48,10 @@ bool only_reads(const Request& request, const ResourcePath& path) {
 
 // Two writes of one item are in order here, and the last one stands: the feed of conflicts is empty.
 Handled serve_conflicts(Call& call) {
-  auto opened = co_await open_container(call);
-  if (!opened) co_return std::unexpected(std::move(opened).error());
+  OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
   const Method method = call.request.method;
   const bool reads = method == Method::get || method == Method::head;
-  const std::string& rid = opened->definition->shape->container_rid();
+  const std::string& rid = opened.definition->shape->container_rid();
   if (call.path.feed && reads) co_return feed_reply(rid, "Conflicts", {}, std::nullopt);
   if (call.path.feed && method == Method::post && call.flag("x-ms-documentdb-isquery")) {
     co_return co_await query_resources(call, rid, "Conflicts", {});
@@ -223,12 +222,8 @@ Task<Reply> Door::handle(Request& request) {
 }
 
 Handled Door::dispatch(Call& call) {
-  auto path = ResourcePath::parse(call.request.segments);
-  if (!path) co_return std::unexpected(std::move(path).error());
-  call.path = std::move(*path);
-  auto allowed = authorization_.check(call.request, call.path, only_reads(call.request, call.path));
-  if (!allowed) co_return std::unexpected(std::move(allowed).error());
-  call.credential = *allowed;
+  OCTAVO_CO_TRY(call.path, ResourcePath::parse(call.request.segments));
+  OCTAVO_CO_TRY(call.credential, authorization_.check(call.request, call.path, only_reads(call.request, call.path)));
   switch (call.path.resource) {
     case Resource::account:
       co_return co_await serve_account(call);

@@ -258,15 +258,12 @@ Expected<bool> has_functions(const Call& call, const OpenContainer& opened) {
 }
 
 Handled write_with_functions(Call& call, const OpenContainer& opened, ItemRequest request) {
-  const auto rules = rules_of(call, opened);
-  if (!rules) co_return std::unexpected(rules.error());
-  FunctionalWrite write(call, opened, request, *rules ? &**rules : nullptr);
+  OCTAVO_CO_TRY(const auto rules, rules_of(call, opened));
+  FunctionalWrite write(call, opened, request, rules ? &*rules : nullptr);
   const bool in_turn = call.request.header(kPreTriggers) || call.request.header(kPostTriggers);
   const std::string partition_key = request.key.encode();
   const std::size_t place = opened.database->locate_partition_key(partition_key);
-  if (auto admitted = call.admit(opened.database, place, partition_key); !admitted) {
-    co_return std::unexpected(std::move(admitted).error());
-  }
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, place, partition_key));
   const std::function<Expected<Verdict>(OptimisticTransaction&)> attempt =
       [&write](OptimisticTransaction& transaction) { return write.attempt(transaction); };
   const auto committed = co_await partitioning::run_optimistically(opened.database, partition_key, in_turn, attempt);

@@ -225,20 +225,16 @@ Handled list_changes(Call& call, const OpenContainer& opened, FeedScope scope, s
   co_await settle_acknowledged(database);
   Sequence since = 0;
   if (const auto tag = call.request.header("If-None-Match"); tag && !tag->empty()) {
-    auto parsed = *tag == "*" ? Expected<Sequence>(database.watermark()) : parse_change_tag(*tag);
-    if (!parsed) co_return std::unexpected(std::move(parsed).error());
-    since = *parsed;
+    OCTAVO_CO_TRY(since, *tag == "*" ? Expected<Sequence>(database.watermark()) : parse_change_tag(*tag));
     // Of a container that was deleted, and made anew under its name: nothing of this one was seen yet.
     if (since > database.committed_sequence()) since = 0;
   }
   std::int64_t modified_since_s = 0;
   if (const auto date = call.request.header("If-Modified-Since"); date && !date->empty()) {
-    auto parsed = parse_modified_since(*date);
-    if (!parsed) co_return std::unexpected(std::move(parsed).error());
-    modified_since_s = *parsed;
+    OCTAVO_CO_TRY(modified_since_s, parse_modified_since(*date));
   }
   ChangePage page(opened, std::move(scope), size, since, modified_since_s);
-  if (auto filled = co_await fill(call, page); !filled) co_return std::unexpected(std::move(filled).error());
+  OCTAVO_CO_TRY_VOID(co_await fill(call, page));
   call.account.sequence = page.position();
   co_return changes_reply(opened.definition->shape->container_rid(), page.body(), page.items(), page.position());
 }
@@ -246,31 +242,25 @@ Handled list_changes(Call& call, const OpenContainer& opened, FeedScope scope, s
 }  // namespace
 
 Handled serve_item_list(Call& call) {
-  auto opened = co_await open_container(call);
-  if (!opened) co_return std::unexpected(std::move(opened).error());
-  auto scope = FeedScope::parse(call.request, *opened->database, *opened->definition);
-  if (!scope) co_return std::unexpected(std::move(scope).error());
-  const auto size = page_size_of(call.request);
-  if (!size) co_return std::unexpected(size.error());
-  const auto places = scope->places(*opened->database, *opened->definition);
-  if (auto admitted = call.admit(opened->database, places, scope->partition_key); !admitted) {
-    co_return std::unexpected(std::move(admitted).error());
-  }
-  call.account.session_token = session_token(places.front(), opened->database->committed_sequence());
+  OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
+  OCTAVO_CO_TRY(auto scope, FeedScope::parse(call.request, *opened.database, *opened.definition));
+  OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
+  const auto places = scope.places(*opened.database, *opened.definition);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, places, scope.partition_key));
+  call.account.session_token = session_token(places.front(), opened.database->committed_sequence());
 
   if (const auto mode = call.request.header("A-IM"); mode && !mode->empty()) {
     if (*mode == "Incremental Feed" || *mode == "Incremental feed") {
-      co_return co_await list_changes(call, *opened, std::move(*scope), *size);
+      co_return co_await list_changes(call, opened, std::move(scope), size);
     }
-    if (*mode == "Full-Fidelity Feed") co_return co_await list_versions(call, *opened, std::move(*scope), *size);
+    if (*mode == "Full-Fidelity Feed") co_return co_await list_versions(call, opened, std::move(scope), size);
     co_return fail(ErrorCode::bad_request, "A-IM must be \"Incremental Feed\" or \"Full-Fidelity Feed\".");
   }
-  const auto after = continuation_of(call.request);
-  if (!after) co_return std::unexpected(after.error());
-  ListPage page(*opened, std::move(*scope), *size, *after);
-  if (auto filled = co_await fill(call, page); !filled) co_return std::unexpected(std::move(filled).error());
+  OCTAVO_CO_TRY(const auto after, continuation_of(call.request));
+  ListPage page(opened, std::move(scope), size, after);
+  OCTAVO_CO_TRY_VOID(co_await fill(call, page));
   Reply reply;
-  begin_feed(reply.body, opened->definition->shape->container_rid(), "Documents");
+  begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
   reply.body += page.body();
   end_feed(reply, page.items(), page.continuation());
   co_return reply;

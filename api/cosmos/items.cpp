@@ -51,9 +51,8 @@ Expected<std::optional<Reply>> read_item(Call& call, const OpenContainer& opened
 
 Handled read_on_worker(Call& call, const OpenContainer& opened) {
   auto read = [&call, &opened] { return read_item(call, opened, true); };
-  auto reply = co_await call.services.engine.run_patiently(std::move(read));
-  if (!reply) co_return std::unexpected(std::move(reply).error());
-  co_return **std::move(reply);
+  OCTAVO_CO_TRY(auto reply, co_await call.services.engine.run_patiently(std::move(read)));
+  co_return *std::move(reply);
 }
 
 // The item that is written; a large one is parsed by a worker.
@@ -69,9 +68,7 @@ Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWri
                    bool shows_body) {
   const auto& container = *opened.definition;
   const std::string id = write.id;
-  if (auto admitted = call.admit_document(opened.database, id); !admitted) {
-    co_return std::unexpected(std::move(admitted).error());
-  }
+  OCTAVO_CO_TRY_VOID(call.admit_document(opened.database, id));
   const std::size_t place = call.account.place;
   const bool deletes = write.deleted;
   const std::size_t body_bytes = write.body.size();
@@ -106,101 +103,85 @@ Handled create_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
   std::optional<TypedKey> named;
   if (const auto header = call.request.header("x-ms-documentdb-partitionkey"); header && !header->empty()) {
-    auto key = parse_key(*header, container);
-    if (!key) co_return std::unexpected(std::move(key).error());
-    named = std::move(*key);
+    OCTAVO_CO_TRY(named, parse_key(*header, container));
   }
-  auto item = co_await read_body(call, opened, named);
-  if (!item) co_return std::unexpected(std::move(item).error());
+  OCTAVO_CO_TRY(auto item, co_await read_body(call, opened, named));
   const bool upserts = call.flag("x-ms-documentdb-is-upsert");
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
-  const auto functions = has_functions(call, opened);
-  if (!functions) co_return std::unexpected(functions.error());
-  if (*functions) {
+  OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
+  if (functions) {
     ItemRequest request{.kind = upserts ? ItemRequest::Kind::upsert : ItemRequest::Kind::create,
-                        .key = std::move(item->key),
-                        .id = std::move(item->id),
-                        .body = std::move(item->body),
+                        .key = std::move(item.key),
+                        .id = std::move(item.id),
+                        .body = std::move(item.body),
                         .patch = {},
                         .match = upserts ? match : MatchCondition{}};
     co_return co_await write_with_functions(call, opened, std::move(request));
   }
-  std::string id = document_id(item->key, item->id);
+  std::string id = document_id(item.key, item.id);
   if (!upserts) {
-    auto creation = creating_write(std::move(id), std::move(item->body));
+    auto creation = creating_write(std::move(id), std::move(item.body));
     co_return co_await write_item(call, opened, std::move(creation), false, !wants_no_body(call));
   }
-  auto write = replacing_write(std::move(id), std::move(item->body), false, match);
+  auto write = replacing_write(std::move(id), std::move(item.body), false, match);
   co_return co_await write_item(call, opened, std::move(write), true, !wants_no_body(call));
 }
 
 Handled replace_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
-  const auto required = required_key(call.request, container);
-  if (!required) co_return std::unexpected(required.error());
-  const std::optional<TypedKey> key = *required;
-  auto item = co_await read_body(call, opened, key);
-  if (!item) co_return std::unexpected(std::move(item).error());
-  if (item->id != call.path.id) {
+  OCTAVO_CO_TRY(const std::optional<TypedKey> key, required_key(call.request, container));
+  OCTAVO_CO_TRY(auto item, co_await read_body(call, opened, key));
+  if (item.id != call.path.id) {
     co_return fail(ErrorCode::bad_request,
                    "The id of the item in the body is not the one of the path: an item's id "
                    "cannot be changed.");
   }
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
-  const auto functions = has_functions(call, opened);
-  if (!functions) co_return std::unexpected(functions.error());
-  if (*functions) {
+  OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
+  if (functions) {
     ItemRequest request{.kind = ItemRequest::Kind::replace,
                         .key = *key,
-                        .id = std::move(item->id),
-                        .body = std::move(item->body),
+                        .id = std::move(item.id),
+                        .body = std::move(item.body),
                         .patch = {},
                         .match = match};
     co_return co_await write_with_functions(call, opened, std::move(request));
   }
-  auto write = replacing_write(document_id(*key, item->id), std::move(item->body), true, match);
+  auto write = replacing_write(document_id(*key, item.id), std::move(item.body), true, match);
   co_return co_await write_item(call, opened, std::move(write), true, !wants_no_body(call));
 }
 
 Handled delete_item(Call& call, const OpenContainer& opened) {
-  auto key = required_key(call.request, *opened.definition);
-  if (!key) co_return std::unexpected(std::move(key).error());
+  OCTAVO_CO_TRY(auto key, required_key(call.request, *opened.definition));
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
-  const auto functions = has_functions(call, opened);
-  if (!functions) co_return std::unexpected(functions.error());
-  if (*functions) {
+  OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
+  if (functions) {
     ItemRequest request{.kind = ItemRequest::Kind::remove,
-                        .key = *std::move(key),
+                        .key = std::move(key),
                         .id = call.path.id,
                         .body = {},
                         .patch = {},
                         .match = match};
     co_return co_await write_with_functions(call, opened, std::move(request));
   }
-  auto write = deleting_write(document_id(*key, call.path.id), match);
+  auto write = deleting_write(document_id(key, call.path.id), match);
   co_return co_await write_item(call, opened, std::move(write), true, false);
 }
 
 Handled patch_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
-  auto key = required_key(call.request, container);
-  if (!key) co_return std::unexpected(std::move(key).error());
+  OCTAVO_CO_TRY(auto key, required_key(call.request, container));
   ItemOperation operation;
   operation.kind = ItemOperation::Kind::patch;
   const auto parse = [&] { return Patch::parse(call.request.body, container.computed); };
-  auto patch = co_await work_on_body(call, parse);
-  if (!patch) co_return std::unexpected(std::move(patch).error());
-  operation.patch = std::move(*patch);
-  operation.document_id = document_id(*key, call.path.id);
+  OCTAVO_CO_TRY(operation.patch, co_await work_on_body(call, parse));
+  operation.document_id = document_id(key, call.path.id);
   operation.match = MatchCondition::parse(call.request.header("If-Match"));
-  if (auto admitted = call.admit_document(opened.database, operation.document_id); !admitted) {
-    co_return std::unexpected(std::move(admitted).error());
-  }
-  const auto functions = has_functions(call, opened);
-  if (!functions) co_return std::unexpected(functions.error());
-  if (*functions) {
+  OCTAVO_CO_TRY_VOID(call.admit_document(opened.database, operation.document_id));
+  OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
+  if (functions) {
     ItemRequest request{.kind = ItemRequest::Kind::patch,
-                        .key = *std::move(key),
+                        .key = std::move(key),
                         .id = call.path.id,
                         .body = {},
                         .patch = std::move(operation.patch),
@@ -210,13 +191,12 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
   OperationResult result;
   const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
   const std::size_t bytes = call.request.body.size() + 4096;
-  const std::string partition_key = key->encode();
+  const std::string partition_key = key.encode();
   storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) -> Expected<bool> {
     OCTAVO_TRY(result, operation.run(transaction, container, bytes_max));
     return !result.error;
   };
-  auto done = co_await opened.database->run_transaction(partition_key, std::move(task), bytes);
-  if (!done) co_return std::unexpected(std::move(done).error());
+  OCTAVO_CO_TRY_VOID(co_await opened.database->run_transaction(partition_key, std::move(task), bytes));
   call.account.request_charge = result.charge;
   if (result.error) co_return std::unexpected(*std::move(result.error));
   call.account.sequence = result.sequence;
@@ -235,8 +215,7 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
 
 Handled serve_items(Call& call) {
   const Method method = call.request.method;
-  auto opened = co_await open_container(call);
-  if (!opened) co_return std::unexpected(std::move(opened).error());
+  OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
   if (call.path.feed) {
     if (method == Method::get || method == Method::head) co_return co_await serve_item_list(call);
     if (method != Method::post) co_return method_not_allowed();
@@ -244,23 +223,22 @@ Handled serve_items(Call& call) {
       co_return co_await serve_query(call);
     }
     if (call.flag("x-ms-cosmos-is-batch-request")) co_return co_await serve_batch(call);
-    co_return co_await create_item(call, *opened);
+    co_return co_await create_item(call, opened);
   }
-  if (auto checked = check_item_id(call.path.id); !checked) co_return std::unexpected(std::move(checked).error());
+  OCTAVO_CO_TRY_VOID(check_item_id(call.path.id));
   switch (method) {
     case Method::get:
     case Method::head: {
-      auto reply = read_item(call, *opened, false);
-      if (!reply) co_return std::unexpected(std::move(reply).error());
-      if (*reply) co_return **std::move(reply);
-      co_return co_await read_on_worker(call, *opened);
+      OCTAVO_CO_TRY(auto reply, read_item(call, opened, false));
+      if (reply) co_return *std::move(reply);
+      co_return co_await read_on_worker(call, opened);
     }
     case Method::put:
-      co_return co_await replace_item(call, *opened);
+      co_return co_await replace_item(call, opened);
     case Method::del:
-      co_return co_await delete_item(call, *opened);
+      co_return co_await delete_item(call, opened);
     case Method::patch:
-      co_return co_await patch_item(call, *opened);
+      co_return co_await patch_item(call, opened);
     default:
       co_return method_not_allowed();
   }

@@ -34,9 +34,8 @@ Expected<std::string> wanted_link(const Request& request) {
 }
 
 Handled replace_offer(Call& call) {
-  const auto body = json_body(call.request);
-  if (!body) co_return std::unexpected(body.error());
-  const auto* content = body->if_contains("content");
+  OCTAVO_CO_TRY(const auto body, json_body(call.request));
+  const auto* content = body.if_contains("content");
   if (content == nullptr || !content->is_object()) {
     co_return fail(ErrorCode::bad_request, "An offer must have a 'content' with the throughput.");
   }
@@ -50,13 +49,12 @@ Handled replace_offer(Call& call) {
   } else if (manual != nullptr && manual->is_number()) {
     manual_text = boost::json::serialize(*manual);
   }
-  const auto throughput = throughput_of(manual_text, autoscale_text);
-  if (!throughput) co_return std::unexpected(throughput.error());
-  if (!*throughput) co_return fail(ErrorCode::bad_request, "The offer says no throughput.");
-  const auto replaced = co_await call.services.engine.run_blocking(
-      [&] { return call.services.schema.replace_offer(call.path.id, **throughput, etag_of(call.request)); });
-  if (!replaced) co_return std::unexpected(replaced.error());
-  co_return resource_reply(200, replaced->to_json(), replaced->etag);
+  OCTAVO_CO_TRY(const auto throughput, throughput_of(manual_text, autoscale_text));
+  if (!throughput) co_return fail(ErrorCode::bad_request, "The offer says no throughput.");
+  OCTAVO_CO_TRY(const auto replaced, co_await call.services.engine.run_blocking([&] {
+    return call.services.schema.replace_offer(call.path.id, *throughput, etag_of(call.request));
+  }));
+  co_return resource_reply(200, replaced.to_json(), replaced.etag);
 }
 
 }  // namespace
@@ -66,19 +64,18 @@ Handled serve_offers(Call& call) {
   const bool reads = method == Method::get || method == Method::head;
   if (!call.path.feed && method == Method::put) co_return co_await replace_offer(call);
   if (!reads && !(call.path.feed && method == Method::post)) co_return method_not_allowed();
-  const auto offers = co_await call.services.engine.run_blocking([&] { return call.services.schema.offers(); });
-  if (!offers) co_return std::unexpected(offers.error());
+  OCTAVO_CO_TRY(const auto offers,
+                co_await call.services.engine.run_blocking([&] { return call.services.schema.offers(); }));
   if (!call.path.feed) {
-    for (const auto& offer : *offers) {
+    for (const auto& offer : offers) {
       if (offer.id == call.path.id) co_return resource_reply(200, offer.to_json(), offer.etag);
     }
     co_return fail(ErrorCode::not_found, "");
   }
-  const auto link = wanted_link(call.request);
-  if (!link) co_return std::unexpected(link.error());
+  OCTAVO_CO_TRY(const auto link, wanted_link(call.request));
   std::vector<std::string> items;
-  for (const auto& offer : *offers) {
-    const bool wanted = link->empty() || offer.resource_link == *link || offer.resource_rid == *link;
+  for (const auto& offer : offers) {
+    const bool wanted = link.empty() || offer.resource_link == link || offer.resource_rid == link;
     if (wanted) items.push_back(offer.to_json());
   }
   co_return feed_reply("", "Offers", items, std::nullopt);

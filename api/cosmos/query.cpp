@@ -191,49 +191,41 @@ Expected<std::optional<std::string>> query_continuation(const Request& request) 
 
 Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr query, QueryTimes times) {
   times.parsed = Clock::now();
-  auto feed = FeedScope::parse(call.request, *opened.database, *opened.definition);
-  if (!feed) co_return std::unexpected(std::move(feed).error());
-  const auto size = page_size_of(call.request);
-  if (!size) co_return std::unexpected(size.error());
-  auto continuation = query_continuation(call.request);
-  if (!continuation) co_return std::unexpected(std::move(continuation).error());
+  OCTAVO_CO_TRY(const auto feed, FeedScope::parse(call.request, *opened.database, *opened.definition));
+  OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
+  OCTAVO_CO_TRY(const auto continuation, query_continuation(call.request));
 
-  const auto most = max_request_charge(call.request);
-  if (!most) co_return std::unexpected(most.error());
-  const auto places = feed->places(*opened.database, *opened.definition);
-  if (auto admitted = call.admit(opened.database, places, feed->partition_key); !admitted) {
-    co_return std::unexpected(std::move(admitted).error());
-  }
-  const auto scope = scope_of(*feed, *opened.database, *opened.definition);
+  OCTAVO_CO_TRY(const auto most, max_request_charge(call.request));
+  const auto places = feed.places(*opened.database, *opened.definition);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, places, feed.partition_key));
+  const auto scope = scope_of(feed, *opened.database, *opened.definition);
   const auto prepare = [&](sql::SqlPlanning planning) {
-    return sql::prepare_sql(opened.database, query, scope, *opened.definition->shape, *continuation, planning);
+    return sql::prepare_sql(opened.database, query, scope, *opened.definition->shape, continuation, planning);
   };
-  auto prepared = co_await prepare({.explain = prefers(call.request, "dry-run"), .ignore_global = false});
-  if (!prepared) co_return std::unexpected(std::move(prepared).error());
-  if (prefers(call.request, "dry-run")) co_return dry_run(opened, **prepared, *size);
-  prepared = co_await sql::current_sql(opened.database, *prepared, prepare);
-  if (!prepared) co_return std::unexpected(std::move(prepared).error());
+  OCTAVO_CO_TRY(auto prepared, co_await prepare({.explain = prefers(call.request, "dry-run"), .ignore_global = false}));
+  if (prefers(call.request, "dry-run")) co_return dry_run(opened, *prepared, size);
+  OCTAVO_CO_TRY(prepared, co_await sql::current_sql(opened.database, prepared, prepare));
   times.planned = Clock::now();
   sql::SqlOptions options;
-  options.page_items_max = *size;
-  options.may_stop = most->has_value();
-  if (*most) options.charge_max = **most;
+  options.page_items_max = size;
+  options.may_stop = most.has_value();
+  if (most) options.charge_max = *most;
   options.continuation_key_bytes_max = continuation_key_bytes_max(call.request);
   scripts::StoredFunctions functions(opened.database);
-  const bool calls_functions = (*prepared)->query->calls_user_functions();
+  const bool calls_functions = prepared->query->calls_user_functions();
   if (calls_functions) options.user_functions = &functions;
-  sql::SqlExecution execution(opened.database, *prepared, std::move(options));
+  sql::SqlExecution execution(opened.database, prepared, std::move(options));
   const auto charge = [&] {
-    return partitioning::charge_of_scan(sql::scan_work_of(*opened.database, **prepared, execution.statistics())) +
+    return partitioning::charge_of_scan(sql::scan_work_of(*opened.database, *prepared, execution.statistics())) +
            partitioning::charge_of_function(functions.time());
   };
   const auto run = [&](ScanBudget budget) -> Expected<ScanState> {
-    if (!*most) return execution.run(budget);
+    if (!most) return execution.run(budget);
     bool stopped = false;
-    return run_within_charge(execution, budget, **most, charge, stopped);
+    return run_within_charge(execution, budget, *most, charge, stopped);
   };
   Expected<ScanState> state = ScanState::more;
-  if (!calls_functions && !(*prepared)->query->may_take_long()) state = run(ScanBudget::inline_slice());
+  if (!calls_functions && !prepared->query->may_take_long()) state = run(ScanBudget::inline_slice());
   WorkerSlices slices(call.services.engine, call.request);
   const auto run_slice = [&] { return run(ScanBudget::worker_slice()); };
   std::string results;
@@ -256,7 +248,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   if (call.flag("x-ms-documentdb-populatequerymetrics")) {
     reply.headers.emplace_back("x-ms-documentdb-query-metrics", metrics_of(statistics, times));
   }
-  add_index_metrics(call, *opened.database, **prepared, reply);
+  add_index_metrics(call, *opened.database, *prepared, reply);
   co_return reply;
 }
 
@@ -284,11 +276,10 @@ Expected<sql::SqlQuery::Ptr> parse_query(const Request& request, sql::ComputedPr
 }
 
 Handled serve_query(Call& call) {
-  auto opened = co_await open_container(call);
-  if (!opened) co_return std::unexpected(std::move(opened).error());
+  OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
   const QueryTimes times;
   Expected<sql::SqlQuery::Ptr> query;
-  const auto& computed = opened->definition->computed;
+  const auto& computed = opened.definition->computed;
   if (call.request.body.size() <= kInlineParsedBytesMax) {
     query = parse_query(call.request, computed);
   } else {
@@ -296,8 +287,8 @@ Handled serve_query(Call& call) {
     query = co_await call.services.engine.run_blocking(parse);
   }
   if (!query) co_return std::unexpected(std::move(query).error());
-  if (call.flag("x-ms-cosmos-is-query-plan-request")) co_return co_await plan_query(*opened, **query);
-  co_return co_await run_query(call, *opened, std::move(*query), times);
+  if (call.flag("x-ms-cosmos-is-query-plan-request")) co_return co_await plan_query(opened, **query);
+  co_return co_await run_query(call, opened, std::move(*query), times);
 }
 
 }  // namespace octavo::api::cosmos

@@ -33,10 +33,9 @@ std::string range_rid(const ContainerDefinition& container, std::size_t index) {
 Handled serve_ranges(Call& call) {
   const Method method = call.request.method;
   if (!call.path.feed || (method != Method::get && method != Method::head)) co_return method_not_allowed();
-  const auto opened = co_await open_container(call);
-  if (!opened) co_return std::unexpected(opened.error());
-  const auto& container = *opened->definition;
-  const auto& map = opened->database->partition_map();
+  OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
+  const auto& container = *opened.definition;
+  const auto& map = opened.database->partition_map();
   const auto& ranges = map.ranges();
 
   // Ranges never change under an id, and a split makes more of them: a client that knows them all gets told so.
@@ -62,7 +61,7 @@ Handled serve_ranges(Call& call) {
         R"("_self":"{}pkranges/{}/","throughputFraction":{:.6f},"status":"online","parents":[{}],"_ts":{}}})",
         rid, id, container.etag, upper_hex(partitioning::effective_bound(ranges[i].first, container.key_scheme)),
         last ? "FF" : upper_hex(partitioning::effective_bound(ranges[i + 1].first, container.key_scheme)), id,
-        container.self_link(), rid, 1.0 / static_cast<double>(ranges.size()), parents, opened->database->created_s()));
+        container.self_link(), rid, 1.0 / static_cast<double>(ranges.size()), parents, opened.database->created_s()));
   }
   auto reply = feed_reply(show_rid(container.rid), "PartitionKeyRanges", items, std::nullopt);
   reply.headers.emplace_back("ETag", etag);

@@ -57,21 +57,19 @@ class ResourceSource final : public sql::DocumentSource {
 
 Handled query_resources(Call& call, std::string rid, std::string_view feed, ResourceList resources) {
   static const ResourceRows rows;
-  const auto size = page_size_of(call.request);
-  if (!size) co_return std::unexpected(size.error());
-  auto continuation = continuation_of(call.request);
-  if (!continuation) co_return std::unexpected(std::move(continuation).error());
+  OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
+  OCTAVO_CO_TRY(auto continuation, continuation_of(call.request));
   using Prepared = std::shared_ptr<const sql::PreparedSql>;
-  auto prepared = co_await call.services.engine.run_blocking([&]() -> Expected<Prepared> {
+  const auto prepare = [&]() -> Expected<Prepared> {
     OCTAVO_TRY(auto query, parse_query(call.request));
-    return sql::prepare_sql_over(std::move(query), rows, *std::move(continuation));
-  });
-  if (!prepared) co_return std::unexpected(std::move(prepared).error());
+    return sql::prepare_sql_over(std::move(query), rows, std::move(continuation));
+  };
+  OCTAVO_CO_TRY(auto prepared, co_await call.services.engine.run_blocking(prepare));
   ResourceSource source(resources);
   sql::SqlOptions options;
-  options.page_items_max = *size;
+  options.page_items_max = size;
   options.source = &source;
-  sql::SqlExecution execution(nullptr, *std::move(prepared), std::move(options));
+  sql::SqlExecution execution(nullptr, std::move(prepared), std::move(options));
   WorkerSlices slices(call.services.engine, call.request);
   const auto run_slice = [&] { return execution.run(ScanBudget::worker_slice()); };
   Reply reply;

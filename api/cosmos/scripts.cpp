@@ -140,19 +140,17 @@ Expected<Script> store(const OpenContainer& opened, const KindWords& words, Scri
 }
 
 Handled list_scripts(const Call& call, const OpenContainer& opened, const KindWords& words) {
-  const auto size = page_size_of(call.request);
-  if (!size) co_return std::unexpected(size.error());
-  const auto after = continuation_of(call.request);
-  if (!after) co_return std::unexpected(after.error());
-  const auto listed =
-      co_await call.services.engine.run_blocking([&] { return ScriptStore(*opened.database).list(words.kind); });
-  if (!listed) co_return std::unexpected(listed.error());
+  OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
+  OCTAVO_CO_TRY(const auto after, continuation_of(call.request));
+  OCTAVO_CO_TRY(const auto listed, co_await call.services.engine.run_blocking([&] {
+    return ScriptStore(*opened.database).list(words.kind);
+  }));
   std::vector<std::string> items;
   std::optional<std::string> next;
   std::string last;
-  for (const auto& script : *listed) {
-    if (*after && script.id <= **after) continue;
-    if (items.size() == *size) {
+  for (const auto& script : listed) {
+    if (after && script.id <= *after) continue;
+    if (items.size() == size) {
       next = to_continuation(last);
       break;
     }
@@ -163,26 +161,23 @@ Handled list_scripts(const Call& call, const OpenContainer& opened, const KindWo
 }
 
 Handled query_scripts(Call& call, const OpenContainer& opened, const KindWords& words) {
-  const auto listed =
-      co_await call.services.engine.run_blocking([&] { return ScriptStore(*opened.database).list(words.kind); });
-  if (!listed) co_return std::unexpected(listed.error());
+  OCTAVO_CO_TRY(const auto listed, co_await call.services.engine.run_blocking([&] {
+    return ScriptStore(*opened.database).list(words.kind);
+  }));
   ResourceList resources;
-  for (const auto& script : *listed) resources.emplace_back(script.id, shown(script, words, *opened.definition));
+  for (const auto& script : listed) resources.emplace_back(script.id, shown(script, words, *opened.definition));
   co_return co_await query_resources(call, opened.definition->shape->container_rid(), words.feed, std::move(resources));
 }
 
 Handled write_script(const Call& call, const OpenContainer& opened, const KindWords& words) {
-  const auto body = json_body(call.request);
-  if (!body) co_return std::unexpected(body.error());
-  auto script = parse_script(*body, words.kind);
-  if (!script) co_return std::unexpected(std::move(script).error());
+  OCTAVO_CO_TRY(const auto body, json_body(call.request));
+  OCTAVO_CO_TRY(auto script, parse_script(body, words.kind));
   std::optional<std::string> replaces;
   if (!call.path.feed) replaces = call.path.id;
   const auto etag = etag_of(call.request);
-  const auto run = [&] { return store(opened, words, *std::move(script), replaces, etag); };
-  const auto stored = co_await call.services.engine.run_function(run);
-  if (!stored) co_return std::unexpected(stored.error());
-  co_return resource_reply(replaces ? 200 : 201, shown(*stored, words, *opened.definition), stored->etag);
+  const auto run = [&] { return store(opened, words, std::move(script), replaces, etag); };
+  OCTAVO_CO_TRY(const auto stored, co_await call.services.engine.run_function(run));
+  co_return resource_reply(replaces ? 200 : 201, shown(stored, words, *opened.definition), stored.etag);
 }
 
 }  // namespace
@@ -194,15 +189,14 @@ Handled serve_scripts(Call& call) {
   if (!call.path.feed && method == Method::post && words.kind == ScriptKind::stored_procedure) {
     co_return co_await execute_procedure(call);
   }
-  auto opened = co_await open_container(call);
-  if (!opened) co_return std::unexpected(std::move(opened).error());
+  OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
   if (call.path.feed) {
-    if (reads) co_return co_await list_scripts(call, *opened, words);
+    if (reads) co_return co_await list_scripts(call, opened, words);
     if (method != Method::post) co_return method_not_allowed();
-    if (call.flag("x-ms-documentdb-isquery")) co_return co_await query_scripts(call, *opened, words);
-    co_return co_await write_script(call, *opened, words);
+    if (call.flag("x-ms-documentdb-isquery")) co_return co_await query_scripts(call, opened, words);
+    co_return co_await write_script(call, opened, words);
   }
-  if (method == Method::put) co_return co_await write_script(call, *opened, words);
+  if (method == Method::put) co_return co_await write_script(call, opened, words);
   auto& engine = call.services.engine;
   if (method == Method::del) {
     const auto etag = etag_of(call.request);
@@ -210,20 +204,19 @@ Handled serve_scripts(Call& call) {
       if (etag && *etag != before.etag) return fail(ErrorCode::precondition_failed, "", word::kEtag);
       return {};
     };
-    const auto run = [&] { return ScriptStore(*opened->database).erase(words.kind, call.path.id, check); };
-    auto erased = co_await engine.run_blocking(run);
-    if (!erased) co_return std::unexpected(std::move(erased).error());
+    const auto run = [&] { return ScriptStore(*opened.database).erase(words.kind, call.path.id, check); };
+    OCTAVO_CO_TRY_VOID(co_await engine.run_blocking(run));
     Reply reply;
     reply.status = 204;
     reply.content_type = {};
     co_return reply;
   }
   if (!reads) co_return method_not_allowed();
-  const auto found =
-      co_await engine.run_blocking([&] { return ScriptStore(*opened->database).find(words.kind, call.path.id); });
-  if (!found) co_return std::unexpected(found.error());
-  if (!*found) co_return fail(ErrorCode::not_found, "");
-  co_return resource_reply(200, shown(**found, words, *opened->definition), (*found)->etag);
+  OCTAVO_CO_TRY(const auto found, co_await engine.run_blocking([&] {
+    return ScriptStore(*opened.database).find(words.kind, call.path.id);
+  }));
+  if (!found) co_return fail(ErrorCode::not_found, "");
+  co_return resource_reply(200, shown(*found, words, *opened.definition), found->etag);
 }
 
 }  // namespace octavo::api::cosmos

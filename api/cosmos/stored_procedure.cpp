@@ -16,30 +16,24 @@
 namespace octavo::api::cosmos {
 
 Handled execute_procedure(Call& call) {
-  auto opened = co_await open_container(call);
-  if (!opened) co_return std::unexpected(std::move(opened).error());
-  const auto& container = *opened->definition;
-  auto key = required_key(call.request, container);
-  if (!key) co_return std::unexpected(std::move(key).error());
+  OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
+  const auto& container = *opened.definition;
+  OCTAVO_CO_TRY(auto key, required_key(call.request, container));
   const auto parse = [&call] { return scripts::parse_arguments(call.request.body); };
-  auto arguments = co_await work_on_body(call, parse);
-  if (!arguments) co_return std::unexpected(std::move(arguments).error());
-  const auto rules = rules_of(call, *opened);
-  if (!rules) co_return std::unexpected(rules.error());
+  OCTAVO_CO_TRY(auto arguments, co_await work_on_body(call, parse));
+  OCTAVO_CO_TRY(const auto rules, rules_of(call, opened));
 
-  auto& database = *opened->database;
+  auto& database = *opened.database;
   const auto& settings = call.services.settings;
-  const std::string partition_key = key->encode();
+  const std::string partition_key = key.encode();
   const std::size_t place = database.locate_partition_key(partition_key);
-  if (auto admitted = call.admit(opened->database, place, partition_key); !admitted) {
-    co_return std::unexpected(std::move(admitted).error());
-  }
-  const ItemModel model(container, *std::move(key), call.path.container_link(), settings.cosmos_item_bytes_max);
-  scripts::ProcedureCall procedure{.database = opened->database,
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, place, partition_key));
+  const ItemModel model(container, std::move(key), call.path.container_link(), settings.cosmos_item_bytes_max);
+  scripts::ProcedureCall procedure{.database = opened.database,
                                    .partition_key = partition_key,
                                    .model = model,
-                                   .arguments = *std::move(arguments),
-                                   .rules = *rules ? &**rules : nullptr,
+                                   .arguments = std::move(arguments),
+                                   .rules = rules ? &*rules : nullptr,
                                    .call_time = settings.javascript_call_time_ms,
                                    .find = {}};
   procedure.find = [&database, &id = call.path.id]() -> Expected<query::javascript::ProgramPtr> {

@@ -286,13 +286,12 @@ Expected<Found> find_all(Call& call) {
 }
 
 Handled list(Call& call, bool is_query) {
-  auto found = co_await call.services.engine.run_blocking([&] { return find_all(call); });
-  if (!found) co_return std::unexpected(std::move(found).error());
+  OCTAVO_CO_TRY(auto found, co_await call.services.engine.run_blocking([&] { return find_all(call); }));
   const std::string_view feed = is_permission(call) ? "Permissions" : "Users";
-  if (is_query) co_return co_await query_resources(call, found->owner_rid, feed, std::move(found->resources));
+  if (is_query) co_return co_await query_resources(call, found.owner_rid, feed, std::move(found.resources));
   std::vector<std::string> items;
-  for (auto& [id, text] : found->resources) items.push_back(std::move(text));
-  co_return feed_reply(found->owner_rid, feed, items, std::nullopt);
+  for (auto& [id, text] : found.resources) items.push_back(std::move(text));
+  co_return feed_reply(found.owner_rid, feed, items, std::nullopt);
 }
 
 }  // namespace
@@ -305,37 +304,31 @@ Handled serve_users(Call& call) {
   if (call.path.feed && (reads || is_query)) co_return co_await list(call, is_query);
   const bool replaces = !call.path.feed && method == Method::put;
   if (replaces || (call.path.feed && method == Method::post)) {
-    const auto body = json_body(call.request);
-    if (!body) co_return std::unexpected(body.error());
-    const auto stored = co_await engine.run_blocking([&] {
-      return store(call, *body, replaces ? std::optional(call.path.id) : std::nullopt,
+    OCTAVO_CO_TRY(const auto body, json_body(call.request));
+    OCTAVO_CO_TRY(const auto stored, co_await engine.run_blocking([&] {
+      return store(call, body, replaces ? std::optional(call.path.id) : std::nullopt,
                    call.flag("x-ms-documentdb-is-upsert"));
-    });
-    if (!stored) co_return std::unexpected(stored.error());
-    auto text = shown(call, stored->text);
-    if (!text) co_return std::unexpected(std::move(text).error());
-    co_return resource_reply(stored->created ? 201 : 200, std::move(*text), stored->etag);
+    }));
+    OCTAVO_CO_TRY(auto text, shown(call, stored.text));
+    co_return resource_reply(stored.created ? 201 : 200, std::move(text), stored.etag);
   }
   if (call.path.feed) co_return method_not_allowed();
   if (method == Method::del) {
-    auto removed = co_await engine.run_blocking([&] { return remove(call); });
-    if (!removed) co_return std::unexpected(std::move(removed).error());
+    OCTAVO_CO_TRY_VOID(co_await engine.run_blocking([&] { return remove(call); }));
     Reply reply;
     reply.status = 204;
     reply.content_type = {};
     co_return reply;
   }
   if (!reads) co_return method_not_allowed();
-  const auto found = co_await engine.run_blocking(
-      [&] { return engine.catalog().fact(area_of(call), name_prefix(call) + call.path.id); });
-  if (!found) co_return std::unexpected(found.error());
-  if (!*found) co_return fail(ErrorCode::not_found, "");
-  auto text = shown(call, **found);
-  if (!text) co_return std::unexpected(std::move(text).error());
-  const auto quoted = etag_in(**found);
-  if (!quoted) co_return std::unexpected(quoted.error());
-  const std::string_view etag = *quoted;
-  co_return resource_reply(200, std::move(*text), etag.size() > 2 ? etag.substr(1, etag.size() - 2) : "");
+  OCTAVO_CO_TRY(const auto found, co_await engine.run_blocking([&] {
+    return engine.catalog().fact(area_of(call), name_prefix(call) + call.path.id);
+  }));
+  if (!found) co_return fail(ErrorCode::not_found, "");
+  OCTAVO_CO_TRY(auto text, shown(call, *found));
+  OCTAVO_CO_TRY(const auto quoted, etag_in(*found));
+  const std::string_view etag = quoted;
+  co_return resource_reply(200, std::move(text), etag.size() > 2 ? etag.substr(1, etag.size() - 2) : "");
 }
 
 }  // namespace octavo::api::cosmos

@@ -168,9 +168,8 @@ Handled list_versions(Call& call, const OpenContainer& opened, FeedScope scope, 
         "in the container.");
   }
   co_await settle_acknowledged(*opened.database);
-  const auto since = start_of(call, opened, scope.places(*opened.database, container));
-  if (!since) co_return std::unexpected(since.error());
-  VersionPage page(opened, std::move(scope), *since, size);
+  OCTAVO_CO_TRY(const auto since, start_of(call, opened, scope.places(*opened.database, container)));
+  VersionPage page(opened, std::move(scope), since, size);
   auto complete = page.run(ScanBudget::inline_slice());
   while (complete && !*complete) {
     complete = co_await call.services.engine.run_blocking([&] { return page.run(ScanBudget::worker_slice()); });
