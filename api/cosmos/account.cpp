@@ -1,4 +1,4 @@
-// The database account: what a client reads first, to learn where to go on.
+// The database account. A client reads it first, to learn the endpoints.
 #include <boost/json.hpp>
 
 #include "api/cosmos/call.h"
@@ -8,11 +8,11 @@ namespace octavo::api::cosmos {
 Handled serve_account(Call& call) {
   namespace json = boost::json;
   if (call.request.method != Method::get && call.request.method != Method::head) co_return method_not_allowed();
-  // The client goes on at the address it came by: any other may not be reachable for it.
+  // Returns the address that the client used: it may not be able to reach any other.
   const auto host = call.request.header("Host").value_or("127.0.0.1");
   const std::string endpoint = std::string(call.request.tls ? "https://" : "http://") + std::string(host) + "/";
   const json::array locations{json::object{{"name", "Octavo"}, {"databaseAccountEndpoint", endpoint}}};
-  // What the query language allows, for clients that plan by themselves.
+  // The limits of the query language, for clients that plan queries themselves.
   constexpr std::string_view kQueryEngine =
       "{\"maxSqlQueryInputLength\":524288,\"maxJoinsPerSqlQuery\":10,\"maxLogicalAndPerSqlQuery\":2000,"
       "\"maxLogicalOrPerSqlQuery\":2000,\"maxUdfRefPerSqlQuery\":10,\"maxInExpressionItemsCount\":6000,"

@@ -12,12 +12,12 @@
 #include "api/cosmos/call.h"
 #include "api/cosmos/errors.h"
 #include "api/cosmos/resource_id.h"
-#include "api/http/trusted_host.h"
-#include "base/digest.h"
 #include "base/encoding.h"
-#include "base/unix_time.h"
+#include "base/digest.h"
+#include "api/http/trusted_host.h"
 #include "config/validate.h"
 #include "query/json/parsed_document.h"
+#include "base/unix_time.h"
 
 namespace octavo::api::cosmos {
 
@@ -38,7 +38,7 @@ void append_lower(std::string& out, std::string_view text) {
 
 // RFC 1123: "Sun, 06 Nov 1994 08:49:37 GMT".
 std::optional<std::int64_t> parse_http_date(std::string_view text) {
-  // Requests of one second say the same date.
+  // Requests within one second carry the same date.
   thread_local std::string last_text;
   thread_local std::int64_t last_time = 0;
   if (!text.empty() && text == last_text) return last_time;
@@ -108,7 +108,7 @@ Authorization::Authorization(const config::Settings& settings, partitioning::Eng
   if (!settings.cosmos_secondary_key.empty()) keys_.emplace_back(settings.cosmos_secondary_key);
   if (!settings.cosmos_read_only_key.empty()) keys_.emplace_back(settings.cosmos_read_only_key, true);
   well_known_ = std::make_unique<Key>(kWellKnownKey);
-  // Tokens live for hours at most: they need not outlive the process.
+  // Tokens are valid for hours at most, so they need not survive a restart.
   token_secret_ = crypto::random_bytes(32);
   const std::string& bind = settings_.cosmos_bind.empty() ? settings_.bind : settings_.cosmos_bind;
   well_known_may_count_ = keys_.empty() && config::is_loopback(bind);
@@ -154,7 +154,7 @@ Expected<void> Authorization::check_signature(const Request& request, const Reso
   const auto ms_date = request.header("x-ms-date").value_or("");
   const auto date = request.header("Date").value_or("");
   const std::string text = text_to_sign(to_string(request.method), path.signed_type, path.signed_link, ms_date, date);
-  // A client that sends `+` unencoded means it: percent_decode left it alone.
+  // percent_decode kept a `+` that the client sent unencoded: in base64 it is a digit.
   const auto given = crypto::base64_decode(signature);
   if (!given) return unauthorized("The signature of the authorization token is not base64.");
   const auto signs = [&](const Key& key) {
@@ -184,21 +184,21 @@ Expected<void> Authorization::check_signature(const Request& request, const Reso
         shown + "'");
   }
   const auto time = parse_http_date(ms_date.empty() ? date : ms_date);
-  if (!time) return unauthorized("The header x-ms-date is missing, or no date like: Sun, 06 Nov 1994 08:49:37 GMT");
+  if (!time) return unauthorized("The header x-ms-date is missing or invalid, expected: Sun, 06 Nov 1994 08:49:37 GMT");
   const auto skew = std::chrono::seconds(std::abs(unix_now_s() - *time));
   if (skew > kClockSkewMax) {
     return fail(ErrorCode::forbidden,
                 "The authorization token is not valid at the current time: x-ms-date differs by " +
                     std::to_string(skew.count()) + " s from the server's clock; at most 15 minutes are allowed.");
   }
-  // Who may read a permission has its token, which may write.
+  // Reading a permission returns its token, and the token may allow writes.
   if (signer->reads_only && (!reads || path.resource == Resource::permission)) {
     return fail(ErrorCode::forbidden, "The read-only key does not allow this request.");
   }
   return {};
 }
 
-// One that is made later under the same name has another tag.
+// A container created later under the same name has another instance tag.
 std::string Authorization::container_of_link(std::string_view link) const {
   constexpr std::string_view kDatabases = "dbs/";
   constexpr std::string_view kContainers = "/colls/";
@@ -235,7 +235,7 @@ Expected<void> Authorization::check_token(const Request& request, const Resource
   const auto text = crypto::base64_decode(token.substr(first + 1, second - first - 1));
   if (!mac || !text || !crypto::constant_time_equal(*mac, crypto::hmac(crypto::Digest::sha256, token_secret_, *text))) {
     return unauthorized(
-        "The resource token is not of this server, or the server was started anew: read the "
+        "The resource token was not issued by this server, or the server has restarted since: read the "
         "permission again.");
   }
   OCTAVO_TRY(const auto parsed, query::parse_json(*text));
@@ -259,7 +259,7 @@ Expected<void> Authorization::check_token(const Request& request, const Resource
 Expected<void> Authorization::check_reach(const Request& request, const ResourcePath& path, const std::string& link,
                                           const std::string& key, bool reads) {
   const std::string& wanted = path.signed_link;
-  const bool account = reads && path.resource == Resource::account;  // where a client finds out where to go
+  const bool account = reads && path.resource == Resource::account;  // clients read the endpoints from it
   if (account) return {};
   // A container's permission covers what is in it. Reading the container itself, for its key and ranges, is part of
   // that; changing it is not.
@@ -271,9 +271,9 @@ Expected<void> Authorization::check_reach(const Request& request, const Resource
   if (key.empty() || of_container) return {};
   const bool plans = path.resource == Resource::item && path.feed && request.method == Method::post &&
                      has_flag(request, "x-ms-cosmos-is-query-plan-request");
-  if (plans) return {};  // no item is looked at
+  if (plans) return {};  // a query plan reads no items
 
-  // Whatever else is in the container needs the partition key that was granted, and nothing of another key in it.
+  // All other requests must name the granted partition key, and may touch no other key.
   const auto sent = request.header("x-ms-documentdb-partitionkey");
   OCTAVO_TRY(const auto granted_key, query::parse_json(key));
   if (!sent) return fail(ErrorCode::forbidden, "The resource token covers one partition key; say which is meant.");

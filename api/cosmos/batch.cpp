@@ -1,5 +1,5 @@
-// POST …/docs with x-ms-cosmos-is-batch-request: up to a hundred operations, of one partition key and all or nothing
-// (x-ms-cosmos-batch-atomic), or of one partition key range and each for itself.
+// POST …/docs with x-ms-cosmos-is-batch-request: up to a hundred operations, either on one partition key and all or
+// nothing (x-ms-cosmos-batch-atomic), or on one partition key range and independent of each other.
 #include <fmt/format.h>
 
 #include "api/cosmos/call.h"
@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kBatchOperationsMax = 100;  // Azure Cosmos DB service limits
 constexpr std::size_t kBatchBytesMax = 2ULL << 20;
 constexpr std::size_t kBatchReplyBytesMax = 4ULL << 20;
-// Each operation of a patch writes its item anew, on the thread that others wait for.
+// Each operation of a patch rewrites the whole item, on the writer's thread.
 constexpr std::size_t kBatchPatchedBytesMax = 64ULL << 20;
 
 struct Batch {
@@ -54,7 +54,7 @@ Expected<ItemOperation::Kind> operation_kind(std::string_view name) {
   return fail(ErrorCode::bad_request, "operationType must be one of Create, Upsert, Read, Replace, Delete and Patch.");
 }
 
-// The parts of one operation. Errors are the operation's own.
+// Reads one operation. An error fails this operation, not the batch.
 Expected<void> read_operation(std::string_view json, const ContainerDefinition& container, std::size_t bytes_max,
                               const std::optional<partitioning::TypedKey>& batch_key, ItemOperation& operation) {
   OCTAVO_TRY(const auto members, query::split_object(json));
@@ -148,7 +148,7 @@ OperationResult too_many_patches() {
   return result;
 }
 
-// Reads and writes them all; what a batch says of each of its operations.
+// Runs all operations and fills `results`. False: roll the transaction back.
 Expected<bool> run_batch(storage::DocumentTransaction& transaction, const Batch& batch,
                          const ContainerDefinition& container, std::size_t item_bytes_max,
                          std::vector<OperationResult>& results) {
@@ -177,7 +177,7 @@ Expected<bool> run_batch(storage::DocumentTransaction& transaction, const Batch&
     }
     if (!results[i].error) continue;
     if (batch.atomic) {
-      // What succeeded before it is undone.
+      // The operations before it are rolled back.
       for (std::size_t k = 0; k < i; ++k) {
         skipped.charge = results[k].charge;
         results[k] = skipped;
@@ -192,7 +192,7 @@ Expected<bool> run_batch(storage::DocumentTransaction& transaction, const Batch&
 using partitioning::OptimisticTransaction;
 using partitioning::Verdict;
 
-// The same beside the partition, where the database's rules have a say: as one transaction, or each for itself.
+// The same if the database has validation rules: on a worker, as one transaction or one per operation.
 Task<Expected<void>> run_with_rules(const OpenContainer& opened, const Batch& batch, const scripts::WriteRules& rules,
                                     std::size_t item_bytes_max, std::vector<OperationResult>& results) {
   const auto& container = *opened.definition;
@@ -272,7 +272,7 @@ Handled serve_batch(Call& call) {
     storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) {
       return run_batch(transaction, batch, container, bytes_max, results);
     };
-    // Of one logical partition, it goes wherever that is by now; else the client asks again when the range was split.
+    // A batch of one partition key follows it after a split. Otherwise the client retries if the range was split.
     const std::size_t bytes = call.request.body.size();
     if (batch.key) {
       const std::string key = batch.key->encode();
@@ -290,7 +290,7 @@ Handled serve_batch(Call& call) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     auto& result = results[i];
     if (i > 0) reply.body += ',';
-    // What does not fit was done all the same, unless it only was to be read.
+    // A write whose body does not fit into the reply has happened; only a read fails.
     const bool reads = batch.operations[i].kind == ItemOperation::Kind::read;
     const bool too_much = result.body_left_out || reply.body.size() + result.body.size() > kBatchReplyBytesMax;
     if (too_much && reads && !result.error) {

@@ -21,7 +21,7 @@ enum class Credential : std::uint8_t;
 class Schema;
 struct ContainerDefinition;
 
-/// What every handler may use. Lives as long as the server.
+/// What every handler uses. Lives as long as the server.
 struct Services {
   partitioning::Engine& engine;
   const config::Settings& settings;
@@ -29,22 +29,22 @@ struct Services {
   Schema& schema;
 };
 
-/// What the headers of a reply tell of the request, beside the reply itself: the handlers fill in what they know.
+/// Facts about the request for the headers that every reply has. Handlers fill in what they know.
 struct Accounting {
   double request_charge = 1.0;
-  std::shared_ptr<partitioning::Database> database;      ///< whose throughput pays for it; null: none
-  std::size_t place = 0;                                 ///< the physical partition that pays, or the first that does
-  std::vector<std::size_t> places;                       ///< all that pay, where they are several
-  std::string partition_key;                             ///< empty: several, or none
-  std::shared_ptr<const ContainerDefinition> container;  ///< in which it happened; null: in none
+  std::shared_ptr<partitioning::Database> database;      ///< its throughput is charged; null: none
+  std::size_t place = 0;                                 ///< charged physical partition, or the first of them
+  std::vector<std::size_t> places;                       ///< all charged partitions, if there are several
+  std::string partition_key;                             ///< empty: several or none
+  std::shared_ptr<const ContainerDefinition> container;  ///< container of the request; null: none
   std::string session_token;                             ///< `range:-1#sequence`
-  std::uint64_t sequence = 0;                            ///< of the write, or what a read has seen; 0: none
+  std::uint64_t sequence = 0;                            ///< of the write, or the newest that a read has seen; 0: none
 };
 
-/// Whether the header is there and says true, in whatever case.
+/// Whether the header is present and is `true`, `True` or `TRUE`.
 bool has_flag(const Request& request, std::string_view header);
 
-/// One request on its way through the Cosmos door.
+/// One request to the Cosmos DB API.
 struct Call {
   Request& request;
   Services& services;
@@ -53,7 +53,7 @@ struct Call {
   Accounting account;
   std::string activity_id;
 
-  /// The request happens in these physical partitions, which pay for it. Error throttled: they cannot.
+  /// Charges the request to these physical partitions. Errors: throttled when their throughput is used up.
   Expected<void> admit(const std::shared_ptr<partitioning::Database>& database, std::vector<std::size_t> places,
                        std::string_view partition_key = {});
   Expected<void> admit(const std::shared_ptr<partitioning::Database>& database, std::size_t place,
@@ -65,7 +65,7 @@ struct Call {
 
 using Handled = Task<Expected<Reply>>;
 
-// One family of handlers each; a method that the resource does not have is answered 405.
+// Each serves one kind of resource, and answers 405 to methods that the resource does not have.
 Handled serve_account(Call& call);     // account.cpp: GET /
 Handled serve_databases(Call& call);   // databases.cpp: /dbs, /dbs/{db}
 Handled serve_containers(Call& call);  // containers.cpp: /dbs/{db}/colls, …/{coll}
@@ -87,16 +87,16 @@ bool wants_no_body(const Call& call);
 /// 405.
 std::unexpected<Error> method_not_allowed();
 
-/// `If-Match` of a resource other than an item: what its `_etag` must be, without the quotes; nullopt: anything.
+/// `If-Match` for a resource other than an item: the required `_etag` without quotes; nullopt: no condition.
 std::optional<std::string> etag_of(const Request& request);
 
-/// A reply with a resource: its JSON, its ETag.
+/// A reply with the JSON and ETag of a resource.
 Reply resource_reply(int status, std::string json, std::string_view etag);
 
-/// The body of a request about anything but items as a JSON object. Errors: bad_request, too_large.
+/// The body as a JSON object, for resources other than items. Errors: bad_request, too_large.
 Expected<boost::json::object> json_body(const Request& request);
 
-/// The engine's database of the path's container, opened if need be, and its definition. Errors: owner_missing.
+/// The engine's database of the path's container, opened if necessary, and its definition. Errors: owner_missing.
 struct OpenContainer {
   std::shared_ptr<partitioning::Database> database;
   std::shared_ptr<const ContainerDefinition> definition;

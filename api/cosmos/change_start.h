@@ -6,18 +6,18 @@
 #include "api/http/reply.h"
 #include "partitioning/database.h"
 
-/// What the two modes of the change feed have in common.
+/// Functions for both modes of the change feed.
 namespace octavo::api::cosmos {
 
-/// `"N"`: where a reader of changes has come to. Errors: bad_request.
+/// `"N"`: the sequence that a reader of changes has reached. Errors: bad_request.
 Expected<storage::Sequence> parse_change_tag(std::string_view text);
 /// The date of `If-Modified-Since`, as Unix time. Errors: bad_request.
 Expected<std::int64_t> parse_modified_since(std::string_view text);
 
-/// Waits until every change that was acknowledged can be read, even while another partition still commits.
+/// Waits until every acknowledged change can be read, even while another partition still commits.
 Task<void> settle_acknowledged(partitioning::Database& database);
 
-/// A page of changes, with its position as ETag; 304 when it has none. `body`: the rows.
+/// A page of changes with its position as ETag; 304 if it has no changes. `body`: the rows.
 Reply changes_reply(std::string_view container_rid, std::string_view body, std::size_t count,
                     storage::Sequence position);
 

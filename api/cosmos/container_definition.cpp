@@ -20,7 +20,7 @@ namespace {
 namespace json = boost::json;
 using storage::KeyScheme;
 
-constexpr std::size_t kIdCharactersMax = 255;  // Azure Cosmos DB service limits, as those below
+constexpr std::size_t kIdCharactersMax = 255;  // this and the limits below: Azure Cosmos DB service limits
 constexpr std::size_t kHierarchyDepthMax = 3;
 constexpr std::size_t kUniqueKeysMax = 10;
 constexpr std::size_t kUniqueKeyPathsMax = 16;
@@ -34,7 +34,7 @@ std::unexpected<Error> invalid(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason));
 }
 
-// UTF-16 units, as the service counts.
+// Counts UTF-16 units, as Azure Cosmos DB does.
 std::size_t character_count(std::string_view text) {
   std::size_t count = 0;
   for (const char c : text) {
@@ -103,7 +103,7 @@ Expected<void> read_partition_key(ContainerDefinition& definition) {
   return {};
 }
 
-// What clients cannot write is no key, and a level that says the same again tells nothing apart.
+// Clients cannot set system properties, and a repeated level adds nothing to the key.
 Expected<void> check_key_paths(const ContainerDefinition& definition) {
   for (std::size_t i = 0; i < definition.key_paths.size(); ++i) {
     const std::string& text = definition.key_path_texts[i];
@@ -402,7 +402,7 @@ Expected<ContainerDefinition> ContainerDefinition::from_stored(std::string_view 
   ContainerDefinition definition;
   definition.resource = resource->get_object();
   OCTAVO_TRY_VOID(complete(definition));
-  // One that was stored when nobody checked them is none.
+  // Earlier versions stored computed properties without checking them: invalid ones are ignored.
   if (!read_computed_properties(definition)) definition.computed = nullptr;
   definition.rid = *rid;
   definition.etag = text_of("etag");

@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-// What a container has, and what it is shown with: clients send back what they have read.
+// Members of a definition, and those that replies add: clients send back what they have read.
 constexpr std::array<std::string_view, 20> known_members{
     "id",
     "partitionKey",
@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 20> known_members{
     "statistics",
 };
 
-/// A client may send any number of members, of any length.
+/// Bounds for the log, as a client may send any number of members of any length.
 constexpr std::size_t members_logged_max = 10;
 constexpr std::size_t name_bytes_logged_max = 64;
 

@@ -6,8 +6,8 @@
 
 namespace octavo::api::cosmos {
 
-/// Checks which members a client gives a container. Errors: bad_request for one that asks for what there is not
-/// (analyticalStorageTtl). Members that nothing here knows are stored and do nothing: the log names them.
+/// Checks the members of a container that a client sends. Errors: bad_request if one needs a feature that does not
+/// exist (analyticalStorageTtl). Unknown members are stored without effect, and the log names them.
 Expected<void> check_members(const boost::json::object& body);
 
 }  // namespace octavo::api::cosmos

@@ -6,7 +6,7 @@ namespace octavo::api::cosmos {
 
 Expected<void> add_statistics(const partitioning::Database& database, const ContainerDefinition& container,
                               boost::json::object& shown) {
-  constexpr std::size_t kKeysShown = 3;  // as Azure Cosmos DB
+  constexpr std::size_t kKeysShown = 3;  // as in Azure Cosmos DB
   const auto budget = database.consumption().budget();
   boost::json::array all;
   for (const std::size_t place : database.places()) {

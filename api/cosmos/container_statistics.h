@@ -7,9 +7,9 @@
 
 namespace octavo::api::cosmos {
 
-/// Adds `statistics` to a container as it is shown (`x-ms-documentdb-populatepartitionstatistics`): what each physical
-/// partition holds and spends, and the partition keys that spend most. The members that Azure Cosmos DB has no name for
-/// begin with an underscore.
+/// Adds `statistics` to a container in a reply (`x-ms-documentdb-populatepartitionstatistics`): the size and
+/// consumption of each physical partition, and the partition keys that consume most. Members that Azure Cosmos DB does
+/// not have begin with an underscore.
 Expected<void> add_statistics(const partitioning::Database& database, const ContainerDefinition& container,
                               boost::json::object& shown);
 

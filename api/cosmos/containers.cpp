@@ -27,11 +27,11 @@ Handled create_container(Call& call) {
 }
 
 struct FoundContainers {
-  std::string owner_rid;  ///< shown
+  std::string owner_rid;  ///< in base64
   std::vector<ContainerDefinition> containers;
 };
 
-// On a worker.
+// Runs on a worker.
 Expected<FoundContainers> find_containers(const Call& call, std::string_view after, std::size_t count_max) {
   const auto& schema = call.services.schema;
   OCTAVO_TRY(const auto owner, schema.database(call.path.database));
@@ -66,7 +66,7 @@ Handled query_containers(Call& call) {
   co_return co_await query_resources(call, found.owner_rid, "DocumentCollections", std::move(resources));
 }
 
-// How much there is, and how much there may be, in kilobytes and numbers.
+// Usage and limits: sizes in kilobytes, and counts.
 Expected<void> add_quota(const Call& call, const partitioning::Database& database, Reply& reply) {
   OCTAVO_TRY(const auto statistics, database.statistics());
   const std::uint64_t size_kib = (statistics.external_bytes + 1023) / 1024;

@@ -21,8 +21,8 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-// Requests that change nothing: reading, and queries, where POST can be one. Anywhere else the headers of a query mean
-// nothing, and a write that carries them is still a write.
+// Requests that change nothing: reads, and queries where POST can be one. On other resources the headers of a query
+// have no meaning, and a write with these headers is still a write.
 bool only_reads(const Request& request, const ResourcePath& path) {
   if (request.method == Method::get || request.method == Method::head) return true;
   if (request.method != Method::post || !path.feed) return false;
@@ -46,7 +46,7 @@ bool only_reads(const Request& request, const ResourcePath& path) {
   }
 }
 
-// Two writes of one item are in order here, and the last one stands: the feed of conflicts is empty.
+// Writes of one item are serialised and the last one wins, so the feed of conflicts is always empty.
 Handled serve_conflicts(Call& call) {
   OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
   const Method method = call.request.method;
@@ -62,7 +62,7 @@ Handled serve_conflicts(Call& call) {
   co_return method_not_allowed();
 }
 
-// The container's link as the client wrote it, by which it knows the container again.
+// The container's link as the client wrote it: clients use it to identify the container.
 std::string_view container_part(std::string_view path) {
   while (path.starts_with('/')) path.remove_prefix(1);
   std::size_t end = 0;
@@ -74,7 +74,7 @@ void add_common_headers(const Call& call, Reply& reply) {
   const Accounting& account = call.account;
   std::string& lines = reply.header_lines;
   lines.reserve(lines.size() + 512);
-  // No value has a line break: those from the request are parts of its target, which has no control characters.
+  // No value contains a line break: values from the request are parts of its target, which has no control characters.
   const auto add = [&lines](std::string_view line, std::string_view value) {
     lines += line;
     lines += value;
@@ -93,7 +93,7 @@ void add_common_headers(const Call& call, Reply& reply) {
 }
 
 void spend(const Accounting& account) {
-  if (account.database == nullptr) return;  // nothing that throughput pays for
+  if (account.database == nullptr) return;  // no database to charge
   if (account.places.empty()) {
     account.database->consumption().spend(account.place, account.partition_key, account.request_charge);
   } else {
@@ -209,7 +209,7 @@ Task<Reply> Door::handle(Request& request) {
   try {
     result = co_await dispatch(call);
   } catch (const std::bad_alloc&) {
-    // What this request had is free again.
+    // The memory of this request is free again.
     result = fail(ErrorCode::overloaded, "The server is short of memory; try again later.");
   } catch (const ReadFailure& failure) {
     result = std::unexpected(failure.error());

@@ -7,12 +7,12 @@
 
 namespace octavo::api::cosmos {
 
-/// The Cosmos door: answers every HTTP request of the Azure Cosmos DB for NoSQL REST API.
+/// The Cosmos DB API: answers every HTTP request of the Azure Cosmos DB for NoSQL REST API.
 ///
-/// Each request walks: which resource → may they → the resource's handler → headers every reply has. Errors on the way
-/// leave as values and are rendered in one place.
+/// Each request passes these steps: parse the path, authorize, call the resource's handler, add the common headers.
+/// Errors are values, rendered in one place.
 ///
-/// Immutable after construction, so thread-safe. `engine` and `settings` must outlive the door.
+/// Immutable after construction, so thread-safe. `engine` and `settings` must outlive it.
 class Door final : public Handler {
  public:
   /// `has_admins`: see Authorization.

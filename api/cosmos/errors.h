@@ -8,14 +8,14 @@
 
 namespace octavo::api::cosmos {
 
-/// What an error is called here.
+/// Status and names of an error in the Cosmos DB API.
 struct ErrorWords {
   int status;
   int substatus;          ///< `x-ms-substatus`; 0: none
   std::string_view code;  ///< `code` of the body: "NotFound"
 };
 
-/// Words of errors (Error::word) that this dialect tells apart more finely than the engine does.
+/// Values of Error::word where this API distinguishes errors that have one ErrorCode in the engine.
 namespace word {
 inline constexpr std::string_view kKeyMismatch = "partition_key_mismatch";    // 400/1001
 inline constexpr std::string_view kCrossPartition = "cross_partition_query";  // 400/1004
@@ -29,7 +29,7 @@ inline constexpr std::string_view kFailedDependency = "failed_dependency";    //
 inline constexpr std::string_view kReplyTooLarge = "reply_too_large";         // 413/3402
 }  // namespace word
 
-/// The one table of this dialect.
+/// Maps an error to this API's status and code.
 ErrorWords words_for(const Error& error);
 std::string_view error_message(const Error& error);
 

@@ -23,7 +23,7 @@ Expected<std::optional<std::string>> continuation_of(const Request& request) {
   const auto header = request.header("x-ms-continuation");
   if (!header || header->empty()) return std::nullopt;
   auto text = crypto::base64url_decode(*header);
-  if (!text) return fail(ErrorCode::bad_request, "Invalid continuation token: it is not one of this server.");
+  if (!text) return fail(ErrorCode::bad_request, "Invalid continuation token: it was not issued by this server.");
   return text;
 }
 

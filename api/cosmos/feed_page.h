@@ -18,15 +18,15 @@ inline constexpr std::size_t page_items_max = 1000;
 /// `x-ms-max-item-count`: absent or -1 is the server's choice. Errors: bad_request.
 Expected<std::size_t> page_size_of(const Request& request);
 
-/// Where a page goes on: opaque to clients, our own text in base64. nullopt: from the beginning.
-/// Errors: bad_request for what is no continuation.
+/// The position where a page continues: our own text in base64, opaque to clients. nullopt: from the beginning.
+/// Errors: bad_request if the continuation is invalid.
 Expected<std::optional<std::string>> continuation_of(const Request& request);
 std::string to_continuation(std::string_view text);
 
 /// `{"_rid":…,"<name>":[…],"_count":N}` of items in JSON, with its headers.
 Reply feed_reply(std::string_view rid, std::string_view name, const std::vector<std::string>& items,
                  const std::optional<std::string>& continuation);
-/// The frame of it, for items written one after the other.
+/// The beginning and end of such a body, for items written one by one.
 void begin_feed(std::string& out, std::string_view rid, std::string_view name);
 void end_feed(Reply& reply, std::size_t count, const std::optional<std::string>& continuation);
 

@@ -78,7 +78,7 @@ std::vector<std::size_t> FeedScope::places(const partitioning::Database& databas
                                            const ContainerDefinition& container) const {
   if (physical) return {*physical};
   if (!partition_key.empty() || !key_prefix.empty()) {
-    // A hierarchy lives where its first value does.
+    // The first value of a hierarchical key decides the physical partition.
     const std::string_view key =
         partition_key.empty() ? std::string_view(key_prefix).substr(0, key_prefix.size() - 1) : partition_key;
     return {database.locate_partition_key(map, key)};

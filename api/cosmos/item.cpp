@@ -17,14 +17,14 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-// Clients send back what they have read: the server's own properties are the server's.
+// Properties that the server sets. Clients send back what they have read, so these are ignored in bodies.
 bool is_set_by_server(std::string_view name) {
   constexpr std::array<std::string_view, 7> kNames{"_rid",         "_self", "_etag",    "_ts",
                                                    "_attachments", "_lsn",  "_metadata"};
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-// Documents of the Couch door have these: an item that had them too could not be told from its own metadata there.
+// Metadata names of the CouchDB API: in an item they could not be distinguished from its metadata there.
 bool is_of_documents(std::string_view name) {
   constexpr std::array<std::string_view, 9> kNames{"_id",        "_rev",       "_deleted",           "_revisions",
                                                    "_revs_info", "_conflicts", "_deleted_conflicts", "_local_seq",
@@ -49,7 +49,7 @@ Expected<std::string> item_id(std::string_view body) {
   return id;
 }
 
-// Where a container knows times to live, an item's own must be one.
+// If the container has a time to live, an item's `ttl` must be valid.
 Expected<void> check_time_to_live(std::string_view body, const ContainerDefinition& container) {
   if (!container.default_ttl_s) return {};
   static const query::FieldPath path = query::property_field_path({"ttl"});
@@ -110,7 +110,7 @@ Expected<void> check_same_item(std::string_view before, std::string_view after, 
                                std::size_t bytes_max) {
   if (after.size() > bytes_max) return item_too_large();
   OCTAVO_TRY_VOID(check_time_to_live(after, container));
-  // What came in by the Couch door need not say its id.
+  // A document written through the CouchDB API need not contain its id.
   if (query::find_raw_field(before, id_member()) != query::find_raw_field(after, id_member())) {
     return fail(ErrorCode::bad_request, "The property 'id' of an item cannot be changed.");
   }
@@ -137,7 +137,7 @@ storage::DocumentWrite replacing_write(std::string document_id, std::string body
   write.id = std::move(document_id);
   write.body = std::move(body);
   write.base = must_exist ? storage::WriteBase::live_winner : storage::WriteBase::any_winner;
-  // A tag that is none is the revision that no item has: whether there is an item is asked before it is compared.
+  // A malformed ETag matches no revision: a missing item is 404 before it can be 412.
   if (condition.given && !condition.any) write.parent = condition.revision.value_or(storage::Revision());
   return write;
 }

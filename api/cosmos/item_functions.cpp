@@ -29,7 +29,7 @@ using partitioning::OptimisticTransaction;
 using partitioning::Verdict;
 using Kind = ItemRequest::Kind;
 
-// That one write names, before and after it each.
+// Limit for one write: pre-triggers, and post-triggers.
 constexpr std::size_t kTriggersMax = 10;
 constexpr std::string_view kPreTriggers = "x-ms-documentdb-pre-trigger-include";
 constexpr std::string_view kPostTriggers = "x-ms-documentdb-post-trigger-include";
@@ -40,7 +40,7 @@ struct Trigger {
   javascript::ProgramPtr program;
 };
 
-// "a, b": names of triggers.
+// Parses "a, b", a list of trigger names.
 std::vector<std::string> names_of(std::optional<std::string_view> header) {
   std::vector<std::string> names;
   std::string_view rest = header.value_or("");
@@ -110,7 +110,7 @@ ItemOperation::Kind operation_kind_of(Kind kind) {
   return ItemOperation::Kind::patch;
 }
 
-// One request on its way through its functions; each attempt begins anew.
+// One write with its functions. Each attempt starts from the beginning.
 class FunctionalWrite {
  public:
   FunctionalWrite(Call& call, const OpenContainer& opened, const ItemRequest& request, const scripts::WriteRules* rules)
@@ -189,7 +189,7 @@ class FunctionalWrite {
       return fail(ErrorCode::bad_request, "The trigger '" + trigger.id + "' is for the operation " + trigger.operation +
                                               ": it cannot be included in another one.");
     }
-    // Each has the time of a function; together they have it once, and the last one's.
+    // Each trigger has its own time limit. No trigger starts once all together have used that time.
     if (std::chrono::steady_clock::now() - started_ > call_.services.settings.javascript_call_time_ms) {
       return fail(ErrorCode::timeout, "The triggers took too long.", "resource_limit");
     }
@@ -205,7 +205,7 @@ class FunctionalWrite {
     return ran;
   }
 
-  // What a trigger made of the item is checked as what a client sends.
+  // The item from a trigger is checked like an item from a client.
   Expected<void> change_body(std::string_view json, ItemOperation& operation) const {
     OCTAVO_TRY(auto item,
                parse_item(json, *opened_.definition, call_.services.settings.cosmos_item_bytes_max, request_.key));
@@ -241,7 +241,7 @@ class FunctionalWrite {
 Expected<std::optional<scripts::WriteRules>> rules_of(const Call& call, const OpenContainer& opened) {
   OCTAVO_TRY(auto validation, scripts::WriteRules::validation_of(*opened.database));
   if (!validation) return std::nullopt;
-  // Account keys may do everything; who has a token is nobody in particular.
+  // Account keys act as admin; resource tokens have no user name and no roles.
   std::string user = "{\"db\":";
   append_json_string(user, opened.database->name());
   user += call.credential == Credential::resource_token ? ",\"name\":null,\"roles\":[]}"

@@ -12,7 +12,7 @@
 
 namespace octavo::api::cosmos {
 
-/// A write of one item, as a request asks for it.
+/// A write of one item, as requested.
 struct ItemRequest {
   enum class Kind : std::uint8_t { create, upsert, replace, remove, patch };
   Kind kind = Kind::create;
@@ -23,15 +23,14 @@ struct ItemRequest {
   MatchCondition match;
 };
 
-/// What the design documents of the container's database demand of its writes; nullopt: nothing, told by one atomic
-/// load.
+/// The validations that the design documents of the container's database contain; nullopt: none (one atomic load).
 Expected<std::optional<scripts::WriteRules>> rules_of(const Call& call, const OpenContainer& opened);
 
-/// Whether functions have a say in this write: triggers that the request names, or rules of the database.
+/// Whether this write runs functions: triggers that the request names, or validations of the database.
 Expected<bool> has_functions(const Call& call, const OpenContainer& opened);
 
-/// Writes the item with its functions: pre-triggers, the write, what the database's rules say of it, post-triggers, in
-/// one transaction of the item's partition key. On a worker; runs again when others write there meanwhile.
+/// Writes the item with its functions (pre-triggers, the write with the database's validations, post-triggers) in one
+/// transaction on the item's partition key. Runs on a worker; retries if other writes interfere.
 Handled write_with_functions(Call& call, const OpenContainer& opened, ItemRequest request);
 
 }  // namespace octavo::api::cosmos

@@ -31,7 +31,7 @@ Expected<KeyValue> checked(std::string text) {
   return KeyValue(std::move(text));
 }
 
-// `["plain"]`, without escapes: nearly every request.
+// Fast path for `["plain"]` without escapes, the common form.
 std::optional<std::string_view> plain_string(std::string_view json) {
   if (json.size() < 4 || !json.starts_with("[\"") || !json.ends_with("\"]")) return std::nullopt;
   const std::string_view text = json.substr(2, json.size() - 4);

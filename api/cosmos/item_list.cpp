@@ -1,4 +1,4 @@
-// GET …/docs: the items of a container or a part of it, page by page; with `A-IM`, the changes of them.
+// GET …/docs: the items of a container or of a part of it, page by page; with `A-IM`, their changes.
 #include <charconv>
 
 #include "api/cosmos/call.h"
@@ -22,13 +22,13 @@ using storage::Sequence;
 
 constexpr std::size_t kListBytesMax = 4ULL << 20;  // Azure Cosmos DB service limits
 
-/// A page of items while it grows. Reads slice by slice, without a snapshot in between.
+/// A page of items while it is read, in slices. No snapshot is kept between slices.
 class ItemPage {
  public:
   ItemPage(const OpenContainer& opened, FeedScope scope, std::size_t items_max)
       : opened_(opened), scope_(std::move(scope)), items_max_(items_max) {}
   virtual ~ItemPage() = default;
-  /// True when the page is complete.
+  /// Returns true when the page is complete.
   virtual Expected<bool> run(ScanBudget budget) = 0;
 
   std::size_t items() const { return items_; }
@@ -61,8 +61,8 @@ class ItemPage {
   std::uint64_t document_bytes_ = 0;
 };
 
-/// Items by physical partition and id. Position: "<place> <document id>" of the last one. A place that was split since
-/// stands for all that it was split into, merged: so positions in it stay positions.
+/// Items in the order of physical partition and id. Continuation: "<partition id> <document id>" of the last item. A
+/// partition that was split since is read as its successors, merged by id, so its continuations stay valid.
 class ListPage final : public ItemPage {
  public:
   ListPage(const OpenContainer& opened, FeedScope scope, std::size_t items_max, const std::optional<std::string>& after)
@@ -85,7 +85,7 @@ class ListPage final : public ItemPage {
   Expected<bool> run(ScanBudget budget) override {
     for (std::size_t rows = 0;;) {
       const auto parts = partitioning::parts_of(map_, place_);
-      if (parts.empty()) return fail(ErrorCode::bad_request, "The continuation is not one of this container.");
+      if (parts.empty()) return fail(ErrorCode::bad_request, "The continuation does not belong to this container.");
       if (read_ != place_) ranges_ = (read_ ? ranges_ : 0) + 1;
       read_ = place_;
       OCTAVO_TRY(const Walk walk, run_parts(budget, parts, rows));
@@ -126,7 +126,7 @@ class ListPage final : public ItemPage {
       if (first == nullptr) return Walk::ended;
       const storage::DocumentView& document = *first->document;
       if (!start_.empty() && !document.id.starts_with(start_)) return Walk::ended;
-      // One more row tells whether a full page is the last one.
+      // A full page reads one more item, to learn whether it is the last page.
       const bool shown = !document.deleted && opened_.definition->shape->is_row(document) &&
                          scope_.holds(document.id, *opened_.definition);
       if (shown && is_full()) return Walk::page_full;
@@ -139,11 +139,11 @@ class ListPage final : public ItemPage {
     }
   }
 
-  const partitioning::PartitionMap& map_;  // one for the whole page
+  const partitioning::PartitionMap& map_;  // the same for the whole page
   std::size_t place_ = 0;
   std::size_t last_place_ = 0;
-  std::optional<std::size_t> read_;  // the place read last
-  std::string start_;                // ids before it are not of the scope
+  std::optional<std::size_t> read_;  // id of the partition read last
+  std::string start_;                // ids before it are outside the scope
   std::optional<std::string> last_id_;
   bool complete_ = false;
 };
@@ -173,7 +173,7 @@ class ChangePage final : public ItemPage {
       position_ = row.sequence;
       return rows < budget.rows_max && !budget.is_over_after(rows);
     };
-    // After the watermark, and each time: what is read in parts may be split meanwhile.
+    // Read after the watermark, in every slice: a partition may be split between slices.
     OCTAVO_TRY(const auto places, scope_.current_places(*opened_.database, *opened_.definition));
     if (places.size() > 1) return run_merged(budget, take, watermark);
     OCTAVO_TRY(const auto snapshot, opened_.database->snapshot(places.front()));
@@ -209,7 +209,7 @@ class ChangePage final : public ItemPage {
   std::int64_t modified_since_s_;
 };
 
-// The first slice here, the others on workers.
+// Runs the first slice on this thread, the others on workers.
 Task<Expected<void>> fill(Call& call, ItemPage& page) {
   auto complete = page.run(ScanBudget::inline_slice());
   while (complete && !*complete) {
@@ -226,7 +226,7 @@ Handled list_changes(Call& call, const OpenContainer& opened, FeedScope scope, s
   Sequence since = 0;
   if (const auto tag = call.request.header("If-None-Match"); tag && !tag->empty()) {
     OCTAVO_CO_TRY(since, *tag == "*" ? Expected<Sequence>(database.watermark()) : parse_change_tag(*tag));
-    // Of a container that was deleted, and made anew under its name: nothing of this one was seen yet.
+    // The tag is from a deleted container of this name, so the client has seen nothing of this one.
     if (since > database.committed_sequence()) since = 0;
   }
   std::int64_t modified_since_s = 0;

@@ -11,7 +11,7 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-// As Cosmos DB's own API does for its callers.
+// Adds a new id, as Cosmos DB's server-side API does.
 std::string with_new_id(std::string_view json) {
   std::string whole = "{\"id\":\"" + new_uuid() + '"';
   if (json != "{}") whole += ',';

@@ -9,7 +9,7 @@
 
 namespace octavo::api::cosmos {
 
-/// Items of one logical partition, for functions. The definition outlives it.
+/// Presents the documents of one logical partition to functions as items. The definition must outlive it.
 class ItemModel final : public scripts::DocumentModel {
  public:
   /// `link`: `dbs/{db}/colls/{coll}`, by names.

@@ -10,19 +10,19 @@
 
 namespace octavo::api::cosmos {
 
-/// What became of one operation on an item.
+/// The result of one operation on an item.
 struct OperationResult {
   int status = 0;
   std::optional<Error> error;
   storage::Revision revision;
   std::int64_t modified_s = 0;
   std::uint64_t sequence = 0;
-  std::string body;            ///< the item's, stored form, where it is shown
-  bool body_left_out = false;  ///< as the reply has no place for it
+  std::string body;            ///< the item's, in stored form, if the reply shows it
+  bool body_left_out = false;  ///< the reply would be too large
   double charge = 0;
 };
 
-/// One operation of a batch, or a patch: parsed on the way in, run inside a partition's transaction.
+/// One operation of a batch, or a patch. Parsed with the request, run in a transaction of a partition.
 struct ItemOperation {
   enum class Kind : std::uint8_t { create, upsert, read, replace, remove, patch };
   Kind kind = Kind::read;
@@ -32,9 +32,9 @@ struct ItemOperation {
   std::string body;  ///< stored form
   Patch patch;
   MatchCondition match;
-  std::optional<Error> refused;  ///< it never can succeed
+  std::optional<Error> refused;  ///< set: the operation is invalid, and run fails with it
 
-  /// Runs it; the outer error ends the transaction, everything else is in the result.
+  /// Runs it. An outer error aborts the transaction; every other error is in the result.
   Expected<OperationResult> run(storage::DocumentTransaction& transaction, const ContainerDefinition& container,
                                 std::size_t item_bytes_max) const;
 };

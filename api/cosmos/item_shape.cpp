@@ -23,7 +23,7 @@ const query::FieldPath& id_path() {
   return path;
 }
 
-// Whether the body says this id. The Cosmos door writes bodies that do; first of all members, as a rule.
+// Whether the body contains this id. Bodies from the Cosmos DB API do, usually as the first member.
 bool says_id(std::string_view body, std::string_view id) {
   constexpr std::string_view kStart = "{\"id\":\"";
   if (body.starts_with(kStart) && body.substr(kStart.size()).starts_with(id) &&
@@ -36,7 +36,7 @@ bool says_id(std::string_view body, std::string_view id) {
   return text && *text == id;
 }
 
-// The body without its own "id".
+// Appends the members other than "id".
 void append_other_members(std::string& out, std::string_view body) {
   const auto members = query::split_object(body);
   if (!members) return;
@@ -134,7 +134,7 @@ std::optional<std::uint64_t> ItemShape::number_of(std::string_view document_id) 
 }
 
 query::sql::Narrowing ItemShape::narrow(std::span<const query::sql::FixedProperty> fixed) const {
-  // A key whose every value is one constant names one partition, and with the id the document.
+  // If every value of the key is one constant, it names one logical partition; with the id, one document.
   std::vector<partitioning::KeyValue> values;
   for (const auto& path : key_paths_) {
     const auto found = std::ranges::find_if(fixed, [&](const auto& one) { return std::ranges::equal(one.path, path); });

@@ -13,8 +13,8 @@ namespace octavo::api::cosmos {
 
 struct ContainerDefinition;
 
-/// How the documents of a container are shown as items: the stored body, `id` out of the document's id where the body
-/// has none, and the system properties `_rid _self _etag _attachments _ts`. Immutable; one per container.
+/// Renders the documents of a container as items: the stored body, `id` from the document id if the body has none, and
+/// the system properties `_rid _self _etag _attachments _ts`. Immutable; one per container.
 class ItemShape final : public query::sql::RowShape {
  public:
   explicit ItemShape(const ContainerDefinition& container);
@@ -23,8 +23,8 @@ class ItemShape final : public query::sql::RowShape {
   void append_item(std::string& out, std::string_view document_id, const storage::Revision& revision,
                    std::int64_t modified_s, std::string_view body) const;
 
-  const std::string& container_rid() const { return container_rid_; }  ///< shown
-  std::string rid_of(std::string_view document_id) const;              ///< shown
+  const std::string& container_rid() const { return container_rid_; }  ///< in base64
+  std::string rid_of(std::string_view document_id) const;              ///< in base64
 
   bool is_row(const storage::DocumentView& document) const override;
   bool is_system_property(std::string_view name) const override;
@@ -37,13 +37,13 @@ class ItemShape final : public query::sql::RowShape {
 
  private:
   std::string rid_;            // 8 bytes
-  std::string container_rid_;  // shown
+  std::string container_rid_;  // in base64
   std::string self_;           // "dbs/…/colls/…/"
   std::vector<std::vector<std::string>> key_paths_;
   bool hierarchical_;
 };
 
-/// `"…"`: an entity tag as headers and `_etag` have it.
+/// `"…"`: an entity tag as in headers and `_etag`.
 std::string quoted_etag(const storage::Revision& revision);
 
 }  // namespace octavo::api::cosmos

@@ -18,7 +18,7 @@ namespace {
 
 using partitioning::TypedKey;
 
-// The hot path: one snapshot, one lookup, one append. Empty: the item is large, and to be read on a worker.
+// The hot path: one snapshot, one lookup, one append. nullopt: the item is large and must be read on a worker.
 Expected<std::optional<Reply>> read_item(Call& call, const OpenContainer& opened, bool on_worker) {
   const auto& container = *opened.definition;
   OCTAVO_TRY(const auto key, required_key(call.request, container));
@@ -55,7 +55,7 @@ Handled read_on_worker(Call& call, const OpenContainer& opened) {
   co_return *std::move(reply);
 }
 
-// The item that is written; a large one is parsed by a worker.
+// Parses the item in the body; large bodies are parsed on a worker.
 Task<Expected<Item>> read_body(Call& call, const OpenContainer& opened, const std::optional<TypedKey>& named) {
   const auto parse = [&] {
     return parse_item(call.request.body, *opened.definition, call.services.settings.cosmos_item_bytes_max, named);
@@ -63,7 +63,7 @@ Task<Expected<Item>> read_body(Call& call, const OpenContainer& opened, const st
   co_return co_await work_on_body(call, parse);
 }
 
-// Writes one document and shows what became of it.
+// Writes one document and makes the reply.
 Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWrite write, bool conditional,
                    bool shows_body) {
   const auto& container = *opened.definition;

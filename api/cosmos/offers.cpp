@@ -8,8 +8,8 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-// Clients ask for one offer by `SELECT * from root where root.resource = "dbs/…/"`: the text in quotes is what they
-// want. Other queries over offers get them all.
+// Clients query one offer with `SELECT * from root where root.resource = "dbs/…/"`: returns the text in quotes. Other
+// queries of offers return all of them.
 std::string quoted_link(std::string_view query) {
   const std::size_t start = query.find("\"dbs/");
   const std::size_t begin = start == std::string_view::npos ? query.find("'dbs/") : start;
@@ -50,7 +50,7 @@ Handled replace_offer(Call& call) {
     manual_text = boost::json::serialize(*manual);
   }
   OCTAVO_CO_TRY(const auto throughput, throughput_of(manual_text, autoscale_text));
-  if (!throughput) co_return fail(ErrorCode::bad_request, "The offer says no throughput.");
+  if (!throughput) co_return fail(ErrorCode::bad_request, "The offer has no throughput.");
   OCTAVO_CO_TRY(const auto replaced, co_await call.services.engine.run_blocking([&] {
     return call.services.schema.replace_offer(call.path.id, *throughput, etag_of(call.request));
   }));

@@ -49,7 +49,7 @@ Handled serve_operations(Call& call) {
     for (const auto& result : results) {
       call.account.request_charge +=
           result ? partitioning::charge_of_write({.index_rows = result->index_rows}) : partitioning::charge_of_miss();
-      // What somebody else deleted meanwhile is gone, as it should be.
+      // A concurrent request may have deleted the item already.
       if (!result && result.error().code != ErrorCode::not_found) co_return std::unexpected(result.error());
     }
   }

@@ -6,8 +6,8 @@
 
 namespace octavo::api::cosmos {
 
-/// The values of a partition key as clients know them, `["ann"]`, of its text in document ids. A key that is of no item
-/// (its documents came in by the other door) is the text itself.
+/// Converts a partition key from its text in document ids to the values that clients know, `["ann"]`. A text that is
+/// not an encoded key (its documents were written through the CouchDB API) is returned as a string.
 boost::json::value partition_key_json(std::string_view text, bool hierarchical);
 
 }  // namespace octavo::api::cosmos

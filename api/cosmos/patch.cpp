@@ -127,7 +127,7 @@ Expected<std::string> sum_of(std::string_view a, std::string_view b) {
   return sum;
 }
 
-// The value for a property that may or may not have one.
+// The new value of a property or element; `before` is empty if it does not exist.
 Expected<std::string> value_after(const PatchOperation& operation, std::string_view before) {
   switch (operation.kind) {
     case PatchKind::add:
@@ -186,7 +186,7 @@ Expected<std::string> changed_array(const PatchOperation& operation, std::string
   const auto index = name == "-" && last ? std::optional(elements.size()) : array_index(name);
   const bool appends = last && (inserts || operation.kind == PatchKind::set);
   if (!index || *index > elements.size() || (*index == elements.size() && !appends)) {
-    return refused("'" + name + "' is no index of the array.");
+    return refused("'" + name + "' is not an index of the array.");
   }
   std::string out = "[";
   const auto append = [&](std::string_view value) {
@@ -211,7 +211,7 @@ Expected<std::string> changed_array(const PatchOperation& operation, std::string
 Expected<std::string> changed(const PatchOperation& operation, std::string_view json, std::size_t depth) {
   if (json.starts_with('{')) return changed_object(operation, json, depth);
   if (json.starts_with('[')) return changed_array(operation, json, depth);
-  return refused("the path leads through a value that is no object or array.");
+  return refused("the path leads through a value that is not an object or array.");
 }
 
 Expected<std::string> applied(const PatchOperation& operation, std::string_view body) {

@@ -18,15 +18,15 @@ struct PatchOperation {
   std::string value;              ///< minified JSON; empty for remove and move
 };
 
-/// A partial update: what happens to an item, in order, all of it or nothing.
+/// A partial update of an item: operations applied in order, all or nothing.
 struct Patch {
   std::vector<PatchOperation> operations;
   query::sql::SqlQuery::Ptr condition;  ///< `from c where …`; null: none
 
-  /// `{"operations":[…],"condition":…}`, or the bare array. Errors: bad_request, naming the operation, or what is wrong
-  /// with the condition.
+  /// Parses `{"operations":[…],"condition":…}`, or the bare array. Errors: bad_request, which names the operation or
+  /// the error in the condition.
   static Expected<Patch> parse(std::string_view json, query::sql::ComputedProperties::Ptr computed = nullptr);
-  /// The body (minified JSON object) after the update. What is not touched keeps its text. Errors: bad_request.
+  /// The body (minified JSON object) after the update. Unchanged values keep their text. Errors: bad_request.
   Expected<std::string> apply(std::string_view body) const;
 };
 

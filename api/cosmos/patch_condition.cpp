@@ -27,7 +27,7 @@ std::string_view skip_spaces(std::string_view text) {
   return start == std::string_view::npos ? std::string_view() : text.substr(start);
 }
 
-// Takes a word off the beginning.
+// Removes the first word and returns it.
 std::string_view take_word(std::string_view& text) {
   text = skip_spaces(text);
   std::size_t end = 0;
@@ -42,7 +42,7 @@ bool same_word(std::string_view a, std::string_view b) {
                             [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
 }
 
-/// Of one item; others wait for the writer.
+/// For one item: other writes wait for the writer's thread.
 constexpr std::chrono::milliseconds kConditionTimeMax{20};
 
 }  // namespace
@@ -63,7 +63,7 @@ Expected<sql::SqlQuery::Ptr> parse_patch_condition(std::string_view text, sql::C
   const std::string select = "SELECT VALUE 1 FROM " + std::string(alias) + " WHERE ";
   auto query = sql::SqlQuery::parse(select + std::string(rest), {}, computed);
   if (!query) return invalid_condition(query.error().message);
-  // Nothing may stand behind the expression.
+  // Parses it again in parentheses: nothing may follow the expression, such as ORDER BY.
   const auto inside = sql::SqlQuery::parse(select + "(" + std::string(rest) + "\n)", {}, std::move(computed));
   if (!inside) return invalid_condition(inside.error().message);
   if ((*query)->calls_user_functions()) return invalid_condition("It cannot call user-defined functions.");

@@ -8,13 +8,13 @@
 
 namespace octavo::api::cosmos {
 
-/// The condition of a patch as a query that has a row for an item that meets it: `from c where …`, with an alias as in
-/// FROM (`FROM products p WHERE …`, `FROM products AS p WHERE …`). Errors: bad_request.
+/// Parses the condition of a patch to a query that returns a row for an item that meets it: `from c where …`, with an
+/// alias as in FROM (`FROM products p WHERE …`, `FROM products AS p WHERE …`). Errors: bad_request.
 Expected<query::sql::SqlQuery::Ptr> parse_patch_condition(std::string_view text,
                                                           query::sql::ComputedProperties::Ptr computed = nullptr);
 
-/// Whether the item meets it. For the thread that writes: takes some milliseconds at most. Errors: too_large over the
-/// limits of an item, or of this time.
+/// Whether the item meets the condition. Runs on the writer's thread, so its time is limited to some milliseconds.
+/// Errors: too_large if this time or the limits of an item are exceeded.
 Expected<bool> meets_condition(const query::sql::SqlQuery& condition, const storage::DocumentView& item,
                                const query::sql::RowShape& shape);
 

@@ -1,4 +1,4 @@
-// POST of a query, and of a request for its plan.
+// POST of a query, or of a request for its plan.
 #include <algorithm>
 #include <charconv>
 
@@ -86,7 +86,7 @@ sql::SqlScope scope_of(const FeedScope& feed, const partitioning::Database& data
   scope.partition_key = feed.partition_key;
   if (!feed.partition_key.empty()) return scope;
   if (!feed.key_prefix.empty()) {
-    // A hierarchy's first value decides the position.
+    // The first value of a hierarchical key decides the position.
     const auto position = partitioning::hash_position_of_key(
         std::string_view(feed.key_prefix).substr(0, feed.key_prefix.size() - 1), container.key_scheme);
     scope.hash_range = {position, position + 1};
@@ -112,14 +112,14 @@ double milliseconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
-/// When a query came, and when its steps were done.
+/// When a query arrived, and when its steps were finished.
 struct QueryTimes {
   Clock::time_point begun = Clock::now();
   Clock::time_point parsed;
   Clock::time_point planned;
 };
 
-// Reading and testing documents are one walk, so their times are one: that of the execution.
+// Documents are read and tested in one pass, so both times are reported as the execution's.
 std::string metrics_of(const sql::SqlStatistics& statistics, const QueryTimes& times) {
   const auto now = Clock::now();
   return fmt::format(
@@ -136,7 +136,7 @@ std::string metrics_of(const sql::SqlStatistics& statistics, const QueryTimes& t
                                                              static_cast<double>(statistics.documents_examined)));
 }
 
-// `Prefer: dry-run`: one document, with the plan and what running it would cost.
+// `Prefer: dry-run`: one document with the plan and the estimated charge.
 Expected<Reply> dry_run(const OpenContainer& opened, const sql::PreparedSql& prepared, std::size_t page_items_max) {
   OCTAVO_TRY(const auto estimate,
              sql::estimate_charge(*opened.database, prepared, prepared.scope.partition_key, page_items_max));
@@ -151,7 +151,7 @@ Expected<Reply> dry_run(const OpenContainer& opened, const sql::PreparedSql& pre
   return reply;
 }
 
-// The newer form is JSON percent-encoded, the older one flat JSON in Base64.
+// The newer form is percent-encoded JSON, the older one flat JSON in Base64.
 void add_index_metrics(const Call& call, partitioning::Database& database, const sql::PreparedSql& prepared,
                        Reply& reply) {
   const bool newer = call.flag("x-ms-cosmos-populateindexmetrics-v2");
@@ -167,7 +167,7 @@ void add_index_metrics(const Call& call, partitioning::Database& database, const
                                    : crypto::base64_encode(boost::json::serialize(metrics.to_flat_json())));
 }
 
-// Short continuations have but the beginning of a long value.
+// A short continuation contains only the beginning of a long value.
 std::size_t continuation_key_bytes_max(const Request& request) {
   using sql::Continuation;
   const auto limit = request.header("x-ms-documentdb-responsecontinuationtokenlimitinkb");
@@ -175,13 +175,13 @@ std::size_t continuation_key_bytes_max(const Request& request) {
   if (!limit || std::from_chars(limit->data(), limit->data() + limit->size(), kilobytes).ec != std::errc{}) {
     return Continuation::key_bytes_max;
   }
-  // Beside the key there is a place in an index, and both are written in Base64.
+  // A continuation also contains a position in an index, and both are written in Base64.
   constexpr std::size_t kKeyBytesPerKilobyte = 256;
   constexpr std::size_t kKilobytesMax = Continuation::key_bytes_max / kKeyBytesPerKilobyte;
   return std::clamp(kilobytes, std::size_t{1}, kKilobytesMax) * kKeyBytesPerKilobyte;
 }
 
-// The continuation as the query knows it, in Base64 once. Those of earlier versions are in it twice.
+// The continuation for the query, in Base64 once. Continuations of earlier versions are encoded twice.
 Expected<std::optional<std::string>> query_continuation(const Request& request) {
   OCTAVO_TRY(auto inner, continuation_of(request));
   if (!inner) return std::nullopt;
@@ -230,7 +230,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   const auto run_slice = [&] { return run(ScanBudget::worker_slice()); };
   std::string results;
   while (state && *state == ScanState::more) {
-    // A slice ends when much is written and not taken.
+    // A slice stops when much output is waiting.
     results += execution.output();
     execution.output().clear();
     state = co_await slices.run(run_slice, calls_functions);

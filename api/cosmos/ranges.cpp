@@ -1,4 +1,4 @@
-// /dbs/{db}/colls/{coll}/pkranges: the physical partitions, as clients that ask each for itself want to know them.
+// /dbs/{db}/colls/{coll}/pkranges: the physical partitions, for clients that send requests to each of them.
 #include <fmt/format.h>
 
 #include "api/cosmos/call.h"
@@ -24,7 +24,7 @@ std::string upper_hex(std::string_view bytes) {
 std::string range_rid(const ContainerDefinition& container, std::size_t index) {
   std::string bytes = container.rid;
   for (int shift = 0; shift < 56; shift += 8) bytes.push_back(static_cast<char>((index + 2) >> shift));
-  bytes.push_back('\x50');  // the kind of what it names
+  bytes.push_back('\x50');  // kind of resource: a partition key range
   return show_rid(bytes);
 }
 
@@ -38,7 +38,7 @@ Handled serve_ranges(Call& call) {
   const auto& map = opened.database->partition_map();
   const auto& ranges = map.ranges();
 
-  // Ranges never change under an id, and a split makes more of them: a client that knows them all gets told so.
+  // A range never changes under its id, and a split adds ranges: so their number is the ETag.
   const std::string etag = fmt::format("\"{}\"", ranges.size());
   if (const auto known = call.request.header("If-None-Match"); known && *known == etag) {
     Reply reply;

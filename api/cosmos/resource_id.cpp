@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <random>
 
-#include "base/digest.h"
 #include "base/encoding.h"
+#include "base/digest.h"
 #include "base/murmur3.h"
 
 namespace octavo::api::cosmos {
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kPartBytes = 4;
 
-// Never all zero: clients take that for "no id".
+// Never all zero: clients treat zero as "no id".
 std::string random_part() {
   std::string bytes = crypto::random_bytes(kPartBytes);
   bytes.back() = static_cast<char>(bytes.back() | 1);
@@ -56,7 +56,7 @@ std::string new_uuid() {
   std::uint64_t bits = random();
   for (std::size_t i = 0; i < id.size(); ++i) {
     if (i == 19) bits = random();
-    if (id[i] == '-' || i == 14) continue;  // the version stays
+    if (id[i] == '-' || i == 14) continue;  // keeps the version digit
     const std::uint64_t digit = i == 19 ? 8 | (bits & 3) : bits & 15;
     id[i] = kDigits[digit];
     bits >>= 4;
@@ -65,7 +65,7 @@ std::string new_uuid() {
 }
 
 std::uint64_t item_number(std::string_view document_id) {
-  // The highest four bits are the kind of what is named: 0 is an item.
+  // The highest four bits are the kind of resource: 0 is an item.
   return murmur3_x64_128(document_id).low & 0x0FFF'FFFF'FFFF'FFFFULL;
 }
 

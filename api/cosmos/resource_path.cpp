@@ -46,11 +46,11 @@ Expected<ResourcePath> ResourcePath::parse(const std::vector<std::string>& segme
   ResourcePath path;
   const std::size_t count = segments.size();
   if (count == 0) return path;
-  // A slash in a name would make one link of two resources. Names cannot have one; an item's own check says so.
+  // A slash in a name would give two resources one link. Names cannot contain one; item ids are checked elsewhere.
   for (std::size_t i = 0; i < std::min<std::size_t>(count, 5); ++i) {
     if (segments[i].find('/') != std::string::npos) return no_such_path();
   }
-  // What the clients of .NET and Java ask for first in direct mode, which is their default.
+  // The clients of .NET and Java request this first in direct mode, which is their default.
   const std::size_t first = segments[0].empty() && count > 1 ? 1 : 0;  // they write //addresses
   if (segments[first] == "addresses") {
     return fail(ErrorCode::bad_request,
@@ -96,7 +96,7 @@ Expected<ResourcePath> ResourcePath::parse(const std::vector<std::string>& segme
   path.resource = kind->resource;
   path.signed_type = kind->segment;
   if (kind->resource == Resource::operation) {
-    // An operation is signed as its container is.
+    // An operation is signed with its container's type and link.
     path.signed_type = "colls";
     path.signed_link = join(segments, 4);
   }

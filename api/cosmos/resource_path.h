@@ -8,7 +8,7 @@
 
 namespace octavo::api::cosmos {
 
-/// What a path names.
+/// The kind of resource that a path names.
 enum class Resource : std::uint8_t {
   account,
   database,
@@ -25,21 +25,21 @@ enum class Resource : std::uint8_t {
   conflict,
 };
 
-/// The path of a request: `dbs/{db}/colls/{coll}/docs/{id}` and its kin. An odd number of segments names a feed
+/// The path of a request, such as `dbs/{db}/colls/{coll}/docs/{id}`. An odd number of segments names a feed
 /// (`dbs/{db}/colls`), an even one a resource in it. A value type.
 struct ResourcePath {
   Resource resource = Resource::account;
-  bool feed = false;     ///< the collection of such resources, not one of them
-  std::string database;  ///< ids, percent-decoded; empty where the path has none
+  bool feed = false;     ///< the list of such resources, not one of them
+  std::string database;  ///< ids, percent-decoded; empty if the path has none
   std::string container;
   std::string owner;  ///< permission: id of the user
-  std::string id;     ///< of what is named; empty for a feed
+  std::string id;     ///< of the named resource; empty for a feed
 
-  /// What the request's signature is over: type and link of the resource, or of the owner of the feed.
+  /// The request's signature covers these: type, and link of the resource or of the owner of the feed.
   std::string_view signed_type;
   std::string signed_link;
 
-  /// Errors: not_found for what is no path of this API.
+  /// Errors: not_found if this API has no such path.
   static Expected<ResourcePath> parse(const std::vector<std::string>& segments);
 
   /// `dbs/{db}/colls/{coll}`.

@@ -16,7 +16,7 @@ using partitioning::ScanBudget;
 using partitioning::ScanState;
 using partitioning::Visit;
 
-// Resources have no other properties than those in their text.
+// Resources have no properties except those in their text.
 class ResourceRows final : public sql::RowShape {
  public:
   bool is_row(const storage::DocumentView&) const override { return true; }
@@ -77,7 +77,7 @@ Handled query_resources(Call& call, std::string rid, std::string_view feed, Reso
   Expected<ScanState> state = ScanState::more;
   while (state && *state == ScanState::more) {
     state = co_await slices.run(run_slice);
-    // A slice ends when much is written and not taken.
+    // A slice stops when much output is waiting.
     reply.body += execution.output();
     execution.output().clear();
   }

@@ -17,7 +17,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view kDatabaseArea = "cosmos_databases";
-constexpr std::size_t kNameBytesMax = 240;  // of a database: it stands in keys of the catalog
+constexpr std::size_t kNameBytesMax = 240;  // of a database: the name is part of keys of the catalog
 constexpr std::uint32_t kThroughputPerPartitionMax = partitioning::partition_throughput_max;
 
 std::string text_of(const json::object& object, std::string_view name) {
@@ -174,7 +174,7 @@ Expected<void> Schema::delete_database(std::string_view id, const std::optional<
     if (!deleted && deleted.error().code != ErrorCode::not_found) return deleted;
   }
   const std::string prefix = std::string(id) + '/';
-  // Tokens first: none may open a database that is made later under this name.
+  // Tokens first: they must not give access to a later database of this name.
   OCTAVO_TRY(const auto tokens, engine_.catalog().facts("cosmos_permissions_by_rid"));
   for (const auto& [rid, permission] : tokens) {
     if (permission.starts_with(prefix)) OCTAVO_TRY_VOID(engine_.catalog().erase_fact("cosmos_permissions_by_rid", rid));
@@ -209,7 +209,7 @@ Expected<std::vector<ContainerDefinition>> Schema::containers(std::string_view d
     for (const auto& name : names) {
       if (!name.starts_with(prefix)) return definitions;
       auto container = stored_container(name);
-      // A database of the Couch door may have such a name too; it is no container.
+      // A database of the CouchDB API may have such a name too, but is not a container.
       if (!container && container.error().code != ErrorCode::not_found) return std::unexpected(container.error());
       if (container) definitions.push_back(std::move(*container));
       if (definitions.size() == count_max) return definitions;
@@ -233,7 +233,7 @@ Expected<ContainerDefinition> Schema::create_container(std::string_view database
   definition.modified_s = unix_now_s();
   definition.offer_rid = show_rid(crypto::random_bytes(4));
   definition.offer_etag = new_etag();
-  // A container without throughput of its own shares its database's; without that it gets the least there is.
+  // A container without throughput shares its database's; if that has none, it gets the minimum.
   if (!definition.throughput && !owner->throughput)
     definition.throughput = Throughput{.manual = 400, .enforced = false};
 

@@ -13,7 +13,7 @@
 
 namespace octavo::api::cosmos {
 
-/// A database of this dialect: a name in front of containers' names, and throughput to share.
+/// A database of the Cosmos DB API: a prefix of containers' names, and shared throughput.
 struct DatabaseDefinition {
   std::string id;
   std::string rid;  ///< 4 bytes
@@ -27,12 +27,12 @@ struct DatabaseDefinition {
   std::string to_json() const;
 };
 
-/// One of the two things that throughput is given to.
+/// The throughput of a database or a container.
 struct Offer {
-  std::string id;  ///< shown rid
+  std::string id;  ///< `_rid` in base64
   std::string etag;
   std::string resource_link;  ///< `_self` of the database or container
-  std::string resource_rid;   ///< shown
+  std::string resource_rid;   ///< in base64
   std::string database;       ///< ids
   std::string container;      ///< empty: the database's
   Throughput throughput;
@@ -41,19 +41,18 @@ struct Offer {
   std::string to_json() const;
 };
 
-/// Databases, containers and offers: what is kept in the catalog. All functions but those that read memory only wait
-/// for the disk: call them through Engine::run_blocking. Thread-safe; changes wait for each other.
+/// Databases, containers and offers, stored in the catalog. Functions wait for the disk, unless they only read memory:
+/// call them through Engine::run_blocking. Thread-safe; changes are serialised.
 class Schema {
  public:
   explicit Schema(partitioning::Engine& engine) : engine_(engine) {}
 
   Expected<std::optional<DatabaseDefinition>> database(std::string_view id) const;
-  /// In order of their ids, after `after`.
+  /// In the order of their ids, those after `after`.
   Expected<std::vector<DatabaseDefinition>> databases(std::string_view after, std::size_t count_max) const;
-  /// Errors: conflict (exists), those of the disk.
+  /// Errors: conflict (exists), disk errors.
   Expected<DatabaseDefinition> create_database(std::string id, std::optional<Throughput> throughput);
-  /// With its containers. `etag`, here and below: what the resource's must be; otherwise precondition_failed.
-  /// Errors: not_found.
+  /// Deletes its containers too. `etag`, here and below: the required ETag. Errors: not_found, precondition_failed.
   Expected<void> delete_database(std::string_view id, const std::optional<std::string>& etag);
 
   Expected<std::vector<ContainerDefinition>> containers(std::string_view database, std::string_view after,
@@ -69,7 +68,7 @@ class Schema {
   Expected<std::vector<Offer>> offers() const;
   Expected<Offer> replace_offer(std::string_view id, Throughput throughput, const std::optional<std::string>& etag);
 
-  /// For changes of what is kept beside, such as users: no other change happens until the lock goes.
+  /// For changes of related data, such as users: blocks all other changes until the lock is released.
   std::unique_lock<std::mutex> hold_changes() { return std::unique_lock(changes_); }
 
  private:
@@ -80,7 +79,7 @@ class Schema {
   std::mutex changes_;
 };
 
-/// Texts that change with each write of a resource without revisions.
+/// A new random ETag, for a write of a resource without revisions.
 std::string new_etag();
 
 }  // namespace octavo::api::cosmos

@@ -7,9 +7,9 @@
 
 namespace octavo::api::cosmos {
 
-/// 400 with what a function threw; the status that the thrown value names is the sub-status.
+/// 400 with the error that a function threw; the number in it is the sub-status.
 Reply script_failure_reply(const query::javascript::ScriptResult::Failure& failure);
-/// The header with what console.log wrote, percent-encoded.
+/// Adds the header with the output of console.log, percent-encoded.
 void add_script_log(Reply& reply, std::string_view log);
 
 }  // namespace octavo::api::cosmos

@@ -69,7 +69,7 @@ std::string shown(const Script& script, const KindWords& words, const ContainerD
   return out;
 }
 
-// One of `names`, whatever its capitals; nullopt: none of them.
+// The entry of `names` that equals `text` without regard to case; nullopt: none.
 template <std::size_t Count>
 std::optional<std::string> spelled(std::string_view text, const std::array<std::string_view, Count>& names) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
@@ -79,7 +79,7 @@ std::optional<std::string> spelled(std::string_view text, const std::array<std::
   return std::nullopt;
 }
 
-// What the client says of the function.
+// Reads the client's definition of the function.
 Expected<Script> parse_script(const json::object& body, ScriptKind kind) {
   Script script;
   OCTAVO_TRY(script.id, id_of(body));
@@ -107,7 +107,7 @@ Expected<Script> parse_script(const json::object& body, ScriptKind kind) {
   return script;
 }
 
-// On a worker.
+// Runs on a worker.
 Expected<void> check_source(const Script& script) {
   auto checked = query::javascript::check_function(script.body);
   if (checked || checked.error().code != ErrorCode::bad_request) return checked;

@@ -1,6 +1,6 @@
-// /dbs/{db}/users and …/users/{user}/permissions: who may have a resource token, and for what.
+// /dbs/{db}/users and …/users/{user}/permissions: users, and the permissions that resource tokens are made from.
 //
-// Kept in the catalog: "cosmos_users" <db>/<user>, "cosmos_permissions" <db>/<user>/<permission>, and
+// Stored in the catalog: "cosmos_users" <db>/<user>, "cosmos_permissions" <db>/<user>/<permission>, and
 // "cosmos_permissions_by_rid" <rid> for the check of a token.
 #include <algorithm>
 #include <charconv>
@@ -40,7 +40,7 @@ std::string_view area_of(const Call& call) {
   return is_permission(call) ? kPermissionArea : kUserArea;
 }
 
-// Of the resources of a feed: what their names begin with.
+// The common prefix of the catalog names of a feed's resources.
 std::string name_prefix(const Call& call) {
   return is_permission(call) ? call.path.database + '/' + call.path.owner + '/' : call.path.database + '/';
 }
@@ -61,7 +61,7 @@ Expected<std::int64_t> token_lifetime_s(const Request& request) {
   return seconds;
 }
 
-// A resource as shown: what is stored and, for a permission, a fresh token.
+// The resource for a reply: the stored one and, for a permission, a new token.
 Expected<std::string> shown(const Call& call, std::string_view text) {
   OCTAVO_TRY(const auto stored, query::parse_json(text));
   json::object resource = stored.get_object();
@@ -77,7 +77,7 @@ Expected<std::string> shown(const Call& call, std::string_view text) {
   return json::serialize(resource);
 }
 
-// `_self` names a container by its ids of the wire, which clients take from what they have read: its link by names.
+// Converts a link with resource ids (`_rid`), which clients copy from `_self`, to a link with names.
 // Errors: bad_request.
 Expected<std::string> named_link(const Schema& schema, const std::string& link) {
   const std::string_view text = link;
@@ -129,7 +129,7 @@ Expected<json::object> checked_permission(const Schema& schema, const json::obje
   return permission;
 }
 
-// `_etag` of what is stored, with its quotes.
+// The `_etag` of a stored resource, with its quotes.
 Expected<std::string> etag_in(std::string_view text) {
   OCTAVO_TRY(const auto value, query::parse_json(text));
   return string_of(value.get_object(), "_etag");
@@ -149,7 +149,7 @@ struct Stored {
   bool created = true;
 };
 
-/// What users and permissions are below: a database, or a user of it.
+/// The owner of users or permissions: a database, or a user.
 struct Owner {
   std::string rid;  ///< bytes
   std::string link;
@@ -174,7 +174,7 @@ std::string rid_in(std::string_view stored) {
   return value && value->is_object() ? string_of(value->get_object(), "_rid") : std::string();
 }
 
-// The order lets a crash in between leave both names behind, with one `_rid`, by which the change can be made again.
+// In this order, a crash leaves both names with one `_rid`, so the change can be repeated.
 Expected<void> rename_permission(storage::Catalog& catalog, const std::string& from, const std::string& to,
                                  std::string_view text) {
   OCTAVO_TRY_VOID(catalog.set_fact(kPermissionArea, to, text));
@@ -182,7 +182,7 @@ Expected<void> rename_permission(storage::Catalog& catalog, const std::string& f
   return catalog.erase_fact(kPermissionArea, from);
 }
 
-// A user goes with its permissions, whose tokens stay good.
+// Renames a user with its permissions; their tokens stay valid.
 Expected<void> rename_user(storage::Catalog& catalog, const std::string& from, const std::string& to,
                            std::string_view text) {
   const std::string prefix = from + '/';
@@ -200,10 +200,10 @@ Expected<void> rename_user(storage::Catalog& catalog, const std::string& from, c
   return catalog.erase_fact(kUserArea, from);
 }
 
-// On a worker. `replaces`: the id of the path; otherwise a creation, or an upsert.
+// Runs on a worker. `replaces`: the id in the path; nullopt: a creation or an upsert.
 Expected<Stored> store(Call& call, const json::object& body, const std::optional<std::string>& replaces, bool upsert) {
-  // Of two that make one resource the second finds the first's: a token that nobody could take back is worse than a
-  // wait.
+  // Serialised: of two requests that create one resource, the second must find the first's. Otherwise a token could
+  // exist that cannot be revoked.
   const auto changes = call.services.schema.hold_changes();
   auto& catalog = call.services.engine.catalog();
   OCTAVO_TRY(const auto id, id_of(body));
@@ -253,7 +253,7 @@ Expected<void> remove(Call& call) {
   OCTAVO_TRY_VOID(check_stored_etag(call, *before));
   const auto forget = [&](std::string_view permission, std::string_view text) -> Expected<void> {
     OCTAVO_TRY(const auto value, query::parse_json(text));
-    // The token first: it must not outlive its permission.
+    // The entry for the token first: the token must not outlive its permission.
     OCTAVO_TRY_VOID(catalog.erase_fact(kPermissionRidArea, string_of(value.get_object(), "_rid")));
     return catalog.erase_fact(kPermissionArea, permission);
   };
@@ -265,13 +265,12 @@ Expected<void> remove(Call& call) {
   return catalog.erase_fact(kUserArea, name);
 }
 
-/// All resources of a feed.
 struct Found {
-  std::string owner_rid;  ///< shown
+  std::string owner_rid;  ///< in base64
   ResourceList resources;
 };
 
-// On a worker.
+// Runs on a worker.
 Expected<Found> find_all(Call& call) {
   OCTAVO_TRY(const auto owner, find_owner(call));
   Found found{show_rid(owner.rid), {}};

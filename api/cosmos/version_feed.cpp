@@ -43,7 +43,7 @@ std::string_view name_of(VersionOperation operation) {
   return "delete";
 }
 
-/// A page of changes while it grows.
+/// A page of changes while it is read.
 class VersionPage {
  public:
   VersionPage(const OpenContainer& opened, FeedScope scope, Sequence since, std::size_t items_max)
@@ -106,7 +106,7 @@ class VersionPage {
     body_ += "}}";
   }
 
-  // Which item was deleted, for readers that do not look at what it was before.
+  // Names the deleted item, for readers that do not use its previous version.
   void append_identity(std::string_view document_id) {
     const auto key_text = partitioning::partition_key_of(document_id, true);
     body_ += ",\"id\":";
@@ -132,14 +132,14 @@ class VersionPage {
   std::uint64_t document_bytes_ = 0;
 };
 
-// Where the client wants to begin: now, at a time, or where an earlier page ended.
+// The position to start from: now, a time, or the end of an earlier page.
 Expected<Sequence> start_of(const Call& call, const OpenContainer& opened, std::span<const std::size_t> places) {
   const auto tag = call.request.header("If-None-Match");
   if (tag && !tag->empty()) {
     if (*tag == "*") return opened.database->watermark();
     OCTAVO_TRY(const Sequence since, parse_change_tag(*tag));
     if (since > opened.database->committed_sequence()) {
-      return fail(ErrorCode::bad_request, "The continuation is not one of this container: it was made anew since.");
+      return fail(ErrorCode::bad_request, "The continuation is from an earlier container of this name.");
     }
     return since;
   }
