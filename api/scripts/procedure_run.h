@@ -14,29 +14,29 @@
 
 namespace octavo::api::scripts {
 
-/// A stored procedure and what it is run on. What is referred to outlives the run.
+/// A call of a stored procedure. Referenced objects must outlive the run.
 struct ProcedureCall {
   std::shared_ptr<partitioning::Database> database;
-  std::string partition_key;  ///< as in front of documents' ids
+  std::string partition_key;  ///< as in document ids
   const DocumentModel& model;
   std::string arguments;              ///< a JSON array
-  const WriteRules* rules = nullptr;  ///< null: writes need not pass any
+  const WriteRules* rules = nullptr;  ///< null: none
   std::chrono::milliseconds call_time{5'000};
-  /// Called on a worker, once.
+  /// Returns the procedure's program. Called once, on a worker.
   std::function<Expected<query::javascript::ProgramPtr>()> find;
 };
 
 struct ProcedureOutcome {
-  /// What it threw is in the result; then nothing was written.
+  /// Contains the exception if the procedure threw one; then nothing was written.
   Expected<query::javascript::ScriptResult> result;
   partitioning::RequestUnits charge = 0;
   storage::Sequence sequence = 0;  ///< of its last write; 0: it wrote nothing
 };
 
-/// Runs it as one transaction, again where others wrote what it read meanwhile; durable when it returns.
+/// Runs it as one transaction, and retries if other writes changed what it read. Durable when it returns.
 Task<ProcedureOutcome> run_procedure(ProcedureCall call);
 
-/// Arguments as a request's body has them: a JSON array; nothing is none. Errors: bad_request.
+/// Arguments in a request's body: a JSON array; an empty body means no arguments. Errors: bad_request.
 Expected<std::string> parse_arguments(std::string_view body);
 
 }  // namespace octavo::api::scripts

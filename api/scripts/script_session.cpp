@@ -23,9 +23,9 @@ using query::javascript::ScriptHost;
 using Answer = ScriptHost::Answer;
 using Operation = ScriptHost::Operation;
 
-// A function that does not look whether its writes are accepted is ended after this many.
+// A function that ignores refused calls is aborted after this many.
 constexpr std::size_t kRefusedWritesMax = 1'000;
-// Of larger partitions the rest is looked for each time.
+// Bound of the cache; documents beyond it are searched each time.
 constexpr std::size_t kSelfNamesMax = 100'000;
 
 Answer answer_error(int status, std::string message) {
@@ -49,7 +49,7 @@ std::unexpected<Error> stale() {
   return fail(ErrorCode::conflict, "What the function has read has changed.");
 }
 
-// Errors that a function may deal with; the others end it.
+// Errors that a function can handle become an answer; all others abort it.
 Expected<Answer> answer_of(Error error, bool creates) {
   switch (error.code) {
     case ErrorCode::bad_request:
@@ -77,7 +77,7 @@ std::string_view trim_slashes(std::string_view link) {
   return link;
 }
 
-// What follows `collection` and `/docs/`.
+// The part of `link` after `collection` and `/docs/`.
 std::optional<std::string_view> below(std::string_view link, std::string_view collection) {
   constexpr std::string_view kDocuments = "/docs/";
   collection = trim_slashes(collection);
@@ -87,13 +87,12 @@ std::optional<std::string_view> below(std::string_view link, std::string_view co
   return link.substr(kDocuments.size());
 }
 
-// A precondition as headers have it. A tag that is none is the revision that no document has: whether there is a
-// document is asked before it is compared.
+// An ETag as in headers. A malformed one matches no revision: a missing document is 404 before it can be 412.
 storage::Revision revision_of_etag(std::string_view etag) {
   return storage::Revision::parse(unquoted_tag(etag)).value_or(storage::Revision());
 }
 
-// The documents as the transaction has them, for queries.
+// The documents of the transaction, with its writes, for queries.
 class TransactionSource final : public sql::DocumentSource {
  public:
   explicit TransactionSource(OptimisticTransaction& transaction) : transaction_(transaction) {}
@@ -107,7 +106,7 @@ class TransactionSource final : public sql::DocumentSource {
   OptimisticTransaction& transaction_;
 };
 
-// A page that an index began goes on by it.
+// Whether the continuation is a position in an index: then the index must be used again.
 bool goes_on_by_index(const std::optional<std::string>& continuation) {
   if (!continuation) return false;
   const auto decoded = sql::Continuation::decode(*continuation);
@@ -144,7 +143,7 @@ Expected<std::optional<std::string>> ScriptSession::id_of_link(std::string_view 
   return id;
 }
 
-// Which id has this name is no matter of the transaction: it is the same for ever.
+// Reads outside the transaction, because the id that belongs to a name never changes.
 Expected<std::string> ScriptSession::find_by_self_name(std::string_view name) {
   const std::string key(name);
   if (const auto known = by_self_name_.find(key); known != by_self_name_.end()) return known->second;
@@ -206,7 +205,7 @@ Expected<Answer> ScriptSession::query(const Request& request) {
   auto parsed = sql::SqlQuery::parse(request.body, parameters, model_.computed_properties());
   if (!parsed) return answer_error(400, parsed.error().to_json());
 
-  // By an index as long as nothing was written; then what was written counts.
+  // Indexes do not contain the transaction's writes: after the first write, the query reads the transaction.
   OCTAVO_TRY_VOID(transaction_.reads_all());
   TransactionSource source(transaction_);
   const bool over_source = transaction_.has_writes() && !goes_on_by_index(request.continuation);
@@ -228,7 +227,7 @@ Expected<Answer> ScriptSession::query(const Request& request) {
     auto slice = execution.run(ScanBudget::worker_slice());
     if (!slice) return answer_of(std::move(slice).error(), false);
     state = *slice;
-    // Taken after each slice: the next one would do nothing while much output waits.
+    // Taken after each slice: a slice does nothing while much output is waiting.
     answer.body += execution.output();
     execution.output().clear();
     if (is_late(4)) return fail(ErrorCode::timeout, "The function took too long.", "resource_limit");

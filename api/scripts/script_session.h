@@ -16,24 +16,24 @@
 
 namespace octavo::api::scripts {
 
-/// What a stored procedure or trigger reads and writes: one attempt of a transaction, in the words of a door. Lives as
-/// long as the attempt; one thread at a time.
+/// Reads and writes for a stored procedure or trigger, in one attempt of a transaction and in the format of an API.
+/// Lives as long as the attempt; used by one thread at a time.
 class ScriptSession final : public query::javascript::ScriptHost {
  public:
   struct Options {
-    std::chrono::milliseconds call_time{5'000};           ///< after three quarters of it nothing more is accepted
-    query::sql::UserFunctions* user_functions = nullptr;  ///< for queries; null: there are none
-    const WriteRules* rules = nullptr;                    ///< that writes have to pass; null: none
+    std::chrono::milliseconds call_time{5'000};           ///< calls are refused after three quarters of it
+    query::sql::UserFunctions* user_functions = nullptr;  ///< for queries; null: none
+    const WriteRules* rules = nullptr;                    ///< checked at each write; null: none
   };
   ScriptSession(partitioning::OptimisticTransaction& transaction, const DocumentModel& model, Options options)
       : transaction_(transaction), model_(model), options_(options) {}
 
-  /// Errors end the script: those of the storage, overloaded, and conflict when the transaction is stale already.
+  /// Errors abort the script: storage errors, overloaded, and conflict if the transaction is already stale.
   Expected<Answer> run(const Request& request) override;
 
-  /// Of all that was read so far; writes are charged when they are committed.
+  /// Charge of all reads so far; writes are charged at commit.
   partitioning::RequestUnits charge() const { return charge_; }
-  /// Processor time of this thread, since the session began on it.
+  /// Processor time of this thread since the session was created on it.
   std::chrono::nanoseconds worked() const { return processor_time() - processor_begun_; }
 
  private:
@@ -51,8 +51,8 @@ class ScriptSession final : public query::javascript::ScriptHost {
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   const std::chrono::nanoseconds processor_begun_ = processor_time();
   partitioning::RequestUnits charge_ = 0;
-  std::size_t refused_ = 0;                                    ///< writes after the last one that was accepted
-  std::unordered_map<std::string, std::string> by_self_name_;  ///< ids of the partition's documents
+  std::size_t refused_ = 0;                                    ///< calls that were refused
+  std::unordered_map<std::string, std::string> by_self_name_;  ///< self name → document id
   bool knows_self_names_ = false;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kStoredNameBytesMax = 440;  // the catalog's keys
+constexpr std::size_t kStoredNameBytesMax = 440;  // bound by the catalog's keys
 
 std::string_view segment_of(ScriptKind kind) {
   constexpr std::array<std::string_view, 3> kSegments{"sprocs/", "triggers/", "udfs/"};
@@ -87,7 +87,7 @@ Expected<void> ScriptStore::change(ScriptKind kind, std::string_view id,
   if (id.size() > kStoredNameBytesMax) return fail(ErrorCode::bad_request, "The input name is too long.");
   return database_.engine().catalog().change_fact(area_of(database_), name_of(kind, id),
                                                   [&](std::optional<std::string_view> stored) -> Expected<std::string> {
-                                                    // A deletion took the facts along: nothing may be stored after it.
+                                                    // Deleting the database erased its facts: store no more.
                                                     if (database_.deleted())
                                                       return fail(ErrorCode::not_found, "Database does not exist.");
                                                     std::optional<Script> before;

@@ -14,38 +14,38 @@ namespace octavo::api::scripts {
 
 enum class ScriptKind : std::uint8_t { stored_procedure, trigger, user_function };
 
-/// A function stored with a database by the Cosmos door: what the client said of it, and what was added.
+/// A function stored with a database by the Cosmos DB API: the client's definition and system properties.
 struct Script {
   std::string id;
   std::string body;  ///< the function's source
-  std::string rid;   ///< shown
+  std::string rid;   ///< in base64
   std::string etag;
   std::int64_t modified_s = 0;
   std::string trigger_type;       ///< of triggers: `Pre` or `Post`
   std::string trigger_operation;  ///< `All`, `Create`, …
 };
 
-/// The functions of one database, in the catalog. They go with the database. All calls may wait for the disk: not for
-/// I/O threads. Thread-safe.
+/// The functions of one database, stored in the catalog and deleted with the database. All calls may wait for the disk:
+/// not for I/O threads. Thread-safe.
 class ScriptStore {
  public:
   explicit ScriptStore(partitioning::Database& database) : database_(database) {}
 
   Expected<std::optional<Script>> find(ScriptKind kind, std::string_view id) const;
-  /// In order of their ids.
+  /// In the order of their ids.
   Expected<std::vector<Script>> list(ScriptKind kind) const;
-  /// Stores what `change` makes of the one that is there (nullopt: none). Errors: its own; bad_request for an id that
-  /// is too long.
+  /// Stores the result of `change`, which gets the current script (nullopt: none). Errors: those of `change`;
+  /// bad_request if the id is too long.
   Expected<void> change(ScriptKind kind, std::string_view id,
                         FunctionRef<Expected<Script>(const std::optional<Script>& before)> change);
-  /// Erases the one that is there if `check` agrees. Errors: its own; not_found.
+  /// Erases the script if `check` returns no error. Errors: those of `check`; not_found.
   Expected<void> erase(ScriptKind kind, std::string_view id, FunctionRef<Expected<void>(const Script& before)> check);
 
  private:
   partitioning::Database& database_;
 };
 
-/// Ready to run. Equal sources of one database share a world.
+/// Makes a program. Equal sources of one database share a world.
 query::javascript::ProgramPtr program_of(const partitioning::Database& database, ScriptKind kind, std::string_view id,
                                          std::string source);
 

@@ -10,7 +10,7 @@ namespace octavo::api::scripts {
 
 namespace {
 
-// Of all calls for one page of a query; each has javascript.call_time besides.
+// For all calls of one page of a query; each call is also limited by javascript.call_time.
 constexpr std::chrono::minutes kTimeMax{1};
 constexpr std::chrono::microseconds kProcessorAskedEvery{500};
 constexpr std::chrono::microseconds kLongCall{200};

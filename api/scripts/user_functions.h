@@ -14,20 +14,20 @@
 
 namespace octavo::api::scripts {
 
-/// The user-defined functions that are stored with a database, for one query: each is looked up at its first call.
-/// One thread at a time, which may take long.
+/// The user-defined functions stored with a database, for one query. Each is looked up at its first call. Used by one
+/// thread at a time; calls may take long.
 class StoredFunctions final : public query::sql::UserFunctions {
  public:
   explicit StoredFunctions(std::shared_ptr<partitioning::Database> database) : database_(std::move(database)) {}
 
-  /// Errors: bad_request when there is no such function; function_failed.
+  /// Errors: bad_request if there is no such function; timeout; function_failed.
   Expected<std::string> call(std::string_view name, std::span<const std::string> arguments) override;
-  /// Of the processor, that the functions took.
+  /// Processor time of all calls.
   std::chrono::nanoseconds time() const { return time_; }
 
  private:
-  /// Times calls by the processor, whose clock takes longer to ask than most functions take: it is asked now and then,
-  /// and bounds the time of calls that took long by the clock on the wall.
+  /// Measures the processor time of calls. Reading the processor clock takes longer than most functions, so it is read
+  /// only now and then, and limits the wall-clock time of long calls.
   class CallClock {
    public:
     void begin();
@@ -35,7 +35,7 @@ class StoredFunctions final : public query::sql::UserFunctions {
 
    private:
     std::chrono::steady_clock::time_point begun_;
-    std::chrono::steady_clock::time_point asked_;  ///< the processor, for
+    std::chrono::steady_clock::time_point asked_;  ///< when processor_begun_ was read
     std::chrono::nanoseconds processor_begun_{0};
     std::thread::id thread_;
   };

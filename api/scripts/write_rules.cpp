@@ -58,7 +58,7 @@ Expected<void> WriteRules::check(const storage::DocumentView& after,
 Expected<Expected<storage::WrittenDocument>> ValidatedTransaction::apply(const storage::DocumentWrite& write) {
   using Result = Expected<storage::WrittenDocument>;
   if (rules_ != nullptr) {
-    // Before any function runs, as for other writes.
+    // Checked before any function runs, as for other writes.
     OCTAVO_TRY(auto possible, transaction_.check(write));
     if (!possible) return Result(std::unexpected(std::move(possible).error()));
     OCTAVO_TRY(const auto before, transaction_.find(write.id));

@@ -12,15 +12,15 @@
 
 namespace octavo::api::scripts {
 
-/// A new revision as `validate_doc_update` sees it: with the revision that it is based on, or that it brings
-/// (`history`, newest first).
+/// A new revision as `validate_doc_update` sees it. `history`, newest first: the revision that it is based on, or the
+/// revisions that it contains.
 std::string document_for_validation(std::string_view id, const std::vector<storage::Revision>& history, bool deleted,
                                     std::string_view body);
 
-/// What writes of a database's documents have to pass, for one request. Used on a worker.
+/// The validations that writes of a database must pass, for one request. Used on a worker.
 class WriteRules {
  public:
-  /// Null: there is nothing to pass, told by one atomic load. Errors: what keeps the rules from being read.
+  /// Null: no validations (one atomic load). Errors: those of reading the design documents.
   static Expected<std::shared_ptr<const query::Validation>> validation_of(partitioning::Database& database);
 
   WriteRules(std::shared_ptr<const query::Validation> validation, std::string user_context, std::string security)
@@ -35,15 +35,15 @@ class WriteRules {
   const std::string security_;
 };
 
-/// Edits that pass the rules first. What the rules are shown is what the edit replaces, or nothing is committed.
+/// Checks the rules before each edit. If the document that they saw changes before the commit, nothing is committed.
 class ValidatedTransaction final : public storage::DocumentTransaction {
  public:
-  /// `rules`: null: there are none.
+  /// `rules`: null means none.
   ValidatedTransaction(partitioning::OptimisticTransaction& transaction, const WriteRules* rules)
       : transaction_(transaction), rules_(rules) {}
 
   Expected<std::optional<storage::DocumentView>> find(std::string_view id) override { return transaction_.find(id); }
-  /// Inner errors are also those of WriteRules::check.
+  /// Inner errors include those of WriteRules::check.
   Expected<Expected<storage::WrittenDocument>> apply(const storage::DocumentWrite& write) override;
 
  private:
