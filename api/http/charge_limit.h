@@ -8,19 +8,19 @@
 #include "partitioning/request_charge.h"
 #include "partitioning/scan.h"
 
-/// `X-Max-Request-Charge: 100`: a query ends its page when it has cost so much, with or without results, and goes on by
-/// its bookmark or continuation. An extension of both dialects.
+/// `X-Max-Request-Charge: 100`: a query ends its page once this charge is reached, with or without results. The client
+/// continues with the bookmark or continuation. An extension of both APIs.
 namespace octavo::api {
 
-/// What the request allows; nullopt: as much as it takes. Errors: bad_request for what is no number above zero.
+/// The charge that the request allows; nullopt: unlimited. Errors: bad_request unless it is a number above zero.
 Expected<std::optional<partitioning::RequestUnits>> max_request_charge(const Request& request);
 
-/// A query that has to see everything before it has its first result cannot go on later.
+/// The error of a query that cannot be continued because it must read everything before its first result.
 std::unexpected<Error> charge_exceeded(partitioning::RequestUnits most);
 
-/// One slice of `execution` (FindExecution, SqlExecution), which was made to be stopped. `charge()`: what it has cost.
-/// `stopped` is set when it was ended by that; then `done` is returned. It costs at most some rows more than allowed,
-/// and gets at least one document further. Errors: those of the execution; charge_exceeded.
+/// Runs one slice of `execution` (FindExecution, SqlExecution), which must allow stop(). `charge()`: its charge so far.
+/// If the charge reaches `most`, sets `stopped` and returns `done`. The charge exceeds `most` by some rows at most, and
+/// the execution advances by at least one document. Errors: those of the execution; charge_exceeded.
 template <class Execution, class Charge>
 Expected<partitioning::ScanState> run_within_charge(Execution& execution, partitioning::ScanBudget budget,
                                                     partitioning::RequestUnits most, Charge charge, bool& stopped) {

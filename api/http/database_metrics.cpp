@@ -15,7 +15,7 @@ using prometheus::MetricType;
 
 struct Measured {
   std::shared_ptr<partitioning::Database> database;
-  std::vector<std::pair<std::size_t, Consumption::Report>> partitions;  ///< by place
+  std::vector<std::pair<std::size_t, Consumption::Report>> partitions;  ///< by partition id
   double total = 0;
 };
 

@@ -5,12 +5,12 @@
 
 namespace octavo::api {
 
-/// Databases shown at most: those that have spent most since they were opened.
+/// Limit of databases in metrics: those with the largest charge since they were opened are included.
 inline constexpr std::size_t databases_measured_max = 50;
 
-/// Adds what the databases that are open spend: `octavo_database_request_units_total` and
-/// `octavo_database_requests_refused_total` by database and physical partition, and where throughput is set
-/// `octavo_database_throughput_used_ratio`. `engine` outlives the collector.
+/// Adds the consumption of open databases by physical partition: `octavo_database_request_units_total`, and for
+/// databases with throughput `octavo_database_requests_refused_total` and `octavo_database_throughput_used_ratio`.
+/// `engine` must outlive the collector.
 HttpMetrics::Collector database_metrics(partitioning::Engine& engine);
 
 }  // namespace octavo::api

@@ -4,8 +4,8 @@
 
 namespace octavo::api {
 
-/// What an entity tag (RFC 9110 §8.8.3) says, without its quotes and the mark of a weak one; other text as it is, for
-/// clients that send tags bare. Part of `tag`.
+/// The value of an entity tag (RFC 9110 §8.8.3) without quotes and `W/`. Other text is returned unchanged, for clients
+/// that send tags without quotes. The result is a part of `tag`.
 std::string_view unquoted_tag(std::string_view tag);
 
 }  // namespace octavo::api

@@ -20,12 +20,12 @@ struct MetricFamily;
 
 namespace octavo::api {
 
-/// Why the server gave up waiting for a client.
+/// What the server was waiting for when a timeout ended the connection.
 enum class TimeoutKind : std::uint8_t { handshake, head, body, idle, send };
 inline constexpr std::size_t timeout_kinds = 5;
 inline constexpr std::size_t method_kinds = 9;
 
-/// Upper bounds of the latency histogram's buckets; one more bucket takes what is slower.
+/// Upper bounds of the latency histogram's buckets; one more bucket counts slower requests.
 inline constexpr std::array<std::chrono::microseconds, 17> latency_bounds_us{
     std::chrono::microseconds{50},        std::chrono::microseconds{100},       std::chrono::microseconds{250},
     std::chrono::microseconds{500},       std::chrono::microseconds{1'000},     std::chrono::microseconds{2'500},
@@ -47,7 +47,7 @@ class OwnedCounter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-/// The counts at one moment, summed over all I/O threads. Each number is exact; together they are not one instant.
+/// The counts, summed over all I/O threads. Each number is exact, but they are not read at one instant.
 struct HttpSnapshot {
   std::array<std::uint64_t, method_kinds> requests_by_method{};               ///< index: Method
   std::array<std::uint64_t, 600> replies_by_status{};                         ///< index: status code
@@ -66,10 +66,10 @@ struct HttpSnapshot {
   std::chrono::seconds uptime_s{0};
 };
 
-/// What the HTTP side counts, one shard per I/O thread.
+/// Counters of the HTTP server, in one shard per I/O thread.
 ///
-/// shard(i) is written by I/O thread i only; snapshot() and render_prometheus() may be called on any thread at any
-/// time. Counting a request costs a few plain stores.
+/// Only I/O thread i writes shard(i). snapshot() and render_prometheus() may be called on any thread at any time.
+/// Counting a request costs a few plain stores.
 class HttpMetrics {
  public:
   struct alignas(64) Shard {
@@ -87,11 +87,11 @@ class HttpMetrics {
     OwnedCounter requests_rejected;
     std::array<OwnedCounter, timeout_kinds> timeouts;
 
-    /// One finished request. Streams count with the time to their head, as the rest of their life is not latency.
+    /// Counts one finished request. The latency of a stream is the time to its reply head.
     void count_reply(Method method, int status, std::chrono::microseconds latency);
   };
 
-  /// Adds families of its own at scrape time; called on the scraping thread, must be thread-safe.
+  /// Adds metric families at scrape time. Called on the scraping thread; must be thread-safe.
   using Collector = std::function<void(std::vector<prometheus::MetricFamily>&)>;
 
   explicit HttpMetrics(std::size_t threads);
@@ -102,7 +102,7 @@ class HttpMetrics {
   const Shard& shard(std::size_t thread) const { return *shards_[thread]; }
   HttpSnapshot snapshot() const;
 
-  /// Lets the engine show its numbers beside these. The collector lives until this object ends.
+  /// Adds other metrics, such as the engine's. This object keeps the collector until it is destroyed.
   void add_collector(Collector collector);
   /// Everything in the Prometheus text format, version 0.0.4 (content type: prometheus_content_type).
   std::string render_prometheus() const;

@@ -20,7 +20,7 @@ bool decode_into(std::string_view text, bool plus_is_space, std::string& out) {
     return true;
   }
   out.clear();
-  // Most of a text stands for itself: what is between two signs is copied at once.
+  // Most characters are not encoded: the text between two `%` is copied at once.
   while (!text.empty()) {
     const std::size_t plain = std::min(text.find('%'), text.size());
     const std::size_t begin = out.size();
@@ -43,7 +43,7 @@ bool is_control(char c) {
   return byte < 0x20 || byte == 0x7f;
 }
 
-// The next element of `list`, growing it when there is none: elements keep their capacity from request to request.
+// The next element of `list`, which grows if necessary. Elements keep their capacity between requests.
 template <class T>
 T& next_element(std::vector<T>& list, std::size_t& used) {
   if (used == list.size()) list.emplace_back();
@@ -127,7 +127,7 @@ bool prefers(const Request& request, std::string_view preference) {
 bool parse_target(std::string_view target, Request& request) {
   if (target.empty() || target.front() != '/') return false;
   if (std::any_of(target.begin(), target.end(), is_control)) return false;
-  // A fragment is never sent by a correct client, but one that does means the resource before it.
+  // A correct client never sends a fragment; if one is sent, it is ignored.
   const auto without_fragment = target.substr(0, target.find('#'));
   const auto question = without_fragment.find('?');
   request.target = target;

@@ -13,23 +13,23 @@ namespace octavo::api {
 
 enum class Method : std::uint8_t { get, head, post, put, del, copy, options, patch, other };
 
-/// Name of the method as it stands in a request line.
+/// Name of the method as in a request line.
 std::string_view to_string(Method method);
 
-/// The header fields of a request, as the connection holds them. Lookup ignores case; absent and empty differ.
+/// The header fields of a request. Lookup ignores case; absent and empty differ.
 class HeaderSource {
  public:
   virtual ~HeaderSource() = default;
   virtual std::optional<std::string_view> find(std::string_view name) const = 0;
-  /// All fields, as they were sent and in that order.
+  /// Visits all fields, unchanged and in the order sent.
   virtual void for_each(FunctionRef<void(std::string_view name, std::string_view value)> visit) const = 0;
 };
 
-/// Who sent a request.
+/// The sender of a request.
 class Client {
  public:
   virtual ~Client() = default;
-  /// The connection is lost, or will bring nothing more: nobody waits for a reply that takes long. Costs a system call.
+  /// Whether the connection is lost or the peer has finished sending: a long reply is pointless. Costs a system call.
   virtual bool has_left() = 0;
 };
 
@@ -39,7 +39,7 @@ struct QueryParameter {
   std::string value;
 };
 
-/// One HTTP request, whole: the body is complete, de-chunked and decompressed, within the configured limit.
+/// One complete HTTP request: the body is de-chunked and decompressed, within the configured limit.
 /// Owned by the connection, which keeps it alive until the reply has been sent; not thread-safe.
 struct Request {
   Method method = Method::get;        ///< HEAD stays `head` here; the router serves it by the GET handler
@@ -52,25 +52,25 @@ struct Request {
   std::string request_id;    ///< from `X-Request-Id`/`X-Couch-Request-ID`-like header if well formed, else generated
   std::string peer_address;  ///< without port
   bool tls = false;
-  Client* client = nullptr;  ///< null: none that can leave
+  Client* client = nullptr;  ///< null: the client never leaves
 
-  /// Bytes that `segments` and `query` hold, capacity included.
+  /// Bytes of memory in `segments` and `query`, capacity included.
   std::size_t target_bytes() const;
-  /// Gives them back.
+  /// Frees this memory.
   void release_target();
 
   bool client_has_left() const { return client && client->has_left(); }
   std::optional<std::string_view> header(std::string_view name) const {
     return headers ? headers->find(name) : std::nullopt;
   }
-  /// The last value of a query parameter: a repeated parameter means its last value.
+  /// The value of a query parameter; the last one if it is repeated.
   std::optional<std::string_view> parameter(std::string_view name) const;
 };
 
-/// A part of one byte costs us up to 64: no resource has as many segments, no request as many parameters.
+/// Limit of path segments, and of parameters, above what any resource needs: a part of one byte takes up to 64 bytes.
 inline constexpr std::size_t kTargetPartsMax = 1'000;
 
-/// Whether the `Prefer` header names `preference`, one of several perhaps, in whatever case.
+/// Whether the `Prefer` header contains `preference`, in any case.
 bool prefers(const Request& request, std::string_view preference);
 
 /// Splits and decodes a request target into `raw_path`, `segments` and `query` of `request`.

@@ -6,10 +6,10 @@
 
 namespace octavo::api {
 
-/// Whether a request with this header `Host` cannot come from a page that reaches this machine under a name of its own
-/// making (DNS rebinding: the attacker's name first leads to the page, then to 127.0.0.1, and the browser sees one
-/// site). Trusted are IP addresses, names without a dot, names below `localhost` and `internal`, which nobody can
-/// register, and `allowed`. A port is left out of account. Thread-safe, allocates nothing.
+/// Whether the `Host` header rules out DNS rebinding, in which an attacker's name first resolves to a web page and then
+/// to 127.0.0.1, so that the browser treats both as one site. Trusted are IP addresses, names without a dot, names
+/// below `localhost` and `internal`, which cannot be registered, and `allowed`. The port is ignored. Thread-safe,
+/// allocates nothing.
 bool is_trusted_host(std::string_view host, std::span<const std::string> allowed);
 
 }  // namespace octavo::api

@@ -8,11 +8,11 @@
 
 namespace octavo::api {
 
-/// Bodies of requests and replies from this size on are parsed and made by workers: on a connection's thread all others
-/// of the thread would wait, milliseconds for each megabyte.
+/// Bodies of requests and replies from this size on are parsed and rendered by workers. On a connection's thread they
+/// would delay all its other connections, by milliseconds per megabyte.
 inline constexpr std::size_t worker_body_bytes = 128 * 1024;
 
-/// What `work` makes of the request's body, of either door's call; from `large_bytes` on it runs on a worker.
+/// Returns `work()`, which parses the request's body. Bodies from `large_bytes` on are parsed on a worker.
 template <class Call, class Work>
 Task<std::invoke_result_t<Work&>> work_on_body(const Call& call, Work work,
                                                std::size_t large_bytes = worker_body_bytes) {
@@ -20,7 +20,7 @@ Task<std::invoke_result_t<Work&>> work_on_body(const Call& call, Work work,
   co_return co_await call.services.engine.run_patiently(std::move(work));
 }
 
-/// Of requests that are no documents but a few words about a resource: these are parsed where they arrive.
+/// Limit for bodies that define a resource and are not documents: these are parsed on the I/O thread.
 inline constexpr std::size_t definition_body_bytes_max = 1024 * 1024;
 
 }  // namespace octavo::api

@@ -9,19 +9,18 @@
 
 namespace octavo::api {
 
-/// The slices of one long request, on the engine's workers. Other requests get their turn between slices: a request
-/// that has had much of the workers' time goes on behind the others, and one whose client has left ends. Used by one
-/// coroutine; engine and request outlive it.
+/// Runs one long request in slices on the engine's workers, so that other requests run in between. A request that has
+/// used much worker time queues behind the others, and one whose client has left is ended. Used by one coroutine;
+/// engine and request must outlive it.
 class WorkerSlices {
  public:
   WorkerSlices(partitioning::Engine& engine, const Request& request) : engine_(engine), request_(request) {}
 
-  /// From the first slice on, others go first: one slice may take long.
+  /// Queues behind the others from the first slice on, for slices that may take long.
   void let_others_go_first() { spent_ = kImpatientTime; }
 
-  /// Runs `slice`, which gives an Expected, on a worker, and resumes on the calling I/O thread. `runs_functions`: it
-  /// runs functions that people wrote (Engine::run_function). Error, beside the slice's: timeout when nobody waits for
-  /// the reply any more.
+  /// Runs `slice`, which returns an Expected, on a worker, and resumes on the calling I/O thread. `runs_functions`: it
+  /// runs user-defined functions (Engine::run_function). Errors: those of the slice; timeout when the client has left.
   template <class Slice>
   Task<std::invoke_result_t<Slice&>> run(Slice slice, bool runs_functions = false) {
     if (spent_ >= kUnwatchedTime && request_.client_has_left()) {
@@ -44,7 +43,7 @@ class WorkerSlices {
 
  private:
   static constexpr std::chrono::milliseconds kImpatientTime{10};
-  // Whoever asks and shuts down its sending side gets the reply, if it does not take long.
+  // A client that shuts down its sending side after the request still gets a reply that takes less than this.
   static constexpr std::chrono::milliseconds kUnwatchedTime{500};
 
   partitioning::Engine& engine_;
