@@ -108,7 +108,7 @@ Sha256Value sha256(std::initializer_list<std::string_view> parts) {
 std::string hmac(Digest digest, std::string_view key, std::string_view message) {
   std::string out(digest_bytes(digest), '\0');
   unsigned size = 0;
-  // A null key pointer would mean "the key of before" to OpenSSL.
+  // To OpenSSL a null key pointer means "the previous key".
   const char* key_data = key.empty() ? "" : key.data();
   require(HMAC(openssl_digest(digest), key_data, static_cast<int>(key.size()), bytes_of(message), message.size(),
                reinterpret_cast<unsigned char*>(out.data()), &size) != nullptr);
@@ -135,7 +135,7 @@ std::string random_bytes(std::size_t count) {
   return out;
 }
 
-// The two halves of HMAC, each with its padded key already absorbed; a message starts from copies of them.
+// The two halves of HMAC with the padded key already absorbed. Each message starts from copies of them.
 struct KeyedHash::Contexts {
   std::unique_ptr<EVP_MD, FreeDigest> digest;
   Context inner;
@@ -144,7 +144,7 @@ struct KeyedHash::Contexts {
 
 KeyedHash::KeyedHash(std::string_view key) : contexts_(std::make_unique<Contexts>()) {
   constexpr std::size_t block_bytes = 64;
-  // Fetched once: EVP_sha256() would be looked up again, under a lock all threads share, at each use.
+  // Fetched once: EVP_sha256() is looked up at each use, under a lock that all threads share.
   contexts_->digest.reset(EVP_MD_fetch(nullptr, "SHA256", nullptr));
   contexts_->inner.reset(EVP_MD_CTX_new());
   contexts_->outer.reset(EVP_MD_CTX_new());
@@ -168,7 +168,7 @@ KeyedHash& KeyedHash::operator=(KeyedHash&&) noexcept = default;
 
 template <class Absorb>
 KeyedHash::Value KeyedHash::compute(Absorb absorb) const {
-  thread_local const Context context(EVP_MD_CTX_new());  // copied into anew each time: allocated once
+  thread_local const Context context(EVP_MD_CTX_new());  // reused: each message copies into it
   require(context && EVP_MD_CTX_copy_ex(context.get(), contexts_->inner.get()) == 1);
   absorb([&](const void* bytes, std::size_t size) { require(EVP_DigestUpdate(context.get(), bytes, size) == 1); });
   Value value{};

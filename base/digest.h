@@ -36,13 +36,13 @@ std::string hmac(Digest digest, std::string_view key, std::string_view message);
 std::string pbkdf2(Digest digest, std::string_view password, std::string_view salt, std::uint32_t iterations,
                    std::size_t key_bytes);
 
-/// Takes as long for equal texts as for different ones of the same length.
+/// Takes equally long for equal and for different texts of one length.
 bool constant_time_equal(std::string_view a, std::string_view b);
 
 /// From the operating system's generator.
 std::string random_bytes(std::size_t count);
 
-/// HMAC-SHA-256 under one key, made for the request path: the key is absorbed once, and no lock of OpenSSL's is taken.
+/// HMAC-SHA-256 with one key, for the request path: the key is absorbed once, and no lock of OpenSSL is taken.
 /// Thread-safe. About 0.5 µs for a short message.
 class KeyedHash {
  public:
@@ -53,9 +53,9 @@ class KeyedHash {
   KeyedHash(KeyedHash&&) noexcept;
   KeyedHash& operator=(KeyedHash&&) noexcept;
 
-  /// MAC of the parts, each preceded by its length, so that no two lists of parts look alike.
+  /// MAC of the parts, each preceded by its length, so that different lists of parts differ.
   Value operator()(std::initializer_list<std::string_view> parts) const;
-  /// MAC of the message as it stands (RFC 2104): what other programs get.
+  /// MAC of the plain message (RFC 2104), as other programs compute it.
   Value of_message(std::string_view message) const;
 
  private:

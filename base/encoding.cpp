@@ -62,9 +62,9 @@ std::optional<std::string> decode(std::string_view text, const ReverseTable& tab
       *end++ = static_cast<char>(bits >> bit_count & 0xff);
     }
   }
-  if (seen > 63) return std::nullopt;  // some character was foreign
+  if (seen > 63) return std::nullopt;  // a character is not in the alphabet
   out.resize(static_cast<std::size_t>(end - out.data()));
-  // Spare bits that are set would give one value two spellings: two different session cookies would verify alike.
+  // Non-zero spare bits would give one value two encodings: two different session cookies would both verify.
   if ((bits & ((1U << bit_count) - 1)) != 0) return std::nullopt;
   return out;
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-/// RFC 4648. Decoders take untrusted text: nullopt for a foreign character, an impossible length or non-zero spare
+/// RFC 4648. Decoders accept untrusted text: nullopt for an invalid character, an impossible length or non-zero spare
 /// bits.
 namespace octavo::crypto {
 
@@ -18,7 +18,7 @@ std::string base64url_encode(std::string_view bytes);
 std::optional<std::string> base64url_decode(std::string_view text);
 
 std::string hex_encode(std::string_view bytes);
-/// Either case. nullopt for an odd length or a foreign character.
+/// Either case. nullopt for an odd length or an invalid character.
 std::optional<std::string> hex_decode(std::string_view text);
 
 }  // namespace octavo::crypto

@@ -66,7 +66,7 @@ std::unexpected<Error> malformed(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason));
 }
 
-/// Keys are often written on one line, with `\n` for the line ends, as environment variables and CouchDB's ini want it.
+/// Replaces `\n` by line ends: keys are often written on one line, for environment variables and CouchDB's ini files.
 std::string with_line_ends(std::string_view pem) {
   std::string out;
   for (std::size_t i = 0; i < pem.size(); ++i) {
@@ -100,7 +100,7 @@ Expected<PublicKey> read_public_key(Algorithm algorithm, std::string_view text) 
   return key;
 }
 
-/// JOSE writes an ECDSA signature as r and s, OpenSSL wants them in DER. nullopt when it is no signature at all.
+/// Converts an ECDSA signature from JOSE's form (r and s) to DER for OpenSSL. nullopt if it is malformed.
 std::optional<std::string> der_signature(std::string_view raw) {
   if (raw.size() != es256_signature_bytes) return std::nullopt;
   const auto* bytes = reinterpret_cast<const unsigned char*>(raw.data());
@@ -133,7 +133,7 @@ bool verify_signature(EVP_PKEY* key, std::string_view message, std::string_view 
 Expected<boost::json::object> decode_object(std::string_view part) {
   const auto text = crypto::base64url_decode(part);
   if (!text) return malformed("Malformed token");
-  // Not boost::json::parse: it reads 0e400 as no number, which no time is later than.
+  // Not boost::json::parse: it reads 0e400 as NaN, and no time compares as later than that.
   auto value = query::parse_json(*text);
   if (!value) return malformed("Malformed token");
   if (!value->is_object()) return malformed("Not an object");
@@ -145,7 +145,7 @@ const boost::json::value* find(const boost::json::object& object, std::string_vi
   return value != nullptr && value->is_null() ? nullptr : value;
 }
 
-/// A NumericDate may have a fraction. nullopt when it is no number that fits.
+/// A NumericDate may have a fraction. nullopt if the value is not a number.
 std::optional<double> numeric_date(const boost::json::value& value) {
   if (value.is_int64()) return static_cast<double>(value.get_int64());
   if (value.is_uint64()) return static_cast<double>(value.get_uint64());
@@ -259,7 +259,7 @@ Expected<JwtIdentity> JwtVerifier::verify(std::string_view token, std::int64_t n
                                                typ->get_string() == "at+jwt"))) {
     return malformed("Invalid typ header parameter");
   }
-  // `crit` names extensions that must be understood; none is (RFC 7515 section 4.1.11).
+  // `crit` names extensions that must be understood. We support none (RFC 7515 section 4.1.11).
   if (header.contains("crit")) return malformed("Invalid crit header parameter");
   const auto* alg = find(header, "alg");
   if (alg == nullptr) return malformed("Missing alg header parameter");
@@ -271,7 +271,7 @@ Expected<JwtIdentity> JwtVerifier::verify(std::string_view token, std::int64_t n
   const auto found = keys_.keys_.find(std::string(key_prefix(*algorithm)) + std::string(key_id));
   if (found == keys_.keys_.end()) return malformed("Unknown kid");
 
-  // The payload is not looked at before its signature is verified.
+  // The payload is not parsed before its signature is verified.
   const JwtKeys::Key& key = *found->second;
   const std::string_view message = token.substr(0, second);
   const auto signature = crypto::base64url_decode(token.substr(second + 1));

@@ -14,12 +14,12 @@
 /// JSON Web Tokens (RFC 7519) signed by HS256, RS256 or ES256.
 namespace octavo::api::couch {
 
-/// Verification keys by algorithm and key id. The algorithm is part of a key's name, so a token cannot have a public
-/// key taken for an HMAC secret. Immutable after loading, thread-safe.
+/// Verification keys by algorithm and key id. The algorithm is part of a key's name, so a token cannot cause a public
+/// key to be used as an HMAC secret. Immutable after loading, thread-safe.
 class JwtKeys {
  public:
   /// `configured`: "hs256:<kid>" → base64 secret; "rs256:<kid>", "es256:<kid>" → PEM public key. The key id `_default`
-  /// serves tokens without `kid`. Errors: bad_request that names the key and says what is wrong with it.
+  /// serves tokens without `kid`. Errors: bad_request, which names the key and the error.
   static Expected<JwtKeys> load(const std::map<std::string, std::string>& configured);
 
   JwtKeys();
@@ -35,22 +35,22 @@ class JwtKeys {
   std::map<std::string, std::unique_ptr<Key>, std::less<>> keys_;
 };
 
-/// What a valid token says.
+/// The identity in a valid token.
 struct JwtIdentity {
   std::string subject;                    ///< `sub`: the user's name, not empty
   std::vector<std::string> roles;         ///< `_couchdb.roles`
   std::optional<std::int64_t> expires_s;  ///< `exp`
 };
 
-/// Checks tokens against keys and demanded claims. Immutable, thread-safe. HS256 takes about 3 µs, RS256 30, ES256 80.
+/// Checks tokens against keys and required claims. Immutable, thread-safe. HS256 takes about 3 µs, RS256 30, ES256 80.
 class JwtVerifier {
  public:
-  /// Of each required claim, `name` demands that it is there, `name=value` that it is that string.
+  /// `required_claims`: `name` requires that the claim exists, `name=value` that it is this string.
   JwtVerifier(JwtKeys keys, std::vector<std::string> required_claims);
 
   bool enabled() const { return !keys_.empty(); }
 
-  /// `now_s`: Unix time. `exp` and `nbf` count whenever they are present.
+  /// `now_s`: Unix time. `exp` and `nbf` are checked if present.
   /// Errors, in CouchDB's words: bad_request (malformed, unknown key or algorithm, bad signature, missing claim),
   /// unauthorized (expired, not valid yet, no `sub`).
   Expected<JwtIdentity> verify(std::string_view token, std::int64_t now_s) const;
