@@ -7,7 +7,7 @@
 
 namespace octavo {
 
-/// Appends the primitives that the record formats are made of. Fixed integers are little endian unless they are keys.
+/// Appends the primitives that record formats consist of. Fixed-size integers are little endian, except in keys.
 class ByteWriter {
  public:
   explicit ByteWriter(std::string& out) : out_(out) {}

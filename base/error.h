@@ -8,9 +8,9 @@
 
 namespace octavo {
 
-/// What went wrong, in the engine's terms. Each door maps codes to its own status and words in one table.
+/// What went wrong, in the engine's terms. One table in each API maps the codes to its status codes and words.
 enum class ErrorCode : std::uint8_t {
-  bad_request,          ///< malformed input; the reason says what and how to mend it
+  bad_request,          ///< malformed input; the reason says what is wrong and how to fix it
   unauthorized,         ///< no or wrong credentials
   forbidden,            ///< known user, not allowed; or refused by a validation
   not_found,            ///< never existed
@@ -20,12 +20,12 @@ enum class ErrorCode : std::uint8_t {
   too_large,            ///< document, body or id over its limit
   partition_full,       ///< logical partition over its size limit
   no_usable_index,      ///< a sort that no index serves and that is too large to do in memory
-  unsupported,          ///< valid in the dialect, not available here
+  unsupported,          ///< valid in the API, but not available here
   overloaded,           ///< a bounded queue is full; retry later
-  throttled,            ///< the throughput that was asked for is used up; Error::retry_after_ms says when to try again
-  disk_full,            ///< ENOSPC or quota: writes fail, reads go on
+  throttled,            ///< the requested throughput is used up; Error::retry_after_ms says when to try again
+  disk_full,            ///< ENOSPC or quota: writes fail, reads still work
   io_failure,           ///< the disk failed a read, write or sync
-  corrupted,            ///< stored bytes do not make sense
+  corrupted,            ///< stored bytes are invalid
   timeout,
   function_failed,  ///< a design document's function threw, or exceeded a limit
   internal,         ///< a bug
@@ -33,10 +33,10 @@ enum class ErrorCode : std::uint8_t {
 
 struct Error {
   ErrorCode code = ErrorCode::internal;
-  std::string reason;     ///< for people: what was wrong and what to do
-  std::string_view word;  ///< a literal: the dialect's own word for it (`illegal_docid`) where the code alone is too
-                          ///< coarse; else empty
-  std::uint32_t retry_after_ms = 0;  ///< of throttled
+  std::string reason;     ///< for people: what is wrong and what to do
+  std::string_view word;  ///< a literal: the API's own word for it (`illegal_docid`) if the code alone is too coarse;
+                          ///< else empty
+  std::uint32_t retry_after_ms = 0;  ///< for throttled
 
   bool operator==(const Error&) const = default;
 };
@@ -44,7 +44,7 @@ struct Error {
 template <class T>
 using Expected = std::expected<T, Error>;
 
-/// Of a std::bad_alloc. Has no reason, as that would need memory: the doors have their own words for it.
+/// For a std::bad_alloc. Has no reason, as that would need memory; the APIs have their own texts for it.
 inline std::unexpected<Error> out_of_memory() {
   return std::unexpected<Error>(Error{ErrorCode::overloaded, {}, {}});
 }
@@ -55,7 +55,7 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string reason, std::stri
 
 }  // namespace octavo
 
-/// Evaluates an Expected<void or T>: on error returns it from the enclosing (non-coroutine) function. The one macro.
+/// Evaluates an Expected<void or T>; on error returns it from the enclosing (non-coroutine) function. The only macro.
 ///   OCTAVO_TRY(auto tree, load_tree(id));    // declares `tree`
 ///   OCTAVO_TRY_VOID(transaction.commit());
 #define OCTAVO_TRY(declaration, expression) \

@@ -9,8 +9,8 @@ namespace octavo {
 template <class Signature>
 class FunctionRef;
 
-/// A non-owning reference to a callable, for parameters that are only called during the call (as C++26 function_ref).
-/// Converts at the call site, and calls what it was made from as it is.
+/// A non-owning reference to a callable, for parameters that are only called during the call (like C++26 function_ref).
+/// Converts implicitly at the call site; calls the referenced object without copying it.
 template <class Result, class... Arguments>
 class FunctionRef<Result(Arguments...)> {
  public:

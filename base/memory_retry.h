@@ -8,9 +8,9 @@
 
 namespace octavo {
 
-/// Runs `action` again and again until it has the memory it needs. For the few small steps that must not be left out,
-/// such as answering a request that waits: whatever needs much memory fails meanwhile and gives it back. `action` must
-/// be without effect when it throws.
+/// Repeats `action` until it has the memory it needs. For the few small steps that must not be skipped, such as
+/// answering a waiting request: larger work fails meanwhile and frees memory. `action` must have no effect if it
+/// throws.
 template <class Action>
 void until_memory_suffices(Action action) {
   while (true) {
@@ -23,7 +23,7 @@ void until_memory_suffices(Action action) {
   }
 }
 
-/// A copy of what must not be lost, such as the reason of a failure, where nothing may throw.
+/// Copies `value`, retrying until memory is available. For noexcept code that must still report an error.
 template <class T>
 T copy_when_memory_suffices(const T& value) noexcept {
   std::optional<T> copy;

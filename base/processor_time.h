@@ -5,11 +5,11 @@
 
 namespace octavo {
 
-/// How long this thread has been running, or the one that the clock is of. On a busy machine honest work takes long by
-/// any other clock.
+/// Processor time used by this thread, or by the thread that `clock` belongs to. By any other clock, normal work takes
+/// long on a busy machine.
 inline std::chrono::nanoseconds processor_time(clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
   timespec now{};
-  static_cast<void>(::clock_gettime(clock, &now));  // fails only for a clock that there is not
+  static_cast<void>(::clock_gettime(clock, &now));  // fails only for a clock that does not exist
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 

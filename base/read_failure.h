@@ -7,13 +7,13 @@
 
 namespace octavo {
 
-/// A cursor met a page that LMDB cannot read. Thrown, as a walk that merely ended there would pass for a whole one, and
-/// as hundreds of walks need not each ask. Caught where std::bad_alloc is: by the door, the writers, background jobs.
+/// A cursor met a page that LMDB cannot read. Thrown, so that the walk does not look complete and hundreds of walks
+/// need no check of their own. Caught where std::bad_alloc is: in the APIs, writers, background jobs.
 class ReadFailure : public std::exception {
  public:
   explicit ReadFailure(Error error) : error_(std::move(error)) {}
   const char* what() const noexcept override { return error_.reason.c_str(); }
-  /// corrupted, mostly.
+  /// Usually corrupted.
   const Error& error() const { return error_; }
 
  private:

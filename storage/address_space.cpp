@@ -9,7 +9,7 @@
 namespace octavo::storage {
 namespace {
 
-// Sanitizers keep shadows of what is mapped, and need most of the address space themselves.
+// Sanitizers keep shadow memory of what is mapped, and need most of the address space themselves.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;
 #elif defined(__has_feature)
@@ -24,14 +24,14 @@ constexpr bool kSanitized = false;
 
 constexpr std::uint64_t kReservedBytes = kSanitized ? 1ULL << 30 : 64ULL << 30;
 constexpr std::uint64_t kFileMultiple = 4;
-/// No single map takes more than this share of what is left, so that later ones always find some.
+/// No single map takes more than this share of the remaining space, so that later maps always find some.
 constexpr std::uint64_t kShareOfRemaining = 16;
 constexpr std::uint64_t kUsualAddressSpaceBytes = 1ULL << 47;
 
 std::atomic<std::uint64_t> reserved_bytes{0};
 
-/// Half of what the kernel gives a process: 64 TiB with 47 bits, 256 GiB with the 39 bits of some ARM systems. The
-/// name of the program stands at the end of the first thread's stack, which is the upper end of the address space.
+/// Half of the kernel's address space for a process: 64 TiB with 47 bits, 256 GiB with the 39 bits of some ARM systems.
+/// The program's name is stored at the end of the first thread's stack, the upper end of the address space.
 std::uint64_t budget_bytes() {
   static const std::uint64_t budget = [] {
     const std::uint64_t highest = ::getauxval(AT_EXECFN);

@@ -1,9 +1,8 @@
 // database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned, 2 auto_index)
-// revs_limit:varint
-//                    entry_count:varint (first:u64 last:u64 folder:sized)*
+//                    revs_limit:varint entry_count:varint (first:u64 last:u64 folder:sized)*
 //                    [version 2, 3: key_scheme:u8 definition:sized]
 //                    [version 3: for each entry ancestor_count:varint ancestor:varint*]
-// The lowest version that says all there is to say is written: older programs read it.
+// A record is written in the lowest version that can express it, so that older programs can read it.
 #include "storage/catalog.h"
 
 #include <algorithm>
@@ -19,10 +18,10 @@ constexpr std::uint8_t kPlainRow = 1;
 constexpr std::uint8_t kDefinedRow = 2;
 constexpr std::uint8_t kSplitRow = 3;
 constexpr std::size_t kExpectedBytes = 1 << 16;
-/// Disk space kept for what must be possible on a full disk: to forget a database, and to change who may read one. A
-/// deletion copies a few pages of each tree.
+/// Disk space kept for changes that must be possible on a full disk: removing a database, and changing who may read
+/// one. A deletion copies a few pages of each tree.
 constexpr std::uint64_t kReserveBytes = 512ULL << 10;
-/// Small facts may use the other half, so that many of them leave enough for deletions.
+/// Small facts may use the other half, so that many of them still leave enough for deletions.
 constexpr std::uint64_t kReserveBesideFacts = kReserveBytes / 2;
 constexpr std::size_t kSmallFactBytes = 64ULL << 10;
 constexpr std::size_t kEntriesMax = 1 << 16;
@@ -112,7 +111,7 @@ Environment::Options environment_options(std::filesystem::path folder, config::D
   Environment::Options options;
   options.folder = std::move(folder);
   options.trees = {"databases", "garbage", "facts"};
-  // Files of databases are made and removed on the strength of what is read here: it must not be lost again.
+  // Files of databases are created and removed according to this catalog, so it must not lose a commit.
   options.durability = durability == config::Durability::relaxed ? config::Durability::commit : durability;
   options.map_bytes_initial = 1 << 20;
   options.faults = faults;
@@ -165,7 +164,7 @@ Expected<std::vector<DatabaseRecord>> Catalog::all() {
   return records;
 }
 
-// For writes that may be refused on a full disk.
+// For writes that may fail on a full disk.
 Expected<void> Catalog::keep_reserve(std::size_t fact_bytes) {
   auto kept = environment_.reserve_space(kReserveBytes);
   return kept || fact_bytes > kSmallFactBytes ? kept : environment_.reserve_space(kReserveBesideFacts);
@@ -193,7 +192,7 @@ Expected<void> Catalog::replace(const DatabaseRecord& record) {
   });
 }
 
-// Whoever changes a database may come late: it was deleted meanwhile, and its name is another's.
+// A change of a database may come late: the database may have been deleted and its name reused.
 Expected<void> Catalog::find_same(const WriteTransaction& transaction, const DatabaseRecord& record) const {
   OCTAVO_TRY(const auto row, transaction.get(environment_.tree(databases), record.name));
   if (row) {
@@ -235,7 +234,7 @@ Expected<std::vector<std::string>> Catalog::garbage() {
 
 Expected<void> Catalog::forget_garbage(std::string_view folder) {
   std::lock_guard<std::mutex> lock(write_mutex_);
-  static_cast<void>(environment_.reserve_space(kReserveBytes));  // the folder's files have just made room
+  static_cast<void>(environment_.reserve_space(kReserveBytes));  // the folder's files have just freed space
   return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(transaction.erase(environment_.tree(garbage_folders), folder));
     return {};

@@ -13,26 +13,25 @@
 
 namespace octavo::storage {
 
-/// One entry of a partition map: positions [first, last] of the hash space live in `folder` below the database's
+/// One entry of a partition map: positions [first, last] of the hash space are stored in `folder` below the database's
 /// folder.
 struct PartitionMapEntry {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
-  std::string folder;  ///< see partition_folder
-  std::vector<std::uint32_t> ancestors =
-      {};  ///< numbers of the physical partitions it was split off from, oldest first
+  std::string folder;                         ///< see partition_folder
+  std::vector<std::uint32_t> ancestors = {};  ///< partition ids it descends from by splits, oldest first
 };
 
-/// A physical partition's folder is `partition-<number>`; a number is never given again as long as the database lives.
+/// A physical partition's folder is `partition-<partition id>`; an id is never reused while the database exists.
 std::string partition_folder(std::uint32_t number);
-/// nullopt: no such folder.
+/// nullopt: not the name of a partition's folder.
 std::optional<std::uint32_t> partition_number(std::string_view folder);
 inline constexpr std::uint32_t kPartitionNumberMax = (1U << 20) - 1;
 
-/// How the partition key in front of a document id's first `:` becomes a position in the hash space. See
-/// partitioning/typed_key.h; stored, so the numbers stay.
+/// How the partition key, the part of a document id before its first `:`, becomes a position in the hash space. See
+/// partitioning/typed_key.h. The numbers are stored and must not change.
 enum class KeyScheme : std::uint8_t {
-  text = 0,        ///< the text as it stands (Couch door)
+  text = 0,        ///< the text itself (CouchDB API)
   hash_v2 = 1,     ///< one typed value, Azure Cosmos DB's version-2 hash
   hash_v1 = 2,     ///< one typed value, its version-1 hash
   multi_hash = 3,  ///< several typed values; the first one decides
@@ -47,27 +46,27 @@ struct DatabaseRecord {
   std::uint32_t revs_limit = 1000;
   std::vector<PartitionMapEntry> partition_map;
   KeyScheme key_scheme = KeyScheme::text;
-  bool auto_index = false;      ///< every path is indexed, though there is no definition that says so
-  std::string definition = {};  ///< what else the door that made it must know (Cosmos: the container); empty: nothing
+  bool auto_index = false;      ///< every path is indexed, without an index definition
+  std::string definition = {};  ///< further data of the API that created it (Cosmos: the container); or empty
 };
 
-/// The list of databases and the server's own durable facts (security objects, admins, secrets), in an environment of
-/// its own. Every change is durable on return. Thread-safe; writers wait for each other. Some disk space is kept in
-/// reserve: on a full disk databases can be removed and small facts be written.
+/// The list of databases and the server's own durable facts (security objects, admins, secrets), in a separate
+/// environment. Every change is durable on return. Thread-safe; writers wait for each other. Some disk space is kept in
+/// reserve, so that databases can be removed and small facts written on a full disk.
 class Catalog {
  public:
   Catalog(std::filesystem::path folder, config::Durability durability, FaultInjector* faults = nullptr);
 
-  /// Creates or opens. Errors: io_failure, corrupted.
+  /// Creates or opens the catalog. Errors: io_failure, corrupted.
   Expected<void> open();
 
   Expected<std::optional<DatabaseRecord>> find(std::string_view name);
   Expected<std::vector<DatabaseRecord>> all();
-  /// Errors: precondition_failed when the name is taken.
+  /// Errors: precondition_failed if the name is taken.
   Expected<void> add(const DatabaseRecord& record);
-  /// Errors: not_found when this database is not there any more, be there another of its name.
+  /// Errors: not_found if this database no longer exists, even if another one has its name.
   Expected<void> replace(const DatabaseRecord& record);
-  /// Removes the database with its facts and remembers its folder as garbage, in one transaction. Errors: not_found.
+  /// Removes the database and its facts and records its folder as garbage, in one transaction. Errors: not_found.
   Expected<void> remove(std::string_view name);
   /// Folders of removed databases whose files may still exist.
   Expected<std::vector<std::string>> garbage();
@@ -77,17 +76,17 @@ class Catalog {
   Expected<std::optional<std::string>> fact(std::string_view area, std::string_view name);
   Expected<std::vector<std::pair<std::string, std::string>>> facts(std::string_view area);
   Expected<void> set_fact(std::string_view area, std::string_view name, std::string_view value);
-  /// A fact about this database, by its name. Errors: as of replace.
+  /// Sets a fact of this database; `record.name` is the fact's name. Errors: those of replace.
   Expected<void> set_fact_of(const DatabaseRecord& record, std::string_view area, std::string_view value);
   Expected<void> erase_fact(std::string_view area, std::string_view name);
-  /// Erases the fact that is there (nullopt: none) if `check` agrees, in one transaction; its error changes nothing.
+  /// Erases the fact unless `check` of its value (nullopt: none) fails, in one transaction.
   Expected<void> erase_fact(std::string_view area, std::string_view name,
                             FunctionRef<Expected<void>(std::optional<std::string_view> before)> check);
-  /// Writes what `change` makes of the fact that is there (nullopt: none), in one transaction; its error changes
-  /// nothing. It may run again, so it must have no other effects but its last results.
+  /// Replaces the fact by the result of `change` for its present value (nullopt: none), in one transaction. On its
+  /// error nothing changes. `change` may run again, so it must have no other effects; the last run's results count.
   Expected<void> change_fact(std::string_view area, std::string_view name,
                              FunctionRef<Expected<std::string>(std::optional<std::string_view> before)> change);
-  /// Area of facts that go with a database.
+  /// Area of facts that are removed with the database.
   static std::string area_of_database(std::string_view instance_tag) { return "of:" + std::string(instance_tag); }
 
   void close();

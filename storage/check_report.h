@@ -7,7 +7,7 @@
 
 namespace octavo::storage {
 
-/// What a check found. Bounded: after kProblemsMax the rest is only counted.
+/// Findings of a check. Bounded: after kProblemsMax problems the rest are only counted.
 struct CheckReport {
   static constexpr std::size_t kProblemsMax = 100;
   std::uint64_t documents = 0;

@@ -18,7 +18,7 @@ inline bool is_design_id(std::string_view id) {
   return id.starts_with(kDesignPrefix);
 }
 
-/// The winning revision of a document as stored; views live as long as the snapshot it was read from.
+/// The winning revision of a document as stored. Views live as long as the snapshot it was read from.
 struct DocumentView {
   std::string_view id;
   Revision revision;
@@ -46,16 +46,16 @@ struct LocalDocumentView {
   std::string_view body;
 };
 
-/// What an edit is made on top of.
+/// The revision that an edit is based on.
 enum class WriteBase : std::uint8_t {
-  parent,       ///< DocumentWrite::parent, any leaf; without one the document must not exist, or be deleted
-  live_winner,  ///< the winner, which must be live (not_found), and `parent` where that is given (conflict)
-  any_winner,   ///< the winner if there is one, live or not; where `parent` is given it must be that, and live
+  parent,       ///< DocumentWrite::parent, any leaf; without it the document must not exist or must be deleted
+  live_winner,  ///< the winner, which must be live (else not_found), and be `parent` if given (else conflict)
+  any_winner,   ///< the winner, if any, live or not; if `parent` is given the winner must be that revision, and live
 };
 
-/// One edit. For `replicated` edits (`new_edits=false`) `history` is the revision and its ancestors, newest first,
-/// merged into the tree whatever its leaves are. Otherwise `parent` is the precondition: absent = the document must not
-/// exist (or be deleted).
+/// One edit. For `replicated` edits (`new_edits=false`) `history` is the revision and its ancestors, newest first; it
+/// is merged into the tree whatever the tree's leaves are. Otherwise `parent` is the precondition; without it the
+/// document must not exist or must be deleted.
 struct DocumentWrite {
   std::string id;
   std::string_view partition_key;  ///< view into `id`; empty in databases without partitions and for design documents
@@ -70,7 +70,7 @@ struct DocumentWrite {
 struct LocalDocumentWrite {
   std::string id;  ///< with the `_local/` prefix
   bool deleted = false;
-  std::uint64_t base_edit = 0;  ///< N of the `_rev` it came with (0: none): the new one is N + 1. No precondition
+  std::uint64_t base_edit = 0;  ///< N of the `_rev` in the request (0: none): the new one is N + 1. Not a precondition
   std::string body;
 };
 
@@ -82,14 +82,14 @@ struct PurgeRequest {
 
 struct WrittenDocument {
   Revision revision;
-  Sequence sequence = 0;  ///< 0 when a replicated revision was known already
+  Sequence sequence = 0;  ///< 0 if a replicated revision was known already
   bool created = false;   ///< there was no live document before
   std::int64_t modified_s = 0;
-  std::uint32_t index_rows = 0;  ///< of local indexes and unique keys, put and erased with it
+  std::uint32_t index_rows = 0;  ///< rows of local indexes and unique keys that it put and erased
 };
 
 struct WriteOptions {
-  bool atomic = false;  ///< all or nothing; all ids of one logical partition, each id once
+  bool atomic = false;  ///< all or nothing; all ids in one logical partition, each id once
 };
 
 /// Numbers of one physical or logical partition.

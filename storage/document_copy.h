@@ -14,11 +14,11 @@
 
 namespace octavo::storage {
 
-/// All that a physical partition holds of one document, apart from its files: for another partition to take over.
+/// All that a physical partition stores of one document, apart from its files: for another partition to take over.
 struct DocumentCopy {
   std::string id;
-  std::string_view partition_key;  ///< view into `id`, set by whoever knows the database; else empty
-  bool exists = false;             ///< false: there is no such document (any more)
+  std::string_view partition_key;  ///< view into `id`, set by the caller, who knows the database; else empty
+  bool exists = false;             ///< false: the document does not exist (any more)
   Revision revision;
   Sequence sequence = 0;
   std::int64_t modified_s = 0;
@@ -31,23 +31,23 @@ struct DocumentCopy {
   std::size_t bytes() const;
 };
 
-/// A row that is taken over as it is, and the document that it is about.
+/// A row to be copied unchanged, and the id of its document.
 struct RowCopy {
   std::string id;
   std::string key;
   std::string value;
 };
 
-/// What one physical partition takes over from another, in one transaction.
+/// What one physical partition takes over from another in one transaction.
 struct PartitionCopy {
   std::vector<DocumentCopy> documents;
-  std::vector<RowCopy> local_documents;  ///< without a value: there is none (any more)
+  std::vector<RowCopy> local_documents;  ///< without a value: it does not exist (any more)
   std::vector<RowCopy> versions;
-  /// Set in the last one: how far the feed went, and what else counts up.
+  /// Only in the last copy: the end of the feed, and the other counters.
   struct End {
     Sequence last_sequence = 0;
     std::uint64_t purge_count = 0;
-    std::optional<Sequence> versions_since;  ///< nullopt: no versions are kept
+    std::optional<Sequence> versions_since;  ///< nullopt: versions are not kept
   };
   std::optional<End> end;
 
@@ -55,17 +55,17 @@ struct PartitionCopy {
   bool empty() const { return documents.empty() && local_documents.empty() && versions.empty() && !end; }
 };
 
-/// Reads copies out of one environment of a physical partition. The documents are as stored: one that has come to the
-/// end of its time to live, and was not removed yet, is a live one. Lives as long as the transaction.
+/// Reads copies from the environment of a physical partition. Documents are copied as stored: an expired document that
+/// was not deleted yet is live. Lives as long as the transaction.
 class CopyReader {
  public:
   CopyReader(const Environment& trees, const Transaction& transaction) : trees_(trees), transaction_(transaction) {}
   /// Errors: corrupted, io_failure.
   Expected<DocumentCopy> document(std::string_view id) const;
   Expected<RowCopy> local_document(std::string_view id) const;
-  /// Local documents behind `after` in byte order, about so many bytes of them; none: that was all.
+  /// Local documents after `after` in byte order, about `bytes_max` bytes of them; empty: there are no more.
   std::vector<RowCopy> local_documents_after(std::string_view after, std::size_t bytes_max) const;
-  /// As above: rows of the log of versions with sequences above `after`; `last` is set to that of the last one.
+  /// As above, for rows of the log of versions with sequences above `after`; sets `last` to the last row's sequence.
   Expected<std::vector<RowCopy>> versions_after(Sequence after, std::size_t bytes_max, Sequence& last) const;
 
  private:

@@ -13,12 +13,12 @@ namespace octavo::storage {
 
 /// The trees of a physical partition's environment, in the order of their handles.
 enum class PartitionTree : std::size_t {
-  meta,        ///< "counters" → counters record; "format" → u8; where they are kept, the log of versions (VersionLog)
-               ///< and the schedule of ends (ExpirySchedule)
+  meta,        ///< "counters" → counters record; "format" → u8; if they are kept, the log of versions (VersionLog) and
+               ///< the expiry schedule (ExpirySchedule)
   documents,   ///< document id → document record
   feed,        ///< sequence:u64be → feed record
-  partitions,  ///< of each logical partition, side by side, so that a write touches one page for both:
-               ///< hash:u64be 0 partition key → statistics record; hash:u64be 1 sequence:u64be → nothing (its feed);
+  partitions,  ///< rows of each logical partition, side by side, so that a write touches one page for both:
+               ///< hash:u64be 0 partition key → statistics record; hash:u64be 1 sequence:u64be → empty (its feed);
                ///< hash:u64be 2 digest[16] → document id (see UniqueKeys)
   revisions,   ///< document id → revision tree (only of documents written more than once)
   leaves,      ///< document id NUL generation:u64be hash → body of a leaf that is not the winner
@@ -26,7 +26,7 @@ enum class PartitionTree : std::size_t {
   index        ///< rows of local indexes; the query layer owns their format
 };
 inline constexpr std::size_t kPartitionTreeCount = 8;
-/// As the environment has it.
+/// The trees' names in the environment.
 inline constexpr std::array<std::string_view, kPartitionTreeCount> partition_tree_names{
     "meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index"};
 constexpr std::string_view name_of(PartitionTree tree) {
@@ -35,7 +35,7 @@ constexpr std::string_view name_of(PartitionTree tree) {
 
 /// revision := generation:varint hash: size:varint bytes if it is text, else 16 bytes
 void write_revision(ByteWriter& writer, const Revision& revision);
-/// False: damaged.
+/// False: the bytes are damaged.
 bool read_revision(ByteReader& reader, bool text_hash, Revision& revision);
 
 /// Stored form of a document's winning revision:
@@ -53,7 +53,7 @@ Expected<FeedRow> decode_feed_row(std::string_view key, std::string_view record)
 void encode_statistics(std::string& out, const DocumentStatistics& statistics);
 Expected<DocumentStatistics> decode_statistics(std::string_view record);
 
-/// What a physical partition knows of itself, in one row written with each group.
+/// Numbers of a physical partition, in one row that is written with each group.
 struct PartitionCounters {
   DocumentStatistics documents;
   Sequence last_sequence = 0;
@@ -65,19 +65,19 @@ Expected<PartitionCounters> decode_counters(std::string_view record);
 inline constexpr std::string_view kCountersKey = "counters";
 
 std::string leaf_key(std::string_view document_id, const Revision& revision);
-/// Key of a partition's statistics in the partitions tree.
+/// Key of a logical partition's statistics in the partitions tree.
 std::string partition_statistics_key(std::string_view partition_key);
-/// The partition whose statistics have this key; nullopt: it is another kind of row.
+/// The logical partition whose statistics have this key; nullopt: it is another kind of row.
 std::optional<std::string_view> partition_of_statistics(std::string_view key);
-/// Key of the row that names the document which has a partition's unique values; `digest` has 16 bytes.
+/// Key of the row that names the document with these unique values of a logical partition; `digest` has 16 bytes.
 std::string partition_unique_key(std::string_view partition_key, std::string_view digest);
 bool is_unique_key_row(std::string_view key);
-/// What the keys of a partition's feed begin with, the sequence follows. Two partitions may share it: the rows name no
-/// partition, so readers compare the id of the feed row.
+/// Common prefix of the keys of a logical partition's feed; a sequence follows it. Two logical partitions may share it,
+/// and the rows name no partition, so readers must check the id in the feed row.
 std::string partition_feed_prefix(std::string_view partition_key);
 bool in_logical_partition(std::string_view document_id, std::string_view partition_key);
-/// Sequence of the last change in a logical partition; 0: there was none. It tells whether anything in there changed
-/// meanwhile; another partition with the same hash counts as the same. Throws as Cursor.
+/// Sequence of the last change in a logical partition; 0: none. For detecting changes since an earlier call; a logical
+/// partition with the same hash counts as the same one. Throws as Cursor does.
 Sequence last_change_in(const Transaction& transaction, Tree partitions, std::string_view partition_key);
 
 }  // namespace octavo::storage

@@ -15,7 +15,7 @@ std::unexpected<Error> conflict() {
   return fail(ErrorCode::conflict, "Document update conflict.");
 }
 
-/// "20 GiB", in the largest unit of which there is a whole number.
+/// Formats as "20 GiB", in the largest unit that divides `bytes`.
 std::string size_text(std::uint64_t bytes) {
   constexpr std::array<std::pair<int, std::string_view>, 4> units{
       {{40, " TiB"}, {30, " GiB"}, {20, " MiB"}, {10, " KiB"}}};
@@ -78,7 +78,7 @@ Expected<std::optional<Revision>> DocumentWriter::resolve_parent(const DocumentW
   }
   if (!before.exists) return std::nullopt;
   if (before.live) return conflict();
-  // A document that was deleted, or came to its end, is written again on top of what is left of it.
+  // A deleted or expired document is written again on top of its last revision.
   return before.document.revision;
 }
 
@@ -172,7 +172,7 @@ Expected<void> DocumentWriter::all_or_nothing(FunctionRef<Expected<bool>()> body
     return kept;
   }));
   if (kept) return {};
-  // Sequences that were handed out are gone, also for the next start.
+  // Sequences that were allocated are not used again, not even after a restart.
   const Sequence last = counters_.last_sequence;
   counters_ = counters;
   counters_.last_sequence = last;
@@ -181,7 +181,7 @@ Expected<void> DocumentWriter::all_or_nothing(FunctionRef<Expected<bool>()> body
   return {};
 }
 
-// Another document of the logical partition may have none of the values.
+// Fails if another document of the logical partition has one of the unique values.
 Expected<Expected<void>> DocumentWriter::check_unique(const DocumentWrite& write) {
   if (environment_.unique_keys == nullptr || write.deleted || write.partition_key.empty()) return Expected<void>{};
   for (const std::string& digest : environment_.unique_keys->digests(write.body)) {
@@ -235,7 +235,7 @@ Expected<std::string_view> DocumentWriter::place_leaf_bodies(std::string_view id
     winner_body = promoted_body_;
   }
   if (before.exists && before.document.has_conflicts) {
-    // Rows of leaves that ended, or that now stand in the document's own row.
+    // Rows of leaves that are no longer leaves, or that are now stored in the document's own row.
     for (const RevisionTree::Node* leaf : before.tree.leaves()) {
       if (leaf->revision == before.document.revision) continue;
       if (leaf->revision == winner || !is_leaf(after, leaf->revision)) {
@@ -319,7 +319,7 @@ Sequence DocumentWriter::next_sequence() {
   return sequence;
 }
 
-// What the change means to readers, who see winners only, and none that has ended.
+// Logs the change as readers see it: only winners, and none that has expired.
 Expected<void> DocumentWriter::log_versions(std::string_view id, const Before& before,
                                             const std::optional<DocumentView>& after, Sequence sequence,
                                             Sequence expired_at) {
@@ -329,7 +329,7 @@ Expected<void> DocumentWriter::log_versions(std::string_view id, const Before& b
   row.id = id;
   row.time_s = environment_.now_s;
   row.previous_sequence = lived ? before.document.sequence : 0;
-  // An edit that lost, or was purged, has moved a document on in the feed, and is not in the log.
+  // A losing or purged edit has moved the document to a later sequence without a row in the log.
   if (lived) {
     const auto previous = VersionLog(transaction_, tree(PartitionTree::meta)).rows().seek(row.previous_sequence);
     const bool logged = previous && previous->sequence == row.previous_sequence && previous->id == id;
@@ -358,7 +358,7 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
                                          const RevisionTree& after, const std::optional<Revision>& new_revision,
                                          std::string_view new_body) {
   const RevisionTree::Node* winner = after.winner();
-  // A document that ended, and is made anew before anybody removed it, has two versions: its end, and the new one.
+  // An expired document that is written again before it was deleted gets two versions: its expiry, and the new one.
   const bool ended = before.exists && !before.document.deleted && !before.live;
   const bool two = environment_.keeps_versions && ended && winner != nullptr && !winner->deleted;
   const Sequence expired_at = two ? next_sequence() : 0;
@@ -453,7 +453,7 @@ Expected<std::vector<Revision>> DocumentWriter::purge(const PurgeRequest& reques
   }
   if (purged.empty()) return purged;
   ++counters_.purge_count;
-  // remove_all and place_leaf_bodies see the leaves that were purged as ended.
+  // remove_all and place_leaf_bodies treat the purged leaves as no longer leaves.
   OCTAVO_TRY_VOID(store(request.id, request.partition_key, before, after, std::nullopt, {}));
   return purged;
 }

@@ -13,11 +13,11 @@
 
 namespace octavo::storage {
 
-/// Applies edits inside one write transaction: checks preconditions, keeps document, revision tree, conflicting leaves,
-/// feed, counters and local indexes in step. Lives as long as one attempt of one group.
+/// Applies edits inside one write transaction: checks preconditions, and keeps document, revision tree, conflicting
+/// leaves, feed, counters and local indexes in step. Lives as long as one attempt of one group.
 ///
-/// Every outer Expected is about the transaction (disk full, map full, corruption): on error abandon the group. The
-/// inner one is about the single edit: its error leaves the transaction untouched.
+/// Every outer Expected concerns the transaction (disk full, map full, corruption): after its error the group must be
+/// abandoned. The inner one concerns the single edit: its error leaves the transaction unchanged.
 class DocumentWriter {
  public:
   struct Environment {
@@ -36,50 +36,50 @@ class DocumentWriter {
   DocumentWriter(WriteTransaction& transaction, Environment environment)
       : transaction_(transaction), environment_(std::move(environment)) {}
 
-  /// Reads the counters; first call.
+  /// Reads the counters. Must be the first call.
   Expected<void> begin();
-  /// Would `write` be accepted? Changes nothing.
+  /// Whether `write` would be accepted. Changes nothing.
   Expected<Expected<void>> check(const DocumentWrite& write);
   Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write);
-  /// The winner as this transaction sees it, its own edits included; views live until the next edit.
+  /// The winner as this transaction sees it, including its own edits. Views live until the next edit.
   Expected<std::optional<DocumentView>> find(std::string_view id) const;
   std::int64_t now_s() const { return environment_.now_s; }
   Sequence last_change(std::string_view partition_key) const {
     return last_change_in(transaction_, tree(PartitionTree::partitions), partition_key);
   }
   std::uint64_t purge_count() const { return counters_.purge_count; }
-  /// Runs `body`; unless it says true, all its edits are undone, and the writer is as it was before.
+  /// Runs `body`; unless it returns true, all its edits are undone and the writer is in its former state.
   Expected<void> all_or_nothing(FunctionRef<Expected<bool>()> body);
   Expected<Expected<std::uint64_t>> apply_local(const LocalDocumentWrite& write);
   Expected<std::vector<Revision>> purge(const PurgeRequest& request);
-  /// Puts the document there as it stands in another partition, with its sequence, in place of what was there; or takes
-  /// away what was there. Neither hands out a sequence nor writes a version.
+  /// Replaces the document by its copy from another partition, with the copy's sequence, or removes it if the copy says
+  /// that it does not exist. Neither allocates a sequence nor logs a version.
   Expected<void> adopt(const DocumentCopy& copy);
-  /// As of the other partition, whose feed is adopted up to its end.
+  /// Takes over the counters of the other partition, whose feed is adopted completely.
   void adopt_counters(Sequence last_sequence, std::uint64_t purge_count);
-  /// Writes counters and statistics; last call before the commit.
+  /// Writes counters and statistics. Must be the last call before the commit.
   Expected<void> finish();
 
   bool design_documents_changed() const { return design_documents_changed_; }
-  /// Documents of one request may be in each other's way, which check() cannot know.
+  /// Edits of one request may conflict with each other through unique keys, which check() cannot detect.
   bool has_unique_keys() const { return environment_.unique_keys != nullptr; }
 
  private:
-  /// What stood there before the edit, copied out of the map.
+  /// The stored state before the edit, copied out of the map.
   struct Before {
     bool exists = false;
-    bool live = false;      ///< neither deleted nor at its end
-    DocumentView document;  ///< `id` and `body` are not views into the map: the caller's id, and old_body_
+    bool live = false;      ///< neither deleted nor expired
+    DocumentView document;  ///< `id` and `body` do not point into the map, but to the caller's id and to old_body_
     RevisionTree tree;
   };
 
   Tree tree(PartitionTree name) const { return environment_.trees.tree(static_cast<std::size_t>(name)); }
   Expected<Before> load(std::string_view id);
-  /// The parent of an interactive edit, or the reason why there can be none.
+  /// The parent of an interactive edit, or the error that explains why it has none.
   Expected<std::optional<Revision>> resolve_parent(const DocumentWrite& write, const Before& before) const;
   Expected<Expected<void>> check_quota(const DocumentWrite& write, const Before& before);
   Expected<Expected<void>> check_unique(const DocumentWrite& write);
-  /// `ended`: others may have taken, and given back, what the document had before.
+  /// `ended`: the document had expired, so others may have taken, and given back, its former values.
   Expected<void> move_unique(const DocumentChange& change, bool ended);
   Expected<DocumentStatistics*> statistics_of(std::string_view partition_key);
   Expected<Sequence> store(std::string_view id, std::string_view partition_key, const Before& before,
@@ -103,8 +103,8 @@ class DocumentWriter {
   std::map<std::string, DocumentStatistics, std::less<>> partitions_;
   bool design_documents_changed_ = false;
   std::string record_;            ///< scratch, reused
-  std::uint32_t index_rows_ = 0;  ///< that the last store() put or erased
-  std::string old_body_;          ///< the winner's body before the edit: puts may move what a view points to
+  std::uint32_t index_rows_ = 0;  ///< put or erased by the last store()
+  std::string old_body_;          ///< copy of the winner's body before the edit: puts may invalidate views
   std::string promoted_body_;     ///< body of a leaf that becomes the winner
 };
 

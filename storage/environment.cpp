@@ -24,7 +24,7 @@ namespace octavo::storage {
 namespace {
 
 constexpr unsigned kReadersMax = 512;
-/// LMDB's table of so many readers, in whole pages.
+/// Size of LMDB's reader table with kReadersMax entries, in whole pages.
 constexpr off_t kLockFileBytes = 9 * 4096;
 constexpr int kReadAttemptsMax = 8;
 constexpr const char* kDataFile = "data.mdb";
@@ -41,7 +41,7 @@ Expected<void> sync_folder(const std::filesystem::path& folder) {
   return {};
 }
 
-/// LMDB writes to its lock file through a map: on a full disk, a hole in it would end the process by SIGBUS.
+/// LMDB writes to its lock file through a map: on a full disk, a hole in the file would end the process by SIGBUS.
 Expected<void> reserve_lock_file(const std::filesystem::path& folder) {
   const auto path = folder / kLockFile;
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode);
@@ -70,8 +70,8 @@ unsigned durability_flags(config::Durability durability) {
   return 0;
 }
 
-/// How many transactions of each environment the thread holds. Who holds one already passes a closed gate: waiting
-/// there would deadlock with the one who waits for it to leave.
+/// Number of transactions of each environment that the thread holds. A thread that holds one passes a closed gate: if
+/// it waited there, it would deadlock with the thread that waits for it to leave.
 std::uint32_t& held_by_this_thread(const Environment* environment) {
   thread_local std::vector<std::pair<const Environment*, std::uint32_t>> held;
   std::pair<const Environment*, std::uint32_t>* unused = nullptr;
@@ -98,7 +98,7 @@ Environment::~Environment() {
 }
 
 void Environment::touch() {
-  // Only when stale, so that readers of one environment do not fight over the cache line.
+  // Only when stale, so that readers of one environment do not contend for the cache line.
   const std::uint64_t now = steady_now_ms();
   if (now - last_used_ms_.load(std::memory_order_relaxed) > 1000) last_used_ms_.store(now, std::memory_order_relaxed);
 }
@@ -127,7 +127,7 @@ Expected<void> Environment::create() {
   };
   auto made = make();
   if (!made && !existed) {
-    // A file that a full disk cut short could not be opened later.
+    // A file that was cut short on a full disk could not be opened later.
     close_handle();
     std::filesystem::remove(options_.folder / kDataFile, error);
     std::filesystem::remove(options_.folder / kLockFile, error);
@@ -160,21 +160,21 @@ Expected<Environment::Handle> Environment::open_handle() const {
   }
   std::error_code missing;
   const auto file_bytes = std::filesystem::file_size(options_.folder / kDataFile, missing);
-  // LMDB would trust a damaged file, and would make a missing one anew.
+  // LMDB would trust a damaged file, and would create a missing one again.
   if (!missing && file_bytes > 0) {
     OCTAVO_TRY_VOID(check_roots(options_.folder, options_.trees));
   } else if (!creating_) {
     return fail(ErrorCode::corrupted, fmt::format("{} is missing or empty", (options_.folder / kDataFile).string()));
   }
   OCTAVO_TRY_VOID(reserve_lock_file(options_.folder));
-  // Head-room above the file, so that the first writes after a restart need not grow the map at once.
+  // Room beyond the file, so that the first writes after a restart need not grow the map at once.
   const std::uint64_t known_bytes = missing ? 0 : file_bytes;
   const std::uint64_t map_bytes_min = std::max(options_.map_bytes_initial, known_bytes + known_bytes / 4);
   const std::uint64_t map_bytes = map_bytes_to_reserve(known_bytes, map_bytes_min);
   return map_file(std::max(map_bytes_min, std::min(map_bytes, options_.map_bytes_reserved_max)), map_bytes_min);
 }
 
-// With a smaller map where there is no room for a large one.
+// Retries with smaller maps if there is no room for a large one.
 Expected<Environment::Handle> Environment::map_file(std::uint64_t map_bytes, std::uint64_t map_bytes_min) const {
   map_bytes = (map_bytes + 0xFFFF) & ~std::uint64_t{0xFFFF};
   MDB_env* created = nullptr;
@@ -185,7 +185,7 @@ Expected<Environment::Handle> Environment::map_file(std::uint64_t map_bytes, std
   Handle env(created, HandleCloser{map_bytes});
   mdb_env_set_maxdbs(env.get(), static_cast<MDB_dbi>(options_.trees.size()));
   mdb_env_set_maxreaders(env.get(), kReadersMax);
-  // No MDB_NOMEMINIT: unset bytes of new pages would take what the heap held before, passwords perhaps, to the disk.
+  // No MDB_NOMEMINIT: unset bytes of new pages would write former heap content, perhaps passwords, to the disk.
   const unsigned flags = MDB_NOTLS | durability_flags(options_.durability);
   code = mdb_env_open(env.get(), options_.folder.c_str(), flags, kFileMode);
   if (code == ENOMEM && map_bytes > map_bytes_min) {
@@ -217,7 +217,7 @@ Expected<void> Environment::open_trees(MDB_env* env) {
       mdb_txn_abort(transaction);
     }
   }
-  // A write only where a tree is missing: opening a thousand databases must not cost a thousand syncs.
+  // Writes only if a tree is missing: opening a thousand databases must not cost a thousand syncs.
   if (code == 0 && missing) {
     code = fault(StorageCall::begin_write);
     if (code == 0) code = mdb_txn_begin(env, nullptr, 0, &transaction);
@@ -259,7 +259,7 @@ bool Environment::close_if_idle() {
   return true;
 }
 
-// nullopt: the gate stays closed.
+// nullopt: the gate stayed closed.
 std::optional<std::size_t> Environment::enter() {
   const std::size_t slot_index = thread_ordinal() % kReaderSlots;
   std::atomic<std::uint32_t>& active = slots_[slot_index].active;
@@ -285,7 +285,7 @@ void Environment::leave(std::size_t slot_index) {
   slots_[slot_index].active.fetch_sub(1, std::memory_order_release);
 }
 
-// As mdb_txn_begin, from the pool where possible.
+// As mdb_txn_begin, but takes a transaction from the pool if possible.
 int Environment::begin_reading(MDB_env* env, std::size_t slot_index, MDB_txn*& transaction) {
   if (const int code = fault(StorageCall::begin_read); code != 0) return code;
   transaction = slots_[slot_index].pooled.exchange(nullptr, std::memory_order_acq_rel);
@@ -327,7 +327,7 @@ Expected<ReadTransaction> Environment::read() {
 }
 
 Environment::PageCensus Environment::page_census(const ReadTransaction& transaction) const {
-  constexpr Tree kFreePages{0};  // LMDB's list: each value is an array of page numbers that begins with its length
+  constexpr Tree kFreePages{0};  // LMDB's list: each value is an array of page numbers, preceded by its length
   constexpr Tree kTreeOfTrees{1};
   PageCensus census;
   census.meta = 2;

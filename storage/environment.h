@@ -53,10 +53,10 @@ class Transaction {
   MDB_txn* handle_ = nullptr;
 };
 
-/// A consistent snapshot for reading. Cheap: taken from the thread's pool and renewed, about 0.1 µs. Never blocks, save
-/// while somebody has the environment alone (to open it, to enlarge its map), and then for 2 s at most. Must be ended
-/// on the thread that began it, soon: pages freed since its start cannot be reused while it lives. Never hold one
-/// across a co_await.
+/// A consistent snapshot for reading. Cheap: taken from the thread's pool and renewed, about 0.1 µs. Does not block,
+/// except while the environment is held exclusively (to open it or to enlarge its map), and then for at most 2 s. Must
+/// be ended soon, on the thread that began it: pages freed since its start cannot be reused while it lives. Never hold
+/// one across a co_await.
 class ReadTransaction : public Transaction {
  public:
   ReadTransaction(ReadTransaction&& other) noexcept;
@@ -71,24 +71,24 @@ class ReadTransaction : public Transaction {
   std::size_t slot_ = 0;
 };
 
-/// The one writer of an environment at a time. Aborts when destroyed without commit. One thread only.
+/// The only writer of an environment at a time. Aborts if destroyed without a commit. One thread only.
 class WriteTransaction : public Transaction {
  public:
   ~WriteTransaction();
 
-  /// Errors of all three: disk_full, io_failure; MDB_MAP_FULL shows as map_full() being true, then the whole
-  /// transaction must be abandoned and run again (Environment::write does).
+  /// Errors of all three: disk_full, io_failure. MDB_MAP_FULL sets map_full(); then the whole transaction must be
+  /// abandoned and run again (Environment::write does so).
   Expected<void> put(Tree tree, std::string_view key, std::string_view value);
-  /// As put, for keys known to sort after all others of the tree: fills pages fully.
+  /// As put, for keys known to sort after all others of the tree: fills pages completely.
   Expected<void> append(Tree tree, std::string_view key, std::string_view value);
-  /// True when the key was there.
+  /// True if the key existed.
   Expected<bool> erase(Tree tree, std::string_view key);
   Expected<void> clear(Tree tree);
   bool map_full() const { return map_full_; }
-  /// Rows put, appended and erased so far: what a part of the transaction wrote is the difference.
+  /// Rows put, appended and erased so far. The difference of two values tells what a part of the transaction wrote.
   std::uint64_t writes() const { return writes_; }
-  /// Runs `body` as a transaction inside this one: unless it says true, what it wrote is undone. No cursor may be open
-  /// meanwhile that was opened before. Errors as of put, and those of `body`.
+  /// Runs `body` as a nested transaction; its writes are undone unless it returns true. No cursor opened before may be
+  /// open meanwhile. Errors: those of put and of `body`.
   Expected<void> nested(FunctionRef<Expected<bool>()> body);
 
  private:
@@ -103,7 +103,7 @@ class WriteTransaction : public Transaction {
 /// Walks a tree in key order. RAII; must not outlive its transaction.
 class Cursor {
  public:
-  /// All throw std::bad_alloc, or ReadFailure at a page LMDB cannot read: an end where there is none would be worse.
+  /// All members throw std::bad_alloc, or ReadFailure at a page that LMDB cannot read: a silent end would hide rows.
   Cursor(const Transaction& transaction, Tree tree);
   Cursor(Cursor&& other) noexcept;
   Cursor& operator=(Cursor&& other) noexcept;
@@ -123,23 +123,23 @@ class Cursor {
   MDB_cursor* handle_ = nullptr;
 };
 
-/// An LMDB environment (one folder): the one place that calls LMDB.
+/// An LMDB environment (one folder): the only class that calls LMDB.
 ///
-/// Thread-safe. Opens on first use and can be closed while idle; the map grows online. Any thread may read; writes come
-/// from one thread at a time (the caller's duty: PhysicalPartition's queue, or a mutex).
+/// Thread-safe. Opens on first use and can be closed while idle; the map grows online. Any thread may read; writes must
+/// come from one thread at a time (the caller ensures that: PhysicalPartition's queue, or a mutex).
 ///
-/// A commit that the disk failed is an error and stays one. What it left behind is settled before the next write
-/// (environment_write.cpp); reads see what was acknowledged, or what has been made durable since, and nothing between.
+/// A commit that fails on the disk stays an error. Its effects are settled before the next write
+/// (environment_write.cpp). Readers see only what was acknowledged, or has been made durable since.
 class Environment {
  public:
   struct Options {
     std::filesystem::path folder;
     std::vector<std::string> trees;  ///< created on first open; handles in this order by tree(i)
     config::Durability durability = config::Durability::commit;
-    std::uint64_t map_bytes_initial = 16ULL << 20;  ///< the least; much more is reserved where there is room
-    /// Tests of growth keep the map small with it.
+    std::uint64_t map_bytes_initial = 16ULL << 20;  ///< minimum; much more is reserved if there is room
+    /// Lets tests of growth keep the map small.
     std::uint64_t map_bytes_reserved_max = ~std::uint64_t{0};
-    FaultInjector* faults = nullptr;  ///< tests' only
+    FaultInjector* faults = nullptr;  ///< for tests only
   };
 
   explicit Environment(Options options);
@@ -147,50 +147,51 @@ class Environment {
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 
-  /// Creates the folder and an empty environment, synced to disk. After an error no file of it is left.
+  /// Creates the folder and an empty environment, synced to disk. After an error none of its files is left.
   Expected<void> create();
-  /// As create(), but in a folder beside it that is renamed: after a power loss there is a whole environment or none.
-  /// For those of which nothing else tells whether their creation came to its end.
+  /// As create(), but in a folder beside it that is then renamed: after a power loss the environment exists completely
+  /// or not at all. For environments whose complete creation is recorded nowhere else.
   Expected<void> create_whole();
-  /// Opens if closed. Errors: io_failure, corrupted (missing, cut off, damaged: see check_roots).
+  /// Opens it if it is closed. Errors: io_failure, corrupted (missing, truncated, damaged: see check_roots).
   Expected<void> open();
-  /// Closes when no transaction is running within `patience`; false when busy.
+  /// Closes the environment once no transaction is running; false if one still runs after `patience`.
   bool close_if_idle();
   bool is_open() const { return open_.load(std::memory_order_acquire) != nullptr; }
 
   Tree tree(std::size_t index) const { return trees_[index]; }
 
   Expected<ReadTransaction> read();
-  /// Runs `body` in a write transaction and commits it; durable on return as Options::durability says. When the map is
-  /// full the transaction is abandoned, the map grown, and `body` run again: it must have no other effects. An error
-  /// or exception from `body` aborts. `expected_bytes` is a hint for growing beforehand.
-  /// Errors: disk_full: nothing was written. io_failure: the disk failed, and only reading tells whether the write is
-  /// there; it is not run again. overloaded: no memory or descriptors, or the map must grow and readers stay inside;
+  /// Runs `body` in a write transaction and commits it; durable on return as Options::durability says. If the map is
+  /// full the transaction is abandoned, the map grown, and `body` run again: it must have no other effects. An error or
+  /// exception from `body` aborts. `expected_bytes` is a hint for growing beforehand.
+  /// Errors: disk_full: nothing was written. io_failure: the disk failed; only reading tells whether the write is
+  /// stored; it is not run again. overloaded: no memory or descriptors, or the map must grow and readers did not leave;
   /// nothing was written.
   Expected<void> write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body);
 
-  /// Everything that readers have seen so far is on the disk on return; nothing to do with Durability::ephemeral.
+  /// On return everything that readers have seen so far is on the disk. Does nothing with Durability::ephemeral.
   Expected<void> sync() const;
 
-  /// Disk space for the next `bytes` of new pages: writes can use it when the disk is full by then. Where the file
-  /// system cannot do that, nothing happens. Not beside a write. Error: disk_full, also when only a part is there.
+  /// Allocates disk space for the next `bytes` of new pages, so that writes can use it when the disk is full. Does
+  /// nothing if the file system cannot do that. Must not run at the same time as a write. Error: disk_full, even if a
+  /// part was allocated.
   Expected<void> reserve_space(std::uint64_t bytes);
 
-  /// Steady-clock milliseconds of the last transaction: for closing the least recently used.
+  /// Steady-clock milliseconds of the last transaction: used to close the least recently used environment.
   std::uint64_t last_used_ms() const { return last_used_ms_.load(std::memory_order_relaxed); }
   struct Sizes {
-    std::uint64_t file_bytes = 0;  ///< pages in use or once used
-    std::uint64_t used_bytes = 0;  ///< file less free pages
+    std::uint64_t file_bytes = 0;  ///< pages that are or were in use
+    std::uint64_t used_bytes = 0;  ///< file minus free pages
     std::uint64_t map_bytes = 0;
   };
   Expected<Sizes> sizes();
-  /// Every page of the file is in a tree, on the list of free pages, or a meta page.
+  /// Counts the file's pages: each is in a tree, on the list of free pages, or a meta page.
   struct PageCensus {
     std::uint64_t in_trees = 0;
     std::uint64_t free = 0;
     std::uint64_t meta = 0;
     std::uint64_t total = 0;
-    bool newest = true;  ///< false: something was written since the snapshot, and `total` counts its pages too
+    bool newest = true;  ///< false: there were writes since the snapshot, and `total` includes their pages
   };
   PageCensus page_census(const ReadTransaction& transaction) const;
   const Options& options() const { return options_; }
@@ -199,15 +200,15 @@ class Environment {
   friend class ReadTransaction;
   friend class WriteTransaction;
 
-  /// Readers announce themselves in the slot of their thread, so that they share no cache line; whoever must have the
-  /// environment alone (to grow the map, to close) closes the gate and waits for all slots to empty.
+  /// Readers announce themselves in the slot of their thread, so that they share no cache line. A thread that needs the
+  /// environment exclusively (to grow the map, to close) closes the gate and waits until all slots are empty.
   struct alignas(64) ReaderSlot {
     std::atomic<std::uint32_t> active{0};
     std::atomic<MDB_txn*> pooled{nullptr};
   };
   static constexpr std::size_t kReaderSlots = 32;
-  /// How long to wait for readers to leave, and how long they wait for a closed gate. Without a limit, two writers that
-  /// wait for readers, each of which waits at the other's gate, would wait for ever.
+  /// How long to wait for readers to leave, and how long readers wait at a closed gate. Without a limit, two writers
+  /// that wait for readers, each of which waits at the other's gate, would deadlock.
   static constexpr std::chrono::milliseconds kGatePatience{2000};
   class ExclusiveGate;
   class Stay;
@@ -239,19 +240,19 @@ class Environment {
   void touch();
 
   Options options_;
-  bool creating_ = false;  ///< inside create(): a file that is not there is made
+  bool creating_ = false;  ///< inside create(): a missing file is created
   std::vector<Tree> trees_;
   std::unique_ptr<ReaderSlot[]> slots_;
   std::atomic<MDB_env*> open_{nullptr};
-  std::uint64_t map_bytes_ = 0;  ///< of open_; changed by whoever has the environment alone
+  std::uint64_t map_bytes_ = 0;  ///< of open_; changed only with exclusive access
   std::atomic<bool> gate_closed_{false};
   std::mutex gate_mutex_;
   std::atomic<std::uint64_t> last_used_ms_{0};
-  /// Steady-clock milliseconds: before it, growing does not wait for readers.
+  /// Steady-clock milliseconds; until then growing does not wait for readers.
   std::atomic<std::uint64_t> grow_patiently_from_ms_{0};
-  /// A commit failed on the disk: what it left there is not certain before settle().
+  /// A commit failed on the disk; what it left there is uncertain until settle().
   std::atomic<bool> unsettled_{false};
-  /// LMDB's number of the last transaction that is known to be durable (as Options::durability says).
+  /// LMDB's number of the last transaction known to be durable (as Options::durability says).
   std::atomic<std::uint64_t> acknowledged_{0};
 };
 

@@ -1,21 +1,20 @@
-// Writing, and what follows when the disk fails a commit.
+// Writing, and recovery after the disk fails a commit.
 //
-// LMDB commits in this order: pages (pwrite), fdatasync, meta page (one pwrite through an O_DSYNC descriptor). A
-// failure
-//   - of the pages or of the fdatasync leaves the old meta page in force: the write is not there and never will be. The
-//     next transaction writes its own pages anew, so it does not rely on pages that a failed sync has dropped;
-//   - of the meta page leaves it open whether the disk has the new one. LMDB puts the old transaction number back (in
-//     the page cache only) and refuses everything with MDB_PANIC until the environment is opened anew.
-// In the second case a crash could still bring the new meta page back, after its pages were reused; and where the page
-// cache kept it, readers would see a write that is not durable. With MDB_NOMETASYNC the last meta page may be dropped
-// by the failed fdatasync of the next transaction just so. Moreover Linux reports an error of writing back once to each
+// LMDB commits in this order: pages (pwrite), fdatasync, meta page (one pwrite through an O_DSYNC descriptor).
+//   - If the pages or the fdatasync fail, the old meta page stays in force: the write is not stored and never will be.
+//     The next transaction writes its own pages again, so it does not rely on pages that a failed sync has dropped.
+//   - If the meta page fails, it is unknown whether the disk has the new one. LMDB restores the old transaction number
+//     (in the page cache only) and rejects all calls with MDB_PANIC until the environment is reopened.
+// In the second case a crash could still bring the new meta page back, after its pages were reused; and if the page
+// cache kept it, readers would see a write that is not durable. With MDB_NOMETASYNC the failed fdatasync of the next
+// transaction may drop the last meta page in the same way. Moreover Linux reports a writeback error once to each
 // descriptor: the meta page's descriptor would report the old error at the next commit.
 //
-// Hence: after a failed commit the environment is *unsettled*, and before the next write it is settled. It is opened
-// anew, with new descriptors; what the page cache holds is synced (a meta page put back is dirty, so it is written);
-// and a transaction of no content is committed and synced, which puts a meta page on the disk that names the state
-// everybody sees from then on. Only when all of that succeeds, writes go on. Readers need not wait for it as long as
-// the newest transaction in the file is the last one acknowledged; is it another one, they do.
+// Therefore a failed commit makes the environment *unsettled*, and it is settled before the next write: it is reopened,
+// with new descriptors; the page cache is synced (a restored meta page is dirty, so it is written); and an empty
+// transaction is committed and synced, which puts a meta page on the disk that names the state that all readers see
+// from then on. Only if all of that succeeds, writes continue. Readers need not wait for it as long as the newest
+// transaction in the file is the last acknowledged one; otherwise they must.
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
@@ -32,12 +31,12 @@
 namespace octavo::storage {
 namespace {
 
-/// After readers did not leave in time: while it lasts, a growing writer does not keep new readers waiting again.
+/// After readers did not leave in time, growing does not make new readers wait again for this long.
 constexpr std::uint64_t kGrowthPauseMs = 8000;
-constexpr int kAttemptsMax = 40;  // each doubles the map or adds an eighth: terabytes
+constexpr int kAttemptsMax = 40;  // each doubles the map or adds an eighth: enough for terabytes
 constexpr std::string_view kMarkerKey = "settled";
 
-/// The disk or the file system said so, not LMDB (whose codes are negative) nor the allocator.
+/// The disk or the file system reported it, not LMDB (whose codes are negative) nor the allocator.
 bool is_disk_failure(int code) {
   return code > 0 && code != ENOMEM && code != EINVAL;
 }
@@ -48,8 +47,8 @@ std::uint64_t last_transaction(MDB_env* env) {
   return info.me_last_txnid;
 }
 
-/// LMDB reports a write that was cut short as EIO. Whether space is lacking shows when one more page is asked for: the
-/// code that this gives, or 0.
+/// LMDB reports a short write as EIO. To find out whether space is lacking, this writes one more page and returns the
+/// resulting code, or 0.
 int lack_of_space(const std::filesystem::path& folder) {
   const int descriptor = ::open((folder / "data.mdb").c_str(), O_WRONLY | O_CLOEXEC);
   if (descriptor < 0) return 0;
@@ -62,7 +61,7 @@ int lack_of_space(const std::filesystem::path& folder) {
   } else if (end >= 0 && written < static_cast<ssize_t>(kPage.size())) {
     code = ENOSPC;
   }
-  // The file as it was: LMDB has nothing there.
+  // Restores the file's length: LMDB has nothing there.
   if (written > 0 && ::ftruncate(descriptor, end) != 0) spdlog::warn("{}: cannot be cut back", folder.string());
   ::close(descriptor);
   return code;
@@ -78,7 +77,7 @@ Error commit_error(int code, const std::filesystem::path& folder) {
 
 }  // namespace
 
-// Ends `transaction` in any case.
+// Ends `transaction` in every case.
 int Environment::commit(MDB_txn* transaction) {
   MDB_env* env = mdb_txn_env(transaction);
   int code = 0;
@@ -100,13 +99,13 @@ int Environment::commit(MDB_txn* transaction) {
   if (code == 0) {
     acknowledged_.store(last_transaction(env), std::memory_order_release);
   } else if (is_disk_failure(code) && !(is_disk_full(code) && options_.durability == config::Durability::commit)) {
-    // A full disk that refused the pages needs no settling; one that refused the meta page shows by MDB_PANIC.
+    // A full disk that rejected the pages needs no settling; one that rejected the meta page causes MDB_PANIC.
     unsettled_.store(true, std::memory_order_release);
   }
   return code;
 }
 
-// Under the gate. For writing, the environment must be settled; for reading, only when it shows more than was
+// Called under the gate. For writing, the environment must be settled; for reading, only if it shows more than was
 // acknowledged.
 Expected<void> Environment::open_alone(bool for_writing) {
   OCTAVO_TRY(Handle env, open_handle());
@@ -140,7 +139,7 @@ Expected<void> Environment::make_durable(MDB_env* env) {
     int code = fault(StorageCall::begin_write);
     if (code == 0) code = mdb_txn_begin(env, nullptr, 0, &transaction);
     if (code != 0) return code;
-    // Put and taken away again: what counts is that pages are written and a meta page after them.
+    // Put and erased again: what matters is that pages are written, and a meta page after them.
     MDB_val key{kMarkerKey.size(), const_cast<char*>(kMarkerKey.data())};
     MDB_val value{0, nullptr};
     code = mdb_put(transaction, trees_.front().handle, &key, &value, 0);
@@ -156,8 +155,8 @@ Expected<void> Environment::make_durable(MDB_env* env) {
   return std::unexpected(commit_error(code, options_.folder));
 }
 
-// On a descriptor of its own: Linux tells an error of writing back once to each descriptor, and the writer's must hear
-// of it too, or it would take lost pages for written.
+// Uses its own descriptor: Linux reports a writeback error once to each descriptor, and the writer's descriptor must
+// report it too, or the writer would take lost pages for written.
 Expected<void> Environment::sync() const {
   if (options_.durability == config::Durability::ephemeral) return {};
   int code = fault(StorageCall::sync);
@@ -170,7 +169,7 @@ Expected<void> Environment::sync() const {
   return {};
 }
 
-// LMDB writes new pages past the end of the file, so space allocated there is theirs, and the file's size stays.
+// LMDB writes new pages past the end of the file, so they use this space; the file's size does not change.
 Expected<void> Environment::reserve_space(std::uint64_t bytes) {
   OCTAVO_TRY_VOID(open());
   const Stay stay(*this);
@@ -189,7 +188,7 @@ Expected<void> Environment::reserve_space(std::uint64_t bytes) {
   return {};
 }
 
-// A reader found that LMDB refuses everything since a commit failed.
+// For a reader that found that LMDB rejects all calls since a commit failed.
 Expected<void> Environment::reopen(const MDB_env* failed) {
   ExclusiveGate gate(*this, kGatePatience);
   if (open_.load(std::memory_order_acquire) != failed) return {};  // another reader did it
@@ -202,7 +201,7 @@ Expected<void> Environment::reopen(const MDB_env* failed) {
 Expected<void> Environment::settle() {
   ExclusiveGate gate(*this, kGatePatience);
   if (!gate.alone()) return fail(ErrorCode::io_failure, "The last write to the disk failed; try again.");
-  if (!unsettled_.load(std::memory_order_acquire)) return {};  // a reader that had to wait for it did it
+  if (!unsettled_.load(std::memory_order_acquire)) return {};  // a reader that needed it has settled it
   close_handle();
   return open_alone(true);
 }
@@ -220,7 +219,7 @@ Expected<void> Environment::grow(std::uint64_t map_bytes_min) {
   mdb_env_info(env, &info);
   std::uint64_t map_bytes = info.me_mapsize;
   if (map_bytes >= map_bytes_min) return {};
-  // Doubling while small; later by an eighth, as address space is not endless.
+  // Doubles while small; later adds an eighth, as address space is limited.
   while (map_bytes < map_bytes_min) map_bytes += map_bytes < (8ULL << 30) ? map_bytes : map_bytes / 8;
   map_bytes = (map_bytes + 0xFFFF) & ~std::uint64_t{0xFFFF};
   int code = fault(StorageCall::grow);
@@ -230,7 +229,7 @@ Expected<void> Environment::grow(std::uint64_t map_bytes_min) {
     code = mdb_env_set_mapsize(env, map_bytes);
   }
   if (code == 0) return {};
-  // LMDB has unmapped the file by now: the handle is of no more use, and the next reader opens a smaller map.
+  // LMDB has unmapped the file by now: the handle is useless, and the next reader opens a smaller map.
   close_handle();
   return std::unexpected(error_of(code, "growing the map", options_.folder));
 }
@@ -243,7 +242,7 @@ struct Environment::Attempt {
 
 Environment::Attempt Environment::try_to_write(std::size_t expected_bytes,
                                                FunctionRef<Expected<void>(WriteTransaction&)> body) {
-  // A writer keeps its environment from being closed under it in the way that readers do.
+  // A writer prevents its environment from being closed in the same way as readers do.
   const Stay stay(*this);
   if (!stay.inside()) return {.result = gate_stays_closed()};
   MDB_env* env = open_.load(std::memory_order_seq_cst);

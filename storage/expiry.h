@@ -9,18 +9,18 @@
 
 namespace octavo::storage {
 
-/// When documents of a database end by themselves. From that moment on they are deleted to every reader and writer of
-/// the partition; their rows stay until somebody deletes them in earnest.
+/// When documents of a database expire. From then on they are deleted to every reader and writer of the partition;
+/// their rows stay until a background job deletes them.
 class TimeToLive {
  public:
   virtual ~TimeToLive() = default;
-  /// Unix time; nullopt: never. Only of live documents. Any thread.
+  /// Expiration time as Unix time; nullopt: never. For live documents only. Any thread.
   virtual std::optional<std::int64_t> expires_s(const DocumentView& document) const = 0;
-  /// Rules with the same one say the same of every document, in another run of the server too.
+  /// Rules with the same identity give the same result for every document, also in another run of the server.
   virtual std::int64_t identity() const = 0;
 };
 
-/// A time to live and the time it is applied at, for as long as a snapshot or a transaction. Cheap where there is none.
+/// A time to live and the time at which it is applied, for one snapshot or transaction. Cheap without a rule.
 class Expiry {
  public:
   Expiry() = default;

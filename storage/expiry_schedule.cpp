@@ -15,11 +15,11 @@ namespace {
 constexpr char kRowPrefix = 'e';
 constexpr std::size_t kRowKeyBytes = 1 + 2 * sizeof(std::uint64_t);
 constexpr std::string_view kExtentKey = "ends";  // shorter than the rows' keys
-/// Of bodies that are looked at while everybody else waits to write.
+/// Most bytes of bodies to read while all other writes wait.
 constexpr std::size_t kLookedAtBytesMax = 8 << 20;
 
 enum class Stage : std::uint8_t {
-  clearing = 1,  ///< rows of another rule, or of another time, are still there
+  clearing = 1,  ///< rows of another rule, or from before a gap, still exist
   filling = 2,
   whole = 3
 };
@@ -28,7 +28,7 @@ struct Extent {
   std::int64_t rule = 0;
   Sequence last = 0;
   Stage stage = Stage::clearing;
-  std::string id;  ///< filling: the last one looked at
+  std::string id;  ///< filling: the last document read
 };
 
 Expected<std::optional<Extent>> read_extent(const Transaction& transaction, Tree meta) {
@@ -59,7 +59,7 @@ bool goes_on(const std::optional<Extent>& stored, const TimeToLive& rule, Sequen
   return stored && stored->rule == rule.identity() && stored->last == last_sequence;
 }
 
-/// In the place of what is stored. A partition without documents has nothing to look at.
+/// Replaces the stored extent. An empty partition has no documents to read.
 Extent made_anew(const std::optional<Extent>& stored, const TimeToLive& rule, Sequence last_sequence) {
   const bool nothing_yet = !stored && last_sequence == 0;
   return Extent{rule.identity(), last_sequence, nothing_yet ? Stage::whole : Stage::clearing, {}};
@@ -114,7 +114,7 @@ Expected<bool> fill_rows(WriteTransaction& transaction, Tree meta, Tree document
       bytes += row->value.size();
       last = row->key;
       const auto document = decode_document(row->key, row->value);
-      // A damaged document never ends; `octavo check` names it.
+      // A damaged document never expires; `octavo check` reports it.
       if (!document) continue;
       if (const auto end = end_of(rule, *document)) rows.emplace_back(row_key(*end, document->sequence), row->key);
     }

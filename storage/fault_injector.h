@@ -5,29 +5,29 @@
 
 namespace octavo::storage {
 
-/// The calls that can meet a fault: everything that Environment asks of LMDB and the disk, reads of single rows aside.
+/// The calls that can fail by injection: all calls of Environment to LMDB and the disk, except reads of single rows.
 enum class StorageCall : std::uint8_t {
-  create_folder,  ///< a new environment: its folder
+  create_folder,  ///< the folder of a new environment
   open,           ///< files, locks, map
   begin_read,
   begin_write,
   put,     ///< put and append
   erase,   ///< erase and clear
   commit,  ///< up to and including its syncs
-  sync,    ///< of a new folder, or of what a failed commit left behind
-  grow,    ///< of the map
+  sync,    ///< of a new folder, or of the remains of a failed commit
+  grow,    ///< enlarging the map
 };
 
-/// The one seam for faults in storage: tests implement it, production has none (a null pointer).
+/// The only seam for faults in storage: tests implement it; in production the pointer is null.
 ///
 /// Called on any thread. May throw std::bad_alloc, as any call may that is short of memory.
 class FaultInjector {
  public:
   virtual ~FaultInjector() = default;
-  /// Asked before each call on the environment in `folder`. 0 lets it be made; an errno or MDB_ code is what the call
-  /// fails with instead of being made.
+  /// Called before each call on the environment in `folder`. 0 lets the call happen; with an errno or MDB_ code the
+  /// call fails with that code instead of being made.
   virtual int before(StorageCall call, const std::filesystem::path& folder) = 0;
-  /// Asked after a commit that took place. A code makes it look failed: the disk took the write and did not say so.
+  /// Called after a successful commit. A code makes it look failed: the disk stored the write but reported failure.
   virtual int after_commit(const std::filesystem::path& folder) {
     static_cast<void>(folder);
     return 0;

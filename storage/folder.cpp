@@ -15,7 +15,7 @@ struct CloseFolder {
 };
 using OpenFolder = std::unique_ptr<DIR, CloseFolder>;
 
-/// Null: errno tells why.
+/// Null: errno has the reason.
 OpenFolder open_folder(int parent, const char* name) {
   const int descriptor = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return nullptr;
@@ -37,7 +37,7 @@ const dirent* next_entry(DIR* folder) {
   } while (true);
 }
 
-/// 0, or the errno of what could not be removed.
+/// 0, or the errno of the entry that could not be removed.
 int remove_in(int parent, const char* name) {
   if (::unlinkat(parent, name, 0) == 0 || errno == ENOENT) return 0;
   if (errno != EISDIR && errno != EPERM) return errno;

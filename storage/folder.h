@@ -7,14 +7,14 @@
 
 namespace octavo::storage {
 
-/// What std::filesystem's iterators and remove_all do, for a server: those of libstdc++ walk folders in functions that
-/// are noexcept and ask for memory, so that where there is none they end the process.
+/// Replaces std::filesystem's iterators and remove_all: those of libstdc++ allocate in noexcept functions while they
+/// walk folders, so that the process ends if memory is exhausted.
 
-/// Names of what is in a folder, in no order. After an error: those found so far. Throws std::bad_alloc.
+/// Names of the entries of a folder, in no order. After an error: those found so far. Throws std::bad_alloc.
 std::vector<std::string> folder_entries(const std::filesystem::path& folder, std::error_code& error);
 
-/// Removes a folder and all that is in it, but not what symbolic links in it point to; a file, too. What is not there
-/// is no error. After an error part of it may be gone, and the next call goes on. Needs no memory.
+/// Removes a folder and its content, but not the targets of symbolic links in it; also removes a file. A missing folder
+/// is not an error. After an error a part may be gone, and the next call continues. Allocates no memory.
 void remove_folder(const std::filesystem::path& folder, std::error_code& error) noexcept;
 
 }  // namespace octavo::storage

@@ -71,7 +71,7 @@ Expected<bool> erase(WriteTransaction& transaction, Tree tree, std::string_view 
 
 }  // namespace long_key
 
-// Keeps those next to the bound in a heap, the farthest on top, while it goes over the run once.
+// Reads the run once and keeps the rows nearest to the bound in a heap, with the farthest on top.
 void LongKeyCursor::load_window(std::string_view prefix, std::optional<std::string_view> bound, bool inclusive,
                                 bool forward) {
   const auto is_nearer = [forward](const KeyValue& a, const KeyValue& b) {
@@ -83,7 +83,7 @@ void LongKeyCursor::load_window(std::string_view prefix, std::optional<std::stri
   std::size_t bytes = 0;
   bool others_behind = false;
   bool others_beyond = false;
-  // The short key that equals the prefix comes first; the run is what follows it.
+  // The short key that equals the prefix comes first, followed by the run.
   const std::string first_possible = run_prefix + std::string(1, '\0');
   for (auto row = cursor_.seek(first_possible); row && row->key.starts_with(run_prefix) && is_long(row->key);
        row = cursor_.next()) {
@@ -134,7 +134,7 @@ std::optional<KeyValue> LongKeyCursor::arrive_backward(std::optional<KeyValue> r
 }
 
 std::optional<KeyValue> LongKeyCursor::leave_forward(std::string_view prefix) {
-  // The first row whose prefix is greater.
+  // Seeks the first row whose prefix is greater.
   std::string after(prefix.substr(0, long_key::kPrefixBytes));
   after.append(kDigestBytes + 1, '\xFF');
   return arrive_forward(cursor_.seek(after));
@@ -154,7 +154,7 @@ std::optional<KeyValue> LongKeyCursor::seek(std::string_view key) {
 
 std::optional<KeyValue> LongKeyCursor::seek_back(std::string_view key) {
   window_ = kWindowRowsMin;
-  // A short key may stand just behind a run (rows of a run are never equal to a short key).
+  // A short key may follow a run directly (rows of a run are never equal to a short key).
   if (!is_long(key)) return arrive_backward(cursor_.seek_back(key));
   load_window(key, key, true, false);
   return run_.empty() ? leave_backward(key) : at_run();

@@ -30,7 +30,7 @@ std::uint64_t read_native_u64(std::string_view bytes, std::size_t index) {
   return value;
 }
 
-/// What can be said of a tree's record by itself.
+/// Checks a tree's record by itself, without reading its pages.
 Expected<void> check_record(std::string_view name, const PageTree& tree) {
   const std::uint16_t flags = name == kFreeTree ? kIntegerKeys : 0;
   if (tree.flags != flags) return unsound(fmt::format("tree '{}': has flags {:#x}", name, tree.flags));
@@ -43,14 +43,14 @@ Expected<void> check_record(std::string_view name, const PageTree& tree) {
   return {};
 }
 
-/// LMDB gives up the process over a branch page with one key, save among the free pages.
+/// LMDB ends the process at a branch page with one key, except among the free pages.
 Expected<void> check_branch(std::string_view name, const TreePage& page, std::uint64_t number) {
   if (page.is_leaf() || page.count() > 1 || name == kFreeTree) return {};
   return unsound(fmt::format("page {}: has one key only", number));
 }
 
-/// Walks a tree that has not been checked, page by page, visiting the nodes of its leaves. Branch pages may lead back
-/// to where they came from, or all to one place: depth and number of pages end that.
+/// Walks an unchecked tree, page by page, visiting the nodes of its leaves. Branch pages may form cycles, or share
+/// children; limits on the depth and the number of pages end the walk.
 struct LeafWalk {
   const PageFile& file;
   std::string_view name;
@@ -80,10 +80,10 @@ Expected<void> walk_leaves(const PageFile& file, std::string_view name, const Pa
   return LeafWalk{file, name, visit}.run(tree.root, tree.depth);
 }
 
-/// The numbers in one row of the tree of free pages: count:u64 number:u64*, falling.
+/// The numbers in one row of the tree of free pages: count:u64 number:u64*, in descending order.
 Expected<std::vector<std::uint64_t>> free_pages_of(const PageFile& file, const TreePage::Node& node) {
   const std::string_view key = node.key;
-  // LMDB would take the pages of transaction 0, which there never is, again and again.
+  // LMDB would use the pages of transaction 0, which never exists, again and again.
   const std::uint64_t transaction = key.size() == 8 ? read_native_u64(key, 0) : 0;
   if (transaction == 0 || transaction > file.meta().transaction || node.is_tree) {
     return unsound("free pages: a row belongs to no transaction");
@@ -145,7 +145,7 @@ Expected<void> check_all_roots(const PageFile& file, std::span<const std::string
   if (main.entries > trees.size()) return unsound(fmt::format("it has {} trees", main.entries));
   OCTAVO_TRY_VOID(walk_leaves(file, kMainTree, main, [&](const TreePage::Node& node) -> Expected<void> {
     if (!node.is_tree) return unsound("tree of trees: a row is no tree");
-    // A tree under another name is one that LMDB would make anew, empty.
+    // If a tree has another name, LMDB would create the expected one, empty.
     if (std::ranges::find(trees, node.key) == trees.end()) {
       return unsound(fmt::format("tree '{}': there should be no such tree", node.key));
     }
@@ -196,7 +196,7 @@ class PageChecker {
   void check_metas() {
     const MetaPage& meta = file_.meta();
     const std::uint64_t older = file_.older_meta().transaction;
-    // A commit writes one meta page and the next commit the other: one of the two cannot be far behind.
+    // Consecutive commits write the two meta pages in turn, so one cannot be far behind the other.
     if (meta.transaction - older > 1) {
       problem(fmt::format("meta pages: of transactions {} and {}, which do not follow each other", older,
                           meta.transaction));
@@ -233,7 +233,7 @@ class PageChecker {
   }
 
   void check_page(Walk& walk, std::uint64_t number, std::uint16_t level, const Bounds& bounds) {
-    // Each page is entered once, so the walk ends whatever the pages say.
+    // Each page is entered once, so the walk ends whatever the pages contain.
     if (!take(walk.name, number)) return;
     std::vector<char> buffer;
     const auto page = file_.read_tree_page(number, buffer);

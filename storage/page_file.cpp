@@ -47,7 +47,7 @@ std::unexpected<Error> damaged(fmt::format_string<Arguments...> format, Argument
 }
 
 Error system_error(int code) {
-  if (code == EMFILE || code == ENFILE || code == ENOMEM) return error_of(code, {}, {});  // no fault of the file
+  if (code == EMFILE || code == ENFILE || code == ENOMEM) return error_of(code, {}, {});  // not a fault of the file
   return {code == ENOENT ? ErrorCode::not_found : ErrorCode::io_failure,
           fmt::format("it cannot be read: {}", std::strerror(code)),
           {}};
@@ -106,7 +106,7 @@ Expected<TreePage> TreePage::check(std::string_view bytes, std::uint64_t number)
   page.count_ = (lower - kPageHeaderBytes) / 2;
   if (page.count_ == 0) return damaged("page {}: has no keys", number);
 
-  // Nodes lie side by side, in any order, from `upper` to the end of the page.
+  // Nodes lie next to each other, in any order, from `upper` to the end of the page.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> extents;
   extents.reserve(page.count_);
   for (std::size_t i = 0; i < page.count_; ++i) {
@@ -207,7 +207,7 @@ Expected<void> PageFile::read_metas() {
     } else if (page_bytes != page_bytes_) {
       return damaged("page 1: says that pages have {} bytes, page 0 says {}", page_bytes, page_bytes_);
     }
-    // Transactions take turns; a new file has two meta pages of transaction 0.
+    // Transactions write the two pages in turn; in a new file both meta pages have transaction 0.
     if (metas_[number].transaction != 0 && metas_[number].transaction % 2 != number) {
       return damaged("page {}: transaction {} does not belong there", number, metas_[number].transaction);
     }
@@ -215,7 +215,7 @@ Expected<void> PageFile::read_metas() {
   newest_ = metas_[1].transaction > metas_[0].transaction ? 1 : 0;
   pages_ = file_bytes / page_bytes_;
   if (meta().last_page < 1) return damaged("page {}: says that there are no pages", newest_);
-  // Pages beyond the end of the file are on the list of free pages, which takes 8 bytes in the file for each.
+  // Pages beyond the end of the file are on the list of free pages, which takes 8 bytes in the file per page.
   if (meta().last_page / (page_bytes_ / 8 + 1) >= pages_) {
     return damaged("the file is cut off: it has {} pages of {}", pages_, meta().last_page + 1);
   }

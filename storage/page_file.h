@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 
-/// LMDB's data file read without LMDB, which trusts its pages: whoever must know first whether a file can be given to
-/// LMDB reads it through this. Nothing in it is trusted; every offset is checked.
+/// Reads LMDB's data file without LMDB, which trusts its pages, so that a file can be checked before LMDB opens it.
+/// Nothing in the file is trusted; every offset is checked.
 ///
 /// Format (LMDB 0.9 with 64 bits; native byte order; pages of the system's size):
 ///   file   := meta meta page*                    the meta page of the higher transaction counts
@@ -23,7 +23,7 @@
 ///   tree   := pad:u32 flags:u16 depth:u16 branch_pages:u64 leaf_pages:u64 overflow_pages:u64 entries:u64 root:u64
 ///   node   := low:u16 high:u16 flags:u16 key_size:u16 key value     nodes fill the page from `upper` to its end
 ///             leaf: value of (high, low) bytes; flags: 1 it is the number of an overflow page, 2 it is a tree
-///             branch: page (flags, high, low); no value; the first key is not looked at
+///             branch: page (flags, high, low); no value; the first key is ignored
 namespace octavo::storage {
 
 struct PageTree {
@@ -57,8 +57,8 @@ class TreePage {
  public:
   struct Node {
     std::string_view key;
-    std::string_view value;         ///< of a leaf; empty when it lies in overflow pages
-    std::uint64_t value_bytes = 0;  ///< of a leaf
+    std::string_view value;         ///< leaf only; empty if it is stored in overflow pages
+    std::uint64_t value_bytes = 0;  ///< leaf only
     std::uint64_t page = 0;         ///< branch: the child; leaf with an overflowing value: its first page
     bool overflows = false;
     bool is_tree = false;
@@ -77,11 +77,11 @@ class TreePage {
   std::size_t count_ = 0;
 };
 
-/// The file, its newest meta page read and checked. Reads with pread: neither a short file nor a bad sector raises a
-/// signal, as they would in a memory map. Not thread-safe with itself.
+/// The file; its newest meta page has been read and checked. Reads with pread: unlike in a memory map, neither a short
+/// file nor a bad sector raises a signal. One object must not be used by two threads at once.
 class PageFile {
  public:
-  /// Errors: not_found, io_failure, corrupted (no LMDB file, meta pages damaged, empty or shorter than two pages).
+  /// Errors: not_found, io_failure, corrupted (not an LMDB file, damaged meta pages, empty or shorter than two pages).
   static Expected<PageFile> open(const std::filesystem::path& path);
   PageFile(PageFile&& other) noexcept;
   PageFile& operator=(PageFile&&) = delete;
@@ -90,18 +90,18 @@ class PageFile {
   const MetaPage& meta() const { return metas_[newest_]; }
   const MetaPage& older_meta() const { return metas_[1 - newest_]; }
   std::size_t page_bytes() const { return page_bytes_; }
-  /// Whole pages there are. The last ones of meta().last_page may be missing, when they are free and were never
-  /// written.
+  /// Number of whole pages in the file. The last pages up to meta().last_page may be missing if they are free and were
+  /// never written.
   std::uint64_t pages() const { return pages_; }
 
-  /// One page, into `buffer`. Errors: corrupted when it lies outside of the file or of what the meta page says;
-  /// io_failure.
+  /// Reads one page into `buffer`. Errors: corrupted if the page lies outside the file or beyond the meta page's last
+  /// page; io_failure.
   Expected<std::string_view> read(std::uint64_t number, std::vector<char>& buffer) const;
-  /// A branch or leaf page, checked.
+  /// Reads and checks a branch or leaf page.
   Expected<TreePage> read_tree_page(std::uint64_t number, std::vector<char>& buffer) const;
-  /// The value of a leaf's node, overflowing or not, as the new content of `value`. Errors as above.
+  /// Replaces `value` by the value of a leaf's node, overflowing or not. Errors as above.
   Expected<void> read_value(const TreePage::Node& node, std::string& value) const;
-  /// Pages that the value takes, as the first of them says. Errors: corrupted when they cannot hold it.
+  /// Number of pages of an overflowing value, as stored in its first page. Errors: corrupted if they cannot hold it.
   Expected<std::uint64_t> overflow_pages(const TreePage::Node& node, std::vector<char>& buffer) const;
 
  private:

@@ -11,7 +11,7 @@
 namespace octavo::storage {
 namespace {
 
-/// One run over one snapshot.
+/// Checks one snapshot once.
 class PartitionChecker {
  public:
   PartitionChecker(const PhysicalPartition& partition, const Snapshot& snapshot, bool partitioned,
@@ -107,7 +107,7 @@ class PartitionChecker {
     }
   }
 
-  // What the log says of a document's newest change is how the document is.
+  // The log's newest row of a document must agree with the document.
   void check_versions() {
     Cursor cursor(transaction_, tree(PartitionTree::meta));
     for (auto row = cursor.first(); row; row = cursor.next()) {
@@ -128,7 +128,7 @@ class PartitionChecker {
     }
   }
 
-  // A schedule that is whole has each document that ends, and no others.
+  // A complete schedule has every document that expires, and no others.
   void check_ends() {
     const auto last = snapshot_.last_sequence();
     if (time_to_live_ == nullptr || !last) return;

@@ -1,4 +1,4 @@
-// What a physical partition does in a split: it takes over from another one, or gives itself up to two others.
+// A physical partition's part in a split: it takes over content from another one, or hands its own over to two others.
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -98,7 +98,7 @@ void DocumentWriter::adopt_counters(Sequence last_sequence, std::uint64_t purge_
   counters_.purge_count = purge_count;
 }
 
-// Beside the groups of writes: what is adopted has its sequences already, and must not hold back the feed.
+// Runs outside the groups of writes: adopted documents have their sequences already, and must not hold back the feed.
 void PhysicalPartition::adopt(PartitionCopy copy, std::move_only_function<void(Expected<void>)> done) {
   auto adopt_all = [this, copy = std::move(copy)](WriteTransaction& transaction, Tree) -> Expected<void> {
     const std::shared_ptr<DocumentObserver> watching = observer();
@@ -151,7 +151,7 @@ void PhysicalPartition::unseal() {
 void PhysicalPartition::hand_over(std::shared_ptr<WriteSuccessor> successor) {
   std::deque<Job> waiting;
   std::size_t bytes = 0;
-  WriteSuccessor& next = *successor;  // kept for ever
+  WriteSuccessor& next = *successor;  // kept permanently
   {
     const std::lock_guard lock(queue_mutex_);
     successor_ = std::move(successor);
@@ -186,7 +186,7 @@ void PhysicalPartition::forward(Job job, WriteSuccessor& successor) {
 bool PhysicalPartition::discard() {
   discarded_.store(true, std::memory_order_relaxed);
   if (!environment_->close_if_idle()) return false;
-  std::error_code ignored;  // what stays is removed when the database is opened next
+  std::error_code ignored;  // remaining files are removed when the database is next opened
   remove_folder(options_.folder, ignored);
   return true;
 }

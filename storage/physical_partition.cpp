@@ -15,19 +15,19 @@
 namespace octavo::storage {
 namespace {
 
-/// A group ends when it holds this much: bounds the dirty pages of a transaction and the wait of its first request.
+/// A group is full at this size: bounds a transaction's dirty pages and the wait of its first request.
 constexpr std::size_t kGroupBytesMax = 4ULL << 20;
 constexpr std::size_t kGroupJobsMax = 4096;
 constexpr std::size_t kJobOverheadBytes = 256;
 
-/// Failures that belong to one request rather than to the disk: the group is then run again one by one, so that a
-/// damaged document, or one too large for the memory there is, harms only who writes it. Never after a failure of the
-/// disk: the group may be stored all the same, and would then conflict with itself.
+/// Failures that may concern one request rather than the disk. The group's requests are then run again one by one, so
+/// that a damaged document, or one too large for the available memory, fails only its own write. Never after a failure
+/// of the disk: the group may be stored nevertheless, and would then conflict with itself.
 bool may_be_one_request(ErrorCode code) {
   return code != ErrorCode::disk_full && code != ErrorCode::io_failure && code != ErrorCode::not_found;
 }
 
-/// As fail, without a reason where memory is short.
+/// As fail, but without a reason if memory is short.
 Expected<void> refuse(ErrorCode code, const char* reason) noexcept {
   try {
     return fail(code, reason);
@@ -131,7 +131,7 @@ void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<v
   enqueue({IndexJob{std::move(task), std::move(done)}, kJobOverheadBytes});
 }
 
-// A task that can be done in parts: true, there is more to do.
+// Runs a task that can be done in parts; its result true: there is more to do.
 void PhysicalPartition::run_part(std::move_only_function<Expected<bool>(WriteTransaction&, Tree meta)> part,
                                  std::move_only_function<void(Expected<bool>)> done) {
   const auto more = std::make_shared<bool>(false);
@@ -202,7 +202,7 @@ void PhysicalPartition::enqueue(Job job) {
     return;
   }
   if (!queued) {
-    // NOLINTBEGIN(bugprone-use-after-move): push_back takes it or leaves it whole
+    // NOLINTBEGIN(bugprone-use-after-move): push_back moves it or leaves it unchanged
     queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     complete(job, out_of_memory());
     // NOLINTEND(bugprone-use-after-move)
@@ -217,7 +217,7 @@ std::vector<PhysicalPartition::Job> PhysicalPartition::take_group() {
   std::size_t bytes = 0;
   std::size_t count = 0;
   while (count < queue_.size() && count < kGroupJobsMax && bytes < kGroupBytesMax) {
-    // Index tasks may be long and may fail: they get a transaction of their own. A seal must be the last of all.
+    // Index tasks may be long and may fail: they get their own transaction. A seal must be alone and last.
     const auto& work = queue_[count].work;
     const bool alone = std::holds_alternative<IndexJob>(work) || std::holds_alternative<SealJob>(work);
     if (alone && count > 0) break;
@@ -225,7 +225,7 @@ std::vector<PhysicalPartition::Job> PhysicalPartition::take_group() {
     ++count;
     if (alone) break;
   }
-  // Memory first: no job may be lost between the queue and the group.
+  // Allocates first: no job may be lost between the queue and the group.
   group.reserve(count);
   for (; count > 0; --count) {
     group.push_back(std::move(queue_.front()));
@@ -240,7 +240,7 @@ bool PhysicalPartition::drain() noexcept {
   until_memory_suffices([&] { group = take_group(); });
   if (group.size() == 1 && std::holds_alternative<SealJob>(group.front().work)) {
     {
-      // As it stays scheduled, nobody schedules it again.
+      // It stays marked as scheduled, so no other call schedules it.
       std::lock_guard<std::mutex> lock(queue_mutex_);
       sealed_ = true;
     }
@@ -298,7 +298,7 @@ Expected<void> PhysicalPartition::run_atomic_documents(DocumentWriter& writer, D
     }
     return true;
   };
-  // What check() accepts one by one can only be refused together by a unique key.
+  // Writes that check() accepts one by one can still fail together, but only because of a unique key.
   if (writer.has_unique_keys()) return writer.all_or_nothing(apply_all);
   OCTAVO_TRY(const bool applied, apply_all());
   if (applied) return {};
@@ -393,17 +393,17 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
   return outcome;
 }
 
-// Whether a group is stored although its commit failed: the feed must then not stop below it.
+// Whether a group is stored although its commit failed; the feed must then continue past it.
 bool PhysicalPartition::is_stored(Sequence highest) const {
   if (highest == 0) return false;
   const auto now = snapshot();
-  if (!now) return false;  // nobody else can read it either
+  if (!now) return false;  // no other reader can read it either
   const auto last = now->last_sequence();
   return last && *last >= highest;
 }
 
 void PhysicalPartition::finish_group(std::span<Job> group, const Outcome& outcome, Sequence watermark_before) noexcept {
-  // A group that failed may have held back what other partitions committed meanwhile.
+  // A failed group may have held back what other partitions committed meanwhile.
   const bool feed_grew = outcome.visible || sequences_->watermark() > watermark_before;
   if (feed_grew && on_commit_) {
     try {
@@ -415,7 +415,7 @@ void PhysicalPartition::finish_group(std::span<Job> group, const Outcome& outcom
   for (Job& job : group) complete(job, outcome.committed);
 }
 
-// After the commit, however it went: whoever copies the partition looks at a snapshot taken later.
+// Called after the commit, whatever its result: the split that copies the partition reads a later snapshot.
 void PhysicalPartition::note_unfed_of(std::span<const Job> group) noexcept {
   std::shared_ptr<UnfedChanges> unfed;
   {

@@ -31,11 +31,11 @@ namespace octavo::storage {
 class DocumentWriter;
 class PhysicalPartition;
 
-/// One change of one document, as the writer tells its observer.
+/// One change of one document, as reported to the observer.
 struct DocumentChange {
   std::string_view id;
   std::string_view partition_key;
-  std::optional<std::string_view> before;  ///< body of the live winner before; nullopt: none
+  std::optional<std::string_view> before;  ///< body of the live winner before; nullopt: there was none
   std::optional<std::string_view> after;   ///< body of the live winner after; nullopt: deleted or purged
   Revision before_revision;                ///< meaningful with `before`
   Revision after_revision;                 ///< meaningful with `after`
@@ -44,45 +44,45 @@ struct DocumentChange {
 };
 
 /// Keeps derived data (local indexes) in step with the documents, inside the document's transaction. Called on the
-/// writer's thread, never by two threads at once for one partition. The views are copies outside of the memory map.
+/// writer's thread, never by two threads at once for one partition. The views point to copies outside the memory map.
 class DocumentObserver {
  public:
   virtual ~DocumentObserver() = default;
-  /// How many rows the change was worth: put or erased, those kept in two orders once. An error aborts the transaction
-  /// (all its writes fail).
+  /// Returns the number of index rows put or erased; a row that is kept in two orders counts once. An error aborts the
+  /// transaction (all its writes fail).
   virtual Expected<std::uint32_t> document_changed(WriteTransaction& transaction, Tree index_tree,
                                                    const DocumentChange& change) = 0;
 };
 
-/// Unique keys of a database's documents, within each logical partition: rows beside the documents name who has which
-/// values, so that a second one is refused (conflict, with the word `unique_key`).
+/// Unique keys of a database's documents, within each logical partition. A row for each value, beside the documents,
+/// names the document that has it, so that a second document with it is refused (conflict, with the word `unique_key`).
 class UniqueKeys {
  public:
   virtual ~UniqueKeys() = default;
-  /// One digest of 16 bytes for each unique key: of which one it is, and of the body's values. Any thread.
+  /// One digest of 16 bytes per unique key, computed from the key's identity and the body's values. Any thread.
   virtual std::vector<std::string> digests(std::string_view body) const = 0;
 };
 
-/// Reads and edits of documents that all happen, or none of them.
+/// Reads and edits of documents; the edits are committed together or not at all.
 class DocumentTransaction {
  public:
   virtual ~DocumentTransaction() = default;
-  /// The winner, as left by the edits so far. Views live until the next call.
+  /// The winner, with the edits made so far applied. Views live until the next call.
   virtual Expected<std::optional<DocumentView>> find(std::string_view id) = 0;
-  /// The inner error is about this edit, which changed nothing; the outer one ends the transaction.
+  /// The inner error concerns this edit, which changed nothing; the outer one fails the transaction.
   virtual Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write) = 0;
 };
 
-/// What a transaction's task may do, on the writer's thread of a physical partition.
+/// The calls that a transaction's task may make, on the writer's thread of a physical partition.
 class PartitionTransaction final : public DocumentTransaction {
  public:
   explicit PartitionTransaction(DocumentWriter& writer) : writer_(writer) {}
   Expected<std::optional<DocumentView>> find(std::string_view id) override;
   Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write) override;
-  std::int64_t now_s() const;  ///< the time that edits are stamped with
+  std::int64_t now_s() const;  ///< the time stamped on the edits
   /// See last_change_in.
   Sequence last_change(std::string_view partition_key) const;
-  /// Of the physical partition; purges of the same commit are among them.
+  /// The physical partition's purge count, including purges earlier in the same commit.
   std::uint64_t purge_count() const;
 
  private:
@@ -94,20 +94,20 @@ class Snapshot {
  public:
   Snapshot(Snapshot&&) = default;
 
-  /// Winning revision, also when it is a tombstone (`deleted`). nullopt: never written. O(log n), copies nothing.
+  /// Winning revision, even if it is a tombstone (`deleted`). nullopt: never written. O(log n), copies nothing.
   Expected<std::optional<DocumentView>> find(std::string_view id) const;
-  /// The same, but what has ended is live until it is deleted: for indexes, as another time to live may bring it back.
+  /// As find(), but expired documents are live until deleted: for indexes, as a longer time to live may restore them.
   Expected<std::optional<DocumentView>> find_stored(std::string_view id) const;
-  /// The tree of a document found by find(); synthesised when it was written only once.
+  /// The tree of a document returned by find(); built on the fly if the document was written only once.
   Expected<RevisionTree> revision_tree(const DocumentView& document) const;
-  /// Body of a leaf (winner or conflict). nullopt when `revision` is no leaf.
+  /// Body of a leaf (winner or conflict). nullopt if `revision` is not a leaf.
   Expected<std::optional<std::string_view>> leaf_body(const DocumentView& document, const Revision& revision) const;
   Expected<std::optional<LocalDocumentView>> find_local(std::string_view id) const;
 
-  /// Documents, tombstones included, in byte order of their ids. Cursors: nullopt at the end.
+  /// Documents, including tombstones, in byte order of their ids. Cursors return nullopt at the end.
   class DocumentCursor {
    public:
-    /// As Snapshot::find, but cheaper for a document near the one found before: the cursor stays where it was.
+    /// As Snapshot::find, but cheaper for a document near the one found before: the cursor keeps its position.
     Expected<std::optional<DocumentView>> find(std::string_view id);
     std::optional<DocumentView> seek(std::string_view id);
     std::optional<DocumentView> seek_back(std::string_view id);
@@ -123,17 +123,17 @@ class Snapshot {
     Expiry expiry_;
   };
   DocumentCursor documents() const;
-  DocumentCursor stored_documents() const;  ///< as find_stored
-  /// Live documents that have come to their end, at most `rows_max`: what is to be deleted. Reads no others.
+  DocumentCursor stored_documents() const;  ///< as find_stored()
+  /// Expired documents that are not deleted yet, at most `rows_max`. Reads no other documents.
   struct Ended {
     struct Document {
       std::string id;
       Revision revision;
       std::int64_t end_s = 0;
     };
-    bool whole = true;  ///< false: the schedule of ends is still to be made (make_expiry_schedule), there may be more
-    std::vector<Document> documents;         ///< in the order of their ends
-    std::optional<std::int64_t> next_end_s;  ///< Unix time at which the next one ends; nullopt: not known, or none
+    bool whole = true;                ///< false: the schedule is incomplete (make_expiry_schedule); there may be more
+    std::vector<Document> documents;  ///< by expiration time
+    std::optional<std::int64_t> next_end_s;  ///< Unix time of the next expiration; nullopt: unknown or none
   };
   Expected<Ended> ended_documents(std::size_t rows_max) const;
 
@@ -149,7 +149,7 @@ class Snapshot {
   };
   LocalDocumentCursor local_documents() const;
 
-  /// The feed in sequence order; the caller stops at the watermark it took *before* the snapshot.
+  /// The feed in sequence order; the caller must stop at the watermark that it took *before* the snapshot.
   class FeedCursor {
    public:
     std::optional<FeedRow> seek(Sequence at_least);
@@ -168,7 +168,7 @@ class Snapshot {
     std::string partition_key_;
   };
   FeedCursor feed() const;
-  /// The feed of one logical partition: reads no other partition's rows.
+  /// The feed of one logical partition; reads no other partition's rows.
   FeedCursor feed_of(std::string_view partition_key) const;
 
   /// See last_change_in.
@@ -183,7 +183,7 @@ class Snapshot {
   Expected<void> for_each_partition(
       FunctionRef<void(std::string_view partition_key, const DocumentStatistics&)> visit) const;
   Expected<Sequence> last_sequence() const;
-  /// Versions of documents, where they are kept; and above which sequence that is all of them.
+  /// Logged versions of documents, if versions are kept; the log is complete above versions_since().
   VersionLog versions() const;
   Expected<Sequence> versions_since() const;
   Expected<std::uint64_t> purge_count() const;
@@ -204,7 +204,7 @@ class Snapshot {
 
 class WriteSuccessor;
 
-/// The ids of documents whose changes the feed does not tell of: local ones, and those that were purged. Kept while the
+/// Ids of documents whose changes do not appear in the feed: local documents and purged ones. Collected while the
 /// partition is being copied. Thread-safe.
 class UnfedChanges {
  public:
@@ -214,7 +214,7 @@ class UnfedChanges {
     std::set<std::string, std::less<>> documents;
     std::set<std::string, std::less<>> local_documents;
   };
-  /// Those added since the last call.
+  /// Ids added since the last call.
   Ids take();
 
  private:
@@ -235,8 +235,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
     config::Durability durability = config::Durability::commit;
     std::uint64_t map_bytes_initial = 16ULL << 20;
     std::uint64_t logical_partition_bytes_max = 20ULL << 30;
-    std::size_t queue_bytes_max = 256ULL << 20;  ///< waiting writes; beyond: Error overloaded
-    FaultInjector* faults = nullptr;             ///< tests' only
+    std::size_t queue_bytes_max = 256ULL << 20;  ///< limit for waiting writes; beyond it: Error overloaded
+    FaultInjector* faults = nullptr;             ///< for tests only
   };
   /// Called after each durable group, on the writer's thread: wakes followers.
   using CommitListener = std::function<void(bool design_documents_changed)>;
@@ -244,78 +244,77 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   PhysicalPartition(Options options, WriterPool& writers);
   ~PhysicalPartition() override;
 
-  /// Creates the files, durably. Before any other call, for a new partition.
+  /// Creates the files of a new partition, durably. Must precede any other call.
   Expected<void> create();
-  /// To be called once before writes; the allocator outlives the partition's writes.
+  /// Must be called once before any write; the allocator must outlive the partition's writes.
   void attach(std::shared_ptr<SequenceAllocator> sequences, CommitListener on_commit);
   void set_observer(std::shared_ptr<DocumentObserver> observer);
   void set_revs_limit(std::uint32_t revs_limit) { revs_limit_.store(revs_limit, std::memory_order_relaxed); }
 
   Expected<Snapshot> snapshot() const;
-  /// What whoever still asks for a partition is told when it is gone.
+  /// The error returned for a partition that was split and no longer exists.
   static std::unexpected<Error> was_split();
 
   using DocumentResults = std::vector<Expected<WrittenDocument>>;
   using Completion = std::move_only_function<void(DocumentResults)>;
-  /// Queues edits. `done` gets one result per write, in order, once, whatever happens; it must not throw. In an atomic
-  /// request a failed precondition fails all: the failed ones carry their own error, the others
+  /// Queues edits. `done` is called exactly once, with one result per write, in order; it must not throw. In an atomic
+  /// request one failed precondition fails all writes: the failed ones carry their own error, the others
   /// ErrorCode::precondition_failed.
   void write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done);
 
   using LocalCompletion = std::move_only_function<void(Expected<std::uint64_t>)>;
   void write_local(LocalDocumentWrite write, LocalCompletion done);
 
-  /// True: what it did is kept; false: it is undone, and that is no error.
+  /// Returns true to keep its edits, false to undo them, which is not an error.
   using TransactionTask = std::move_only_function<Expected<bool>(PartitionTransaction&)>;
-  /// Runs `task` on the writer's thread, in the order of the writes; short, as everybody else waits. It may run again
-  /// (the map was full), so it must have no effects but its last results. `bytes`: about what it will write.
-  /// `partition_key`: that of all its edits; empty: they have several, and the task cannot be handed over.
+  /// Runs `task` on the writer's thread, in the order of the writes; it must be short, as all others wait. It may run
+  /// again (when the map was full), so its last results must be its only effect. `bytes`: about how much it will write.
+  /// `partition_key`: the key of all its edits; empty: they have several, and the task cannot be handed over.
   void run_transaction(TransactionTask task, std::string partition_key, std::size_t bytes,
                        std::move_only_function<void(Expected<void>)> done);
-  /// Null: documents live until they are deleted. Snapshots taken from now on follow it.
+  /// Null: documents live until they are deleted. Applies to snapshots taken from now on.
   void set_time_to_live(std::shared_ptr<const TimeToLive> rule);
   std::shared_ptr<const TimeToLive> time_to_live() const { return time_to_live_.load(std::memory_order_acquire); }
   bool has_time_to_live() const { return has_time_to_live_.load(std::memory_order_relaxed); }
-  /// Works on the schedule of ends, which a new time to live needs: looks at `rows_max` rows at most. True: there is
-  /// more to do.
+  /// Builds a part of the expiry schedule, which a new time to live needs: reads at most `rows_max` rows. True: there
+  /// is more to do.
   void make_expiry_schedule(std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done);
-  /// Whether every version of every document is kept in the log of versions, from the next group of writes on.
+  /// Whether every version of every document is logged, from the next group of writes on.
   void set_keeps_versions(bool keeps) { keeps_versions_.store(keeps, std::memory_order_relaxed); }
   bool keeps_versions() const { return keeps_versions_.load(std::memory_order_relaxed); }
-  /// Forgets versions from before `before_s` (Unix time), at most `rows_max`. True: there may be more.
+  /// Removes logged versions older than `before_s` (Unix time), at most `rows_max`. True: there may be more.
   void trim_versions(std::int64_t before_s, std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done);
-  /// Before the first write.
+  /// Must be called before the first write.
   void set_unique_keys(std::shared_ptr<const UniqueKeys> keys) { unique_keys_ = std::move(keys); }
-  const UniqueKeys* unique_keys() const { return unique_keys_.get(); }  ///< null: there are none
+  const UniqueKeys* unique_keys() const { return unique_keys_.get(); }  ///< null: the database has no unique keys
 
   using PurgeCompletion = std::move_only_function<void(Expected<std::vector<std::vector<Revision>>>)>;
-  /// Removes leaf revisions without a tombstone; completes with what was purged, per request.
+  /// Removes leaf revisions without leaving a tombstone; completes with the purged revisions of each request.
   void purge(std::vector<PurgeRequest> requests, PurgeCompletion done);
 
   using IndexTask = std::move_only_function<Expected<void>(WriteTransaction&, Tree index_tree)>;
-  /// Runs `task` in a transaction of its own, in the writer's order: building and dropping local indexes. May run again
-  /// when the map is full, so it must have no effects outside of the transaction.
+  /// Runs `task` in a transaction of its own, in the order of the writes; for building and dropping local indexes. May
+  /// run again when the map is full, so it must have no effects outside the transaction.
   void run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done);
 
-  // --- a split: another two partitions take over what is here (partitioning/partition_split.h) ---
+  // --- a split: two other partitions take over the content (partitioning/partition_split.h) ---
 
-  /// Takes over documents of another partition, in a transaction of its own. Errors leave nothing of it.
+  /// Takes over documents of another partition, in a transaction of its own. After an error none of them is stored.
   void adopt(PartitionCopy copy, std::move_only_function<void(Expected<void>)> done);
-  /// From now on `changes` learns what the feed does not tell; null: no more. Called after the commit.
+  /// `changes` collects what the feed does not show, from now on, after each commit; null stops that.
   void note_unfed(std::shared_ptr<UnfedChanges> changes);
-  /// Writes that come behind this wait, until unseal() or hand_over(). `done`: all before it are over.
+  /// Writes queued after this wait until unseal() or hand_over(). `done`: all writes before it have completed.
   void seal(std::move_only_function<void(Expected<void>)> done);
   void unseal();
-  /// What waits, and whatever is still to come, goes to `successor`. For ever: this partition only answers those who
-  /// still read it.
+  /// Forwards the waiting and all later writes to `successor`, permanently. This partition then serves only readers.
   void hand_over(std::shared_ptr<WriteSuccessor> successor);
-  /// After hand_over: removes the files, unless somebody reads them now (false). Snapshots fail from then on, with
-  /// overloaded and the word `range_gone`.
+  /// After hand_over: removes the files; false if they are being read now. Snapshots fail from then on with overloaded
+  /// and the word `range_gone`.
   bool discard();
 
   Environment& environment() const { return *environment_; }
   const Options& options() const { return options_; }
-  /// Requests waiting to be written.
+  /// Size of the requests waiting to be written.
   std::size_t queued_bytes() const { return queued_bytes_.load(std::memory_order_relaxed); }
 
   /// The database is being deleted: queued and later writes fail with not_found.
@@ -359,10 +358,10 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
     std::size_t bytes = 0;
   };
 
-  /// How a group ended, for its requests and for followers.
+  /// The result of a group, for its requests and for followers.
   struct Outcome {
     Expected<void> committed;
-    bool visible = false;  ///< in the feed: also true when the disk failed, but took the write
+    bool visible = false;  ///< in the feed; also true if the disk reported a failure but stored the group
     bool design_documents_changed = false;
   };
 
@@ -392,12 +391,12 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   std::atomic<bool> retired_{false};
   std::shared_ptr<const UniqueKeys> unique_keys_;
   std::atomic<bool> keeps_versions_{false};
-  std::atomic<bool> has_time_to_live_{false};  ///< spares readers the pointer, which is shared, where there is none
+  std::atomic<bool> has_time_to_live_{false};  ///< lets readers skip the shared pointer if there is no time to live
   std::atomic<std::shared_ptr<const TimeToLive>> time_to_live_;
 
   std::atomic<bool> discarded_{false};
 
-  std::mutex queue_mutex_;  ///< guards all below but the last
+  std::mutex queue_mutex_;  ///< guards all members below except the last
   std::deque<Job> queue_;
   bool scheduled_ = false;
   bool sealed_ = false;
@@ -407,7 +406,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   std::atomic<std::size_t> queued_bytes_{0};
 };
 
-/// Who takes the writes of a partition that was split. Thread-safe; each call completes `done` once, as the partition
+/// Receives the writes of a partition that was split. Thread-safe; each call completes `done` once, as the partition
 /// would have.
 class WriteSuccessor {
  public:

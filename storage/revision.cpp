@@ -10,14 +10,14 @@
 namespace octavo::storage {
 namespace {
 
-/// Room for more edits than can ever be made on top: a generation never starts again from zero.
+/// Leaves room for more edits than can ever follow: a generation never wraps around to zero.
 constexpr std::uint64_t kGenerationMax = std::numeric_limits<std::int64_t>::max();
 constexpr char kHexDigits[] = "0123456789abcdef";
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;  // upper case is not what append_text writes: such a hash stays text
+  return -1;  // append_text never writes upper case, so such a hash stays text
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ std::optional<RevisionHash> RevisionHash::from_text(std::string_view text) {
       return hash;
     }
   }
-  // Printable ASCII without quotes: what is echoed into JSON and headers needs no escaping.
+  // Printable ASCII without quotes, so that it can be put into JSON and headers without escaping.
   for (const char c : text) {
     if (c <= ' ' || c > '~' || c == '"' || c == '\\') return std::nullopt;
   }

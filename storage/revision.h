@@ -12,7 +12,7 @@
 namespace octavo::storage {
 
 /// The part of a revision after the dash. Usually 16 bytes shown as 32 hexadecimal digits; replication may bring any
-/// other text of up to 32 bytes, which is kept as it is.
+/// other text of up to 32 bytes, which is kept unchanged.
 class RevisionHash {
  public:
   static constexpr std::size_t kTextBytesMax = 32;
@@ -20,9 +20,9 @@ class RevisionHash {
 
   RevisionHash() = default;
   static RevisionHash from_digest(const std::array<unsigned char, kDigestBytes>& digest);
-  /// nullopt: empty, longer than kTextBytesMax, or not of printable ASCII without spaces, quotes and backslashes.
+  /// nullopt: empty, longer than kTextBytesMax, or not printable ASCII without spaces, quotes and backslashes.
   static std::optional<RevisionHash> from_text(std::string_view text);
-  /// From bytes() and is_digest() of another hash.
+  /// Restores a hash from its bytes() and is_digest().
   static RevisionHash from_bytes(std::string_view bytes, bool is_digest);
 
   bool is_digest() const { return digest_; }
@@ -44,7 +44,7 @@ struct Revision {
   std::uint64_t generation = 0;
   RevisionHash hash;
 
-  /// Parses `N-hash`. Error bad_request "Invalid rev format" as CouchDB.
+  /// Parses `N-hash`. Error: bad_request "Invalid rev format", as in CouchDB.
   static Expected<Revision> parse(std::string_view text);
   std::string to_string() const;
   void append_to(std::string& out) const;
@@ -53,7 +53,7 @@ struct Revision {
   bool operator==(const Revision&) const = default;
 };
 
-/// The revision of an edit: deterministic, so that the same edit made on two servers gives the same revision.
+/// The revision of an edit. It is deterministic, so that the same edit on two servers gives the same revision.
 /// hash = first 16 bytes of SHA-256(deleted, parent generation, parent hash, body).
 Revision next_revision(const std::optional<Revision>& parent, bool deleted, std::string_view body);
 

@@ -1,8 +1,8 @@
 // Stored form of a revision tree:
-//   tree := version:u8 node_count:varint node*           parents stand before their children
+//   tree := version:u8 node_count:varint node*           parents precede their children
 //   node := flags:u8 [parent:varint] [generation:varint] hash
-//           flags: 1 leaf, 2 deleted, 4 hash is a 16-byte digest, 8 child of the node just before (parent and
-//           generation are left out: a straight history costs 17 bytes a revision), 16 root (no parent)
+//           flags: 1 leaf, 2 deleted, 4 hash is a 16-byte digest, 8 child of the previous node (parent and
+//           generation are omitted: a linear history costs 17 bytes a revision), 16 root (no parent)
 //   hash := digest[16] | size:varint text
 #include "storage/revision_tree.h"
 
@@ -57,7 +57,7 @@ Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
     node.revision.hash = RevisionHash::from_bytes(hash, digest);
     tree.nodes_.push_back(node);
   }
-  // A tree without a leaf would be a document without a winner: its next edit would remove it.
+  // A tree without a leaf would make a document without a winner, which its next edit would remove.
   std::vector<bool> has_child(tree.nodes_.size(), false);
   for (const Node& node : tree.nodes_) {
     if (node.parent >= 0) has_child[static_cast<std::size_t>(node.parent)] = true;
@@ -96,7 +96,7 @@ void RevisionTree::encode(std::string& out) const {
 }
 
 const RevisionTree::Node* RevisionTree::find(const Revision& revision) const {
-  // From the back: the newest are asked for most.
+  // From the back: the newest are looked up most.
   for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
     if (node->revision == revision) return &*node;
   }
@@ -151,8 +151,8 @@ void RevisionTree::extend(const std::optional<Revision>& parent, const Revision&
   nodes_.push_back({revision, parent_index, true, deleted});
 }
 
-// Where each revision of the path stands among the nodes; -1: nowhere. A revision's place in the path follows from its
-// generation.
+// Index of each of the path's revisions among the nodes; -1: not there. A revision's position in the path follows from
+// its generation.
 std::vector<std::int32_t> RevisionTree::places_of(std::span<const Revision> path) const {
   std::vector<std::int32_t> places(path.size(), -1);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -163,8 +163,8 @@ std::vector<std::int32_t> RevisionTree::places_of(std::span<const Revision> path
   return places;
 }
 
-// `path` begins with a revision of the tree. Where its branch was stemmed, the path may know what came before: the two
-// become one branch, as in CouchDB. Without that an ancestor that comes alone later would look like a conflict.
+// `path` begins with a revision of the tree. If its branch was stemmed, the path may contain more ancestors: the two
+// are joined, as in CouchDB. Otherwise an ancestor that arrives alone later would look like a conflict.
 bool RevisionTree::add_ancestry(std::span<const Revision> path, std::span<const std::int32_t> places) {
   bool changed = false;
   std::int32_t index = places.front();
@@ -213,7 +213,7 @@ RevisionTree::Merge RevisionTree::merge(std::span<const Revision> path, bool del
   if (path.empty()) return Merge::known;
   const std::vector<std::int32_t> places = places_of(path);
   if (places.front() >= 0) return add_ancestry(path, places) ? Merge::completed : Merge::known;
-  // The newest ancestor that is known: everything above it is new.
+  // The newest known ancestor: everything above it is new.
   const auto joint = std::ranges::find_if(places, [](std::int32_t place) { return place >= 0; });
   const auto overlap = static_cast<std::size_t>(joint - places.begin());
   const bool known_ancestor = joint != places.end();
@@ -230,8 +230,8 @@ RevisionTree::Merge RevisionTree::merge(std::span<const Revision> path, bool del
     add_ancestry(path.subspan(overlap), std::span(places).subspan(overlap));
     return extends_leaf ? Merge::extended : Merge::branched;
   }
-  // A pruned root does not name its parent, so a path that ends just below it cannot be seen to belong there: the two
-  // stay separate branches, as they do in CouchDB.
+  // A pruned root does not name its parent, so a path that ends just below it cannot be recognised as its ancestry:
+  // they stay separate branches, as in CouchDB.
   return first ? Merge::extended : Merge::branched;
 }
 

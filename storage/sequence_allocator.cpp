@@ -45,8 +45,8 @@ void SequenceAllocator::end(std::size_t partition, bool committed) {
   if (committed) committed_high_.store(std::max(committed_high_.load(), in_flight_high_[partition]));
   in_flight_low_[partition] = 0;
   in_flight_high_[partition] = 0;
-  // Never above the highest committed one: numbers given up at the end would be handed out again after a restart,
-  // and a follower that had been told to be past them would miss their new bearers.
+  // Never above the highest committed one: sequences given up last would be allocated again after a restart, and a
+  // follower that believed it was past them would miss the changes that get them.
   Sequence mark = committed_high_.load();
   for (const Sequence low : in_flight_low_) {
     if (low != 0) mark = std::min(mark, low - 1);

@@ -18,21 +18,21 @@ class SequenceAllocator {
  public:
   SequenceAllocator(std::size_t partition_count, Sequence last_committed);
 
-  /// Makes room for the physical partitions below `partition_count`; those there were stay as they are.
+  /// Adds physical partitions up to `partition_count`; existing ones stay unchanged.
   void grow(std::size_t partition_count);
-  /// A writer starts a group: from now on the watermark stays below what it will be given.
+  /// A writer starts a group: from now on the watermark stays below the sequences the group will get.
   void begin(std::size_t partition);
-  /// Next sequence; only between begin and end.
+  /// Next sequence; only between begin() and end().
   Sequence next(std::size_t partition);
-  /// The group is durable (or given up, `committed` = false).
+  /// The group is durable, or given up (`committed` = false).
   void end(std::size_t partition, bool committed);
-  /// Highest sequence given to the group that is in flight; 0: none.
+  /// Highest sequence given to the group in flight; 0: none.
   Sequence highest_in_flight(std::size_t partition) const;
 
-  /// A group has begun, and has not ended.
+  /// Whether a group has begun and not ended.
   bool in_flight(std::size_t partition) const;
 
-  /// A group from its begin to its end, whatever happens between.
+  /// Calls begin() and end() for one group.
   class Group {
    public:
     Group(SequenceAllocator& sequences, std::size_t partition) : sequences_(sequences), partition_(partition) {
@@ -41,7 +41,7 @@ class SequenceAllocator {
     ~Group() { sequences_.end(partition_, committed_); }
     Group(const Group&) = delete;
     Group& operator=(const Group&) = delete;
-    /// Highest sequence given to it; 0: none.
+    /// Highest sequence given to the group; 0: none.
     Sequence highest() const { return sequences_.highest_in_flight(partition_); }
     void mark_committed() { committed_ = true; }
 
@@ -51,9 +51,9 @@ class SequenceAllocator {
     bool committed_ = false;
   };
 
-  /// Every change up to here is committed; none at or below it will appear later.
+  /// Every change up to this sequence is committed; none at or below it will appear later.
   Sequence watermark() const { return watermark_.load(std::memory_order_acquire); }
-  /// The highest sequence committed. Whoever was told of a commit finds its sequences at or below this one; the
+  /// The highest committed sequence. Once a commit has been reported, its sequences are at or below this one, while the
   /// watermark may still be held back by another partition's group.
   Sequence committed() const { return committed_high_.load(std::memory_order_acquire); }
 

@@ -13,7 +13,7 @@ Tree tree_of(const PhysicalPartition& partition, PartitionTree tree) {
 std::optional<DocumentView> to_document(const std::optional<KeyValue>& row) {
   if (!row) return std::nullopt;
   auto document = decode_document(row->key, row->value);
-  // A damaged row ends a walk, as the end does; `octavo check` names it.
+  // A damaged row ends a walk, as the end does; `octavo check` reports it.
   return document ? std::optional<DocumentView>(*document) : std::nullopt;
 }
 
@@ -151,7 +151,7 @@ std::optional<FeedRow> Snapshot::FeedCursor::accept(std::optional<KeyValue> row,
       auto decoded = decode_feed_row(sequence_key, **record);
       if (decoded && in_logical_partition(decoded->id, partition_key_)) return *decoded;
     }
-    // Another partition with the same prefix.
+    // A row of another partition with the same prefix.
     row = forward ? cursor_.next() : cursor_.previous();
   }
   return std::nullopt;
@@ -223,7 +223,7 @@ Expected<void> Snapshot::for_each_partition(
       visit(*partition_key, statistics);
       row = cursor.next();
     } else {
-      // Past the feed and the unique keys of those with this hash.
+      // Skips the feed and the unique keys of the partitions with this hash.
       std::string next(row->key.substr(0, sizeof(std::uint64_t)));
       next.push_back('\xFF');
       row = cursor.seek(next);

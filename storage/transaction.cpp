@@ -1,4 +1,4 @@
-// Transactions and cursors: what storage/environment.h declares of them.
+// Transactions and cursors, as declared in storage/environment.h.
 #include <cerrno>
 #include <new>
 #include <utility>
@@ -26,7 +26,7 @@ Expected<std::optional<std::string_view>> Transaction::get(Tree tree, std::strin
   MDB_val found;
   const int code = mdb_get(handle_, tree.handle, &wanted, &found);
   if (code == 0) return to_view(found);
-  // LMDB refuses empty keys; for a reader such a key is simply not there.
+  // LMDB rejects empty keys; for a reader such a key does not exist.
   if (code == MDB_NOTFOUND || code == MDB_BAD_VALSIZE) return std::nullopt;
   return std::unexpected(error_of(code, "reading", mdb_txn_env(handle_) != nullptr ? "the environment" : ""));
 }
@@ -93,7 +93,7 @@ Expected<void> WriteTransaction::append(Tree tree, std::string_view key, std::st
   MDB_val v = to_val(value);
   const int fault = environment_.fault(StorageCall::put);
   const int code = fault != 0 ? fault : mdb_put(handle_, tree.handle, &k, &v, MDB_APPEND);
-  // Not the greatest key after all: a plain put is right, only slower.
+  // Not the greatest key after all: use a plain put, which is only slower.
   if (code == MDB_KEYEXIST) return put(tree, key, value);
   ++writes_;
   return note(code, "appending");
@@ -118,7 +118,7 @@ Expected<void> WriteTransaction::nested(FunctionRef<Expected<bool>()> body) {
   MDB_txn* const outer = handle_;
   MDB_txn* inner = nullptr;
   OCTAVO_TRY_VOID(note(mdb_txn_begin(mdb_txn_env(outer), outer, 0, &inner), "beginning"));
-  /// However `body` ends, this transaction is itself again.
+  /// Restores this transaction's handle, however `body` ends.
   struct Inner {
     WriteTransaction& transaction;
     MDB_txn* outer;

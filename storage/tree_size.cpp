@@ -11,7 +11,7 @@ namespace octavo::storage {
 namespace {
 
 constexpr MDB_dbi tree_of_trees = 1;  // LMDB's own handle for it
-// As rows of longer keys hold it (long_key_tree.h): what follows does not order them.
+// Rows of longer keys are ordered only by this many bytes of the key (long_key_tree.h).
 constexpr std::size_t ordered_key_bytes = 480;
 
 struct PageLayout {
@@ -49,14 +49,14 @@ std::optional<TreeSize> TreeSize::open(const ReadTransaction& transaction, std::
   size.entries_ = known.entries;
   if (known.empty()) return size;
   if (size.depth_ == 0 || size.depth_ > depth_max) return std::nullopt;
-  // The record lies in a leaf, whose header has the leaf's number: so the mapping's beginning is known.
+  // The record lies in a leaf, whose header contains its page number; from that follows where the mapping begins.
   const auto address = reinterpret_cast<std::uintptr_t>(record.mv_data);
   const char* leaf = static_cast<const char*>(record.mv_data) - address % size.page_bytes_;
   const auto number = integer_at<std::uint64_t>(leaf);
   if (number > size.last_page_ || (integer_at<std::uint16_t>(leaf + 10) & PageLayout::kinds) != PageLayout::leaf)
     return std::nullopt;
   size.base_ = leaf - number * size.page_bytes_;
-  // A meta page, which tells the version of the format.
+  // Page 0 is a meta page, which contains the version of the format.
   if (integer_at<std::uint64_t>(size.base_) != 0 ||
       integer_at<std::uint32_t>(size.base_ + PageLayout::header_bytes + 4) != PageLayout::version) {
     return std::nullopt;
@@ -98,7 +98,7 @@ std::optional<std::uint64_t> TreeSize::child(const Page& page, unsigned index) c
          std::uint64_t{integer_at<std::uint16_t>(*at + 4)} << 32;
 }
 
-// Without a key: to the end of the tree. False: a page is not what it should be.
+// Without a key: to the end of the tree. False: a page is invalid.
 bool TreeSize::descend(std::optional<std::string_view> key, Step* steps) const {
   std::uint64_t number = root_;
   for (unsigned level = 0; level < depth_; ++level) {
@@ -126,10 +126,10 @@ bool TreeSize::descend(std::optional<std::string_view> key, Step* steps) const {
   return true;
 }
 
-// Entries below the children [from, to) of a branch, of which at most `samples` are looked into, evenly spread.
+// Estimates the entries below the children [from, to) of a branch, reading at most `samples` of them, evenly spread.
 std::optional<double> TreeSize::under(const Page& page, unsigned from, unsigned to, unsigned samples,
                                       double fraction) const {
-  constexpr double golden_ratio = 0.618;  // spreads the places that are looked at on the levels below
+  constexpr double golden_ratio = 0.618;  // spreads the samples on the levels below
   if (from >= to) return 0;
   const unsigned all = to - from;
   const unsigned some = std::min(all, samples);

@@ -13,7 +13,7 @@ constexpr std::uint8_t kRecordVersion = 1;
 constexpr std::uint8_t kRevisionText = 1;
 constexpr std::uint8_t kBodyRevisionText = 2;
 constexpr char kVersionPrefix = 'v';
-constexpr std::string_view kLogExtentKey = "versions";  // a byte shorter than the rows' keys, and behind them
+constexpr std::string_view kLogExtentKey = "versions";  // a byte shorter than the rows' keys, and sorts after them
 
 struct LogExtent {
   Sequence since = 0;

@@ -55,7 +55,7 @@ void WriterPool::run() {
     const bool more = source->drain();
     lock.lock();
     if (more) append(std::move(source));
-    // `source` may be the last reference to a partition whose destructor takes time: not under the lock.
+    // `source` may be the last reference to a partition whose destructor takes time: release it without the lock.
     lock.unlock();
     source.reset();
     lock.lock();

@@ -13,12 +13,12 @@
 
 namespace octavo::storage {
 
-/// Something with a queue of writes to drain: a physical partition. drain() is never called by two threads at once for
-/// one source.
+/// Something with a queue of writes to drain: a physical partition. Two threads never call drain() of one source at the
+/// same time.
 class WriteSource {
  public:
   virtual ~WriteSource() = default;
-  /// Commits one group. True when more is waiting (it is then scheduled again, behind the others).
+  /// Commits one group. True if more is waiting; the source is then scheduled again, behind the others.
   virtual bool drain() noexcept = 0;
 
  private:
@@ -26,35 +26,35 @@ class WriteSource {
   std::shared_ptr<WriteSource> next_in_line_;
 };
 
-/// The threads that commit: few, shared by all physical partitions, so that thousands of databases need no thread each.
-/// A commit spends its time in fsync, so there are more of them than cores.
+/// The threads that commit: a few, shared by all physical partitions, so that thousands of databases need no thread
+/// each. As a commit spends its time in fsync, there are more threads than cores.
 class WriterPool {
  public:
   explicit WriterPool(std::size_t thread_count);
-  /// Runs what is scheduled to its end, then joins.
+  /// Completes all scheduled work, then joins.
   ~WriterPool();
   WriterPool(const WriterPool&) = delete;
   WriterPool& operator=(const WriterPool&) = delete;
 
-  /// Thread-safe. The caller makes sure that a source is scheduled at most once at a time. Needs no memory.
+  /// Thread-safe. The caller ensures that a source is scheduled at most once at a time. Allocates no memory.
   void schedule(std::shared_ptr<WriteSource> source) noexcept;
 
-  /// Returns when nothing is scheduled and nothing is being drained: all writes have been answered.
+  /// Returns when nothing is scheduled or being drained: all writes have been answered.
   void run_out();
 
-  /// How the newest commit of any source went: nullopt when it succeeded, else disk_full or io_failure.
+  /// Result of the newest commit of any source: nullopt after success, else disk_full or io_failure.
   std::optional<ErrorCode> disk_failure() const {
     const ErrorCode code = disk_failure_.load(std::memory_order_relaxed);
     return code == kNone ? std::nullopt : std::optional(code);
   }
-  /// True when that is news: then it is worth a line in the log, and not a thousand times a second.
+  /// True if the result is news: it is then worth one line in the log, rather than a thousand per second.
   bool note_commit(const Expected<void>& committed) {
     ErrorCode code = kNone;
     if (!committed) {
       code = committed.error().code;
       if (code != ErrorCode::disk_full && code != ErrorCode::io_failure) return true;
     }
-    // Written only when it changes: the threads need not fight over it.
+    // Written only when it changes, so that the threads do not contend for it.
     return disk_failure_.load(std::memory_order_relaxed) != code &&
            disk_failure_.exchange(code, std::memory_order_relaxed) != code;
   }
@@ -69,7 +69,7 @@ class WriterPool {
   std::condition_variable wake_;
   std::condition_variable idle_;
   std::size_t draining_ = 0;
-  std::shared_ptr<WriteSource> first_;  ///< the line, linked by next_in_line_
+  std::shared_ptr<WriteSource> first_;  ///< first source in the queue, linked by next_in_line_
   WriteSource* last_ = nullptr;
   bool stopping_ = false;
   std::vector<std::jthread> threads_;

@@ -9,7 +9,7 @@
 
 namespace octavo::storage {
 
-/// How long to sleep between two looks at whether a wait is over. Waits are rare, and end within milliseconds usually.
+/// How long to sleep between two checks of a wait. Waits are rare and usually end within milliseconds.
 inline constexpr std::chrono::microseconds kGatePause{100};
 
 inline std::uint64_t steady_now_ms() {
@@ -17,19 +17,19 @@ inline std::uint64_t steady_now_ms() {
   return static_cast<std::uint64_t>(duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
 }
 
-/// Of somebody who waited in vain to get into an environment.
+/// The error of a thread that could not enter an environment in time.
 inline std::unexpected<Error> gate_stays_closed() {
   return fail(ErrorCode::overloaded, "The file is being opened or its map enlarged; try again later.");
 }
 
-/// Holds the environment alone, if alone(): no reader is inside while it lives. Waits at most `patience` for readers to
-/// leave, and at most kGatePatience for somebody else who has the environment alone.
+/// If alone(), holds the environment exclusively: no reader is inside while this lives. Waits at most `patience` for
+/// readers to leave, and at most kGatePatience for another exclusive holder.
 class Environment::ExclusiveGate {
  public:
   ExclusiveGate(Environment& environment, std::chrono::milliseconds patience)
       : environment_(environment), lock_(environment.gate_mutex_, std::defer_lock) {
     using Clock = std::chrono::steady_clock;
-    // Not a timed mutex: ThreadSanitizer does not know those of every library.
+    // Not a timed mutex: ThreadSanitizer does not know every library's timed mutexes.
     for (const auto deadline = Clock::now() + kGatePatience; !lock_.try_lock();) {
       if (Clock::now() >= deadline) return;
       std::this_thread::sleep_for(kGatePause);
@@ -61,8 +61,8 @@ class Environment::ExclusiveGate {
   bool alone_ = false;
 };
 
-/// One thread's stay inside the environment, in its reader slot: nobody closes or remaps it meanwhile. Not inside()
-/// when the gate did not open within kGatePatience.
+/// One thread's stay in the environment, in its reader slot; the environment is not closed or remapped meanwhile. Not
+/// inside() if the gate did not open within kGatePatience.
 class Environment::Stay {
  public:
   explicit Stay(Environment& environment) : environment_(&environment), slot_(environment.enter()) {}
@@ -74,7 +74,7 @@ class Environment::Stay {
 
   bool inside() const { return slot_.has_value(); }
   std::size_t slot() const { return *slot_; }
-  /// The slot, which the caller will leave.
+  /// Returns the slot, which the caller must then leave.
   std::size_t hand_over() {
     environment_ = nullptr;
     return *slot_;

@@ -15,7 +15,7 @@ inline bool is_disk_full(int code) {
   return code == ENOSPC || code == EDQUOT || code == EFBIG;
 }
 
-/// A code of LMDB or of the system, in the engine's terms.
+/// Translates a code of LMDB or of the system into the engine's terms.
 inline Error error_of(int code, std::string_view action, const std::filesystem::path& folder) {
   ErrorCode kind = ErrorCode::io_failure;
   switch (code) {
