@@ -16,8 +16,8 @@
 
 namespace octavo {
 
-/// The other end of await_completion: brings a coroutine the result it waits for, or an exception. To be called exactly
-/// once, from any thread; never throws. A cheap copy.
+/// The sending side of await_completion: passes the result, or an exception, to the waiting coroutine. Must be called
+/// exactly once, from any thread; never throws. Cheap to copy.
 template <class Result>
 class Completion {
  public:
@@ -41,7 +41,7 @@ class Completion {
   }
 
  private:
-  // Resuming needs a little memory, and nobody else will ever resume this coroutine.
+  // Resuming needs a little memory, and nothing else will ever resume this coroutine.
   void post() const {
     until_memory_suffices([this] {
       boost::asio::post(state_->executor, [state = state_] {
@@ -53,15 +53,15 @@ class Completion {
   std::shared_ptr<State> state_;
 };
 
-/// Awaits one result that comes from another thread; resumes on the caller's executor. `start` is given the Completion;
-/// when it throws, it must not have called it, nor let anybody call it later.
+/// Awaits one result from another thread; resumes on the caller's executor. `start` is given the Completion; if `start`
+/// throws, the Completion must not have been called, and must never be called.
 template <class Result, class Start>
 Task<Result> await_completion(Start start) {
   using State = typename Completion<Result>::State;
   using Token = boost::asio::use_awaitable_t<IoExecutor>;
   auto state = std::make_shared<State>(co_await boost::asio::this_coro::executor);
   auto initiate = [&state, &start](auto handler) {
-    // By the time this runs the coroutine is suspended: an exception must go through it, not past it.
+    // The coroutine is suspended by now, so an exception must be passed through it, not thrown past it.
     using Handler = decltype(handler);
     until_memory_suffices([&] {
       state->resume = [held = std::make_unique<Handler>(std::move(handler))](std::exception_ptr thrown,

@@ -18,20 +18,20 @@ using Timer =
     asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, IoExecutor>;
 
 namespace {
-/// Then the thread's other work has its turn: ten thousand followers of one database must not hold up everybody else.
+/// After this many the thread's other work has its turn: ten thousand followers of one database must not delay it.
 constexpr std::size_t kWokenAtOnce = 32;
 }  // namespace
 
-/// One waiting coroutine. The timer is touched on its own I/O thread only.
+/// One waiting coroutine. The timer is used on its own I/O thread only.
 struct ChangeNotifier::Waiter {
   explicit Waiter(const IoExecutor& on) : executor(on), timer(on) {}
   IoExecutor executor;
   Timer timer;
-  bool called = false;  ///< a wave has it; guarded by the notifier's mutex
+  bool called = false;  ///< in a wave already; guarded by the notifier's mutex
   bool notified = false;
 };
 
-/// Those of one I/O thread that one notify_all wakes.
+/// The waiters of one I/O thread that one notify_all wakes.
 struct ChangeNotifier::Wave {
   explicit Wave(IoExecutor on) : executor(std::move(on)) {}
   IoExecutor executor;
@@ -41,7 +41,7 @@ struct ChangeNotifier::Wave {
 ChangeNotifier::ChangeNotifier() = default;
 ChangeNotifier::~ChangeNotifier() = default;
 
-/// A waiter's place in the list, for as long as it waits, however that ends.
+/// A waiter's entry in the list, for exactly as long as it waits.
 class ChangeNotifier::Place {
  public:
   Place(ChangeNotifier& notifier, const std::shared_ptr<Waiter>& waiter)
@@ -82,7 +82,7 @@ void ChangeNotifier::notify_all() {
   if (waiting_.load(std::memory_order_seq_cst) == 0) return;
   std::lock_guard<std::mutex> lock(mutex_);
   until_memory_suffices([this] {
-    std::vector<std::shared_ptr<Wave>> waves;  // one for each I/O thread
+    std::vector<std::shared_ptr<Wave>> waves;  // one per I/O thread
     for (const std::shared_ptr<Waiter>& waiter : waiters_) {
       if (waiter->called) continue;
       auto wave = std::ranges::find(waves, waiter->executor, [](const auto& known) { return known->executor; });

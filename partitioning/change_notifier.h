@@ -10,16 +10,16 @@
 
 namespace octavo::partitioning {
 
-/// Wakes the coroutines that wait for something to grow. Waiting costs memory only; notify_all with nobody waiting is
-/// one atomic load. Thread-safe; each waiter resumes on its own I/O thread.
+/// Wakes the coroutines that wait for something to grow. A waiter costs only memory; notify_all without waiters is one
+/// atomic load. Thread-safe; each waiter resumes on its own I/O thread.
 class ChangeNotifier {
  public:
   ChangeNotifier();
   ~ChangeNotifier();
 
-  /// A number that changes at each notify_all. Read it, check the condition, then wait: no wake-up is lost.
+  /// A number that changes with each notify_all. Read it, check the condition, then wait: no wake-up is lost.
   std::uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
-  /// Until the epoch differs from `seen` or the deadline passes; true when notified.
+  /// Waits until the epoch differs from `seen` or the deadline passes; true if notified.
   Task<bool> wait(std::uint64_t seen, std::chrono::steady_clock::time_point deadline);
   void notify_all();
 

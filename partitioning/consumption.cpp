@@ -12,10 +12,10 @@ namespace octavo::partitioning {
 namespace {
 
 constexpr std::uint64_t kUnitsMask = (std::uint64_t{1} << 40) - 1;
-constexpr std::size_t kSeconds = 64;  // a minute, and the second that goes on
+constexpr std::size_t kSeconds = 64;  // a minute, and the current second
 constexpr std::int64_t kMinuteS = 60;
 
-// To the tick of the kernel's clock, which is enough here and costs a tenth.
+// Precise to the tick of the kernel's clock, which suffices here and costs a tenth.
 std::int64_t coarse_now_s() {
   timespec time{};
   static_cast<void>(::clock_gettime(CLOCK_MONOTONIC_COARSE, &time));  // a known clock cannot fail
@@ -81,7 +81,7 @@ void Consumption::set_budget(std::shared_ptr<ThroughputBudget> budget) {
   budget_.store(budget.get(), std::memory_order_release);
   const auto known = std::ranges::find(budgets_, budget);
   if (known != budgets_.end()) budgets_.erase(known);
-  budgets_.push_back(std::move(budget));  // the last is the one in force
+  budgets_.push_back(std::move(budget));  // the last one is in force
 }
 
 std::shared_ptr<ThroughputBudget> Consumption::budget() const {

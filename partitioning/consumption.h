@@ -15,46 +15,46 @@
 
 namespace octavo::partitioning {
 
-/// What the requests to one database spend, by physical partition (by its place, see PartitionMap), and what they may
-/// spend.
+/// What the requests to one database spend, by physical partition (by partition id, see PartitionMap), and what they
+/// may spend.
 ///
 /// Thread-safe. Spending costs a few plain atomic additions on memory of that physical partition and takes no lock;
-/// where no throughput is set, asking for admission is one load. Never throws.
+/// without a throughput limit, admission costs one load. Never throws.
 class Consumption {
  public:
-  /// `places`: those that share the budget, in the order of the hash space. All places are below `place_end`.
+  /// `places`: the partition ids that share the budget, in the order of the hash space. All ids are below `place_end`.
   Consumption(std::span<const std::size_t> places, std::size_t place_end);
   ~Consumption();
 
-  /// After a split. Those that are not among `places` any more go on being metered.
+  /// Called after a split. Partitions that are no longer among `places` are still metered.
   void set_places(std::span<const std::size_t> places, std::size_t place_end);
 
-  /// Null: nothing is refused. A budget with fewer shares than there are physical partitions is shared by neighbours.
+  /// Null: unlimited. If a budget has fewer shares than there are physical partitions, neighbours share one.
   void set_budget(std::shared_ptr<ThroughputBudget> budget);
   std::shared_ptr<ThroughputBudget> budget() const;
 
   bool is_limited() const { return budget_.load(std::memory_order_relaxed) != nullptr; }
-  /// Before a request reads or writes in these physical partitions. Error: throttled, with the time after which to try
-  /// again.
+  /// Called before a request reads or writes in these physical partitions. Error: throttled, with the time after which
+  /// to retry.
   Expected<void> admit(std::span<const std::size_t> places) const;
   Expected<void> admit(std::size_t place) const { return admit(std::span(&place, 1)); }
-  /// `partition_key`: empty where there is none, or where there are many.
+  /// `partition_key`: empty if there is none, or if there are many.
   void spend(std::size_t place, std::string_view partition_key, RequestUnits units) noexcept;
 
   struct Report {
     RequestUnits total = 0;        ///< since the database was opened
-    RequestUnits last_second = 0;  ///< the last whole one
-    RequestUnits last_minute = 0;  ///< the last 60 whole seconds
-    std::uint64_t refused = 0;     ///< requests, since the database was opened
+    RequestUnits last_second = 0;  ///< in the last complete second
+    RequestUnits last_minute = 0;  ///< in the last 60 complete seconds
+    std::uint64_t refused = 0;     ///< requests refused since the database was opened
     std::vector<HotKey> hot_keys;
   };
   Report report(std::size_t place, std::size_t hot_keys_max) const;
-  /// Of one partition key, in the last 30 to 60 seconds; 0 when it is not among the hot ones.
+  /// What one partition key spent in the last 30 to 60 seconds; 0 if it is not among the hot ones.
   RequestUnits recent_of(std::size_t place, std::string_view partition_key) const;
 
  private:
   struct Meter;
-  /// A place's meter, made when first needed: most databases are never asked anything.
+  /// The meter of one partition id, created when first needed: most databases are never asked for it.
   struct Cell {
     std::atomic<Meter*> meter{nullptr};
     Cell() = default;
@@ -63,9 +63,9 @@ class Consumption {
     ~Cell();
   };
   struct Layout {
-    std::vector<std::shared_ptr<Cell>> cells;  ///< by place
-    std::vector<std::size_t> order;            ///< by place: which of those that share the budget
-    std::size_t sharing = 0;                   ///< how many they are
+    std::vector<std::shared_ptr<Cell>> cells;  ///< by partition id
+    std::vector<std::size_t> order;            ///< by partition id: its index among those that share the budget
+    std::size_t sharing = 0;                   ///< number of partitions that share the budget
     std::size_t share(std::size_t place, const ThroughputBudget& budget) const {
       return order[place] * budget.shares() / sharing;
     }
@@ -74,10 +74,10 @@ class Consumption {
   const Layout& layout() const { return *layout_.load(std::memory_order_acquire); }
 
   std::atomic<const Layout*> layout_{nullptr};
-  std::vector<std::unique_ptr<const Layout>> layouts_;  ///< all that there were: requests may still look at them
+  std::vector<std::unique_ptr<const Layout>> layouts_;  ///< all layouts there were, as requests may still use them
   std::atomic<ThroughputBudget*> budget_{nullptr};
   mutable std::mutex mutex_;                                ///< guards layouts_ and budgets_
-  std::vector<std::shared_ptr<ThroughputBudget>> budgets_;  ///< all that there were: requests may still look at them
+  std::vector<std::shared_ptr<ThroughputBudget>> budgets_;  ///< all budgets there were, as requests may still use them
 };
 
 }  // namespace octavo::partitioning

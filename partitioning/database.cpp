@@ -63,7 +63,7 @@ void Database::publish(std::unique_ptr<const PartitionMap> map) {
   map_.store(maps_.back().get(), std::memory_order_release);
 }
 
-// Of splits that did not come to their end, or whose partition before was not removed yet.
+// Removes folders of unfinished splits, and those of split partitions that were not removed yet.
 void Database::remove_stray_partitions() const {
   std::error_code error;
   for (const std::string& entry : storage::folder_entries(folder_, error)) {
@@ -99,8 +99,8 @@ Expected<void> Database::open(const ExtensionFactory& extensions) {
 }
 
 void Database::attach(PhysicalPartition& partition) {
-  // Writes hold the partition, and whoever awaits a write holds the database; what is queued without waiting is
-  // drained by shut_down before the database goes.
+  // Writes hold the partition, and the coroutine that awaits a write holds the database; writes queued without waiting
+  // are drained by shut_down before the database is destroyed.
   partition.attach(sequences_, [weak = weak_from_this()](bool design_documents_changed) {
     if (const auto database = weak.lock()) database->on_commit(design_documents_changed);
   });
@@ -174,7 +174,7 @@ void Database::spend_on_document(std::string_view document_id, RequestUnits unit
   try {
     consumption_.spend(locate_document(document_id), partition_key_of(document_id, record_.partitioned), units);
   } catch (const std::bad_alloc&) {
-    // Locating may need memory. What the request has done, it has done.
+    // No memory for locating: the work, which is already done, is not charged.
   }
 }
 
@@ -215,10 +215,10 @@ Expected<storage::Sequence> Database::parse_sequence(std::string_view text) cons
   if (error != std::errc{} || (!tag.empty() && (tag.front() != '-' || tag.size() == 1))) {
     return fail(ErrorCode::bad_request, "Malformed sequence supplied in 'since' parameter.");
   }
-  // A sequence of another incarnation says nothing here: start again, so that nothing is missed.
+  // A sequence of another incarnation has no meaning here: start again, so that nothing is missed.
   if (!tag.empty() && tag.substr(1) != record_.instance_tag) return storage::Sequence{0};
-  // Nor does one beyond the end, which this database has not handed out: it has lost changes, as one restored from a
-  // backup has, and others have these numbers since. The watermark, which all are handed out below, is never beyond.
+  // Nor has one beyond the end: the database has lost changes, for example by a restore from a backup, and has reused
+  // these numbers. Clients get at most the watermark, which is never beyond the end.
   return sequence > committed_sequence() ? storage::Sequence{0} : sequence;
 }
 
@@ -274,7 +274,7 @@ Expected<void> Database::set_revs_limit(std::uint32_t limit) {
   const auto replaced = engine_.catalog().replace(changed);
   if (!replaced) {
     if (replaced.error().code == ErrorCode::not_found) return replaced;
-    // A disk that failed may have taken it: what is in force is what a restart would find.
+    // A failed disk may have stored it: use the value that a restart would find.
     const auto stored = engine_.catalog().find(record_.name);
     if (!stored || !*stored) return replaced;
     limit = (*stored)->revs_limit;
@@ -295,7 +295,7 @@ Expected<void> Database::set_definition(std::string text) {
   const auto replaced = engine_.catalog().replace(changed);
   if (!replaced) {
     if (replaced.error().code == ErrorCode::not_found) return replaced;
-    // As above: what a restart would find.
+    // As above: use what a restart would find.
     auto stored = engine_.catalog().find(record_.name);
     if (!stored || !*stored) return replaced;
     changed.definition = std::move((*stored)->definition);
@@ -337,14 +337,14 @@ Expected<storage::Sequence> Database::visible_sequence() const {
       shown = std::max(shown, last);
     }
   }
-  // A commit that ended since is in this.
+  // This includes a commit that ended meanwhile.
   return std::max(shown, sequences_->committed());
 }
 
 Expected<void> Database::make_durable() {
   bool durable = engine_.settings().durability == config::Durability::commit;
   if (durable) {
-    // A sync under way is over once the watermark has passed.
+    // A running sync has ended once the watermark has passed.
     OCTAVO_TRY(const storage::Sequence shown, visible_sequence());
     durable = watermark() >= shown;
   }

@@ -25,70 +25,70 @@ class Database;
 class Engine;
 class Turns;
 
-/// What the query layer attaches to an open database: its index manager. Made by the factory given to the Engine.
+/// What the query layer attaches to an open database: its index manager. Created by the factory given to the Engine.
 class DatabaseExtension {
  public:
   virtual ~DatabaseExtension() = default;
   /// Design documents were written (durably). Any thread; must not block.
   virtual void design_documents_changed() = 0;
-  /// A group was committed: the feed grew. Writer thread; must not block.
+  /// A group was committed, so the feed grew. Writer thread; must not block.
   virtual void committed() = 0;
-  /// Database::definition() is another one. Must not block.
+  /// Database::definition() has changed. Must not block.
   virtual void definition_changed() {}
-  /// The database is being deleted or the server stops: end background work, wait for it, close files. Idempotent.
+  /// The database is being deleted or the server stops: ends background work, waits for it, closes files. Idempotent.
   virtual void shut_down() = 0;
 
-  /// A split prepares, or has given up, a physical partition that is in no range. It takes documents over after the
-  /// first call returned. Error: those of the disk.
+  /// A split adds a physical partition that is in no range yet, or removes it after a failure. It takes over documents
+  /// once partition_added() has returned. Errors: those of the disk.
   virtual Expected<void> partition_added(std::size_t /*place*/) { return {}; }
   virtual void partition_removed(std::size_t /*place*/) {}
-  /// Whether what is derived from the documents is as complete there as in `source`.
+  /// Whether the data derived from the documents is as complete in `place` as in `source`.
   virtual bool is_partition_ready(std::size_t /*place*/, std::size_t /*source*/) { return true; }
-  /// Database::partition_map() is another one.
+  /// Database::partition_map() has changed.
   virtual void partitions_changed() {}
 
-  /// Environments of its own, which count and are closed with the database's: as the functions of Database.
+  /// For environments of the extension, which are counted and closed with the database's: as Database's functions.
   virtual std::size_t open_environment_count() const { return 0; }
   virtual std::uint64_t last_used_ms() const { return 0; }
   virtual std::size_t close_idle(std::uint64_t /*last_used_before_ms*/) { return 0; }
 };
 
-/// What the door that made a database keeps with it (storage::DatabaseRecord::definition), and what that door has read
-/// from it, once.
+/// The data that the API that created a database keeps with it (storage::DatabaseRecord::definition), and that API's
+/// parsed form of it, which is made once.
 struct DatabaseDefinition {
   explicit DatabaseDefinition(std::string json) : text(std::move(json)) {}
   const std::string text;
   mutable std::atomic<std::shared_ptr<const void>> parsed;
 };
 
-/// An open database: a partition map over physical partitions, one sequence for all. The one way in for both doors.
+/// An open database: a partition map over physical partitions, with one sequence for all. Both APIs use only this.
 ///
-/// Thread-safe. Held by shared_ptr for the length of a request; after the database is deleted, operations fail with
-/// not_found. Reads are synchronous and short; writes are awaited.
+/// Thread-safe. Held by shared_ptr during a request; after the database is deleted, operations fail with not_found.
+/// Reads are synchronous and short; writes are awaited.
 class Database : public std::enable_shared_from_this<Database> {
  public:
   Database(Engine& engine, storage::DatabaseRecord record);
   ~Database();
 
   const std::string& name() const { return record_.name; }
-  /// Hexadecimal tag of this incarnation: a re-created database has another.
+  /// Hexadecimal tag of this incarnation: a re-created database has a different one.
   const std::string& instance_tag() const { return record_.instance_tag; }
   bool partitioned() const { return record_.partitioned; }
   bool auto_index() const { return record_.auto_index; }
   storage::KeyScheme key_scheme() const { return record_.key_scheme; }
-  /// Never null; the text is empty in databases of the Couch door. Who keeps what was read from it keeps it.
+  /// Never null; the text is empty for databases of the CouchDB API. A definition stays valid for those who hold it.
   std::shared_ptr<const DatabaseDefinition> definition() const { return definition_.load(std::memory_order_acquire); }
   /// Durable on return. Errors: not_found, those of the disk.
   Expected<void> set_definition(std::string text);
-  /// The physical partitions as they are now. Stays as it is, and lives as long as the database: whoever looks at
-  /// ranges and places together takes it once. Of all the changes up to a watermark that was read *before*, its
-  /// partitions have every one.
+  /// The present physical partitions. A map is immutable and lives as long as the database; code that uses ranges and
+  /// partition ids together must read it once. Its partitions contain all changes up to any watermark that was read
+  /// *before* it.
   const PartitionMap& partition_map() const { return *map_.load(std::memory_order_acquire); }
-  /// The places of the physical partitions now.
+  /// The present partition ids.
   const std::vector<std::size_t>& places() const { return partition_map().places(); }
-  /// False: it was split.
+  /// False: the partition was split.
   bool is_current(std::size_t place) const { return partition_map().range_of(place) != nullptr; }
-  /// Documents may end by themselves: what is derived from them may tell of some that are no more.
+  /// Documents may expire, so data derived from them may mention expired ones.
   bool has_time_to_live() const {
     const PartitionMap& map = partition_map();
     return map.partition(map.places().front())->has_time_to_live();
@@ -99,58 +99,58 @@ class Database : public std::enable_shared_from_this<Database> {
   Engine& engine() { return engine_; }
   bool deleted() const { return deleted_.load(std::memory_order_acquire); }
 
-  /// Snapshot of the physical partition where `document_id` lives (or a partition key's).
+  /// Snapshot of the physical partition that stores `document_id` (or a partition key).
   Expected<storage::Snapshot> snapshot_for_document(std::string_view document_id) const;
   Expected<storage::Snapshot> snapshot_for_partition_key(std::string_view partition_key) const;
-  /// A place that was split meanwhile is readable for some time still, as it was at that moment; then it fails with
+  /// A partition that was split meanwhile stays readable for some time, in its state at the split; then this fails with
   /// overloaded and the word `range_gone`.
   Expected<storage::Snapshot> snapshot(std::size_t place) const;
   std::size_t locate_document(std::string_view document_id) const;
-  /// As above, in a map that was taken earlier.
+  /// As above, in a map that the caller read earlier.
   std::size_t locate_document(const PartitionMap& map, std::string_view document_id) const;
   std::size_t locate_partition_key(std::string_view partition_key) const;
   std::size_t locate_partition_key(const PartitionMap& map, std::string_view partition_key) const;
   storage::PhysicalPartition& physical_partition(std::size_t place) { return *partition_map().partition(place); }
 
-  /// What requests spend here, and may spend. Writing asks for admission by itself (throttled in the results of the
-  /// documents whose physical partition has used up its throughput); whoever reads asks first, and all say at the end
-  /// what they have spent.
+  /// What requests spend in this database, and may spend. Writes are admitted inside write() (throttled in the results
+  /// of the documents whose physical partition has used up its throughput); reads must be admitted by their callers.
+  /// All callers report at the end what they spent.
   Consumption& consumption() { return consumption_; }
   const Consumption& consumption() const { return consumption_; }
   Expected<void> admit_document(std::string_view document_id) const;
-  /// Absent: the request is about all of them.
+  /// Without a partition key: for a request that concerns all physical partitions.
   Expected<void> admit_partition_key(const std::optional<std::string_view>& partition_key) const;
   void spend_on_document(std::string_view document_id, RequestUnits units) noexcept;
   void spend_on_partition_key(const std::optional<std::string_view>& partition_key, RequestUnits units) noexcept;
-  /// Evenly.
+  /// Divides `units` evenly.
   void spend_on_places(std::span<const std::size_t> places, RequestUnits units) noexcept;
 
-  /// Writes documents wherever they live; one result per write, in order. `partition_key` of each is filled in here.
-  /// Precondition: ids checked. Resumes on the caller's I/O thread once durable. `atomic` requires that all ids share
-  /// one partition key (bad_request in every result otherwise).
+  /// Writes documents to their physical partitions; one result per write, in order. Fills in each `partition_key`.
+  /// Precondition: the ids were checked. Resumes on the caller's I/O thread once durable. `atomic` requires that all
+  /// ids share one partition key (otherwise bad_request in every result).
   Task<storage::PhysicalPartition::DocumentResults> write(std::vector<storage::DocumentWrite> writes,
                                                           storage::WriteOptions options = {});
-  /// Runs `task` as one transaction of the physical partition in which `partition_key` lives; it sets the partition
-  /// keys of its edits itself. Resumes once durable. `admitted`: it was, before the work that this ends.
+  /// Runs `task` as one transaction of the physical partition that stores `partition_key`; the task sets the partition
+  /// keys of its edits. Resumes once durable. `admitted`: the request was admitted before the work that this completes.
   /// See PhysicalPartition::run_transaction.
   Task<Expected<void>> run_transaction(std::string_view partition_key, storage::PhysicalPartition::TransactionTask task,
                                        std::size_t bytes, bool admitted = false);
-  /// As above, for edits of several partition keys that live in one physical partition. Fails with the word
-  /// `range_gone` when it was split.
+  /// As above, for edits of several partition keys in one physical partition. Fails with the word `range_gone` if that
+  /// was split.
   Task<Expected<void>> run_transaction_in(std::size_t place, storage::PhysicalPartition::TransactionTask task,
                                           std::size_t bytes);
-  /// Queues without waiting (`batch=ok`). Errors that show only at commit are lost, as the client asked.
+  /// Queues without waiting (`batch=ok`). Errors that occur at the commit are lost, as the client accepts.
   Expected<void> write_unacknowledged(std::vector<storage::DocumentWrite> writes);
   Task<Expected<std::uint64_t>> write_local(storage::LocalDocumentWrite write);
   Task<Expected<std::vector<std::vector<storage::Revision>>>> purge(std::vector<storage::PurgeRequest> requests);
 
-  /// Every change up to here is committed and visible.
+  /// Every change up to this sequence is committed and visible.
   storage::Sequence watermark() const { return sequences_->watermark(); }
-  /// Every write acknowledged so far has its sequence at or below this. The watermark may be lower for a moment, while
-  /// a physical partition still commits: whoever must not miss an acknowledged write waits until the watermark is here.
+  /// Every acknowledged write has its sequence at or below this. The watermark may be lower while a physical partition
+  /// still commits; readers that must not miss an acknowledged write wait until the watermark reaches this.
   storage::Sequence committed_sequence() const { return sequences_->committed(); }
-  /// As above, of every write that a read begun now sees: LMDB shows a commit while its last sync is still under way.
-  /// An index that has this much never answers with less than a document read before.
+  /// As above, for every write that a read started now sees: LMDB shows a commit while its last sync is still running.
+  /// An index that has reached this sequence never returns less than an earlier read of a document.
   Expected<storage::Sequence> visible_sequence() const;
   /// `<n>-<instance tag>`.
   std::string format_sequence(storage::Sequence sequence) const;
@@ -158,8 +158,8 @@ class Database : public std::enable_shared_from_this<Database> {
   /// otherwise.
   Expected<storage::Sequence> parse_sequence(std::string_view text) const;
 
-  /// Waits until the watermark exceeds `after`, the deadline passes, or the database is deleted; true when it grew.
-  /// Costs nothing while waiting but memory.
+  /// Waits until the watermark exceeds `after`, the deadline passes, or the database is deleted; true if it grew. A
+  /// waiter costs only memory.
   Task<bool> wait_for_change(storage::Sequence after, std::chrono::steady_clock::time_point deadline);
 
   Expected<storage::DocumentStatistics> statistics() const;  ///< sum over the physical partitions
@@ -168,16 +168,16 @@ class Database : public std::enable_shared_from_this<Database> {
 
   std::uint32_t revs_limit() const { return revs_limit_.load(std::memory_order_relaxed); }
   Expected<void> set_revs_limit(std::uint32_t limit);
-  /// `_security`, as JSON text; "{}"-like default of CouchDB when never set is the door's business: here nullopt.
+  /// `_security`, as JSON text; nullptr if never set: CouchDB's default is added by the API.
   std::shared_ptr<const std::string> security() const;
   Expected<void> set_security(std::string json);
 
-  /// Everything that snapshots have shown so far is on the disk on return: whoever keeps something derived from it in
-  /// files of its own must call this before it writes them, or they could outlive what they tell of.
+  /// On return everything that snapshots have shown so far is on the disk. Must be called before data derived from a
+  /// snapshot is written to other files, or that data could survive a power loss that its source does not.
   Expected<void> make_durable();
 
   DatabaseExtension* extension() const { return extension_.get(); }
-  /// Whose functions work on a logical partition, by its key: see run_optimistically.
+  /// Turns of functions that work on one logical partition, by partition key: see run_optimistically.
   Turns& turns() { return *turns_; }
 
  private:
@@ -189,7 +189,7 @@ class Database : public std::enable_shared_from_this<Database> {
   Expected<void> open(const std::function<std::unique_ptr<DatabaseExtension>(Database&)>& extensions);
   void on_commit(bool design_documents_changed);
   void mark_deleted();
-  /// Closes environments that nobody reads; how many were closed.
+  /// Closes environments that are not being read; returns their number.
   std::size_t close_idle(std::uint64_t last_used_before_ms);
   std::size_t open_environment_count() const;
   std::uint64_t last_used_ms() const;
@@ -209,14 +209,14 @@ class Database : public std::enable_shared_from_this<Database> {
   storage::DatabaseRecord record_;
   std::filesystem::path folder_;
   std::atomic<const PartitionMap*> map_{nullptr};
-  std::vector<std::unique_ptr<const PartitionMap>> maps_;  ///< all that there were: whoever has one may keep it
+  std::vector<std::unique_ptr<const PartitionMap>> maps_;  ///< all maps there were, as readers may still use them
   std::shared_ptr<storage::SequenceAllocator> sequences_;
   std::unique_ptr<DatabaseExtension> extension_;
   Consumption consumption_;
   ChangeNotifier changes_;
   const std::shared_ptr<Turns> turns_;
   std::atomic<bool> deleted_{false};
-  bool registered_ = false;  ///< the engine's: its name is busy while it closes
+  bool registered_ = false;  ///< used by the engine: the name is busy while the database closes
   std::atomic<std::uint32_t> revs_limit_;
   mutable std::mutex facts_mutex_;  ///< guards security_, maps_ and changes of record_
   std::atomic<std::shared_ptr<const std::string>> security_;

@@ -25,7 +25,7 @@ void DatabaseUpdates::record(std::string_view database, Kind kind) {
 
 void DatabaseUpdates::record_commit(std::string_view database, const std::atomic<bool>& deleted) {
   {
-    // `deleted` is set before the deletion is recorded: seen under the lock, it tells which comes first.
+    // `deleted` is set before the deletion is recorded, so its value under the lock tells which comes first.
     std::lock_guard<std::mutex> lock(mutex_);
     if (deleted.load(std::memory_order_acquire)) return;
     put(database, Kind::updated);

@@ -18,7 +18,7 @@
 namespace octavo::partitioning {
 
 /// The feed of changes to databases (`_db_updates`): each database once, at its newest event. Kept in memory: a `since`
-/// of an earlier run of the server starts again with every database, so followers miss nothing. Thread-safe.
+/// of an earlier run of the server starts again with all databases, so followers miss nothing. Thread-safe.
 class DatabaseUpdates {
  public:
   enum class Kind : std::uint8_t { created, updated, deleted };
@@ -31,23 +31,23 @@ class DatabaseUpdates {
   explicit DatabaseUpdates(std::string run_tag);
 
   void record(std::string_view database, Kind kind);
-  /// A commit in a database. Ignored once `deleted` is set: a commit may end after the deletion of its database, which
-  /// followers must not take for there again.
+  /// Records a commit in a database, unless `deleted` is set: a commit may end after the deletion of its database,
+  /// which followers must not take for its recreation.
   void record_commit(std::string_view database, const std::atomic<bool>& deleted);
-  /// At the start, before anything else: all databases that are there.
+  /// Records all existing databases. Must be called at the start, before anything else.
   void record_all(const std::set<std::string>& databases);
   /// Events after `since`, oldest first, at most `limit`.
   std::vector<Event> since(std::uint64_t since, std::size_t limit) const;
   std::uint64_t last_sequence() const;
   std::string format_sequence(std::uint64_t sequence) const;
-  /// `n-<run tag>`, a number, or `now`; another run's tag gives 0; nullopt when malformed.
+  /// `n-<run tag>`, a number, or `now`; another run's tag gives 0; nullopt if malformed.
   std::optional<std::uint64_t> parse_sequence(std::string_view text) const;
   Task<bool> wait(std::uint64_t after, std::chrono::steady_clock::time_point deadline);
 
  private:
   void put(std::string_view database, Kind kind);
 
-  mutable std::mutex mutex_;  ///< guards all below up to the notifier
+  mutable std::mutex mutex_;  ///< guards all members below up to notifier_
   std::string run_tag_;
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, Event> events_;

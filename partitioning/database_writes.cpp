@@ -1,4 +1,4 @@
-// The part of Database that brings writes to the physical partitions where they belong.
+// The part of Database that distributes writes to the physical partitions.
 #include <algorithm>
 #include <new>
 
@@ -14,7 +14,7 @@ using storage::PhysicalPartition;
 
 namespace {
 
-/// Results of parts that are written side by side, put together in the order asked.
+/// Collects the results of parts that are written in parallel, in the order of the request.
 struct Gather {
   PhysicalPartition::DocumentResults results;
   std::atomic<std::size_t> missing{0};
@@ -64,8 +64,8 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWri
       [&](PhysicalPartition::Completion done) { scatter(writes, options, refused, done); });
 }
 
-// Takes `writes` and `done`, or throws std::bad_alloc and leaves them as they are. A physical partition that is split
-// meanwhile hands on what comes to it.
+// Moves from `writes` and `done`, or throws std::bad_alloc and leaves them unchanged. A physical partition that is
+// split meanwhile forwards its writes.
 void Database::scatter(std::vector<DocumentWrite>& writes, storage::WriteOptions options,
                        const std::vector<std::optional<Error>>& refused, PhysicalPartition::Completion& done) {
   const PartitionMap& map = partition_map();
@@ -78,11 +78,11 @@ void Database::scatter(std::vector<DocumentWrite>& writes, storage::WriteOptions
       done(std::move(results));
       return;
     }
-    // The id moves with its write; views into it stay right, as the vector's elements do not move.
+    // The id moves with its write; views into it stay valid, as the vector's elements do not move.
     map.partition(place.front())->write(std::move(writes), options, std::move(done));
     return;
   }
-  // All that needs memory first: once a part is on its way, the others must follow.
+  // Allocates everything first: once one part is sent, the others must follow.
   auto gather = std::make_shared<Gather>();
   gather->results.assign(writes.size(), storage::WrittenDocument{});
   std::vector<std::vector<std::size_t>> positions(map.place_end());
@@ -111,7 +111,7 @@ void Database::scatter(std::vector<DocumentWrite>& writes, storage::WriteOptions
   gather->done = std::move(done);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     for (const std::size_t i : positions[p]) parts[p].push_back(std::move(writes[i]));
-    // Short ids live inside the string object, so views into them must be set again.
+    // Short ids are stored inside the string object, so views into them must be set again.
     fill_partition_keys(parts[p]);
     if (gatherers[p]) map.partition(p)->write(std::move(parts[p]), options, std::move(gatherers[p]));
   }
@@ -173,7 +173,7 @@ Task<Expected<std::vector<std::vector<storage::Revision>>>> Database::purge(
       [&](PhysicalPartition::PurgeCompletion done) { scatter_purge(requests, done); });
 }
 
-// As scatter.
+// As scatter().
 void Database::scatter_purge(std::vector<storage::PurgeRequest>& requests, PhysicalPartition::PurgeCompletion& done) {
   const PartitionMap& map = partition_map();
   auto gather = std::make_shared<PurgeGather>();
@@ -208,7 +208,7 @@ void Database::scatter_purge(std::vector<storage::PurgeRequest>& requests, Physi
   }
 }
 
-/// Brings what was meant for a partition that was split to those that took over.
+/// Forwards the writes for a partition that was split to those that replaced it.
 class Database::Successor final : public storage::WriteSuccessor {
  public:
   explicit Successor(std::weak_ptr<Database> database) : database_(std::move(database)) {}

@@ -26,7 +26,7 @@ constexpr int kDataFormat = 1;
 constexpr std::string_view kFormatFile = "octavo.format";
 constexpr std::string_view kLockFile = "octavo.lock";
 constexpr std::size_t kDatabaseNameBytesMax = 238;  // Apache CouchDB's limit
-/// An opening waits for the disk now and then; more would only get in each other's way.
+/// An opening waits for the disk now and then; more of them would only slow each other down.
 constexpr std::size_t kOpeners = 2;
 
 std::string random_tag() {
@@ -54,7 +54,7 @@ std::error_code last_error() {
   return {errno, std::generic_category()};
 }
 
-/// Writes a small file so that it is there whole, or not at all, after a crash.
+/// Writes a small file so that after a crash it exists completely or not at all.
 Expected<void> write_file_durably(const fs::path& path, std::string_view text) {
   const fs::path draft = path.string() + ".new";
   const int descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -82,7 +82,7 @@ Expected<void> sync_folder(const fs::path& folder, storage::FaultInjector* fault
   return {};
 }
 
-/// Creates what is missing of a path, so that a power loss does not take it back: the names stand in the folders above.
+/// Creates the missing folders of a path so that they survive a power loss: their names are in the folders above.
 Expected<void> create_folders_durably(const fs::path& folder, storage::FaultInjector* faults) {
   std::vector<fs::path> changed;
   std::error_code error;
@@ -96,7 +96,7 @@ Expected<void> create_folders_durably(const fs::path& folder, storage::FaultInje
   return {};
 }
 
-/// Removes the folder of a database that did not come to be.
+/// Removes the folder of a database whose creation failed.
 class FolderRemover {
  public:
   explicit FolderRemover(fs::path folder) : folder_(std::move(folder)) {}
@@ -125,7 +125,7 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
       patient_(workers_, thread_count(settings.worker_threads, 1, 1)),
       functions_(workers_, std::max<std::size_t>(2, thread_count(settings.worker_threads, 1, 1)) - 1),
       slow_indexing_(indexers_, std::max<std::size_t>(2, thread_count(settings.worker_threads, 1, 2)) - 1),
-      // One more than patient work may take: what is short always finds a thread.
+      // One more than patient tasks may use, so that short tasks always find a thread.
       workers_(thread_count(settings.worker_threads, 1, 1) + 1),
       indexers_(thread_count(settings.worker_threads, 1, 2)),
       openers_(kOpeners),
@@ -190,7 +190,7 @@ Expected<void> Engine::open_data_folder() {
   if (error || catalog_bytes == 0) {
     const auto databases = storage::folder_entries(folder / "databases", error);
     if (error) return io_error("cannot list", folder / "databases", error);
-    // A new catalog knows no databases, and folders that no catalog knows are removed.
+    // A new catalog would know no databases, and folders unknown to the catalog are removed.
     if (!databases.empty()) {
       return fail(ErrorCode::corrupted,
                   fmt::format("the data folder {} has lost its catalog (catalog/data.mdb), without which its databases "
@@ -204,18 +204,18 @@ Expected<void> Engine::open_data_folder() {
 
 Expected<void> Engine::read_catalog() {
   OCTAVO_TRY(const auto records, catalog_->all());
-  // They come in the order of their names.
+  // They are sorted by name.
   for (const auto& record : records) names_.insert(names_.end(), record.name);
-  // A follower of an earlier run starts again, and must then see every database.
+  // A follower of an earlier run starts again, and must then see all databases.
   updates_.record_all(names_);
   return {};
 }
 
-// In the background: with 100,000 databases it takes a second, and nobody needs to wait for it.
+// Runs in the background: with 100,000 databases it takes a second, which nothing has to wait for.
 void Engine::finish_interrupted(const std::vector<std::string>& garbage_at_start, const std::stop_token& stop) {
   std::vector<std::string> strays;
   {
-    // No database is being made or deleted meanwhile, so that rows and folders fit together.
+    // Databases cannot be created or deleted meanwhile, so that rows and folders agree.
     std::lock_guard<std::mutex> schema(schema_mutex_);
     const auto records = catalog_->all();
     const auto garbage = catalog_->garbage();
@@ -240,8 +240,8 @@ void Engine::finish_interrupted(const std::vector<std::string>& garbage_at_start
     }
     // A damaged catalog names the wrong folders: then nothing may be removed.
     if (missing) return;
-    // Left are deleted databases, and creations that did not reach their end.
-    // Those of this run go when their last request ends.
+    // What remains are deleted databases and unfinished creations.
+    // Databases deleted in this run are removed when their last request ends.
     for (const std::string& tag : *garbage) folders.erase(tag);
     strays.assign(folders.begin(), folders.end());
     for (const std::string& tag : garbage_at_start) {
@@ -292,7 +292,7 @@ Expected<void> Engine::check_database_name(std::string_view name) {
 }
 
 void Engine::add_to_registry(const std::shared_ptr<Database>& database) {
-  // Its row is in the catalog: nothing may keep it out of here.
+  // Its row is in the catalog already, so this must not fail.
   bool too_late = false;
   until_memory_suffices([&] {
     std::lock_guard<std::mutex> lock(registry_mutex_);
@@ -336,11 +336,11 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   record.key_scheme = options.key_scheme;
   record.definition = std::move(options.definition);
 
-  // Files first, the catalog's row last: it is the row that makes the database exist.
+  // Files first, the catalog's row last: the row makes the database exist.
   FolderRemover folder(database_folder(record.instance_tag));
   std::shared_ptr<Database> database(new Database(*this, record), [this](Database* ended) { retire(ended); });
   for (const auto& partition : database->partition_map().partitions()) OCTAVO_TRY_VOID(partition->create());
-  // The partitions have synced their own folders and the database's; its name stands in this one.
+  // The partitions have synced their own folders and the database's; the database's name is stored in this one.
   if (settings_.durability != config::Durability::ephemeral) {
     OCTAVO_TRY_VOID(sync_folder(settings_.data_dir / "databases", faults_));
   }
@@ -348,12 +348,11 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   const auto added = catalog_->add(record);
   if (!added) {
     if (added.error().code == ErrorCode::precondition_failed) {
-      // A row of an earlier attempt, whose outcome could not be read then.
+      // A row of an earlier attempt, whose outcome could not be read at that time.
       std::lock_guard<std::mutex> lock(registry_mutex_);
       names_.insert(record.name);
     } else {
-      // A disk that failed may have taken the row: then the database exists. Who cannot tell must leave the files
-      // alone.
+      // A failed disk may have stored the row: then the database exists. If that is unknown the files must be kept.
       const auto stored = catalog_->find(name);
       if (!stored || *stored) folder.keep();
       if (stored && *stored) add_to_registry(database);
@@ -371,7 +370,7 @@ Expected<void> Engine::delete_database(std::string_view name) {
   OCTAVO_TRY(const std::shared_ptr<Database> database, open_database(name));
   auto removed = catalog_->remove(name);
   if (!removed) {
-    // As with a creation, a disk that failed may have taken it; so may an attempt before this one.
+    // As with a creation, a failed disk may have stored it; so may an earlier attempt.
     const auto stored = catalog_->find(name);
     if (!stored || *stored) return removed;
     if (removed.error().code == ErrorCode::not_found) removed = {};
@@ -384,7 +383,7 @@ Expected<void> Engine::delete_database(std::string_view name) {
   generation_.fetch_add(1, std::memory_order_release);
   database->mark_deleted();
   until_memory_suffices([&] { updates_.record(name, DatabaseUpdates::Kind::deleted); });
-  // Its jobs end when they have come to the end of a step, and nobody else has to wait for that.
+  // Its jobs end at the end of a step; nothing else has to wait for that.
   schema.unlock();
   database->shut_down();
   return removed;
@@ -411,12 +410,12 @@ void Engine::shut_down() {
   workers_.join();
   indexers_.join();
   {
-    // What was left to them before is done when they are joined.
+    // Work posted to them before is done once they are joined.
     const std::lock_guard lock(closers_mutex_);
     closers_joining_ = true;
   }
   closers_.join();
-  // Writes of requests that were cut off, too: whom they answer goes after this.
+  // Also the writes of requests that were cut off: the objects that they reply to are destroyed after this.
   writers_.run_out();
   shut_down_ = true;
 }

@@ -37,11 +37,11 @@ struct CreateDatabaseOptions {
   std::uint32_t q = 0;      ///< 0 = the configured default
   bool auto_index = false;  ///< see storage::DatabaseRecord
   storage::KeyScheme key_scheme = storage::KeyScheme::text;
-  /// See storage::DatabaseRecord. With one, the name is the other door's business: any UTF-8 text of at most
-  /// defined_name_bytes_max.
+  /// See storage::DatabaseRecord. If set, the name follows the rules of the API that defined it: any UTF-8 text of at
+  /// most defined_name_bytes_max.
   std::string definition = {};
 };
-inline constexpr std::size_t defined_name_bytes_max = 500;  // the catalog's keys
+inline constexpr std::size_t defined_name_bytes_max = 500;  // limit of the catalog's keys
 
 using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Database&)>;
 
@@ -49,9 +49,9 @@ using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Databa
 /// that scan. One per process and data folder (the folder is locked). Thread-safe.
 class Engine {
  public:
-  /// Opens or creates the data folder, finishes interrupted creations and deletions of databases.
+  /// Opens or creates the data folder, and finishes interrupted creations and deletions of databases.
   /// Errors: io_failure, corrupted, precondition_failed (locked by another process; a newer format).
-  /// `faults` is for tests, and outlives the engine.
+  /// `faults` is for tests and must outlive the engine.
   static Expected<std::unique_ptr<Engine>> open(const config::Settings& settings, ExtensionFactory extensions,
                                                 storage::FaultInjector* faults = nullptr);
   ~Engine();
@@ -64,42 +64,42 @@ class Engine {
   /// _global_changes).
   static Expected<void> check_database_name(std::string_view name);
 
-  /// Blocking (creates files); call through run_blocking. Errors: bad_request (name, q), precondition_failed (exists),
-  /// disk_full. After io_failure the database is there whole or not at all.
+  /// Blocking (creates files); call it through run_blocking. Errors: bad_request (name, q), precondition_failed
+  /// (exists), disk_full. After io_failure the database exists completely or not at all.
   Expected<std::shared_ptr<Database>> create_database(std::string_view name, CreateDatabaseOptions options);
-  /// Blocking. The files go once the last request that holds the database ends. Errors: not_found.
+  /// Blocking. The files are removed once the last request that holds the database ends. Errors: not_found.
   Expected<void> delete_database(std::string_view name);
-  /// The database, opened if need be: may wait for the disk. Errors: not_found; what keeps its files from being opened
-  /// (overloaded, io_failure, corrupted, …).
+  /// Returns the database, and opens it if necessary: may wait for the disk. Errors: not_found; errors of opening its
+  /// files (overloaded, io_failure, corrupted, …).
   Expected<std::shared_ptr<Database>> open_database(std::string_view name);
-  /// What can be said of it without waiting for the disk; nullopt: its files must be opened first. Takes no lock that
-  /// threads share, save right after a creation or deletion.
+  /// The result of open_database if it is known without waiting for the disk; nullopt: the files must be opened first.
+  /// Takes no lock that threads share, except right after a creation or deletion.
   std::optional<Expected<std::shared_ptr<Database>>> database_if_open(std::string_view name);
-  /// open_database for I/O threads: the waiting is done elsewhere.
+  /// open_database for I/O threads: waits on another thread.
   Task<Expected<std::shared_ptr<Database>>> open_in_background(std::string_view name) {
     auto open = [this, key = std::string(name)] { return open_database(key); };
     co_return co_await run_on([this](auto task) { boost::asio::post(openers_, std::move(task)); }, std::move(open));
   }
-  /// As open_database, for those to whom all errors are one: nullptr.
+  /// As open_database, for callers that treat all errors alike: nullptr.
   std::shared_ptr<Database> find_database(std::string_view name);
-  /// Those that are open now, in no order.
+  /// The databases that are open now, in no order.
   std::vector<std::shared_ptr<Database>> open_databases() const;
   /// Names in byte order.
   std::vector<std::string> database_names() const;
   std::size_t database_count() const;
-  /// At most `count_max` names in byte order, or against it, from `name` on (with it or without); no `name`: from the
-  /// end where the walk begins.
+  /// At most `count_max` names in ascending or descending byte order, starting at `name` (with it or without); without
+  /// `name` from the first name in that order.
   std::vector<std::string> database_names_from(const std::optional<std::string>& name, bool inclusive, bool descending,
                                                std::size_t count_max) const;
 
   DatabaseUpdates& updates() { return updates_; }
-  /// Splits of physical partitions: those that run, wait, and have ended.
+  /// Splits of physical partitions: running, waiting, and completed or failed.
   SplitQueue& splits() { return splits_; }
 
-  /// The budget that databases may share, by a name of their choice; made at the first call, with `per_second` and one
-  /// share for every 10,000 of it. Later calls give the same one, as it is.
+  /// The budget that databases may share, by a name of their choice. The first call creates it, with `per_second` and
+  /// one share per 10,000 of it; later calls return the same budget unchanged.
   std::shared_ptr<ThroughputBudget> shared_budget(std::string_view name, std::uint32_t per_second);
-  /// Changes it where it is in use.
+  /// Changes the rate of a shared budget that is in use.
   void set_shared_rate(std::string_view name, std::uint32_t per_second);
 
   /// Runs a blocking function on a worker thread and resumes on the calling I/O thread with its result or exception.
@@ -107,25 +107,24 @@ class Engine {
   Task<std::invoke_result_t<Function&>> run_blocking(Function function) {
     co_return co_await run_on([this](auto task) { boost::asio::post(workers_, std::move(task)); }, std::move(function));
   }
-  /// As run_blocking, but behind everything that is to be run so: for work that has been long already, or that comes in
-  /// floods.
+  /// As run_blocking, but after all tasks of run_blocking: for work that has run long already, or that comes in floods.
   template <class Function>
   Task<std::invoke_result_t<Function&>> run_patiently(Function function) {
     co_return co_await run_on([this](auto task) { patient_.post(std::move(task)); }, std::move(function));
   }
-  /// As run_patiently, for functions that people wrote: they may run on for seconds, so one worker is always kept free
-  /// of them (where there are two).
+  /// As run_patiently, for users' functions: they may run for seconds, so one worker is always kept free of them (if
+  /// there are two).
   template <class Function>
   Task<std::invoke_result_t<Function&>> run_function(Function function) {
     co_return co_await run_on([this](auto task) { functions_.post(std::move(task)); }, std::move(function));
   }
   boost::asio::thread_pool& workers() { return workers_; }
-  /// Threads that run the functions of indexes over documents: apart from the workers, as a slow function may keep its
-  /// thread for seconds while queries want an answer.
+  /// Threads that run the functions of indexes over documents. They are separate from the workers, as a slow function
+  /// may occupy its thread for seconds while queries wait.
   boost::asio::thread_pool& indexers() { return indexers_; }
-  /// Their queue for indexes whose functions are known to be slow: one indexer is always kept free of these.
+  /// The indexers' queue for indexes whose functions are known to be slow: one indexer is always kept free of these.
   WorkLane& slow_indexing() { return slow_indexing_; }
-  /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not.
+  /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not fail.
   std::optional<ErrorCode> disk_failure() const { return writers_.disk_failure(); }
 
   /// Ends background work, completes queued writes, closes all environments. Called once, after the listeners stopped.
@@ -158,34 +157,34 @@ class Engine {
   std::unique_ptr<storage::Catalog> catalog_;
   DatabaseUpdates updates_;
   storage::WriterPool writers_;
-  WorkLane patient_;  ///< of the workers; they are joined before it goes
+  WorkLane patient_;  ///< uses workers_, which are joined before it is destroyed
   WorkLane functions_;
-  WorkLane slow_indexing_;  ///< of the indexers
+  WorkLane slow_indexing_;  ///< uses indexers_
 
-  /// Creation and deletion, one at a time.
+  /// Serializes creation and deletion.
   std::mutex schema_mutex_;
-  mutable std::mutex registry_mutex_;                                     ///< guards the five below
-  std::unordered_map<std::string, std::shared_ptr<Database>> databases_;  ///< the open ones
+  mutable std::mutex registry_mutex_;                                     ///< guards the five members below
+  std::unordered_map<std::string, std::shared_ptr<Database>> databases_;  ///< open databases
   std::set<std::string> names_;
-  std::set<std::string> busy_;  ///< their files are being opened or closed
+  std::set<std::string> busy_;  ///< names whose files are being opened or closed
   std::condition_variable not_busy_;
-  bool registry_closed_ = false;  ///< what was open has been shut down: whatever comes now is not kept open
-  /// Changes when a name may stand for another database than before: the threads' own caches compare it.
+  bool registry_closed_ = false;  ///< open databases have been shut down: a database opened later is not kept open
+  /// Changes when a name may stand for a different database: the threads' caches compare it.
   std::atomic<std::uint64_t> generation_{1};
 
-  std::mutex budgets_mutex_;  ///< guards the one below
+  std::mutex budgets_mutex_;  ///< guards shared_budgets_
   std::map<std::string, std::shared_ptr<ThroughputBudget>, std::less<>> shared_budgets_;
 
-  std::mutex closers_mutex_;      ///< guards the one below
-  bool closers_joining_ = false;  ///< they take nothing more: whoever lets go of a database last closes it
-  /// They end before what is above, as what they have not done by then may hold databases.
+  std::mutex closers_mutex_;      ///< guards closers_joining_
+  bool closers_joining_ = false;  ///< closers_ accept no more work: the thread that releases a database last closes it
+  /// Destroyed before the members above, as their remaining tasks may hold databases.
   boost::asio::thread_pool workers_;
   boost::asio::thread_pool indexers_;
   boost::asio::thread_pool openers_;  ///< open databases; never wait for a worker
-  boost::asio::thread_pool closers_;  ///< close them; wait for nobody who waits for a name
+  boost::asio::thread_pool closers_;  ///< close databases; never wait for a thread that waits for a name
 
   SplitQueue splits_;
-  std::mutex closing_mutex_;  ///< one pass of closing at a time
+  std::mutex closing_mutex_;  ///< serializes passes of closing
   std::mutex janitor_mutex_;
   std::condition_variable_any janitor_wake_;
   std::atomic<bool> janitor_wanted_{false};

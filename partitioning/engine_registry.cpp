@@ -5,11 +5,11 @@
 
 #include "partitioning/engine.h"
 
-/// The part of the engine that finds databases, opens them at their first use, and closes those least recently used.
+/// The part of the engine that finds databases, opens them on first use, and closes those least recently used.
 ///
-/// A name whose files are being opened or closed is in busy_: the same files must never be open twice. Files are
-/// touched without registry_mutex_, and closed by a thread that waits for nobody: whoever waits for a name waits for
-/// the disk only.
+/// A name whose files are being opened or closed is in busy_: the same files must never be open twice. Files are used
+/// without holding registry_mutex_, and closed by a thread that waits for no other: a thread that waits for a name
+/// waits only for the disk.
 namespace octavo::partitioning {
 namespace asio = boost::asio;
 
@@ -17,13 +17,13 @@ namespace {
 
 constexpr std::chrono::seconds kJanitorInterval{1};
 
-/// The janitor works behind the openers; beyond this surplus they close something themselves before they go on. Also in
-/// server/descriptor_budget.cpp.
+/// The janitor works behind the openers; beyond this surplus they close environments themselves before they continue.
+/// Also in server/descriptor_budget.cpp.
 std::size_t surplus_max(const config::Settings& settings) {
   return settings.open_partitions_max / 4 + 4;
 }
 
-/// What a thread remembers of the registry, valid for one generation.
+/// A thread's cache of the registry, valid for one generation.
 struct DatabaseCache {
   const void* engine = nullptr;
   std::uint64_t generation = 0;
@@ -84,16 +84,16 @@ Expected<std::shared_ptr<Database>> Engine::open_database(std::string_view name)
   return loaded;
 }
 
-// The name is in busy_. After a failure it stays there until what was opened is closed.
+// The name is in busy_. After a failure it stays there until the opened files are closed.
 Expected<std::shared_ptr<Database>> Engine::load_database(const std::string& name) {
   std::shared_ptr<Database> database;
   const auto make = [&]() -> Expected<void> {
     OCTAVO_TRY(auto record, catalog_->find(name));
     if (!record) return fail(ErrorCode::not_found, "Database does not exist.");
     auto made = std::make_unique<Database>(*this, std::move(*record));
-    // Without memory for that it is retired here, and has never been open.
+    // If there is no memory for that, the database is retired here without having been opened.
     database.reset(made.release(), [this](Database* ended) { retire(ended); });
-    // From here on, retire takes the name out of busy_, should it fail to open.
+    // From here on, retire() removes the name from busy_ if the database fails to open.
     database->registered_ = true;
     return {};
   };
@@ -115,7 +115,7 @@ Expected<std::shared_ptr<Database>> Engine::load_database(const std::string& nam
     if (!too_late) databases_[name] = database;
   });
   if (too_late) {
-    // Those that were open have been shut down already.
+    // All open databases have been shut down already.
     database->shut_down();
     return fail(ErrorCode::overloaded, "The server is shutting down.");
   }
@@ -124,7 +124,7 @@ Expected<std::shared_ptr<Database>> Engine::load_database(const std::string& nam
   return database;
 }
 
-// After one more was opened.
+// Called after a database was opened.
 void Engine::make_room() {
   std::size_t environments = 0;
   {
@@ -148,7 +148,7 @@ void Engine::leave_busy(const std::string& name) {
 }
 
 void Engine::retire(Database* database) {
-  // The last reference may be dropped by any thread, while it has better things to do than close files.
+  // The last reference may be dropped by any thread, which must not be blocked by closing files.
   auto end = [this, database] {
     const bool remove = database->deleted();
     const bool registered = database->registered_;
@@ -159,7 +159,7 @@ void Engine::retire(Database* database) {
       name = database->name();
     });
     delete database;
-    // Not for one that was deleted: the name may stand for another by now.
+    // Not for a deleted database: the name may stand for another one by now.
     if (registered && !remove) leave_busy(name);
     if (!remove) return;
     auto remove_folder = [this, tag = std::move(tag)] {
@@ -172,7 +172,7 @@ void Engine::retire(Database* database) {
     if (ending_) {
       remove_folder();
     } else {
-      // Large files take a while, and whoever waits for a name to be closed must not wait for that.
+      // Removing large files takes a while, and threads that wait for a name to be closed must not wait for that.
       until_memory_suffices([&] { asio::post(workers_, remove_folder); });
     }
   };
@@ -274,7 +274,7 @@ void Engine::forget_if_unused(std::shared_ptr<Database>& database) {
   std::lock_guard<std::mutex> lock(registry_mutex_);
   const auto entry = databases_.find(name);
   if (entry == databases_.end() || entry->second != database) return;
-  // Let go, then look whether a request still held it: it is either gone for everyone, or put back.
+  // Releases the reference, then checks whether a request still held it: the database is either destroyed or put back.
   const std::weak_ptr<Database> held_elsewhere = database;
   busy_.insert(name);
   entry->second.reset();

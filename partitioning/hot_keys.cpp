@@ -24,7 +24,7 @@ void HotKeys::Window::add(std::string_view partition_key, RequestUnits units) {
     ++size;
     return;
   }
-  // The newcomer takes the place of the least, and may have spent all that it did.
+  // The new key replaces the one with the least, and may have spent all of that key's units.
   auto& least = *std::ranges::min_element(entries, {}, [](const Entry& entry) { return entry.key.units; });
   least.key.partition_key.assign(partition_key);
   least.hash = hash;
@@ -43,7 +43,7 @@ void HotKeys::add(std::string_view partition_key, RequestUnits units, std::int64
     }
     window.add(partition_key, units);
   } catch (const std::bad_alloc&) {
-    // One sample less; the request itself is none of our business.
+    // Drops one sample; the request must not fail for it.
   }
   busy_.clear(std::memory_order_release);
 }

@@ -38,7 +38,7 @@ OptimisticTransaction::Seen OptimisticTransaction::seen(const std::optional<Docu
 void OptimisticTransaction::note(std::string_view id, const Seen& now) {
   const auto known = reads_.find(id);
   if (known == reads_.end()) {
-    // Once the whole partition must not change, single documents need no mention.
+    // Once the whole partition must not change, single documents need not be recorded.
     if (!standing_) reads_.emplace(id, now);
   } else if (known->second != now) {
     stale_ = true;
@@ -59,7 +59,7 @@ Expected<std::optional<DocumentView>> OptimisticTransaction::find(std::string_vi
   return document;
 }
 
-// As the writer resolves it for an edit of the winner: those of other leaves are not for a transaction.
+// As the writer resolves it for an edit of the winner: a transaction does not edit other leaves.
 Expected<std::optional<Revision>> OptimisticTransaction::resolve_parent(
     const DocumentWrite& write, const std::optional<DocumentView>& before) const {
   const bool live = before && !before->deleted;
@@ -153,7 +153,7 @@ Expected<void> OptimisticTransaction::note_conflicts(std::string_view id, const 
   return {};
 }
 
-// The winner was deleted: what it was in conflict with is the document now, as the writer will have it.
+// The winner was deleted: its best conflicting leaf is the document now, as the writer will decide, too.
 Expected<void> OptimisticTransaction::promote_conflict(std::string_view id, Change& change) {
   const auto found = conflicts_.find(id);
   if (found == conflicts_.end() || found->second.leaves.empty()) return {};
@@ -217,7 +217,7 @@ Expected<ScanState> OptimisticTransaction::scan(std::optional<std::string>& from
     if (!document.deleted) last = visit(document);
     return last == Visit::next;
   };
-  // The next own documents, up to `end`: false when the visitor wants no more.
+  // Shows the transaction's own documents up to `end`; false if the visitor wants no more.
   const auto show_own = [&](std::optional<std::string_view> end) {
     while (own != changes_.end() && (!end || own->first < *end)) {
       const Change& change = (own++)->second;
@@ -226,7 +226,7 @@ Expected<ScanState> OptimisticTransaction::scan(std::optional<std::string>& from
     return true;
   };
   OCTAVO_TRY(ScanState state, stored.run(budget, [&](const DocumentView& document, const storage::Snapshot&) {
-    if (!show_own(document.id)) return Visit::stop;  // this one is for the next call
+    if (!show_own(document.id)) return Visit::stop;  // this document is for the next call
     const Change* change = nullptr;
     if (own != changes_.end() && own->first == document.id) change = &(own++)->second;
     return show(change != nullptr && !change->hidden ? change->view : document) ? Visit::next : Visit::stop;
@@ -251,7 +251,7 @@ Expected<bool> OptimisticTransaction::still_holds() {
   return !stale_;
 }
 
-// May run again, when the map has to grow.
+// May run again if the map has to grow.
 Expected<bool> OptimisticTransaction::commit_on_writer(storage::PartitionTransaction& transaction) {
   stale_ = true;
   refused_.reset();
@@ -273,7 +273,7 @@ Expected<bool> OptimisticTransaction::commit_on_writer(storage::PartitionTransac
           charge_of_write({.body_bytes = write.deleted ? 0 : write.body.size(), .index_rows = written->index_rows});
       continue;
     }
-    // What these edits do not know of: another leaf, somebody else's unique values.
+    // Unknown to these edits: another leaf, or another document's unique values.
     if (written.error().code != ErrorCode::conflict) {
       stale_ = false;
       refused_ = written.error();
@@ -305,13 +305,13 @@ Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database,
     if (!taken) co_return std::unexpected(std::move(taken).error());
     turn.emplace(*std::move(taken));
   }
-  // Once: who waited for its turn is refused before it works, and none after.
+  // Admitted once: requests that waited for their turn are refused before they work, and never afterwards.
   if (auto admitted = database->admit_partition_key(partition_key); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }
   for (int i = 0; i < kAttemptsMax && (i == 0 || std::chrono::steady_clock::now() < until); ++i) {
     OptimisticTransaction transaction(database, partition_key);
-    // Without writes, what was read must have been true at one time, too.
+    // Even without writes, all reads must have been true at the same time.
     const auto run = [&]() -> Expected<Verdict> {
       auto verdict = attempt(transaction);
       const bool commits = verdict && *verdict == Verdict::commit && transaction.has_writes();

@@ -80,12 +80,12 @@ std::string effective_partition_key(std::string_view string_component) {
 }
 
 HashPosition hash_position_of_key(std::string_view partition_key, storage::KeyScheme scheme) {
-  // The text of a string that needed no escapes is the string: the common case, without decoding.
+  // Common case without decoding: the text of a string without escapes is the string itself.
   const bool plain =
       scheme == storage::KeyScheme::text || (scheme == storage::KeyScheme::hash_v2 && !partition_key.starts_with('!') &&
                                              partition_key.find('%') == std::string_view::npos);
   if (plain) return position_of(partition_key);
-  // Ids that the Cosmos door would not have made have their place too: that of their text.
+  // Ids that the Cosmos DB API would not create have a position, too: that of their text.
   const auto key = TypedKey::decode(partition_key, scheme == storage::KeyScheme::multi_hash);
   return key ? key->position(scheme) : position_of(partition_key);
 }

@@ -11,7 +11,7 @@ PartitionMap::PartitionMap(std::vector<storage::PartitionMapEntry> ranges,
   places_.reserve(ranges_.size());
   last_.reserve(ranges_.size());
   for (const storage::PartitionMapEntry& range : ranges_) {
-    places_.push_back(storage::partition_number(range.folder).value());  // the catalog reads no others
+    places_.push_back(storage::partition_number(range.folder).value());  // the catalog reads no other names
     last_.push_back(range.last);
   }
 }

@@ -19,15 +19,15 @@ namespace {
 
 constexpr std::size_t kBatchBytes = 4ULL << 20;
 constexpr std::size_t kBatchRows = 5'000;
-// With so little left the writes may wait for it.
+// If this little is left, the writes may wait for it.
 constexpr std::size_t kRestRowsMax = 500;
-// Whoever writes faster than this copies has to wait at the end, instead of for ever.
+// If writes are faster than this copies, they have to wait at the end; otherwise it would copy forever.
 constexpr int kCatchUpsMax = 200;
 constexpr std::chrono::milliseconds kIndexPause{50};
 constexpr std::chrono::milliseconds kCatalogPause{100};
 
-/// Waits for a completion that comes on a writer's thread. The promise is the callback's: it may still be in use when
-/// the waiting is over.
+/// Waits for a completion on a writer's thread. The callback owns the promise, as it may still be using it when the
+/// waiting ends.
 template <class Start>
 Expected<void> await_writer(Start start) {
   const auto promise = std::make_shared<std::promise<Expected<void>>>();
@@ -40,7 +40,7 @@ HashPosition middle_of(const storage::PartitionMapEntry& range) {
   return range.first + (range.last - range.first) / 2 + 1;
 }
 
-/// Bytes of documents by position, coarsely.
+/// Bytes of documents by position, in coarse buckets.
 class Histogram {
  public:
   Histogram(HashPosition first, HashPosition last) : first_(first), width_((last - first) / kBuckets + 1) {}
@@ -54,7 +54,7 @@ class Histogram {
   std::uint64_t total() const { return total_; }
   HashPosition width() const { return width_; }
 
-  /// The bucket in which the middle of all bytes lies, and how many are before it.
+  /// The bucket that contains the middle of all bytes, and the number of bytes before it.
   std::pair<std::size_t, std::uint64_t> middle(std::uint64_t before, std::uint64_t half) const {
     std::size_t bucket = 0;
     while (bucket + 1 < kBuckets && before + buckets_[bucket] < half) before += buckets_[bucket++];
@@ -81,12 +81,12 @@ PartitionSplit::PartitionSplit(std::shared_ptr<Database> database, std::size_t p
 
 PartitionSplit::~PartitionSplit() = default;
 
-// Each pass looks closer at where the middle lies: three are enough for the 62 bits.
+// Each pass narrows down the middle: three are enough for the 62 bits.
 Expected<std::optional<HashPosition>> PartitionSplit::balanced_cut(const Database& database, std::size_t place) {
   const auto* range = database.partition_map().range_of(place);
   if (range == nullptr) return storage::PhysicalPartition::was_split();
   if (range->first == range->last) return std::nullopt;
-  // Whole ids are spread evenly by their hashes.
+  // Hashes of complete ids are spread evenly.
   if (!database.partitioned()) return middle_of(*range);
   OCTAVO_TRY(const auto snapshot, database.snapshot(place));
   HashPosition first = range->first;
@@ -103,14 +103,14 @@ Expected<std::optional<HashPosition>> PartitionSplit::balanced_cut(const Databas
     const auto [bucket, below] = histogram.middle(before, (total + 1) / 2);
     const std::uint64_t above = total - below - histogram.in(bucket);
     if (histogram.width() > 1 && (below == 0 || above == 0)) {
-      // Nearly everything lies in this bucket: cut inside.
+      // Nearly everything is in this bucket: cut inside it.
       before = below;
       first = histogram.begin_of(bucket);
       last = std::min(last, first + histogram.width() - 1);
       continue;
     }
     HashPosition cut = histogram.begin_of(bucket);
-    // Before the bucket or behind it, whatever leaves less on the larger side.
+    // Cuts before or after the bucket, whichever leaves less on the larger side.
     if (below == 0 || (above != 0 && std::max(below + histogram.in(bucket), above) < total - below)) {
       if (above == 0) return std::nullopt;
       cut = histogram.begin_of(bucket + 1);
@@ -174,7 +174,7 @@ Expected<void> PartitionSplit::begin() {
     partitions.push_back(targets_.back());
   }
   {
-    // From here on they are partitions as the others, but in no range.
+    // From here on they are partitions like the others, but in no range.
     const std::lock_guard lock(database_->facts_mutex_);
     database_->sequences_->grow(partitions.size());
     for (const auto& target : targets_) {
@@ -219,7 +219,7 @@ bool PartitionSplit::is_ready() const {
   });
 }
 
-// True: nearly everything was copied that the source had when this began.
+// True: nearly everything was copied that the source had at the start of the call.
 Expected<bool> PartitionSplit::copy_batch() {
   Halves halves;
   OCTAVO_TRY(const bool little_left, read_batch(halves));
@@ -228,7 +228,7 @@ Expected<bool> PartitionSplit::copy_batch() {
 }
 
 Expected<bool> PartitionSplit::read_batch(Halves& halves) {
-  // What the feed does not tell is asked for first: of all that was done before, the snapshot shows the outcome.
+  // Takes the changes that are not in the feed before the snapshot, which then shows the result of all of them.
   auto unfed = unfed_->take();
   pending_.documents.merge(unfed.documents);
   pending_.local_documents.merge(unfed.local_documents);
@@ -282,7 +282,7 @@ Expected<void> PartitionSplit::adopt(Halves halves) {
   for (std::size_t half = 0; half < halves.size(); ++half) {
     auto& copy = halves[half];
     if (copy.empty()) continue;
-    // Now that they stay where they are: short ids live inside the string objects.
+    // Set only now that the copies no longer move: short ids are stored inside the string objects.
     for (auto& document : copy.documents) {
       document.partition_key = partition_key_of(document.id, database_->partitioned());
     }
@@ -295,7 +295,7 @@ Expected<void> PartitionSplit::switch_over() {
   OCTAVO_TRY_VOID(await_writer([&](auto done) { source_->seal(std::move(done)); }));
   sealed_ = true;
   stage_ = SplitStage::switching;
-  // An index may have been defined just now: it is built while the writes go on.
+  // An index may have been defined just now: it is built while writes continue.
   while (!is_ready()) {
     source_->unseal();
     sealed_ = false;
@@ -329,7 +329,7 @@ Expected<void> PartitionSplit::end_copy() {
       OCTAVO_TRY(end.versions_since, snapshot.versions_since());
     }
     last[0].end = end;
-    // The database counts purges over all its partitions.
+    // The database sums the purges of all its partitions.
     end.purge_count = 0;
     last[1].end = end;
   }
@@ -338,8 +338,8 @@ Expected<void> PartitionSplit::end_copy() {
   return {};
 }
 
-// The new map, first on the disk, then for everybody. Once it may be on the disk there is no way back: what a restart
-// would find counts.
+// Puts the new map into force, first on the disk, then in memory. Once it may be on the disk it cannot be taken back:
+// what a restart would find counts.
 Expected<void> PartitionSplit::change_catalog() {
   Database& database = *database_;
   auto& catalog = database.engine_.catalog();
@@ -350,7 +350,7 @@ Expected<void> PartitionSplit::change_catalog() {
   const auto entry = std::ranges::find(changed.partition_map, old.folder, &storage::PartitionMapEntry::folder);
   *entry = ranges_[1];
   changed.partition_map.insert(entry, ranges_[0]);
-  // What needs memory, before anything is decided.
+  // Allocates before anything is decided.
   auto next = std::make_unique<const PartitionMap>(changed.partition_map, map.partitions());
   const auto successor = database.successor();
   database.maps_.reserve(database.maps_.size() + 1);
@@ -361,7 +361,7 @@ Expected<void> PartitionSplit::change_catalog() {
                                  [&](const auto& range) { return range.folder == ranges_[0].folder; });
     };
     auto stored = catalog.find(database.name());
-    // Whoever stops the split does not end this: until it is known what is on the disk, all writes of the place wait.
+    // A stop of the split does not end this: until it is known what is on the disk, all writes of the partition wait.
     while (!stored && !database.deleted() && !server_ends_()) {
       std::this_thread::sleep_for(kCatalogPause);
       stored = catalog.find(database.name());
@@ -379,7 +379,7 @@ Expected<void> PartitionSplit::change_catalog() {
 }
 
 void PartitionSplit::give_up() {
-  // Neither files may go, nor may anything be written: the next start knows which of them counts.
+  // No files may be removed and nothing may be written: the next start finds out which partitions count.
   if (is_unknown_) return;
   if (source_) source_->note_unfed(nullptr);
   if (sealed_) source_->unseal();

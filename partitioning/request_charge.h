@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <string>
 
-/// What a request costs, in request units: 1 RU is the point read of a document of 1 KB. The one model of the server,
-/// shared by both doors; docs/request-units.md shows it with the measurements it comes from.
+/// What a request costs, in request units: 1 RU is the point read of a document of 1 KB. Both APIs share this model;
+/// docs/request-units.md describes it, with the measurements behind it.
 ///
-/// A charge follows from the work alone: bytes read and written, rows of indexes touched, documents loaded, partitions
-/// visited, time of functions. The same request on the same data costs the same each time.
+/// A charge depends only on the work: bytes read and written, rows of indexes touched, documents loaded, partitions
+/// visited, time of functions. The same request on the same data always costs the same.
 namespace octavo::partitioning {
 
 using RequestUnits = double;
@@ -21,25 +21,25 @@ struct WriteWork {
 
 /// A query, a listing, a page of a feed.
 struct ScanWork {
-  std::size_t partitions = 1;  ///< physical partitions visited; 1 for a global index, which is one place
-  std::size_t predicates = 0;  ///< properties that a query compares or sorts by, so that indexes can be asked for them
-  std::uint64_t keys = 0;      ///< index entries or document keys looked at
+  std::size_t partitions = 1;  ///< physical partitions visited; 1 for a global index, which is in one place
+  std::size_t predicates = 0;  ///< properties that a query compares or sorts by, for which indexes can be used
+  std::uint64_t keys = 0;      ///< index entries or document keys read
   std::uint64_t documents = 0;
   std::uint64_t document_bytes = 0;  ///< of the documents loaded
-  std::uint64_t result_bytes = 0;    ///< sent
+  std::uint64_t result_bytes = 0;    ///< bytes sent
 };
 
 RequestUnits charge_of_read(std::size_t body_bytes);
-/// A point read that found nothing, or nothing newer; a write that was refused.
+/// A point read that found nothing, or nothing newer; a write that was rejected.
 RequestUnits charge_of_miss();
 RequestUnits charge_of_write(const WriteWork& work);
 RequestUnits charge_of_scan(const ScanWork& work);
-/// Processor time that a stored procedure, a trigger or a user-defined function ran, beside what it read and wrote.
+/// Processor time of a stored procedure, trigger or user-defined function, in addition to its reads and writes.
 RequestUnits charge_of_function(std::chrono::nanoseconds time);
-/// Databases, containers, ranges: reading or changing what the server knows of itself.
+/// Reads and changes of metadata: databases, containers, ranges.
 RequestUnits charge_of_metadata();
 
-/// With two decimals, as headers have it: "5.29".
+/// Formats with two decimals, as in headers: "5.29".
 std::string format_charge(RequestUnits charge);
 
 }  // namespace octavo::partitioning

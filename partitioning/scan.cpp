@@ -6,7 +6,7 @@
 namespace octavo::partitioning {
 namespace {
 
-/// The physical partitions that a scan reads: one for a logical partition, else the given one or all.
+/// Snapshots of the physical partitions that a scan reads: one for a logical partition, else the given one or all.
 Expected<std::deque<storage::Snapshot>> take_snapshots(const Database& database,
                                                        const std::optional<std::string>& partition_key,
                                                        std::optional<std::size_t> physical_partition = {},
@@ -29,8 +29,8 @@ Expected<std::deque<storage::Snapshot>> take_snapshots(const Database& database,
   return snapshots;
 }
 
-/// Merges sorted sources: each has a current row; `before(a, b)` says which row comes first. Few sources, so a linear
-/// look is faster than a heap.
+/// Merges sorted sources: each has a current row; `before(a, b)` tells whether a's row comes first. There are few
+/// sources, so a linear search is faster than a heap.
 template <class Cursor, class Row>
 struct Source {
   Cursor cursor;
@@ -51,7 +51,7 @@ auto* first_of(Sources& sources, Before before) {
 
 DocumentScan::DocumentScan(Database& database, DocumentRange range) : database_(database), range_(std::move(range)) {
   if (!range_.partition_key) return;
-  // The ids of a partition lie between "key:" and "key;", the next byte after ':'.
+  // The ids of a logical partition lie between "key:" and "key;", as ';' is the next byte after ':'.
   const std::string low = *range_.partition_key + ":";
   const std::string high = *range_.partition_key + ";";
   auto& lower = range_.descending ? range_.end : range_.start;
@@ -123,7 +123,7 @@ FeedScan::FeedScan(Database& database, FeedRange range)
 
 Expected<ScanState> FeedScan::run(ScanBudget budget,
                                   FunctionRef<Visit(const storage::FeedRow&, const storage::Snapshot&)> visit) {
-  // The watermark first, the snapshots after it: all that it promises is then in them.
+  // The watermark first, then the snapshots, which therefore contain everything up to it.
   const storage::Sequence watermark = database_.watermark();
   const bool descending = range_.descending;
   beyond_.clear();
@@ -181,10 +181,10 @@ Expected<std::vector<std::size_t>> VersionScan::places_now() const {
 
 Expected<ScanState> VersionScan::run(ScanBudget budget, FunctionRef<Visit(const storage::VersionRow&)> visit) {
   const storage::Sequence watermark = database_.watermark();
-  if (position_ >= watermark) return ScanState::done;  // also the greatest position, which has none after it
+  if (position_ >= watermark) return ScanState::done;  // also for the greatest position, which has no successor
   std::deque<storage::Snapshot> snapshots;
   std::vector<Source<storage::VersionLog::Cursor, storage::VersionRow>> sources;
-  // After the watermark: what is split only now has all that it promises.
+  // After the watermark: parts of a partition that is split only now contain everything up to it.
   OCTAVO_TRY(const auto places, places_now());
   for (const std::size_t place : places) {
     OCTAVO_TRY(storage::Snapshot one, database_.snapshot(place));
@@ -217,11 +217,11 @@ Expected<ScanState> VersionScan::run(ScanBudget budget, FunctionRef<Visit(const 
   return ScanState::more;
 }
 
-// Times grow with sequences, but for a clock that was set back: then it begins too early, or shows all there is.
+// Times grow with sequences unless the clock was set back: then this begins too early, or shows everything.
 Expected<storage::Sequence> VersionScan::position_at(const Database& database, std::span<const std::size_t> places,
                                                      std::int64_t time_s) {
   storage::Sequence position = database.watermark();
-  // Sequences grow over all physical partitions, so the first version of them all is what counts.
+  // Sequences grow over all physical partitions, so the first version among all of them counts.
   for (const std::size_t place : places) {
     OCTAVO_TRY(const storage::Snapshot snapshot, database.snapshot(place));
     OCTAVO_TRY(storage::Sequence low, snapshot.versions_since());

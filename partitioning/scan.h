@@ -14,19 +14,19 @@
 
 namespace octavo::partitioning {
 
-/// How much one call of a scan may do before it gives up its snapshots: reads that are surely short run on the I/O
-/// thread in one slice; longer ones go on, slice by slice, on a worker.
+/// How much one call of a scan may do before it releases its snapshots. Short reads run on the I/O thread in one slice;
+/// longer ones continue, slice by slice, on a worker.
 struct ScanBudget {
   using Clock = std::chrono::steady_clock;
 
-  std::size_t rows_max = 256;                          ///< rows looked at
-  Clock::time_point until = Clock::time_point::max();  ///< looked at now and then; the first rows are always taken
+  std::size_t rows_max = 256;                          ///< rows read
+  Clock::time_point until = Clock::time_point::max();  ///< checked every few rows; the first rows are always taken
 
-  /// Rows may cost much to test (a regular expression), and an I/O thread has other connections.
+  /// Testing a row may be expensive (a regular expression), and an I/O thread serves other connections, too.
   static ScanBudget inline_slice() { return {256, Clock::now() + std::chrono::milliseconds{2}}; }
   static ScanBudget worker_slice() { return {8192, Clock::now() + std::chrono::milliseconds{10}}; }
 
-  /// Whether the time is over, after so many rows. Reads the clock only every few rows.
+  /// Whether the time is over, after this many rows. Reads the clock only every few rows.
   bool is_over_after(std::size_t rows) const {
     constexpr std::size_t kRowsBetweenLooks = 8;
     return rows % kRowsBetweenLooks == 0 && until != Clock::time_point::max() && Clock::now() >= until;
@@ -35,29 +35,29 @@ struct ScanBudget {
 
 enum class ScanState : std::uint8_t { more, done };
 
-/// What a visitor says of the row it was shown.
+/// A visitor's reply to a row.
 enum class Visit : std::uint8_t {
-  next,   ///< go on
-  pause,  ///< row taken; end this slice (e.g. the output buffer is full)
+  next,   ///< continue
+  pause,  ///< row taken; end this slice (e.g. because the output buffer is full)
   stop    ///< row taken; the scan is done
 };
 
-/// Range of document ids, in the direction of the scan: `start` is met first also when descending.
+/// Range of document ids, in the direction of the scan: `start` comes first also when descending.
 struct DocumentRange {
-  std::optional<std::string> start;  ///< absent: from the end of the id space where the scan starts
+  std::optional<std::string> start;  ///< absent: from the end of the id space at which the scan starts
   std::optional<std::string> end;
   bool end_inclusive = true;
   bool descending = false;
-  std::optional<std::string> partition_key;       ///< only this logical partition; start and end are whole ids
-  std::optional<std::size_t> physical_partition;  ///< without a partition key: only this place; see Database::snapshot
-  /// Without either: only these places, as they are at each call, for what is read in parts may be split meanwhile.
-  /// Null: all.
+  std::optional<std::string> partition_key;       ///< only this logical partition; start and end are complete ids
+  std::optional<std::size_t> physical_partition;  ///< without key: only this partition id; see Database::snapshot
+  /// Without either: only these partition ids, evaluated at each call, as partitions may be split between slices. Null:
+  /// all.
   std::function<std::vector<std::size_t>()> places;
   bool as_stored = false;  ///< see Snapshot::find_stored
 };
 
-/// Walks documents in byte order of their ids over all physical partitions (merged), tombstones included.
-/// Holds no snapshot between calls: each slice resumes by key. One thread at a time.
+/// Walks documents in byte order of their ids over all physical partitions (merged), including tombstones. Holds no
+/// snapshot between calls: each slice resumes by key. One thread at a time.
 class DocumentScan {
  public:
   DocumentScan(Database& database, DocumentRange range);
@@ -72,8 +72,8 @@ class DocumentScan {
   bool done_ = false;
 };
 
-/// Range of the feed. `since` is exclusive: ascending scans rows after it, descending ones walk from the newest down to
-/// `since`.
+/// Range of the feed. `since` is exclusive: ascending scans visit the rows after it, descending ones go from the newest
+/// row down to it.
 struct FeedRange {
   storage::Sequence since = 0;
   bool descending = false;
@@ -82,16 +82,16 @@ struct FeedRange {
 };
 
 /// Walks the feed in sequence order over all physical partitions, up to the watermark at the time of each call.
-/// `done` means: nothing more at that watermark; calling again later continues where it stopped.
+/// `done` means: nothing more at that watermark; a later call continues where it stopped.
 class FeedScan {
  public:
   FeedScan(Database& database, FeedRange range);
   Expected<ScanState> run(ScanBudget budget,
                           FunctionRef<Visit(const storage::FeedRow&, const storage::Snapshot&)> visit);
-  /// All rows at or below have been visited (or need not be): the follower's `last_seq`.
+  /// All rows at or below this sequence have been visited or need not be: the follower's `last_seq`.
   storage::Sequence position() const { return position_; }
-  /// Ascending, if asked for: the documents whose rows stood beyond the watermark when the scan came to it, because
-  /// they were just being written. A document that is missing from all of the feed is one of them.
+  /// For ascending scans, with `notes_beyond`: documents whose rows were beyond the watermark because they were just
+  /// being written. A document that is missing from the complete feed is one of them.
   const std::vector<std::string>& beyond() const { return beyond_; }
   static constexpr std::size_t beyond_max = 10'000;  ///< more are not noted
 
@@ -103,25 +103,25 @@ class FeedScan {
   std::optional<storage::Sequence> upper_;  ///< descending: next row is at or below this
 };
 
-/// What a walk over the versions of documents shows.
+/// Range of a walk over the versions of documents.
 struct VersionRange {
   storage::Sequence since = 0;  ///< exclusive
   std::optional<std::string> partition_key;
-  /// Those asked for, as they are at each call: what is read in parts may be split meanwhile. Null: all, or that of the
-  /// partition key.
+  /// The partition ids to read, evaluated at each call, as partitions may be split between slices. Null: all, or that
+  /// of the partition key.
   std::function<Expected<std::vector<std::size_t>>()> places;
 };
 
 /// Walks the versions of documents in sequence order, up to the watermark at the time of each call, as FeedScan walks
-/// the feed. Of one logical partition it reads all versions of its physical partition.
+/// the feed. For one logical partition it reads all versions of its physical partition.
 class VersionScan {
  public:
   VersionScan(Database& database, VersionRange range);
-  /// Errors: bad_request (`versions_gone`) when some above the position are not kept any more, or never were.
+  /// Errors: bad_request (`versions_gone`) if some versions above the position are no longer kept, or never were.
   Expected<ScanState> run(ScanBudget budget, FunctionRef<Visit(const storage::VersionRow&)> visit);
   storage::Sequence position() const { return position_; }
 
-  /// The position from which on versions are those of `time_s` and later; the watermark when there are none yet.
+  /// The position after which the versions of `time_s` and later begin; the watermark if there are none yet.
   static Expected<storage::Sequence> position_at(const Database& database, std::span<const std::size_t> places,
                                                  std::int64_t time_s);
 

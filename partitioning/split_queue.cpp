@@ -12,7 +12,7 @@ namespace octavo::partitioning {
 
 namespace {
 
-// One that is too large, but cannot be split or failed, is not looked at again for so long.
+// For this long, a partition that is too large but cannot be split, or whose split failed, is not tried again.
 constexpr std::chrono::minutes kRefusedFor{60};
 
 std::size_t widest(const PartitionMap& map) {
@@ -75,7 +75,7 @@ void SplitQueue::start() {
   if (!entries_.empty()) wake();
 }
 
-// Under the mutex.
+// Call with mutex_ held.
 void SplitQueue::wake() {
   if (!started_ || stopping_) return;
   if (!thread_.joinable()) thread_ = std::jthread([this] { run(); });
@@ -93,7 +93,7 @@ void SplitQueue::grow(const std::shared_ptr<Database>& database, std::size_t cou
       return;
     }
   }
-  // One that is being split alone is followed by others.
+  // A partition that is being split on its own is followed by others.
   const auto added = enqueue(database, widest(database->partition_map()), count);
   if (!added) spdlog::warn("database {}: {}", database->name(), added.error().reason);
 }
@@ -193,7 +193,7 @@ void SplitQueue::run_one(Entry& entry, std::unique_lock<std::mutex>& lock) {
   }
   if (grow_to != 0) until_memory_suffices([&] { grow(database, grow_to); });
   split.reset();
-  database.reset();  // perhaps the last who holds it: not under the lock
+  database.reset();  // perhaps the last reference: release it without the lock
   lock.lock();
 }
 
@@ -207,7 +207,7 @@ void SplitQueue::tend(const std::vector<std::shared_ptr<Database>>& open_databas
     const PartitionMap& map = database->partition_map();
     for (const std::size_t place : map.places()) {
       auto& environment = map.partition(place)->environment();
-      // The file first: looking at its pages is a use, and keeps it open.
+      // The file size first: reading the pages counts as use, and would keep the environment open.
       std::error_code unreadable;
       const auto file_bytes = std::filesystem::file_size(environment.options().folder / "data.mdb", unreadable);
       if (unreadable || file_bytes <= bytes_max || !environment.is_open()) continue;
@@ -224,7 +224,7 @@ void SplitQueue::tend(const std::vector<std::shared_ptr<Database>>& open_databas
         });
         if (refused || known) continue;
       }
-      // A logical partition never straddles two: one that fills its place alone stays where it is.
+      // A logical partition is never divided, so one that fills its physical partition alone stays there.
       const auto cut = PartitionSplit::balanced_cut(*database, place);
       auto added = cut && *cut ? add(database, place) : Expected<std::uint64_t>(std::unexpected(Error{}));
       if (added) {
@@ -238,7 +238,7 @@ void SplitQueue::tend(const std::vector<std::shared_ptr<Database>>& open_databas
   }
 }
 
-// While somebody reads one, it is tried again.
+// A source that is being read is tried again later.
 void SplitQueue::remove_sources() {
   std::vector<Source> due;
   {
@@ -251,7 +251,7 @@ void SplitQueue::remove_sources() {
   }
   for (const Source& source : due) {
     const auto database = source.database.lock();
-    if (!database) continue;  // removed when it is opened again
+    if (!database) continue;  // removed when the database is next opened
     if (database->physical_partition(source.place).discard()) continue;
     const std::lock_guard lock(mutex_);
     sources_.push_back(source);

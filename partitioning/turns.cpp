@@ -19,7 +19,7 @@ Task<Expected<Turns::Turn>> Turns::take(std::string key) {
       const std::lock_guard lock(mutex_);
       const auto line = lines_.try_emplace(key);
       if (line.second) {
-        nobody_left = waiting;  // whoever was there has gone meanwhile
+        nobody_left = waiting;  // the former holder has left meanwhile
       } else {
         line.first->second.push_back(waiting);
       }

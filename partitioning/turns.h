@@ -13,13 +13,13 @@
 
 namespace octavo::partitioning {
 
-/// Lets coroutines through one after the other, in the order in which they came, for each key apart from the others.
-/// Nobody in front: no waiting. Thread-safe; each resumes on its own I/O thread.
+/// Lets coroutines through one at a time per key, in the order in which they came. Without another holder there is no
+/// waiting. Thread-safe; each coroutine resumes on its own I/O thread.
 class Turns : public std::enable_shared_from_this<Turns> {
  public:
-  static constexpr std::size_t waiting_max = 256;  ///< for one key; beyond: overloaded
+  static constexpr std::size_t waiting_max = 256;  ///< per key; beyond it: overloaded
 
-  /// Whose turn it is, until it is destroyed.
+  /// Holds the turn until it is destroyed.
   class Turn {
    public:
     Turn(std::shared_ptr<Turns> turns, std::string key) : turns_(std::move(turns)), key_(std::move(key)) {}
@@ -42,7 +42,7 @@ class Turns : public std::enable_shared_from_this<Turns> {
   void leave(const std::string& key) noexcept;
 
   std::mutex mutex_;
-  std::unordered_map<std::string, std::deque<Waiting>> lines_;  ///< of keys that are taken
+  std::unordered_map<std::string, std::deque<Waiting>> lines_;  ///< queues of the keys that are taken
 };
 
 }  // namespace octavo::partitioning

@@ -12,7 +12,7 @@ namespace {
 
 using storage::KeyScheme;
 
-// Type bytes of the typed encoding of Azure Cosmos DB.
+// Type bytes of Azure Cosmos DB's typed encoding.
 constexpr char kMissing = '\x00';
 constexpr char kNull = '\x01';
 constexpr char kFalse = '\x02';
@@ -20,7 +20,7 @@ constexpr char kTrue = '\x03';
 constexpr char kNumber = '\x05';
 constexpr char kString = '\x08';
 constexpr std::size_t kVersion1CharactersMax = 100;
-constexpr int kVersion1Shift = 30;  // 32 bits of hash, 62 of position
+constexpr int kVersion1Shift = 30;  // 32 bits of hash, 62 bits of position
 constexpr double kWholeMax = 9007199254740992.0;
 
 template <class... Visitors>
@@ -34,7 +34,7 @@ void append_u64(std::string& out, std::uint64_t value) {
 
 void append_number_text(std::string& out, double number) {
   char digits[32];
-  // One text for one number: 42, 42.0 and 4.2e1 are the same key.
+  // One text per number: 42, 42.0 and 4.2e1 are the same key.
   const bool whole = number == std::floor(number) && std::abs(number) <= kWholeMax;
   const auto end = whole ? std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(number)).ptr
                          : std::to_chars(digits, digits + sizeof digits, number).ptr;
@@ -82,7 +82,7 @@ Expected<KeyValue> decode_value(std::string_view text, bool hierarchical) {
       value.push_back(static_cast<char>(high << 4 | low));
       i += 2;
     }
-    // Only what encode() makes: two texts must not name one key.
+    // Accepts only texts made by encode(): two texts must not name one key.
     std::string again;
     append_escaped(again, value, hierarchical);
     if (again != text) return no_key();
@@ -108,7 +108,7 @@ void append_little_endian(std::string& out, double number) {
   for (int shift = 0; shift < 64; shift += 8) out.push_back(static_cast<char>(bits >> shift));
 }
 
-// What is hashed. `string_end`: 0xFF in version 2, 0x00 in version 1.
+// Appends the bytes that are hashed. `string_end`: 0xFF in version 2, 0x00 in version 1.
 void append_typed(std::string& out, const KeyValue& value, char string_end) {
   std::visit(Overloaded{[&](MissingValue) { out.push_back(kMissing); }, [&](NullValue) { out.push_back(kNull); },
                         [&](bool truth) { out.push_back(truth ? kTrue : kFalse); },
@@ -130,7 +130,7 @@ Hash128 hash_v2(const KeyValue& value) {
   return murmur3_x64_128(typed);
 }
 
-// The first 100 UTF-16 units, as the clients count.
+// The first 100 UTF-16 units, as clients count them.
 std::string_view first_characters(std::string_view text) {
   std::size_t units = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -153,8 +153,8 @@ std::uint32_t hash_v1(const KeyValue& value) {
   return murmur3_x86_32(typed);
 }
 
-// A number so that bytes sort as numbers do: eight bits, then seven at a time with a mark that more follow. Zero bytes
-// are left out, as Microsoft's clients do.
+// Encodes a number so that bytes sort as numbers do: eight bits, then seven at a time with a mark that more follow.
+// Zero bytes are omitted, as in Microsoft's clients.
 void append_ordered_number(std::string& out, double number) {
   constexpr std::uint64_t kSign = 1ULL << 63;
   const auto bits = std::bit_cast<std::uint64_t>(number);
@@ -257,7 +257,7 @@ std::string effective_bound(HashPosition first, KeyScheme scheme) {
 
 HashPosition position_of_bound(std::string_view bytes, KeyScheme scheme) {
   if (scheme == KeyScheme::hash_v1) {
-    // The lowest hash whose encoding is at or above it.
+    // The lowest hash whose encoding is >= `bytes`.
     std::uint64_t low = 0;
     std::uint64_t high = 1ULL << 32;
     while (low < high) {

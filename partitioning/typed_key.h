@@ -12,7 +12,7 @@
 
 namespace octavo::partitioning {
 
-/// The item has nothing at the key's path: Cosmos DB's `{}`, JavaScript's undefined.
+/// The item has no value at the key's path: Cosmos DB's `{}`, JavaScript's undefined.
 struct MissingValue {
   bool operator==(const MissingValue&) const = default;
 };
@@ -23,7 +23,7 @@ using KeyValue = std::variant<MissingValue, NullValue, bool, double, std::string
 
 /// A typed partition key: one value, or several in a hierarchy. A value type.
 ///
-/// As the part of a document id before its first `:` it is text: a plain string stands as it is, with `:`, `%` and a
+/// Its text is the part of a document id before the first `:`. A plain string is written unchanged, with `:`, `%` and a
 /// leading `_` or `!` percent-encoded; other types, and the empty string, are `!` and JSON (`!42`, `!true`, `!null`,
 /// `!none`, `!""`). The values of a hierarchy are joined by `,`, which is percent-encoded inside them.
 class TypedKey {
@@ -31,17 +31,17 @@ class TypedKey {
   TypedKey() = default;
   TypedKey(std::vector<KeyValue> values, bool hierarchical) : values_(std::move(values)), hierarchical_(hierarchical) {}
 
-  /// Errors: bad_request when no key has this text (as its ids came in by the other door, say).
+  /// Errors: bad_request if no key has this text (for example an id written through the CouchDB API).
   static Expected<TypedKey> decode(std::string_view text, bool hierarchical);
   std::string encode() const;
 
   const std::vector<KeyValue>& values() const { return values_; }
   bool hierarchical() const { return hierarchical_; }
 
-  /// Effective partition key as Azure Cosmos DB has it, for the versions 1 and 2 of one value and for hierarchies:
-  /// bytes, whose order is the order of partition key ranges (shown as upper-case hexadecimal digits).
+  /// Azure Cosmos DB's effective partition key, for versions 1 and 2 of one value and for hierarchies: bytes, whose
+  /// order is the order of partition key ranges (shown as upper-case hexadecimal digits).
   std::string effective(storage::KeyScheme scheme) const;
-  /// Where its documents live. A hierarchy lives where its first value does.
+  /// Position of the key's documents. A hierarchy's position is that of its first value.
   HashPosition position(storage::KeyScheme scheme) const;
 
   bool operator==(const TypedKey&) const = default;
@@ -51,7 +51,7 @@ class TypedKey {
   bool hierarchical_ = false;
 };
 
-/// The effective partition key at which a range of positions that begins at `first` begins: "" for 0.
+/// The effective partition key at which a range of positions starting at `first` begins: "" for 0.
 std::string effective_bound(HashPosition first, storage::KeyScheme scheme);
 /// The lowest position whose keys can be at or above the effective partition key `bytes`.
 HashPosition position_of_bound(std::string_view bytes, storage::KeyScheme scheme);

@@ -13,11 +13,11 @@
 
 namespace octavo {
 
-/// A second queue of a thread pool, for work that is long, or that comes in floods: it may use all threads while
-/// nothing else wants them, but only as many of its tasks as there are threads are ever in the pool's own queue.
-/// Whatever is posted to the pool itself therefore waits for a few of these tasks at most, however many wait here.
+/// A second queue of a thread pool, for work that is long or comes in floods. It may use all threads while nothing else
+/// needs them, but at most as many of its tasks as there are threads are in the pool's own queue. A task posted to the
+/// pool itself therefore waits for only a few of these tasks, however many wait here.
 ///
-/// Thread-safe. Outlives its tasks: the pool is joined first.
+/// Thread-safe. Must outlive its tasks: the pool is joined first.
 class WorkLane {
  public:
   using Task = std::move_only_function<void()>;
@@ -33,7 +33,7 @@ class WorkLane {
   }
 
  private:
-  // Behind what waits in the pool. Under the mutex.
+  // Posts the next task behind the pool's waiting tasks. Call with mutex_ held.
   void start_next() {
     if (waiting_.size() == posted_ || posted_ + running_ == running_max_) return;
     until_memory_suffices([this] { boost::asio::post(pool_, [this] { run_one(); }); });
@@ -58,7 +58,7 @@ class WorkLane {
 
   boost::asio::thread_pool& pool_;
   const std::size_t running_max_;
-  std::mutex mutex_;  ///< guards all below
+  std::mutex mutex_;  ///< guards all members below
   std::deque<Task> waiting_;
   std::size_t posted_ = 0;
   std::size_t running_ = 0;
