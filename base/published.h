@@ -9,8 +9,8 @@
 
 namespace octavo {
 
-/// A value that is read on every query and replaced now and then. Each thread reads a slot of its own, so readers do
-/// not wait for each other; a writer visits all slots, and none keeps the old value alive.
+/// A value that is read on every query and replaced now and then. Each thread reads its own slot, so readers do not
+/// wait for each other; a writer updates all slots, and none keeps the old value alive.
 template <class T>
 class Published {
  public:
@@ -20,7 +20,7 @@ class Published {
     return slot.value;
   }
 
-  /// One writer at a time; readers meanwhile see the old value or the new one.
+  /// One writer at a time; concurrent readers see the old value or the new one.
   void store(const std::shared_ptr<const T>& value) {
     for (Slot& slot : slots_) {
       std::shared_ptr<const T> old = value;

@@ -24,8 +24,8 @@
 
 namespace octavo {
 
-/// Runs a step of a background job, whose state must be put in order whatever ends it: exceptions become errors. `what`
-/// names the work in the log.
+/// Runs a step of a background job whose state must be restored however it ends: exceptions become errors. `what` names
+/// the work in the log.
 template <class Step>
 auto run_guarded(std::string_view what, Step step) -> decltype(step()) {
   try {
@@ -40,8 +40,8 @@ auto run_guarded(std::string_view what, Step step) -> decltype(step()) {
   }
 }
 
-/// A disk may be well again in a moment, or there may be memory: what failed is worth another try. A function fails
-/// until somebody mends it.
+/// Failures of the disk or for lack of memory may be temporary, so they are worth a retry. A function fails until it is
+/// fixed.
 inline bool may_pass(const Error& error) {
   return error.code == ErrorCode::disk_full || error.code == ErrorCode::io_failure ||
          error.code == ErrorCode::overloaded;
@@ -59,11 +59,11 @@ class CountedWaiter {
   std::atomic<int>& count_;
 };
 
-/// Work of one owner on a shared thread pool, that ends before its owner does: after stop() nothing of it runs or will,
-/// and no timer of it keeps the pool from being joined.
+/// Work of one owner on a shared thread pool, which ends before its owner does: after stop() none of it runs or will
+/// run, and none of its timers keeps the pool from being joined.
 ///
-/// stop() waits only for what is running, never for what is queued, so it may be called on a thread of the same pool
-/// (though not from inside a job). Thread-safe.
+/// stop() waits only for running jobs, not for queued ones, so it may be called on a thread of the same pool (but not
+/// from inside a job). Thread-safe.
 class BackgroundJobs {
   struct State {
     std::mutex mutex;
@@ -96,7 +96,7 @@ class BackgroundJobs {
 
   template <class Job>
   auto run_of(const Job& job) const {
-    // `job = job`, not `job`: a copy of a constant is constant, and then moving it is copying it. Asio moves it in the
+    // `job = job`, not `job`: the copy of a constant is constant, so that moving it would copy it. Asio moves it in the
     // pool's own functions, where an exception ends the process.
     return [state = state_, job = job]() mutable { state->run(job); };
   }
@@ -107,8 +107,8 @@ class BackgroundJobs {
   BackgroundJobs(const BackgroundJobs&) = delete;
   BackgroundJobs& operator=(const BackgroundJobs&) = delete;
 
-  /// Queues `job`. After stop(): does nothing. A job that throws is logged and gone: it must leave its owner in order.
-  /// A job left out would never be asked for again, so this waits for the little memory that it takes.
+  /// Queues `job`. Does nothing after stop(). A job that throws is logged and dropped: it must leave its owner in
+  /// order. A dropped job would never be posted again, so this waits for the little memory that it needs.
   template <class Job>
   void post(Job job) {
     until_memory_suffices([&] { boost::asio::post(pool_, run_of(job)); });

@@ -50,10 +50,10 @@ void RepeatedJob::stop() {
   jobs_.stop();
 }
 
-// Under the alarm's mutex.
+// Call with the alarm's mutex held.
 void RepeatedJob::set(const std::shared_ptr<Alarm>& alarm, Milliseconds delay) {
   alarm->timer.expires_after(delay);
-  // Nobody else would start the job again.
+  // Must not be skipped: nothing else would start the job again.
   until_memory_suffices([&] {
     alarm->timer.async_wait([alarm, wait = ++alarm->waits](const boost::system::error_code& cancelled) {
       if (cancelled) return;

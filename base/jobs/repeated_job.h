@@ -14,35 +14,35 @@
 
 namespace octavo {
 
-/// A job that runs on a thread pool again and again, with the pause that it asks for each time. Never runs twice at
-/// once. Thread-safe; while it pauses it holds no thread, and stop() does not wait for the pause.
+/// Runs a job on a thread pool repeatedly, with the pause that each run returns. Never runs twice at once. Thread-safe;
+/// no thread is used during a pause, and stop() does not wait for its end.
 class RepeatedJob {
  public:
   using Milliseconds = std::chrono::milliseconds;
-  /// nullopt: not again, until start() is called.
+  /// nullopt: stop repeating until start() is called.
   using Job = std::function<std::optional<Milliseconds>()>;
 
   RepeatedJob(boost::asio::thread_pool& pool, Job job);
   ~RepeatedJob() { stop(); }
 
-  /// Does nothing while the job goes on; but if it was about to end, it does not.
+  /// Starts repeating. Does nothing if it repeats already, but cancels a stop that the running job is about to return.
   void start(Milliseconds delay);
-  /// Ends the pause: the job runs now, or once more if it is running. Does nothing before start().
+  /// Ends the pause: the job runs now, or again if it is running. Does nothing before start().
   void run_now();
-  /// Afterwards it neither runs nor will. Idempotent.
+  /// Afterwards the job neither runs nor will run. Idempotent.
   void stop();
 
  private:
-  /// The clock's end of it, which may outlive the owner by a moment.
+  /// The timer's state, which may outlive the owner for a moment.
   struct Alarm {
     explicit Alarm(boost::asio::thread_pool& pool) : timer(pool.get_executor()) {}
     std::mutex mutex;
     boost::asio::steady_timer timer;
     RepeatedJob* owner = nullptr;  ///< null: stopped
     bool goes_on = false;
-    bool running = false;     ///< or about to
-    bool hurried = false;     ///< to run once more at once
-    std::uint64_t waits = 0;  ///< begun: a wait that another one has replaced runs nothing
+    bool running = false;     ///< or about to run
+    bool hurried = false;     ///< must run again at once
+    std::uint64_t waits = 0;  ///< number of waits begun: a wait that was replaced runs nothing
     std::optional<Milliseconds> started_again;
   };
   void run();
@@ -50,7 +50,7 @@ class RepeatedJob {
 
   const Job job_;
   const std::shared_ptr<Alarm> alarm_;
-  BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
+  BackgroundJobs jobs_;  ///< last: stops before the members that its jobs use are destroyed
 };
 
 }  // namespace octavo

@@ -11,14 +11,14 @@
 
 namespace octavo::query {
 
-/// One line of `/_active_tasks`: what a background task is and how far it came.
+/// One line of `/_active_tasks`: what a background task is and how far it has got.
 struct ActiveTask {
   std::string id;    ///< unique in this run of the server (CouchDB shows a process id there: `pid`)
   std::string type;  ///< "indexer"
   std::string database;
-  std::string design_document;  ///< `_design/…`; empty when there is none
-  std::string index;            ///< name of the index; empty when there is none
-  std::string phase;            ///< what is being done now: "scan", "sort", "catch up", "drop"
+  std::string design_document;  ///< `_design/…`; empty if there is none
+  std::string index;            ///< name of the index; empty if there is none
+  std::string phase;            ///< present step: "scan", "sort", "catch up", "drop"
   std::uint64_t changes_done = 0;
   std::uint64_t total_changes = 0;  ///< an estimate while documents are being written
   std::int64_t started_on = 0;      ///< Unix time in seconds
@@ -28,16 +28,15 @@ struct ActiveTask {
   int progress_percent() const;
   /// Changes per second since the start.
   double changes_per_second() const;
-  /// Seconds until the end at the rate so far; -1 while unknown.
+  /// Seconds until the end at the present rate; -1 if unknown.
   std::int64_t remaining_s() const;
 };
 
-/// The background tasks that run now. One per server, made before the engine and outliving it. Thread-safe; a report of
-/// progress takes one short lock, so report per batch, not per document.
+/// The background tasks that run now. One per server, created before the engine and destroyed after it. Thread-safe; a
+/// report of progress takes one short lock, so report per batch, not per document.
 class ActiveTasks {
  public:
-  /// A running task: listed from start() until this handle goes. Movable; may outlive nothing: the registry outlives
-  /// it.
+  /// A running task: listed from start() until this handle is destroyed. Movable. Must not outlive the registry.
   class Handle {
    public:
     Handle() = default;
@@ -45,7 +44,7 @@ class ActiveTasks {
     Handle& operator=(Handle&& other) noexcept;
     ~Handle();
 
-    /// Sets the numbers; the time of the update is now.
+    /// Sets the numbers and the time of the update.
     void report(std::uint64_t changes_done, std::uint64_t total_changes);
     void enter_phase(std::string phase);
     explicit operator bool() const { return registry_ != nullptr; }
@@ -57,9 +56,9 @@ class ActiveTasks {
     std::uint64_t number_ = 0;
   };
 
-  /// `id`, `started_on` and `updated_on` of `task` are filled in here.
+  /// Fills in `id`, `started_on` and `updated_on` of `task`.
   [[nodiscard]] Handle start(ActiveTask task);
-  /// A copy of all, in the order in which they started.
+  /// A copy of all tasks, in the order of their start.
   std::vector<ActiveTask> list() const;
 
  private:

@@ -19,11 +19,11 @@ namespace {
 // The entries that a document should have.
 struct KnownDocument {
   std::string id;
-  bool is_unreadable = false;  // told elsewhere
+  bool is_unreadable = false;  // reported elsewhere
   std::unordered_set<std::string> entries;
 };
 
-/// One physical partition's rows.
+/// Checks one physical partition's rows.
 class AutomaticCheck {
  public:
   AutomaticCheck(partitioning::Database& database, const IndexView& index, std::size_t place,
@@ -57,7 +57,7 @@ class AutomaticCheck {
       OCTAVO_TRY(const auto document, storage::decode_document(row->key, row->value));
       if (document.deleted || storage::is_design_id(document.id)) continue;
       const auto body = parser_.parse(document.body);
-      if (!body) continue;  // told elsewhere
+      if (!body) continue;  // reported elsewhere
       const auto key = partitioning::partition_key_of(document.id, partitioned_);
       OCTAVO_TRY(const bool scoped, is_scoped(key));
       automatic_.entries_of({*body, document.body, document.id, document.revision}, entries_);
@@ -78,7 +78,7 @@ class AutomaticCheck {
     return {};
   }
 
-  // Each row must be one that its document has.
+  // Each row must belong to its document.
   Expected<void> look_for_documents(const std::string& prefix, bool scoped) {
     auto cursor = snapshot_.index_entries();
     for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix); row = cursor.next()) {
@@ -109,7 +109,7 @@ class AutomaticCheck {
     return known_->is_unreadable || known_->entries.contains(std::string(entry));
   }
 
-  // The rows of a document with many at a path stand together: its entries are worked out once for all of them.
+  // Rows of a document with many values at a path are adjacent: its entries are computed once for all of them.
   Expected<void> learn(std::string_view id) {
     known_.emplace().id = id;
     OCTAVO_TRY(const auto record, storage::long_key::get(snapshot_.transaction(), tree_, id));

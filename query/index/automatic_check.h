@@ -6,7 +6,7 @@
 
 namespace octavo::query {
 
-/// Compares the rows of a database's automatic index with its documents, both ways. Reads all of both.
+/// Compares the rows of a database's automatic index with its documents, in both directions. Reads all of both.
 /// Errors: those of the storage.
 Expected<void> check_automatic_index(partitioning::Database& database, const IndexView& index,
                                      storage::CheckReport& report);

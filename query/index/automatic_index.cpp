@@ -19,7 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Part of every identity: raise it when the format of entries or rows changes, and all are built anew.
+// Part of every identity: raise it when the format of entries or rows changes, so that all are built again.
 constexpr std::string_view kAutomaticFormat = "octavo-automatic-2";
 constexpr std::string_view kElementStep = "[]";
 constexpr std::string_view kUnplainMember = "unplain";
@@ -27,7 +27,7 @@ constexpr std::uint64_t kRootPath = 0x6F63746176A10001;
 constexpr std::uint64_t kElementMark = 0x9E3779B97F4A7C15;
 constexpr std::uint64_t kInexactMark = 0xD1B54A32D192ED03;
 
-// The bytes of these keys: those of an empty array and an empty object.
+// The bytes of these keys are those of an empty array and an empty object.
 constexpr std::string_view kArrayKey{"\x08\0", 2};
 constexpr std::string_view kObjectKey{"\x09\0", 2};
 
@@ -57,7 +57,7 @@ bool cut(std::string& out, std::size_t start) {
   return true;
 }
 
-// A string is cut by its key, but in the order of bytes nobody need write more than is kept.
+// A string is cut by its key, but in byte order no more needs to be written than is kept.
 bool append_string(std::string& out, std::string_view text, StringOrder order) {
   const std::size_t start = out.size();
   append_sort_key_of_string(out, order == StringOrder::bytes ? text.substr(0, automatic_key_bytes_max) : text, order);
@@ -187,7 +187,7 @@ AutomaticIndexPtr AutomaticIndex::from_json(const json::object& stored) {
   const auto* policy = member_of(stored, "policy");
   if (order == nullptr || policy == nullptr || !policy->is_object()) return nullptr;
   if (*order != "icu" && *order != "bytes") return nullptr;
-  // A record without it is of an index that was built without these entries.
+  // A record without this member belongs to an index that was built without these entries.
   const auto* unplain = member_of(stored, kUnplainMember);
   return make(policy->get_object(), *order == "icu" ? StringOrder::icu : StringOrder::bytes,
               unplain != nullptr && *unplain == true);
@@ -211,7 +211,7 @@ bool AutomaticIndex::covers(const FieldPath& base, const FieldPath* below) const
   };
   const auto walk = [&](const FieldPath& path) {
     for (const auto& part : path.parts()) {
-      // A number may be an element of an array as well as a name; entries do not tell which element they are of.
+      // A number may be an array index or a name; entries do not say which element they belong to.
       if (part.index) return false;
       step(part.name);
     }

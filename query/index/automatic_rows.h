@@ -9,7 +9,7 @@
 
 namespace octavo::query {
 
-/// Logical partitions with at least so many documents have rows of their own.
+/// Logical partitions with at least this many documents have separate rows.
 inline constexpr std::uint64_t scoped_documents_min = 64;
 
 /// The rows of an automatic index in a physical partition's index tree:
@@ -18,10 +18,10 @@ inline constexpr std::uint64_t scoped_documents_min = 64;
 ///   number:u32be 02 partition key ':' entry id     → id_size:varint   the same, for large logical partitions only
 ///   number:u32be 03 partition key                  → (empty)          which logical partitions have such
 ///
-/// A query of everything reads the first kind. A query of one logical partition reads the second kind where there are
-/// any, and the first kind otherwise, where entries of equal values stand in order of their ids and so of their
-/// partitions: it seeks past the others'. Small partitions therefore cost no second set of rows, and a range or an
-/// order within a large one costs nothing but what it reads.
+/// A query of everything reads the first kind. A query of one logical partition reads the second kind if it exists, and
+/// otherwise the first kind, where entries of equal values are ordered by ids and therefore by partitions: it seeks
+/// past the others'. Small partitions therefore cost no second set of rows, and a range or an order within a large one
+/// costs only what it reads.
 class AutomaticRows {
  public:
   AutomaticRows(storage::WriteTransaction& transaction, storage::Tree tree, std::uint32_t number)
@@ -34,13 +34,13 @@ class AutomaticRows {
   Expected<bool> is_scoped(std::string_view partition_key) const;
   Expected<void> mark_scoped(std::string_view partition_key);
 
-  /// From the entries before (none: the document is new) to those after: how many of them are others, the additional
-  /// ones of strings aside, which are not charged. `rewrite`: puts also what has not changed. `scoped`: rows of the
-  /// second kind as well.
+  /// Changes the rows from the entries before (empty: the document is new) to those after; returns the number of
+  /// entries that differ, except the additional ones of strings, which are not charged. `rewrite`: also writes
+  /// unchanged ones. `scoped`: also writes rows of the second kind.
   Expected<std::uint32_t> change(std::string_view id, std::string_view partition_key,
                                  const AutomaticIndex::Entries& before, const AutomaticIndex::Entries& after,
                                  bool scoped, bool rewrite);
-  /// Rows of the second kind only.
+  /// Writes rows of the second kind only.
   Expected<void> put_scoped(std::string_view id, std::string_view partition_key,
                             const AutomaticIndex::Entries& entries);
 
@@ -54,7 +54,7 @@ class AutomaticRows {
   std::string key_;
 };
 
-/// Value of a row: how many bytes at the end of its key are the id.
+/// Value of a row: the size of the id at the end of its key.
 std::string automatic_row_value(std::string_view id);
 
 }  // namespace octavo::query

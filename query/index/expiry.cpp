@@ -20,12 +20,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// After this it looks again, as documents may have come that end before all others.
+/// Checks again after this time, as new documents may expire before all others.
 constexpr milliseconds kWalkInterval{5'000};
 constexpr milliseconds kWhileBusy{100};
 constexpr std::size_t kDeletionsPerSlice = 500;
 constexpr std::size_t kScheduledPerSlice = 5'000;
-/// With this much waiting to be written, deleting waits too.
+/// If this many bytes are waiting to be written, deleting waits, too.
 constexpr std::size_t kBusyBytes = 16ULL << 20;
 
 milliseconds until(std::int64_t end_s) {
@@ -47,7 +47,7 @@ class DefinedTimeToLive final : public storage::TimeToLive {
       if (own && *own >= -1 && *own != 0) seconds = *own;
     }
     std::int64_t end_s = 0;
-    // Documents of the Couch API may say any number: beyond the end of time is for ever.
+    // Documents of the CouchDB API may contain any number: one beyond the end of time means forever.
     if (seconds < 0 || __builtin_add_overflow(document.modified_s, seconds, &end_s)) return std::nullopt;
     return end_s;
   }
@@ -63,12 +63,12 @@ std::shared_ptr<const storage::TimeToLive> time_to_live(std::int64_t default_s) 
   return std::make_shared<DefinedTimeToLive>(default_s);
 }
 
-/// Of the walks and the writes that they began.
+/// Progress of the walks and of the writes that they began.
 struct Expiration::Progress {
   std::mutex mutex;
-  std::set<std::size_t> busy;        ///< places with a write of ours on its way
+  std::set<std::size_t> busy;        ///< partition ids with a pending write of the walk
   std::uint64_t failures = 0;        ///< writes that failed so far
-  Expiration* expiration = nullptr;  ///< null: it is stopped
+  Expiration* expiration = nullptr;  ///< null: stopped
   partitioning::ChangeNotifier changed;
 
   bool begin(std::size_t place) {
@@ -81,7 +81,7 @@ struct Expiration::Progress {
       const std::lock_guard lock(mutex);
       busy.erase(place);
       if (!done) ++failures;
-      // What failed is tried again with the next walk.
+      // A failed write is retried with the next walk.
       if (expiration != nullptr && done) expiration->walking_.run_now();
     }
     changed.notify_all();
@@ -125,7 +125,7 @@ std::optional<milliseconds> Expiration::walk() {
   return pause;
 }
 
-// Begins the next write in one physical partition, if there is anything to do; or says when to look again.
+// Begins the next write in one physical partition, if there is anything to do, or returns when to check again.
 milliseconds Expiration::advance(std::size_t place) {
   auto& partition = database_.physical_partition(place);
   if (partition.queued_bytes() > kBusyBytes) return kWhileBusy;
@@ -164,7 +164,7 @@ void Expiration::delete_documents(std::size_t place, std::vector<storage::Snapsh
     storage::DocumentWrite deletion;
     deletion.id = std::move(document.id);
     deletion.deleted = true;
-    deletion.parent = document.revision;  // what was written anew meanwhile stays
+    deletion.parent = document.revision;  // a document that was written again meanwhile stays
     deletion.body = "{}";
     deletions.push_back(std::move(deletion));
   }

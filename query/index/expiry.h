@@ -12,23 +12,23 @@
 
 namespace octavo::query {
 
-/// Documents end so many seconds after their last write, or after as many as their own `ttl` says; -1: never.
+/// Documents expire `default_s` seconds after their last write, or after their own `ttl` in seconds; -1: never.
 std::shared_ptr<const storage::TimeToLive> time_to_live(std::int64_t default_s);
 
-/// Applies a database's time to live to its physical partitions, and deletes in the background, with tombstones, what
-/// has come to its end: readers do not see it before that either. Thread-safe.
+/// Applies a database's time to live to its physical partitions, and deletes expired documents in the background, with
+/// tombstones; readers do not see them before that either. Thread-safe.
 ///
-/// It knows from each partition's schedule which documents those are, and when the next one ends; it looks at no
-/// others, but for making the schedule when documents first have a time to live, or another one.
+/// Each partition's schedule tells which documents have expired, and when the next one does; other documents are read
+/// only to build the schedule when documents first have a time to live, or a different one.
 class Expiration {
  public:
   explicit Expiration(partitioning::Database& database);
   ~Expiration() { stop(); }
 
-  /// Absent: documents do not end any more.
+  /// Absent: documents no longer expire.
   void set_default(std::optional<std::int64_t> default_s);
-  /// Until all that has ended by now is deleted: for whoever reads what follows the feed. Where it cannot be deleted
-  /// (the disk is full), not longer than that takes to find out. Errors: timeout, not_found when the database goes.
+  /// Waits until everything expired by now is deleted; for readers of data that follows the feed. If it cannot be
+  /// deleted (the disk is full), waits only until that is known. Errors: timeout, not_found if the database is deleted.
   Task<Expected<void>> wait_until_deleted(std::chrono::steady_clock::time_point deadline);
   /// Idempotent.
   void stop();
@@ -42,8 +42,8 @@ class Expiration {
 
   partitioning::Database& database_;
   std::atomic<bool> wanted_{false};
-  const std::shared_ptr<Progress> progress_;  ///< writes that are on their way know it, whoever is gone meanwhile
-  RepeatedJob walking_;                       ///< last: ends before all that it uses
+  const std::shared_ptr<Progress> progress_;  ///< shared with pending writes, which may outlive this
+  RepeatedJob walking_;                       ///< last: stops before the members it uses are destroyed
 };
 
 }  // namespace octavo::query

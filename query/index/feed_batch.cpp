@@ -33,7 +33,7 @@ std::optional<storage::Sequence> begin_of_batch(storage::Sequence checkpoint, bo
                                                 storage::Sequence watermark) {
   if (checkpoint < watermark) return checkpoint;
   if (watermark == 0 || complete) return std::nullopt;
-  return watermark - 1;  // only for what stands beyond the watermark
+  return watermark - 1;  // only for documents whose rows are beyond the watermark
 }
 
 }  // namespace octavo::query

@@ -5,8 +5,8 @@
 
 namespace octavo::query {
 
-/// A document found in `snapshot`, as an index that follows the feed gets it: with `_id`, `_rev` and, as CouchDB gives
-/// them to map functions, `_conflicts` and `_deleted_conflicts`. Error corrupted.
+/// A document found in `snapshot`, as given to an index that follows the feed: with `_id`, `_rev` and, as CouchDB gives
+/// them to map functions, `_conflicts` and `_deleted_conflicts`. Error: corrupted.
 Expected<FeedDocument> read_feed_document(const storage::DocumentView& found, const storage::Snapshot& snapshot,
                                           bool database_is_partitioned);
 

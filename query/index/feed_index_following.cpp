@@ -11,7 +11,7 @@
 #include "query/index/feed_follower.h"
 #include "query/javascript/interruption.h"
 
-/// The part of FeedIndexes that keeps each index in step with the feed, and lets queries wait for it.
+/// The part of FeedIndexes that keeps each index up to date with the feed, and lets queries wait for it.
 namespace octavo::query {
 
 namespace {
@@ -21,31 +21,31 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kRowsMin = 1;
 constexpr std::size_t kRowsMax = 32'768;
 constexpr std::size_t kBytesMax = 16ULL << 20;
-// A batch should keep its thread busy for about this long: long enough for commits, and for what a batch must read to
-// bring summaries in step, to cost little beside the functions; short enough that what is asked of the job meanwhile
-// (to stop, to let others have the thread) is done soon.
+// A batch should occupy its thread for about this long: long enough for commits, and for the reads that update
+// summaries, to cost little beside the functions; short enough that the job responds soon to requests (to stop, to
+// release the thread).
 constexpr std::chrono::nanoseconds kBatchTime = std::chrono::milliseconds(250);
-// Commits that come within this time make one batch, unless a query waits.
+// Commits within this time make one batch, unless a query waits.
 constexpr std::chrono::milliseconds kDelay{20};
-// After a failure of the disk, and of a function: that one fails again until somebody changes it or the document.
+// After a failure of the disk, and of a function: a function fails again until it or the document is changed.
 constexpr std::chrono::milliseconds kRetryMin{100};
 constexpr std::chrono::milliseconds kRetryMax{10'000};
 constexpr std::chrono::milliseconds kFunctionRetryMin{2'000};
 constexpr std::chrono::milliseconds kFunctionRetryMax{300'000};
-// A function that failed may do with other documents: then it is tried again so many times as long after it failed as
-// the attempt took, within these bounds.
+// After documents change, retry a failed function `kChangedRetryFactor` × the last attempt's duration after its
+// failure, within these bounds.
 constexpr int kChangedRetryFactor = 2;
 constexpr std::chrono::milliseconds kChangedRetryMax{60'000};
-// A query waits for such an attempt if it is that near.
+// A query waits for such a retry if it is at most this far away.
 constexpr std::chrono::milliseconds kWaitForRetryMax{5'000};
-// Functions, a reduce included, that take so long for a document are slow.
+// Functions, including a reduce, that take this long for a document are slow.
 constexpr std::chrono::milliseconds kSlowDocument{50};
 
 }  // namespace
 
 void FeedIndexes::committed() {
   if (!has_followers_.load(std::memory_order_relaxed)) {
-    // First write since the database was opened: an index that is behind goes on now.
+    // First write since the database was opened: an index that is behind continues now.
     if (changes_loaded_.load(std::memory_order_relaxed) != 0 || kinds_.empty() || load_planned_.exchange(true)) return;
     jobs_.post([this] { load_in_background(); });
     return;
@@ -75,7 +75,7 @@ void FeedIndexes::wake(const FollowerPtr& follower) {
   post_follow(follower);
 }
 
-// After a failure not at once; then somebody else asks later.
+// Not at once after a failure; a later caller then tries again.
 bool FeedIndexes::may_try(const FollowerPtr& follower) {
   const auto watermark = database_.watermark();
   std::chrono::milliseconds wait{0};
@@ -83,7 +83,7 @@ bool FeedIndexes::may_try(const FollowerPtr& follower) {
     const std::lock_guard lock(mutex_);
     const auto now = Clock::now();
     if (!follower->failure || now >= follower->not_before) return true;
-    // Who waits for the disk has it tried now; a function would only fail again, unless documents have changed.
+    // For a query that waits, a disk is tried now; a function would fail again unless documents have changed.
     if (may_pass(*follower->failure)) return follower->waiters.load(std::memory_order_relaxed) > 0;
     if (watermark <= follower->failed_at) return false;
     if (now >= follower->not_before_changes) return true;
@@ -103,7 +103,7 @@ bool FeedIndexes::may_try(const FollowerPtr& follower) {
 }
 
 void FeedIndexes::post_follow(const FollowerPtr& follower) {
-  // What waits in a queue keeps no index from being removed.
+  // A queued job must not keep an index from being removed.
   const auto job = [this, weak = std::weak_ptr<Follower>(follower)] {
     if (const auto waiting = weak.lock()) follow(waiting);
   };
@@ -116,7 +116,7 @@ void FeedIndexes::post_follow(const FollowerPtr& follower) {
 
 void FeedIndexes::follow(const FollowerPtr& follower) {
   follower->again.store(true);
-  if (follower->following.exchange(true)) return;  // the one who follows will look again
+  if (follower->following.exchange(true)) return;  // the running call will check again
   const javascript::StoppableCalls calls(*follower->stopping);
   while (follower->again.exchange(false)) {
     if (follower->stopping->load()) break;
@@ -133,7 +133,7 @@ void FeedIndexes::follow(const FollowerPtr& follower) {
     }
     progress_.notify_all();
     if (*more) {
-      // Others want the thread too: go to the end of its queue.
+      // Others need the thread, too: go to the end of its queue.
       follower->following.store(false);
       post_follow(follower);
       return;
@@ -142,18 +142,18 @@ void FeedIndexes::follow(const FollowerPtr& follower) {
     caught_up(*follower);
   }
   follower->following.store(false);
-  // Woken between the last look and the line above.
+  // Woken between the last check and the line above.
   if (follower->again.load() && !jobs_.stopping() && !follower->stopping->load()) wake(follower);
 }
 
 void FeedIndexes::failed(const FollowerPtr& follower, std::uint64_t attempt, const Error& error) {
-  if (javascript::calls_are_stopped()) return;  // it ends, or the server does
+  if (javascript::calls_are_stopped()) return;  // the index or the server stops
   const bool function = !may_pass(error);
   follower->retry_delay = std::clamp(2 * follower->retry_delay, function ? kFunctionRetryMin : kRetryMin,
                                      function ? kFunctionRetryMax : kRetryMax);
   const auto now = Clock::now();
   const auto took = std::chrono::ceil<std::chrono::milliseconds>(now - follower->begun);
-  // It may have come to its limit of time.
+  // It may have reached its time limit.
   if (function) follower->slow.store(true, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
@@ -174,9 +174,9 @@ void FeedIndexes::failed(const FollowerPtr& follower, std::uint64_t attempt, con
 }
 
 Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
-  const auto begun = processor_time();  // by another clock, a busy machine would get small batches, and be busier yet
+  const auto begun = processor_time();  // by another clock, a busy machine would get small batches, and become busier
   FeedIndex& index = *follower.index;
-  // In this order: a purge up to the watermark is then in the count.
+  // In this order, so that the count includes a purge up to the watermark.
   const storage::Sequence watermark = database_.watermark();
   follower.begun = Clock::now();
   follower.begun_at = watermark;
@@ -239,7 +239,7 @@ Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
   return !batch.complete || applied < documents.size() || reached < database_.watermark();
 }
 
-// The first time, what answered instead of the index until now has to go.
+// The first time, the former index that served queries until now must be removed.
 void FeedIndexes::caught_up(Follower& follower) {
   if (follower.built.exchange(true)) return;
   const std::lock_guard loading(load_mutex_);
@@ -253,7 +253,7 @@ void FeedIndexes::caught_up(Follower& follower) {
     }
   }
   if (!replaced) return;
-  // Nobody else would: it has caught up once only.
+  // Must not be skipped: it catches up for the first time only once.
   until_memory_suffices([this] { retire_unwanted(); });
   until_memory_suffices([this] { write_definitions(); });
   until_memory_suffices([this] { publish(); });
@@ -306,7 +306,7 @@ Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> 
     const std::lock_guard lock(mutex_);
     attempts_before = follower->attempts;
     failed_before = follower->failed_attempt;
-    // A function that fails is not tried again for each query, unless it may do now.
+    // A function that fails is not retried for each query, unless a retry is due soon.
     const bool tried_soon =
         database_.watermark() > follower->failed_at && Clock::now() + kWaitForRetryMax >= follower->not_before_changes;
     if (follower->failure && !may_pass(*follower->failure) && !tried_soon) {
@@ -327,7 +327,7 @@ Task<Expected<void>> FeedIndexes::wait_until_current(std::shared_ptr<FeedIndex> 
       if (shut_down_) co_return fail(ErrorCode::not_found, "Database does not exist.");
       if (!follower || follower->stopping->load()) co_return fail(ErrorCode::not_found, "missing");
       if (follower->failed_attempt > failed_before && follower->failure) {
-        // What failed before this query came says nothing of a disk that is well again.
+        // A failure before this query says nothing about a disk that works again.
         const bool earlier = follower->failed_attempt <= attempts_before && may_pass(*follower->failure);
         if (!earlier) co_return std::unexpected(*follower->failure);
         failed_before = follower->failed_attempt;

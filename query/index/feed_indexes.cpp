@@ -55,7 +55,7 @@ std::optional<StoredDefinition> read_stored_definition(const std::filesystem::pa
   return stored;
 }
 
-// Only helps queries that do not wait, after a restart: losing it to a crash or a full disk does no harm.
+// Only helps queries that do not wait, after a restart: losing it in a crash or on a full disk is harmless.
 bool store_definition(const std::filesystem::path& folder, const std::string& text) {
   const auto draft = folder / (std::string(kDefinitionFile) + ".new");
   {
@@ -143,7 +143,7 @@ std::size_t FeedIndexes::close_idle(std::uint64_t last_used_before_ms) {
 }
 
 bool FeedIndexes::is_loaded() const {
-  // What could not be opened may be well again: whoever asks should see it.
+  // An index that could not be opened may work again: callers should see that.
   return !unopened_.load(std::memory_order_acquire) &&
          changes_loaded_.load(std::memory_order_acquire) == changes_.load(std::memory_order_acquire);
 }
@@ -170,7 +170,7 @@ Expected<std::vector<FeedIndexes::Wanted>> FeedIndexes::read_definitions() {
     }
   }));
   over_limit_ = wanted.size() > feed_indexes_per_database_max;
-  if (over_limit_) {  // replicated, or two writes at once
+  if (over_limit_) {  // by replication, or by two concurrent writes
     spdlog::warn(
         "database {}: of {} views and search indexes only the first {}, by the ids of their design documents, "
         "are made",
@@ -199,7 +199,7 @@ Expected<void> FeedIndexes::load() {
     return {};
   };
   auto result = attempt();
-  // Only now: whoever asks meanwhile must wait for this load, not get the catalog before it.
+  // Set only now: concurrent callers must wait for this load instead of getting the former catalog.
   if (result) changes_loaded_.store(changes, std::memory_order_release);
   unopened_.store(failure.has_value(), std::memory_order_release);
   if (failure && !reopening_planned_.exchange(true)) {
@@ -232,8 +232,8 @@ Expected<FeedIndexes::FollowerPtr> FeedIndexes::open(const FeedIndexKind& kind,
   return follower;
 }
 
-// Opens what is wanted; an index that cannot be opened has its error in the catalog, and the first of them that may
-// pass is returned.
+// Opens the wanted indexes. An index that cannot be opened has its error in the catalog; returns the first error that
+// may be temporary.
 Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted>& wanted) {
   std::optional<Error> failure;
   std::vector<FollowerPtr> known;
@@ -242,7 +242,7 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
     const std::lock_guard lock(mutex_);
     if (shut_down_) return fail(ErrorCode::not_found, "Database does not exist.");
     known = followers_;
-    // What is wanted again before its last reader left goes on where it was.
+    // An index that is wanted again before its last reader left continues where it was.
     known.insert(known.end(), retired_.begin(), retired_.end());
     old_views = views_;
   }
@@ -259,7 +259,7 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
         follower = known.insert(known.end(), *std::move(opened));
       } else {
         view.failure = std::move(opened).error();
-        // A definition that makes no sense will make none later: who asks is told, and nobody tries again.
+        // An invalid definition stays invalid: queries get its error, and it is not retried.
         if (!failure && view.failure->code != ErrorCode::bad_request) failure = view.failure;
       }
     }
@@ -281,7 +281,7 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
     views.push_back(std::move(view));
   }
   const std::lock_guard lock(mutex_);
-  // All of them have been told to stop meanwhile: nobody may tell them to go on.
+  // All of them have been told to stop meanwhile, and must not continue.
   if (shut_down_) return fail(ErrorCode::not_found, "Database does not exist.");
   for (const auto& follower : going_on) follower->stopping->store(false);
   views_ = std::move(views);
@@ -291,7 +291,7 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
   return failure;
 }
 
-// After a restart: what was the previous definition of something that is still being built.
+// After a restart: finds the former definitions of indexes that are still being built.
 void FeedIndexes::adopt_folders() {
   std::error_code error;
   for (const std::string& name : storage::folder_entries(database_.folder(), error)) {
@@ -336,7 +336,7 @@ void FeedIndexes::remove_strays() {
       return name == folder_of(one->kind, one->definition.identity).filename();
     };
     if (std::ranges::any_of(followers_, is_it) || std::ranges::any_of(retired_, is_it)) continue;
-    // What could not be opened, as descriptors were used up or a disk failed, is there all the same.
+    // An index that could not be opened, for lack of descriptors or by a disk failure, exists nevertheless.
     const auto is_wanted = [&](const FeedIndexView& view) {
       return name == std::string(view.kind) + "-" + view.definition.identity;
     };
@@ -362,7 +362,7 @@ void FeedIndexes::write_definitions() {
   }
 }
 
-// Under load_mutex_.
+// Called with load_mutex_ held.
 void FeedIndexes::retire_unwanted() {
   const std::lock_guard lock(mutex_);
   std::vector<FollowerPtr> followers;
@@ -388,7 +388,7 @@ void FeedIndexes::publish() {
   catalog_.store(std::move(next));
 }
 
-// Again and again while queries still read one. Under load_mutex_, so that none of them is opened anew meanwhile.
+// Repeats while queries still read one. Called with load_mutex_ held, so that none is opened again meanwhile.
 void FeedIndexes::remove_retired() {
   std::vector<FollowerPtr> unused;
   bool look_again = false;
@@ -396,7 +396,7 @@ void FeedIndexes::remove_retired() {
     const std::lock_guard lock(mutex_);
     unused.reserve(retired_.size());
     std::erase_if(retired_, [&](auto& follower) {
-      // Nobody else can get hold of it any more: it is in no list but this. A job that runs holds the follower.
+      // No new reader is possible, as only this list has it. A running job holds the follower.
       if (follower.use_count() > 1 || follower->index.use_count() > 1) return false;
       unused.push_back(std::move(follower));
       return true;

@@ -20,39 +20,39 @@
 
 namespace octavo::query {
 
-/// An index as queries see it. A value; holding it keeps the files.
+/// An index as queries see it. A value; while it exists, the files are kept.
 struct FeedIndexView {
   std::string_view kind;  ///< FeedIndexKind::name
   FeedIndexDefinition definition;
-  std::shared_ptr<FeedIndex> index;  ///< null when its files cannot be opened: `failure` says why
+  std::shared_ptr<FeedIndex> index;  ///< null if its files cannot be opened: `failure` has the reason
   std::optional<Error> failure;
-  /// What the design document defined before, for queries that do not wait (`update=false`), until `index` has caught
-  /// up for the first time. It does not follow the feed any more.
+  /// The design document's former index, for queries that do not wait (`update=false`), until `index` has caught up for
+  /// the first time. It no longer follows the feed.
   std::shared_ptr<FeedIndex> previous;
 };
 
 /// All indexes of a database that follow its feed, at one moment.
 struct FeedIndexCatalog {
   std::vector<FeedIndexView> indexes;
-  bool over_limit = false;  ///< the design documents define more than are made (index_allowance.h)
+  bool over_limit = false;  ///< the design documents define more than are built (index_allowance.h)
 
   /// `name` as in FeedIndexDefinition. nullptr: the design document defines no such index.
   const FeedIndexView* find(std::string_view kind, std::string_view design_document, std::string_view name) const;
 };
 
-/// The indexes of one open database that follow its feed (feed_index.h). Reads what design documents define, makes and
-/// removes the files, and feeds each index in the background. Owned by the IndexManager.
+/// The indexes of one open database that follow its feed (feed_index.h). Reads the definitions in design documents,
+/// creates and removes the files, and feeds each index in the background. Owned by the IndexManager.
 ///
-/// Each index is followed by a job of its own on the engine's indexers: a batch of changes is read, made durable, and
-/// given to the index with its checkpoint. A new index begins at sequence 0 and goes on where it was after a crash.
-/// Batches are sized by the time that the last one took; indexes whose functions are slow leave one indexer to the
-/// others. While nobody waits the job is delayed a little, so that many small commits make one batch. An index that
-/// fails is tried again after a delay that grows, or soon when documents have changed, and the others go on.
+/// Each index is followed by a separate job on the engine's indexers: a batch of changes is read, made durable, and
+/// given to the index with its checkpoint. A new index begins at sequence 0; after a crash an index continues where it
+/// was. The last batch's duration decides the next one's size; indexes whose functions are slow leave one indexer to
+/// the others. While no query waits the job is delayed a little, so that many small commits make one batch. An index
+/// that fails is retried after a growing delay, or soon after documents have changed; the others are not affected.
 ///
 /// Folders: <database>/<kind>-<identity>. Beside an index's own files lies `definition.json`:
 ///   {"content":text,"owners":[[design document,name],…]}
 ///
-/// Thread-safe. Design documents are read at the first use, so an idle database costs nothing.
+/// Thread-safe. Design documents are read on first use, so an idle database costs nothing.
 class FeedIndexes {
  public:
   FeedIndexes(partitioning::Database& database, ActiveTasks* tasks,
@@ -61,7 +61,7 @@ class FeedIndexes {
   FeedIndexes(const FeedIndexes&) = delete;
   FeedIndexes& operator=(const FeedIndexes&) = delete;
 
-  // As DatabaseExtension's.
+  // As in DatabaseExtension.
   void design_documents_changed();
   void committed();
   void shut_down();
@@ -69,31 +69,31 @@ class FeedIndexes {
   std::uint64_t last_used_ms() const;
   std::size_t close_idle(std::uint64_t last_used_before_ms);
 
-  /// The indexes now. Reads the design documents when they changed since the last call; a design document whose write
-  /// was acknowledged is in it. Otherwise takes no lock that threads share.
+  /// The present indexes. Reads the design documents if they have changed since the last call, so that every design
+  /// document whose write was acknowledged is included. Otherwise takes no lock that threads share.
   Expected<std::shared_ptr<const FeedIndexCatalog>> catalog();
-  /// As of the last time that design documents were read; null: never.
+  /// As of the last reading of the design documents; null: never.
   std::shared_ptr<const FeedIndexCatalog> last_catalog() const { return catalog_.load(); }
-  /// False when `catalog` would have to read design documents and open indexes, which belongs on a worker.
+  /// False if `catalog` would have to read design documents and open indexes, which must happen on a worker.
   bool is_loaded() const;
 
-  /// True when a query that begins now need not wait for `index`. Some reads of one row.
+  /// Whether a query that begins now need not wait for `index`. Some reads of one row.
   Expected<bool> is_current(const FeedIndex& index, storage::Sequence sequence) const;
-  /// Until `index` has all changes up to `sequence` and knows of all purges so far. Errors: what keeps the index from
-  /// being updated (disk_full, function_failed, …), not_found when the database or the index goes, timeout.
+  /// Waits until `index` has all changes up to `sequence` and has processed all purges so far. Errors: the reason why
+  /// it cannot be updated (disk_full, function_failed, …), not_found if the database or the index is gone, timeout.
   Task<Expected<void>> wait_until_current(std::shared_ptr<FeedIndex> index, storage::Sequence sequence,
                                           std::chrono::steady_clock::time_point deadline);
-  /// Follows in the background up to the present, for a query that does not wait (`update=lazy`).
+  /// Follows the feed in the background up to the present, for a query that does not wait (`update=lazy`).
   void update(const FeedIndex& index);
-  /// Whether a job is updating `index` now; how many queries wait for it.
+  /// Whether a job is updating `index` now, and how many queries wait for it.
   struct Activity {
     bool updating = false;
     int waiting = 0;
   };
   Activity activity(const FeedIndex& index) const;
 
-  /// Removes the files of indexes that no design document defines, as far as nobody reads them (`_view_cleanup`); what
-  /// is not needed goes without being asked, too, but after a failing disk there may be something left. Blocking.
+  /// Removes the files of indexes that no design document defines, unless they are being read (`_view_cleanup`). They
+  /// are also removed automatically, but some may remain after a failure of the disk. Blocking.
   Expected<void> clean_up();
 
  private:
@@ -101,7 +101,7 @@ class FeedIndexes {
   using FollowerPtr = std::shared_ptr<Follower>;
   struct Wanted;
 
-  // feed_indexes.cpp: what is defined. All under load_mutex_.
+  // feed_indexes.cpp: definitions. All called with load_mutex_ held.
   Expected<void> load();
   void load_in_background();
   Expected<std::vector<Wanted>> read_definitions();
@@ -115,7 +115,7 @@ class FeedIndexes {
   void remove_retired();
   std::filesystem::path folder_of(const FeedIndexKind& kind, std::string_view identity) const;
 
-  // feed_index_following.cpp: keeping up with the feed.
+  // feed_index_following.cpp: following the feed.
   FollowerPtr follower_of(const FeedIndex& index) const;
   void wake(const FollowerPtr& follower);
   void wake_all(bool only_awaited);
@@ -129,19 +129,19 @@ class FeedIndexes {
   partitioning::Database& database_;
   ActiveTasks* const tasks_;
   const std::vector<FeedIndexKind>& kinds_;
-  const storage::Sequence opened_at_;  ///< last sequence of the database when it was opened
+  const storage::Sequence opened_at_;  ///< last sequence of the database at its opening
 
   std::atomic<std::uint64_t> changes_{1};
   std::atomic<std::uint64_t> changes_loaded_{0};
-  std::atomic<bool> unopened_{false};  ///< an index could not be opened, for a reason that may pass
+  std::atomic<bool> unopened_{false};  ///< an index could not be opened, for a reason that may be temporary
   std::atomic<bool> load_planned_{false};
   std::atomic<bool> reopening_planned_{false};
   std::atomic<bool> removal_planned_{false};
-  std::mutex load_mutex_;  ///< one load at a time; guards loaded_
+  std::mutex load_mutex_;  ///< serializes loads; guards loaded_
   bool loaded_ = false;
   bool over_limit_ = false;  ///< of the last load
 
-  mutable std::mutex mutex_;  ///< guards all below up to the atomics
+  mutable std::mutex mutex_;  ///< guards all members below up to the atomics
   std::vector<FeedIndexView> views_;
   std::vector<FollowerPtr> followers_;  ///< wanted, or previous
   std::vector<FollowerPtr> retired_;    ///< no longer wanted; queries may still read them
@@ -152,7 +152,7 @@ class FeedIndexes {
   std::atomic<bool> wake_planned_{false};
   std::atomic<int> waiters_{0};
   partitioning::ChangeNotifier progress_;
-  BackgroundJobs jobs_;  ///< last: ends before all that its jobs use
+  BackgroundJobs jobs_;  ///< last: stops before the members that its jobs use are destroyed
 };
 
 }  // namespace octavo::query

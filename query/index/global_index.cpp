@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint8_t kStateVersion = 1;
 constexpr std::string_view kStateKey = "state";
 
-// A checkpoint that moves without any entry changing is only written now and then: after a crash those changes are
-// looked at again, to no effect.
+// A checkpoint that moves without a change of entries is written only now and then: after a crash those changes are
+// read again, without effect.
 constexpr storage::Sequence kUnstoredChangesMax = 50'000;
 
 storage::Environment::Options environment_options(const GlobalIndex::Options& options) {
@@ -48,10 +48,10 @@ void GlobalIndex::remove_files() {
 
 Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
   const bool exists = std::filesystem::exists(options_.folder / "data.mdb");
-  if (!exists) remove_files();  // what a removal left that did not come to its end
+  if (!exists) remove_files();  // remains of an interrupted removal
   auto opened = exists ? environment_.open() : environment_.create_whole();
   if (!opened && opened.error().code == ErrorCode::corrupted) {
-    // All that an index holds is in the documents.
+    // Everything in an index can be derived from the documents.
     spdlog::error("{}: the index is built anew", opened.error().reason);
     remove_files();
     opened = environment_.create_whole();
@@ -76,7 +76,7 @@ Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
     return {};
   }
   checkpoint_.store(checkpoint, std::memory_order_release);
-  // Else it may have been catching up.
+  // Otherwise it may have been catching up.
   if (checkpoint == last_sequence) complete_through_.store(checkpoint, std::memory_order_release);
   stored_checkpoint_ = checkpoint;
   purge_count_.store(purge_count, std::memory_order_release);
@@ -167,7 +167,7 @@ Expected<bool> GlobalIndex::remove_purged(std::uint64_t purge_count, std::size_t
 }
 
 Expected<void> GlobalIndex::begin_build() {
-  // Runs of a sort that a crash cut short.
+  // Remove runs of a sort that a crash interrupted.
   std::error_code ignored;
   for (const std::string& file : storage::folder_entries(options_.folder, ignored)) {
     if (file.starts_with("run-")) std::filesystem::remove(options_.folder / file, ignored);

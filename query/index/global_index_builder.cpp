@@ -10,9 +10,9 @@ namespace octavo::query {
 namespace {
 
 constexpr std::size_t kScanRowsMax = 8192;
-// For all indexes of a build together; beyond it, entries are sorted on disk.
+// For all indexes of a build together; beyond this, entries are sorted on disk.
 constexpr std::size_t kSortBytesMax = 64ULL << 20;
-// One transaction while appending. Also how much a slice holds the worker for.
+// Size of one transaction while appending; also limits how long a slice occupies the worker.
 constexpr std::size_t kAppendBytesMax = 8ULL << 20;
 
 struct DocumentKey {
@@ -28,7 +28,7 @@ struct GlobalIndexBuilder::Target {
 
   std::shared_ptr<GlobalIndex> index;
   SortedRuns runs;
-  std::vector<DocumentKey> documents;  ///< rows of by_document, in the order of the scan: by id
+  std::vector<DocumentKey> documents;  ///< rows of by_document, in the order of the scan, by id
   std::size_t documents_bytes = 0;
   std::uint64_t merged = 0;
   bool finished = false;
@@ -42,7 +42,7 @@ GlobalIndexBuilder::GlobalIndexBuilder(partitioning::Database& database,
 GlobalIndexBuilder::~GlobalIndexBuilder() = default;
 
 Expected<void> GlobalIndexBuilder::begin() {
-  // The watermark before the purge count: every purge up to the checkpoint is then counted.
+  // The watermark before the purge count, so that every purge up to the checkpoint is counted.
   checkpoint_ = database_.watermark();
   OCTAVO_TRY(purge_count_, database_.purge_count());
   OCTAVO_TRY(const auto statistics, database_.statistics());
@@ -142,7 +142,7 @@ Expected<void> GlobalIndexBuilder::flush(Target& target) {
 }
 
 Expected<bool> GlobalIndexBuilder::merge_slice(Target& target) {
-  // Rows are copied out of the merge first: the transaction may have to run twice.
+  // Copies the rows out of the merge first, as the transaction may have to run twice.
   std::vector<std::pair<std::string, std::string>> rows;
   std::size_t bytes = 0;
   bool end = false;

@@ -16,11 +16,11 @@
 namespace octavo::query {
 
 /// Builds new global indexes of one database together: reads and parses each document once for all, sorts the entries
-/// (on disk, when they are many) and appends them in order.
+/// (on disk, if there are many) and appends them in order.
 ///
-/// Works in slices, so that a worker thread is not held: call run() until it says done. Documents that change meanwhile
-/// are in the feed after the checkpoint the finished index gets, which is taken before the scan. A build that is cut
-/// short (error, crash, shutdown) leaves the index as `building`; the next one starts over.
+/// Works in slices, so that it does not occupy a worker thread: call run() until it returns done. Documents that change
+/// meanwhile are in the feed after the finished index's checkpoint, which is taken before the scan. An interrupted
+/// build (error, crash, shutdown) leaves the index as `building`; the next build starts over.
 class GlobalIndexBuilder {
  public:
   GlobalIndexBuilder(partitioning::Database& database, std::vector<std::shared_ptr<GlobalIndex>> indexes,
@@ -28,7 +28,7 @@ class GlobalIndexBuilder {
   ~GlobalIndexBuilder();
 
   enum class State : std::uint8_t { more, done };
-  /// One slice: some tens of milliseconds. After an error the builder is of no more use.
+  /// Runs one slice: some tens of milliseconds. After an error the builder must not be used again.
   Expected<State> run();
   const std::vector<std::shared_ptr<GlobalIndex>>& indexes() const { return indexes_; }
 

@@ -19,7 +19,7 @@ IndexAllowance::IndexAllowance(partitioning::Database& database) : database_(dat
 }
 
 bool IndexAllowance::is_far_from_limit(const Count& more) const {
-  constexpr std::size_t written_since = 100;  // what was counted last may be behind by so many
+  constexpr std::size_t written_since = 100;  // the last count may be outdated by this many
   return is_known_ && total_.json + more.json + written_since <= indexes_per_database_max &&
          total_.feed + more.feed + written_since <= feed_indexes_per_database_max;
 }
@@ -34,7 +34,7 @@ IndexAllowance::Count IndexAllowance::count(std::string_view id, std::string_vie
 }
 
 Expected<void> IndexAllowance::read_all() {
-  // What this request has taken before comes on top.
+  // Documents taken earlier in this request are counted separately.
   const auto taken = std::exchange(by_document_, {});
   total_ = {};
   OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView& document) {

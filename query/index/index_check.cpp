@@ -20,7 +20,7 @@ std::string label_of(const IndexDefinition& definition) {
   return fmt::format("index '{}' of {}", definition.name, definition.design_document);
 }
 
-/// Walks all live documents and hands each expected entry to `found`, which says whether the index has it.
+/// Walks all live documents and passes each expected entry to `has_entry`, which tells whether the index contains it.
 Expected<std::uint64_t> compare_entries(
     partitioning::Database& database, const IndexDefinition& definition, storage::CheckReport& report,
     FunctionRef<Expected<bool>(const storage::DocumentView&, const storage::Snapshot&, std::string_view key,
@@ -70,7 +70,7 @@ void compare_count(const IndexDefinition& definition, std::uint64_t rows, std::u
 
 Expected<void> check_local(partitioning::Database& database, const IndexView& index, storage::CheckReport& report) {
   for (const std::size_t place : database.places()) {
-    if (!index.ready(place)) return {};  // still being built: nothing is promised yet
+    if (!index.ready(place)) return {};  // still being built, so it need not be complete
   }
   OCTAVO_TRY(const std::uint64_t expected,
              compare_entries(database, *index.definition, report,
@@ -109,8 +109,8 @@ Expected<void> check_global(partitioning::Database& database, const IndexView& i
   return {};
 }
 
-// What is searched can only be compared with what functions say of each document; what is looked at is that the files
-// can be read and tell of no state that the database does not know.
+// The entries of search indexes could only be checked by running the functions on each document; this checks that the
+// files can be read and contain no state unknown to the database.
 Task<Expected<void>> check_search_indexes(partitioning::Database& database, FeedIndexes& indexes,
                                           storage::CheckReport& report,
                                           std::chrono::steady_clock::time_point deadline) {
@@ -175,7 +175,7 @@ Task<Expected<void>> check_indexes(partitioning::Database& database, storage::Ch
     const auto group = std::dynamic_pointer_cast<views::ViewGroup>(followed_index.index);
     if (!group) continue;
     auto current = co_await followers.wait_until_current(group, database.watermark(), deadline);
-    // A function that cannot be run says nothing about the files.
+    // A function that cannot be run tells nothing about the files.
     if (!current && current.error().code == ErrorCode::function_failed) continue;
     if (!current) co_return current;
     const std::string label = fmt::format("views of {}", followed_index.definition.design_document);

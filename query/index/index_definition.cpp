@@ -18,7 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Part of every identity: raise it when the entry format (index_entry.h) changes, and all indexes are built anew.
+// Part of every identity: raise it when the entry format (index_entry.h) changes, so that all indexes are built again.
 constexpr std::string_view kEntryFormat = "octavo-index-2";
 
 std::unexpected<Error> bad(std::string_view word, std::string reason) {
@@ -46,7 +46,7 @@ Expected<OrderedField> ordered_field(const json::value& value) {
   return OrderedField{*std::move(path), descending};
 }
 
-// The fields as a view's map holds them: an object, one member per field.
+// Parses the fields of a view's map: an object with one member per field.
 Expected<std::vector<OrderedField>> fields_from_map(const json::value& value) {
   if (value.is_array()) return parse_ordered_fields(value);
   if (!value.is_object()) return bad("invalid_sort_json", "Sort must be an array of sort specs");
@@ -86,7 +86,7 @@ Expected<IndexDefinition> definition_from_view(const json::value& view) {
     return bad("invalid_index", "An index has between 1 and 64 fields.");
   }
   const auto* filter = map->get_object().if_contains("partial_filter_selector");
-  if (!filter) filter = map->get_object().if_contains("selector");  // as old CouchDB versions named it
+  if (!filter) filter = map->get_object().if_contains("selector");  // its name in old CouchDB versions
   if (filter && filter->is_object() && !filter->get_object().empty()) {
     OCTAVO_TRY(definition.partial_filter, Selector::parse(*filter));
   }
@@ -163,7 +163,7 @@ Expected<std::vector<IndexDefinitionPtr>> definitions_from_design_document(std::
   if (!language || *language != "query") return definitions;
   const auto* views = design.if_contains("views");
   if (!views || !views->is_object()) return definitions;
-  // A local index needs partitions, whatever a document that came by replication says.
+  // A local index needs partitions, even if a replicated document says otherwise.
   const bool partitioned = database_is_partitioned && design_option_partitioned(design, database_is_partitioned);
   for (const auto& view : views->get_object()) {
     auto definition = definition_from_view(view.value());
@@ -325,7 +325,7 @@ Expected<std::string> remove_index_from_design_document(std::string_view body, s
     if (name) {
       const auto index = indexes.find(*name);
       if (index == indexes.end()) continue;
-      indexes.stable_erase(index);  // what remains keeps its order
+      indexes.stable_erase(index);  // the remaining ones keep their order
     } else {
       indexes.clear();
     }
@@ -333,7 +333,7 @@ Expected<std::string> remove_index_from_design_document(std::string_view body, s
     if (indexes.empty()) design.stable_erase(place);
   }
   if (!removed) return fail(ErrorCode::not_found, "missing");
-  // The partitioned option belongs to the indexes: without any it says nothing.
+  // The partitioned option belongs to the indexes, so without indexes it has no meaning.
   const bool bare = std::ranges::all_of(design, [](const json::key_value_pair& member) {
     return member.key() == "language" || member.key() == "options";
   });

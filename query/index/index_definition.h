@@ -16,7 +16,7 @@
 
 namespace octavo::query {
 
-/// Limits on what a client may ask an index to hold.
+/// Limits on the indexes that a client may define.
 inline constexpr std::size_t index_fields_max = 64;
 inline constexpr std::size_t indexes_per_database_max = 1'000;
 
@@ -30,33 +30,32 @@ struct OrderedField {
   bool operator==(const OrderedField&) const = default;
 };
 
-/// Reads `["a", {"b": "desc"}]`: a sort specification, which is also how the fields of an index are written. Directions
-/// may differ from field to field. Errors: bad_request with Mango's words (invalid_sort_json, invalid_sort_field,
+/// Parses `["a", {"b": "desc"}]`: a sort specification, which is also the format of an index's fields. Directions may
+/// differ from field to field. Errors: bad_request with Mango's words (invalid_sort_json, invalid_sort_field,
 /// invalid_sort_dir).
 Expected<std::vector<OrderedField>> parse_ordered_fields(const boost::json::value& json);
 /// `[{"a":"asc"},{"b":"desc"}]`.
 boost::json::array ordered_fields_to_json(const std::vector<OrderedField>& fields);
 
-/// What a JSON index holds and in which order. Immutable value.
+/// The content and order of a JSON index. Immutable value.
 ///
-/// An index has an entry for every live document (design documents aside) that its partial filter matches, also for
-/// those that lack some or all of its fields: a missing field sorts below null.
+/// An index has an entry for every live document (except design documents) that matches its partial filter, even if the
+/// document lacks some or all of its fields: a missing field sorts below null.
 struct IndexDefinition {
   std::string design_document;  ///< `_design/…`
   std::string name;
   std::vector<OrderedField> fields;  ///< at least one
   std::optional<Selector> partial_filter;
-  bool partitioned = false;  ///< kept inside each physical partition, serves queries of one logical partition
-  /// 32 hexadecimal digits: a hash of everything that decides what the entries are (fields, directions, filter,
-  /// partitioned, collation version), and of nothing else. Definitions with one identity share one index on disk.
+  bool partitioned = false;  ///< stored inside each physical partition; serves queries of one logical partition
+  /// 32 hexadecimal digits: a hash of everything that decides the entries (fields, directions, filter, partitioned,
+  /// collation version), and of nothing else. Definitions with the same identity share one index on disk.
   std::string identity;
 
-  /// Set for the automatic index (automatic_index.h), which is kept as one, without fields of its own…
+  /// Set for the automatic index (automatic_index.h), which is stored as one index, without fields…
   std::shared_ptr<const AutomaticIndex> automatic;
-  /// … and for the part of it that is one path, or one composite index: then `fields` has what that is of.
+  /// … and for a part of it that is one path or one composite index: `fields` then has the fields of that part.
   std::optional<std::uint64_t> automatic_path;
-  /// Of such a path: it leads to the elements of an array, and to what lies in them. A document may then have several
-  /// entries.
+  /// For a path that leads to the elements of an array, and to their content. A document may then have several entries.
   struct ElementPath {
     FieldPath array;
     FieldPath below;  ///< empty: the elements themselves
@@ -67,44 +66,44 @@ struct IndexDefinition {
 
   /// As in `GET /{db}/_index`: ddoc, name, type, partitioned, def.
   boost::json::object to_json() const;
-  /// `{"fields":[…],"partial_filter_selector":{…}}`, the filter only when there is one.
+  /// `{"fields":[…],"partial_filter_selector":{…}}`; the filter only if there is one.
   boost::json::object def_to_json() const;
 };
 
 using IndexDefinitionPtr = std::shared_ptr<const IndexDefinition>;
 
-/// The primary index as it appears among the indexes.
+/// The primary index, as listed among the indexes.
 boost::json::object primary_index_to_json();
 
-/// Every index of one design document of language "query", in order of name; empty for other languages. Views that are
-/// no valid index definition are skipped, as CouchDB does. `body` is the stored document; it must be JSON.
+/// All indexes of one design document of language "query", ordered by name; empty for other languages. Views that are
+/// not valid index definitions are skipped, as in CouchDB. `body` is the stored document; it must be JSON.
 Expected<std::vector<IndexDefinitionPtr>> definitions_from_design_document(std::string_view id, std::string_view body,
                                                                            bool database_is_partitioned);
 
-/// A `POST /{db}/_index` request, checked.
+/// A checked `POST /{db}/_index` request.
 struct CreateIndexRequest {
-  std::string design_document;  ///< with `_design/`; given, or made from the hash of the request
+  std::string design_document;  ///< with `_design/`; given, or derived from the hash of the request
   std::string name;             ///< given, or the hash
-  boost::json::object index;    ///< as sent: becomes `options.def`
+  boost::json::object index;    ///< as sent; becomes `options.def`
   std::vector<OrderedField> fields;
   boost::json::object partial_filter;  ///< normalised; empty: none
   std::optional<bool> partitioned;
   std::uint64_t w = 2;
-  bool is_text = false;  ///< `"type": "text"`: `index` is then what search::check_text_index made of it
+  bool is_text = false;  ///< `"type": "text"`: `index` is then the result of search::check_text_index
 };
 
 /// Errors, with Mango's words: missing_required_key, invalid_key, invalid_index, invalid_string, invalid_index_name, …
 Expected<CreateIndexRequest> parse_create_index(const boost::json::value& body);
 
-/// Adds the index to the body of its design document (`existing` absent: a new one). nullopt: it is there already, the
-/// same. Errors: invalid_ddoc_lang, invalid_partitioned_option, bad_request for `partitioned: true` in a database that
-/// is not.
+/// Adds the index to the body of its design document (`existing` absent: a new one). nullopt: the same index exists
+/// already. Errors: invalid_ddoc_lang, invalid_partitioned_option, bad_request for `partitioned: true` in a database
+/// that is not partitioned.
 Expected<std::optional<std::string>> add_index_to_design_document(const CreateIndexRequest& request,
                                                                   std::optional<std::string_view> existing,
                                                                   bool database_is_partitioned);
 
-/// Removes the index `name` (or all indexes, when nullopt) from a design document's body. An empty result: nothing but
-/// the language is left and the document should be deleted. Errors: not_found.
+/// Removes the index `name` (nullopt: all indexes) from a design document's body. An empty result: only the language is
+/// left, and the document should be deleted. Errors: not_found.
 enum class IndexType : std::uint8_t { any, json, text };
 Expected<std::string> remove_index_from_design_document(std::string_view body, std::optional<std::string_view> name,
                                                         IndexType type = IndexType::any);

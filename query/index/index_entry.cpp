@@ -11,8 +11,8 @@ namespace octavo::query {
 
 namespace {
 
-// JSON text of a field. Only what the parser has lost (the spelling of non-integers, the inside of containers) is
-// looked up in the source.
+// Appends the JSON text of a field. Only what the parser has lost (the spelling of non-integers, the inside of
+// containers) is read from the source.
 void append_field_text(std::string& out, const simdjson::dom::element& value, const FieldPath& path,
                        std::string_view body_text) {
   using Type = simdjson::dom::element_type;
@@ -21,7 +21,7 @@ void append_field_text(std::string& out, const simdjson::dom::element& value, co
       append_json_string(out, value.get_string().value_unsafe());
       return;
     case Type::INT64:
-      // -0 is the one integer with a second spelling.
+      // -0 is the only integer with a second spelling.
       if (const auto number = value.get_int64().value_unsafe(); number != 0) {
         append_json_number(out, number);
         return;

@@ -13,13 +13,13 @@
 
 namespace octavo::query {
 
-/// Index entries, the same for local and global indexes (a local index puts a prefix before the key, see LocalIndexes):
+/// Index entries, the same for local and global indexes (a local index adds a prefix to the key, see LocalIndexes):
 ///
 ///   key    := field key* document id                 sort keys (query/collation/sort_key.h), `_id` by its bytes
 ///   value  := id_size:varint (size:varint json)*     one per field, as JSON text; size 0: the document lacks the field
 ///
 /// The values make the index covering: a query for indexed fields needs no document. Sort keys of strings cannot be
-/// turned back, so the text stands beside them. The id is cut from the end of the key by its size.
+/// decoded, so the text is stored as well. The size of the id tells where it begins in the key.
 struct IndexedDocument {
   simdjson::dom::element body;
   std::string_view body_text;
@@ -27,21 +27,21 @@ struct IndexedDocument {
   storage::Revision revision;
 };
 
-/// Makes the entry of `document`, appending to `key` and `value`. False: the index's filter leaves it out, and nothing
-/// was appended. Deterministic: the entry of an old version of a document can be found by making it again.
+/// Appends the entry of `document` to `key` and `value`. False: the index's filter excludes it, and nothing was
+/// appended. Deterministic: the entry of an old version of a document can be found by computing it again.
 bool append_index_entry(const IndexDefinition& definition, const IndexedDocument& document, std::string& key,
                         std::string& value);
 
-/// A row as read back. Views into the row.
+/// A decoded row. Views into the row.
 class IndexRow {
  public:
-  /// `key` without the prefix of a local index. nullopt when the bytes make no sense.
+  /// `key` without the prefix of a local index. nullopt if the bytes are invalid.
   static std::optional<IndexRow> decode(std::string_view key, std::string_view value);
 
   std::string_view document_id() const { return key_.substr(key_.size() - id_size_); }
   /// Field keys, without the id.
   std::string_view field_keys() const { return key_.substr(0, key_.size() - id_size_); }
-  /// JSON text of field number `field`; empty when the document lacks it. Linear in `field`.
+  /// JSON text of field number `field`; empty if the document lacks it. Linear in `field`.
   std::string_view field(std::size_t field) const;
 
  private:

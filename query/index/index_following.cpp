@@ -8,7 +8,7 @@
 #include "query/index/index_entry.h"
 #include "query/index/index_manager.h"
 
-/// The part of the index manager that keeps global indexes in step with the feed, builds new ones, and lets queries
+/// The part of the index manager that keeps global indexes up to date with the feed, builds new ones, and lets queries
 /// wait for them.
 namespace octavo::query {
 
@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::size_t kFollowRowsMax = 4096;
 constexpr std::size_t kFollowBytesMax = 8ULL << 20;
-// Commits that come within this time make one batch, unless a query waits.
+// Commits within this time make one batch, unless a query waits.
 constexpr std::chrono::milliseconds kFollowDelay{20};
-// A build that failed (the disk is full, most likely) starts over, so it is tried less and less often.
+// A failed build (usually because the disk is full) starts over, so retries become less and less frequent.
 constexpr std::chrono::milliseconds kBuildRetryDelayMin{100};
 constexpr std::chrono::milliseconds kBuildRetryDelayMax{10'000};
-// A backlog this long is worth a line in _active_tasks.
+// A backlog this long is shown in _active_tasks.
 constexpr storage::Sequence kVisibleBacklog = 20'000;
 
 }  // namespace
@@ -39,7 +39,7 @@ void IndexManager::wake(bool now) {
 void IndexManager::follow() {
   wake_planned_.store(false, std::memory_order_release);
   follow_again_.store(true);
-  if (following_.exchange(true)) return;  // the one who follows will look again
+  if (following_.exchange(true)) return;  // the running call will check again
   while (follow_again_.exchange(false)) {
     const auto attempt = begin_attempt();
     const auto more = run_guarded("updating indexes", [this] { return follow_batch(); });
@@ -50,7 +50,7 @@ void IndexManager::follow() {
     }
     progress_.notify_all();
     if (*more) {
-      // Others want the worker too: go to the end of its queue.
+      // Others need the worker, too: go to the end of its queue.
       following_.store(false);
       jobs_.post([this] { follow(); });
       return;
@@ -58,7 +58,7 @@ void IndexManager::follow() {
     follow_task_ = {};
   }
   following_.store(false);
-  // Woken between the last look and the line above.
+  // Woken between the last check and the line above.
   if (follow_again_.load() && !jobs_.stopping()) jobs_.post([this] { follow(); });
 }
 
@@ -94,7 +94,7 @@ Expected<bool> IndexManager::follow_batch() {
   }
   if (ready.empty()) return false;
 
-  // In this order: a purge up to the watermark is then in the count.
+  // In this order, so that the count includes a purge up to the watermark.
   const storage::Sequence watermark = database_.watermark();
   OCTAVO_TRY(const std::uint64_t purge_count, database_.purge_count());
   for (const auto& index : ready) {
@@ -219,7 +219,7 @@ Task<Expected<void>> IndexManager::wait_until_current(std::shared_ptr<GlobalInde
         failed_before = failed_attempt_;
         to_wake = true;
       } else if (failed_attempt_ > failed_before && failure_) {
-        // What failed before this query came says nothing of a disk that is well again.
+        // A failure before this query says nothing about a disk that works again.
         if (failed_attempt_ > attempts_before) co_return std::unexpected(*failure_);
         failed_before = failed_attempt_;
         to_wake = true;
@@ -263,7 +263,7 @@ Task<Expected<std::shared_ptr<const IndexCatalog>>> IndexManager::wait_until_rea
     auto now = catalog();
     if (!now) co_return Result(std::unexpected(now.error()));
     const IndexView* view = (*now)->find(identity);
-    // Nothing is built any more in one that was split.
+    // Nothing is built any more in a partition that was split.
     const bool was_split = view && view->is_local() && !database_.is_current(place);
     if (!view || view->ready(place) || was_split) co_return Result(std::move(*now));
     {

@@ -20,10 +20,10 @@ namespace {
 constexpr std::string_view kFolderPrefix = "index-";
 
 constexpr std::chrono::milliseconds kRetiredDelay{100};
-// An index whose files cannot be made (the disk is full, most likely) is tried again after this.
+// An index whose files cannot be created (usually because the disk is full) is retried after this.
 constexpr std::chrono::milliseconds kOpenRetryDelay{2000};
 constexpr std::chrono::milliseconds kPublishRetryDelay{10};
-// Queries that run by the automatic index of the policy before may go on for so long.
+// Queries that use the automatic index of the former policy may continue for this long.
 constexpr std::chrono::milliseconds kSupersededDelay{2000};
 
 void apply_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
@@ -45,7 +45,7 @@ void apply_throughput(partitioning::Database& database, const DatabaseProperties
   consumption.set_budget(std::move(own));
 }
 
-// More throughput than the physical partitions can have is given to more of them.
+// If the throughput exceeds what the physical partitions can have, there must be more of them.
 void grow_for_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
   if (!database.engine().settings().enforce_throughput || properties.shares_throughput) return;
   using partitioning::partition_throughput_max;
@@ -73,7 +73,7 @@ IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
       jobs_(database.engine().workers()) {
   set_locals({});
   apply_properties();
-  // Entries of local indexes are kept from the first write on, whether or not anybody asks for the definitions.
+  // Entries of local indexes are maintained from the first write on, even if the definitions are never read.
   if (!database.partitioned() && !database.auto_index()) return;
   const auto unique_keys = unique_keys_of(database.definition()->text);
   Locals locals(database.partition_map().place_end());
@@ -84,7 +84,7 @@ IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
     partition.set_unique_keys(unique_keys);
   }
   set_locals(std::move(locals));
-  // A new database shall index its first documents as they come.
+  // A new database must index its first documents at once.
   if (opened_at_ == 0 && read_automatic()) jobs_.post([this] { load_in_background(); });
 }
 
@@ -106,7 +106,7 @@ void IndexManager::design_documents_changed() {
   design_functions_.design_documents_changed();
   feed_indexes_.design_documents_changed();
   changes_.fetch_add(1, std::memory_order_acq_rel);
-  // A definition is put to work also when nobody queries.
+  // A definition takes effect even without queries.
   jobs_.post([this] { load_in_background(); });
 }
 
@@ -115,7 +115,7 @@ void IndexManager::committed() {
   if (has_globals_.load(std::memory_order_relaxed)) {
     wake(waiters_.load(std::memory_order_relaxed) > 0);
   } else if (changes_loaded_.load(std::memory_order_relaxed) == 0) {
-    // First write since the database was opened: an index that a crash left half built goes on now.
+    // First write since the database was opened: an index that a crash left half built continues now.
     if (!wake_planned_.exchange(true)) {
       jobs_.post([this] {
         wake_planned_.store(false);
@@ -130,7 +130,7 @@ void IndexManager::committed() {
 
 void IndexManager::definition_changed() {
   apply_properties();
-  // The indexing policy may be another one.
+  // The indexing policy may have changed.
   changes_.fetch_add(1, std::memory_order_acq_rel);
   jobs_.post([this] { load_in_background(); });
 }
@@ -144,7 +144,7 @@ void IndexManager::load_in_background() {
 
 void IndexManager::apply_properties() {
   const std::lock_guard lock(mutex_);
-  // Read under the mutex: whoever is the last to put properties in force has the newest.
+  // Read under the mutex, so that the last thread to apply properties has the newest.
   const auto properties = DatabaseProperties::of(database_.definition()->text);
   if (shut_down_) return;
   if (properties.ttl_s && !expiration_) expiration_ = std::make_unique<Expiration>(database_);
@@ -210,11 +210,11 @@ Expected<std::shared_ptr<const IndexCatalog>> IndexManager::catalog() {
 Expected<std::vector<IndexDefinitionPtr>> IndexManager::read_definitions() {
   std::vector<IndexDefinitionPtr> definitions;
   OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView& document) {
-    // A design document that makes no sense defines nothing.
+    // An invalid design document defines nothing.
     auto found = definitions_from_design_document(document.id, document.body, database_.partitioned());
     if (found) std::ranges::move(*found, std::back_inserter(definitions));
   }));
-  if (definitions.size() > indexes_per_database_max) {  // replicated, or two writes at once
+  if (definitions.size() > indexes_per_database_max) {  // by replication, or by two concurrent writes
     spdlog::warn("database {}: of {} JSON indexes only the first {}, by the ids of their design documents, are made",
                  database_.name(), definitions.size(), indexes_per_database_max);
     definitions.resize(indexes_per_database_max);
@@ -263,10 +263,10 @@ Expected<void> IndexManager::load() {
     return {};
   };
   auto result = attempt();
-  // Only now: whoever asks meanwhile must wait for this load, not get the catalog before it.
+  // Set only now: concurrent callers must wait for this load instead of getting the former catalog.
   if (result) changes_loaded_.store(changes, std::memory_order_release);
   if (failure) {
-    // Queries go on without that index.
+    // Queries continue without that index.
     spdlog::warn("database {}: an index cannot be opened, will try again: {}", database_.name(), failure->reason);
     jobs_.post_after(kOpenRetryDelay, [this] { design_documents_changed(); });
   }
@@ -275,7 +275,7 @@ Expected<void> IndexManager::load() {
   return result;
 }
 
-// Opens what is wanted and retires the rest. An index that cannot be opened is left out, and its error returned.
+// Opens the wanted indexes and retires the rest. An index that cannot be opened is left out, and its error returned.
 Expected<std::optional<Error>> IndexManager::open_globals(const std::vector<IndexDefinitionPtr>& definitions) {
   std::optional<Error> failure;
   std::vector<std::shared_ptr<GlobalIndex>> old;
@@ -283,8 +283,8 @@ Expected<std::optional<Error>> IndexManager::open_globals(const std::vector<Inde
     const std::lock_guard lock(mutex_);
     if (shut_down_) return fail(ErrorCode::not_found, "Database does not exist.");
     old = globals_;
-    // An index that is wanted again before its last reader left goes on where it was. As long as `old` holds it, its
-    // files stay.
+    // An index that is wanted again before its last reader left continues where it was. While `old` holds it, its files
+    // are kept.
     old.insert(old.end(), retired_.begin(), retired_.end());
   }
   std::vector<std::shared_ptr<GlobalIndex>> wanted;
@@ -319,7 +319,7 @@ Expected<std::optional<Error>> IndexManager::open_globals(const std::vector<Inde
   return failure;
 }
 
-// At the first load only, when no other index is open.
+// Called at the first load only, when no other index is open.
 void IndexManager::remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions) {
   std::error_code error;
   for (const std::string& name : storage::folder_entries(database_.folder(), error)) {
@@ -332,13 +332,13 @@ void IndexManager::remove_stray_folders(const std::vector<IndexDefinitionPtr>& d
   }
 }
 
-// Again and again while queries still read one.
+// Repeats while queries still read one.
 void IndexManager::remove_retired() {
   std::vector<std::shared_ptr<GlobalIndex>> unused;
   const std::lock_guard lock(mutex_);
   unused.reserve(retired_.size());
   std::erase_if(retired_, [&](auto& index) {
-    // Nobody else can get hold of it any more: it is in no list but this.
+    // No new reader is possible, as only this list has it.
     if (index.use_count() > 1) return false;
     unused.push_back(std::move(index));
     return true;
@@ -348,8 +348,8 @@ void IndexManager::remove_retired() {
   jobs_.post_after(kRetiredDelay, [this] { until_memory_suffices([this] { remove_retired(); }); });
 }
 
-// That of the policy, or while it is being built the one before: each serves queries of the paths that it has. Under
-// the mutex.
+// The index of the policy or, while that is being built, the former one: each serves queries of the paths that it
+// contains. Call with mutex_ held.
 std::optional<IndexView> IndexManager::find_automatic(
     const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const {
   const std::vector<std::size_t>& places = database_.places();
@@ -386,7 +386,7 @@ std::uint32_t IndexManager::automatic_progress_percent() {
   return least;
 }
 
-// For those who cannot fail, nor wait for the memory of a whole catalog: nobody else would publish what they did.
+// For callers that cannot fail or wait for the memory of a whole catalog: nothing else would publish their changes.
 void IndexManager::publish_or_retry() {
   try {
     publish();

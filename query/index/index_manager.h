@@ -29,53 +29,53 @@
 
 namespace octavo::query {
 
-/// An index as queries see it. A value; holding it keeps a global index's files open.
+/// An index as queries see it. A value; while it exists, a global index's files stay open.
 struct IndexView {
   IndexDefinitionPtr definition;
   std::shared_ptr<GlobalIndex> global;  ///< set for a global index
-  /// For a local index, by place: the number of its entries; 0 where it does not exist (yet).
+  /// For a local index, by partition id: the number of its entries; 0 if it does not exist (yet).
   std::vector<std::uint32_t> numbers;
   std::vector<bool> local_ready;
-  std::vector<std::size_t> places = {};  ///< for a local index: those that the database had
+  std::vector<std::size_t> places = {};  ///< for a local index: the partition ids of the database at that time
 
   bool is_local() const { return definition->partitioned; }
-  /// Complete everywhere.
+  /// Whether the index is complete everywhere.
   bool is_built() const {
     return global ? global->ready() : std::ranges::all_of(places, [this](std::size_t place) { return ready(place); });
   }
-  /// Complete: for a local index in the physical partition `place`.
+  /// Whether the index is complete; for a local index, in the physical partition `place`.
   bool ready(std::size_t place) const {
     return global ? global->ready() : place < local_ready.size() && local_ready[place];
   }
 };
 
-/// All indexes of a database at one moment, in order of design document and name.
+/// All indexes of a database at one moment, ordered by design document and name.
 struct IndexCatalog {
-  std::uint64_t generation = 0;  ///< of this run of the server; another one for each change
+  std::uint64_t generation = 0;  ///< of this run of the server; a new one for each change
   std::vector<IndexView> indexes;
 
-  /// The automatic index; none: the database has no such, or no policy's is complete in every physical partition.
+  /// The automatic index; nullopt: the database has none, or none that is complete in every physical partition.
   std::optional<IndexView> automatic;
 
   const IndexView* find(std::string_view identity) const;
 };
 
-/// The indexes of one open database: reads their definitions from the design documents, creates, builds, updates and
-/// drops them in the background. One per database, made by the engine through factory().
+/// The indexes of one open database: reads their definitions from the design documents, and creates, builds, updates
+/// and drops them in the background. One per database, created by the engine through factory().
 ///
 /// Local indexes change with their documents (local_indexes.h). Global ones follow the feed: a job on the worker pool
 /// reads a batch of changes, parses each document once for all indexes, and applies the batch to each with its
-/// checkpoint. While nobody waits the job is delayed a little, so that many small commits make one batch.
+/// checkpoint. While no query waits the job is delayed a little, so that many small commits make one batch.
 ///
-/// Thread-safe. Definitions are read at the first use, so an idle database costs nothing.
+/// Thread-safe. Definitions are read on first use, so an idle database costs nothing.
 class IndexManager final : public partitioning::DatabaseExtension {
  public:
   IndexManager(partitioning::Database& database, ActiveTasks* tasks);
   ~IndexManager() override;
 
-  /// For Engine::open. `tasks` may be null; it outlives the engine.
+  /// For Engine::open. `tasks` may be null; it must outlive the engine.
   static partitioning::ExtensionFactory factory(ActiveTasks* tasks);
-  /// The manager of an open database; nullptr when the engine was opened without this factory.
+  /// The manager of an open database; nullptr if the engine was opened without this factory.
   static IndexManager* of(partitioning::Database& database);
 
   void design_documents_changed() override;
@@ -90,38 +90,38 @@ class IndexManager final : public partitioning::DatabaseExtension {
   std::uint64_t last_used_ms() const override;
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
 
-  /// How much of the automatic index is there that the policy asks for; 100: all, or nothing is asked for.
+  /// How much of the automatic index of the present policy is built; 100: all, or the policy has no index.
   std::uint32_t automatic_progress_percent();
 
   /// The functions of the database's design documents.
   DesignFunctions& design_functions() { return design_functions_; }
 
-  /// The indexes now. Reads the design documents when they changed since the last call (some microseconds each),
-  /// otherwise takes no lock that threads share. A design document whose write was acknowledged is in it.
+  /// The present indexes. Reads the design documents if they have changed since the last call (some microseconds each),
+  /// otherwise takes no lock that threads share. Includes every design document whose write was acknowledged.
   Expected<std::shared_ptr<const IndexCatalog>> catalog();
-  /// As of the last time that design documents were read; null: never.
+  /// As of the last reading of the design documents; null: never.
   std::shared_ptr<const IndexCatalog> last_catalog() const { return catalog_.load(); }
 
-  /// Number of the entries of a local index, or of the automatic one, in the physical partition `place`, also where
-  /// that is younger than the caller's view; 0 where there is no such index, or it is not complete.
+  /// Number of the entries of a local index, or of the automatic one, in the physical partition `place`, also if that
+  /// is newer than the caller's view; 0 if there is no such index or it is not complete.
   std::uint32_t local_number(std::string_view identity, std::size_t place) const;
 
-  /// True when a query that begins now need not wait for `index`. Some reads of one row.
+  /// Whether a query that begins now need not wait for `index`. Some reads of one row.
   Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const;
-  /// Plans of queries of this database; emptied whenever the catalog changes.
+  /// Plans of queries of this database; cleared whenever the catalog changes.
   QueryCache& cache() { return cache_; }
   /// Views and search indexes.
   FeedIndexes& feed_indexes() { return feed_indexes_; }
 
-  /// Until `index` has all changes up to `sequence` and knows of all purges so far. Errors: what stopped the index from
-  /// being updated (disk_full, …), not_found when the database goes, timeout at the deadline.
+  /// Waits until `index` has all changes up to `sequence` and has processed all purges so far. Errors: the failure that
+  /// prevents updating the index (disk_full, …), not_found if the database is deleted, timeout at the deadline.
   Task<Expected<void>> wait_until_current(std::shared_ptr<GlobalIndex> index, storage::Sequence sequence,
                                           std::chrono::steady_clock::time_point deadline);
-  /// Until all documents that have ended by now are deleted: what follows the feed does not tell of them then. See
-  /// Expiration.
+  /// Waits until all documents that have expired by now are deleted, so that indexes that follow the feed no longer
+  /// contain them. See Expiration.
   Task<Expected<void>> wait_until_ended_are_deleted(std::chrono::steady_clock::time_point deadline);
-  /// Until the index `identity` is built (in the physical partition `place`, for a local one); the catalog in which it
-  /// is. nullopt at the deadline, or when it is gone.
+  /// Waits until the index `identity` is built (for a local one in the physical partition `place`); returns the catalog
+  /// that contains it. nullopt at the deadline, or if the index is gone.
   Task<Expected<std::shared_ptr<const IndexCatalog>>> wait_until_ready(std::string identity, std::size_t place,
                                                                        std::chrono::steady_clock::time_point deadline);
 
@@ -132,7 +132,7 @@ class IndexManager final : public partitioning::DatabaseExtension {
   IndexDefinitionPtr read_automatic() const;
   std::optional<IndexView> find_automatic(
       const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const;
-  /// By place; null where there is no physical partition, or no local indexes are kept.
+  /// By partition id; null if there is no such partition, or no local indexes are kept.
   using Locals = std::vector<std::shared_ptr<LocalIndexes>>;
   const Locals& locals() const { return *locals_.load(std::memory_order_acquire); }
   void set_locals(Locals locals);
@@ -156,28 +156,28 @@ class IndexManager final : public partitioning::DatabaseExtension {
   partitioning::Database& database_;
   DesignFunctions design_functions_;
   ActiveTasks* const tasks_;
-  const storage::Sequence opened_at_;  ///< last sequence of the database when it was opened
+  const storage::Sequence opened_at_;  ///< last sequence of the database at its opening
   std::atomic<const Locals*> locals_{nullptr};
-  std::mutex locals_mutex_;                                ///< one change at a time; guards all_locals_
-  std::vector<std::unique_ptr<const Locals>> all_locals_;  ///< all that there were: whoever has one may keep it
+  std::mutex locals_mutex_;                                ///< serializes changes; guards all_locals_
+  std::vector<std::unique_ptr<const Locals>> all_locals_;  ///< all lists there were, as readers may still use them
 
-  /// Changes of design documents, and how many of them the catalog knows: while they differ it must be read again.
+  /// Changes of design documents, and how many of them the catalog includes: while they differ it must be read again.
   std::atomic<std::uint64_t> changes_{1};
   std::atomic<std::uint64_t> changes_loaded_{0};
-  std::mutex load_mutex_;                          ///< one load at a time; guards loaded_ and wanted_locals_
-  std::vector<IndexDefinitionPtr> wanted_locals_;  ///< what all physical partitions shall have
+  std::mutex load_mutex_;                          ///< serializes loads; guards loaded_ and wanted_locals_
+  std::vector<IndexDefinitionPtr> wanted_locals_;  ///< indexes that all physical partitions must have
   bool loaded_ = false;
 
-  mutable std::mutex mutex_;  ///< guards all below up to the atomics
+  mutable std::mutex mutex_;  ///< guards all members below up to the atomics
   std::vector<std::shared_ptr<GlobalIndex>> globals_;
   std::vector<std::shared_ptr<GlobalIndex>> retired_;  ///< no longer defined; queries may still read them
   std::vector<IndexDefinitionPtr> published_definitions_;
-  IndexDefinitionPtr automatic_;  ///< as the policy asks for it; null: for none
+  IndexDefinitionPtr automatic_;  ///< of the present policy; null: it has none
   bool building_ = false;
-  std::chrono::steady_clock::time_point build_not_before_{};  ///< after a failed build: not again at once
+  std::chrono::steady_clock::time_point build_not_before_{};  ///< after a failed build: no new one before this
   std::optional<Error> failure_;                              ///< of the last attempt to follow
-  std::uint64_t attempts_ = 0;                                ///< to follow or build, begun
-  std::uint64_t failed_attempt_ = 0;                          ///< number of the last one that failed
+  std::uint64_t attempts_ = 0;                                ///< attempts to follow or build that have begun
+  std::uint64_t failed_attempt_ = 0;                          ///< number of the last failed attempt
   bool shut_down_ = false;
 
   Published<IndexCatalog> catalog_;
@@ -186,17 +186,17 @@ class IndexManager final : public partitioning::DatabaseExtension {
   std::atomic<bool> following_{false};
   std::atomic<bool> follow_again_{false};
   std::atomic<int> waiters_{0};
-  std::unique_ptr<GlobalIndexBuilder> builder_;     ///< the build job's alone
-  std::chrono::milliseconds build_retry_delay_{0};  ///< the build job's alone; 0: the last build did not fail
-  DocumentParser parser_;                           ///< the follow job's alone
-  ActiveTasks::Handle follow_task_;                 ///< the follow job's alone
+  std::unique_ptr<GlobalIndexBuilder> builder_;     ///< used by the build job only
+  std::chrono::milliseconds build_retry_delay_{0};  ///< used by the build job only; 0: the last build did not fail
+  DocumentParser parser_;                           ///< used by the follow job only
+  ActiveTasks::Handle follow_task_;                 ///< used by the follow job only
   storage::Sequence follow_task_from_ = 0;
   partitioning::ChangeNotifier progress_;
   QueryCache cache_;
   FeedIndexes feed_indexes_;
-  std::unique_ptr<Expiration> expiration_;       ///< made when documents first have a time to live; then it stays
+  std::unique_ptr<Expiration> expiration_;       ///< created when documents first have a time to live, and then kept
   std::unique_ptr<VersionRetention> retention_;  ///< as above, for versions of documents
-  BackgroundJobs jobs_;                          ///< last: ends before all that its jobs use
+  BackgroundJobs jobs_;                          ///< last: stops before the members that its jobs use are destroyed
 };
 
 }  // namespace octavo::query

@@ -1,4 +1,4 @@
-// The part of IndexManager that follows splits: local indexes of physical partitions that come and go.
+// The part of IndexManager that follows splits: local indexes of physical partitions that are added and removed.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@ void IndexManager::set_locals(Locals locals) {
   locals_.store(all_locals_.back().get(), std::memory_order_release);
 }
 
-// Its first documents come with the entries of all indexes: an index of nothing is ready at once.
+// The new partition's first documents come with the entries of all indexes, as an index of nothing is ready at once.
 Expected<void> IndexManager::partition_added(std::size_t place) {
   apply_properties();
   if (!database_.partitioned() && !database_.auto_index()) return {};
@@ -28,7 +28,7 @@ Expected<void> IndexManager::partition_added(std::size_t place) {
     next[place] = indexes;
     set_locals(std::move(next));
   }
-  // A load that began before knows nothing of it; one that begins later does.
+  // A load that began earlier does not include the partition; one that begins later does.
   std::vector<IndexDefinitionPtr> wanted;
   {
     const std::lock_guard loading(load_mutex_);
@@ -74,7 +74,7 @@ std::uint32_t IndexManager::local_number(std::string_view identity, std::size_t 
   return found == indexes->end() ? 0 : found->number;
 }
 
-// An index that nobody wants any more, such as that of the policy before, need not be there.
+// An index that is no longer wanted, such as that of the former policy, may be missing.
 bool IndexManager::is_wanted_local(const LocalIndexes::Index& index) {
   const std::lock_guard loading(load_mutex_);
   return std::ranges::any_of(

@@ -9,11 +9,11 @@ namespace octavo::query {
 
 namespace {
 
-// As of now: a split makes places that the view which a query was planned with does not have.
+// The present number: a split creates partitions that the view used for planning does not have.
 std::uint32_t number_now(partitioning::Database& database, const IndexDefinition& index, std::size_t place) {
   const IndexManager* manager = IndexManager::of(database);
   if (!manager) return 0;
-  // A path has the entries of its policy only.
+  // A path uses the entries of its policy's index only.
   return manager->local_number(index.automatic_path ? automatic_definition(index.automatic)->identity : index.identity,
                                place);
 }
@@ -85,7 +85,7 @@ std::optional<storage::KeyValue> IndexReader::Source::strip(std::optional<storag
   return found;
 }
 
-// The next entry of all sources, each of which stands at its own.
+// The next entry among the present entries of all sources.
 std::optional<storage::KeyValue> IndexReader::choose(bool down) {
   std::optional<storage::KeyValue> best;
   for (std::size_t i = 0; i < sources_.size(); ++i) {
@@ -160,7 +160,7 @@ std::optional<std::string> IndexReader::beyond_others(const storage::KeyValue& e
   std::string target(entry.key.substr(0, entry.key.size() - id_size));
   const bool passed = down ? id < among_others_ : id > among_others_;
   if (down) {
-    // Of the same value the query's ids stand below; of it no more when they would stand above.
+    // If the query's ids of this value are below, continue with them; if they would be above, leave this value.
     if (!passed) target.append(among_others_, 0, among_others_.size() - 1).append(1, ':' + 1);
   } else if (passed) {
     target += '\xFF';

@@ -1,4 +1,4 @@
-// How local indexes come and go: LocalIndexes' work in the writer's queue.
+// How local indexes are built and dropped: LocalIndexes' work in the writer's queue.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -15,7 +15,7 @@ namespace octavo::query {
 
 namespace {
 
-// A chunk holds the writer: documents wait behind it. Short while requests are waiting, longer while none are.
+// A chunk occupies the writer while documents wait behind it. Short while requests are waiting, longer otherwise.
 constexpr std::size_t kChunkDocumentsMax = 20'000;
 constexpr std::size_t kChunkBytesMax = 16ULL << 20;
 constexpr std::chrono::milliseconds kBusyChunk{10};
@@ -31,8 +31,8 @@ Entry automatic_row(std::string prefix, std::string_view text, std::string_view 
   return {std::move(prefix.append(text).append(id)), automatic_row_value(id)};
 }
 
-/// Which logical partitions have rows of their own: asked once for all documents of one, as they come together. `from`:
-/// the last document that was built before.
+/// Which logical partitions have separate rows: looked up once for all documents of one, as they are adjacent. `from`:
+/// the last document indexed before.
 class PartitionScopes {
  public:
   explicit PartitionScopes(std::string_view from) : from_(from) {}
@@ -42,7 +42,7 @@ class PartitionScopes {
     if (partition_key.empty()) return false;
     if (known_ && number == number_ && partition_key == partition_key_) return scoped_;
     OCTAVO_TRY(scoped_, rows.is_scoped(partition_key));
-    // One that building has begun without such rows has them only from a write, which puts them for all its documents.
+    // If building entered a partition without such rows, only a write adds them, for all of its documents.
     if (!scoped_ && !storage::in_logical_partition(from_, partition_key)) {
       OCTAVO_TRY(const auto statistics, snapshot.statistics_of(partition_key));
       scoped_ = statistics.document_count >= scoped_documents_min;
@@ -71,7 +71,7 @@ Expected<void> LocalIndexes::run_reconcile(storage::WriteTransaction& transactio
     return std::ranges::any_of(
         wanted, [&](const auto& definition) { return definition->identity == index.definition->identity; });
   };
-  // The automatic index of the policy before serves until that of the new one is ready.
+  // The automatic index of the former policy serves queries until that of the new policy is ready.
   const bool replaced_later = std::ranges::any_of(wanted, [&](const auto& definition) {
     return definition->automatic && std::ranges::none_of(all, [&](const Index& index) {
              return index.stage == Stage::ready && index.definition->identity == definition->identity;
@@ -103,7 +103,7 @@ Expected<void> LocalIndexes::run_reconcile(storage::WriteTransaction& transactio
     OCTAVO_TRY_VOID(transaction.put(tree, registry::key('N'), value));
   }
   if (chunk.set_changed) OCTAVO_TRY_VOID(registry::put_stamp(transaction, tree));
-  // The first chunk goes into the same transaction: an index on an empty or small partition is ready at once.
+  // The first chunk is part of this transaction: an index on an empty or small partition is ready at once.
   const bool set_changed = chunk.set_changed;
   OCTAVO_TRY_VOID(run_chunk(transaction, tree, chunk));
   chunk.set_changed = chunk.set_changed || set_changed;
@@ -129,13 +129,13 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
                                    Chunk& chunk) {
   const auto partition = partition_.lock();
   if (!partition) return {};
-  // Those at the same point are built together: each document is read and parsed once.
+  // Indexes at the same point are built together: each document is read and parsed once.
   const std::string from = std::ranges::find(all, Stage::building, &Index::stage)->cursor;
   std::vector<Index*> group;
   for (Index& index : all) {
     if (index.stage == Stage::building && index.cursor == from) group.push_back(&index);
   }
-  // The snapshot shows what is committed; nothing else writes while this transaction is open.
+  // The snapshot shows the committed state; nothing else writes while this transaction is open.
   OCTAVO_TRY(const storage::Snapshot snapshot, partition->snapshot());
   OCTAVO_TRY(const auto statistics, snapshot.statistics());
   chunk.total = statistics.document_count + statistics.deleted_count;
@@ -192,7 +192,7 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
       index->cursor.clear();
       chunk.set_changed = true;
     }
-    // Whoever writes a document must know how far this has come.
+    // Writers of documents must know how far this has got.
     moved = moved || index->definition->automatic != nullptr;
     chunk.built.push_back(index->number);
     OCTAVO_TRY_VOID(registry::put(transaction, tree, *index));

@@ -18,7 +18,7 @@ namespace octavo::query {
 
 namespace {
 
-// A logical partition beyond this gets no rows of its own by one document's write: too long for the others to wait.
+// One document's write does not create separate rows for a larger logical partition: other writes would wait too long.
 constexpr std::uint64_t kScopedAtOnceMax = 8 * scoped_documents_min;
 
 }  // namespace
@@ -68,7 +68,7 @@ Expected<std::uint32_t> LocalIndexes::document_changed(storage::WriteTransaction
                         const storage::Revision& revision) -> std::optional<IndexedDocument> {
     if (!body) return std::nullopt;
     const auto root = parser.parse(*body);
-    // A damaged body has no entries; the document itself is what must not fail here.
+    // A damaged body has no entries; the write of the document must not fail for it.
     if (!root) return std::nullopt;
     return IndexedDocument{*root, *body, change.id, revision};
   };
@@ -90,7 +90,7 @@ Expected<std::uint32_t> LocalIndexes::document_changed(storage::WriteTransaction
     new_value.clear();
     const bool had = before && append_index_entry(*index.definition, *before, old_key, old_value);
     const bool has = after && append_index_entry(*index.definition, *after, new_key, new_value);
-    // An unchanged row is written all the same while the index is being built: it may not be there yet.
+    // While the index is being built an unchanged row is written nevertheless, as it may not exist yet.
     if (had && has && old_key == new_key && old_value == new_value && index.stage == Stage::ready) continue;
     if (had && !(has && old_key == new_key)) {
       OCTAVO_TRY_VOID(storage::long_key::erase(transaction, index_tree, old_key));
@@ -118,7 +118,7 @@ Expected<std::uint32_t> LocalIndexes::change_automatic(storage::WriteTransaction
   const bool rewrite = index.stage != Stage::ready;
   OCTAVO_TRY(const std::uint32_t changed,
              rows.change(change.id, change.partition_key, entries_before_, entries_after_, scoped, rewrite));
-  // What building has not reached yet, it will see for itself; of a logical partition that it stands in, only the rest.
+  // Building will index documents that it has not reached yet; in the logical partition it is in, only the rest.
   const bool reached = index.stage == Stage::ready || change.id <= index.cursor ||
                        storage::in_logical_partition(index.cursor, change.partition_key);
   if (!scoped && after && !before && reached && change.partition_documents >= scoped_documents_min &&
@@ -128,14 +128,14 @@ Expected<std::uint32_t> LocalIndexes::change_automatic(storage::WriteTransaction
   return changed;
 }
 
-// A logical partition has become large: its documents get rows of their own, this one change's among them.
+// A logical partition has become large: its documents, including the changed one, get separate rows.
 Expected<void> LocalIndexes::scope_partition(storage::WriteTransaction& transaction, storage::Tree index_tree,
                                              const Index& index, std::string_view partition_key) {
   const auto partition = partition_.lock();
   if (!partition) return {};
   const auto documents = partition->environment().tree(static_cast<std::size_t>(storage::PartitionTree::documents));
   const std::string prefix = std::string(partition_key) + ':';
-  std::vector<std::pair<std::string, std::string>> bodies;  // copies: writing moves what a cursor shows
+  std::vector<std::pair<std::string, std::string>> bodies;  // copies, as writing invalidates a cursor's views
   {
     storage::LongKeyCursor cursor(transaction, documents);
     for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix); row = cursor.next()) {
@@ -145,7 +145,7 @@ Expected<void> LocalIndexes::scope_partition(storage::WriteTransaction& transact
   }
   AutomaticRows rows(transaction, index_tree, index.number);
   OCTAVO_TRY_VOID(rows.mark_scoped(partition_key));
-  DocumentParser parser;  // of its own: the other indexes still read the change's document from after_parser_
+  DocumentParser parser;  // a separate one: the other indexes still read the change's document from after_parser_
   for (const auto& [id, body] : bodies) {
     const auto root = parser.parse(body);
     if (!root) continue;
@@ -162,7 +162,7 @@ void LocalIndexes::reconcile(std::vector<IndexDefinitionPtr> wanted, std::functi
     named_ = wanted;
     wanted_ = std::move(wanted);
     changed_ = std::move(changed);
-    // What is on disk serves queries at once; the writer's queue may be long.
+    // Indexes on disk serve queries at once; the writer's queue may be long.
     if (const auto partition = partition_.lock(); partition && !published_) {
       if (const auto snapshot = partition->snapshot()) {
         const auto tree = partition->environment().tree(static_cast<std::size_t>(storage::PartitionTree::index));
@@ -235,7 +235,7 @@ void LocalIndexes::enqueue(const std::shared_ptr<Chunk>& chunk) {
       [self, chunk](const Expected<void>& result) { self->finished(chunk, result); });
 }
 
-// What was to be reconciled still is, unless something newer is.
+// Restores the definitions to reconcile, unless newer ones exist.
 void LocalIndexes::put_back(Chunk& chunk) {
   const std::lock_guard lock(mutex_);
   if (chunk.reconciled && !wanted_) wanted_ = std::move(chunk.reconciled);
@@ -259,13 +259,13 @@ void LocalIndexes::finished(const std::shared_ptr<Chunk>& chunk, const Expected<
     }
     running_ = again;
   }
-  // Whoever waits for an index is told by this alone.
+  // Callers that wait for an index are notified only here.
   if (changed) until_memory_suffices([&] { changed(); });
   calling.unlock();
   if (again) step();
 }
 
-// What was done stays done; what comes next waits for resume().
+// What is done stays done; the rest waits for resume().
 void LocalIndexes::stall(const char* reason) {
   spdlog::warn("database {}: building local indexes waits: {}", database_, reason);
   const std::lock_guard lock(mutex_);
@@ -273,7 +273,7 @@ void LocalIndexes::stall(const char* reason) {
   stalled_.store(true);
 }
 
-// A line in _active_tasks, which may be missing where memory is short.
+// Updates a line in _active_tasks, which may be missing if memory is short.
 void LocalIndexes::try_to_report(const Chunk& chunk, const Indexes& indexes) {
   try {
     report(chunk, indexes);
@@ -295,7 +295,7 @@ std::uint32_t LocalIndexes::automatic_progress_percent(std::string_view identity
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(99, (*found)->done * 100 / (*found)->total));
 }
 
-// Under the mutex.
+// Call with mutex_ held.
 void LocalIndexes::report(const Chunk& chunk, const Indexes& indexes) {
   std::erase_if(progress_, [&](const auto& progress) {
     return std::ranges::none_of(indexes, [&](const Index& index) {

@@ -18,8 +18,8 @@
 
 namespace octavo::query {
 
-/// The local indexes of one physical partition: entries that change in the transaction of their documents, so a query
-/// never sees one without the other.
+/// The local indexes of one physical partition: entries change in the transaction of their documents, so a query never
+/// sees one without the other.
 ///
 /// Rows in the partition's index tree:
 ///   number:u32be partition key ':' entry key        → entry value                   (index_entry.h)
@@ -28,29 +28,29 @@ namespace octavo::query {
 ///   0:u32be 'N'                                     → last number given: u32be
 ///   0:u32be 'S'                                     → stamp:u64, another one whenever the set of indexes changes
 ///
-/// What the writer maintains is what these rows say, not what memory or the design documents say: a crash between any
-/// two transactions leaves a registry that its entries agree with, and building or dropping goes on from there.
+/// The writer maintains the indexes in these rows, not those in memory or in design documents: after a crash between
+/// any two transactions the registry agrees with its entries, and building or dropping continues from there.
 ///
 /// A new index is built in the background, in chunks that each are one transaction in the writer's queue. Documents
-/// that change meanwhile are indexed at once, wherever the building stands: it puts the same rows again or finds them
-/// there.
+/// that change meanwhile are indexed at once, wherever building has got to: it then writes the same rows again, or
+/// finds them.
 ///
-/// The automatic index is one of them, in databases without partitions too. When its policy changes, the index before
-/// goes on serving until the new one is ready.
+/// The automatic index is one of them, also in databases without partitions. When its policy changes, the former index
+/// continues to serve queries until the new one is ready.
 ///
-/// Thread-safe, but for document_changed, which the writer calls.
+/// Thread-safe, except document_changed, which the writer calls.
 class LocalIndexes : public storage::DocumentObserver, public std::enable_shared_from_this<LocalIndexes> {
  public:
   enum class Stage : std::uint8_t { building, ready, dropping };
   struct Index {
     std::uint32_t number = 0;
     Stage stage = Stage::building;
-    IndexDefinitionPtr definition;  ///< without design document and name: those are not the entries' business
-    std::string cursor;             ///< building: id of the last document done
+    IndexDefinitionPtr definition;  ///< without design document and name, which do not affect the entries
+    std::string cursor;             ///< while building: id of the last document indexed
   };
   using Indexes = std::vector<Index>;
 
-  /// `partitioned`: whether the database is; ids have no partition key otherwise.
+  /// `partitioned`: whether the database is; if not, ids have no partition key.
   LocalIndexes(storage::PhysicalPartition& partition, ActiveTasks* tasks, std::string database,
                bool partitioned = true);
   ~LocalIndexes() override;
@@ -58,21 +58,21 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   Expected<std::uint32_t> document_changed(storage::WriteTransaction& transaction, storage::Tree index_tree,
                                            const storage::DocumentChange& change) override;
 
-  /// From now on the partition shall have these indexes and no others. Returns at once; the work is done in the
-  /// writer's queue, then `changed` is called on its thread, now and at each index that becomes ready.
+  /// Sets the indexes that the partition must have. Returns at once; the work is done in the writer's queue, and
+  /// `changed` is called on its thread then, and whenever an index becomes ready.
   void reconcile(std::vector<IndexDefinitionPtr> wanted, std::function<void()> changed);
-  /// Goes on with work that an error (a full disk) has stopped. Nothing to do: one atomic load.
+  /// Continues work that an error (a full disk) has stopped. If there is none, one atomic load.
   void resume();
-  /// The indexes as of the last commit. nullptr before the first reconcile.
+  /// The indexes as of the last commit. nullptr before the first reconcile().
   std::shared_ptr<const Indexes> indexes() const;
-  /// How much of the automatic index `identity` is there; 100: all.
+  /// How much of the automatic index `identity` is built; 100: all.
   std::uint32_t automatic_progress_percent(std::string_view identity) const;
-  /// Ends the background work after the chunk that runs; `changed` is not called any more after the return.
+  /// Ends the background work after the running chunk; `changed` is not called after this returns.
   void shut_down();
 
   /// Key prefix of the entries of one logical partition.
   static std::string entry_prefix(std::uint32_t number, std::string_view partition_key);
-  /// Whether the index is there and complete in this snapshot. One lookup.
+  /// Whether the index exists and is complete in this snapshot. One lookup.
   static Expected<bool> is_ready(const storage::Snapshot& snapshot, std::uint32_t number);
 
  private:
@@ -103,7 +103,7 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   const std::string database_;
   const bool partitioned_;
 
-  // The writer's alone.
+  // Used by the writer only.
   std::uint64_t cached_stamp_ = 0;
   bool cached_ = false;
   Indexes cache_;
@@ -113,12 +113,12 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   AutomaticIndex::Entries entries_after_;
 
   std::mutex callback_mutex_;  ///< held while `changed` is called; taken before mutex_
-  mutable std::mutex mutex_;   ///< guards all below
+  mutable std::mutex mutex_;   ///< guards all members below
   std::shared_ptr<const Indexes> published_;
   std::optional<std::vector<IndexDefinitionPtr>> wanted_;  ///< not yet reconciled
-  std::vector<IndexDefinitionPtr> named_;                  ///< the last wanted: they know names, for reports
+  std::vector<IndexDefinitionPtr> named_;                  ///< the last wanted ones, with names, for reports
   std::function<void()> changed_;
-  bool running_ = false;  ///< a task of ours is in the writer's queue
+  bool running_ = false;  ///< one of our tasks is in the writer's queue
   bool shut_down_ = false;
   std::vector<std::unique_ptr<Progress>> progress_;
   std::atomic<bool> stalled_{false};

@@ -19,7 +19,7 @@ namespace octavo::query {
 
 namespace {
 
-// Taken by a thread at once: short enough that the threads end together, long enough that the mutex costs nothing.
+// Taken by a thread at once: short enough that all threads finish together, long enough that the mutex costs nothing.
 constexpr std::size_t kPieceMax = 16;
 constexpr std::chrono::microseconds kPieceTime{1'000};
 
@@ -29,7 +29,7 @@ class ParallelWork {
                FunctionRef<bool()> enough)
       : count_(count), stopping_(stopping), work_(work), enough_(enough), done_(count) {}
 
-  /// One piece; false when there is none left to take. What the caller gave lives as long as pieces are taken.
+  /// Runs one piece; false if there is none left. The caller's functions live as long as pieces are taken.
   bool take_piece() {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -63,7 +63,7 @@ class ParallelWork {
     return std::min(done_, next_);
   }
 
-  /// Afterwards nobody uses what the caller gave: a helper that comes late finds nothing.
+  /// Afterwards the caller's functions are no longer used: a late helper finds nothing to do.
   void end() {
     std::unique_lock lock(mutex_);
     ended_ = true;
@@ -71,7 +71,7 @@ class ParallelWork {
   }
 
  private:
-  // How far it came.
+  // Returns how far it got.
   Expected<std::size_t> run(std::size_t begin, std::size_t end) {
     const javascript::StoppableCalls calls(stopping_);
     return run_guarded("work in parallel", [&]() -> Expected<std::size_t> {
@@ -88,11 +88,11 @@ class ParallelWork {
   const std::atomic<bool>& stopping_;
   const FunctionRef<Expected<void>(std::size_t)> work_;
   const FunctionRef<bool()> enough_;
-  std::mutex mutex_;  ///< guards all below
+  std::mutex mutex_;  ///< guards all members below
   std::condition_variable idle_;
   std::size_t next_ = 0;
   std::size_t piece_ = 1;
-  std::size_t done_;  ///< all below were called, or will be
+  std::size_t done_;  ///< all numbers below were called, or will be
   bool ended_ = false;
   std::size_t running_ = 0;
   std::optional<Error> failure_;
@@ -104,12 +104,12 @@ void help(boost::asio::thread_pool& pool, const std::shared_ptr<ParallelWork>& w
     try {
       help(pool, work);
     } catch (const std::bad_alloc&) {
-      // One helper fewer: the caller does what is left.
+      // One helper less: the caller does the rest.
     }
   });
 }
 
-/// What the caller gave ends with its frame, whether that is returned from or thrown out of: the helpers end before.
+/// The caller's functions live only until its frame ends, by return or exception, so helpers must end before that.
 class ParallelWorkEnd {
  public:
   explicit ParallelWorkEnd(ParallelWork& work) : work_(work) {}
@@ -133,7 +133,7 @@ Expected<std::size_t> work_in_parallel(boost::asio::thread_pool* pool, std::size
   try {
     for (std::size_t i = 1; pool != nullptr && i < std::min(pieces, threads); ++i) help(*pool, shared);
   } catch (const std::bad_alloc&) {
-    // Fewer helpers: the caller does what is left.
+    // Fewer helpers: the caller does the rest.
   }
   return shared->finish();
 }

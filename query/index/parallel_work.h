@@ -10,14 +10,13 @@
 
 namespace octavo::query {
 
-/// Calls `work(i)` for each i below `count`, on the calling thread and, if there is a `pool`, on those of its threads
-/// that have nothing else to do, and returns when all calls have returned. Each thread takes a few numbers at a time,
-/// fewer when they are slow, and helpers go to the end of the pool's queue in between, so that a slow piece of work
-/// does not keep others from their turn.
+/// Calls `work(i)` for each i below `count`, on the calling thread and, if there is a `pool`, on its idle threads, and
+/// returns when all calls have returned. Each thread takes a few numbers at a time, fewer if they are slow, and helpers
+/// go to the end of the pool's queue in between, so that slow work does not delay others.
 ///
-/// `work` is called by several threads at once. After its first error, once `stopping` is true, or after the first call
-/// once `enough` says so, no further call is begun; functions that it runs are stopped with it. Returns how many were
-/// called: all numbers below. Errors: the first of `work`; timeout when stopped.
+/// `work` is called by several threads at once. No further call begins after its first error, once `stopping` is true,
+/// or after the first call once `enough` returns true; functions that it runs are stopped, too. Returns the number of
+/// calls: all numbers below it were called. Errors: the first one of `work`; timeout when stopped.
 Expected<std::size_t> work_in_parallel(
     boost::asio::thread_pool* pool, std::size_t count, const std::atomic<bool>& stopping,
     FunctionRef<Expected<void>(std::size_t)> work, FunctionRef<bool()> enough = [] { return false; });

@@ -15,19 +15,19 @@
 
 namespace octavo::query {
 
-/// What a layer above wants to be remembered with a database.
+/// Base of the queries that a higher layer stores in a database's cache.
 class CachedQuery {
  public:
   virtual ~CachedQuery() = default;
 };
 
-/// Queries that were parsed and planned already, by their text, for one database. Each thread uses a part of its own,
-/// so threads do not wait for each other. Entries are of one catalog generation and age; the whole is bounded.
+/// Parsed and planned queries of one database, by their text. Each thread uses its own part, so threads do not wait for
+/// each other. Entries expire with the catalog generation and by age; the size is bounded.
 class QueryCache {
  public:
   static constexpr std::size_t kTextBytesMax = 4096;
   static constexpr std::size_t kEntriesPerThreadMax = 256;
-  /// Plans rest on counts of rows, which change.
+  /// Plans depend on counts of rows, which change.
   static constexpr std::chrono::seconds kAgeMax{2};
 
   std::shared_ptr<const CachedQuery> find(std::string_view text, std::uint64_t generation) {

@@ -9,7 +9,7 @@ namespace octavo::query {
 
 namespace {
 
-// `at` stands on the opening quote; the result is the position after the closing one.
+// `at` is the opening quote; returns the position after the closing one.
 std::size_t skip_string(std::string_view json, std::size_t at) {
   std::size_t i = at + 1;
   while (i < json.size()) {

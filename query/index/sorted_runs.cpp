@@ -74,7 +74,7 @@ class SortedRuns::Reader {
   }
 
   std::filesystem::path path_;
-  std::vector<char> buffer_;  // outlives the file that uses it
+  std::vector<char> buffer_;  // must outlive the file that uses it
   File file_;
   std::string row_;
   std::size_t key_size_ = 0;
@@ -155,7 +155,7 @@ std::optional<storage::KeyValue> SortedRuns::next() {
   }
   const auto key = [](const auto& reader) { return reader->key(); };
   if (taken_) {
-    // The reader whose row was given out stands at the end of the heap.
+    // The reader of the last returned row is at the end of the heap.
     if (taken_->advance()) {
       std::ranges::push_heap(readers_, std::greater<>{}, key);
     } else if (taken_->error()) {

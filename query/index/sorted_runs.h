@@ -15,8 +15,8 @@
 
 namespace octavo::query {
 
-/// Sorts more key-value pairs than fit in memory: fills a buffer, writes it out sorted as a run, merges the runs at the
-/// end. What fits in one buffer never touches the disk. Keys must be unique. One thread at a time.
+/// Sorts more key-value pairs than fit in memory: fills a buffer, writes it to disk as a sorted run, and merges the
+/// runs at the end. Data that fits in one buffer is never written. Keys must be unique. One thread at a time.
 ///
 /// The run files lie in `folder` and are removed with this object.
 ///   run := (key_size:varint value_size:varint key value)*
@@ -28,12 +28,12 @@ class SortedRuns {
   void add(std::string_view key, std::string_view value);
   bool full() const { return bytes_.size() + rows_.size() * sizeof(Row) >= buffer_bytes_max_; }
   std::size_t row_count() const { return row_count_; }
-  /// Writes the buffer out. Errors: disk_full, io_failure.
+  /// Writes the buffer to a run. Errors: disk_full, io_failure.
   Expected<void> spill();
 
-  /// No more rows: prepares the merge.
+  /// Must be called after the last add(): prepares the merge.
   Expected<void> finish();
-  /// The next row in key order; nullopt at the end, or after an error, which `error` then tells. The views live until
+  /// The next row in key order; nullopt at the end, or after an error, which error() then returns. The views live until
   /// the next call.
   std::optional<storage::KeyValue> next();
   const std::optional<Error>& error() const { return error_; }
@@ -55,7 +55,7 @@ class SortedRuns {
   std::size_t row_count_ = 0;
   std::vector<std::filesystem::path> files_;
   std::vector<std::unique_ptr<Reader>> readers_;  ///< a heap by current key while merging
-  Reader* taken_ = nullptr;                       ///< the reader whose row was given out last
+  Reader* taken_ = nullptr;                       ///< the reader of the last returned row
   std::size_t buffer_position_ = 0;
   std::optional<Error> error_;
 };

@@ -13,7 +13,7 @@ namespace octavo::query {
 
 namespace {
 
-// One text for equal values: strings without escapes, numbers by value; what is missing counts as null.
+// Appends the same text for equal values: strings without escapes, numbers by value; a missing value counts as null.
 void append_comparable(std::string& out, std::string_view raw) {
   if (raw.empty() || raw == "null") {
     out += 'u';
@@ -22,7 +22,7 @@ void append_comparable(std::string& out, std::string_view raw) {
     out += 's';
     for (const char c : text.value_or("")) {
       out += c;
-      // No other value begins so: the zero at its end cannot be taken for one inside.
+      // No other value begins like this: the zero at its end cannot be confused with one inside.
       if (c == '\0') out += '\x01';
     }
   } else if (raw.front() == '-' || (raw.front() >= '0' && raw.front() <= '9')) {

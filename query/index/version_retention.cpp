@@ -21,15 +21,15 @@ constexpr std::size_t kVersionsPerSlice = 1'000;
 constexpr milliseconds kBetweenTrims{20};
 constexpr milliseconds kPauseMin{1'000};
 constexpr milliseconds kPauseMax{60'000};
-// Of a place where a trim failed, or left nothing that the next one would remove: a full disk stays full for a while.
+// Pause of a partition in which a trim failed, or left nothing for the next one: a full disk stays full for a while.
 constexpr milliseconds kRest{5'000};
 
 }  // namespace
 
-/// Where trims are on their way, and where none is to begin yet.
+/// Partition ids with a pending trim, and those where none may begin yet.
 class VersionRetention::Trims {
  public:
-  /// Zero: one may begin. It does not wait for the one before in the writer's queue, where all writes wait behind it.
+  /// Zero: a trim may begin. It must not queue behind the previous one, as all writes would wait behind it.
   milliseconds pause(std::size_t place) {
     const std::lock_guard lock(mutex_);
     const auto known = places_.find(place);
@@ -99,7 +99,7 @@ void VersionRetention::trim(std::size_t place, std::int64_t before_s) {
     database_.physical_partition(place).trim_versions(
         before_s, kVersionsPerSlice, [trims = trims_, place](const Expected<bool>& trimmed) {
           if (!trimmed) spdlog::warn("old versions of documents could not be removed: {}", trimmed.error().reason);
-          // What is left although there is nothing more to trim waits for its time, or for the next write.
+          // Versions that are left although nothing more can be trimmed wait for their time, or for the next write.
           trims->end(place, trimmed && *trimmed);
         });
   } catch (const std::bad_alloc&) {

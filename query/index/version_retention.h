@@ -11,13 +11,13 @@
 
 namespace octavo::query {
 
-/// Has a database keep every version of its documents for so long, and forgets older ones in the background.
+/// Makes a database keep every version of its documents for a given time, and removes older ones in the background.
 /// Thread-safe.
 class VersionRetention {
  public:
   explicit VersionRetention(partitioning::Database& database);
 
-  /// 0: no versions are kept any more, and those that are there go.
+  /// 0: versions are no longer kept, and existing ones are removed.
   void set_seconds(std::int64_t seconds);
   /// Idempotent.
   void stop() { trimming_.stop(); }
@@ -30,8 +30,8 @@ class VersionRetention {
 
   partitioning::Database& database_;
   std::atomic<std::int64_t> seconds_{0};
-  const std::shared_ptr<Trims> trims_;  ///< those that are on their way know it, whoever is gone meanwhile
-  RepeatedJob trimming_;                ///< last: ends before all that it uses
+  const std::shared_ptr<Trims> trims_;  ///< shared with pending trims, which may outlive this
+  RepeatedJob trimming_;                ///< last: stops before the members it uses are destroyed
 };
 
 }  // namespace octavo::query

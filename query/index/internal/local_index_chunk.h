@@ -9,11 +9,11 @@
 
 namespace octavo::query {
 
-/// What one task did, for when it is durable. Reset at the start of each attempt.
+/// Result of one task, used once it is durable. Reset at the start of each attempt.
 struct LocalIndexes::Chunk {
   std::optional<std::vector<IndexDefinitionPtr>> reconciled;
   std::shared_ptr<const Indexes> indexes;
-  bool set_changed = false;  ///< an index was added, became ready, or went
+  bool set_changed = false;  ///< an index was added, became ready, or was removed
   bool more = false;
   std::uint64_t documents = 0;  ///< indexed by this chunk
   std::uint64_t total = 0;      ///< in the partition
