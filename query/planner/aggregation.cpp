@@ -34,7 +34,7 @@ Expected<FieldPath> parse_field(const json::value& value, std::string_view word)
   if (!value.is_string() || value.get_string().empty()) return wrong();
   auto path = FieldPath::parse(value.get_string());
   if (!path) return wrong();
-  // Both change with every edit or are no field of the document: a group of one, or of all.
+  // `_conflicts` is not a stored field of the document.
   if (path->is("_conflicts")) return wrong();
   return path;
 }
@@ -108,7 +108,7 @@ Expected<std::vector<Aggregation::Order>> parse_order(const std::vector<OrderedF
   return order;
 }
 
-// A group field and an aggregate would be the same member of a row.
+// A group field and an aggregate of the same name would be the same member of a row.
 Expected<void> check_names(const Aggregation& aggregation, const std::vector<FieldPath>& fields) {
   for (const Aggregate& aggregate : aggregation.aggregates) {
     for (std::size_t i = 0; i < aggregation.group_fields; ++i) {
@@ -164,7 +164,7 @@ Expected<std::optional<Aggregation>> parse_aggregation(const AggregationMembers&
   keep("aggregate", members.aggregate);
   keep("distinct", members.distinct);
   keep("count", members.count);
-  // Counting needs no field at all, which any index can give.
+  // Counting needs no field. `_id` is in every index, which allows a covering plan.
   if (fields.empty()) fields.push_back(*FieldPath::parse("_id"));
   return aggregation;
 }

@@ -14,7 +14,7 @@
 
 namespace octavo::query {
 
-/// Limits on what one `_find` may ask to be aggregated.
+/// Limits on the aggregation of one `_find`.
 inline constexpr std::size_t group_fields_max = 32;
 inline constexpr std::size_t aggregates_max = 64;
 
@@ -23,35 +23,35 @@ struct Aggregate {
   enum class Function : std::uint8_t { sum, count, avg, min, max };
   std::string name;
   Function function = Function::count;
-  std::optional<std::size_t> field;  ///< number in the request's fields; absent: `$count` of all
+  std::optional<std::size_t> field;  ///< number in the request's fields; absent: `$count` of all documents
 };
 
-/// What a `_find` with `group`, `aggregate`, `distinct` or `count` answers instead of documents: one row per group, an
-/// extension of Mango.
+/// The rows that a `_find` with `group`, `aggregate`, `distinct` or `count` returns instead of documents: one row per
+/// group. An extension of Mango.
 ///
 ///   {"selector": …, "group": ["year"], "aggregate": {"turnover": {"$sum": "total"}, "orders": {"$count": true}},
 ///    "sort": [{"turnover": "desc"}], "limit": 3}
 ///
 /// Documents whose group fields are equal in the collation are one group; a document that lacks one is in a group
-/// without it. `$sum` and `$avg` take numbers only, `$min` and `$max` every value, in the order of the collation; nulls
-/// stand for an average or an extreme of nothing. Without `group` there is one row, also when nothing matches.
+/// without it. `$sum` and `$avg` take numbers only; `$min` and `$max` take every value, in the order of the collation.
+/// The average, minimum or maximum of no values is null. Without `group` there is one row, even if nothing matches.
 struct Aggregation {
-  /// By which the rows are ordered; absent ones follow the group fields.
+  /// One sort criterion of the rows; rows that compare equal follow the order of the group fields.
   struct Order {
     bool by_group = true;    ///< else by an aggregate
     std::size_t number = 0;  ///< of the group field or aggregate
     bool descending = false;
   };
 
-  std::size_t group_fields = 0;  ///< the first ones of the request's fields
-  bool rows = false;             ///< false: only `count` was asked for
-  bool count = false;            ///< the reply has `count`: of groups, or of documents when there are no groups
+  std::size_t group_fields = 0;  ///< number of leading `fields` of the request that are group fields
+  bool rows = false;             ///< false: the request has `count` only
+  bool count = false;            ///< the reply has `count`: of groups, or of documents without groups
   std::vector<Aggregate> aggregates;
   std::vector<Order> order;
   boost::json::object options;  ///< as sent, for `_explain`
 };
 
-/// The members of a request that ask for aggregation; null where absent.
+/// The aggregation members of a request; null where absent.
 struct AggregationMembers {
   const boost::json::value* group = nullptr;
   const boost::json::value* aggregate = nullptr;
@@ -59,7 +59,7 @@ struct AggregationMembers {
   const boost::json::value* count = nullptr;
 };
 
-/// Checks them, and puts the fields that are needed into `fields`. nullopt: nothing is to be aggregated. Errors:
+/// Validates the members and appends the fields that they need to `fields`. nullopt: no aggregation. Errors:
 /// bad_request invalid_group, invalid_aggregate, invalid_distinct, invalid_boolean; invalid_sort_field for a sort by
 /// anything but group fields and aggregates.
 Expected<std::optional<Aggregation>> parse_aggregation(const AggregationMembers& members,

@@ -56,8 +56,8 @@ Expected<ChargeEstimate> estimate_charge(std::span<const Plan> plans, std::size_
   estimate.charge = partitioning::charge_of_scan(work);
   estimate.at_most = estimate.charge;
   if (plans.size() > 1) {
-    // Others may cost this share of what the surest does at most, before it runs to its end (executor/plan_turns.h); a
-    // first one may spare that.
+    // Before the surest plan runs to its end, the other plans may cost this share of its maximum
+    // (executor/plan_turns.h). If the first plan finishes early, the surest plan costs nothing.
     const double others_share = plan.sort_in_memory ? 1.0 : 0.5;
     constexpr partitioning::RequestUnits others_min = 1;
     estimate.at_most += std::max(others_min, others_share * plan.most);

@@ -19,7 +19,7 @@ json::value bound(const std::optional<json::value>& value) {
   return value ? *value : json::value(nullptr);
 }
 
-// What the selector allows in the fields that narrow the index.
+// The values that the selector allows in the fields that narrow the index.
 json::array ranges_json(const IndexDefinition& index, const Selector& selector, const IndexBounds& bounds) {
   json::array columns;
   for (std::size_t i = 0; i < bounds.columns_used; ++i) {

@@ -21,7 +21,7 @@ std::unexpected<Error> bad(std::string_view word, std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), word);
 }
 
-// Reads the known members of a request one by one; what is left over is an invalid key.
+// Reads the known members of a request one by one. Any other member is an invalid key (check_rest).
 class Members {
  public:
   explicit Members(const json::object& object) : object_(object) {}
@@ -119,7 +119,7 @@ Expected<bool> parse_stale(const json::value& value) {
   return bad("invalid_ok_or_false_value", "Invalid value for stale: " + json::serialize(value));
 }
 
-// An operator that stands alone with an empty list finds nothing, although as a condition it matches everything.
+// A selector that is only an operator with an empty list finds nothing, although as a condition it matches everything.
 bool is_empty_combination(const json::value& selector) {
   if (!selector.is_object() || selector.get_object().size() != 1) return false;
   const auto& member = *selector.get_object().begin();
@@ -179,7 +179,8 @@ Expected<FindRequest> parse_find_request(std::string_view body, std::string_view
   if (!selector->is_object()) {
     return bad("invalid_selector_json", "Selector must be a JSON object, not: " + json::serialize(*selector));
   }
-  // Parsed again with exact integers if there may be any beyond 64 bits; nothing else in the body takes such numbers.
+  // If the body may have integers beyond 64 bits, it is parsed again with exact integers. Only the selector takes such
+  // numbers.
   json::value exact;
   if (may_have_large_integer(body)) {
     OCTAVO_TRY(exact, parse_json(body, LargeIntegers::exact));
@@ -204,7 +205,7 @@ Expected<FindRequest> parse_find_request(std::string_view body, std::string_view
     if (!value->is_string() || value->get_string().size() > find_bookmark_bytes_max) {
       return bad("invalid_bookmark", "Invalid bookmark value: " + json::serialize(*value));
     }
-    // "nil" is what a reply says that has nothing to go on from.
+    // A reply without a position to continue from has the bookmark "nil".
     if (!value->get_string().empty() && *value != "nil") request.bookmark = std::string(value->get_string());
   }
   OCTAVO_TRY_VOID(members.count("limit", 0, request.limit));

@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Greater than every byte that can follow a field's key: the first byte of another field's, or of a document id.
+// Greater than every byte that can follow a field's key: the first byte of the next field's key, or of a document id.
 constexpr char kAfterKey = '\xFF';
 
 // Bytes of one field: begin <= key < end.
@@ -25,7 +25,7 @@ struct Segment {
 
 struct Bound {
   std::string key;
-  bool exact = true;  ///< no value on the other side of it has this key
+  bool exact = true;  ///< no value beyond the bound has the same key
 };
 
 Bound bound_of(const IndexDefinition& index, const OrderedField& field, const json::value& value, bool is_upper) {
@@ -33,7 +33,8 @@ Bound bound_of(const IndexDefinition& index, const OrderedField& field, const js
   if (index.automatic) {
     const bool is_empty =
         (value.is_array() && value.get_array().empty()) || (value.is_object() && value.get_object().empty());
-    // All arrays have the key of an empty one, below which there is none.
+    // All arrays have the key of the empty array. None is less than it, so it is exact as an upper bound. The same
+    // holds for objects.
     bound.exact = !AutomaticIndex::append_key(bound.key, value, index.automatic->order()) || (is_upper && is_empty);
     if (field.descending) {
       for (char& byte : bound.key) byte = static_cast<char>(~byte);
@@ -49,14 +50,14 @@ Bound bound_of(const IndexDefinition& index, const OrderedField& field, const js
   return bound;
 }
 
-// What no key of a value begins with, nor anything below it.
+// The keys of all values begin with a lower byte than this.
 char end_of_values(const IndexDefinition& index) {
   return index.has_unplain_entries ? AutomaticIndex::unplain_tag : '\xFF';
 }
 
 Segment segment_of(const IndexDefinition& index, const Interval& interval, const OrderedField& field) {
   Segment segment;
-  // In the order of the values; swapped below for a descending field.
+  // In the order of the keys: swapped for a descending field.
   const auto& first = field.descending ? interval.upper : interval.lower;
   const bool first_inclusive = field.descending ? interval.upper_inclusive : interval.lower_inclusive;
   const auto& last = field.descending ? interval.lower : interval.upper;
@@ -66,7 +67,7 @@ Segment segment_of(const IndexDefinition& index, const Interval& interval, const
     segment.begin = std::move(bound.key);
     if (!first_inclusive && bound.exact) segment.begin += kAfterKey;
   } else {
-    // Ascending: past `missing`, which is 02. Descending: from the start.
+    // Ascending: after `missing`, whose key is 02. Descending: from the start.
     segment.begin = field.descending ? std::string(1, '\x00') : std::string(1, '\x03');
   }
   if (last) {
@@ -74,19 +75,20 @@ Segment segment_of(const IndexDefinition& index, const Interval& interval, const
     segment.end = std::move(bound.key);
     if (last_inclusive || !bound.exact) segment.end += kAfterKey;
   } else {
-    // Descending: up to `missing`, which is FD.
+    // Descending: up to `missing`, whose key is FD.
     segment.end = std::string(1, field.descending ? '\xFD' : end_of_values(index));
   }
   return segment;
 }
 
-// Whether a query in the collation's order finds plain strings in it. Not of elements: a document may have several, and
-// so entries both at the bytes of a string and by the collation.
+// Whether a query in the collation's order finds plain strings in the index. It does not in an index of elements: a
+// document may have several elements, and so entries both by the bytes of a string and by the collation.
 bool reads_unplain(const IndexDefinition& index, const Selector* ordinal) {
   return index.has_unplain_entries && !index.elements && !ordinal;
 }
 
-// A plain string whose key is not cut off: the bytes of a string that is not plain could be cut off to the same.
+// Whether the interval is a plain string with a key that is not truncated. The bytes of a string that is not plain
+// could be truncated to the same key.
 bool is_plain_string(const Interval& interval) {
   constexpr std::size_t tag_and_end = 3;
   if (!interval.is_point() || !is_text(*interval.lower)) return false;
@@ -94,8 +96,8 @@ bool is_plain_string(const Interval& interval) {
   return text.size() + tag_and_end <= automatic_key_bytes_max && is_plain_text(text);
 }
 
-// Of an index by bytes that has entries of strings that are not plain by the collation besides: plain strings, when
-// that is all that is said of strings; else of a string no more than its type.
+// For an index by bytes that also has collation entries for the strings that are not plain. If the constraint allows no
+// other strings than plain ones, these are kept; otherwise only the type of a string is kept.
 FieldConstraint with_plain_strings(FieldConstraint constraint) {
   FieldConstraint plain{{}, false, true};
   FieldConstraint others = constraint;
@@ -103,7 +105,7 @@ FieldConstraint with_plain_strings(FieldConstraint constraint) {
   for (const Interval& interval : constraint.intervals) {
     (is_plain_string(interval) ? plain : others).intervals.push_back(interval);
   }
-  // In one wider range, in place of too many, a document could have two entries.
+  // Too many ranges become one wider range, in which a document could have two entries.
   const bool too_many = constraint.intervals.size() + plain.intervals.size() > key_ranges_max;
   if (plain.intervals.empty() || too_many) return without_strings(std::move(constraint));
   others = without_strings(std::move(others));
@@ -114,7 +116,7 @@ FieldConstraint with_plain_strings(FieldConstraint constraint) {
   return unite({others, plain}, BoundOrder::collation);
 }
 
-// The entry, if there is one, of a string that is not plain and equal to this plain one.
+// The entries of strings that are not plain and that the collation considers equal to this plain one.
 Segment unplain_segment(const Interval& plain_string) {
   std::string key;
   AutomaticIndex::append_unplain_key(key, std::string_view(plain_string.lower->get_string()));
@@ -191,7 +193,7 @@ IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
   IndexBounds bounds;
   std::vector<std::string> prefixes{std::string()};
   std::vector<KeyRange> ranges;
-  bool open = true;      // further columns may narrow
+  bool open = true;      // further columns may narrow the ranges
   bool constant = true;  // all columns so far have one value
   bool start_open = false;
   bool end_open = false;
@@ -220,7 +222,7 @@ IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
     const bool points = std::ranges::all_of(constraint.intervals, &Interval::is_point);
     bool stop = !points;
     if (prefixes.size() * segments.size() > key_ranges_max) {
-      // Too many combinations: from the first to the last, and each document is checked.
+      // Too many combinations: use one range from the first to the last, and check each document.
       const auto first = std::ranges::min(segments, {}, &Segment::begin).begin;
       const auto last = std::ranges::max(segments, {}, &Segment::end).end;
       segments = {{first, last}};
@@ -245,7 +247,7 @@ IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
     std::vector<std::string> longer;
     longer.reserve(prefixes.size() * segments.size());
     for (const std::string& prefix : prefixes) {
-      // A point's segment is its key and the same with the byte after it.
+      // A point's segment reaches from its key to the key followed by kAfterKey: the key is the prefix.
       for (const Segment& segment : segments) longer.push_back(prefix + segment.begin);
     }
     prefixes = std::move(longer);

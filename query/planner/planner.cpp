@@ -16,22 +16,22 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kUnionBranchesMax = 16;
-// Each is looked for until one is found: more would cost as much as the document.
+// Keys are looked up until one is found: more of them would cost as much as loading the document.
 constexpr std::size_t kFilterKeysMax = 3;
-// Plans that take turns at most: each has its own place to remember.
+// Maximum number of plans that take turns: the position of each must be remembered.
 constexpr std::size_t kTurnsMax = 4;
 constexpr std::size_t kLeapStreamsMax = 4;
 constexpr std::size_t kLeapValuesMax = 8;
-// Costs that differ by less are the same: sizes are estimates, and other things decide then.
+// Costs within this factor count as equal, because sizes are estimates; other criteria decide then.
 constexpr double kSameCost = 1.1;
 constexpr std::string_view kNoIndexWarning = "No matching index found, create an index to optimize query time.";
 
-// Whether the range is one value: what follows it in an entry's key is the document's id.
+// Whether the range is one value: the rest of an entry's key is the document id.
 bool is_value(const KeyRange& range) {
   return range.end.size() == range.begin.size() + 1 && range.end.starts_with(range.begin);
 }
 
-// What was said of use_index comes before what the plan itself has to say.
+// Puts the warnings about use_index before the plan's own.
 void add_warnings(PlannerResult& result, const std::vector<std::string>& before) {
   auto& warnings = result.plans[0].warnings;
   warnings.insert(warnings.begin(), before.begin(), before.end());
@@ -50,8 +50,8 @@ Branch Planner::branch_of(const Candidate& candidate, const Selector& selector) 
   return branch;
 }
 
-// Entries of one value stand in order of their documents, and so do those of another: what both have is found without a
-// document that has only the first.
+// Whether `other` can filter the walked entries: it has a few values in the same automatic index, so a document that
+// lacks them is recognised without loading it.
 bool Planner::is_filter_of(const Candidate& other, const Candidate& walked) {
   if (!walked.index || !walked.index->definition->automatic_path || walked.bounds.point_columns == 0) return false;
   if (!other.usable || !other.index || !other.index->definition->automatic_path) return false;
@@ -73,7 +73,7 @@ void Planner::add_filters(Branch& branch, const Candidate& walked, const std::ve
   }
 }
 
-// Whether its entries are those of a few values, each in the order of the documents.
+// Whether its entries are those of a few values, each in document id order.
 bool Planner::is_of_values(const Candidate& candidate) const {
   if (!candidate.usable || !candidate.index || candidate.leaves_out || !is_ready(candidate)) return false;
   const auto& bounds = candidate.bounds;
@@ -81,13 +81,14 @@ bool Planner::is_of_values(const Candidate& candidate) const {
          bounds.ranges.size() <= kLeapValuesMax && std::ranges::all_of(bounds.ranges, is_value);
 }
 
-// What has several values in common is found by leaps from one to the other, in place of the plans of each.
+// Documents that have several values are found by leaps between the indexes (executor/leap.h), instead of by a plan for
+// each index.
 void Planner::join_values(std::vector<Candidate>& candidates) const {
   std::vector<std::size_t> values;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (is_of_values(candidates[i])) values.push_back(i);
   }
-  // Of equal ones that with more columns: it has the values of the others.
+  // Among equal ones the one with more columns comes first: it has the values of the others.
   std::ranges::stable_sort(values, {}, [&](std::size_t i) {
     return std::pair(candidates[i].rows, -static_cast<std::ptrdiff_t>(candidates[i].bounds.columns_used));
   });
@@ -121,14 +122,15 @@ bool Planner::is_pinned(const Candidate& candidate) const {
   return scope_.pinned && *scope_.pinned == identity;
 }
 
-// True when `a`, which costs `cost_a`, is to be preferred.
+// Whether `a`, which costs `cost_a`, is preferred to `b`.
 bool Planner::better(const Candidate& a, const Candidate& b, double cost_a, double cost_b) {
-  // Of the indexes of one design document, that is; what is found must not hang on what it costs.
+  // This can only differ if use_index names a design document with several indexes. The result must not depend on
+  // costs.
   if (a.leaves_out != b.leaves_out) return !a.leaves_out;
   if (std::max(cost_a, cost_b) > kSameCost * std::min(cost_a, cost_b)) return cost_a < cost_b;
   if (a.index.has_value() != b.index.has_value()) return a.index.has_value();
   if (!a.index) return false;
-  // The indexes that somebody made cover more than the one that came by itself.
+  // An index that a user created covers more than the automatic one.
   const bool automatic = a.index->definition->automatic != nullptr;
   if (automatic != (b.index->definition->automatic != nullptr)) return !automatic;
   if (a.bounds.columns_used != b.bounds.columns_used) return a.bounds.columns_used > b.bounds.columns_used;
@@ -179,7 +181,7 @@ void Planner::rank(std::vector<Candidate>& candidates, std::size_t chosen) const
   for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].ranking = i;
 }
 
-// Obeys use_index: the others are excluded when the named one can be used.
+// Applies use_index: if the named index can be used, the others are excluded.
 Expected<void> Planner::check_use_index(std::vector<Candidate>& candidates, std::vector<std::string>& warnings) const {
   const bool any = std::ranges::any_of(candidates, [&](const Candidate& candidate) {
     return candidate.usable && candidate.index && is_named(*candidate.index, request_.use_index);
@@ -210,7 +212,7 @@ Expected<void> Planner::check_use_index(std::vector<Candidate>& candidates, std:
   return {};
 }
 
-// The sides of a `$or` at the top, or directly inside the `$and` there; each with the other conditions.
+// The sides of a `$or` at the top level or directly inside a top-level `$and`, each combined with the other conditions.
 std::vector<Selector> Planner::alternatives(const Selector& selector) {
   const json::value whole = selector.to_json();
   if (!whole.is_object()) return {};
@@ -244,7 +246,8 @@ Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate
   if (sides.empty() || (scope_.pinned_side && *scope_.pinned_side >= sides.size())) return std::nullopt;
   Plan plan;
   for (const Selector& side : sides) {
-    // What a side has returned already is told by its selector alone: its ranges must not be narrower than that.
+    // Whether an earlier side has returned a document is decided by its selector alone: its ranges must not be
+    // narrower.
     OCTAVO_TRY(auto candidates, examine_all({side, nullptr}));
     const bool goes_on = scope_.pinned_side && *scope_.pinned_side == plan.branches.size();
     const Candidate* best = nullptr;
@@ -268,7 +271,8 @@ Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate
       std::ranges::any_of(plan.branches, [](const Branch& branch) { return branch.index.has_value(); });
   if (!by_index) plan.warnings.emplace_back(kNoIndexWarning);
   PlannerResult result;
-  // One walk in the order asked for tests the whole condition, and may end before the union has read what it sorts.
+  // A single walk in the requested order tests the whole condition, and may end before the union has read what it
+  // sorts.
   if (plan.sort_in_memory && !request_.aggregation && !scope_.pinned_side) {
     const Candidate* walk = nullptr;
     for (const Candidate& candidate : single) {
@@ -304,18 +308,19 @@ bool Planner::is_allowed(const Candidate& candidate) const {
   return candidate.usable && candidate.reason != "excluded_by_user";
 }
 
-// Others than the surest are not waited for.
+// Only the surest plan waits for its index; other plans must be ready.
 bool Planner::is_ready(const Candidate& candidate) const {
   return !candidate.index || candidate.index->ready(scope_.place);
 }
 
-// All matches are wanted: no walk ends early.
+// All matches are needed: no walk ends early.
 bool Planner::reads_everything() const {
   constexpr std::uint64_t wanted_max = std::numeric_limits<std::uint32_t>::max();
   return request_.aggregation || request_.matches_needed() >= wanted_max;
 }
 
-// The candidates that take turns, the first one first, the surest among them.
+// The candidates that take turns, in that order. Includes the surest, unless one candidate is cheap enough to run
+// alone.
 std::vector<std::size_t> Planner::choose(const std::vector<Candidate>& candidates, std::size_t sure) const {
   const bool by_order =
       std::ranges::any_of(candidates, [](const auto& one) { return one.reason == "excluded_by_user"; });
@@ -327,7 +332,7 @@ std::vector<std::size_t> Planner::choose(const std::vector<Candidate>& candidate
     const bool ends_at_limit = request_.sort.empty() || candidate.serves_sort;
     if (!is_allowed(candidate) || !ends_at_limit || candidate.leaves_out || !is_ready(candidate)) continue;
     if (candidate.joined) continue;
-    // Without an order a walk over everything never ends before one over a part of it.
+    // Without a sort, a walk over all documents never ends before a walk over some of them.
     const bool everything = !candidate.index && request_.sort.empty() && candidate.rows == documents_;
     if (i != sure && everything) continue;
     walks.push_back(i);
@@ -337,7 +342,7 @@ std::vector<std::size_t> Planner::choose(const std::vector<Candidate>& candidate
     if (goes_on_a != is_pinned(candidates[b])) return goes_on_a;
     return candidates[a].expected < candidates[b].expected;
   });
-  // What costs the same is told by other things (better()).
+  // Among equal costs, better() has decided already.
   const auto surest = std::ranges::find(walks, sure);
   if (surest != walks.end() && !is_pinned(candidates[walks[0]]) &&
       candidates[sure].expected <= kSameCost * candidates[walks[0]].expected) {
@@ -353,7 +358,7 @@ std::vector<std::size_t> Planner::choose(const std::vector<Candidate>& candidate
     if (place - walks.begin() >= static_cast<std::ptrdiff_t>(kTurnsMax)) walks[kTurnsMax - 1] = sure;
     walks.resize(kTurnsMax);
   }
-  // What is certain to cost no more than the first turn needs no company.
+  // A plan that certainly costs no more than the first turn runs alone.
   constexpr double small = 1;  // RU
   if (candidates[walks[0]].most <= small) return {walks[0]};
   return walks;
@@ -375,7 +380,7 @@ Plan Planner::plan_of(const Candidate& candidate, const std::vector<Candidate>& 
   plan.descending = !plan.sort_in_memory && candidate.sort_descending;
   plan.covering = candidate.covering && candidate.index.has_value() && !plan.sort_in_memory;
   if (candidate.leaves_out && !plan.covering) {
-    // A document that is tested may have changed since its entry was written.
+    // A document may have changed since its entry was written: the filter is tested, too.
     Branch& branch = plan.branches.back();
     branch.selector = Selector::both(*branch.index->definition->partial_filter, branch.selector);
   }
@@ -429,7 +434,7 @@ Expected<PlannerResult> Planner::run() {
     }
   }
   auto chosen = choose(candidates, *sure);
-  // A page goes on by the plan that ended the one before.
+  // A page continues with the plan that ended the previous page.
   if (scope_.pinned && !is_pinned(candidates[chosen[0]])) {
     const auto pinned =
         std::ranges::find_if(candidates, [&](const auto& one) { return is_allowed(one) && is_pinned(one); });

@@ -1,4 +1,4 @@
-// Which indexes can serve a query, and how.
+// Finds the indexes that can serve a query, and how they serve it.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Paths of the automatic index that are looked at; each costs some reads.
+// Maximum number of paths of the automatic index that are examined; each costs some reads.
 constexpr std::size_t kAutomaticViewsMax = 24;
 
 std::vector<IdRange> id_ranges_of(const FieldConstraint& constraint) {
@@ -59,7 +59,7 @@ Candidate Planner::examine_primary(const Selector& selector) const {
   return candidate;
 }
 
-// The paths of the automatic index that the query says something of, or is sorted by, as indexes.
+// The paths of the automatic index that the query constrains or sorts by, each as an index.
 std::vector<IndexView> Planner::automatic_views(const Condition& condition) const {
   std::vector<IndexView> views;
   if (!catalog_.automatic) return views;
@@ -73,7 +73,7 @@ std::vector<IndexView> Planner::automatic_views(const Condition& condition) cons
                      catalog_.automatic->places});
   };
   const auto add_path = [&](const FieldPath& path) {
-    // What the storage keeps beside the body is in no entry.
+    // Fields that the storage keeps outside the body have no entries.
     if (path.empty() || path.is("_id") || path.is("_rev") || path.parts()[0].name == "_attachments" ||
         path.is("_deleted")) {
       return;
@@ -89,7 +89,7 @@ std::vector<IndexView> Planner::automatic_views(const Condition& condition) cons
   return views;
 }
 
-// Whether a walk over the index is in the order asked for; if so, the candidate says in which direction.
+// Whether a walk over the index is in the requested order. If so, sets the candidate's direction.
 bool Planner::serves_sort(const IndexView& view, const Condition& condition, Candidate& candidate) const {
   const IndexDefinition& definition = *view.definition;
   const SortFit fit = fit_sort(definition, candidate.bounds, request_.sort);
@@ -99,7 +99,7 @@ bool Planner::serves_sort(const IndexView& view, const Condition& condition, Can
   const bool by_bytes = definition.automatic && definition.automatic->order() == StringOrder::bytes;
   if (!by_bytes) return !request_.sort_is_ordinal;
   if (condition.ordinal) return true;
-  // A sort in Mango's order: fine of what is no string, array or object.
+  // The bytes are in Mango's order, too, for values that are not strings, arrays or objects.
   const FieldConstraint below_strings{{Interval{std::nullopt, true, json::value(""), false}}, false, true};
   return std::ranges::all_of(definition.fields, [&](const OrderedField& field) {
     const bool sorted_by =
@@ -120,7 +120,7 @@ Expected<Candidate> Planner::examine(const IndexView& view, const Condition& con
     candidate.detail = definition.partitioned ? "serves queries of one partition only" : "spans all partitions";
     return candidate;
   }
-  // Who names a partial index wants what is in it, as in CouchDB.
+  // A request that names a partial index gets what the index contains, as in CouchDB.
   candidate.leaves_out = definition.partial_filter && !selector.implies(*definition.partial_filter);
   if (candidate.leaves_out && !is_named(view, request_.use_index)) {
     candidate.reason = "is_partial";
@@ -140,7 +140,7 @@ Expected<Candidate> Planner::examine(const IndexView& view, const Condition& con
     if (sorted_by && !sure) candidate.columns_that_must_exist.push_back(i);
   }
   if (definition.automatic) {
-    // Its entries do not tell which fields are missing.
+    // Automatic entries do not say which fields are missing.
     if (!candidate.columns_that_must_exist.empty()) candidate.serves_sort = request_.sort.empty();
     candidate.columns_that_must_exist.clear();
     const auto& bounds = candidate.bounds;
@@ -152,7 +152,8 @@ Expected<Candidate> Planner::examine(const IndexView& view, const Condition& con
                                  : "it may have several entries of a document in its range";
       return candidate;
     }
-    // What was begun in its order goes on in it, whatever came in since: no row is lost, and none comes twice.
+    // A result that began in the order of this index continues in it, whatever was written since. So no row is lost or
+    // returned twice.
     const bool goes_on = is_pinned(candidate) && !scope_.pinned_side;
     if (!request_.sort.empty() && candidate.serves_sort && !goes_on) {
       OCTAVO_TRY(candidate.serves_sort, statistics_.order_is_exact(view));
@@ -181,7 +182,7 @@ Expected<Candidate> Planner::examine(const IndexView& view, const Condition& con
   return candidate;
 }
 
-// The ranges, and the filter of a partial index, may say all that the selector says.
+// False if the ranges, together with the filter of a partial index, express the whole selector.
 bool Planner::needs_recheck(const Candidate& candidate, const Selector& selector) const {
   if (selector.needs_whole_document()) return true;
   const IndexDefinition& definition = *candidate.index->definition;
@@ -210,8 +211,8 @@ bool Planner::is_covering(const Candidate& candidate, const Selector& selector) 
   };
   if (!std::ranges::all_of(request_.fields, held)) return false;
   if (!candidate.recheck) return true;
-  // The test runs on what the entry has: it must be all the selector looks at, and an absent field must not matter, as
-  // the entry does not say why it is absent.
+  // The selector is tested on the entry, which must have all its fields. An absent field must not matter, because the
+  // entry does not say why it is absent.
   if (selector.needs_whole_document()) return false;
   return std::ranges::all_of(selector.fields_used(), [&](const FieldPath& path) {
     return held(path) && selector.constraint_for(path).requires_exists();

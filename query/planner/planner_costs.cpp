@@ -1,4 +1,4 @@
-// What it costs to run a query by a candidate, in the request units that it is charged.
+// Estimates what a query costs with a candidate, in the request units that it is charged.
 #include <algorithm>
 #include <cmath>
 
@@ -9,9 +9,9 @@ namespace octavo::query {
 
 namespace {
 
-// The share of all entries taken to lie in the ranges of an index that is not built yet, by column.
+// Assumed share of the entries in the ranges of an index that is not built yet, per column.
 constexpr double kUnbuiltShare = 0.4;
-// Looks into another index are worth it where they spare half of the documents (executor/entry_filter.h).
+// Lookups in another index are worth it if they avoid loading half of the documents (executor/entry_filter.h).
 constexpr double kSparedShare = 0.5;
 
 double price_of_key() {
@@ -51,8 +51,8 @@ Expected<void> Planner::estimate(Candidate& candidate, const Selector& selector)
   return {};
 }
 
-// The share of all documents that match, if one condition says nothing of another: of each field by an index that
-// begins with it alone, or of several together by one that has them.
+// Estimates the share of all documents that match, assuming that the conditions are independent. The share of a field
+// comes from an index that only this field narrows, the share of several fields from an index that has them all.
 double Planner::matching_share(const std::vector<Candidate>& candidates, const Selector& selector) const {
   if (documents_ == 0) return 1;
   const auto all = static_cast<double>(documents_);
@@ -101,7 +101,7 @@ Expected<void> Planner::estimate_all(std::vector<Candidate>& candidates, const S
   return {};
 }
 
-// `matches`: how many documents match, as far as that can be told.
+// `matches`: the estimated number of matching documents.
 void Planner::price(Candidate& candidate, const std::vector<Candidate>& candidates, double matches) const {
   const auto rows = static_cast<double>(candidate.rows);
   const double key = price_of_key();
@@ -113,7 +113,7 @@ void Planner::price(Candidate& candidate, const std::vector<Candidate>& candidat
     const auto streams = static_cast<double>(1 + candidate.leaps.size());
     double rarest = rows;
     for (const std::size_t i : candidate.leaps) rarest = std::min(rarest, static_cast<double>(candidates[i].rows));
-    // Streams that spare little rest (executor/leap.h).
+    // Streams that skip few documents are suspended (executor/leap.h).
     candidate.most = std::min(streams * key * rarest + document * rarest, 1.25 * each * rows);
     each = rows > 0 ? candidate.most / rows : each;
   }

@@ -10,9 +10,9 @@ namespace octavo::query {
 
 /// The field `_id`.
 const FieldPath& id_path();
-/// Whether `use_index` names the index, by its design document alone or with its own name.
+/// Whether `use_index` names the index: by its design document alone, or together with its own name.
 bool is_named(const IndexView& view, const std::vector<std::string>& use_index);
-/// What a query, or one side of a union, asks for.
+/// The conditions of a query, or of one side of a union.
 struct Condition {
   const Selector& selector;
   const Selector* ordinal = nullptr;  ///< FindRequest::ordinal
@@ -64,7 +64,7 @@ class Planner {
   const PlannerScope& scope_;
   PlannerStatistics& statistics_;
   std::uint64_t documents_ = 0;
-  double document_price_ = 0;  ///< RU to load one
+  double document_price_ = 0;  ///< RU to load one document
 };
 
 }  // namespace octavo::query
