@@ -16,7 +16,7 @@ namespace octavo::query {
 
 namespace {
 
-// Beside its own bytes a group costs a node of the table and a few strings.
+// Overhead of a group beside its own bytes: a node of the table and a few strings.
 constexpr std::size_t kGroupBytes = 160;
 
 __extension__ using SignedWide = __int128;
@@ -52,7 +52,7 @@ Aggregator::Aggregator(const FindRequest& request, std::size_t bytes_max)
       bytes_max_(bytes_max),
       group_projection_(
           {request.fields.begin(), request.fields.begin() + static_cast<std::ptrdiff_t>(aggregation_.group_fields)}) {
-  // Without group fields there is one row, also of nothing.
+  // Without group fields there is one row, even if nothing matches.
   if (aggregation_.group_fields == 0) groups_[""].states.resize(aggregation_.aggregates.size());
 }
 
@@ -130,9 +130,10 @@ Expected<void> Aggregator::update(State& state, const Aggregate& aggregate, std:
     state.extreme_text = text;
     return {};
   }
-  if (text[0] != '-' && (text[0] < '0' || text[0] > '9')) return {};  // no number
+  if (text[0] != '-' && (text[0] < '0' || text[0] > '9')) return {};  // not a number
   ++state.values;
-  // Of up to 64 bits: no number of documents takes their sum past 128 bits. Larger integers are added as doubles.
+  // Integers of up to 64 bits: no number of documents makes their sum exceed 128 bits. Larger ones are added as
+  // doubles.
   const auto add_integer = [&](auto integer) {
     const char* const end = text.data() + text.size();
     const auto read = std::from_chars(text.data(), end, integer);
@@ -143,7 +144,7 @@ Expected<void> Aggregator::update(State& state, const Aggregate& aggregate, std:
   if (add_integer(std::int64_t{}) || add_integer(std::uint64_t{})) return {};
   double real = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), real).ec != std::errc{}) {
-    // Out of range: the nearest double, as everywhere.
+    // Out of range: takes the nearest double, as everywhere.
     OCTAVO_TRY(const auto nearest, parser_.parse(text));
     real = nearest.get_double().value_unsafe();
   }

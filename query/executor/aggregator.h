@@ -13,18 +13,18 @@
 
 namespace octavo::query {
 
-/// Gathers the matches of one query into groups. One thread at a time. Memory: the groups, up to `bytes_max`.
+/// Groups and aggregates the matches of one query. One thread at a time. Memory: the groups, up to `bytes_max`.
 class Aggregator {
  public:
   /// `request` has an aggregation, and outlives this.
   Aggregator(const FindRequest& request, std::size_t bytes_max);
 
-  /// Takes one match; `field_text` as for a projection of the request's fields. Errors: bad_request too_many_groups.
+  /// Adds one match; `field_text` as for a projection of the request's fields. Errors: bad_request too_many_groups.
   Expected<void> add(Projection::FieldText field_text);
-  /// Documents counted without being looked at.
+  /// Counts documents without reading them.
   void add_count(std::uint64_t documents) { documents_ += documents; }
 
-  /// The rows as JSON texts, ordered, with skip and limit applied. Once, at the end.
+  /// The rows as JSON texts, ordered, with skip and limit applied. Call it once, at the end.
   Expected<std::vector<std::string>> take_rows();
   /// The reply's `count`.
   std::uint64_t count() const { return aggregation_.group_fields > 0 ? groups_.size() : documents_; }
@@ -32,18 +32,18 @@ class Aggregator {
  private:
   __extension__ using WideInteger = __int128;
 
-  /// What one aggregate has seen in one group.
+  /// The state of one aggregate in one group.
   struct State {
     std::uint64_t values = 0;
     WideInteger integer_sum = 0;
-    double real_sum = 0;           ///< of the numbers that are no integers…
-    double real_compensation = 0;  ///< …and what rounding lost of it (Neumaier)
+    double real_sum = 0;           ///< of the numbers that are not integers…
+    double real_compensation = 0;  ///< …and what rounding lost of their sum (Neumaier)
     bool has_reals = false;
     std::string extreme_key;
     std::string extreme_text;
   };
   struct Group {
-    std::vector<std::string> texts;  ///< of the group fields; empty: the documents lack it
+    std::vector<std::string> texts;  ///< of the group fields; empty: the documents lack the field
     std::vector<State> states;
   };
 

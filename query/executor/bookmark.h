@@ -13,24 +13,24 @@ namespace octavo::query {
 ///   bookmark := version:u8 kind:u8 branch:varint (size:varint identity) (size:varint key)
 ///               [spent:varint count:varint ((size:varint identity) down:u8 (size:varint key))*] checksum:u32
 ///
-/// Version 1 is without the part in brackets.
+/// Version 1 lacks the part in brackets.
 ///
-/// The checksum is against accidents (a cut or mixed-up text), not against forgers: a forged bookmark can only name
-/// another starting point in what the client may read anyway, and is checked like any other input.
+/// The checksum detects accidents (a truncated or mixed-up text), not forgery: a forged bookmark can only name another
+/// starting point in what the client may read anyway, and is checked like any other input.
 struct Bookmark {
   enum class Kind : std::uint8_t {
     primary = 'p',   ///< key: document id
     index = 'i',     ///< identity: of the index; key: entry key
-    combined = 'U',  ///< union; branch, and as above for that branch's source. 'u' had no identity: it is refused
+    combined = 'U',  ///< union: branch, and identity and key as above. 'u' had no identity and is rejected
     sorted = 's',    ///< key: sort key of the row, made by the sort in memory
   };
   Kind kind = Kind::primary;
   std::uint64_t branch = 0;
   std::string identity;
   std::string key;
-  /// What the plan that goes on has cost since its last full page, in hundredths of a request unit.
+  /// What the continuing plan has cost since its last full page, in hundredths of a request unit.
   std::uint64_t spent = 0;
-  /// Plans that were left (walked_part.h): their results before `key` were returned.
+  /// Plans that the query has left (walked_part.h): their results before `key` were returned.
   struct Left {
     std::string identity;
     bool down = false;
@@ -42,7 +42,7 @@ struct Bookmark {
   std::vector<Left> left;
 
   std::string encode() const;
-  /// nullopt for anything that encode() did not make.
+  /// nullopt for any text that encode() did not make.
   static std::optional<Bookmark> decode(std::string_view text);
 
   bool operator==(const Bookmark&) const = default;

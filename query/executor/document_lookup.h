@@ -8,9 +8,9 @@
 
 namespace octavo::query {
 
-/// Finds the documents that the entries of an index name, for one slice of a query: entries that follow each other
-/// often name documents that lie near each other, so each physical partition keeps a snapshot and a cursor where it
-/// was. Must not live across a suspension. One thread.
+/// Finds the documents of index entries, for one slice of a query. Consecutive entries often name documents that are
+/// near each other, so a snapshot and a positioned cursor are kept for each physical partition. Must not live across a
+/// suspension. One thread.
 class DocumentLookup {
  public:
   struct Found {
@@ -18,8 +18,9 @@ class DocumentLookup {
     const storage::Snapshot* snapshot = nullptr;
   };
 
-  /// `shared`: the snapshot that the entries were read from, when the documents are in the same physical partition;
-  /// it must outlive the lookup. Null: snapshots are taken as the documents' places ask for them.
+  /// `shared`: the snapshot that the entries were read from, when the documents are in the same physical partition; it
+  /// must outlive the lookup. Null: takes a snapshot of each physical partition when it first has a document of it to
+  /// find.
   DocumentLookup(const partitioning::Database& database, const storage::Snapshot* shared)
       : database_(database), map_(database.partition_map()) {
     if (shared) {
@@ -47,7 +48,7 @@ class DocumentLookup {
   struct Place {
     const storage::Snapshot* snapshot;
     std::optional<storage::Snapshot> owned;
-    storage::Snapshot::DocumentCursor cursor;  ///< after the snapshot: it goes first
+    storage::Snapshot::DocumentCursor cursor;  ///< declared after the snapshot, so destroyed before it
   };
 
   static Expected<Found> find_at(Place& place, std::string_view id) {

@@ -4,7 +4,7 @@ namespace octavo::query {
 
 namespace {
 
-// Looks before it can be told whether they are worth it, and then one document in so many must be spared.
+// After kLooksToLearn lookups, filtering continues only if one lookup in kSparedMin has avoided loading a document.
 constexpr std::uint64_t kLooksToLearn = 32;
 constexpr std::uint64_t kSparedMin = 3;
 

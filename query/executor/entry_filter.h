@@ -9,16 +9,16 @@
 
 namespace octavo::query {
 
-/// Intersects the entries that a query walks with those of other values that it asks for in the same automatic index
-/// (Branch::filters): looks for the document's entry there instead of loading the document, which costs a third. Where
-/// it hardly ever spares a document it stops looking. One per branch of a running query; one thread.
+/// Intersects the entries that a query walks with entries of other required values in the same automatic index
+/// (Branch::filters): looks up the document's entry there instead of loading the document, at a third of the cost.
+/// Stops these lookups if they rarely avoid loading a document. One per branch of a running query; one thread.
 class EntryFilter {
  public:
   /// `branch` must outlive it.
   explicit EntryFilter(const Branch& branch) : filters_(branch.filters) {}
 
-  /// False: the document, which the entry that `reader` stands at names, has none of the values of one of the filters.
-  /// Counts what it looked at in `keys_examined`. Errors: those of the storage.
+  /// False: the document of `reader`'s current entry has none of the values of one of the filters. Counts the keys it
+  /// examines in `keys_examined`. Errors: those of the storage.
   Expected<bool> passes(const IndexReader& reader, std::string_view document_id, std::uint64_t& keys_examined);
 
  private:

@@ -6,7 +6,7 @@
 
 namespace octavo::query {
 
-/// What is known of a query's work before it reads, for its charge. `in_partition`: it is about one logical partition.
+/// What is known of a query's work before it reads, for its charge. `in_partition`: it reads one logical partition.
 partitioning::ScanWork scan_work_of(const partitioning::Database& database, const PreparedFind& prepared,
                                     bool in_partition);
 

@@ -40,12 +40,12 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
   }
   progress_.resize(prepared_->plans.size());
   if (limit_left_ == 0 || plan().branches.empty()) finished_ = scanned_ = true;
-  // A sort in memory skips what the bookmark names row by row, in keep_for_sort.
+  // A sort in memory skips the rows up to the bookmark one by one, in keep_for_sort.
   if (const auto& bookmark = prepared_->bookmark; bookmark && !finished_ && !plan().sort_in_memory) {
     progress().branch = std::min<std::size_t>(bookmark->branch, plan().branches.size() - 1);
     auto& key = progress().position.key;
     key = bookmark->key;
-    // What follows a key, walking up, begins at the key with the lowest byte after it.
+    // Walking up, the entries after a key begin at the key followed by the lowest byte.
     if (branch().index && !plan().descending) *key += '\0';
   }
   begin_turns();
@@ -70,7 +70,7 @@ Expected<ScanState> FindExecution::run(partitioning::ScanBudget budget) {
   return plan().sort_in_memory || aggregator_ ? write_sorted() : ScanState::done;
 }
 
-// The storage keeps the number of documents.
+// Whether the result is the number of documents, which the storage keeps.
 bool FindExecution::counts_everything() const {
   const FindRequest& request = prepared_->request;
   return aggregator_ && !documents_end_ && !request.aggregation->rows && request.selector.fields_used().empty() &&
@@ -137,7 +137,7 @@ Expected<ScanState> FindExecution::run_index(std::size_t& rows_left) {
     OCTAVO_TRY(leap, Leap::open(*database_, branch(), {partition_key_, std::nullopt}, at.leap,
                                 [this] { return is_turn_over(); }));
   }
-  // A global index may be behind the document, which is therefore always tested.
+  // A global index may lag behind the document, which is therefore always tested.
   const bool recheck = branch().recheck || !reader.documents();
   return walk_index(
       reader, ranges, down, at.position, rows_left, until_, statistics_.keys_examined,
@@ -232,7 +232,7 @@ Expected<ScanState> FindExecution::run_id_range(const IdRange& range, std::size_
   const bool first_inclusive = down ? range.end_inclusive : range.start_inclusive;
   std::optional<Error> failure;
   std::size_t rows = 0;
-  std::optional<std::string> last;  // where the plan is left
+  std::optional<std::string> last;  // the position at which the plan is left
   const auto state =
       scan_->run({rows_left, until_}, [&](const storage::DocumentView& document, const storage::Snapshot& snapshot) {
         ++rows;
@@ -295,7 +295,7 @@ Expected<bool> FindExecution::matches(const Selector& selector, simdjson::dom::e
   return is_match;
 }
 
-// A slice of documents that each cost much ends after about 10 ms, or after one document.
+// Ends a slice whose documents are expensive to match after about 10 ms, or after one document.
 bool FindExecution::has_worked_enough() const {
   constexpr std::uint64_t slice_steps = 500'000;
   return match_steps_ >= slice_steps;
@@ -311,7 +311,7 @@ Expected<bool> FindExecution::passes(simdjson::dom::element root, std::string_vi
     OCTAVO_TRY(const bool is_match, matches(branches[at].selector, root, id, scratch_));
     if (!is_match) return false;
   }
-  // What an earlier side of a union matches, it has returned already.
+  // An earlier side of a union has already returned what it matches.
   for (std::size_t i = 0; i < at; ++i) {
     OCTAVO_TRY(const bool is_match, matches(branches[i].selector, root, id, scratch_));
     if (is_match) return false;

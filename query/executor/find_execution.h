@@ -22,7 +22,7 @@ namespace octavo::query {
 
 class DocumentLookup;
 
-/// A slice ends when this much waits to be sent.
+/// A slice ends when this much output waits to be sent.
 inline constexpr std::size_t find_output_bytes_max = 64 * 1024;
 
 /// What a query has read and found so far.
@@ -33,35 +33,35 @@ struct FindStatistics {
   std::uint64_t results_returned = 0;
 };
 
-/// One run of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and goes on
-/// by key, so a slow client pins nothing and writers are not held up; documents that change meanwhile are seen as they
-/// are when their turn comes. Where several plans take turns (plan_turns.h), each goes on where it was, and passes over
-/// what the others have returned (walked_part.h).
+/// One run of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and
+/// continues by key, so a slow client pins nothing and does not delay writers; documents that change meanwhile are seen
+/// as they are when they are reached. If several plans take turns (plan_turns.h), each continues where it was, and
+/// skips what the others have returned (walked_part.h).
 ///
-/// One thread at a time, which may be another for each slice. Memory: one slice's output, and for a sort in memory the
-/// rows that may still be in the result, or the groups of an aggregation, up to `sort_bytes_max`.
+/// One thread at a time; each slice may run on another one. Memory: the output of one slice, and up to `sort_bytes_max`
+/// for the rows of a sort in memory that may still be in the result, or for the groups of an aggregation.
 class FindExecution {
  public:
-  /// `partition_key`: of the request's URL or body; empty for the whole database. `started`: when the request came, for
-  /// its execution time.
+  /// `partition_key`: from the request's URL or body; empty for the whole database. `started`: when the request
+  /// arrived, for its execution time.
   FindExecution(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const PreparedFind> prepared,
                 std::string partition_key, std::size_t sort_bytes_max,
                 std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now());
 
-  /// One slice: appends results to output(), separated by commas. Ends early when there is much output.
-  /// Errors: no_usable_index when a sort exceeds its memory; those of the storage.
+  /// Runs one slice: appends results to output(), separated by commas. Ends early when there is much output. Errors:
+  /// no_usable_index if a sort exceeds its memory; those of the storage.
   Expected<partitioning::ScanState> run(partitioning::ScanBudget budget);
 
-  /// From now on the last document looked at is remembered, so that `stop` can be asked for when the query has cost
-  /// `charge_max` request units. A sort that could cost more is not begun while a walk in order can go on.
+  /// From now on, remembers the last document examined, so that `stop` can be called once the query has cost
+  /// `charge_max` request units. Does not begin a sort that could cost more while a walk in order can continue.
   void make_stoppable(double charge_max);
   /// Whether it returns results while it reads: a sort in memory or an aggregation reads everything first.
   bool is_resumable() const { return !plan().sort_in_memory && !aggregator_; }
-  /// Between slices: ends the page after the last document that was looked at; its bookmark goes on there. False: not
-  /// here, run on.
+  /// For use between slices: ends the page after the last document examined; its bookmark continues there. False: the
+  /// page cannot end here, call run() again.
   bool stop();
 
-  /// What has been written and not been taken yet; the caller empties it as it likes between slices.
+  /// Results that were written and not taken yet; the caller may empty it between slices.
   std::string& output() { return output_; }
   const FindStatistics& statistics() const { return statistics_; }
 
@@ -73,21 +73,21 @@ class FindExecution {
     std::string key;
     std::string text;
   };
-  /// A document, or the entry that stands for it.
+  /// A document, or the index entry that replaces it.
   struct Result {
     const storage::DocumentView* document = nullptr;
     const storage::Snapshot* snapshot = nullptr;
     const IndexRow* row = nullptr;
   };
   enum class Flow : std::uint8_t { next, finished };
-  /// How far one plan has come.
+  /// How far one plan has read.
   struct Progress {
     std::size_t branch = 0;
-    /// Of the branch. In the primary its key is the id after which to go on.
+    /// Position in the branch. In the primary index, its key is the id after which to continue.
     IndexPosition position;
-    std::optional<EntryFilter> filter;  ///< of the branch, when it is an index
+    std::optional<EntryFilter> filter;  ///< of the branch, if it is an index
     LeapState leap;
-    double spent = 0;  ///< in request units, before its present turn
+    double spent = 0;  ///< in request units, before its current turn
   };
 
   const Plan& plan() const { return prepared_->plans[plan_]; }
@@ -142,19 +142,19 @@ class FindExecution {
   std::string partition_key_;
   std::size_t sort_bytes_max_;
   std::chrono::steady_clock::time_point started_;
-  const bool documents_end_;  ///< by themselves: an index entry alone does not tell that its document lives
+  const bool documents_end_;  ///< documents can expire: an index entry does not show whether its document has expired
 
   std::size_t plan_ = 0;            ///< the one that runs
   std::vector<Progress> progress_;  ///< by plan
-  std::optional<PlanTurns> turns_;  ///< where there are several plans
-  FindStatistics turn_began_;       ///< what had been read then
-  std::vector<WalkedPart> left_;    ///< what the other plans have returned, and those before this page
+  std::optional<PlanTurns> turns_;  ///< set if there are several plans
+  FindStatistics turn_began_;       ///< the statistics when the turn began
+  std::vector<WalkedPart> left_;    ///< what the other plans have returned, on this page and before it
   std::unique_ptr<partitioning::DocumentScan> scan_;
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool scanned_ = false;
   bool finished_ = false;
   bool stoppable_ = false;
-  std::optional<std::string> visited_;  ///< key of the last document looked at
+  std::optional<std::string> visited_;  ///< key of the last document examined
   std::size_t visited_branch_ = 0;
 
   std::uint64_t skip_left_;
@@ -177,7 +177,7 @@ class FindExecution {
 
   FindStatistics statistics_;
   std::optional<Bookmark> last_;  ///< of the last result written
-  std::size_t last_plan_ = 0;     ///< that returned it
+  std::size_t last_plan_ = 0;     ///< the plan that returned it
 };
 
 }  // namespace octavo::query

@@ -1,4 +1,4 @@
-// What a _find makes of the documents that match: results at once, sorted or aggregated ones at the end.
+// Makes results of the matching documents of a _find: at once, or at the end if they are sorted or aggregated.
 #include <algorithm>
 #include <utility>
 
@@ -64,7 +64,7 @@ void FindExecution::visit(std::string_view position) {
 }
 
 bool FindExecution::stop() {
-  // A bookmark does not tell how much is still to be skipped.
+  // A bookmark does not store how many results are still to be skipped.
   if (!is_resumable() || finished_ || !visited_ || skip_left_ > 0) return false;
   remember(*visited_, visited_branch_);
   finished_ = scanned_ = true;
@@ -101,7 +101,7 @@ Expected<void> FindExecution::append_result(std::string& out, const Result& resu
     out += "{\"_id\":";
     append_json_string(out, document.id);
     out += ",\"_rev\":\"";
-    // Only a replicated revision can hold a character to escape, and then it is text.
+    // Only a replicated revision can have a hash that is text, and so characters to escape.
     if (document.revision.hash.is_digest()) {
       document.revision.append_to(out);
       out += '"';
@@ -149,8 +149,7 @@ Expected<void> FindExecution::aggregate(const Result& result) {
 
 // --- sort in memory ---
 
-// False when the document lacks a field that is sorted by: like the entries of CouchDB's indexes, results have them
-// all.
+// False if the document lacks a sort field: results have all of them, like the entries of CouchDB's indexes.
 bool FindExecution::make_sort_key(simdjson::dom::element root, const storage::DocumentView& document) {
   sort_key_.clear();
   const auto append_text = [&](std::string_view text, bool descending) {
@@ -175,7 +174,7 @@ bool FindExecution::make_sort_key(simdjson::dom::element root, const storage::Do
       return false;
     }
   }
-  // Ties in the order an index would have.
+  // Orders equal keys as an index would.
   append_text(document.id, sort[0].descending);
   return true;
 }
@@ -212,7 +211,7 @@ ScanState FindExecution::write_sorted() {
     output_ += sorted_[sorted_position_].text;
     ++statistics_.results_returned;
   }
-  // Without a row from the sort the page ended with what a walk returned before it, or is empty.
+  // If the sort has no row to return, the page ended with what a walk returned before it, or is empty.
   if (sorted_.size() > skip_left_ && !aggregator_) {
     last_.emplace();
     last_->kind = Bookmark::Kind::sorted;

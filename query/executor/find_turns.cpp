@@ -1,4 +1,4 @@
-// Which of its plans a _find runs, and what the others have returned.
+// Decides which of its plans a _find runs, and what the others have returned.
 #include <cmath>
 #include <utility>
 
@@ -10,7 +10,7 @@ namespace octavo::query {
 
 namespace {
 
-// What the charge of a query is made of that differs from plan to plan.
+// The part of a query's charge that differs between plans.
 double charge_between(const FindStatistics& before, const FindStatistics& now) {
   return partitioning::charge_of_scan({.partitions = 0,
                                        .keys = now.keys_examined - before.keys_examined,
@@ -18,7 +18,7 @@ double charge_between(const FindStatistics& before, const FindStatistics& now) {
                                        .document_bytes = now.document_bytes - before.document_bytes});
 }
 
-// Of the index of a plan's first branch; empty for documents by id.
+// Identity of the index of a plan's first branch; empty for documents by id.
 std::string identity_of(const Plan& plan) {
   const auto& index = plan.branches[0].index;
   return index ? index->definition->identity : std::string();
@@ -29,7 +29,7 @@ std::string identity_of(const Plan& plan) {
 void FindExecution::begin_turns() {
   left_ = prepared_->walked;
   if (prepared_->plans.size() < 2) return;
-  // Plans that were left on the page before go on where they were.
+  // Plans that were left on the previous page continue where they were.
   std::vector<double> spent(prepared_->plans.size(), 0);
   if (prepared_->bookmark) spent[0] = static_cast<double>(prepared_->bookmark->spent) / 100;
   for (std::size_t i = 1; i < prepared_->plans.size(); ++i) {
@@ -78,12 +78,12 @@ void FindExecution::switch_to(std::size_t plan) {
   turn_began_ = statistics_;
   scan_.reset();
   visited_.reset();
-  // What a walk has returned of the page need not be kept for it.
+  // A sort need not keep rows for the part of the page that a walk has returned.
   if (limit_left_ < sorted_max_) sorted_max_ = skip_left_ + limit_left_;
   left_ = parts_of_others(plan);
 }
 
-// The walk that was left for the sort goes on to its end.
+// Continues the walk that was left for the sort, to its end.
 void FindExecution::give_up_sorting() {
   sort_overflowed_ = false;
   sorted_.clear();
@@ -92,13 +92,13 @@ void FindExecution::give_up_sorting() {
   turns_->stay();
 }
 
-// A plan that has come to its end has told all that the others could: a page after this one begins there.
+// A plan that reached its end has returned everything that the others could: the next page begins there.
 void FindExecution::remember_end() {
   if (!turns_ || !last_ || plan().sort_in_memory || plan().branches.size() != 1) return;
   remember(end_of(plan()), 0);
 }
 
-// What was returned by other plans than `plan`: on this page, and on those before by plans that have no turn any more.
+// What plans other than `plan` have returned: on this page, and on earlier pages by plans that no longer take turns.
 std::vector<WalkedPart> FindExecution::parts_of_others(std::size_t plan) const {
   std::vector<WalkedPart> parts;
   const auto is_new = [&](const WalkedPart& part) {
@@ -123,7 +123,7 @@ void FindExecution::add_turns(Bookmark& bookmark) const {
     if (bookmark.left.size() == Bookmark::left_max) break;
     bookmark.left.push_back({part.identity, part.down, part.key});
   }
-  // A page that was ended before it was full has not earned the next one a budget.
+  // A page that ended before it was full gives the next one no new budget.
   if (turns_ && limit_left_ > 0) bookmark.spent = static_cast<std::uint64_t>(std::ceil(spent() * 100));
 }
 

@@ -12,7 +12,7 @@ Expected<ScanState> walk_index(IndexReader& reader, std::span<const KeyRange> ra
   std::size_t rows = 0;
   const auto stop_at = [&](const storage::KeyValue& entry) {
     position.key = std::string(entry.key);
-    // What follows a key, walking up, begins at the key with the lowest byte after it; walking down that is excluded.
+    // The next slice begins with this entry. Walking down, the bound is exclusive: the key followed by the lowest byte.
     if (down) *position.key += '\0';
     return ScanState::more;
   };

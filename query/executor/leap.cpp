@@ -4,7 +4,7 @@ namespace octavo::query {
 
 namespace {
 
-// Looks before it can be told whether they are worth it, and then one in so many must spare a document.
+// After leap_looks_to_learn lookups, a stream is used only while one lookup in leap_spared_min skips a document.
 constexpr std::uint32_t leap_looks_to_learn = 32;
 constexpr std::uint32_t leap_spared_min = 3;
 constexpr std::uint32_t leap_in_vain_max = 8;
@@ -19,7 +19,7 @@ Expected<Leap> Leap::open(partitioning::Database& database, const Branch& branch
     Values values;
     for (const KeyRange& range : stream.values) {
       OCTAVO_TRY(auto reader, IndexReader::open(database, stream.index, scope));
-      // Of a value that nothing has, as most have no other spelling, nothing need be sought again and again.
+      // A value without entries is never sought again. This is frequent: most strings have no other spelling.
       const auto entry = reader.seek(range.begin);
       if (entry && entry->key < range.end) values.push_back({&range, std::move(reader)});
     }
@@ -28,7 +28,7 @@ Expected<Leap> Leap::open(partitioning::Database& database, const Branch& branch
   return leap;
 }
 
-// The lowest id from `id` on that has one of the values.
+// The lowest id, from `id` on, that has one of the values.
 std::optional<std::string> Leap::seek(Values& values, std::string_view id, std::uint64_t& keys_examined) {
   std::optional<std::string> lowest;
   for (Value& value : values) {

@@ -13,7 +13,7 @@
 
 namespace octavo::query {
 
-/// What a query has learnt of its leaps so far; kept between slices.
+/// What a query has learnt about its leaps so far; kept between slices.
 struct LeapState {
   struct Stream {
     bool rests = false;
@@ -21,24 +21,23 @@ struct LeapState {
     std::uint32_t spared = 0;
   };
   std::vector<Stream> streams;
-  std::uint32_t in_vain = 0;  ///< documents in a row that were loaded and are no results
-  bool loaded = false;        ///< the last candidate was, and is no result as far as is known
+  std::uint32_t in_vain = 0;  ///< consecutive documents that were loaded and are not results
+  bool loaded = false;        ///< the last candidate was loaded, and is not known to be a result
 };
 
-/// Intersects the entries of one value that a query walks with those of other values (Branch::leaps): entries of one
-/// value stand in the order of document ids, so each index is sought to the candidate of the others, in turn, and whole
-/// stretches are passed over. A stream that spares less than a third of its looks rests, and is asked again when eight
-/// documents in a row were loaded in vain. Holds snapshots: for one slice, on one thread.
+/// Intersects the entries of one value that a query walks with those of other values (Branch::leaps). Entries of one
+/// value are in document id order, so each index in turn seeks the candidate of the others, and whole ranges are
+/// skipped. A stream that skips documents in less than a third of its lookups is suspended, and used again after eight
+/// consecutive documents were loaded in vain. Holds snapshots: for one slice, on one thread.
 class Leap {
  public:
-  /// `branch` and `state` outlive it.
-  /// `is_over`: asked after each leap whether the walk is to stop there.
+  /// `branch` and `state` must outlive it. `is_over` is called after each leap: whether the walk must stop there.
   static Expected<Leap> open(partitioning::Database& database, const Branch& branch, const IndexScope& scope,
                              LeapState& state, std::function<bool()> is_over);
 
-  /// `id`: of the entry that is walked. The lowest id from there on that the other values may have: the same one, then
-  /// its document is to be loaded, or a higher one, to which the walk can leap. nullopt: there is none. Counts what it
-  /// looked at in `keys_examined`.
+  /// `id`: of the walked entry. Returns the lowest id from there on that the other values may have: the same id, whose
+  /// document must then be loaded, or a higher one, to which the walk can leap. nullopt: there is none. Counts the keys
+  /// it examines in `keys_examined`.
   std::optional<std::string> next(std::string_view id, std::uint64_t& keys_examined);
   bool is_over() const { return is_over_(); }
 

@@ -10,12 +10,12 @@
 
 namespace octavo::query {
 
-/// The first index of the plan that is not built yet at `place` (a physical partition's number; global indexes have one
-/// place). Null: all are. Points into the plan.
+/// The first index of the plan that is not built yet in the physical partition with id `place`; global indexes are
+/// built for all of them or for none. Null: all are built. Points into the plan.
 const IndexView* find_unbuilt(const Plan& plan, std::size_t place);
 
-/// Waits until the global indexes of the plan have all that was written before now: at most some minutes, then timeout.
-/// Does not suspend when they have it. Errors: those of the indexes and the storage.
+/// Waits until the global indexes of the plan contain everything that was written before now; after some minutes it
+/// fails with timeout. Does not suspend if they are current. Errors: those of the indexes and the storage.
 Task<Expected<void>> wait_for_indexes(std::shared_ptr<partitioning::Database> database,
                                       std::shared_ptr<const Plan> plan);
 

@@ -11,9 +11,9 @@ constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 constexpr double kBudgetMin = 1;       // RU
 constexpr double kHopefulShare = 0.5;  // of the bound, for a walk that is expected to cost less
 constexpr double kDoubtfulShare = 0.25;
-constexpr double kNearlyDoneShare = 0.25;  // of the bound, as often as it will fill the page of a walk
-constexpr double kOthersShare = 0.5;       // of the bound, for all but the surest together
-constexpr double kEarlyShare = 0.25;       // of a turn, for the others until the first has had what is expected of it
+constexpr double kNearlyDoneShare = 0.25;  // of the bound, each time that it is expected to fill the page of a walk
+constexpr double kOthersShare = 0.5;       // of the bound, for all plans but the surest together
+constexpr double kEarlyShare = 0.25;       // of a turn, for the others until the first has cost what was expected of it
 constexpr double kTurnGrowth = 1.5;
 constexpr double kTurnsToJoin = 16;
 
@@ -43,7 +43,7 @@ bool PlanTurns::takes_part(std::size_t plan) const {
   return plan == 0 || plan == sure_ || expected_[plan] <= kTurnsToJoin * round_;
 }
 
-// From the current plan on, the next one that may still read.
+// Selects the next plan, from the current one on, that may still read.
 void PlanTurns::begin_turn() {
   while (true) {
     for (; current_ < expected_.size(); ++current_) {
@@ -65,7 +65,7 @@ void PlanTurns::begin_turn() {
 bool PlanTurns::end_turn(double spent, double found) {
   const std::size_t before = current_;
   if (sure_sorts_) {
-    // Rows that come as often as before would fill the page within the larger budget.
+    // At the rate of rows so far, the larger budget would fill the page.
     const double more = std::min(spent + kNearlyDoneShare * bound_, bound_);
     if (spent < more && spent <= found * more) {
       allowed_ = more;

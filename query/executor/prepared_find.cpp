@@ -13,8 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long a query waits for an index that is being built: briefly when it would merely be the best way, long when it
-// was asked for by name.
+// How long a query waits for an index that is being built: briefly if it is only the best choice, long if the request
+// names it.
 constexpr std::chrono::seconds kBuildPatience{2};
 constexpr std::chrono::minutes kNamedBuildPatience{5};
 
@@ -42,7 +42,7 @@ Expected<std::shared_ptr<PreparedFind>> parse(partitioning::Database& database, 
   return prepared;
 }
 
-// On a worker when the request is long.
+// Runs on a worker if the request is long.
 template <class Work>
 Task<std::invoke_result_t<Work&>> work_on_find(partitioning::Database& database, std::size_t body_bytes, Work work) {
   if (body_bytes <= find_inline_bytes_max) co_return work();
@@ -86,7 +86,7 @@ Expected<void> finish(PreparedFind& prepared, PlannerResult planned) {
   prepared.sure = planned.sure;
   if (const auto& bookmark = prepared.bookmark) {
     const bool was_sorted = bookmark->kind == Bookmark::Kind::sorted;
-    // A page of a result that was sorted in memory goes on that way, whatever the best plan is now.
+    // A result that was sorted in memory is sorted again for its next page, whatever the best plan is now.
     if (was_sorted && !prepared.request.sort.empty()) {
       Plan plan = std::move(prepared.plans[prepared.sure]);
       plan.sort_in_memory = true;
@@ -94,7 +94,7 @@ Expected<void> finish(PreparedFind& prepared, PlannerResult planned) {
       prepared.plans = {std::move(plan)};
       prepared.sure = 0;
     }
-    // A sort key says nothing of a place in an index, nor the other way round.
+    // A sort key is not a position in an index, and vice versa.
     if (was_sorted != prepared.plans[0].sort_in_memory) {
       return fail(ErrorCode::bad_request, "The bookmark does not belong to this sort.", "invalid_bookmark");
     }
@@ -124,7 +124,8 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
 
   std::string cache_key;
   if (!explain && !ignore_global && body.size() < QueryCache::kTextBytesMax) {
-    // Equal requests of different partitions share a plan, per physical partition: an index may be built in one only.
+    // Equal requests for different logical partitions share a plan if these are in one physical partition: an index may
+    // be built in one only.
     cache_key.reserve(body.size() + 8);
     cache_key = partition_key.empty() ? "all" : std::to_string(database->locate_partition_key(partition_key));
     cache_key += body;
@@ -141,7 +142,8 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
   const FindRequest& request = (*prepared)->request;
   PlannerScope scope;
   scope.partition_query = !request.partition.empty();
-  // An index of the whole database is ready in all places or in none; place 0 may have been split.
+  // An index of the whole database is ready in all physical partitions or in none. The one with id 0 may have been
+  // split.
   scope.place = scope.partition_query ? database->locate_partition_key(request.partition) : database->places().front();
   scope.explain = explain;
   scope.ignore_global = ignore_global;
@@ -172,7 +174,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
       if (!request.use_index.empty() || now.error().code == ErrorCode::not_found) {
         co_return Result(std::unexpected(now.error()));
       }
-      scope.ignore_unbuilt = true;  // it cannot be built now; the documents can be read all the same
+      scope.ignore_unbuilt = true;  // it cannot be built now, but the documents can be read
       continue;
     }
     const IndexView* view = (*now)->find(waiting->definition->identity);
@@ -182,7 +184,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
   if (const auto documents = statistics.documents()) (*prepared)->planned_documents = documents->count;
   const bool may_lapse = std::ranges::any_of((*prepared)->plans, &Plan::order_may_lapse);
   std::shared_ptr<const PreparedFind> result = std::move(*prepared);
-  // A partition named in the body is part of the text; one in the URL is not, and is given again with each run.
+  // A partition named in the body is part of the text; one in the URL is not, and is passed again with each run.
   if (!cache_key.empty() && !result->bookmark && !scope.ignore_unbuilt && !may_lapse) {
     manager->cache().store(cache_key, (*catalog)->generation, result);
   }

@@ -20,16 +20,16 @@ class Projection {
   Projection() = default;
   explicit Projection(const std::vector<FieldPath>& fields);
 
-  /// No fields were named: documents are returned whole.
+  /// True if no fields were named: documents are returned whole.
   bool whole() const { return nodes_.empty(); }
-  /// Appends an object of the fields that are there. `field_text` is asked with the number of the field in the list.
+  /// Appends an object with the fields that exist. `field_text` gets the number of the field in the list.
   void append(std::string& out, FieldText field_text) const;
 
  private:
   struct Node {
     std::string key;  ///< `"name":`, ready to append
     std::string name;
-    std::ptrdiff_t field = -1;  ///< a field of its own; then what is below it comes with it
+    std::ptrdiff_t field = -1;  ///< number of the field that ends here and includes all below it; -1: none
     FieldPath path;
     std::vector<Node> children;
   };

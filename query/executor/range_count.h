@@ -9,7 +9,7 @@
 
 namespace octavo::query {
 
-/// Physical partitions that hold the documents which a plan names by their ids; nullopt if it reads anything else.
+/// Number of physical partitions with the documents that a plan reads by their ids; nullopt if it reads anything else.
 std::optional<std::size_t> ranges_of_points(const partitioning::Database& database, std::span<const Branch> branches);
 
 }  // namespace octavo::query

@@ -14,9 +14,9 @@ namespace octavo::query {
 
 namespace {
 
-// Of more ranges, as many evenly spread ones are looked at.
+// If there are more ranges, this many evenly spread ones are examined.
 constexpr std::size_t kRangesLookedAtMax = 32;
-// Where sizes cannot be told, so many rows are counted at most; more are taken to be the given share of all.
+// If a size is unknown, at most kRowsCountedMax rows are counted; if there are more, kUncountedShare of all is assumed.
 constexpr std::size_t kRowsCountedMax = 1'024;
 constexpr double kUncountedShare = 0.1;
 
@@ -89,7 +89,7 @@ Expected<RowCount> StorageStatistics::size(const IndexView& index, std::span<con
     sum.exact = false;
   }
   if (reader.has_others()) {
-    // Entries of other logical partitions stand among the query's.
+    // The ranges also have entries of other logical partitions.
     OCTAVO_TRY(const Documents own, documents());
     sum.exact = sum.exact && sum.rows == 0;
     sum.rows = std::min(sum.rows, own.count);
@@ -107,7 +107,7 @@ Expected<bool> StorageStatistics::order_is_exact(const IndexView& index) {
   OCTAVO_TRY(IndexReader inexact, IndexReader::open(database_, marked, everything));
   if (inexact.seek({})) return false;
   if (index.definition->fields.size() > 1) return true;
-  // Arrays and objects, whose entries do not tell what is in them, come last.
+  // Arrays and objects come last; the keys of their entries do not include what is in them.
   std::string array;
   append_sort_key(array, boost::json::value(boost::json::array()));
   OCTAVO_TRY(IndexReader reader, IndexReader::open(database_, index, everything));
@@ -131,7 +131,7 @@ Expected<RowCount> StorageStatistics::size_of_ids(std::span<const IdRange> range
   return sum;
 }
 
-// Rows of the trees are also of deleted documents, and of design documents.
+// The trees also have rows of deleted documents and of design documents.
 Expected<RowCount> StorageStatistics::size_of_ids(const IdRange& range) {
   RowCount sum{.rows = 0, .exact = false};
   std::string low = range.start.value_or(std::string());

@@ -10,18 +10,19 @@
 
 namespace octavo::query {
 
-/// The planner's view of a real database: short reads on the calling thread. The sizes of ranges are told from the
-/// pages of the trees (storage/tree_size.h); where these cannot be read, entries are counted.
+/// The planner's view of a real database: short reads on the calling thread. Sizes of ranges are estimated from the
+/// pages of the trees (storage/tree_size.h); if these cannot be read, entries are counted.
 class StorageStatistics : public PlannerStatistics {
  public:
-  /// `partition_key` empty: the whole database, or one physical partition of it.
+  /// `partition_key` empty: the whole database, or its physical partition with id `place`.
   StorageStatistics(partitioning::Database& database, std::string partition_key, std::optional<std::size_t> place = {})
       : database_(database), partition_key_(std::move(partition_key)), place_(place) {}
 
-  /// For people: more pages are looked at, so the sizes of ranges of some thousand rows are exact.
+  /// Reads more pages, so that the sizes of ranges of some thousand rows are exact. For output that people read.
   void look_closely() { samples_ = storage::TreeSize::many; }
 
-  /// Whether what was planned for so many documents is still good: for another number it may be far from the best.
+  /// Whether a plan for `planned_documents` documents is still good. For a very different number it may be far from the
+  /// best.
   bool are_as_planned(std::uint64_t planned_documents);
 
   Expected<Documents> documents() override;

@@ -10,7 +10,7 @@ namespace octavo::query {
 bool WalkedPart::contains(const IndexedDocument& document, AutomaticIndex::Entries& scratch) const {
   const auto is_behind = [this](std::string_view entry) { return down ? entry >= key : entry < key; };
   if (!index) return down ? document.id >= key : document.id <= key;
-  // Of several entries of an array some may lie elsewhere.
+  // Some of the entries of an array may lie in other ranges.
   const auto is_walked = [this](std::string_view entry) {
     return !index->automatic || std::ranges::any_of(ranges, [&](const KeyRange& range) {
       return entry >= range.begin && entry < range.end;
@@ -29,7 +29,7 @@ std::vector<std::string> entries_in(const IndexDefinition& index, const IndexedD
     if (append_index_entry(index, document, entry, value)) entries.push_back(std::move(entry));
     return entries;
   }
-  if (!index.elements && index.fields.size() == 1) {  // the others need not be made
+  if (!index.elements && index.fields.size() == 1) {  // no need to make the other entries
     const FieldLookup field = find_field(document.body, index.fields[0].path);
     if (!field) return entries;
     AutomaticIndex::append_key(entries.emplace_back(), field.value, index.automatic->order());
@@ -90,7 +90,7 @@ std::optional<WalkedPart> walked_part(const Plan& plan, const IndexPosition& pos
 
 std::string end_of(const Plan& plan) {
   const Branch& branch = plan.branches[0];
-  if (!branch.index) return plan.descending ? std::string() : std::string(1, '\xFF');  // no id begins so
+  if (!branch.index) return plan.descending ? std::string() : std::string(1, '\xFF');  // no id begins with this byte
   const auto& ranges = branch.bounds.ranges;
   if (ranges.empty()) return {};
   return plan.descending ? ranges.front().begin : ranges.back().end;
