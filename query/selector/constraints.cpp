@@ -1,4 +1,5 @@
-// What the planner asks of a selector: the values a field must have, and whether one selector implies another.
+// Derives what the planner needs from a selector: the values a field must have, and whether one selector implies
+// another.
 
 #include <algorithm>
 #include <map>
@@ -18,11 +19,11 @@ namespace json = boost::json;
 /// `$nin` and `$in` lists longer than this are not turned into the gaps between their values.
 constexpr std::size_t gaps_max = 64;
 
-/// Nodes, listed values and intervals looked at before `implies` gives up and says no.
+/// Nodes, listed values and intervals that `implies` examines before it gives up and returns false.
 constexpr std::size_t implication_work_max = 500'000;
 
-/// Intervals that conjunctions may carry from one condition to the next. Each `$ne` adds one: thousands of them would
-/// cost the square of their number, for ranges that are worth nothing.
+/// Intervals that conjunctions may carry from one condition to the next, in total. Each `$ne` adds one: thousands of
+/// them would take quadratic time, for ranges that are of no use.
 constexpr std::size_t narrowing_work_max = 50'000;
 
 const Interval everything{};
@@ -70,7 +71,7 @@ FieldConstraint values_of_type(std::string_view type) {
 Interval strings_beginning_with(std::string_view prefix) {
   const std::string_view safe = collation_safe_prefix(prefix);
   if (safe.empty()) return strings();
-  // U+FFFF sorts above all characters; a few of them, in case a document has one itself.
+  // U+FFFF sorts above all characters. Several are appended in case a document contains one.
   std::string upper(safe);
   for (int i = 0; i < 4; ++i) upper += "\xEF\xBF\xBF";
   return {json::value(json::string_view(safe.data(), safe.size())), true, json::value(upper), true};
@@ -80,7 +81,7 @@ FieldConstraint values_not_listed(const json::array& list, BoundOrder order) {
   if (list.size() > gaps_max) return any_value(false);
   std::vector<FieldConstraint> listed;
   for (const json::value& value : list) {
-    // Of an array it is the elements that count, so an array among the arguments excludes no array.
+    // An array is tested by its elements, so an array among the arguments excludes no array.
     if (!value.is_array()) listed.push_back(values({point(value)}, true));
   }
   const FieldConstraint excluded = unite(listed, order);
@@ -102,20 +103,20 @@ FieldConstraint values_listed(const json::array& list, BoundOrder order) {
   for (const json::value& value : list) {
     if (!value.is_array()) parts.push_back(values({point(value)}, true));
   }
-  // An array matches when one of its elements is listed; an empty list matches nothing.
+  // An array matches if one of its elements is listed; an empty list matches nothing.
   if (order != BoundOrder::raw && !list.empty()) parts.push_back(values({arrays()}, false));
   return unite(parts, order);
 }
 
-// All strings from the prefix on up to the first that sorts after all of them: its last byte, plus one. The bound is
-// compared by its bytes only, so it need not be UTF-8.
+// All strings that begin with the prefix. The upper bound is the prefix with its last byte incremented. It is only
+// compared by its bytes, so it need not be UTF-8.
 Interval bytes_beginning_with(const json::value& prefix) {
   std::string next(view(prefix.get_string()));
   next.back() = static_cast<char>(next.back() + 1);  // no byte of UTF-8 is FF
   return {prefix, true, json::value(next), false};
 }
 
-/// `_id` is always there and a string, and strings stand above all else in its order.
+/// `_id` always exists and is a string, and strings sort above all other types in its order.
 FieldConstraint constraint_on_id(const SelectorNode& node) {
   const auto all_or_none = [](bool all) {
     return values(all ? std::vector{everything} : std::vector<Interval>{}, true);
@@ -187,7 +188,7 @@ FieldConstraint constraint_of_comparison(const SelectorNode& node, BoundOrder or
       return values_not_listed(argument.get_array(), order);
     case Operator::exists:
       if (argument.get_bool()) return any_value(true);
-      // `{"a.b": {"$exists": false}}` does not match where `a` is no object, which an index sees as missing too.
+      // `{"a.b": {"$exists": false}}` does not match if `a` is not an object, but an index treats that as missing, too.
       return {{}, true, node.path.parts().size() == 1};
     case Operator::type:
       return values_of_type(view(argument.get_string()));
@@ -217,7 +218,8 @@ bool mentions(const SelectorNode& node, const FieldPath& path) {
   return std::ranges::any_of(node.children, [&](const SelectorNode& child) { return mentions(child, path); });
 }
 
-/// Narrows `result` down by one more condition, which is left out when `work` is used up. False: so are all others.
+/// Narrows `result` by one more condition. If `work` is used up, skips it and returns false: all others must be
+/// skipped, too.
 template <class ConstraintOf>
 bool narrow(FieldConstraint& result, BoundOrder order, std::size_t& work, const ConstraintOf& condition) {
   if (work == 0) {
@@ -229,7 +231,8 @@ bool narrow(FieldConstraint& result, BoundOrder order, std::size_t& work, const 
   return true;
 }
 
-/// What the truth of `node` says of the value at `path`. Exact when it depends on nothing else and this is all of it.
+/// What the value at `path` must be if `node` is true. Exact if `node` depends on nothing else and this expresses all
+/// of it.
 FieldConstraint constraint_of(const SelectorNode& node, const FieldPath& path, BoundOrder order, std::size_t& work) {
   using Kind = SelectorNode::Kind;
   FieldConstraint unconstrained{{everything}, true, true};
@@ -278,7 +281,7 @@ void collect_conjuncts(const SelectorNode& node, std::vector<const SelectorNode*
 
 bool is_same(const json::value& a, const json::value& b) {
   if (a.kind() != b.kind() || (a.is_array() && a.get_array().size() != b.get_array().size())) return false;
-  // Arrays and objects are compared in order, and 1 is not 1.0: it only has to be sure, not clever.
+  // Arrays and objects are compared in order, and 1 differs from 1.0: only a wrong "same" would be an error.
   return json::serialize(a) == json::serialize(b);
 }
 
@@ -292,7 +295,7 @@ bool is_same_condition(const SelectorNode& a, const SelectorNode& b) {
   return std::ranges::equal(a.children, b.children, is_same_condition);
 }
 
-/// The one path a condition is about, if it is about one.
+/// The path that a condition tests, if it tests only one; else null.
 const FieldPath* single_path(const SelectorNode& node) {
   if (node.kind == SelectorNode::Kind::comparison) return &node.path;
   const FieldPath* path = nullptr;
@@ -304,7 +307,7 @@ const FieldPath* single_path(const SelectorNode& node) {
   return path;
 }
 
-/// Nodes, and the values they list.
+/// Number of nodes and of the values they list.
 std::size_t weight_of(const SelectorNode& node) {
   std::size_t weight = 1;
   if (const json::array* list = node.argument.if_array()) weight += list->size();
@@ -312,14 +315,14 @@ std::size_t weight_of(const SelectorNode& node) {
   return weight;
 }
 
-/// `$all` asks for elements, save that an array alone in its list may also be the field itself.
+/// `$all` requires elements, except that a single array in its list may also be the field itself.
 bool asks_for_elements(const SelectorNode& all) {
   const json::array& wanted = all.argument.get_array();
   return !wanted.empty() && !(wanted.size() == 1 && wanted[0].is_array());
 }
 
-/// A query against which conditions of a filter are tested. `work` is how many nodes, listed values and intervals may
-/// still be looked at in all: two huge selectors are not worth an exact answer.
+/// The query that a filter's conditions are tested against. `work`: how many nodes, listed values and intervals may
+/// still be examined in total; two huge selectors are not worth an exact answer.
 class Premise {
  public:
   Premise(const SelectorNode& root, std::size_t& work) : root_(root), work_(work), weight_(weight_of(root)) {
@@ -367,7 +370,7 @@ class Premise {
   std::size_t& work_;
   std::size_t weight_;
   std::vector<const SelectorNode*> conjuncts_;
-  std::map<FieldPath, FieldConstraint> constraints_;  ///< those asked for
+  std::map<FieldPath, FieldConstraint> constraints_;  ///< of the paths needed so far
 };
 
 }  // namespace
@@ -405,7 +408,7 @@ std::vector<std::pair<FieldPath, FieldPath>> Selector::element_paths() const {
     std::vector<const SelectorNode*> inner;
     collect_conjuncts(conjunct->children.front(), inner);
     for (const SelectorNode* condition : inner) {
-      // An element's `_id` is compared as a document's is, in an order that is no index's.
+      // An element's `_id` is compared like a document's, in an order that no index has.
       const bool has_order = condition->kind == SelectorNode::Kind::comparison && !condition->path.is("_id");
       if (has_order) add(conjunct->path, condition->path);
     }
@@ -417,7 +420,7 @@ FieldConstraint Selector::constraint_for_elements(const FieldPath& array, const 
                                                   BoundOrder order) const {
   FieldConstraint result{{everything}, true, false};
   std::size_t work = narrowing_work_max;
-  // Each condition may be met by another element: the narrowest counts, they are not to be joined.
+  // Different elements may meet the conditions: the narrowest one counts, they must not be intersected.
   const auto consider = [&](FieldConstraint found) {
     if (found.may_be_missing) return;
     if (result.is_everything() || (found.is_points() && found.intervals.size() < result.intervals.size())) {

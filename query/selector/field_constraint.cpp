@@ -34,7 +34,7 @@ bool is_void(const Interval& interval, BoundOrder order) {
   return values > 0 || (values == 0 && !(interval.lower_inclusive && interval.upper_inclusive));
 }
 
-/// True when `b`, which begins no earlier than `a`, leaves no value between the two.
+/// True if there is no value between `a` and `b`, which begins no earlier than `a`.
 bool touches(const Interval& a, const Interval& b, BoundOrder order) {
   if (!a.upper || !b.lower) return true;
   const int values = compare_values(*b.lower, *a.upper, order);
@@ -127,7 +127,7 @@ FieldConstraint without_strings(FieldConstraint constraint) {
 
 bool is_subset(const FieldConstraint& inner, const FieldConstraint& outer, BoundOrder order) {
   if (inner.may_be_missing && !outer.may_be_missing) return false;
-  // Of disjoint intervals in order only the first that ends no earlier can hold another.
+  // Among ordered, disjoint intervals only the first that ends no earlier than `small` can contain it.
   auto large = outer.intervals.begin();
   return std::ranges::all_of(inner.intervals, [&](const Interval& small) {
     while (large != outer.intervals.end() && compare_upper(*large, small, order) < 0) ++large;

@@ -7,7 +7,7 @@
 
 namespace octavo::query {
 
-/// A stretch of values in collation order (collation.h); a bound that is not set is open to that side.
+/// A range of values in collation order (collation.h); an unset bound is open.
 struct Interval {
   std::optional<boost::json::value> lower;
   bool lower_inclusive = true;
@@ -19,16 +19,16 @@ struct Interval {
   bool is_everything() const { return !lower && !upper; }
 };
 
-/// What a selector says of one field: every matching document has, at that path, a value in one of `intervals`, or no
-/// value at all if `may_be_missing`.
+/// What a selector requires of one field: every matching document has, at that path, a value in one of `intervals`, or
+/// no value at all if `may_be_missing`.
 ///
 /// For `_id` the bounds are strings (or open) and their order is that of their bytes.
 struct FieldConstraint {
-  std::vector<Interval> intervals;  ///< in order, disjoint; none: no value matches
+  std::vector<Interval> intervals;  ///< in order, disjoint; empty: no value matches
   bool may_be_missing = true;
-  /// The intervals are all there is to the selector's conditions on this path: a document whose value lies in them
-  /// satisfies every one. When this holds for all of `Selector::fields_used()`, documents found by the constraints need
-  /// no further check.
+  /// The intervals express all of the selector's conditions on this path: a document whose value lies in them satisfies
+  /// every one. If this holds for all of `Selector::fields_used()`, documents found by the constraints need no further
+  /// check.
   bool exact = true;
 
   bool requires_exists() const { return !may_be_missing; }
@@ -36,22 +36,22 @@ struct FieldConstraint {
   bool is_empty() const { return intervals.empty() && !may_be_missing; }
   /// Values are not narrowed down at all (though the field may have to exist).
   bool is_everything() const { return intervals.size() == 1 && intervals[0].is_everything(); }
-  /// Every interval is a single value (`$eq`, or `$or` over them): what an equality prefix of an index key needs.
+  /// Every interval is a single value (`$eq`, or `$or` over them), as an equality prefix of an index key requires.
   bool is_points() const;
 };
 
-/// Which order the bounds are in: that of the collation, the one of `_id`, or the collation's with strings by their
-/// bytes.
+/// The order of the bounds: the collation's, that of `_id`, or the collation's with strings by their bytes.
 enum class BoundOrder { collation, raw, ordinal };
 
-/// What a constraint in the collation's order says in any order of strings: of a string no more than its type, and of
-/// arrays and objects neither. Not exact, when that makes a difference.
+/// The part of a constraint in the collation's order that holds in any order of strings: only the type of strings,
+/// arrays and objects. Not exact if this makes a difference.
 FieldConstraint without_strings(FieldConstraint constraint);
 
-/// Set operations; the results are in order and disjoint. `exact` is left to the caller (intersection and union: both).
+/// Set operations; the results are in order and disjoint, and `exact` if all arguments are. Anything more is up to the
+/// caller.
 FieldConstraint intersect(const FieldConstraint& a, const FieldConstraint& b, BoundOrder order);
 FieldConstraint unite(const std::vector<FieldConstraint>& parts, BoundOrder order);
-/// True when every value (and absence) that `inner` allows is allowed by `outer`.
+/// True if every value (and absence) that `inner` allows is allowed by `outer`.
 bool is_subset(const FieldConstraint& inner, const FieldConstraint& outer, BoundOrder order);
 
 }  // namespace octavo::query

@@ -23,7 +23,7 @@ namespace {
 namespace json = boost::json;
 using simdjson::dom::element;
 
-/// What a condition looks at: a value of the document, or one that is not in its body (`_id`, `_rev`, `_deleted`, the
+/// What a condition tests: a value of the document, or one that is not in its body (`_id`, `_rev`, `_deleted`, the
 /// names of an object's members).
 struct Operand {
   bool is_element = true;
@@ -52,7 +52,7 @@ int compare_operand(const Operand& operand, const json::value& argument, bool is
   return is_raw ? compare_raw(true_value, argument) : compare(true_value, argument);
 }
 
-/// True when the operand equals one of the arguments of `$in` or `$nin`.
+/// True if the operand equals one of the arguments of `$in` or `$nin`.
 bool is_listed(const SelectorNode& node, const Operand& operand) {
   const bool is_raw = node.is_raw_order;
   if (node.sorted_arguments.empty()) {
@@ -66,7 +66,7 @@ bool is_listed(const SelectorNode& node, const Operand& operand) {
   return at != node.sorted_arguments.end() && compare_operand(operand, *at, is_raw) == 0;
 }
 
-/// `$in`: of an array it is the elements that are looked up.
+/// `$in`: for an array, its elements are looked up.
 bool is_in(const SelectorNode& node, const Operand& operand, MatchBudget& budget) {
   if (operand.type() != TypeRank::array) return is_listed(node, operand);
   for (const element item : json_access::array(operand.value)) {
@@ -264,7 +264,7 @@ bool holds(const SelectorNode& node, const Operand& operand, MatchBudget& budget
   return false;
 }
 
-/// The operand a comparison looks at, or why there is none.
+/// The operand of a comparison, or why there is none.
 struct Found {
   FieldLookup::Outcome outcome = FieldLookup::Outcome::bad_path;
   Operand operand;
@@ -301,7 +301,7 @@ bool matches_tree(const SelectorNode& node, const Test& test) {
   return false;
 }
 
-/// A sub-selector on an element of an array or the name of a member.
+/// Tests a sub-selector on an element of an array or the name of a member.
 bool matches_value(const SelectorNode& node, const Operand& operand, MatchBudget& budget) {
   return matches_tree(node, [&](const SelectorNode& comparison) {
     if (comparison.path.empty()) return matches_comparison(comparison, Found::of(operand), budget);

@@ -12,15 +12,15 @@
 
 namespace octavo::query {
 
-/// How much work one document may cost: thousands of conditions on each of a million elements would take minutes. One
-/// step is one comparison of a value, some 20 ns. Not thread-safe.
+/// Limits the work for one document: thousands of conditions on each of a million elements would take minutes. One step
+/// is one comparison of a value, about 20 ns. Not thread-safe.
 class MatchBudget {
  public:
-  /// Without a limit.
+  /// Unlimited.
   MatchBudget() = default;
   explicit MatchBudget(std::uint64_t steps_max) : steps_left_(steps_max), steps_max_(steps_max) {}
 
-  /// False when the budget is used up: then the match ends, and what it returns says nothing.
+  /// False if the budget is used up: the match must end, and its result is meaningless.
   bool take(std::uint64_t steps = 1) {
     if (steps_left_ < steps) {
       steps_left_ = 0;
@@ -30,12 +30,12 @@ class MatchBudget {
     steps_left_ -= steps;
     return true;
   }
-  /// The processor time that a regular expression took.
+  /// Charges the processor time that a regular expression took.
   bool take_time(std::chrono::nanoseconds time) {
     constexpr std::int64_t nanoseconds_per_step = 20;
     return take(static_cast<std::uint64_t>(time.count() / nanoseconds_per_step));
   }
-  /// True for those that must be timed: the first few are not worth a look at the clock.
+  /// True if the next regular expression must be timed: for the first few, reading the clock is not worth it.
   bool is_regex_timed() { return ++regexes_ > regexes_untimed_max; }
 
   bool is_exhausted() const { return is_exhausted_; }
@@ -55,8 +55,8 @@ inline constexpr std::uint64_t match_steps_per_document_max = 20'000'000;
 /// Selector::matches within a budget. Errors: too_large, with the document's id, once the budget is used up.
 Expected<bool> matches_within(const Selector& selector, const SelectorSubject& subject, MatchBudget& budget);
 
-/// True when the selector has conditions whose cost grows with the document: on elements of arrays, or regular
-/// expressions. Others look at as many values as they name. Linear in the selector.
+/// True if the selector has conditions whose cost grows with the document: on elements of arrays, or regular
+/// expressions. Other conditions test only as many values as they name. Linear in the selector.
 bool cost_grows_with_document(const Selector& selector);
 
 }  // namespace octavo::query

@@ -1,5 +1,5 @@
-// Turns a selector as clients write it into the normalised tree, in one pass that does what Mango does in three:
-// operators get their explicit form, field names move down to the comparisons, negations are pushed to them.
+// Turns a client's selector into the normalised tree, in one pass where Mango takes three: makes operators explicit,
+// moves field names down to the comparisons, and pushes negations down to them.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// `$in` lists up to this long are searched one by one.
+/// `$in` lists up to this long are searched linearly.
 constexpr std::size_t unsorted_arguments_max = 8;
 constexpr std::size_t quoted_bytes_max = 256;
 
@@ -34,7 +34,7 @@ std::string_view view(json::string_view text) {
   return {text.data(), text.size()};
 }
 
-/// A value as it stands in an error text.
+/// A value for an error text, truncated if it is long.
 std::string quoted(const json::value& value) {
   std::string text = serialize_json(value);
   if (text.size() > quoted_bytes_max) {
@@ -62,7 +62,7 @@ bool is_element_operator(Operator op) {
   return op == Operator::element_match || op == Operator::all_match || op == Operator::key_map_match;
 }
 
-/// The operator whose truth is the opposite wherever the field exists, if there is one.
+/// The operator that is true exactly where `op` is false, for fields that exist; nullopt if there is none.
 std::optional<Operator> opposite(Operator op) {
   switch (op) {
     case Operator::less:
@@ -115,7 +115,7 @@ bool is_acceptable(Operator op, const json::value& argument) {
   }
 }
 
-/// Where a condition stands.
+/// The position of a condition in the selector.
 struct Context {
   std::string path;            // of the fields above it
   bool is_negated = false;     // below an odd number of `$not`s
@@ -235,7 +235,7 @@ class SelectorParser {
       OCTAVO_TRY(auto child, value(argument, inner));
       node.children.push_back(std::move(child));
     } else {
-      // On the default resource, whatever the request was parsed on: the selector may outlive it.
+      // Copied to the default memory resource: the selector may outlive the request and its memory.
       node.argument = json::value(argument, json::storage_ptr());
     }
     if (op == Operator::regex) {
@@ -251,7 +251,7 @@ class SelectorParser {
     return node;
   }
 
-  // Before they are copied and sorted.
+  // Called before the values are copied and sorted.
   Expected<void> count_listed(std::size_t values) {
     listed_ += values;
     if (listed_ <= selector_listed_max) return {};

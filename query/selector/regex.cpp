@@ -16,10 +16,10 @@ namespace octavo::query {
 
 namespace {
 
-// One step is the visit of an item of the pattern, or 64 bytes of text passed: some 20 ns, so about 10 ms in all.
+// One step is the visit of an item of the pattern, or 64 bytes of text passed: about 20 ns, so about 10 ms in total.
 constexpr std::uint64_t match_steps_max = 500'000;
 constexpr std::size_t bytes_per_step = 64;
-// Of the processor, for what steps do not show: `a{60000}` is one item.
+// Processor time, for work that steps do not count: `a{60000}` is one item.
 constexpr std::chrono::milliseconds match_time_max{20};
 constexpr std::uint32_t visits_per_look = 128;
 constexpr std::uint32_t match_heap_kib_max = 16 * 1024;
@@ -42,15 +42,15 @@ Owner owned(Object* object) {
   return Owner(object);
 }
 
-/// Counts one match.
+/// The budget of one match.
 struct RegexBudget {
   bool has_backreferences = false;
   std::uint64_t steps_left = match_steps_max;
   std::size_t position = 0;
   std::uint32_t visits_until_look = visits_per_look;
-  std::chrono::nanoseconds until{};  ///< of the thread's processor time; 0 before the first look
+  std::chrono::nanoseconds until{};  ///< in the thread's processor time; 0 before the clock is first read
 
-  /// False when the match has had enough.
+  /// False if the match has used up its budget.
   bool visit(const pcre2_callout_block& at) {
     const std::size_t passed =
         at.current_position < position ? position - at.current_position : at.current_position - position;
@@ -62,7 +62,7 @@ struct RegexBudget {
     return --visits_until_look > 0 || look();
   }
 
-  // The next item may compare as much text as the longest group holds, and fail without a trace of it.
+  // The next item may compare as much text as the longest group contains, and fail without any sign of this work.
   static std::uint64_t steps_of_backreference(const pcre2_callout_block& at) {
     std::size_t longest = 0;
     for (std::size_t group = 1; group < at.capture_top; ++group) {
@@ -93,7 +93,7 @@ struct Matcher {
   Matcher() { pcre2_set_heap_limit(context.get(), match_heap_kib_max); }
 };
 
-/// `is_lenient`: unknown escapes are letters.
+/// `is_lenient`: unknown escapes are literals.
 CompileContext compile_context(RegexDialect dialect, bool is_lenient) {
   auto context = owned<CompileContext>(pcre2_compile_context_create(nullptr));
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
@@ -119,7 +119,8 @@ std::uint32_t compile_options(RegexDialect dialect, RegexModifiers modifiers) {
   return options;
 }
 
-/// What PCRE2 refuses and PCRE 8 takes. It refuses other wrong escapes too (`\p{Foo}`), so leniency is not the rule.
+/// Errors for what PCRE2 rejects and PCRE 8 accepts. PCRE 8 rejects other wrong escapes, too (`\p{Foo}`), so leniency
+/// is not the default.
 bool is_taken_by_pcre_8(int error) {
   return error == PCRE2_ERROR_UNKNOWN_ESCAPE || error == PCRE2_ERROR_CLASS_INVALID_RANGE;
 }

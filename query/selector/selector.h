@@ -18,10 +18,10 @@
 
 namespace octavo::query {
 
-/// Limits on what a client may send as a selector; over them it is refused with bad_request.
-inline constexpr int selector_depth_max = 64;                ///< operators and fields inside each other
-inline constexpr std::size_t selector_nodes_max = 16'384;    ///< conditions and combinations in all
-inline constexpr std::size_t selector_listed_max = 100'000;  ///< values of all `$in`, `$nin` and `$all`
+/// Limits of a client's selector; beyond them it is rejected with bad_request.
+inline constexpr int selector_depth_max = 64;                ///< nesting of operators and fields
+inline constexpr std::size_t selector_nodes_max = 16'384;    ///< total of conditions and combinations
+inline constexpr std::size_t selector_listed_max = 100'000;  ///< total of values in `$in`, `$nin` and `$all`
 
 enum class Operator : std::uint8_t {
   less,
@@ -69,8 +69,8 @@ struct SelectorNode {
   Operator op = Operator::equal;
   bool negated = false;  ///< `{"path": {"$not": {op: argument}}}`: the field must exist and `op` not hold
   boost::json::value argument;
-  bool is_raw_order = false;  ///< compare by bytes: `_id`, and what lies inside it
-  /// Long `$in` and `$nin` lists once more, in their order, for a binary search.
+  bool is_raw_order = false;  ///< compare by bytes: `_id`, and anything below it
+  /// A sorted copy of long `$in` and `$nin` lists, for binary search.
   std::vector<boost::json::value> sorted_arguments;
   std::shared_ptr<const CompiledRegex> compiled_regex;
 };
@@ -86,24 +86,24 @@ struct SelectorSubject {
 
 /// A Mango selector, parsed, normalised and compiled once, then run over many documents.
 ///
-/// Semantics are CouchDB 3.5's to the letter, its corners included: a condition on an absent field never matches save
-/// `$exists: false` (so `$ne` and `$nin` need the field); `$in` on an array looks at its elements; comparisons go
-/// across types by view collation; `_id` compares by bytes; `$and`, `$or`, `$nor` of `[]` match everything, `$all: []`
-/// nothing. Where it differs, on purpose: a regular expression that reaches a limit (see CompiledRegex) does not match;
-/// `$mod` by 0 is refused at once; `$nor` works inside `$elemMatch`. `$text` is refused as unsupported.
+/// Semantics are exactly CouchDB 3.5's, including corner cases: a condition on an absent field never matches, except
+/// `$exists: false` (so `$ne` and `$nin` need the field); `$in` on an array tests its elements; values of different
+/// types are compared by view collation; `_id` is compared by bytes; `$and`, `$or`, `$nor` of `[]` match everything,
+/// `$all: []` nothing. Intended differences: a regular expression that reaches a limit (see CompiledRegex) does not
+/// match; `$mod` by 0 is rejected at once; `$nor` works inside `$elemMatch`. `$text` is rejected as unsupported.
 ///
 /// Immutable and thread-safe; copying shares the tree. `matches` takes well under a microsecond and does not allocate,
-/// save for regular expressions.
+/// except for regular expressions.
 class Selector {
  public:
   /// Matches everything, as `{}` does.
   Selector();
 
-  /// Errors: bad_request with Mango's words ("Invalid operator: $foo"), `mango_error_name` tells its short name;
+  /// Errors: bad_request with Mango's text ("Invalid operator: $foo"), whose short name `mango_error_name` returns;
   /// unsupported for `$text`.
   static Expected<Selector> parse(const boost::json::value& json);
 
-  /// What both match.
+  /// Matches the documents that both match.
   static Selector both(const Selector& a, const Selector& b);
 
   bool matches(const SelectorSubject& subject) const;
@@ -111,18 +111,18 @@ class Selector {
 
   const SelectorNode& root() const { return *root_; }
 
-  /// The root's conjuncts, nested `$and`s flattened; the root itself when it is no conjunction; none for `{}`.
+  /// The root's conjuncts, with nested `$and`s flattened; the root itself if it is not a conjunction; empty for `{}`.
   std::vector<const SelectorNode*> conjuncts() const;
 
-  /// What matching documents must have at `path`. A field the selector does not mention is unconstrained and exact.
-  /// Of very many conditions on one field it takes the first, and is not exact.
+  /// What matching documents must have at `path`. A field the selector does not mention is unconstrained and exact. Of
+  /// very many conditions on one field, only the first ones are used, and the result is not exact.
   FieldConstraint constraint_for(const FieldPath& path) const;
-  /// The same in another order of strings than Mango's: what the selector says when it is read so.
+  /// The same for another order of strings than Mango's: the constraint if the selector is interpreted in that order.
   FieldConstraint constraint_for(const FieldPath& path, BoundOrder order) const;
 
-  /// Arrays of which an element must meet conditions (`$elemMatch`, `$all`), each with the paths in the elements that
-  /// these are about; the empty path is the element itself. `{"$all": [[1, 2]]}` is no such condition: the array may be
-  /// [1, 2] itself.
+  /// Arrays that must have an element that meets conditions (`$elemMatch`, `$all`), each with a path in the element
+  /// that is tested; the empty path is the element itself. `{"$all": [[1, 2]]}` is not included: the array may be [1,
+  /// 2] itself.
   std::vector<std::pair<FieldPath, FieldPath>> element_paths() const;
   /// What some element of `array` must have at `below`. Never exact.
   FieldConstraint constraint_for_elements(const FieldPath& array, const FieldPath& below, BoundOrder order) const;
@@ -130,11 +130,11 @@ class Selector {
   /// The distinct paths the selector reads from the document's root, in order of first use (`_id` and `_rev` included).
   const std::vector<FieldPath>& fields_used() const { return fields_; }
 
-  /// True when some condition looks at the document as a whole, so no set of fields suffices to evaluate the selector.
+  /// True if a condition tests the document as a whole, so no set of fields suffices to evaluate the selector.
   bool needs_whole_document() const { return needs_whole_document_; }
 
-  /// True when every document this selector matches is surely matched by `filter` too. Conservative: false may mean
-  /// "cannot tell". Decides whether a partial index (`partial_filter_selector`) holds all that a query may find.
+  /// True if every document that this selector matches is certainly matched by `filter`, too. Conservative: false may
+  /// mean "unknown". Decides whether a partial index (`partial_filter_selector`) contains all that a query may find.
   bool implies(const Selector& filter) const;
 
   /// The normalised selector as CouchDB prints it in `_explain`: `{"userid":{"$eq":"x"}}`, `{"$and":[…]}`.
@@ -147,7 +147,7 @@ class Selector {
 };
 
 /// CouchDB's short name (`"error"` in its reply) for an error of `Selector::parse`: `bad_arg`, `invalid_operator`,
-/// `invalid_selector`, … ; `bad_request` when it has none.
+/// `invalid_selector`, … ; `bad_request` if there is none.
 std::string_view mango_error_name(const Error& error);
 
 }  // namespace octavo::query

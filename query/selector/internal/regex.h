@@ -11,15 +11,15 @@ struct pcre2_real_code_8;
 
 namespace octavo::query {
 
-inline constexpr std::size_t regex_bytes_max = 8192;  ///< one pattern, in every query language
+inline constexpr std::size_t regex_bytes_max = 8192;  ///< size of one pattern, in every query language
 
-/// What a pattern means. The engine is PCRE2 in each case.
+/// How a pattern is interpreted. The engine is always PCRE2.
 enum class RegexDialect : std::uint8_t {
   bytes,       ///< Mango: PCRE 8 on bytes, as Erlang's `re` without options, which CouchDB calls
-  characters,  ///< SQL and search: characters of Unicode, in classes, case and `.`
+  characters,  ///< SQL and search: Unicode characters, in classes, case and `.`
 };
 
-/// Letters of SQL's modifiers.
+/// SQL's modifiers, by letter.
 struct RegexModifiers {
   bool ignore_case = false;    ///< i
   bool multi_line = false;     ///< m
@@ -29,21 +29,21 @@ struct RegexModifiers {
 
 /// A pattern from a client, compiled once. Immutable and thread-safe.
 ///
-/// A match is bounded in steps, processor time and memory, whatever the pattern and the text. PCRE2's own limit counts
-/// again from each start and does not count the letters of a literal, so the patterns are compiled with automatic
-/// callouts: PCRE2 calls back before each item of the pattern, and the callback counts.
+/// A match is bounded in steps, processor time and memory, whatever the pattern and the text. PCRE2's own limit begins
+/// again at each start position and does not count the letters of a literal, so the patterns are compiled with
+/// automatic callouts: PCRE2 calls back before each item of the pattern, and the callback counts.
 class CompiledRegex {
  public:
   enum class Outcome : std::uint8_t { found, not_found, limit_reached };
 
-  /// Errors: bad_request when `pattern` is no valid expression, too_large when it exceeds regex_bytes_max or compiles
-  /// to more than 64 KiB.
+  /// Errors: bad_request if `pattern` is invalid, too_large if it exceeds regex_bytes_max or compiles to more than 64
+  /// KiB.
   static Expected<std::shared_ptr<const CompiledRegex>> compile(std::string_view pattern, RegexDialect dialect,
                                                                 RegexModifiers modifiers = {});
 
-  /// Looks for the pattern anywhere in `text`, which is UTF-8.
+  /// Searches for the pattern anywhere in `text`, which is UTF-8.
   Outcome search(std::string_view text) const;
-  /// As search; a match that reaches a limit counts as none.
+  /// Like search(); a match that reaches a limit counts as not found.
   bool matches(std::string_view text) const { return search(text) == Outcome::found; }
 
  private:
