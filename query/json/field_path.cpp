@@ -8,7 +8,8 @@ namespace octavo::query {
 
 namespace {
 
-/// The array element a name means, as Erlang reads integers: "7", "+7", "007"; "-0" is 0 and other negatives are none.
+/// The array index that a name stands for, in Erlang's spellings of integers: "7", "+7", "007". "-0" is 0; nullopt for
+/// other negative numbers.
 std::optional<std::size_t> array_index(std::string_view name) {
   bool negative = false;
   if (name.starts_with('+') || name.starts_with('-')) {
@@ -37,7 +38,7 @@ Expected<FieldPath> FieldPath::parse(std::string_view text) {
     is_part_empty = true;
     return true;
   };
-  // As Mango reads it: a dot after a backslash does not separate, and then every backslash goes.
+  // Mango's rule: a dot after a backslash does not separate parts, and then all backslashes are removed.
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '.' && (i == 0 || text[i - 1] != '\\')) {
       if (!end_part()) return fail(ErrorCode::bad_request, fmt::format("Invalid field name: {}", text));

@@ -20,7 +20,7 @@ class FieldPath {
  public:
   struct Part {
     std::string name;
-    std::optional<std::size_t> index;  ///< set when the name is a whole number, which then also names an array element
+    std::optional<std::size_t> index;  ///< set if the name is a whole number, which then also names an array element
 
     bool operator==(const Part& other) const { return name == other.name; }
     auto operator<=>(const Part& other) const { return name <=> other.name; }
@@ -28,7 +28,7 @@ class FieldPath {
 
   FieldPath() = default;
 
-  /// Errors: bad_request "Invalid field name: a..b" when a part is empty. The empty text is the empty path.
+  /// Errors: bad_request "Invalid field name: a..b" if a part is empty. The empty text is the empty path.
   static Expected<FieldPath> parse(std::string_view text);
 
   const std::vector<Part>& parts() const { return parts_; }
@@ -45,18 +45,19 @@ class FieldPath {
   std::vector<Part> parts_;
 };
 
-/// What lies at the end of a path. `missing`: an object on the way has no such member. `bad_path`: something on the way
-/// is no container, or an array has no such element; Mango tells the two apart (`$exists: false` matches only
+/// The result of following a path. `missing`: an object on the path lacks the member. `bad_path`: a value on the path
+/// is not a container, or an array lacks the element. Mango distinguishes them (`$exists: false` matches only
 /// `missing`).
 struct FieldLookup {
   enum class Outcome : std::uint8_t { found, missing, bad_path };
   Outcome outcome = Outcome::missing;
-  simdjson::dom::element value;  ///< set when found
+  simdjson::dom::element value;  ///< set if found
 
   explicit operator bool() const { return outcome == Outcome::found; }
 };
 
-/// Walks `path` from `root`, from its part number `first_part` on. Linear in the members of the objects on the way.
+/// Follows `path` from `root`, beginning with part number `first_part`. Linear in the members of the objects on the
+/// path.
 FieldLookup find_field(simdjson::dom::element root, const FieldPath& path, std::size_t first_part = 0);
 
 }  // namespace octavo::query

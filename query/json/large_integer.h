@@ -10,12 +10,12 @@
 
 namespace octavo::query {
 
-/// Integers beyond 64 bits: no number of either JSON library holds them, so their digits are kept beside a value.
+/// Integers beyond 64 bits: neither JSON library has a number type for them, so their digits are kept beside a value.
 ///
-///   simdjson   the element is the nearest double, and its place on the tape leads to the digits (DocumentParser);
+///   simdjson   the element is the nearest double, and its position on the tape leads to the digits (DocumentParser);
 ///              readers that know nothing of large integers see the double
 ///   Boost      a string: FF, which no UTF-8 text contains, then the digits; only what is parsed with
-///              LargeIntegers::exact has such strings, and is_text tells them from texts
+///              LargeIntegers::exact has such strings, and is_text distinguishes them from texts
 ///
 /// The digits have no leading zeros, and a minus sign if negative.
 enum class LargeIntegers : std::uint8_t {
@@ -45,15 +45,15 @@ inline bool is_integer_token(std::string_view token) {
   return token.find_first_of(".eE") == std::string_view::npos;
 }
 
-/// False only if `json` has no integer beyond 64 bits: none of its digits stand in a row that long.
+/// False only if `json` has no integer beyond 64 bits: it has no run of digits that long.
 bool may_have_large_integer(std::string_view json);
 
-/// boost::json::serialize, with large integers as the numbers they are.
+/// Like boost::json::serialize, but writes large integers as numbers.
 std::string serialize_json(const boost::json::value& value);
-/// Appends a value as JSON; likewise.
+/// Appends a value as JSON, with large integers as numbers.
 void append_json(std::string& out, const simdjson::dom::element& value);
 
-/// Appends how far an integer is from its nearest double, as bytes whose order is that of the distances:
+/// Appends how far an integer is from its nearest double, as bytes that sort in the order of the distances:
 ///
 ///   residual := 0001..FFFE                  the distance + 8000, if it fits
 ///             | FFFF size:1 magnitude:size  a larger distance; 1 <= size < FF
@@ -68,10 +68,10 @@ void append_residual(std::string& out, double nearest, std::string_view digits);
 /// byte.
 std::size_t residual_length(std::string_view bytes, std::uint8_t flip);
 
-/// Divisors, and remainders, with more digits make each document cost too much.
+/// Divisors and remainders with more digits would make each document too expensive.
 inline constexpr std::size_t divisor_digits_max = 1000;
 
-/// Whether `dividend % divisor == remainder`, in digits and of any size, where the result of `%` has the sign of the
+/// Whether `dividend % divisor == remainder`, given as digits, of any size. The result of `%` has the sign of the
 /// dividend. Precondition: the divisor is not 0.
 bool has_remainder(std::string_view dividend, std::string_view divisor, std::string_view remainder);
 

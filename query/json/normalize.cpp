@@ -15,7 +15,8 @@ namespace octavo::query {
 namespace {
 
 constexpr std::size_t special_fields_max = 64;
-/// Objects with more members find their duplicates by sorting at the end instead of looking back at every member.
+/// In objects with more members, duplicates are found by sorting at the end instead of comparing every member with the
+/// earlier ones.
 constexpr std::size_t members_looked_back_max = 32;
 
 /// A member of an object that is being written. Offsets count from the start of the output.
@@ -44,7 +45,7 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-// Equal hashes are always followed by a comparison, so hostile collisions cost time linear in their names, no more.
+// Equal hashes are always followed by a comparison, so hostile collisions only cost time linear in their names.
 std::uint64_t hash_name(const char* p, std::size_t size) {
   std::uint64_t hash = size;
   while (size > 16) {
@@ -194,7 +195,7 @@ class Normalizer {
       return true;
     }
     const std::size_t first = members_.size();
-    std::uint64_t seen = 0;  // one bit for each hash so far: most members skip the look back
+    std::uint64_t seen = 0;  // one bit for each hash so far: most members need no comparison
     for (;;) {
       if (p_ == end_) return fail_at(p_, "unterminated object");
       if (*p_ != '"') return fail_at(p_, "a member name was expected");
@@ -260,7 +261,7 @@ class Normalizer {
     return true;
   }
 
-  /// Notes the member whose name has just been written; drops an earlier one of that name.
+  /// Records the member whose name has just been written; drops an earlier one with the same name.
   void remember(std::size_t first, std::uint64_t& seen, std::string_view name, bool escaped) {
     Member member{0, static_cast<std::uint32_t>(name.data() - out_), static_cast<std::uint32_t>(name.size()), escaped,
                   false};
@@ -333,7 +334,7 @@ class Normalizer {
     }
   }
 
-  /// Removes the dropped ranges (those of an inner object may lie inside one of an outer).
+  /// Removes the dropped ranges (a range of an inner object may lie inside one of an outer object).
   void compact() {
     std::ranges::sort(dropped_, {}, &DroppedRange::begin);
     char* to = out_;

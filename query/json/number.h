@@ -6,11 +6,11 @@
 
 namespace octavo::query {
 
-/// The nearest finite double of a JSON number, as everywhere that numbers are compared: 1e400 is the largest one.
+/// The finite double nearest to a JSON number, as used wherever numbers are compared: 1e400 is the largest double.
 double nearest_double(std::string_view token);
 
-/// The whole number that a JSON number is, however it is written (`5`, `5.0`, `50e-1`), beyond 64 bits the last one;
-/// nullopt: another value.
+/// The value of a JSON number that is whole, in any spelling (`5`, `5.0`, `50e-1`), clamped to 64 bits; nullopt:
+/// another value.
 std::optional<std::int64_t> whole_number(std::string_view json);
 
 }  // namespace octavo::query

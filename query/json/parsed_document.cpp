@@ -24,10 +24,10 @@ namespace {
 using Code = boost::json::error_code;
 using Text = boost::json::string_view;
 
-/// simdjson keeps about 14 bytes of buffer for each byte of its largest document; past this they are given back.
+/// simdjson keeps about 14 bytes of buffer for each byte of its largest document; beyond this, the buffers are freed.
 constexpr std::size_t kept_bytes_max = 256 * 1024;
 
-/// A text with each number that simdjson refuses written as the nearest finite double.
+/// A text in which each number that simdjson rejects is written as the nearest finite double.
 struct PlainText {
   std::string json;
   std::vector<tape::LargeInteger> large_integers;  ///< the integers among them
@@ -71,8 +71,8 @@ PlainText with_plain_numbers(std::string_view json) {
   return plain;
 }
 
-/// Builds a boost::json::value as boost::json::parse does, but reads doubles exactly: Boost's own reading can be off in
-/// the last digits, or no number at all (0e400), and then would not equal the same number in a document.
+/// Builds a boost::json::value as boost::json::parse does, but reads doubles exactly: Boost's own result can be wrong
+/// in the last digits, or not a number at all (0e400), and would then not equal the same number in a document.
 class ValueBuilder {
  public:
   static constexpr std::size_t max_object_size = boost::json::object::max_size();
@@ -195,9 +195,9 @@ Expected<simdjson::dom::element> DocumentParser::parse(std::string_view json) {
       tape::attach(parser_.doc, digits_);
     }
   }
-  // No fault of the document: whoever skips what is damaged, such as an index, must not skip this one.
+  // Not the document's fault: code that skips damaged documents, such as an index, must not skip this one.
   if (error == simdjson::MEMALLOC) {
-    // What it could not allocate it takes for there the next time, and writes through null.
+    // The parser would use the memory that it failed to allocate next time, and write through null.
     parser_ = simdjson::dom::parser();
     throw std::bad_alloc();
   }
@@ -215,7 +215,7 @@ Expected<boost::json::value> parse_json(std::string_view text, LargeIntegers int
   const std::size_t parsed = parser.write_some(false, text.data(), text.size(), error);
   if (!error && parsed < text.size()) error = boost::json::error::extra_data;
   if (error) {
-    // Boost does not say where; the normalizer does, in words.
+    // Boost does not say where the error is; the normalizer does.
     std::string unused;
     if (auto checked = normalize_value(text, unused); !checked) return std::unexpected(std::move(checked).error());
     return fail(ErrorCode::bad_request, fmt::format("invalid UTF-8 JSON: {}", error.message()));

@@ -13,19 +13,19 @@
 
 namespace octavo::query {
 
-/// Parses stored document bytes for reading, with buffers that are kept from one document to the next.
+/// Parses stored document bytes for reading, with buffers that are reused for the next document.
 ///
 /// One per thread or per running query; not thread-safe. A 400-byte document takes about 0.3 µs and no allocation.
-/// Buffers that one huge document made grow are given back at the next small one.
+/// Buffers that grew for a huge document are freed at the next small one.
 class DocumentParser {
  public:
   DocumentParser() = default;
   explicit DocumentParser(LargeIntegers integers) : integers_(integers) {}
 
   /// The root of `json`. It, and all views into it, live until the next call of `parse` or the end of the parser;
-  /// `json` itself may go at once. Numbers simdjson cannot hold (integers beyond 64 bits, 1e400) are read as the
-  /// nearest finite double; `large_integer` tells the digits of such integers if they are to be exact. Errors:
-  /// corrupted when the text is not JSON (stored bytes always are).
+  /// `json` itself need not outlive the call. Numbers that simdjson cannot represent (integers beyond 64 bits, 1e400)
+  /// are read as the nearest finite double; `large_integer` returns the digits of such integers if the parser is exact.
+  /// Errors: corrupted if the text is not JSON (stored bytes always are).
   Expected<simdjson::dom::element> parse(std::string_view json);
 
  private:
@@ -35,11 +35,11 @@ class DocumentParser {
   std::string digits_;  ///< of the document's large integers, as in internal/tape.h
 };
 
-/// Parses a request body, or any small text, to an owned tree. Nesting up to `json_depth_max`.
-/// Errors: bad_request "invalid UTF-8 JSON: …".
+/// Parses a request body, or any small text, into an owned tree. Nesting up to `json_depth_max`. Errors: bad_request
+/// "invalid UTF-8 JSON: …".
 Expected<boost::json::value> parse_json(std::string_view text, LargeIntegers integers = LargeIntegers::rounded);
 
-/// A value as a message shows it: JSON, but numbers as people write them (`1.5`, not `1.5E0`).
+/// A value for a message: JSON, but with numbers as people write them (`1.5`, not `1.5E0`).
 std::string json_for_message(const boost::json::value& value);
 
 }  // namespace octavo::query

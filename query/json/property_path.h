@@ -9,11 +9,10 @@
 
 namespace octavo::query {
 
-/// The parts of a property's path as Azure Cosmos DB writes them: `/address/zip`, `/"a b"/c`.
-/// Errors: bad_request.
+/// The parts of a property's path in the form of Azure Cosmos DB: `/address/zip`, `/"a b"/c`. Errors: bad_request.
 Expected<std::vector<std::string>> split_property_path(std::string_view text);
 
-/// The same path as the indexes know it.
+/// The same path in the form that indexes use.
 FieldPath property_field_path(const std::vector<std::string>& parts);
 
 }  // namespace octavo::query

@@ -13,7 +13,7 @@ namespace octavo::query {
 
 namespace {
 
-/// Few members are searched one by one for duplicate names, many through a hash table.
+/// Up to this many members are searched linearly for duplicate names, more through a hash table.
 constexpr std::size_t members_searched_linearly_max = 16;
 
 class Splitter {
@@ -133,7 +133,7 @@ class Splitter {
         continue;
       }
       if (*p_ == '{' || *p_ == '[') {
-        // The container stands inside the one being split, so it may be one level less deep.
+        // The container is inside the one being split, so it may be one level less deep.
         if (depth + 1 == static_cast<std::size_t>(json_depth_max)) return error("nested too deeply");
         is_array[depth++] = *p_ == '[';
       } else {

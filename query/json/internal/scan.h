@@ -13,7 +13,7 @@
 #include "base/error.h"
 
 /// The lexical level of JSON (RFC 8259), shared by the normaliser and the splitter. Functions take the text as a pair
-/// of pointers and return where they stopped; nullptr means the text is wrong there.
+/// of pointers and return where they stopped; nullptr means that the text is invalid there.
 namespace octavo::query::scan {
 
 inline bool is_space(char c) {
@@ -78,7 +78,7 @@ inline int hex4(const char* p, const char* end) {
   return value;
 }
 
-/// The end of the escape whose backslash is at `p`; a surrogate pair is one escape, a lone surrogate is wrong.
+/// The end of the escape whose backslash is at `p`; a surrogate pair is one escape, a lone surrogate is invalid.
 inline const char* escape(const char* p, const char* end) {
   if (end - p < 2) return nullptr;
   switch (p[1]) {
@@ -109,7 +109,7 @@ inline bool is_string_special(char c) {
 }
 
 #if defined(__SSE2__)
-/// A bit for each of 16 bytes that ends a plain run inside a string.
+/// A bit for each of 16 bytes: set if the byte ends a plain run inside a string.
 inline unsigned string_special_mask(__m128i bytes) {
   const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1F)), bytes);
   const __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
@@ -133,7 +133,7 @@ inline const char* string_special(const char* p, const char* end) {
 
 /// A string whose opening quote is at `p`.
 struct String {
-  const char* end = nullptr;  ///< after the closing quote; nullptr: wrong, see `error_at`
+  const char* end = nullptr;  ///< after the closing quote; nullptr: invalid, see `error_at`
   const char* error_at = nullptr;
   const char* error = nullptr;
   bool escaped = false;

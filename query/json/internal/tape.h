@@ -11,14 +11,14 @@
 
 #include <simdjson.h>
 
-/// What DocumentParser adds to simdjson's tape. Its first word, of the root, says where the tape ends; the last word,
-/// of the root again, has 56 bits that nothing reads. Of a document with integers beyond 64 bits, which are read as
-/// doubles, these are the address of a list of them:
+/// What DocumentParser adds to simdjson's tape. The first word of the tape (the root) says where the tape ends; the
+/// last word (the root again) has 56 bits that nothing reads. If a document has integers beyond 64 bits, which are read
+/// as doubles, these bits are the address of a list of them:
 ///
 ///   list  := count:u64 entry* digits*
-///   entry := index:u64 offset:u32 size:u32    the place on the tape, and that of the digits in the list
+///   entry := index:u64 offset:u32 size:u32    position on the tape, position and size of the digits in the list
 ///
-/// in the order of the tape, and as the machine has numbers.
+/// in the order of the tape; numbers are in the machine's byte order.
 namespace octavo::query::tape {
 
 /// An integer beyond 64 bits; `index` counts all numbers of the text.
@@ -65,12 +65,12 @@ inline std::string list_of(const simdjson::dom::document& document, const std::v
   return list;
 }
 
-/// The list stays where it is as long as the document is read.
+/// The list must not move as long as the document is read.
 inline void attach(const simdjson::dom::document& document, const std::string& list) {
   last_word(document) |= reinterpret_cast<std::uintptr_t>(list.data());
 }
 
-/// What an element is: the document and its place on the tape.
+/// The layout of an element: the document and the position on its tape.
 struct Place {
   const simdjson::dom::document* document;
   std::size_t index;
@@ -78,7 +78,7 @@ struct Place {
 static_assert(sizeof(Place) == sizeof(simdjson::dom::element));
 static_assert(std::is_trivially_copyable_v<simdjson::dom::element>);
 
-/// The digits of a number; empty if it is no integer beyond 64 bits. Logarithmic in the number of these.
+/// The digits of a number; empty unless it is an integer beyond 64 bits. Logarithmic in the number of these.
 inline std::string_view digits_of(const simdjson::dom::element& number) {
   const auto place = std::bit_cast<Place>(number);
   const std::uint64_t address = last_word(*place.document) & payload_mask;
