@@ -44,11 +44,11 @@ int sign(std::partial_ordering order) {
   return order < 0 ? -1 : order > 0 ? 1 : 0;
 }
 
-/// How ICU weighs the ASCII characters, asked from ICU itself so that both always agree.
+/// How ICU weighs the ASCII characters, read from ICU itself so that both always agree.
 struct AsciiWeights {
-  /// 0: ignorable at all levels; else the place among the ASCII characters at the primary level.
+  /// 0: ignorable at all levels; else the rank among the ASCII characters at the primary level.
   std::array<std::uint8_t, 128> primary{};
-  /// The place among characters of one primary weight (`a` before `A`).
+  /// The rank among characters of one primary weight (`a` before `A`).
   std::array<std::uint8_t, 128> tertiary{};
 
   AsciiWeights() {
@@ -273,7 +273,7 @@ int compare_strings(std::string_view a, std::string_view b) {
       right = weights.primary[c];
     }
     if (left != right) {
-      // A character beyond ASCII right behind could join with this one.
+      // A character beyond ASCII directly after this one could combine with it.
       const bool is_followed = (i < a.size() && static_cast<unsigned char>(a[i]) >= 0x80) ||
                                (k < b.size() && static_cast<unsigned char>(b[k]) >= 0x80);
       if (is_followed) return compare_strings_by_icu(a, b);

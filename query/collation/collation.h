@@ -13,12 +13,12 @@ namespace octavo::query {
 ///
 ///   null < false < true < numbers < strings < arrays < objects
 ///
-/// Numbers by value (0 == -0 == 0.0), integers of any size exactly (query/json/large_integer.h). Strings by
-/// ICU's root collation at tertiary strength (`a < A < b`), so two different strings may compare equal. Arrays element
-/// by element, objects member by member in the order they are written (name, then value); a prefix comes first.
+/// Numbers by value (0 == -0 == 0.0), integers of any size exactly (query/json/large_integer.h). Strings by ICU's root
+/// collation at tertiary strength (`a < A < b`), so two different strings may compare equal. Arrays element by element,
+/// objects member by member in the order they are written (name, then value); a prefix comes first.
 ///
 /// All functions are thread-safe and never fail; each thread opens its collator once. Recursion is bounded by
-/// `json_depth_max`, which every parsed value obeys. Result: negative, zero or positive.
+/// `json_depth_max`, which no parsed value exceeds. Result: negative, zero or positive.
 int compare(const simdjson::dom::element& a, const simdjson::dom::element& b);
 int compare(const simdjson::dom::element& a, const boost::json::value& b);
 int compare(const boost::json::value& a, const boost::json::value& b);

@@ -38,7 +38,7 @@ enum Tag : std::uint8_t {
   highest_tag = 0xFF,
 };
 
-/// What keys of an order begin with, and what their strings are.
+/// The first bytes of keys in an order, and the encoding of their strings.
 struct KeyFormat {
   Tag null, false_, true_, string, array, object;
   bool icu;
@@ -154,7 +154,7 @@ void append_value_descending(std::string& out, const Value& value, StringOrder o
   for (std::size_t i = before; i < out.size(); ++i) out[i] = static_cast<char>(~out[i]);
 }
 
-/// Reads keys byte by byte, complemented when they are descending.
+/// Reads keys byte by byte, complemented if they are descending.
 class KeyReader {
  public:
   KeyReader(std::string_view bytes, bool descending) : bytes_(bytes), flip_(descending ? 0xFF : 0x00) {}

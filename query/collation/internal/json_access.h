@@ -14,13 +14,13 @@
 #include "query/json/large_integer.h"
 #include "query/json/number.h"
 
-/// One way to look at JSON values of both libraries, so that order and encoding are written once.
+/// Uniform access to the JSON values of both libraries, so that order and encoding are written once.
 namespace octavo::query::json_access {
 
-/// A number as its nearest double and what an integer differs from it by: in the order of these, integers are exact.
+/// A number as its nearest double and an integer's difference from it. Comparing both orders integers exactly.
 struct Number {
   double nearest = 0;
-  std::int32_t residual = 0;  ///< of an integer of up to 64 bits: at most 1024 either way
+  std::int32_t residual = 0;  ///< of an integer of up to 64 bits: -1024 to 1024
   std::string_view digits{};  ///< of a larger one
 
   void append_residual(std::string& out) const {
@@ -41,10 +41,10 @@ struct Number {
   }
 };
 
-/// From here on doubles have gaps between integers.
+/// From here on, doubles have gaps between integers.
 inline constexpr double exact_integers_max = 9007199254740992.0;  // 2^53
 
-/// Integers beyond 64 bits are no nearer to 0.
+/// Integers beyond 64 bits have at least this magnitude.
 inline constexpr double large_integers_min = 9223372036854775808.0;  // 2^63
 
 __extension__ using Wide = __int128;
@@ -103,7 +103,7 @@ inline TypeRank rank(const boost::json::value& value) {
   return TypeRank::null;
 }
 
-/// The value, which is a number.
+/// Precondition: `value` is a number.
 inline Number number(const simdjson::dom::element& value) {
   using Type = simdjson::dom::element_type;
   switch (value.type()) {
@@ -134,7 +134,7 @@ inline Number number(const boost::json::value& value) {
   }
 }
 
-/// The value, which is a string.
+/// Precondition: `value` is a string.
 inline std::string_view string(const simdjson::dom::element& value) {
   return value.get_string().value_unsafe();
 }
@@ -142,7 +142,7 @@ inline std::string_view string(const boost::json::value& value) {
   return {value.get_string().data(), value.get_string().size()};
 }
 
-/// The value, which is an array (of elements) or an object (of members).
+/// Precondition: `value` is an array (of elements) or an object (of members).
 inline simdjson::dom::array array(const simdjson::dom::element& value) {
   return value.get_array().value_unsafe();
 }
