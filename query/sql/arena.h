@@ -9,11 +9,11 @@
 
 namespace octavo::query::sql {
 
-/// Memory for the values that a query builds while it evaluates one item: handed out in order, given back by going back
-/// to a mark. Nothing is destroyed. One thread.
+/// Memory for the values that a query builds while it evaluates one item: allocated in order, freed by rewinding to a
+/// mark. Runs no destructors. One thread.
 class Arena {
  public:
-  /// `bytes_max`: in all; beyond it allocate() returns null.
+  /// `bytes_max`: limit of the total; beyond it allocate() returns null.
   explicit Arena(std::size_t bytes_max) : bytes_max_(bytes_max) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -26,14 +26,14 @@ class Arena {
   void rewind(Mark mark) {
     block_ = mark.block;
     used_ = mark.used;
-    // One huge item must not leave its memory to all that follow.
+    // The memory of one huge item must not stay allocated for all items that follow.
     while (blocks_.size() > block_ + 1 && total_ > kKeptBytes) {
       total_ -= blocks_.back().size;
       blocks_.pop_back();
     }
   }
 
-  /// Aligned for any value; null over the limit.
+  /// Aligned for any value; null beyond the limit.
   void* allocate(std::size_t size) {
     size = (size + kAlignment - 1) / kAlignment * kAlignment;
     while (block_ < blocks_.size()) {
@@ -56,7 +56,7 @@ class Arena {
     return blocks_[block_].bytes.get();
   }
 
-  /// Null over the limit.
+  /// Null beyond the limit.
   template <class T>
   T* allocate_array(std::size_t count) {
     static_assert(std::is_trivially_destructible_v<T>);

@@ -1,4 +1,4 @@
-// SELECT and its clauses.
+// Parses SELECT and its clauses.
 
 #include <cmath>
 #include <optional>
@@ -9,7 +9,7 @@ namespace octavo::query::sql {
 
 namespace {
 
-// How deep the evaluation of a query goes.
+// Computes the depth of evaluation of a query.
 void measure(Query& query) {
   unsigned depth = 0;
   const auto count = [&](const ExpressionPtr& expression) {

@@ -10,20 +10,20 @@
 
 namespace octavo::query::sql {
 
-/// A result that has to wait for the others: its place in the order, and its text.
+/// A result that waits until all rows are collected: its sort key, and its text.
 struct CollectedRow {
   std::string key;
   std::string text;
-  std::size_t run = 0;          ///< number of the run of index entries that it came from, where runs are counted
-  std::size_t order_bytes = 0;  ///< of the key: the values of ORDER BY
-  /// Its place in a walk that was left: key of its entry, and the combination of a JOIN.
+  std::size_t run = 0;          ///< number of the run of index entries it came from, if runs are counted
+  std::size_t order_bytes = 0;  ///< leading bytes of the key: the values of ORDER BY
+  /// Its position in a walk that was left: key of its entry, and the combination of a JOIN.
   std::string entry = {};
   std::vector<std::uint64_t> positions = {};
 };
 
-/// Results that are sorted in memory before the first of them is given out. Keeps the first ones in the order of their
-/// keys: `rows_max` of them, or fewer which have `bytes_max` together. Rows that are told apart by an identity
-/// (DISTINCT) are all kept, each once, with its first key.
+/// Results that are sorted in memory before the first of them is returned. Keeps the first ones in key order:
+/// `rows_max` of them, or fewer that together have `bytes_max`. Rows with an identity (DISTINCT) are all kept, one per
+/// identity, with its first key.
 class CollectedRows {
  public:
   explicit CollectedRows(std::size_t rows_max, std::size_t bytes_max = SIZE_MAX)
@@ -40,7 +40,7 @@ class CollectedRows {
     bytes_ += size_of(row);
     rows_.push_back(std::move(row));
     std::ranges::push_heap(rows_, {}, key_of);
-    // Without the last one they are enough still: once full, always full.
+    // They still fill `bytes_max` without the last one: once full, always full.
     while (rows_.size() > 1 && bytes_ - size_of(rows_.front()) >= bytes_max_) drop_last();
   }
 
@@ -56,12 +56,12 @@ class CollectedRows {
   }
 
   std::size_t bytes() const { return bytes_; }
-  /// Whether there may have been more; never where rows are told apart.
+  /// Whether there may have been more rows; always false for rows with an identity.
   bool is_full() const { return rows_.size() >= rows_max_ || (!rows_.empty() && bytes_ >= bytes_max_); }
-  /// In no order; of rows that are told apart none.
+  /// Unordered; without the rows that have an identity.
   const std::vector<CollectedRow>& rows() const { return rows_; }
 
-  /// All rows in order. To be called once.
+  /// All rows in order. Call it once.
   std::vector<CollectedRow> take_sorted() {
     for (auto& [identity, row] : distinct_) rows_.push_back(std::move(row));
     distinct_.clear();

@@ -10,7 +10,7 @@ namespace octavo::query::sql {
 namespace {
 
 constexpr std::size_t kComputedPropertiesMax = 20;  // Azure Cosmos DB service limits
-// A query that names all of them has all their expressions.
+// A query that names all computed properties contains all their expressions.
 constexpr std::size_t kComputedQueryBytesMax = 16 * 1024;
 
 std::unexpected<Error> refused(const ComputedProperty& property, std::string_view why) {
@@ -18,7 +18,7 @@ std::unexpected<Error> refused(const ComputedProperty& property, std::string_vie
               "The computed property '" + property.name.substr(0, 64) + "' is not valid: " + std::string(why));
 }
 
-// Only what is said of the item alone, and is the same each time.
+// The reason why a call is not allowed; empty: it depends on the item alone and always gives the same value.
 std::string_view wrong_call(const Expression& call) {
   if (call.flag) return "its query must not call user-defined functions.";
   if (aggregate_kind(call.text)) return "its query must not have aggregates.";
@@ -60,7 +60,7 @@ std::string_view alias_of(const Query& query) {
   return source.alias.empty() ? source.root : source.alias;
 }
 
-// The first computed property that the expression names, other than its own.
+// The first computed property that the expression names, not counting `own`.
 std::optional<std::size_t> find_other(const ComputedProperties& all, const Expression& expression,
                                       std::string_view alias, std::size_t own) {
   if (expression.kind == ExpressionKind::property && expression.operands[0]->kind == ExpressionKind::identifier &&
@@ -94,7 +94,7 @@ Expected<ComputedProperties::Ptr> ComputedProperties::parse(std::span<const Comp
   for (const ComputedProperty& property : all->properties_) {
     OCTAVO_TRY_VOID(check_name(property));
     if (property.query.size() > kComputedQueryBytesMax) return refused(property, "its query has more than 16 KB.");
-    // Names, functions and numbers of arguments: all that a query is checked for.
+    // Parsing checks names, functions and numbers of arguments.
     const auto whole = SqlQuery::parse(property.query);
     auto syntax = parse_query(property.query);
     if (!syntax) return refused(property, whole.error().to_error().reason);

@@ -15,23 +15,23 @@ namespace octavo::query::sql {
 
 struct Query;
 
-/// A property that queries compute, as its owner said: `{"name":"lower","query":"SELECT VALUE LOWER(c.name) FROM c"}`.
+/// A computed property, as its owner defined it: `{"name":"lower","query":"SELECT VALUE LOWER(c.name) FROM c"}`.
 struct ComputedProperty {
   std::string name;
   std::string query;
 };
 
-/// The computed properties of a container. A query that names one at the top of an item gets the value of its
-/// expression instead of what the item has under that name; the item as a whole does not have it.
+/// The computed properties of a container. A query that names one at the top level of an item gets the value of its
+/// expression instead of the stored property of that name; the item as a whole does not contain it.
 ///
 /// Immutable and thread-safe; shared by the queries of the container.
 class ComputedProperties {
  public:
   using Ptr = std::shared_ptr<const ComputedProperties>;
 
-  /// Azure Cosmos DB's rules: at most 20, each with a name of its own (which names are the server's the caller knows)
-  /// and a query `SELECT VALUE expression FROM c` and nothing more: no subqueries, aggregates, user-defined or spatial
-  /// functions, none whose value changes by itself, and no other computed property. Null for an empty list.
+  /// Azure Cosmos DB's rules: at most 20, each with a unique name (the caller checks for the server's own names) and a
+  /// query `SELECT VALUE expression FROM c` and nothing more: no subqueries, aggregates, user-defined or spatial
+  /// functions, no function whose value changes by itself, and no other computed property. Null for an empty list.
   /// Errors: bad_request, naming the property.
   static Expected<Ptr> parse(std::span<const ComputedProperty> properties);
   ~ComputedProperties();

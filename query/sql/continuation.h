@@ -14,57 +14,59 @@ namespace octavo::query::sql {
 ///                   (size:varint identity) (size:varint key) (count:varint position:varint*)
 ///                   [size:varint start] [digest[16] same_beginning:varint] checksum:u32
 ///
-/// `start` is there for the kind `ordered` only. Version 1 has a whole key. Version 2 has the first bytes of a long
-/// one, and its digest.
+/// `start` exists for the kinds of has_start() only. Version 1 has a whole key. Version 2 has the first bytes of a long
+/// key, and its digest. Version 3 has `place` (varint) instead of the digest.
 ///
-/// It says only how much of the result was given out already: a forged one names another starting point in what the
-/// client may read anyway. It is bound to its query by `fingerprint`, and checked like any other input.
+/// It only says how much of the result was returned: a forged one names another starting point in what the client may
+/// read anyway. `fingerprint` binds it to its query, and it is checked like any other input.
 struct Continuation {
   enum class Kind : std::uint8_t {
     primary = 'p',    ///< key: document id
     index = 'i',      ///< identity: of the index; key: entry key
-    automatic = 'a',  ///< the same, of one path of an automatic index; start: what the path is
-    walked = 'w',     ///< key: of the last row in the order of such an index, which is gone; start: as before
-    combined = 'U',   ///< union; branch, and as above for that branch's source. 'u' had no identity: it is refused
+    automatic = 'a',  ///< the same, for one path of an automatic index; start: what the path is
+    walked = 'w',     ///< key: of the last row in the order of such an index, which no longer exists; start: as before
+    combined = 'U',   ///< union: branch, and as above for that branch's source. 'u' had no identity and is rejected
     sorted = 's',     ///< key: of the last row in the order of the result
-    ordered = 'o',    ///< the same; identity: of the index that was read in this order, from `start` on
+    ordered = 'o',    ///< the same; identity: of the index that was read in this order, beginning at `start`
     grouped = 'g',    ///< key: of the last group
   };
   Kind kind = Kind::primary;
   std::uint64_t fingerprint = 0;
-  std::uint64_t skip = 0;           ///< of OFFSET, still to be skipped
-  std::uint64_t left = UINT64_MAX;  ///< of TOP or LIMIT, still to be given out
-  std::uint64_t branch = 0;         ///< of a union; of `ordered`: 1 where the index was read downwards
-  /// Of a query that reads one physical partition after the other: the place that it reads, plus 1. 0: it reads all.
+  std::uint64_t skip = 0;           ///< rows of OFFSET that are still to be skipped
+  std::uint64_t left = UINT64_MAX;  ///< rows of TOP or LIMIT that are still to be returned
+  std::uint64_t branch = 0;         ///< of a union; for `ordered`: 1 if the index was read downwards
+  /// For a query that reads one physical partition after the other: the id of the one it reads, plus 1. 0: it reads
+  /// all.
   std::uint64_t place = 0;
   std::string identity;
   std::string key;
-  /// Inside of the document at `key`: the combination of JOIN after which to go on. Empty: after the document.
+  /// Position inside the document at `key`: the combination of JOIN after which to continue. Empty: after the document.
   std::vector<std::uint64_t> positions;
-  /// Key of the first entry that ORDER BY has as equal to the last row; or the path of an index, as its kind says.
+  /// Key of the first entry that ORDER BY considers equal to the last row; or the path of an index, depending on the
+  /// kind.
   std::string start;
   std::string digest;                ///< of the whole key; empty: `key` is the whole key
-  std::uint64_t same_beginning = 0;  ///< results up to this one, itself included, whose keys go on after `key`
+  std::uint64_t same_beginning = 0;  ///< results up to this one, inclusive, whose longer keys begin with `key`
 
   std::string encode() const;
-  /// nullopt for anything that encode() did not make.
+  /// nullopt for any text that encode() did not make.
   static std::optional<Continuation> decode(std::string_view text);
 
-  /// A key has so many bytes at most, which is 6 KB of text. Continuations travel in headers, of which clients take 8
-  /// KB or more.
+  /// Limit of a key, which is 6 KB of text: continuations travel in headers, and clients accept headers of 8 KB or
+  /// more.
   static constexpr std::size_t key_bytes_max = 4 * 1024;
   static constexpr std::size_t beginning_bytes = 256;
-  /// Makes `whole` the key: of a longer one than `bytes_max` only the beginning, and its digest.
+  /// Makes `whole` the key. If it is longer than `bytes_max`, keeps only its beginning, and its digest.
   void set_key(std::string whole, std::size_t bytes_max = key_bytes_max);
-  /// Whether the key is of a row or group of the result, not of what is read.
+  /// Whether the key belongs to a row or group of the result, not to what is read.
   bool names_row() const {
     return kind == Kind::sorted || kind == Kind::ordered || kind == Kind::walked || kind == Kind::grouped;
   }
   bool has_start() const { return kind == Kind::ordered || kind == Kind::automatic || kind == Kind::walked; }
   bool has_whole_key() const { return digest.empty(); }
-  /// What a key is known by when only its beginning is; 16 bytes.
+  /// Identifies a key of which only the beginning is kept; 16 bytes.
   static std::string digest_of(std::string_view key);
-  /// Whether it is longer than `beginning`, and begins so.
+  /// Whether `key` is longer than `beginning` and begins with it.
   static bool goes_on(std::string_view key, std::string_view beginning) {
     return key.size() > beginning.size() && key.starts_with(beginning);
   }

@@ -8,10 +8,11 @@
 
 namespace octavo::query::sql {
 
-/// `prepared`, once the global indexes of its plans have all that was written before now. Where they cannot follow, as
-/// the disk is full or fails, what `prepare` makes without them: the documents can be read all the same.
+/// Returns `prepared` once the global indexes of its plans contain everything that was written before now. If they
+/// cannot be updated, because the disk is full or fails, returns what `prepare` makes without them: the documents can
+/// still be read.
 ///
-/// `prepare(SqlPlanning)` gives a task as prepare_sql does; it outlives this one. Errors: those of both.
+/// `prepare(SqlPlanning)` returns a task like prepare_sql's; it must outlive this task. Errors: those of both.
 template <class Prepare>
 Task<Expected<std::shared_ptr<const PreparedSql>>> current_sql(std::shared_ptr<partitioning::Database> database,
                                                                std::shared_ptr<const PreparedSql> prepared,

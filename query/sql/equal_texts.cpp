@@ -14,10 +14,10 @@ namespace octavo::query::sql {
 
 namespace {
 
-// Where a property is stored that must be equal to one constant; nullopt: to one of several, or what it is depends on
-// more than the stored body.
+// The stored field of a property that must equal one constant. nullopt: it must equal one of several constants, or its
+// value depends on more than the stored body.
 std::optional<FieldPath> stored_field(const FixedProperty& property, const RowShape& shape) {
-  // An id is the document's, and may stand in its body or not; the rest are of the shape.
+  // An id is the document's, and may be in its body or not; properties with an underscore come from the shape.
   if (property.values.size() != 1 || property.path[0] == "id" || property.path[0].starts_with('_')) return std::nullopt;
   return shape.field_path(property.path);
 }
@@ -32,7 +32,7 @@ WhereHolds equality_of(const FixedProperty& property, const RowShape& shape) {
   return value.is_bool() || value.is_null() ? WhereHolds::of_all : WhereHolds::unknown;
 }
 
-// Empty: it has several spellings.
+// The JSON text of the value; empty: it has several spellings.
 std::string text_of(const boost::json::value& value) {
   std::string text;
   if (value.is_string()) {

@@ -109,7 +109,7 @@ Evaluation::~Evaluation() = default;
 
 namespace {
 
-// Some ten to a hundred microseconds.
+// Takes about 10 to 100 microseconds.
 constexpr std::uint64_t kStepsBetweenLooks = 1024;
 
 Error over_memory() {

@@ -25,11 +25,11 @@ namespace octavo::query::sql {
 
 class Groups;
 
-/// The item a query looks at: its properties, found in the stored text when they are asked for and not before. Each
-/// property at the top that the query names is known by its number, and all of them are found in one walk.
+/// The item that a query evaluates. Its properties are found in the stored text when they are first needed. Each
+/// top-level property that the query names has a number, and all of them are found in one pass.
 class Row {
  public:
-  /// `names`: of the properties, by number. Both outlive the row.
+  /// `names`: the properties' names, by number. Both arguments must outlive the row.
   Row(const std::vector<std::string>& names, const RowShape* shape);
 
   void bind(const storage::DocumentView& document);
@@ -53,18 +53,18 @@ class Row {
   std::optional<std::size_t> number_of(std::string_view name) const;
 
   const std::vector<std::string>& names_;
-  std::unordered_map<std::string_view, std::size_t> numbers_;  ///< of many names; of few they are compared
+  std::unordered_map<std::string_view, std::size_t> numbers_;  ///< used for many names; few names are compared
   const RowShape* shape_;
   const storage::DocumentView* document_ = nullptr;
   std::vector<Property> properties_;
-  std::size_t position_ = 0;  ///< in the body: all members before it were looked at
+  std::size_t position_ = 0;  ///< in the body: all members before it have been examined
   std::size_t body_properties_ = 0;
   std::size_t found_ = 0;
   bool has_whole_ = false;
   std::string whole_;
 };
 
-/// All that the evaluation of expressions needs to know, and its failure. One running query; one thread at a time.
+/// The state of an evaluation of expressions, including its failure. One running query; one thread at a time.
 class Evaluation {
  public:
   Evaluation(const std::vector<std::string>& root_names, std::size_t slots, const RowShape* shape);
@@ -74,44 +74,46 @@ class Evaluation {
   std::vector<Value> slots;  ///< of the sources of FROM, by number
   Row row;
   UserFunctions* user_functions = nullptr;
-  const Groups* group = nullptr;  ///< whose group is being projected
+  const Groups* group = nullptr;  ///< set while one of its groups is projected
   std::size_t group_number = 0;
 
-  /// The evaluation is over: values no longer count. The first failure stays.
+  /// Ends the evaluation: its values are no longer valid. The first failure is kept.
   void fail(Error error) {
     if (!error_) error_ = std::move(error);
   }
   bool failed() const { return error_.has_value(); }
   const Error& error() const { return *error_; }
 
-  /// Counts a step of work on this item; false when it has had too many, or too much time. Cheap: looks at the clock
-  /// after a thousand steps or so.
+  /// Counts a step of work on this item; false if it has had too many steps, or too much time. Cheap: reads the clock
+  /// only about every thousand steps.
   bool step(std::uint64_t count = 1) {
     if (failed() || steps_left_ < count) return refuse_step();
     steps_left_ -= count;
     return spend(count);
   }
-  /// So many bytes are looked through, or as much work is done: counts towards looks at the clock only. False: failed.
+  /// Counts `bytes` that are read, or an equal amount of work, towards the next reading of the clock only. False:
+  /// failed.
   bool work(std::size_t bytes) { return spend(bytes / kBytesPerStep) && !failed(); }
-  /// Looks at the clock now: after work whose duration nobody knows.
+  /// Reads the clock now: for use after work of unknown duration.
   bool look();
 
-  /// The limits of an item begin anew.
+  /// Resets the limits for the next item.
   void begin_item() {
     steps_left_ = sql_item_steps_max;
     item_has_begun_ = false;
   }
-  /// Of one item; sql_item_time_max unless it is said.
+  /// Sets the time limit of one item; the default is sql_item_time_max.
   void set_item_time_max(std::chrono::milliseconds limit) { item_time_max_ = limit; }
-  /// A slice of the query begins, which should end at `until`. Evaluation goes on beyond it, but is_late() tells.
-  /// `interrupt`: an item that takes until then fails, and interrupted() tells; it can be begun anew after resume().
+  /// Begins a slice of the query that should end at `until`. Evaluation continues after that, but is_late() is true.
+  /// `interrupt`: an item that is evaluated until then fails, and interrupted() is true; it can be begun again after
+  /// resume().
   using Clock = std::chrono::steady_clock;
   void begin_slice(Clock::time_point until, Clock::time_point interrupt) {
     slice_until_ = until;
     interrupt_at_ = interrupt;
     is_late_ = false;
   }
-  /// Whether this is a moment for it: what has been counted cannot be counted anew.
+  /// Whether an interrupt is possible now: what has been counted cannot be counted again.
   void set_interruptible(bool interruptible) { interruptible_ = interruptible; }
   bool is_late() const { return is_late_; }
   bool interrupted() const { return interrupted_; }
@@ -120,31 +122,34 @@ class Evaluation {
     interrupted_ = false;
   }
 
-  /// Memory of an item outside of the arena, which is limited like it: false when it is too much (see HeldBytes).
+  /// Accounts for memory of an item outside the arena, which has the same limit: false if it is exceeded (see
+  /// HeldBytes).
   bool hold(std::size_t bytes);
   void release(std::size_t bytes) { held_bytes_ -= bytes; }
 
-  /// As Value::append_json and sql::append_order_key, where `out` may become as long as the values of an item may: what
-  /// stands before `start` does not count. False: the evaluation failed.
+  /// Like Value::append_json and sql::append_order_key, with the size limit of an item's values for `out`, not counting
+  /// what is before `start`. False: the evaluation failed.
   bool append_json(const Value& value, std::string& out, std::size_t start = 0);
   bool append_order_key(std::string& out, const Value& value, std::size_t start = 0);
   bool append_order_key_descending(std::string& out, const Value& value, std::size_t start = 0);
-  /// Equality of the language, which looks at types first; objects are equal whatever the order of their members.
-  /// Neither may be undefined.
+  /// Equality of the language, which compares types first; objects are equal regardless of the order of their members.
+  /// Precondition: neither is undefined.
   bool equal(const Value& a, const Value& b);
 
-  /// Copies into the arena, or arrays for values to be filled in; fails over its limit (null, undefined).
+  /// Copy text into the arena, or allocate arrays there for values to be filled in. Beyond its limit the evaluation
+  /// fails and they return null or undefined.
   Value text(std::string_view text);
   char* text_space(std::size_t size);
   Value* values(std::size_t count);
   Member* members(std::size_t count);
 
-  /// Microseconds since 1970: now, and when the query began.
+  /// Microseconds since 1970: now, and the start of the query.
   static std::int64_t now_us();
   std::int64_t started_us() const { return started_us_; }
   void set_started_us(std::int64_t started) { started_us_ = started; }
 
-  /// Compiled; the last ones are kept. Null: the pattern is wrong, or too large, with which the evaluation fails.
+  /// The compiled pattern; the last ones are cached. Null: the pattern is invalid or too large, and the evaluation
+  /// fails.
   const CompiledRegex* regex(std::string_view pattern, std::string_view modifiers);
 
  private:
@@ -162,12 +167,12 @@ class Evaluation {
   };
   std::optional<Error> error_;
   std::uint64_t steps_left_ = sql_item_steps_max;
-  std::uint64_t spent_ = 0;      ///< steps, ever
-  std::uint64_t next_look_ = 0;  ///< at the clock
+  std::uint64_t spent_ = 0;      ///< steps since the beginning
+  std::uint64_t next_look_ = 0;  ///< value of spent_ at which to read the clock next
   std::size_t held_bytes_ = 0;
   Clock::time_point slice_until_ = Clock::time_point::max();
   Clock::time_point interrupt_at_ = Clock::time_point::max();
-  Clock::time_point item_begun_;  ///< at its first look
+  Clock::time_point item_begun_;  ///< when its time was first checked
   std::chrono::nanoseconds item_processor_begun_{};
   std::chrono::milliseconds item_time_max_ = sql_item_time_max;
   bool item_has_begun_ = false;
@@ -178,7 +183,7 @@ class Evaluation {
   std::vector<CachedRegex> regexes_;
 };
 
-/// Memory that an item holds outside of the arena, until the holder goes.
+/// Accounts for memory that an item holds outside the arena, until this object is destroyed.
 class HeldBytes {
  public:
   explicit HeldBytes(Evaluation& evaluation) : evaluation_(evaluation) {}
@@ -197,7 +202,7 @@ class HeldBytes {
   std::size_t bytes_ = 0;
 };
 
-/// Values whose number is not known before the last of them is.
+/// A list of values whose number is not known in advance.
 class ValueList {
  public:
   explicit ValueList(Evaluation& evaluation) : evaluation_(evaluation), held_(evaluation) {}
@@ -212,7 +217,7 @@ class ValueList {
   auto begin() const { return values_.begin(); }
   auto end() const { return values_.end(); }
   std::span<const Value> all() const { return values_; }
-  /// As a value, in the arena; undefined: the evaluation failed.
+  /// The list as a value in the arena; undefined: the evaluation failed.
   Value to_array() const;
 
  private:
@@ -221,7 +226,7 @@ class ValueList {
   std::vector<Value> values_;
 };
 
-/// An expression, resolved. Immutable; evaluated by many threads, each with an evaluation of its own.
+/// A resolved expression. Immutable; may be evaluated by many threads, each with its own Evaluation.
 class Node {
  public:
   virtual ~Node() = default;

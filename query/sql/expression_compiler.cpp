@@ -1,4 +1,4 @@
-// Expressions, as nodes.
+// Compiles expressions to nodes.
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +33,7 @@ std::size_t Compiler::root_name(std::string_view name) {
   return place->second;
 }
 
-// The expression is compiled at its first use, and sees the item as it is stored.
+// Compiles the expression at its first use. It sees the item as it is stored.
 Compiled<const Node*> Compiler::computed_node(std::size_t number) {
   computed_nodes_.resize(computed_->size());
   if (!computed_nodes_[number]) {
@@ -72,7 +72,7 @@ Value Compiler::constant_text(std::string_view text) {
   return Value::of(std::string_view(place, text.size()));
 }
 
-// Each is read once, however often it is named.
+// Each parameter is read only once, even if it is named several times.
 std::optional<Value> Compiler::parameter_value(const std::string& name) {
   const auto known = parameter_values_.find(name);
   if (known != parameter_values_.end()) return known->second;
@@ -89,7 +89,7 @@ Compiled<NodePtr> Compiler::compile_parameter(const Expression& expression) {
   return constant(*value);
 }
 
-// `.name`, `["name"]`, `[2]`, `[@name]`: what the step names is known before there is an item.
+// `.name`, `["name"]`, `[2]`, `[@name]`: steps that are known before there is an item.
 std::optional<PathStep> Compiler::constant_step(const Expression& expression) {
   PathStep step;
   if (expression.kind == ExpressionKind::property) {
@@ -137,7 +137,7 @@ Compiled<NodePtr> Compiler::compile_name(const Expression& expression, const Sco
   return std::make_unique<SlotValue>(binding->slot);
 }
 
-// A chain of constant steps, down to what it starts from.
+// Compiles a chain of constant steps, down to the expression it starts from.
 Compiled<NodePtr> Compiler::compile_path(const Expression& expression, const Scope& scope, const Grouping* grouping) {
   std::vector<PathStep> steps;
   const Expression* base = &expression;
@@ -146,7 +146,7 @@ Compiled<NodePtr> Compiler::compile_path(const Expression& expression, const Sco
     if (!step) break;
     steps.push_back(*std::move(step));
     base = base->operands[0].get();
-    // A GROUP BY expression may end inside of the chain.
+    // A GROUP BY expression may be the beginning of the chain.
     if (grouping && grouping->find(*base)) break;
   }
   std::ranges::reverse(steps);
@@ -235,7 +235,7 @@ Compiled<NodePtr> Compiler::compile_subquery(const Expression& expression, const
       break;
     case ExpressionKind::all:
       use = Subquery::Use::all;
-      // No element may be against it. Where the condition is undefined, its opposite is so too.
+      // ALL is true if the opposite holds for no element. The opposite of an undefined condition is undefined, too.
       program->where = program->where
                            ? NodePtr(std::make_unique<Unary>(SqlOperator::logical_not, std::move(program->where)))
                            : constant(Value::of(false));
@@ -298,7 +298,7 @@ Compiled<NodePtr> Compiler::compile(const Expression& expression, const Scope& s
     case ExpressionKind::array:
       return std::make_unique<ArrayMaker>(std::move(nodes));
     case ExpressionKind::object: {
-      // Of two members with one name the later one counts.
+      // If two members have the same name, the later one counts.
       std::vector<std::string> names;
       std::vector<NodePtr> values;
       const auto last_of_name = last_places(expression.names);

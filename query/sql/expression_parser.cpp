@@ -1,4 +1,4 @@
-// Expressions, from the operator that binds least to names and constants.
+// Parses expressions, from the operator that binds least to names and constants.
 
 #include <algorithm>
 #include <iterator>
@@ -41,7 +41,7 @@ constexpr BinaryOperator kBinaryOperators[] = {
 
 }  // namespace
 
-// Sets what is known once all operands are there.
+// Sets location and depth, which are known once all operands are parsed.
 Parsed<ExpressionPtr> Parser::finish(ExpressionPtr expression, std::size_t start) {
   expression->location = {start, tokens_[at_ > 0 ? at_ - 1 : 0].location.end};
   unsigned depth = 0;
@@ -322,7 +322,7 @@ Parsed<ExpressionPtr> Parser::parse_object(ExpressionPtr object) {
   return finish(std::move(object), start);
 }
 
-// The name has been taken, and an opening parenthesis is next.
+// Parses the arguments. The name has been consumed; an opening parenthesis is next.
 Parsed<ExpressionPtr> Parser::parse_call(ExpressionPtr call) {
   const std::size_t start = call->location.start;
   OCTAVO_TRY_VOID(expect_symbol("("));

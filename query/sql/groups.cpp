@@ -99,7 +99,7 @@ bool Groups::append_key(Evaluation& evaluation, std::string& out) const {
 }
 
 bool Groups::add_row(Evaluation& evaluation, std::size_t groups_max, const std::string* after) {
-  // All of them first: a row counts whole, or (the evaluation fails) not at all.
+  // Evaluates all arguments first: a row is counted completely or (if the evaluation fails) not at all.
   arguments_.clear();
   for (const Aggregate& aggregate : program_.aggregates) arguments_.push_back(aggregate.argument->evaluate(evaluation));
   if (evaluation.failed()) return false;

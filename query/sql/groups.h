@@ -13,33 +13,33 @@
 
 namespace octavo::query::sql {
 
-/// One aggregate over the values it has been given.
+/// One aggregate over the values that are added.
 class Accumulator {
  public:
   explicit Accumulator(AggregateKind kind) : kind_(kind) {}
 
-  /// Bytes of memory that it took in addition.
+  /// Returns the additional memory that it took, in bytes.
   std::size_t add(Evaluation& evaluation, const Value& value);
   Value result(Evaluation& evaluation) const;
 
  private:
   AggregateKind kind_;
-  bool impossible_ = false;  ///< had a value that it is not defined for
+  bool impossible_ = false;  ///< had a value for which it is not defined
   std::uint64_t count_ = 0;
   double sum_ = 0;
   std::string best_key_;  ///< of the minimum or maximum
-  std::string text_;      ///< of it as JSON; of lists and sets: their elements, separated by commas
+  std::string text_;      ///< of it as JSON; for lists and sets: their elements, separated by commas
   std::unordered_set<std::string> seen_;
 };
 
-/// Rows gathered by the values of their GROUP BY expressions, in the order of these; without GROUP BY one group, which
-/// is there from the beginning.
+/// Rows grouped by the values of their GROUP BY expressions, in the order of these values; without GROUP BY there is
+/// one group from the beginning.
 class Groups {
  public:
   explicit Groups(const Program& program);
 
-  /// Adds the row that is bound. With `groups_max`, only the first groups in their order after `after` are kept: those
-  /// that cannot be among them are dropped. False: the evaluation failed.
+  /// Adds the bound row. With `groups_max`, keeps only the first groups in their order after `after`, and drops those
+  /// that cannot be among them. False: the evaluation failed.
   bool add_row(Evaluation& evaluation, std::size_t groups_max = SIZE_MAX, const std::string* after = nullptr);
   /// Appends the key of the group that the bound row belongs to. False: the evaluation failed.
   bool append_key(Evaluation& evaluation, std::string& out) const;
@@ -54,7 +54,7 @@ class Groups {
   using Map = std::map<std::string, Group, std::less<>>;
   const Map& all() const { return groups_; }
 
-  /// Makes `group` the one that expressions of the projection are about.
+  /// Makes projected expressions refer to `group`.
   void select(Evaluation& evaluation, const Group& group) const;
   void unselect(Evaluation& evaluation) const { evaluation.group = outer_; }
   Value aggregate(Evaluation& evaluation, std::size_t number) const;

@@ -10,7 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Few paths are worth one index together.
+// Limit of paths in one suggested composite index: one with more is rarely worthwhile.
 constexpr std::size_t kCompositePathsMax = 8;
 
 std::string path_text(const FieldPath& path) {
@@ -59,7 +59,7 @@ void add_utilized(IndexMetrics& metrics, const Plan& plan) {
   }
 }
 
-// The properties that are equal to something first, then those sorted by, or else one that lies in a range.
+// First the properties that equal something, then those that are sorted by, or else one that lies in a range.
 std::vector<OrderedField> useful_composite(const SqlConstraints& constraints) {
   std::vector<OrderedField> fields;
   std::vector<OrderedField> ranges;
@@ -135,7 +135,7 @@ IndexMetrics index_metrics_of(const PreparedSql& prepared, const AutomaticIndex*
   }
   for (const auto& [array, below] : element_paths) add_potential(array, &below);
   for (const OrderedField& field : constraints.sort) add_potential(field.path, nullptr);
-  // A composite index that is used leaves nothing to be wished for.
+  // If a composite index is used, no other one is suggested.
   if (const auto fields = useful_composite(constraints); !fields.empty() && metrics.utilized_composite.empty()) {
     metrics.potential_composite.push_back(composite_spec(fields));
   }

@@ -10,7 +10,7 @@
 
 namespace octavo::query::sql {
 
-/// Which indexes a query is run by, and which it would have use for, in Azure Cosmos DB's notation.
+/// The indexes that a query uses, and those that it could use, in Azure Cosmos DB's notation.
 struct IndexMetrics {
   std::vector<std::string> utilized_single;                  ///< `/price/?`, `/tags/[]/?`
   std::vector<std::string> potential_single;                 ///< paths of conditions that the policy does not include
@@ -23,7 +23,7 @@ struct IndexMetrics {
   boost::json::object to_flat_json() const;
 };
 
-/// `automatic`: the container's index; null: it has none. Reads nothing.
+/// `automatic`: the container's index; null: it has none. Does not read data.
 IndexMetrics index_metrics_of(const PreparedSql& prepared, const AutomaticIndex* automatic);
 
 }  // namespace octavo::query::sql

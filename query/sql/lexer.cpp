@@ -20,7 +20,7 @@ struct KeywordName {
   std::string_view name;
   Keyword keyword;
 };
-// In order of name.
+// Sorted by name.
 constexpr std::array kKeywords{
     KeywordName{"all", Keyword::k_all},
     KeywordName{"and", Keyword::k_and},
@@ -60,7 +60,7 @@ constexpr std::array kKeywords{
 };
 constexpr std::size_t kKeywordBytesMax = 9;
 
-// Longest first.
+// The longest symbols come first.
 constexpr std::array<std::string_view, 29> kSymbols{
     ">>>", "<=", ">=", "!=", "<>", "||", "??", "<<", ">>", "+", "-", "*", "/", "%", "&",
     "|",   "^",  "~",  "=",  "<",  ">",  "?",  ":",  ",",  ".", "(", ")", "[", "]",
@@ -106,7 +106,7 @@ class Lexer {
     return std::unexpected(SqlError{{start, end}, code, std::move(message)});
   }
 
-  // Text that was copied from a page has no-break spaces.
+  // Text that was copied from a web page may have no-break spaces.
   std::size_t blank_size() const {
     if (scan::is_space(text_[at_])) return 1;
     const auto found = std::ranges::find_if(
@@ -192,7 +192,7 @@ class Lexer {
       while (scan::is_digit(peek())) ++at_;
     }
     if (is_name_part(peek())) return bad_number(start);
-    // Beyond the range the largest one, as documents and parameters are read.
+    // Numbers out of range become the largest double, as in documents and parameters.
     const std::string spelled(text_.substr(start, at_ - start));
     constexpr double kLargest = std::numeric_limits<double>::max();
     token.number = std::min(std::strtod(spelled.c_str(), nullptr), kLargest);

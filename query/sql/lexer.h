@@ -13,7 +13,7 @@ namespace octavo::query::sql {
 
 enum class TokenKind : std::uint8_t {
   end,
-  identifier,  ///< a name that is no keyword
+  identifier,  ///< a name that is not a keyword
   parameter,   ///< `@name`
   number,
   string,
@@ -21,7 +21,7 @@ enum class TokenKind : std::uint8_t {
   keyword,  ///< in `keyword`
 };
 
-/// Words of the grammar. Their case does not matter. After a dot, and as names in objects, they are names.
+/// Words of the grammar, in any case. After a dot, and as member names in objects, they are ordinary names.
 enum class Keyword : std::uint8_t {
   none,
   k_all,
@@ -66,14 +66,14 @@ struct Token {
   Keyword keyword = Keyword::none;
   Location location;     ///< in bytes
   std::string_view raw;  ///< as written
-  std::string text;      ///< of strings: decoded; of parameters: with the `@`
+  std::string text;      ///< of strings: decoded; of parameters: including the `@`
   double number = 0;
 };
 
-/// Cuts a query text into tokens, the last of which is `end`. Comments are `-- …` and `/* … */`.
+/// Splits a query text into tokens, the last of which is `end`. Comments are `-- …` and `/* … */`.
 std::expected<std::vector<Token>, SqlError> tokenize(std::string_view text);
 
-/// The keyword that `name` is, or none.
+/// The keyword that `name` is, or Keyword::none.
 Keyword keyword_of(std::string_view name);
 
 /// U+00A0 and U+202F, which are white space, too.

@@ -11,7 +11,7 @@ namespace octavo::query::sql {
 
 namespace {
 
-// As JavaScript: the lowest 32 bits of the whole number.
+// Like JavaScript: the lowest 32 bits of the whole number.
 std::int32_t to_int32(double number) {
   if (!std::isfinite(number)) return 0;
   const double whole = std::fmod(std::trunc(number), 4294967296.0);
@@ -171,7 +171,7 @@ Value Logical::evaluate(Evaluation& evaluation) const {
 
 namespace {
 constexpr std::size_t kItemsComparedMax = 8;
-// Keys of constants are kept for as long as the query is; parameters may be large, and be named many times.
+// Keys of constants are kept as long as the query; parameters may be large, and be named many times.
 constexpr std::size_t kConstantKeysBytesMax = 1024 * 1024;
 }  // namespace
 

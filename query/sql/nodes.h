@@ -39,7 +39,7 @@ class SlotValue : public Node {
   std::size_t slot_;
 };
 
-/// A property at the top of the item.
+/// A top-level property of the item.
 class RootProperty : public Node {
  public:
   explicit RootProperty(std::size_t number) : number_(number) {}
@@ -49,7 +49,7 @@ class RootProperty : public Node {
   std::size_t number_;
 };
 
-/// A computed property: its expression is the program's, and every place that names it has the same one.
+/// A computed property. Its expression belongs to the program and is shared by all places that name it.
 class ComputedValue : public Node {
  public:
   explicit ComputedValue(const Node& expression) : expression_(expression) {}
@@ -143,7 +143,7 @@ class In : public Node {
   NodePtr needle_;
   std::vector<NodePtr> items_;
   bool negated_;
-  std::unordered_set<std::string> keys_;  ///< of many constant items; then items_ is empty
+  std::unordered_set<std::string> keys_;  ///< of many constant items; items_ is then empty
 };
 
 class Between : public Node {
@@ -223,7 +223,7 @@ class UserFunctionCall : public Node {
 
 class Subquery : public Node {
  public:
-  /// `all`: whether there is no result, of a subquery that is compiled with the opposite of its condition.
+  /// `all`: whether the subquery, compiled with the opposite of its condition, has no result.
   enum class Use : std::uint8_t { scalar, exists, all, array, first, last };
   Subquery(Use use, std::unique_ptr<const Program> program) : use_(use), program_(std::move(program)) {}
   Value evaluate(Evaluation& evaluation) const override;

@@ -8,11 +8,11 @@
 
 namespace octavo::query::sql {
 
-/// Parses a whole query. Locations, those of errors too, are in bytes.
+/// Parses a whole query. Locations, also those of errors, are in bytes.
 ///
-/// Operators, from those that bind most: `. []`, then `- + ~ NOT`, `* / %`, `+ -`, `<< >> >>>`, `< <= > >=`, `= != <>`,
-/// `&`, `^`, `|`, `||`, then one of `IN`, `LIKE`, `BETWEEN`, then `AND`, `OR`, `??`, `? :`. NOT binds as Azure Cosmos
-/// DB's does: `NOT a = b` is `(NOT a) = b`.
+/// Operators, in order of precedence: `. []`, then `- + ~ NOT`, `* / %`, `+ -`, `<< >> >>>`, `< <= > >=`, `= != <>`,
+/// `&`, `^`, `|`, `||`, then one of `IN`, `LIKE`, `BETWEEN`, then `AND`, `OR`, `??`, `? :`. NOT binds as in Azure
+/// Cosmos DB: `NOT a = b` is `(NOT a) = b`.
 std::expected<std::unique_ptr<Query>, SqlError> parse_query(std::string_view text);
 
 }  // namespace octavo::query::sql

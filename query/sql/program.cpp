@@ -133,7 +133,7 @@ bool FromIterator::next(Evaluation& evaluation) {
     number = 0;
     open(evaluation, 0);
     if (!resume_.empty()) {
-      // Up to the combination that was the last; then on from it.
+      // Goes to the combination that was the last one, and continues after it.
       while (number < sources_.size()) {
         bool there = true;
         while (there && levels_[number].position < resume_[number]) there = advance(evaluation, number);
@@ -170,7 +170,7 @@ struct SubqueryRow {
   Value value;
 };
 
-/// What happens to the results of a subquery on their way out: DISTINCT, then OFFSET and LIMIT.
+/// Applies DISTINCT, then OFFSET and LIMIT, to the results of a subquery.
 class SubqueryOutput {
  public:
   SubqueryOutput(const Program& program, Evaluation& evaluation, FunctionRef<bool(const Value&)> result)
@@ -182,7 +182,7 @@ class SubqueryOutput {
         left_(program.limit) {}
 
   bool wants_more() const { return left_ > 0; }
-  /// False: enough.
+  /// False: no more results are needed.
   bool add(const Value& value) {
     if (value.is_undefined()) return true;
     if (program_.distinct) {

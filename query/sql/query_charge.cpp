@@ -30,7 +30,7 @@ std::size_t partitions_visited(const partitioning::Database& database, const Pre
   return std::max<std::size_t>(static_cast<std::size_t>(visited), 1);
 }
 
-// Of each alternative, as each is asked for by itself.
+// Counts each alternative, because each one is queried separately.
 std::size_t predicates_of(const PreparedSql& prepared) {
   std::size_t count = 0;
   for (const Branch& branch : prepared.sure_plan().branches) {

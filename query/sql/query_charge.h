@@ -6,7 +6,7 @@
 
 namespace octavo::query::sql {
 
-/// The work of one page of a query, for its charge. `statistics`: of the page.
+/// The work of one page of a query, for its charge. `statistics`: those of the page.
 partitioning::ScanWork scan_work_of(const partitioning::Database& database, const PreparedSql& prepared,
                                     const SqlStatistics& statistics);
 

@@ -1,4 +1,4 @@
-// Queries and their clauses, as programs.
+// Compiles queries and their clauses to programs.
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ bool is_merged_by_client(const Query& query) {
   return item_names(query) == std::vector<std::string>{"_rid", "orderByItems", "payload"};
 }
 
-// Whether FROM begins with the database's items, maybe inside of subqueries.
+// Whether FROM begins with the database's items, possibly inside subqueries.
 bool begins_with_items(const Query& query, const Scope& scope) {
   if (query.sources.empty()) return false;
   const FromSource& first = query.sources.front();
@@ -133,7 +133,7 @@ Compiled<void> Compiler::compile_source(const FromSource& source, Scope& scope, 
   return {};
 }
 
-// A query over the results of another one, which is run item by item.
+// Compiles a query over the results of another one, which is run item by item.
 Compiled<void> Compiler::compile_root_subquery(const FromSource& source, Scope& scope, Program& program) {
   const Query& inner = *source.subquery;
   const bool aggregates =
@@ -180,7 +180,7 @@ Compiled<void> Compiler::compile_items(const Query& query, Scope& scope, Program
       item.name = names[i];
       append_json_string(item.key, item.name);
       item.key += ':';
-      // Of two items with one name the later one counts.
+      // If two items have the same name, the later one counts.
       if (last_of_name.at(item.name) != i) continue;
     } else if (expression.kind == ExpressionKind::identifier && !program.grouped) {
       const Binding* binding = scope.find(expression.text);
@@ -203,7 +203,7 @@ Compiled<void> Compiler::compile_order(const Query& query, Scope& scope, Program
     OCTAVO_TRY(item.value, compile(*order.expression, scope));
     program.order_by.push_back(std::move(item));
   }
-  if (program.grouped) program.order_by.clear();  // one row has only one order
+  if (program.grouped) program.order_by.clear();  // a single row needs no order
   return {};
 }
 
@@ -233,7 +233,7 @@ std::expected<std::uint64_t, SqlError> resolve_count(const Count& count, std::sp
     const Value value = Value::read(found->value, arena);
     number = value.is_number() ? value.number() : -1;
   }
-  // Azure Cosmos DB's clients take 32-bit integers.
+  // Azure Cosmos DB's clients accept 32-bit integers.
   if (!(number >= 0 && number <= 2147483647.0) || number != std::floor(number)) {
     return refuse(
         count.location, code,

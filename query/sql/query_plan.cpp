@@ -15,9 +15,9 @@ namespace {
 
 namespace json = boost::json;
 
-// The client puts its own condition in its place.
+// The client replaces this with its own condition.
 constexpr std::string_view kOrderFilter = "({documentdb-formattableorderbyquery-filter})";
-// Combinations of partition key values that are listed as ranges of their own.
+// Maximum number of combinations of partition key values that are listed as separate ranges.
 constexpr std::size_t kRangesMax = 2'000;
 
 class PlanMaker {
@@ -55,7 +55,7 @@ bool is_aggregate(const Expression& expression) {
   return expression.kind == ExpressionKind::call && !expression.flag && aggregate_kind(expression.text).has_value();
 }
 
-// Clients can put together aggregates, but not what was computed from them.
+// Clients can combine aggregates, but not values computed from them.
 std::expected<void, SqlError> PlanMaker::check_aggregates() const {
   for (const SelectItem& item : query_.items) {
     if (!contains_aggregate(*item.expression) || is_aggregate(*item.expression)) continue;
@@ -90,7 +90,7 @@ json::array PlanMaker::make_ranges() {
     const auto found = std::ranges::find(all, path, &FixedProperty::path);
     if (found == all.end()) break;
     FixedProperty level = *found;
-    // A value that is listed twice is one range.
+    // A value that is listed twice gives one range.
     std::set<std::string> seen;
     std::erase_if(level.values, [&](const json::value& value) { return !seen.insert(json::serialize(value)).second; });
     combinations *= level.values.size();
@@ -128,14 +128,14 @@ void PlanMaker::append_from_and_where(std::string& out, std::string_view more) c
   }
 }
 
-// Each partition may have all the rows that are skipped.
+// All the skipped rows may be in one partition.
 void PlanMaker::append_counts(std::string& out) const {
   if (!query_.offset) return;
   out += "\nOFFSET 0 LIMIT ";
   append_json_number(out, *sql_.offset() + *sql_.limit());
 }
 
-// `{"item": COUNT(x)}` and the like: what two partitions' results can be put together from.
+// `{"item": COUNT(x)}` and the like, from which the results of two partitions can be combined.
 void PlanMaker::append_aggregate(std::string& out, const Expression& call) {
   const std::string argument = text_of(*call.operands[0]);
   const auto of = [&](std::string_view function) { out.append(function).append("(").append(argument).append(")"); };
@@ -179,7 +179,7 @@ void PlanMaker::append_aggregate(std::string& out, const Expression& call) {
   out += '}';
 }
 
-// The projection as one value.
+// Appends the projection as one value.
 void PlanMaker::append_payload(std::string& out) const {
   if (query_.selection == Query::Selection::star) {
     const FromSource& source = query_.sources[0];
@@ -245,7 +245,7 @@ std::string PlanMaker::rewrite_order() const {
   out += " AS payload";
   std::string filter(kOrderFilter);
   if (query_.selection == Query::Selection::value) {
-    // What has no value is no result, but an item without payload would be one.
+    // An item without a value is no result, but without this condition it would be one without payload.
     filter.append(" AND IS_DEFINED(").append(text_of(*query_.items[0].expression)).append(")");
     if (!query_.where) filter = "(" + filter + ")";
   }
@@ -287,7 +287,7 @@ std::string PlanMaker::rewrite_groups() const {
   return out;
 }
 
-// The selection as it is; counts only where partitions can apply them, too.
+// Keeps the selection; TOP, OFFSET and LIMIT are kept only where each partition can apply them.
 std::string PlanMaker::rewrite_without_counts() const {
   std::string out = query_.distinct ? "SELECT DISTINCT " : "SELECT ";
   if (query_.selection == Query::Selection::star) {
@@ -319,7 +319,7 @@ json::object PlanMaker::make_query_info() {
   json::object info;
   std::string_view distinct = "None";
   if (query_.distinct) {
-    // In the order of what is told apart, equal results follow each other.
+    // If the order is by the distinct value, equal results follow each other.
     const bool ordered = merges_order() && query_.order_by.size() == 1 && query_.items.size() == 1 &&
                          text_of(*query_.order_by[0].expression) == text_of(*query_.items[0].expression);
     distinct = ordered ? "Ordered" : "Unordered";

@@ -9,7 +9,7 @@ namespace octavo::query::sql {
 namespace {
 
 void append_revision(std::string& out, const storage::Revision& revision) {
-  // Only a replicated revision can hold a character to escape, and then it is text.
+  // Only a replicated revision can have a hash that is text, and so characters to escape.
   if (!revision.hash.is_digest()) return append_json_string(out, revision.to_string());
   out += '"';
   revision.append_to(out);
@@ -66,7 +66,7 @@ std::optional<FieldPath> field_path_of(std::span<const std::string> path) {
   }
   auto parsed = FieldPath::parse(text);
   if (!parsed) return std::nullopt;
-  // What Mango makes of the text must be what was meant.
+  // Mango must parse the text to the original path.
   const auto& parts = parsed->parts();
   const bool same = std::ranges::equal(parts, path, {}, &FieldPath::Part::name);
   return same ? std::optional(*std::move(parsed)) : std::nullopt;

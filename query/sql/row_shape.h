@@ -20,40 +20,40 @@ struct FixedProperty {
   std::vector<boost::json::value> values;  ///< scalars; at least one
 };
 
-/// Where the only rows are that a query can match, as the door knows from its properties.
+/// Where all rows are that a query can match, as the API knows from their properties.
 struct Narrowing {
-  std::optional<std::vector<std::string>> document_ids;  ///< all of them; to be read one by one
+  std::optional<std::vector<std::string>> document_ids;  ///< ids of all rows, to be read one by one
   std::optional<std::string> partition_key;              ///< one logical partition
 };
 
-/// How a door shows a document as a row of a query: which properties there are beside the stored body. Stateless or
+/// How an API presents a document as a row of a query: which properties exist beside the stored body. Stateless or
 /// immutable: used by several threads.
 class RowShape {
  public:
   virtual ~RowShape() = default;
 
-  /// Whether the document is a row at all. Deleted documents never are; design documents are left out by default.
+  /// Whether the document is a row. Deleted documents never are; design documents are not by default.
   virtual bool is_row(const storage::DocumentView& document) const { return !storage::is_design_id(document.id); }
-  /// A property at the top of the row that the body does not have, or has otherwise (`_id`, `_ts`, …).
+  /// Whether the top-level property is missing from the body, or has another form there (`_id`, `_ts`, …).
   virtual bool is_system_property(std::string_view name) const = 0;
-  /// Appends its JSON text (minified); nothing: the row does not have it.
+  /// Appends its JSON text (minified), or nothing if the row does not have it.
   virtual void append_system_property(const storage::DocumentView& document, std::string_view name,
                                       std::string& out) const = 0;
   /// Appends the whole row, a minified JSON object.
   virtual void append_row(const storage::DocumentView& document, std::string& out) const = 0;
-  /// The property by its path in the stored document, where indexes know it; nullopt: no index can.
+  /// The path of the property in the stored document, as indexes know it; nullopt: no index can have it.
   virtual std::optional<FieldPath> field_path(std::span<const std::string> path) const = 0;
-  /// The number that clients which merge the results of partitions order equal rows by; nullopt: rows have none. It
-  /// follows from the id, so an item always has the same.
+  /// The number by which clients that merge the results of partitions order equal rows; nullopt: rows have none. It
+  /// follows from the id, so an item always has the same number.
   virtual std::optional<std::uint64_t> number_of(std::string_view /*document_id*/) const { return std::nullopt; }
-  /// Point reads and partitions from properties that are equal to constants.
+  /// Derives point reads and partitions from properties that equal constants.
   virtual Narrowing narrow(std::span<const FixedProperty>) const { return {}; }
 };
 
-/// The Couch door's rows: documents with `_id` and `_rev`.
+/// The rows of the CouchDB API: documents with `_id` and `_rev`.
 const RowShape& document_rows();
 
-/// `path` as Mango writes it, dots escaped; nullopt when it has none. For implementations of field_path.
+/// `path` in Mango's syntax, with dots escaped; nullopt if it has none. For implementations of field_path.
 std::optional<FieldPath> field_path_of(std::span<const std::string> path);
 
 }  // namespace octavo::query::sql

@@ -1,4 +1,4 @@
-// What a select list says by itself: aggregates, and the names of its items.
+// Properties of a select list alone: aggregates, and the names of its items.
 
 #include <algorithm>
 #include <array>

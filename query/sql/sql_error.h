@@ -8,8 +8,8 @@
 
 namespace octavo::query::sql {
 
-/// Part of a query's text, in characters as clients count them (UTF-16 units) when it is in an error, in bytes inside
-/// of the syntax tree.
+/// Part of a query's text. In an error it is in characters as clients count them (UTF-16 units), in the syntax tree in
+/// bytes.
 struct Location {
   std::size_t start = 0;
   std::size_t end = 0;
@@ -17,17 +17,18 @@ struct Location {
   bool operator==(const Location&) const = default;
 };
 
-/// Why a query text is refused: Azure Cosmos DB's code and words, and where in the text.
+/// Why a query text is rejected: Azure Cosmos DB's code and message, and the position in the text.
 ///
-/// The Cosmos door shows it as `{"errors":[{"severity":"Error","location":{"start":…,"end":…},"code":…,"message":…}]}`.
+/// The Azure Cosmos DB API returns it as
+/// `{"errors":[{"severity":"Error","location":{"start":…,"end":…},"code":…,"message":…}]}`.
 struct SqlError {
   Location location;
   std::string_view code;  ///< a literal: `SC1001`, …
   std::string message;
 
-  /// For doors without a form for positions: bad_request, word `invalid_sql`, "… (SC1001 at 7..10)".
+  /// For APIs without a format for positions: bad_request, word `invalid_sql`, "… (SC1001 at 7..10)".
   Error to_error() const;
-  /// The `errors` document above, without the door's envelope.
+  /// The `errors` document above, without the API's envelope.
   std::string to_json() const;
 };
 

@@ -7,8 +7,8 @@
 
 namespace octavo::query::sql {
 
-/// `partition_key`: the logical partition that it is about; empty: all of the scope. What a page of at most
-/// `page_items_max` results would read, and cost, from the beginning. See query::estimate_charge.
+/// What a page of at most `page_items_max` results would read and cost, from the beginning. `partition_key`: the
+/// logical partition that is queried; empty: the whole scope. See query::estimate_charge.
 Expected<ChargeEstimate> estimate_charge(partitioning::Database& database, const PreparedSql& prepared,
                                          const std::string& partition_key, std::uint64_t page_items_max);
 

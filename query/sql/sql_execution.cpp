@@ -12,12 +12,12 @@ namespace octavo::query::sql {
 
 namespace {
 
-// How much longer than it should a first slice may take for its last row.
+// How much longer than its budget a first slice may take for its last row.
 constexpr std::chrono::milliseconds kFirstSliceGrace{8};
-// So many rows of the pages before are kept rather than walked over once more.
+// Up to this many rows of previous pages are kept instead of walking over them again.
 constexpr std::uint64_t kRowsHeldMax = 16;
 
-// What follows a key, walking up, begins at the key with the lowest byte after it.
+// Walking up, the entries after a key begin at the key followed by the lowest byte.
 std::string after(std::string_view key) {
   std::string next(key);
   next += '\0';
@@ -55,7 +55,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
     mode_ = Mode::sorting;
     reads_in_runs_ = plan_ == 0 && may_read_in_runs();
   } else if (program().has_distinct_source()) {
-    mode_ = Mode::sorting;  // a later page does not know what the ones before had
+    mode_ = Mode::sorting;  // a later page does not know what earlier pages returned
   }
   is_descending_ = std::ranges::any_of(program().order_by, &SortItem::descending);
   entries_descend_ = is_descending_;
@@ -81,8 +81,8 @@ void SqlExecution::Implementation::prepare_collection() {
   std::uint64_t wanted = add_saturated(rows_left(), 1);
   // Those that were given out before are told from the others when they are there, too.
   if (!resume_digest_.empty()) wanted = add_saturated(wanted, resume_count_);
-  // An order that is read in runs has rows of the page until it has enough, and may have any number of them. A sort
-  // that a walk was left for is to need no more memory than that.
+  // A walk in runs collects rows of the page until there are enough, which may be any number. A sort that replaces a
+  // walk must not need more memory than that.
   constexpr std::size_t kPagesHeld = 2;
   collected_ = reads_in_runs_ || is_left()
                    ? CollectedRows(static_cast<std::size_t>(wanted), kPagesHeld * options_.page_bytes_max)
@@ -124,7 +124,7 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   }
 }
 
-// Of an index that has gone, or was left: among the rows, which are sorted as its entries.
+// Resumes after an entry of an index that no longer exists or was left, among rows that are sorted like its entries.
 void SqlExecution::Implementation::resume_behind_entry(std::string_view entry,
                                                        std::span<const std::uint64_t> positions) {
   constexpr char kAfterPositions = '\xFF';
@@ -136,23 +136,24 @@ void SqlExecution::Implementation::resume_behind_entry(std::string_view entry,
   has_resume_key_ = true;
 }
 
-// Of the rows that are equal to the last one of the page before. By another index, or none, all rows are walked over.
+// Goes to the first row that equals the last row of the previous page. With another index, or none, all rows are
+// walked.
 void SqlExecution::Implementation::go_to_start(const Continuation& continuation) {
   if (!reads_in_runs_ || continuation.kind != Continuation::Kind::ordered) return;
   if (branch().index->definition->identity != continuation.identity) return;
-  // Where the condition leaves one value, an index is read upwards for DESC too.
+  // If the condition leaves one value, an index is read upwards even for DESC.
   if (continuation.branch != (plan().descending ? 1 : 0)) return;
   position_.key = plan().descending ? after(continuation.start) : continuation.start;
 }
 
-// Combinations of a JOIN are begun on a worker, and cannot be begun anew.
+// Combinations of a JOIN are begun on a worker, and cannot be begun again.
 std::chrono::steady_clock::time_point SqlExecution::Implementation::interrupt_time() {
   constexpr auto kNever = std::chrono::steady_clock::time_point::max();
   const bool first = std::exchange(first_slice_, false);
   return first && program().sources.empty() && until_ != kNever ? until_ + kFirstSliceGrace : kNever;
 }
 
-// What is asked of one physical partition counts only while there is that partition: see is_in_scope.
+// A query of one physical partition is valid only while the partition exists: see is_in_scope.
 Expected<ScanState> SqlExecution::Implementation::run(partitioning::ScanBudget budget) {
   auto state = run_slice(budget);
   const bool was_split = scope_.physical_partition && !database_->is_current(*scope_.physical_partition);
@@ -192,7 +193,8 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
   return mode_ == Mode::streaming ? ScanState::done : write_results();
 }
 
-// One more walk: to look for the last row of the page before, for the rows that follow it, or by another plan.
+// Begins another walk: to search for the last row of the previous page, for the rows that follow it, or by another
+// plan.
 void SqlExecution::Implementation::begin_anew(bool looks_for_resume_key) {
   looks_for_resume_key_ = looks_for_resume_key;
   finished_ = false;
@@ -224,7 +226,7 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
     auto state = scan_branches(rows_left);
     if (!state || *state == ScanState::more) return state;
     if (finished_ || !begin_next_range(map)) return ScanState::done;
-    if (looks_ahead_) {  // to look into the next one would cost as much as to begin with it
+    if (looks_ahead_) {  // looking into the next partition would cost as much as beginning it
       finished_ = true;
       return ScanState::done;
     }
@@ -248,8 +250,8 @@ Expected<ScanState> SqlExecution::Implementation::scan_branches(std::size_t& row
 
 // --- one physical partition after the other ---
 
-// A query that asks for no order need not ask every physical partition for each of its pages. One that was begun in all
-// of them at once goes on so.
+// A query without an order need not read every physical partition for each page. A query that began in all of them at
+// once continues that way.
 bool SqlExecution::Implementation::may_read_by_range() const {
   const bool is_plain = mode_ == Mode::streaming && program().order_by.empty() && program().reads_items;
   if (!is_plain || prepared_->over_source || options_.source != nullptr) return false;
@@ -257,7 +259,7 @@ bool SqlExecution::Implementation::may_read_by_range() const {
   if (prepared_->continuation) return prepared_->continuation->place != 0;
   const auto& branches = plan().branches;
   const auto is_global = [](const Branch& branch) { return branch.index && branch.index->global; };
-  // A global index has the entries of all in one place.
+  // A global index has the entries of all partitions in one environment.
   if (branches.empty() || std::ranges::any_of(branches, is_global)) return false;
   return !ranges_of_points(*database_, branches) && places_in_scope().size() > 1;
 }

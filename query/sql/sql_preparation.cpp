@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 // How long a query waits for an index that is being built.
 constexpr std::chrono::seconds kSqlBuildPatience{2};
-// Rows taken to be wanted of a query that does not say how many.
+// Assumed number of rows that are wanted if the query does not limit them.
 constexpr std::uint64_t kRowsWanted = 100;
 
 std::unexpected<Error> invalid_continuation(std::string reason) {
@@ -56,14 +56,14 @@ FindRequest request_for(const SqlQuery& query, const SqlConstraints& constraints
                                               continuation->kind == Continuation::Kind::walked);
   if (!collects_results(query) && !sorted_before) request.sort = constraints.sort;
   request.sort_is_ordinal = constraints.sort_is_ordinal;
-  request.sort_keeps_missing = request.sort.size() > 1;  // one alone leaves out what lacks it
+  request.sort_keeps_missing = request.sort.size() > 1;  // a single sort field leaves out items without it
   const bool all_rows = collects_results(query) || (query.is_ordered() && request.sort.empty());
   const Program& program = query.program();
   if (all_rows) {
     request.limit = std::numeric_limits<std::uint32_t>::max();
   } else {
     request.skip = program.offset;
-    // Who says neither how many nor in which order takes them all, page by page.
+    // A query with neither a limit nor an order takes all rows, page by page.
     constexpr auto no_limit = std::numeric_limits<std::uint64_t>::max();
     const bool takes_all = !query.is_ordered() && program.limit == no_limit;
     request.limit = takes_all ? std::numeric_limits<std::uint32_t>::max() : std::min(program.limit, kRowsWanted);
@@ -106,7 +106,7 @@ Expected<std::shared_ptr<PreparedSql>> begin_preparation(SqlQuery::Ptr query, Sq
       prepared->gone_index = GoneIndex::from_text(prepared->continuation->start);
       if (!prepared->gone_index) return invalid_continuation("The continuation is none of this server's.");
     }
-    // Where a place in an index would do otherwise, equal rows have an order of their own here.
+    // Here equal rows have their own order, so a position in an index would not be enough.
     if (prepared->query->program().is_merged_by_client && !prepared->continuation->names_row()) {
       return invalid_continuation("The continuation does not name a row.");
     }
@@ -114,11 +114,11 @@ Expected<std::shared_ptr<PreparedSql>> begin_preparation(SqlQuery::Ptr query, Sq
   return prepared;
 }
 
-/// What the planner is asked.
+/// The input of the planner.
 struct PlanningTask {
   std::shared_ptr<PreparedSql> prepared;
   bool ready = false;                            ///< there is nothing to plan
-  WhereHolds where_holds = WhereHolds::unknown;  ///< of what the selector names
+  WhereHolds where_holds = WhereHolds::unknown;  ///< for documents that the selector finds
   FindRequest request;
   PlannerScope place;
 };
@@ -149,7 +149,8 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
   task.request = request_for(*prepared.query, constraints, prepared.scope, prepared.continuation);
   PlannerScope& place = task.place;
   place.partition_query = !prepared.scope.partition_key.empty();
-  // An index of the whole database is ready in all places or in none; place 0 may have been split.
+  // An index of the whole database is ready in all physical partitions or in none. The one with id 0 may have been
+  // split.
   place.place =
       place.partition_query ? database.locate_partition_key(prepared.scope.partition_key) : database.places().front();
   place.explain = planning.explain;
@@ -158,7 +159,8 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
   return task;
 }
 
-// The index of the page before has gone. True: the rest is read in another way, and sorted as it was.
+// Handles an index of the previous page that no longer exists. True: the rest is read in another way and sorted as
+// before.
 bool fall_back(PlanningTask& task) {
   PreparedSql& prepared = *task.prepared;
   if (!task.place.pinned || prepared.continuation->kind != Continuation::Kind::automatic) return false;
@@ -188,16 +190,16 @@ Error planning_error(const PlanningTask& task, Error error) {
   return invalid_continuation("The index that the query was run by is not there any more.").error();
 }
 
-// Rows that sort as the entries of a walk do can be told from those that it has returned. Of a path into the elements
-// of an array a document may have several entries.
+// Whether the rows that a walk has returned can be recognised by sorting like its entries. Not with a path into the
+// elements of an array, where a document may have several entries.
 bool is_walk_to_leave(const Plan& plan) {
   if (plan.sort_in_memory || plan.branches.size() != 1) return false;
   const auto& index = plan.branches[0].index;
   return !index || !index->definition->elements;
 }
 
-// A walk in the order asked for and the plan that it may be left for. Otherwise one plan: that of the page before, or
-// the first where it is expected to cost much less than the surest.
+// Keeps a walk in the requested order and the plan that may replace it. Otherwise keeps one plan: the previous page's,
+// or the first if it is expected to cost much less than the surest, or the surest.
 void keep_plans(PlannerResult& planned, const PlannerScope& scope, PreparedSql& prepared) {
   constexpr double worth_it = 0.5;
   Plan& first = planned.plans[0];
@@ -212,7 +214,7 @@ void keep_plans(PlannerResult& planned, const PlannerScope& scope, PreparedSql& 
   prepared.plans.push_back(std::move(keeps_first ? first : sure));
 }
 
-// Once there is a plan.
+// Completes the preparation once there is a plan.
 Expected<void> finish_planning(const PlanningTask& task, std::uint64_t generation) {
   PreparedSql& prepared = *task.prepared;
   prepared.presorted = !task.request.sort.empty() && !prepared.plan().sort_in_memory;
@@ -220,7 +222,7 @@ Expected<void> finish_planning(const PlanningTask& task, std::uint64_t generatio
     return invalid_continuation("The index that the query was sorted by is not there any more.");
   }
   prepared.generation = generation;
-  // Entries of a local index are of the same snapshot as the documents.
+  // Entries of a local index and documents come from the same snapshot.
   const auto& branches = prepared.plan().branches;
   if (branches.size() == 1 && branches[0].index && branches[0].index->definition->partitioned &&
       !branches[0].index->global && !branches[0].recheck) {
@@ -268,7 +270,7 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
     std::string identity = waiting->definition->identity;
     auto now = co_await manager->wait_until_ready(identity, place.place, Clock::now() + kSqlBuildPatience);
     if (!now) {
-      place.ignore_unbuilt = true;  // it cannot be built now; the documents can be read all the same
+      place.ignore_unbuilt = true;  // it cannot be built now, but the documents can be read
       continue;
     }
     const IndexView* view = (*now)->find(identity);
@@ -292,7 +294,7 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Datab
   if (task.ready) return task.prepared;
   OCTAVO_TRY(const auto catalog, manager->catalog());
   task.place.ignore_unbuilt = true;
-  task.place.ignore_global = true;  // they may not have seen what was written last
+  task.place.ignore_global = true;  // they may lag behind the last writes
   StorageStatistics statistics(database, task.prepared->scope.partition_key, task.prepared->scope.physical_partition);
   auto planned = plan_task(task, *catalog, statistics);
   if (!planned) return std::unexpected(planning_error(task, planned.error()));

@@ -36,7 +36,7 @@ std::uint64_t add_to_fingerprint(std::uint64_t hash, std::string_view text) {
   return fnv1a_64("\xFF", fnv1a_64(text, hash));
 }
 
-/// What of a query decides how long one item may take.
+/// The traits of a query that decide how long one item may take.
 struct Traits {
   bool calls_udf = false;
   bool has_subqueries = false;
@@ -44,7 +44,7 @@ struct Traits {
   std::size_t calls = 0;
 };
 
-// LIKE takes as long as text and pattern multiplied, at worst.
+// At worst, LIKE takes time proportional to the size of the text times that of the pattern.
 constexpr std::size_t kShortPatternBytes = 64;
 constexpr std::size_t kFewCalls = 32;
 constexpr std::size_t kFewParameterBytes = 16 * 1024;
@@ -125,8 +125,8 @@ std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text, st
   query->program_ = *std::move(program);
   query->fingerprint_ = add_to_fingerprint(kFingerprintStart, text);
   if (query->is_ordered()) {
-    // A place in an order means the same whatever the condition is, and clients that merge ordered ranges ask with
-    // another one for the rest of a range.
+    // A position in an order does not depend on the condition, and clients that merge ordered ranges use another
+    // condition for the rest of a range.
     auto where = std::move(query->syntax_->where);
     query->fingerprint_ = add_to_fingerprint(kFingerprintStart, text_of(*query->syntax_));
     query->syntax_->where = std::move(where);

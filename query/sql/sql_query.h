@@ -13,9 +13,9 @@
 #include "query/sql/computed_properties.h"
 #include "query/sql/sql_error.h"
 
-/// Azure Cosmos DB's query language. From outside:
+/// Azure Cosmos DB's query language. How to use it:
 ///
-///   auto query = SqlQuery::parse(text, parameters);               what it says; SqlError with a position
+///   auto query = SqlQuery::parse(text, parameters);               the query; SqlError with a position
 ///   auto plan  = query_plan(**query, keys);                       what a client that merges partitions needs
 ///   auto ready = co_await prepare_sql(database, *query, scope);   by which index it is run
 ///   SqlExecution run(database, *ready, options);                  slices of results, and a continuation
@@ -34,7 +34,7 @@ struct SqlParameter {
 /// Parameters of a request body: `[{"name":"@x","value":…}]`, as JSON text. Errors: bad_request.
 Expected<std::vector<SqlParameter>> parse_sql_parameters(std::string_view json);
 
-/// A query, parsed, checked and compiled. Immutable and thread-safe; shared by its runs.
+/// A query, parsed, validated and compiled. Immutable and thread-safe; shared by its runs.
 class SqlQuery {
  public:
   using Ptr = std::shared_ptr<const SqlQuery>;
@@ -47,12 +47,12 @@ class SqlQuery {
   const std::string& text() const { return text_; }
   const Query& syntax() const { return *syntax_; }
   const Program& program() const { return *program_; }
-  /// Whether the property at the top of items is computed: what is stored under its name does not count.
+  /// Whether the top-level property of items is computed: a stored property of that name is then ignored.
   bool computes(std::string_view name) const { return computed_ && computed_->find(name); }
-  /// Of text and parameters: continuations of other queries are refused by it.
+  /// Fingerprint of text and parameters: continuations of other queries are rejected by it.
   std::uint64_t fingerprint() const { return fingerprint_; }
 
-  /// The value of a TOP, OFFSET or LIMIT, its parameter resolved.
+  /// The value of TOP, OFFSET or LIMIT, with parameters resolved.
   std::optional<std::uint64_t> top() const { return top_; }
   std::optional<std::uint64_t> offset() const { return offset_; }
   std::optional<std::uint64_t> limit() const { return limit_; }
@@ -62,7 +62,8 @@ class SqlQuery {
   bool is_distinct() const;
   bool is_ordered() const;
   bool calls_user_functions() const { return calls_user_functions_; }
-  /// One item may have many rows, patterns or functions that people wrote: nothing for a thread that others wait for.
+  /// Whether one item may take long, because of many rows, patterns or user-defined functions. Such a query must not
+  /// run on a thread that others wait for.
   bool may_take_long() const { return may_take_long_; }
   const std::vector<SqlParameter>& parameters() const { return parameters_; }
 
@@ -71,7 +72,7 @@ class SqlQuery {
 
   std::string text_;
   std::vector<SqlParameter> parameters_;
-  std::unique_ptr<Arena> constants_;  ///< what the program's constants view
+  std::unique_ptr<Arena> constants_;  ///< memory of the program's constants
   std::unique_ptr<Query> syntax_;
   ComputedProperties::Ptr computed_;
   std::unique_ptr<Program> program_;
@@ -83,7 +84,7 @@ class SqlQuery {
   std::optional<std::uint64_t> limit_;
 };
 
-/// Calls of user-defined functions (`udf.name(…)`), which a door brings along.
+/// Calls user-defined functions (`udf.name(…)`). Provided by an API.
 class UserFunctions {
  public:
   virtual ~UserFunctions() = default;

@@ -1,4 +1,4 @@
-// What a query makes of the rows that it reads: results at once, or sorted, distinct and grouped ones at the end.
+// Makes results of the rows that a query reads: at once, or at the end if they are sorted, distinct or grouped.
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -14,16 +14,16 @@ namespace octavo::query::sql {
 
 namespace {
 
-// In longer documents the properties are found sooner than all is seen to be plain.
+// In longer documents, finding the properties is faster than checking that everything is plain.
 constexpr std::size_t kPlainBytesMax = 2048;
-// Keys that are examined beyond those of a full page, at least, before it is said that rows may follow.
+// Minimum number of keys examined beyond those of a full page before the page says that rows may follow.
 constexpr std::uint64_t kLookAheadKeys = 1000;
 
 }  // namespace
 
 bool SqlExecution::Implementation::where_is_known() const {
   const std::string_view body = evaluation_.row.document().body;
-  if (!is_changed_ && plan_ == 0) {  // what the first plan's index says is of the stored document
+  if (!is_changed_ && plan_ == 0) {  // the first plan's index describes the stored document
     if (prepared_->where_holds == WhereHolds::of_all) return true;
     if (prepared_->where_holds == WhereHolds::of_plain_strings && body.size() <= kPlainBytesMax &&
         has_plain_strings(body)) {
@@ -59,7 +59,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::s
 SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::string_view position) {
   const std::size_t before = output_.size();
   if (skip_left_ > 0 || looks_ahead_) {
-    // A projection that is undefined is no result, and is not skipped either.
+    // An undefined projection is not a result, so it does not count as skipped either.
     if (program().selection == Query::Selection::value && !program().append_projection(evaluation_, output_)) {
       output_.resize(before);
       return Flow::next;
@@ -82,19 +82,20 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::s
   next_ = point_after(position, branch_, place_);
   if (!program().sources.empty()) next_->positions = from_.positions();
   if (!may_look_ahead()) return flow;
-  // Clients ask once more for what has a continuation, and some never stop to. It costs no more than the page did.
+  // Clients send another request if there is a continuation, and some never stop. Looking ahead costs no more than the
+  // page did.
   looks_ahead_ = true;
   look_ahead_end_ = 2 * statistics_.keys_examined + kLookAheadKeys;
   finished_ = false;
   return Flow::next;
 }
 
-// A function that people wrote may do anything: it is called for rows of the page only.
+// A user-defined function may do anything, so it is called for rows of the page only.
 bool SqlExecution::Implementation::may_look_ahead() const {
   return !prepared_->query->calls_user_functions();
 }
 
-// Something follows, or may.
+// Ends the page: something follows, or may follow.
 SqlExecution::Implementation::Flow SqlExecution::Implementation::end_page() {
   finished_ = true;
   return Flow::finished;
@@ -161,7 +162,7 @@ void SqlExecution::Implementation::check_memory(std::size_t bytes) {
        "resource_limit"});
 }
 
-// False: the evaluation failed, or a single ORDER BY leaves out the items that do not have what it sorts by.
+// False: the evaluation failed, or a single ORDER BY leaves out the item because it lacks the value.
 bool SqlExecution::Implementation::make_sort_key() {
   sort_key_.clear();
   sorts_by_scalars_ = true;
@@ -177,7 +178,7 @@ bool SqlExecution::Implementation::make_sort_key() {
   return !evaluation_.failed();
 }
 
-// As make_sort_key; ties by document (or, of distinct results, by their value), then by combination.
+// Like make_sort_key, with ties decided by document (for distinct results: by value), then by combination.
 bool SqlExecution::Implementation::make_row_key() {
   if (prepared_->gone_index) return make_entry_key();
   if (sorts_by_entries_) return make_left_key();
@@ -200,7 +201,7 @@ void SqlExecution::Implementation::append_positions(std::span<const std::uint64_
   }
 }
 
-// The entry that the index which has gone had of the row at hand; false: it had none.
+// Makes the entry that the index that no longer exists had for the current row; false: it had none.
 bool SqlExecution::Implementation::make_entry_key() {
   const storage::DocumentView& document = evaluation_.row.document();
   const auto root = parser_.parse(document.body);
@@ -224,8 +225,8 @@ void SqlExecution::Implementation::append_entry_key(std::string_view entry) {
   }
 }
 
-// What decides between rows that ORDER BY has as equal. Clients that merge go on after a row by the number of its item,
-// from the lowest to the highest, or under DESC the other way round.
+// Decides between rows that ORDER BY considers equal. Clients that merge continue after a row by the number of its
+// item, in ascending order, or in descending order under DESC.
 void SqlExecution::Implementation::append_tie_key(std::string_view document_id) {
   if (program().is_merged_by_client) {
     if (const auto number = prepared_->shape->number_of(document_id)) {
@@ -235,7 +236,7 @@ void SqlExecution::Implementation::append_tie_key(std::string_view document_id) 
   append_order_key(sort_key_, Value::of(document_id));
 }
 
-// Of what the page before ended with, a walk over the rows finds the whole key.
+// Searches the rows for the whole key with which the previous page ended.
 SqlExecution::Implementation::Flow SqlExecution::Implementation::look_for_resume_key() {
   if (mode_ == Mode::sorting) {
     if (!make_row_key()) return Flow::next;
@@ -254,7 +255,7 @@ bool SqlExecution::Implementation::is_resume_key(std::string_view key) const {
   return Continuation::goes_on(key, resume_key_) && Continuation::digest_of(key) == resume_digest_;
 }
 
-// So much came in before it since the page before that the rows that are kept end before it.
+// Whether so many rows were written before the key since the previous page that the kept rows end before it.
 bool SqlExecution::Implementation::has_lost_resume_key() const {
   if (resume_digest_.empty() || looked_for_resume_key_) return false;
   if (mode_ == Mode::sorting) {
@@ -284,9 +285,9 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std
   return sort_overflowed_ ? Flow::finished : Flow::next;
 }
 
-// Whether the row at hand begins a run of equal ones; finished: all that follow come after the rows of the page. An
-// index may have more fields than the order, and arrays and objects of different contents as equal, so a run ends where
-// both have another value.
+// Records whether the current row begins a run of equal rows. Finished: all further rows sort after those of the page.
+// An index may have more fields than the order, and may treat arrays and objects of different contents as equal, so a
+// run ends where both have another value.
 SqlExecution::Implementation::Flow SqlExecution::Implementation::note_run(std::string_view position) {
   const std::string_view order = std::string_view(sort_key_).substr(0, order_bytes_);
   const bool same = !run_starts_.empty() && (order == run_order_ || entry_fields_ == run_fields_);
@@ -300,7 +301,8 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::note_run(std::s
   return Flow::next;
 }
 
-// A row of the run whose place is known without its document. Whole runs are read for each page: it has to be cheap.
+// Whether a row of the run is known to be off the page without its document. Whole runs are read for each page, so this
+// must be cheap.
 bool SqlExecution::Implementation::is_off_page(const IndexRow& entry) {
   if (run_starts_.empty() || !runs_by_scalars_ || entry.field_keys() != run_fields_) return false;
   sort_key_ = run_order_;
@@ -309,7 +311,7 @@ bool SqlExecution::Implementation::is_off_page(const IndexRow& entry) {
   return was_given_out || !collected_.has_place_for(sort_key_);
 }
 
-// In the order asked for, then by value: rows of one value are one.
+// Collects rows in the requested order, then by value; rows with equal values count once.
 void SqlExecution::Implementation::collect_distinct() {
   if (!make_sort_key()) return;
   value_key_.clear();
@@ -318,7 +320,7 @@ void SqlExecution::Implementation::collect_distinct() {
     evaluation_.append_order_key(value_key_, evaluation_.row.whole(evaluation_.arena));
     program().append_projection(evaluation_, row.text);
   } else if (program().is_merged_by_client) {
-    // The query that the client was asked tells payloads apart: `_rid` and the order are those of the first item.
+    // The client's query distinguishes payloads: `_rid` and the order are those of the first item.
     evaluation_.append_order_key(value_key_, program().items.back().value->evaluate(evaluation_));
     program().append_projection(evaluation_, row.text);
   } else {
@@ -336,7 +338,7 @@ void SqlExecution::Implementation::collect_distinct() {
 void SqlExecution::Implementation::prepare_groups() {
   std::unordered_set<std::string> seen;
   std::size_t bytes = 0;
-  // What was interrupted here could not be begun anew.
+  // If this were interrupted, it could not be begun again.
   evaluation_.set_interruptible(false);
   for (const auto& [key, group] : groups_->all()) {
     evaluation_.arena.rewind({});
@@ -396,12 +398,12 @@ std::size_t SqlExecution::Implementation::place_after_resume_key() {
   const auto end = std::find_if_not(
       begin, rows_.end(), [this](const CollectedRow& row) { return Continuation::goes_on(row.key, resume_key_); });
   const auto last = std::find_if(begin, end, [this](const CollectedRow& row) { return is_resume_key(row.key); });
-  // Where the row has gone, nobody knows which of those that begin alike were given out: better twice than never.
+  // If the row no longer exists, it is unknown which rows with this beginning were returned: better twice than never.
   resume_count_ = last != end ? static_cast<std::uint64_t>(last - begin) + 1 : 0;
   return static_cast<std::size_t>(begin - rows_.begin()) + static_cast<std::size_t>(resume_count_);
 }
 
-// The next page begins behind this row.
+// The next page begins after this row.
 void SqlExecution::Implementation::go_on_after(std::size_t row) {
   if (sorts_by_entries_) {
     next_ = point_after(rows_[row].entry, 0, std::nullopt);
@@ -440,7 +442,7 @@ ScanState SqlExecution::Implementation::write_results() {
     const bool more = written_ < rows_.size() || is_cut_;
     if (flow == Flow::finished && limit_left_ > 0 && more) go_on_after(written_ - 1);
   }
-  // What came in between since the page before took the places of what follows.
+  // Rows written since the previous page have replaced those that follow.
   if (!finished_ && is_cut_ && limit_left_ > 0 && !rows_.empty()) go_on_after(rows_.size() - 1);
   return ScanState::done;
 }

@@ -31,7 +31,7 @@ struct PathOfItem {
   bool has_numbers = false;  ///< steps that may be elements of arrays as well as properties
 };
 
-/// Where an expression's value is stored: in a field of the item, or in the elements of the array that a field is.
+/// Where an expression's value is stored: in a field of the item, or in the elements of an array field.
 struct Place {
   FieldPath field;
   std::optional<FieldPath> in_elements;
@@ -45,7 +45,7 @@ struct ElementAlias {
 
 class Translator {
  public:
-  /// `ordinal`: strings are compared by their bytes; false: as Mango's indexes do.
+  /// `ordinal`: strings are compared by their bytes; false: like Mango's indexes do.
   Translator(const SqlQuery& query, const RowShape* shape, bool ordinal = false)
       : query_(query), shape_(shape), ordinal_(ordinal) {
     const auto& sources = query.syntax().sources;
@@ -56,7 +56,7 @@ class Translator {
 
   bool has_root() const { return !root_.empty(); }
 
-  /// A condition that holds wherever `expression` is true; nullopt: nothing can be said.
+  /// A condition that holds wherever `expression` is true; nullopt: none is known.
   std::optional<json::value> translate(const Expression& expression) const;
   void collect_fixed(const Expression& expression, std::vector<FixedProperty>& fixed) const;
   std::optional<PathOfItem> path_of(const Expression& expression) const;
@@ -79,8 +79,8 @@ class Translator {
   const SqlQuery& query_;
   const RowShape* shape_;
   const bool ordinal_;
-  /// A condition has copies of its values, and a long parameter may be named many times. Later ones are left out: every
-  /// row is tested all the same.
+  /// A condition has copies of its values, and a long parameter may be named many times. Beyond this limit they are
+  /// left out: every row is tested anyway.
   mutable std::size_t parameter_bytes_left_ = 4 * 1024 * 1024;
   std::string root_;
   std::vector<ElementAlias> elements_;
@@ -93,7 +93,7 @@ json::value condition(const Place& place, json::object operators) {
   return json::object{{place.field.text(), json::object{{"$elemMatch", std::move(inner)}}}};
 }
 
-// Equality with a constant; nullopt for arrays, and objects, whose equality Mango sees otherwise.
+// Equality with a constant; nullopt for arrays and objects, for which Mango's equality differs.
 std::optional<json::value> equals(const Place& path, const json::value& value) {
   if (value.is_array() || value.is_object()) return std::nullopt;
   if (value.is_number() && !is_exact(value.to_number<double>())) {
@@ -135,7 +135,7 @@ bool is_ordering(SqlOperator op) {
          op == SqlOperator::greater_equal;
 }
 
-// `path op value`: also says of which type the property is.
+// `path op value`, which also fixes the type of the property.
 std::optional<json::value> Translator::compares(const Place& path, SqlOperator op, const json::value& value) const {
   if (value.is_number()) {
     json::object operators{{"$type", "number"}};
@@ -153,8 +153,8 @@ std::optional<json::value> Translator::compares(const Place& path, SqlOperator o
   return std::nullopt;
 }
 
-// `alias IN root.path`: an item that yields a row has an element for the alias, so what WHERE demands of the alias some
-// element has.
+// `alias IN root.path`: an item that yields a row has an element for the alias, so some element meets what WHERE
+// requires of the alias.
 void Translator::add_elements(const FromSource& source) {
   if (!source.iterates || source.subquery || source.root != root_ || source.path.empty() || !shape_) return;
   std::vector<std::string> names;
@@ -269,7 +269,7 @@ std::optional<json::value> Translator::translate_in(const Expression& expression
     sides.push_back(*std::move(side));
   }
   if (sides.size() == 1) return sides[0];
-  // One level further in, so that it stays one set of ranges of one index.
+  // Nested one level deeper, so that it stays one set of ranges of one index.
   return json::object{{"$and", json::array{json::object{{"$or", std::move(sides)}}}}};
 }
 
@@ -327,7 +327,7 @@ std::optional<json::value> Translator::translate_call(const Expression& expressi
   return std::nullopt;
 }
 
-// ARRAY_CONTAINS(path, constant), and with an object: some element has its members that are no containers.
+// ARRAY_CONTAINS(path, constant). For an object: some element has those of its members that are not containers.
 std::optional<json::value> Translator::translate_array_contains(const Expression& expression) const {
   if (expression.operands.size() < 2) return std::nullopt;
   const auto array = field_of(*expression.operands[0]);
@@ -346,7 +346,7 @@ std::optional<json::value> Translator::translate_array_contains(const Expression
   return json::object{{"$and", std::move(conditions)}};
 }
 
-// Only what is surely so for Mango too: NOT IS_DEFINED of a property at the top.
+// Only what certainly holds in Mango, too: NOT IS_DEFINED of a top-level property.
 std::optional<json::value> Translator::translate_not(const Expression& expression) const {
   const Expression& operand = *expression.operands[0];
   if (expression.op != SqlOperator::logical_not || operand.kind != ExpressionKind::call || operand.flag ||
@@ -433,7 +433,7 @@ std::size_t conjuncts_of(const Expression& where) {
   return count;
 }
 
-// ORDER BY as fields; none when it is by anything else.
+// ORDER BY as fields; empty if it is by anything else.
 std::vector<OrderedField> sort_of(const SqlQuery& query, const Translator& translator) {
   std::vector<OrderedField> sort;
   for (const OrderItem& item : query.syntax().order_by) {
@@ -444,7 +444,7 @@ std::vector<OrderedField> sort_of(const SqlQuery& query, const Translator& trans
   return sort;
 }
 
-// Whether these fields are in the same order in Mango's indexes: no strings, arrays or objects, and all there.
+// Whether these fields have the same order in Mango's indexes: no strings, arrays or objects, and none missing.
 bool is_in_collation(const std::vector<OrderedField>& sort, const Selector& selector) {
   const FieldConstraint below_strings{{Interval{std::nullopt, true, json::value(""), false}}, false, true};
   return std::ranges::all_of(sort, [&](const OrderedField& field) {
@@ -463,7 +463,7 @@ SqlConstraints constraints_of(const SqlQuery& query, const RowShape& shape) {
     translator.collect_fixed(*query.syntax().where, constraints.fixed);
     constraints.where_is_fixed = constraints.fixed.size() == conjuncts_of(*query.syntax().where);
     if (auto translated = translator.translate(*query.syntax().where)) {
-      // Too large for a selector: then the index is not asked.
+      // If it is too large for a selector, no index is used.
       if (auto selector = Selector::parse(*translated)) {
         constraints.selector_json = *std::move(translated);
         constraints.selector = *std::move(selector);

@@ -15,30 +15,30 @@
 
 namespace octavo::query::sql {
 
-/// What indexes can know of a query: a Mango selector that every item matches which the query's WHERE matches (and
-/// maybe more: each item is tested all the same).
+/// What indexes can use of a query: a Mango selector that matches every item that WHERE matches (and maybe more: each
+/// item is tested anyway).
 ///
-/// Where the two languages differ the selector says less: Mango's indexes have strings in ICU's order, so of a range of
-/// strings only their type is left, save for `_id`; equal strings are equal in both. Numbers beyond 2^53, which differ
-/// in an index but are equal here, are any number.
+/// Where the two languages differ, the selector is weaker. Mango's indexes have strings in ICU's order, so only the
+/// type is left of a range of strings, except for `_id`; equal strings are equal in both. Numbers beyond 2^53, which
+/// differ in an index but are equal here, become any number.
 struct SqlConstraints {
-  boost::json::value selector_json;  ///< `{}`: nothing
+  boost::json::value selector_json;  ///< `{}`: no condition
   Selector selector;
-  /// The same of indexes whose strings are in the order of their bytes, ranges of strings and all.
+  /// The same for indexes with strings in byte order, including ranges of strings.
   Selector ordinal;
-  /// Of which documents that match the selector WHERE holds, too.
+  /// Matching documents for which WHERE is known to hold without evaluating it.
   WhereHolds where_holds = WhereHolds::unknown;
-  bool where_is_fixed = false;       ///< WHERE is the conjunction of `fixed`, and not more
+  bool where_is_fixed = false;       ///< WHERE is the conjunction of `fixed`, and nothing else
   std::vector<FixedProperty> fixed;  ///< conjuncts `path = constant` and `path IN (constants)`
-  /// The ORDER BY as fields; empty when it is by anything else.
+  /// ORDER BY as fields; empty if it is by anything else.
   std::vector<OrderedField> sort;
-  bool sort_is_ordinal = false;  ///< Mango's indexes may have it in another order
+  bool sort_is_ordinal = false;  ///< Mango's indexes may have another order
 };
 
-/// `shape` tells where an item's properties are stored.
+/// `shape` says where an item's properties are stored.
 SqlConstraints constraints_of(const SqlQuery& query, const RowShape& shape);
 
-/// The constants that WHERE demands of properties of the item, for partition keys: conjuncts as in `fixed`, by the
+/// The constants that WHERE requires of the item's properties, for partition keys: conjuncts as in `fixed`, by the
 /// property's path in the row.
 std::vector<FixedProperty> fixed_properties(const SqlQuery& query);
 

@@ -1,4 +1,5 @@
-// Which of its plans a query runs: a walk in the order of ORDER BY is left for a sort when it has cost its budget.
+// Decides which of its plans a query runs: a walk in the order of ORDER BY is left for a sort once it has cost its
+// budget.
 #include <limits>
 #include <utility>
 
@@ -14,8 +15,8 @@ bool SqlExecution::Implementation::may_read_in_runs() const {
   return prepared_->presorted && branches.size() == 1 && branches[0].index && !branches[0].index->global;
 }
 
-// A query that does not say how many it wants, which only a walk that is expected to cost much less may answer, begins
-// with the sort otherwise; so does one whose rows are sorted all the same.
+// A query without a limit begins with the sort, unless the walk is expected to cost much less. So does a query whose
+// rows are sorted in any case.
 void SqlExecution::Implementation::begin_turns() {
   if (prepared_->plans.size() < 2) return;
   constexpr double worth_it = 0.5;
@@ -26,7 +27,7 @@ void SqlExecution::Implementation::begin_turns() {
   const bool is_merged = program().is_merged_by_client;
   const bool is_hopeful = prepared_->plan().expected <= worth_it * sure.most;
   const bool is_limited = program().limit != no_limit || options_.page_items_max != no_limit;
-  // A walk can be stopped where the charge ends, and goes on from there.
+  // A walk can be stopped when the charge is reached, and continues from there.
   const bool is_capped = options_.may_stop && sure.most > options_.charge_max / 2;
   const bool may_leave = options_.source == nullptr && !is_capped;
   const bool is_worth_it = is_hopeful || (is_limited && may_leave) || (is_capped && !is_merged);
@@ -37,7 +38,7 @@ void SqlExecution::Implementation::begin_turns() {
   }
 }
 
-// What the walk has cost; nothing but its entries and documents was read before.
+// The cost of the walk; nothing but its entries and documents has been read before.
 double SqlExecution::Implementation::spent() const {
   return partitioning::charge_of_scan({.partitions = 0,
                                        .keys = statistics_.keys_examined,
@@ -45,7 +46,7 @@ double SqlExecution::Implementation::spent() const {
                                        .document_bytes = statistics_.document_bytes});
 }
 
-// Between documents only. What a full page costs to look further has its own end.
+// Only true between documents. Looking ahead from a full page has its own limit.
 bool SqlExecution::Implementation::is_turn_over() const {
   return turns_ && plan_ == 0 && !finished_ && !looks_ahead_ && !inside_ && spent() >= turns_->allowed();
 }
@@ -71,7 +72,7 @@ bool SqlExecution::Implementation::leave_walk() {
   return true;
 }
 
-// The rows that are sorted do not fit into memory: the walk goes on to its end, whatever it costs.
+// The sorted rows do not fit into memory: the walk continues to its end at any cost.
 void SqlExecution::Implementation::return_to_walk() {
   sort_overflowed_ = false;
   turns_.reset();
@@ -87,7 +88,7 @@ void SqlExecution::Implementation::return_to_walk() {
   if (mode_ == Mode::streaming) position_ = left_position_;
 }
 
-// The row's entry in the walk that was left; false: it has none.
+// Finds the row's entry in the walk that was left; false: it has none.
 bool SqlExecution::Implementation::find_left_entry() {
   const storage::DocumentView& document = evaluation_.row.document();
   if (const auto& index = branch_left().index) {
@@ -113,8 +114,8 @@ bool SqlExecution::Implementation::make_left_key() {
   return true;
 }
 
-// Where the walk that was left can begin again for the rows that follow this one, which clients merge: before all that
-// are equal to it. Empty: that is not known.
+// Where the walk that was left can begin again for the rows after this one, which clients merge: before all rows that
+// are equal to it. Empty: unknown.
 std::string SqlExecution::Implementation::left_start(std::size_t row) const {
   const std::string_view order = std::string_view(rows_[row].key).substr(0, rows_[row].order_bytes);
   for (std::size_t i = row; i-- > 0;) {
@@ -127,7 +128,7 @@ std::string SqlExecution::Implementation::left_start(std::size_t row) const {
   return is_same ? before->start : std::string();
 }
 
-// Before anything of the sort was given out, the page may end where the walk was left, if that has come any further.
+// Before the sort has returned anything, the page may end where the walk was left, if the walk has made progress.
 bool SqlExecution::Implementation::stop_sorting() {
   const auto& continuation = prepared_->continuation;
   if (scanned_ || !walked_to_ || (continuation && *walked_to_ == continuation->key)) return false;

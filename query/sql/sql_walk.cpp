@@ -1,4 +1,4 @@
-// How a query reads: by an index or by the documents, down to the combinations of a JOIN.
+// Reads for a query: from an index or from the documents, down to the combinations of a JOIN.
 #include <algorithm>
 #include <utility>
 
@@ -14,7 +14,7 @@ namespace {
 
 using partitioning::Visit;
 
-// Combinations of a JOIN between two looks at the clock.
+// Combinations of a JOIN between two readings of the clock.
 constexpr std::size_t kCombinationsBetweenLooks = 64;
 
 }  // namespace
@@ -127,7 +127,7 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
   rows_left -= std::min(rows, rows_left);
   if (visited.failure) return std::unexpected(*std::move(visited.failure));
   if (state && visited.paused_inside) {
-    // The scan thinks that this document is done.
+    // The scan considers this document done.
     position_.key = inside_;
     scan_.reset();
     return ScanState::more;
@@ -154,7 +154,7 @@ partitioning::Visit SqlExecution::Implementation::visit(const storage::DocumentV
 Expected<ScanState> SqlExecution::Implementation::run_source(std::size_t& rows_left) {
   if (finished_) return ScanState::done;
   Visited visited;
-  // After a continuation: the document after which to go on, or in which.
+  // After a continuation: the document after which, or inside which, to continue.
   const std::optional<std::string> begin = position_.key;
   auto state = options_.source->scan(position_.key, {rows_left, until_}, [&](const storage::DocumentView& document) {
     const bool is_inside = inside_ && document.id == *inside_;
@@ -172,7 +172,7 @@ Expected<ScanState> SqlExecution::Implementation::run_source(std::size_t& rows_l
 // --- documents ---
 
 bool SqlExecution::Implementation::is_in_scope(std::string_view id) const {
-  // Of a single place only its own documents are read, save by their ids: see run_points.
+  // In a single physical partition only its own documents are read, except by their ids: see run_points.
   if (parts_.size() > 1 && std::ranges::find(parts_, database_->locate_document(id)) == parts_.end()) return false;
   if (scope_.physical_partition && database_->locate_document(id) != *scope_.physical_partition) return false;
   if (!id.starts_with(scope_.id_prefix)) return false;
@@ -181,7 +181,8 @@ bool SqlExecution::Implementation::is_in_scope(std::string_view id) const {
   return position >= scope_.hash_range->first && position < scope_.hash_range->second;
 }
 
-// In a union: matches this branch's side of the condition, and none of those before, which have returned it already.
+// In a union: whether the document matches this branch's side of the condition, and none of the earlier ones, which
+// have already returned it.
 Expected<bool> SqlExecution::Implementation::is_of_branch(const storage::DocumentView& document) {
   const auto& branches = plan().branches;
   if (branches.size() == 1) return true;
@@ -233,7 +234,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   return Flow::pause;
 }
 
-// A walk that may be left has come to this place: nothing before it is wanted any more.
+// Records that a walk that may be left has reached this position: nothing before it is needed any more.
 void SqlExecution::Implementation::begin_entry(std::string_view position) {
   if (plan_ != 0) return;
   walked_to_ = position;
@@ -278,7 +279,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   return evaluated(Flow::next);
 }
 
-// A query about no items has one row, or those of what it makes itself.
+// A query that reads no items has one row, or the rows that it makes itself.
 Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_without_items() {
   evaluation_.arena.rewind({});
   evaluation_.begin_item();

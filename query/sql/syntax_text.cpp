@@ -120,7 +120,7 @@ bool is_same(const Expression& a, const Expression& b) {
     return false;
   const bool is_function = a.kind == ExpressionKind::call && !a.flag;
   if (is_function ? !is_same_name(a.text, b.text) : a.text != b.text) return false;
-  // Of a property it says how the name was written.
+  // For a property, the flag only says how the name was written.
   if (a.kind != ExpressionKind::property && a.flag != b.flag) return false;
   if (!a.subquery != !b.subquery || (a.subquery && text_of(*a.subquery) != text_of(*b.subquery))) return false;
   return std::ranges::equal(a.operands, b.operands, [](const auto& x, const auto& y) { return is_same(*x, *y); });
@@ -150,7 +150,7 @@ void append_number_text(std::string& out, double number) {
     return;
   }
   char digits[32];
-  // The fewest digits that give the number back; placed as JavaScript does.
+  // The fewest digits that reproduce the number, formatted like JavaScript does.
   const auto result = std::to_chars(digits, digits + sizeof digits, std::abs(number), std::chars_format::scientific);
   const std::string_view text(digits, static_cast<std::size_t>(result.ptr - digits));
   const std::size_t e = text.find('e');
@@ -213,7 +213,7 @@ void append_text(std::string& out, const Expression& expression) {
       out += expression.text;
       return;
     case ExpressionKind::property:
-      // A dot after digits would be the number's.
+      // A dot after digits would belong to the number.
       if (operands[0]->kind == ExpressionKind::number) out += '(';
       append_text(out, *operands[0]);
       if (operands[0]->kind == ExpressionKind::number) out += ')';

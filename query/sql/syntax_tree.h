@@ -8,7 +8,7 @@
 
 #include "query/sql/sql_error.h"
 
-/// What a query text says, as the parser finds it; nothing is resolved yet. Locations are in bytes.
+/// The syntax tree of a query, as the parser makes it; nothing is resolved yet. Locations are in bytes.
 namespace octavo::query::sql {
 
 struct Query;
@@ -75,7 +75,7 @@ struct Expression {
   ExpressionKind kind = ExpressionKind::undefined;
   SqlOperator op = SqlOperator::none;
   bool flag = false;
-  unsigned depth = 1;  ///< of the tree below, this node included
+  unsigned depth = 1;  ///< of the subtree, including this node
   Location location;
   double number = 0;
   std::string text;

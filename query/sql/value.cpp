@@ -17,7 +17,7 @@ namespace octavo::query::sql {
 
 namespace {
 
-// Of the inside of a JSON string; null over the arena's limit.
+// Decodes the inside of a JSON string; false beyond the arena's limit.
 bool decode_string(std::string_view raw, Arena& arena, std::string_view& decoded) {
   if (raw.find('\\') == std::string_view::npos) {
     decoded = raw;

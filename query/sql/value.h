@@ -15,11 +15,11 @@ enum class Type : std::uint8_t { undefined, null, boolean, number, string, array
 
 struct Member;
 
-/// A value of the language: a small view. Arrays and objects are JSON text of the document they were read from, walked
-/// only where a query looks, or built in an arena. What it views must outlive it. Copying is cheap.
+/// A value of the language: a small view. Arrays and objects are either JSON text of the document they were read from,
+/// which is parsed only where a query reads it, or built in an arena. What it views must outlive it. Copying is cheap.
 ///
-/// JSON texts are minified, as documents are stored, so that a value can be copied to a result as it stands: numbers
-/// keep their spelling.
+/// JSON texts are minified, like stored documents, so that a value can be copied to a result unchanged: numbers keep
+/// their spelling.
 class Value {
  public:
   constexpr Value() = default;  ///< undefined
@@ -52,7 +52,8 @@ class Value {
     result.size_ = static_cast<std::uint32_t>(count);
     return result;
   }
-  /// Of JSON text; empty text is undefined. A string with escapes is decoded into `arena` (undefined over its limit).
+  /// Reads JSON text; empty text is undefined. A string with escapes is decoded into `arena` (undefined beyond its
+  /// limit).
   static Value read(std::string_view json, Arena& arena);
 
   Type type() const { return type_; }
@@ -66,32 +67,33 @@ class Value {
   bool is_true() const { return type_ == Type::boolean && boolean_; }
   bool is_false() const { return type_ == Type::boolean && !boolean_; }
 
-  /// The value, which is of that type.
+  /// Precondition: the value has that type.
   bool boolean() const { return boolean_; }
   double number() const { return number_; }
   std::string_view string() const { return {text_, size_}; }
-  /// A number that is a whole 64-bit number.
+  /// The value as a 64-bit integer; nullopt: it is not a whole number in that range.
   std::optional<std::int64_t> integer() const;
 
-  /// An array or object as JSON text, or built: then as items or members.
+  /// True if an array or object is JSON text; otherwise it is built, and has items or members.
   bool is_text() const { return spelled_; }
   std::string_view text() const { return {text_, size_}; }
   const Value* items() const { return items_; }
   const Member* members() const { return members_; }
   std::size_t built_size() const { return size_; }
 
-  /// The member `name` of an object; undefined when it has none, or is none.
+  /// The member `name` of an object; undefined if it does not exist or this is not an object.
   Value member(std::string_view name, Arena& arena) const;
-  /// Element of an array; undefined beyond its end, or when it is none.
+  /// An element of an array; undefined beyond its end, or if this is not an array.
   Value element(std::uint64_t index, Arena& arena) const;
   /// Elements of an array, members of an object. Linear for text.
   std::size_t count() const;
 
-  /// Bytes of text that a look at all of the value reads; of what was built, its items or members without their values.
+  /// Bytes of text that reading the whole value takes; for a built value, only its items or members without their
+  /// values.
   std::size_t bytes() const;
 
-  /// Appends JSON text. Undefined elements are left out; a number that JSON does not have is a string ("NaN").
-  /// Values share parts, so a small one may be a huge text: false, and no more is appended, once `out` has more than
+  /// Appends JSON text. Undefined elements are left out; a number that JSON cannot express is a string ("NaN"). Values
+  /// share parts, so a small one may have a huge text: returns false, and appends no more, once `out` has more than
   /// `size_max` bytes (a single string or text may exceed it).
   bool append_json(std::string& out, std::size_t size_max = SIZE_MAX) const;
 
@@ -99,7 +101,7 @@ class Value {
   explicit constexpr Value(Type type) : type_(type) {}
 
   Type type_ = Type::undefined;
-  bool spelled_ = false;    ///< of an array or object: text_ is its JSON; of a number: spelling_ is
+  bool spelled_ = false;    ///< its JSON is text_ (of an array or object) or spelling_ (of a number)
   std::uint32_t size_ = 0;  ///< of the text, items or members; of a number: of its spelling
   union {
     bool boolean_;
@@ -121,7 +123,7 @@ class Elements {
  public:
   Elements() = default;
   explicit Elements(const Value& container);
-  /// The next element into `value` (and its name, of a member); false at the end.
+  /// Reads the next element into `value` (and the name of a member); false at the end.
   bool next(Value& value, Arena& arena);
   bool next(std::string_view& name, Value& value, Arena& arena);
 
@@ -132,7 +134,7 @@ class Elements {
   std::size_t position_ = 0;  ///< in the text, or of the item
 };
 
-/// Order of two values of one scalar type; nullopt for others: they cannot be compared.
+/// The order of two values of one scalar type; nullopt: they cannot be compared.
 std::optional<int> compare_scalars(const Value& a, const Value& b);
 
 /// Appends bytes whose memcmp order is the order of ORDER BY, and which are equal exactly for equal values:
@@ -144,7 +146,7 @@ std::optional<int> compare_scalars(const Value& a, const Value& b);
 ///        | 07 key* 00                       array
 ///        | 08 (string-key key)* 00          object, members in order of name
 ///
-/// False: `out` has more than `size_max` bytes, and the key is not complete (see Value::append_json).
+/// False: `out` has more than `size_max` bytes, and the key is incomplete (see Value::append_json).
 bool append_order_key(std::string& out, const Value& value, std::size_t size_max = SIZE_MAX);
 bool append_order_key_descending(std::string& out, const Value& value, std::size_t size_max = SIZE_MAX);
 

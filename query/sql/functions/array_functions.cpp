@@ -12,7 +12,7 @@ namespace {
 
 using Arguments = std::span<const Value>;
 
-// The elements of an array; empty optional when its walk is over the item's limits.
+// Appends the elements of an array; false if this exceeds the item's limits.
 bool append_elements(Evaluation& evaluation, const Value& array, ValueList& all) {
   Elements elements(array);
   for (Value element; elements.next(element, evaluation.arena);) {
@@ -27,11 +27,11 @@ std::optional<ValueList> elements_of(Evaluation& evaluation, const Value& array)
   return all;
 }
 
-// The members of a set of keys.
+// A set of values, compared by their keys.
 class KeySet {
  public:
   explicit KeySet(Evaluation& evaluation) : evaluation_(evaluation), held_(evaluation) {}
-  /// False: it was there, or the evaluation failed.
+  /// False: the value was in the set, or the evaluation failed.
   bool insert(const Value& value) {
     key_.clear();
     if (!evaluation_.append_order_key(key_, value)) return false;
@@ -59,7 +59,7 @@ Value array_concat(Evaluation& evaluation, Arguments arguments) {
   return all.to_array();
 }
 
-// All members of `part` are in `whole`, with equal values; objects inside likewise.
+// Whether all members of `part` are in `whole`, with equal values; nested objects are compared in the same way.
 bool contains_members(Evaluation& evaluation, const Value& whole, const Value& part) {
   if (!whole.is_object() || !part.is_object()) return evaluation.equal(whole, part);
   Elements members(part);
@@ -92,7 +92,7 @@ bool is_element(Evaluation& evaluation, const ValueList& elements, const Value& 
   return std::ranges::any_of(elements, [&](const Value& element) { return evaluation.equal(element, value); });
 }
 
-// True as soon as one is there; an undefined one makes what is not true undefined.
+// True if one of the values is an element; otherwise undefined if one of them is undefined.
 Value array_contains_any(Evaluation& evaluation, Arguments arguments) {
   if (!arguments[0].is_array()) return {};
   const auto elements = elements_of(evaluation, arguments[0]);
@@ -175,7 +175,7 @@ Value object_to_array(Evaluation& evaluation, Arguments arguments) {
 
 enum class SetOperation : std::uint8_t { intersection, all, difference };
 
-// Each element once.
+// The result has each element once.
 template <SetOperation operation>
 Value set_operation(Evaluation& evaluation, Arguments arguments) {
   if (!arguments[0].is_array() || !arguments[1].is_array()) return {};

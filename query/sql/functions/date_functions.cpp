@@ -25,7 +25,7 @@ constexpr Ticks kTicksPerSecond = 10'000'000;
 constexpr Ticks kTicksPerMinute = 60 * kTicksPerSecond;
 constexpr Ticks kTicksPerHour = 60 * kTicksPerMinute;
 constexpr Ticks kTicksPerDay = 24 * kTicksPerHour;
-constexpr int kYearMin = 1601;  // the Windows epoch: earlier dates are none
+constexpr int kYearMin = 1601;  // the Windows epoch: earlier dates are invalid
 constexpr int kYearMax = 9999;
 
 Ticks floor_divide(Ticks value, Ticks by) {
@@ -68,7 +68,7 @@ std::optional<Part> part_of(const Value& value) {
   return std::nullopt;
 }
 
-// Of a day, hour, minute, second, millisecond or microsecond.
+// Ticks of a day, hour, minute, second, millisecond or microsecond.
 Ticks ticks_of(Part part) {
   switch (part) {
     case Part::day:
@@ -107,7 +107,7 @@ Calendar calendar_of(Ticks ticks) {
           ticks - days * kTicksPerDay};
 }
 
-// `count` digits at the front of `text`, which are taken; -1 when they are none.
+// Removes `count` digits from the front of `text` and returns their value; -1 if they are not digits.
 int take_digits(std::string_view& text, std::size_t count) {
   if (text.size() < count) return -1;
   int value = 0;
@@ -124,7 +124,8 @@ bool take(std::string_view& text, char c) {
   return true;
 }
 
-// `YYYY-MM-DD`, then maybe `Thh:mm:ss` (or a blank for the T), up to seven digits of a second, and `Z`.
+// Parses `YYYY-MM-DD`, optionally followed by `Thh:mm:ss` (or a blank for the T), up to seven digits of a second, and
+// `Z`.
 std::optional<Ticks> parse_date(std::string_view text) {
   const int year = take_digits(text, 4);
   if (year < 0 || !take(text, '-')) return std::nullopt;
@@ -199,7 +200,7 @@ Value get_current_timestamp_static(Evaluation& evaluation, Arguments) {
 
 // --- conversions ---
 
-// Numbers of ticks beyond the last year are none; this also keeps the arithmetic from overflowing.
+// Numbers of ticks beyond the last year are invalid; this also keeps the arithmetic from overflowing.
 constexpr double kTicksMax = 2.6e17;
 
 Value date_time_to_ticks(Evaluation&, Arguments arguments) {
@@ -259,7 +260,7 @@ Value date_time_add(Evaluation& evaluation, Arguments arguments) {
   return format_date(evaluation, *ticks + *number * ticks_of(*part));
 }
 
-// Boundaries crossed, not time gone by.
+// Counts the boundaries crossed, not the time elapsed.
 Value date_time_diff(Evaluation&, Arguments arguments) {
   const auto part = part_of(arguments[0]);
   const auto from = date_of(arguments[1]);

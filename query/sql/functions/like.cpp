@@ -9,22 +9,22 @@ namespace octavo::query::sql {
 namespace {
 
 constexpr std::size_t kReadBetweenCounts = 256;
-constexpr std::size_t kWorkPerCharacter = 16;  // in bytes that are only searched
+constexpr std::size_t kWorkPerCharacter = 16;  // equivalent number of bytes that are only searched
 
-/// What a pattern says of one character, or `%`.
+/// One step of a pattern: it matches one character, or is `%`.
 struct LikeStep {
   enum class Kind : std::uint8_t { any_run, any_one, one, set };
   Kind kind = Kind::one;
-  std::string_view character;  ///< one: it; set: what stands between the brackets
+  std::string_view character;  ///< one: the character; set: the text between the brackets
   bool negated = false;
   std::size_t size = 0;  ///< bytes of the pattern
-  std::size_t read = 1;  ///< characters looked at to know
+  std::size_t read = 1;  ///< characters that were read to decide
 };
 
 std::size_t find_set_end(std::string_view pattern, std::size_t at) {
   std::size_t end = at + 1;
   if (end < pattern.size() && pattern[end] == '^') ++end;
-  if (end < pattern.size() && pattern[end] == ']') ++end;  // a bracket that comes first is meant
+  if (end < pattern.size() && pattern[end] == ']') ++end;  // a bracket that comes first is part of the set
   return pattern.find(']', end);
 }
 
@@ -64,7 +64,7 @@ bool is_in_set(std::string_view set, std::string_view character) {
     if (i + 1 < set.size() && set[i] == '-') {
       const std::size_t high_width = utf8::character_size(set, i + 1);
       const std::string_view high = set.substr(i + 1, high_width);
-      // UTF-8 sorts as its characters do.
+      // UTF-8 sorts in the order of its characters.
       if (low <= character && character <= high) return true;
       i += 1 + high_width;
     } else if (low == character) {
@@ -93,7 +93,7 @@ bool matches_one(const LikeStep& step, std::string_view character) {
 bool is_like(Evaluation& evaluation, std::string_view text, std::string_view pattern, std::string_view escape) {
   std::size_t at = 0;
   std::size_t in_pattern = 0;
-  // Where to go on when a character does not fit: the last `%` takes one more.
+  // Where to continue if a character does not fit: the last `%` takes one more.
   std::optional<std::size_t> retry_pattern;
   std::size_t retry_text = 0;
   std::size_t read = 0;

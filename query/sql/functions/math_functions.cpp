@@ -33,7 +33,7 @@ Value logarithm(Evaluation&, Arguments arguments) {
   return Value::of(std::log(arguments[0].number()) / std::log(arguments[1].number()));
 }
 
-// Halves away from zero.
+// Rounds halves away from zero.
 Value round_number(Evaluation&, Arguments arguments) {
   if (!arguments[0].is_number()) return {};
   const double number = arguments[0].number();
@@ -67,7 +67,7 @@ Value number_bin(Evaluation&, Arguments arguments) {
 
 // --- 64-bit integers: overflow wraps around ---
 
-/// `function` makes an integer of two, or nothing.
+/// `function` computes an integer from two, or nothing.
 template <auto function>
 Value of_integers(Evaluation&, Arguments arguments) {
   const auto a = arguments[0].integer();

@@ -22,13 +22,13 @@ namespace bg = boost::geometry;
 using Arguments = std::span<const Value>;
 using GeoPoint = bg::model::point<double, 2, bg::cs::geographic<bg::degree>>;
 using GeoLine = bg::model::linestring<GeoPoint>;
-using GeoPolygon = bg::model::polygon<GeoPoint, false>;  // outer rings counter-clockwise, as GeoJSON has them
+using GeoPolygon = bg::model::polygon<GeoPoint, false>;  // outer rings are counter-clockwise, as in GeoJSON
 using GeoMultiPolygon = bg::model::multi_polygon<GeoPolygon>;
 using Geometry = std::variant<GeoPoint, GeoLine, GeoPolygon, GeoMultiPolygon>;
 
 constexpr std::size_t kPointsMax = 4096;  // of one geometry: Azure Cosmos DB's limit for polygons
 
-/// Reads GeoJSON; says why it is none.
+/// Reads GeoJSON; if it is invalid, says why.
 class GeometryReader {
  public:
   explicit GeometryReader(Evaluation& evaluation) : evaluation_(evaluation) {}
@@ -138,7 +138,7 @@ class GeometryReader {
       wrong("A Polygon must have at least one ring.");
       return false;
     }
-    // Whichever way a ring was written, its smaller side is meant.
+    // A ring in either direction means its smaller side.
     bg::correct(polygon);
     return true;
   }
@@ -152,7 +152,7 @@ std::optional<Geometry> geometry_of(Evaluation& evaluation, const Value& value) 
   return GeometryReader(evaluation).read(value);
 }
 
-// Boost's answers about shapes that cross themselves are exceptions.
+// Boost throws exceptions for shapes that cross themselves.
 template <class Ask>
 Value ask(Evaluation& evaluation, Arguments arguments, Ask question) {
   const auto a = geometry_of(evaluation, arguments[0]);
@@ -191,7 +191,7 @@ Value st_within(Evaluation& evaluation, Arguments arguments) {
   });
 }
 
-// Areas and lengths may be asked of any shape; those that have none give 0.
+// Areas and lengths exist for every shape; they are 0 for shapes without any.
 Value st_area(Evaluation& evaluation, Arguments arguments) {
   const auto geometry = geometry_of(evaluation, arguments[0]);
   if (!geometry) return {};

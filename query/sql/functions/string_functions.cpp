@@ -33,11 +33,11 @@ bool all_strings(Arguments arguments) {
   return std::ranges::all_of(arguments, &Value::is_string);
 }
 
-// Unicode's tables take some ten times as long as a search does.
+// Unicode's tables take about ten times as long as a search.
 constexpr std::size_t kCasingWork = 16;
 
-// Character by character, as Azure Cosmos DB does: "ß" has no capital. The micro sign stays, though a Greek capital mu
-// would be its own.
+// Converts character by character, like Azure Cosmos DB: "ß" has no capital. The micro sign stays, although a Greek
+// capital mu would be its own.
 icu::UnicodeString in_capitals(const icu::UnicodeString& text) {
   constexpr UChar32 kMicroSign = 0xB5;
   icu::UnicodeString result;
@@ -93,7 +93,7 @@ Value concat(Evaluation& evaluation, Arguments arguments) {
   return Value::of(std::string_view(place, size));
 }
 
-// As std::string_view::find, but linear whatever the texts are.
+// Like std::string_view::find, but always linear.
 std::size_t find_text(std::string_view text, std::string_view part, std::size_t from = 0) {
   if (part.empty()) return std::min(from, text.size());
   if (from >= text.size()) return std::string_view::npos;
@@ -114,7 +114,7 @@ bool equals_text(std::string_view text, std::string_view part) {
   return text == part;
 }
 
-// CONTAINS, STARTSWITH, ENDSWITH, StringEquals: the third argument asks to ignore case.
+// CONTAINS, STARTSWITH, ENDSWITH, StringEquals: the third argument says whether to ignore case.
 template <auto test>
 Value compare_text(Evaluation& evaluation, Arguments arguments) {
   if (!arguments[0].is_string() || !arguments[1].is_string()) return {};
@@ -142,7 +142,7 @@ Value index_of(Evaluation&, Arguments arguments) {
   return Value::of(static_cast<double>(utf8::length(text.substr(0, found))));
 }
 
-// Bytes in the opposite order, in the arena; empty when the evaluation failed.
+// The bytes in reverse order, in the arena; empty if the evaluation failed.
 std::string_view reversed_bytes(Evaluation& evaluation, std::string_view text) {
   char* place = evaluation.text_space(text.size());
   if (!place) return {};
@@ -154,7 +154,7 @@ Value last_index_of(Evaluation& evaluation, Arguments arguments) {
   if (!all_strings(arguments)) return {};
   const std::string_view text = arguments[0].string();
   const std::string_view part = arguments[1].string();
-  // From the end, as rfind does, but linear.
+  // Searches from the end like rfind, but linear.
   const std::size_t found = find_text(reversed_bytes(evaluation, text), reversed_bytes(evaluation, part));
   if (evaluation.failed()) return {};
   if (found == std::string_view::npos) return Value::of(-1.0);
@@ -353,7 +353,7 @@ Value regex_match(Evaluation& evaluation, Arguments arguments) {
 
 // --- conversions ---
 
-// JSON text whose numbers are written as computed ones are, whatever their spelling.
+// The JSON text with its numbers written like computed ones, whatever their spelling.
 std::string with_computed_numbers(std::string_view json) {
   std::string out;
   out.reserve(json.size());
@@ -371,7 +371,7 @@ std::string with_computed_numbers(std::string_view json) {
   return out;
 }
 
-// Of the value, not of its spelling: equal numbers have one text.
+// The text of the value, not of its spelling: equal numbers have one text.
 Value to_string(Evaluation& evaluation, Arguments arguments) {
   if (arguments[0].is_string()) return arguments[0];
   std::string text;

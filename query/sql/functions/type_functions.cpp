@@ -1,4 +1,4 @@
-// Type checking, IIF, and the item's own.
+// Functions that check types, IIF, and functions of the item itself.
 
 #include <cmath>
 
@@ -36,7 +36,7 @@ Value iif(Evaluation&, Arguments arguments) {
   return arguments[0].is_true() ? arguments[1] : arguments[2];
 }
 
-// The place of the item's last write among all of its database's: unique, as Cosmos DB's is in its partition.
+// The sequence of the item's last write in its database: unique, as Cosmos DB's value is in its partition.
 Value document_id(Evaluation& evaluation, Arguments arguments) {
   if (!arguments[0].is_object() || !evaluation.row.is_bound()) return {};
   return Value::of(static_cast<double>(evaluation.row.document().sequence));

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-/// Positions in valid UTF-8 text counted in characters (code points), as the string functions count.
+/// Positions in valid UTF-8 text counted in characters (code points), like the string functions do.
 namespace octavo::query::sql::utf8 {
 
 inline bool is_continuation(char c) {
@@ -15,7 +15,7 @@ inline std::size_t length(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return !is_continuation(c); }));
 }
 
-/// Bytes before character number `count`; the size of the text when it has no more.
+/// Bytes before character number `count`; the size of the text if it has fewer.
 inline std::size_t offset(std::string_view text, std::size_t count) {
   if (count >= text.size()) return text.size();
   std::size_t at = 0;

@@ -27,7 +27,7 @@ inline bool is_aggregate_call(const Expression& expression) {
   return expression.kind == ExpressionKind::call && !expression.flag && aggregate_kind(expression.text);
 }
 
-/// What a name in FROM stands for.
+/// What a name in FROM refers to.
 struct Binding {
   std::string name;
   bool is_root = false;
@@ -37,7 +37,7 @@ struct Binding {
 struct Scope {
   const Scope* outer = nullptr;
   std::vector<Binding> bindings;
-  std::string hidden_root;  ///< the name of the database where FROM gave it none: `FROM t IN c.tags`
+  std::string hidden_root;  ///< the name of the database if FROM does not bind it: `FROM t IN c.tags`
 
   const Binding* find_here(std::string_view name) const {
     const auto found = std::ranges::find(bindings, name, &Binding::name);
@@ -57,31 +57,31 @@ struct Scope {
   }
 };
 
-/// The projection of a grouped query: expressions of GROUP BY and aggregates stand for what the group knows.
+/// The projection of a grouped query, in which GROUP BY expressions and aggregates refer to values of the group.
 struct Grouping {
   const Scope* scope = nullptr;
   std::vector<const Expression*> keys;
   std::vector<Aggregate>* aggregates = nullptr;
 
-  /// The number of the GROUP BY expression that `expression` is.
+  /// The number of the GROUP BY expression that is the same as `expression`.
   std::optional<std::size_t> find(const Expression& expression) const {
     const auto found = std::ranges::find_if(keys, [&](const Expression* key) { return is_same(*key, expression); });
     return found == keys.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - keys.begin()));
   }
 };
 
-/// Where each name stands last.
+/// The last position of each name.
 inline std::unordered_map<std::string_view, std::size_t> last_places(const std::vector<std::string>& names) {
   std::unordered_map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < names.size(); ++i) places[names[i]] = i;
   return places;
 }
 
-/// From the syntax tree to a program: names, functions, parameters, aggregates. Queries are in query_compiler.cpp,
-/// expressions in expression_compiler.cpp.
+/// Compiles the syntax tree to a program: resolves names, functions, parameters and aggregates. Queries are in
+/// query_compiler.cpp, expressions in expression_compiler.cpp.
 class Compiler {
  public:
-  /// `computed`: null, or the properties that are computed; outlives the compiler.
+  /// `computed`: the computed properties, or null; must outlive the compiler.
   Compiler(std::span<const SqlParameter> parameters, Arena& constants, const ComputedProperties* computed)
       : parameters_(parameters), constants_(constants), computed_(computed) {}
 

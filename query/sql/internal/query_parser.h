@@ -67,7 +67,7 @@ class Parser {
                                     fmt::format("The query exceeds the maximum of {} {}.", limit, what)});
   }
 
-  /// Counts how deep the parser is in itself.
+  /// Counts the parser's own recursion.
   class Nesting {
    public:
     explicit Nesting(int& depth) : depth_(++depth) {}
@@ -125,12 +125,12 @@ class Parser {
   std::size_t nodes_ = 0;
 };
 
-// Any word can name something where only a name can stand.
+// Where only a name is possible, any word can be one.
 inline bool is_word(const Token& token) {
   return token.kind == TokenKind::identifier || token.kind == TokenKind::keyword;
 }
 
-// Words that are also names where a name or something else can stand.
+// Words that can be names where something else is possible, too.
 inline bool is_name(const Token& token) {
   if (token.kind == TokenKind::identifier) return true;
   switch (token.keyword) {

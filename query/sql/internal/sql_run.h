@@ -28,10 +28,10 @@ namespace octavo::query::sql {
 
 using partitioning::ScanState;
 
-/// A slice ends when this much waits to be sent.
+/// A slice ends when this much output waits to be sent.
 inline constexpr std::size_t kSqlOutputBytesMax = 64 * 1024;
 
-/// One run of a query: sql_execution.cpp begins and goes on, sql_turns.cpp says by which plan, sql_walk.cpp reads,
+/// One run of a query: sql_execution.cpp begins and continues it, sql_turns.cpp chooses the plan, sql_walk.cpp reads,
 /// sql_results.cpp makes results.
 class SqlExecution::Implementation {
  public:
@@ -81,9 +81,9 @@ class SqlExecution::Implementation {
   bool may_read_by_range() const;
   void begin_first_range();
   std::vector<std::size_t> places_in_scope() const;
-  /// Of `map`, which has the parts that were read. False: there are no more.
+  /// `map` has the parts that were read. False: there are no more.
   bool begin_next_range(const partitioning::PartitionMap& map);
-  /// The one physical partition that is read now, if it is one.
+  /// The physical partition that is read now, if it is only one.
   std::optional<std::size_t> place_read() const;
   Expected<ScanState> run_index(std::size_t& rows_left);
   Expected<Flow> take_entry(const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents);
@@ -92,10 +92,10 @@ class SqlExecution::Implementation {
   Expected<ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
   Expected<ScanState> run_source(std::size_t& rows_left);
 
-  /// What became of the documents that a scan came by.
+  /// The outcome of the documents that a scan visited.
   struct Visited {
     std::optional<Error> failure;
-    bool paused_inside = false;  ///< of the last one not all combinations are taken
+    bool paused_inside = false;  ///< not all combinations of the last one are taken
   };
   partitioning::Visit visit(const storage::DocumentView& document, Visited& visited);
 
@@ -106,7 +106,7 @@ class SqlExecution::Implementation {
   Expected<Flow> take_combinations(std::string_view position);
   Expected<Flow> take_without_items();
   Flow take_row(std::string_view position);
-  /// WHERE holds of the row at hand, which is told without evaluating it.
+  /// Whether WHERE is known to hold for the current row without evaluating it.
   bool where_is_known() const;
   Flow emit_row(std::string_view position);
   Continuation point_after(std::string_view position, std::size_t branch, std::optional<std::size_t> place) const;
@@ -128,8 +128,8 @@ class SqlExecution::Implementation {
   bool has_lost_resume_key() const;
   void check_memory(std::size_t bytes);
   Expected<Flow> evaluated(Flow flow) const;
-  /// The first slice, on a thread that others wait for, is over within the one row that it has: false. Otherwise the
-  /// row was taken, or the evaluation failed.
+  /// False: the first slice, on a thread that others wait for, ended within its only row. Otherwise the row was taken,
+  /// or the evaluation failed.
   bool has_taken_row();
   std::chrono::steady_clock::time_point interrupt_time();
 
@@ -148,29 +148,30 @@ class SqlExecution::Implementation {
   Mode mode_ = Mode::streaming;
 
   std::size_t plan_ = 0;            ///< the one that runs
-  std::optional<PlanTurns> turns_;  ///< where the first is a walk that may be left
-  // Once it was left: with rows of the page given out, the others are sorted as its entries.
+  std::optional<PlanTurns> turns_;  ///< set if the first is a walk that may be left
+  // Set once the walk was left with rows of the page returned: the others are sorted like its entries.
   bool sorts_by_entries_ = false;
-  bool entries_descend_ = false;          ///< those that rows are sorted by
-  std::optional<std::string> walked_to_;  ///< key of its last entry, on this page or before
+  bool entries_descend_ = false;          ///< of the entries that rows are sorted by
+  std::optional<std::string> walked_to_;  ///< key of the walk's last entry, on this page or before
   IndexPosition left_position_;
   bool sort_overflowed_ = false;
   AutomaticIndex::Entries left_entries_;  ///< scratch
 
-  // Where the walk is. Of a walk through one physical partition after the other: in this one, which may have been split
-  // since the page before into `parts_`.
+  // Position of the walk. If it reads one physical partition after the other: the current one, which may have been
+  // split into `parts_` since the previous page.
   std::optional<std::size_t> place_;
   std::vector<std::size_t> parts_;
-  std::optional<std::size_t> place_counted_;  ///< in the statistics
+  std::optional<std::size_t> place_counted_;  ///< the last one counted in the statistics
   std::size_t branch_ = 0;
-  /// Of the branch. In the primary its key is the id after which to go on, or with `inside_` the id itself.
+  /// Position in the branch. In the primary index, its key is the id after which to continue, or with `inside_` the id
+  /// itself.
   IndexPosition position_;
-  std::optional<EntryFilter> entry_filter_;  ///< of the branch, when it is an index
+  std::optional<EntryFilter> entry_filter_;  ///< of the branch, if it is an index
   LeapState leap_;
   std::optional<std::string> inside_;  ///< key of a document whose combinations are not all taken
   std::vector<std::uint64_t> inside_positions_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
-  bool is_changed_ = false;             ///< the document at hand is not as stored
+  bool is_changed_ = false;             ///< the current document differs from the stored one
   std::optional<std::string> visited_;  ///< key of the last document, where the page may be stopped
   std::size_t visited_branch_ = 0;
   std::optional<std::size_t> visited_place_;
@@ -179,7 +180,7 @@ class SqlExecution::Implementation {
   bool scanned_ = false;
   bool finished_ = false;
 
-  // What is wanted.
+  // What is still to be returned.
   std::uint64_t skip_left_ = 0;
   std::uint64_t limit_left_ = 0;
   std::uint64_t rows_wanted_ = 0;  ///< by the page, when it began
@@ -194,36 +195,36 @@ class SqlExecution::Implementation {
   FromIterator from_;
   DocumentParser parser_;
   std::string sort_key_;
-  std::size_t order_bytes_ = 0;    ///< of it: the values of ORDER BY, without what decides between equal ones
-  bool sorts_by_scalars_ = false;  ///< they are neither arrays nor objects
-  bool is_descending_ = false;     ///< one of them at least
+  std::size_t order_bytes_ = 0;    ///< leading bytes of sort_key_: the values of ORDER BY, without the tie key
+  bool sorts_by_scalars_ = false;  ///< these values are neither arrays nor objects
+  bool is_descending_ = false;     ///< at least one of them is
   std::string value_key_;
 
   CollectedRows collected_;
   std::unique_ptr<Groups> groups_;
   std::size_t groups_max_ = SIZE_MAX;
-  /// Of the last row or group of the page before; or only its beginning, with its digest beside it: then it is looked
-  /// for among the rows, or in a walk before the one that collects them.
+  /// Key of the last row or group of the previous page; or only its beginning, with the digest beside it: then the key
+  /// is searched for among the rows, or in a walk before the one that collects them.
   std::string resume_key_;
   bool has_resume_key_ = false;
   std::string resume_digest_;
   std::string resume_beginning_;    ///< of a long key
-  std::uint64_t resume_count_ = 0;  ///< of rows up to it whose keys begin so
+  std::uint64_t resume_count_ = 0;  ///< number of rows up to it whose keys begin with it
   bool looks_for_resume_key_ = false;
   bool looked_for_resume_key_ = false;
 
-  // Rows for clients that merge, read by an index in the order of ORDER BY: among equal ones the index has its own
-  // order, so all of a run of equal ones are looked at, and the walk ends after the last run that has rows of the page.
+  // For rows that clients merge, read from an index in the order of ORDER BY. The index has its own order among equal
+  // rows, so each run of equal rows is read completely, and the walk ends after the last run with rows of the page.
   bool reads_in_runs_ = false;
-  std::string_view entry_fields_;        ///< of the index entry at hand
+  std::string_view entry_fields_;        ///< of the current index entry
   std::string run_fields_;               ///< of the last entry of the run
-  bool runs_by_scalars_ = false;         ///< and entries with the same fields have the same values
+  bool runs_by_scalars_ = false;         ///< values are scalars, and the same for entries with the same fields
   std::string run_order_;                ///< values of ORDER BY, as keys
   std::vector<std::string> run_starts_;  ///< keys of their first entries
 
-  // The page is full, and the walk goes on to see whether a row follows.
+  // The page is full, and the walk continues to see whether a row follows.
   bool looks_ahead_ = false;
-  std::uint64_t look_ahead_end_ = 0;  ///< keys examined at which it is enough
+  std::uint64_t look_ahead_end_ = 0;  ///< number of keys examined at which to stop
 
   std::vector<CollectedRow> rows_;  ///< to be written
   bool is_cut_ = false;             ///< there may be more than these
