@@ -28,7 +28,7 @@ bool optional_text(JSContext* context, JS::HandleValue value, std::optional<std:
   return append_characters(context, string, text.emplace());
 }
 
-// host(operation, text, second, third, number): see script_prelude.h, which checks what people pass.
+// host(operation, text, second, third, number): see script_prelude.js, which checks what people pass.
 bool read_request(JSContext* context, const JS::CallArgs& arguments, ScriptHost::Request& request) {
   std::optional<std::string> first, second, third;
   if (!optional_text(context, arguments.get(1), first) || !optional_text(context, arguments.get(2), second) ||

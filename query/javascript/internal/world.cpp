@@ -14,9 +14,8 @@
 #include "query/javascript/internal/json_text.h"
 #include "query/javascript/internal/messages.h"
 #include "query/javascript/internal/natives.h"
-#include "query/javascript/internal/prelude.h"
+#include "query/javascript/internal/preludes.h"
 #include "query/javascript/internal/script_natives.h"
-#include "query/javascript/internal/script_prelude.h"
 
 namespace octavo::query::javascript {
 
@@ -112,7 +111,7 @@ bool compile_module(JSContext* context, unsigned count, JS::Value* values) {
 
 bool run_prelude(JSContext* context, bool has_modules) {
   JS::RootedValue prelude(context), ignored(context);
-  if (!evaluate(context, "prelude", kPrelude, &prelude)) return false;
+  if (!evaluate(context, "prelude", prelude_js, &prelude)) return false;
   JS::RootedValueArray<2> arguments(context);
   if (has_modules) {
     JSFunction* modules = JS_NewFunction(context, native<modules_of_program>, 0, 0, "modules_of_program");
@@ -128,7 +127,7 @@ bool run_prelude(JSContext* context, bool has_modules) {
 bool run_script_prelude(JSContext* context, JS::MutableHandleObject runner) {
   JS::RootedValue prelude(context), result(context);
   JS::RootedValueArray<2> arguments(context);
-  if (!evaluate(context, "prelude", kScriptPrelude, &prelude) ||
+  if (!evaluate(context, "prelude", script_prelude_js, &prelude) ||
       !make_script_natives(context, arguments[0], arguments[1]) ||
       !JS::Call(context, JS::UndefinedHandleValue, prelude, arguments, &result)) {
     return false;

@@ -28,7 +28,7 @@ class World {
   bool function(JSContext* context, std::size_t index, JS::MutableHandleValue function);
   /// The object that the program's modules are in: parsed at its first use.
   bool modules(JSContext* context, JS::MutableHandleObject modules);
-  /// Of a program of scripts: the function that runs one of them (script_prelude.h).
+  /// Of a program of scripts: the function that runs one of them (script_prelude.js).
   JSObject* runner() const { return runner_; }
   /// The value of a JSON text, remembered until another one is asked for: a feed's filter is given the same request for
   /// every document.

@@ -13,7 +13,7 @@ namespace octavo::query::search {
 struct Language {
   std::string_view name;        ///< as in `analyzer`
   std::string_view stemmer{};   ///< Snowball's name; empty: `endings`, or none
-  std::string_view stop_words;  ///< separated by spaces
+  std::string_view stop_words;  ///< separated by spaces: stop_words/german.txt
   std::string_view endings{};   ///< longest first, separated by spaces: cut off by the light stemmer
   std::string_view elisions{};  ///< what may stand before an apostrophe: "l d qu"
   enum class Script : std::uint8_t {

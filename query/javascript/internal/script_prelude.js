@@ -1,16 +1,10 @@
-#pragma once
-
-#include <string_view>
-
-namespace octavo::query::javascript {
-
-/// Run first in the worlds of scripts: Azure Cosmos DB's server-side API. Its value is a function that is given the
-/// native `host(operation, text, second, third, number)`, which does one operation, and `log(text)`; it returns
-/// `run(script, call)`.
-///
-/// `host` answers false (not accepted) or [error, body or message, continuation]. Operations are done when they are
-/// called; their callbacks run one after the other when the function that called has returned.
-inline constexpr std::string_view kScriptPrelude = R"js((function (host, log) {
+// Runs first in each world of scripts: Azure Cosmos DB's server-side API. Its value is a function that is given the native
+// `host(operation, text, second, third, number)`, which does one operation, and `log(text)`; it returns
+// `run(script, call)`.
+//
+// `host` answers false (not accepted) or [error, body or message, continuation]. An operation is done when it is called;
+// the callbacks run one after the other when the function that called has returned.
+(function (host, log) {
   'use strict';
   var READ = 0, QUERY = 1, CREATE = 2, UPSERT = 3, REPLACE = 4, REMOVE = 5;
   var stringify = JSON.stringify;
@@ -340,6 +334,4 @@ inline constexpr std::string_view kScriptPrelude = R"js((function (host, log) {
     if (aborted) throw aborted.error;
     return {request: state.request.body, response: state.response.body};
   };
-}))js";
-
-}  // namespace octavo::query::javascript
+})

@@ -1,12 +1,6 @@
-#pragma once
-
-#include <string_view>
-
-namespace octavo::query::javascript {
-
-/// Run first in each world: CouchDB's helpers that are JavaScript themselves. Its value is a function that is given the
-/// native functions it needs.
-inline constexpr std::string_view kPrelude = R"js((function (modules_of_program, compile_module) {
+// Runs first in each world of design functions: those of CouchDB's helpers that are JavaScript themselves. Its value is a
+// function that is given the native functions it needs.
+(function (modules_of_program, compile_module) {
   'use strict';
   var stringify = JSON.stringify;
   var has = Object.prototype.hasOwnProperty;
@@ -70,6 +64,4 @@ inline constexpr std::string_view kPrelude = R"js((function (modules_of_program,
     return module.exports;
   }
   define('require', function require(path) { return load(path, {value: modules_of_program(), parent: null, id: ''}); });
-}))js";
-
-}  // namespace octavo::query::javascript
+})
