@@ -1,6 +1,7 @@
 #include "server/command_line.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -19,7 +20,7 @@
 #include "config/validate.h"
 #include "config/value_text.h"
 #include "config/version.h"
-#include "server/command_line_completion.h"
+#include "server/completion_scripts.h"
 
 namespace octavo::server {
 
@@ -29,6 +30,16 @@ using Failure = std::unexpected<ExitMessage>;
 using Result = std::expected<Command, ExitMessage>;
 
 constexpr int usage_error_code = 2;
+
+constexpr std::array<std::string_view, 3> completion_shells{"bash", "zsh", "fish"};
+
+/// Empty for a shell that is not among completion_shells.
+std::string_view completion_script(std::string_view shell) {
+  if (shell == "bash") return completion_scripts::octavo_bash;
+  if (shell == "zsh") return completion_scripts::octavo_zsh;
+  if (shell == "fish") return completion_scripts::octavo_fish;
+  return {};
+}
 
 constexpr std::string_view main_footer = R"(
 Examples:
@@ -296,13 +307,13 @@ class Arguments {
   }
 
   Result completion() const {
-    auto script = completion_script(app_, shell_);
+    const auto script = completion_script(shell_);
     if (script.empty()) {
       return usage_error(
           fmt::format("no completion for \"{}\"; there is {}", shell_, fmt::join(completion_shells, ", ")),
           "completion");
     }
-    return print(std::move(script));
+    return print(std::string(script));
   }
 
   CLI::App app_{"", "octavo"};

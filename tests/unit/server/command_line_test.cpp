@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <set>
+#include <sstream>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -49,6 +51,60 @@ std::string printed(std::initializer_list<const char*> arguments, const Environm
   CHECK_FALSE(parsed.error().to_stderr);
   CHECK(parsed.error().text.ends_with('\n'));
   return parsed.error().text;
+}
+
+/// Runs the completion script in bash: the words before the cursor → what is offered.
+std::string complete_in_bash(const std::string& words) {
+  std::string path = (std::filesystem::temp_directory_path() / "octavo-completion-XXXXXX").string();
+  const int descriptor = ::mkstemp(path.data());
+  REQUIRE(descriptor >= 0);
+  ::close(descriptor);
+  std::ofstream(path) << printed({"completion", "bash"}) << "COMP_WORDS=(" << words
+                      << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_octavo\necho \"${COMPREPLY[*]}\"\n";
+  std::string output;
+  if (FILE* pipe = ::popen(("bash --norc " + path).c_str(), "r")) {
+    std::array<char, 4096> buffer{};
+    while (const auto count = ::fread(buffer.data(), 1, buffer.size(), pipe)) output.append(buffer.data(), count);
+    ::pclose(pipe);
+  }
+  std::filesystem::remove(path);
+  return output;
+}
+
+using Names = std::set<std::string>;
+
+/// What stands in `text` behind each `before`, up to the next character of `ends`.
+Names names_between(const std::string& text, const std::string& before, const std::string& ends) {
+  Names names;
+  for (auto at = text.find(before); at != std::string::npos; at = text.find(before, at)) {
+    at += before.size();
+    names.insert(text.substr(at, text.find_first_of(ends, at) - at));
+  }
+  return names;
+}
+
+/// The part of `text` behind the first `before`, up to the next `after`.
+std::string part_between(const std::string& text, const std::string& before, const std::string& after) {
+  const auto at = text.find(before);
+  REQUIRE(at != std::string::npos);
+  const auto begin = at + before.size();
+  return text.substr(begin, text.find(after, begin) - begin);
+}
+
+Names commands_in_help(const std::string& help) {
+  return names_between(part_between(help, "\nSubcommands:", "\n\n"), "\n  ", " ");
+}
+
+/// The options, without dashes: in help, only lines that describe an option begin with a dash.
+Names options_in_help(const std::string& help) {
+  Names names;
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  -")) continue;
+    const auto begin = line.find("--") + 2;
+    names.insert(line.substr(begin, line.find(' ', begin) - begin));
+  }
+  return names;
 }
 
 }  // namespace
@@ -255,29 +311,35 @@ TEST_CASE("completion for an unknown shell is an error that lists the known ones
   CHECK_THAT(mistake({"completion"}), Contains("shell is required"));
 }
 
+TEST_CASE("every shell's completion script offers all commands and all their options, and no others") {
+  const auto help = printed({"--help"});
+  const auto commands = commands_in_help(help);
+  REQUIRE(commands.contains("serve"));
+  const auto zsh = printed({"completion", "zsh"});
+  const auto fish = printed({"completion", "fish"});
+  CHECK(names_between(part_between(zsh, "subcommands=(", "\n  )"), "\n    '", ":") == commands);
+  CHECK(names_between(fish, "-n '__fish_use_subcommand' -a ", " ") == commands);
+
+  const auto options = options_in_help(help);
+  REQUIRE(options.contains("version"));
+  CHECK(names_between(complete_in_bash("octavo --"), "--", " \n") == options);
+  CHECK(names_between(part_between(zsh, "_arguments -C", "\n"), "--", "[") == options);
+  CHECK(names_between(fish, "-n '__fish_use_subcommand' -l ", " ") == options);
+  for (const auto& command : commands) {
+    INFO(command);
+    const auto own = options_in_help(printed({command.c_str(), "--help"}));
+    CHECK(names_between(complete_in_bash("octavo " + command + " --"), "--", " \n") == own);
+    CHECK(names_between(part_between(zsh, "\n        " + command + ")\n", ";;"), "--", "[") == own);
+    CHECK(names_between(fish, "-n '__fish_seen_subcommand_from " + command + "' -l ", " ") == own);
+  }
+}
+
 TEST_CASE("the bash completion script completes") {
-  // Runs the generated script in bash: the words before the cursor → what is offered.
-  const auto complete = [](const std::string& words) {
-    std::string path = (std::filesystem::temp_directory_path() / "octavo-completion-XXXXXX").string();
-    const int descriptor = ::mkstemp(path.data());
-    REQUIRE(descriptor >= 0);
-    ::close(descriptor);
-    std::ofstream(path) << printed({"completion", "bash"}) << "COMP_WORDS=(" << words
-                        << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_octavo\necho \"${COMPREPLY[*]}\"\n";
-    std::string output;
-    if (FILE* pipe = ::popen(("bash --norc " + path).c_str(), "r")) {
-      std::array<char, 4096> buffer{};
-      while (const auto count = ::fread(buffer.data(), 1, buffer.size(), pipe)) output.append(buffer.data(), count);
-      ::pclose(pipe);
-    }
-    std::filesystem::remove(path);
-    return output;
-  };
-  CHECK(complete("octavo ser") == "serve\n");
-  CHECK(complete("octavo serve --data-d") == "--data-dir\n");
-  CHECK(complete("octavo serve --storage-durability re") == "relaxed\n");
-  CHECK(complete("octavo completion z") == "zsh\n");
-  CHECK(complete("octavo serve --port ''") == "\n");
+  CHECK(complete_in_bash("octavo ser") == "serve\n");
+  CHECK(complete_in_bash("octavo serve --data-d") == "--data-dir\n");
+  CHECK(complete_in_bash("octavo serve --storage-durability re") == "relaxed\n");
+  CHECK(complete_in_bash("octavo completion z") == "zsh\n");
+  CHECK(complete_in_bash("octavo serve --port ''") == "\n");
 }
 
 TEST_CASE("the environment becomes a map") {

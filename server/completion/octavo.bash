@@ -1,0 +1,90 @@
+# bash completion for octavo. To use it: source <(octavo completion bash)
+_octavo() {
+  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="" word words
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$word" in
+      serve|health|check|version|completion) command="$word"; break ;;
+    esac
+  done
+  COMPREPLY=()
+  case "$command $previous" in
+    "serve --config") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    "serve --data-dir") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    "serve --bind") return ;;
+    "serve --port") return ;;
+    "serve --allowed-hosts") return ;;
+    "serve --io-threads") return ;;
+    "serve --worker-threads") return ;;
+    "serve --writer-threads") return ;;
+    "serve --shutdown-timeout") return ;;
+    "serve --tls-certificate") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    "serve --tls-key") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    "serve --admin-user") return ;;
+    "serve --admin-password") return ;;
+    "serve --admin-password-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    "serve --session-timeout") return ;;
+    "serve --cookie-secret") return ;;
+    "serve --cookie-secret-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    "serve --jwt-required-claims") return ;;
+    "serve --pbkdf2-iterations") return ;;
+    "serve --cosmos-bind") return ;;
+    "serve --cosmos-port") return ;;
+    "serve --cosmos-key") return ;;
+    "serve --cosmos-key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    "serve --cosmos-secondary-key") return ;;
+    "serve --cosmos-secondary-key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    "serve --cosmos-read-only-key") return ;;
+    "serve --cosmos-read-only-key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    "serve --cosmos-item-bytes-max") return ;;
+    "serve --http-request-head-bytes-max") return ;;
+    "serve --http-request-body-bytes-max") return ;;
+    "serve --http-connections-max") return ;;
+    "serve --http-requests-in-flight-max") return ;;
+    "serve --http-header-timeout") return ;;
+    "serve --http-body-timeout") return ;;
+    "serve --http-idle-timeout") return ;;
+    "serve --http-send-timeout") return ;;
+    "serve --http-compression-bytes-min") return ;;
+    "serve --cors-origins") return ;;
+    "serve --cors-methods") return ;;
+    "serve --cors-headers") return ;;
+    "serve --cors-max-age") return ;;
+    "serve --database-default-q") return ;;
+    "serve --database-q-max") return ;;
+    "serve --database-document-bytes-max") return ;;
+    "serve --database-logical-partition-bytes-max") return ;;
+    "serve --database-physical-partition-bytes-max") return ;;
+    "serve --database-split-source-kept") return ;;
+    "serve --database-revs-limit") return ;;
+    "serve --database-documents-per-bulk-max") return ;;
+    "serve --storage-durability") mapfile -t COMPREPLY < <(compgen -W "commit relaxed ephemeral" -- "$current"); return ;;
+    "serve --storage-open-partitions-max") return ;;
+    "serve --storage-map-bytes-initial") return ;;
+    "serve --query-find-limit-default") return ;;
+    "serve --query-sort-bytes-max") return ;;
+    "serve --javascript-call-time") return ;;
+    "serve --javascript-heap-bytes-max") return ;;
+    "serve --javascript-stack-bytes-max") return ;;
+    "serve --javascript-output-bytes-max") return ;;
+    "serve --javascript-log-bytes-max") return ;;
+    "serve --log-level") mapfile -t COMPREPLY < <(compgen -W "trace debug info warn error critical off" -- "$current"); return ;;
+    "serve --log-format") mapfile -t COMPREPLY < <(compgen -W "text json" -- "$current"); return ;;
+    "serve --log-slow-request") return ;;
+    "health --url") return ;;
+    "health --timeout") return ;;
+    "health --config") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    "check --data-dir") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    "check --database") return ;;
+    "check --config") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+  esac
+  case "$command" in
+    "") words="serve health check version completion --version --help" ;;
+    serve) words="--help --config --print-config --data-dir --bind --port --allowed-hosts --io-threads --worker-threads --writer-threads --shutdown-timeout --tls-certificate --tls-key --admin-user --admin-password --admin-password-file --require-valid-user --allow-public-without-auth --session-timeout --cookie-secret --cookie-secret-file --jwt-required-claims --pbkdf2-iterations --cosmos-enabled --cosmos-bind --cosmos-port --cosmos-key --cosmos-key-file --cosmos-secondary-key --cosmos-secondary-key-file --cosmos-read-only-key --cosmos-read-only-key-file --cosmos-item-bytes-max --http-request-head-bytes-max --http-request-body-bytes-max --http-connections-max --http-requests-in-flight-max --http-header-timeout --http-body-timeout --http-idle-timeout --http-send-timeout --http-compression-bytes-min --cors-enabled --cors-origins --cors-credentials --cors-methods --cors-headers --cors-max-age --database-default-q --database-q-max --database-document-bytes-max --database-logical-partition-bytes-max --database-physical-partition-bytes-max --database-split-source-kept --database-revs-limit --database-documents-per-bulk-max --database-enforce-throughput --storage-durability --storage-open-partitions-max --storage-map-bytes-initial --query-find-limit-default --query-sort-bytes-max --javascript-call-time --javascript-heap-bytes-max --javascript-stack-bytes-max --javascript-output-bytes-max --javascript-log-bytes-max --log-level --log-format --log-access --log-slow-request" ;;
+    health) words="--help --url --timeout --config" ;;
+    check) words="--help --data-dir --database --config" ;;
+    version) words="--help" ;;
+    completion) words="--help bash zsh fish" ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+}
+complete -o filenames -F _octavo octavo

@@ -1,0 +1,123 @@
+#compdef octavo
+# zsh completion for octavo. To use it: octavo completion zsh > "${fpath[1]}/_octavo"
+_octavo() {
+  local state
+  local -a subcommands
+  subcommands=(
+    'serve:Run the server'
+    'health:Ask a running server whether it is well\: exit 0 if so, else 1'
+    'check:Verify a data folder; exit 0 when it is sound, else 1'
+    'version:Print the version'
+    'completion:Print a completion script for a shell'
+  )
+  _arguments -C '--version[Print the version and exit]' '--help[Print this help and exit]' '1:command:->command' '*::argument:->arguments'
+  case $state in
+    command) _describe command subcommands ;;
+    arguments)
+      case $words[1] in
+        serve)
+          _arguments \
+            '--help[Print this help and exit]' \
+            '*--config[TOML file with settings; also OCTAVO_CONFIG]:value:_files' \
+            '--print-config[Print the settings in effect, secrets masked, and exit]' \
+            '*--data-dir[Folder that holds everything stored; created when missing (data)]:value:_files' \
+            '*--bind[IP address to listen on; `0.0.0.0` or `\:\:` for every interface (127.0.0.1)]:value:' \
+            '*--port[TCP port to listen on; 0 = any free one, see the READY line (5984)]:value:' \
+            '*--allowed-hosts[Names, such as `db.example.com`, under which a server without admins may be asked; addresses, `localhost` and names without a dot always may]:value:' \
+            '*--io-threads[Threads that serve connections; 0 = one per core (0)]:value:' \
+            '*--worker-threads[Threads for scans and queries; 0 = one per core (0)]:value:' \
+            '*--writer-threads[Threads that commit; they wait for the disk; 0 = two per core (0)]:value:' \
+            '*--shutdown-timeout[How long running requests may take to finish after SIGTERM (5s)]:value:' \
+            '*--tls-certificate[PEM file, own certificate first; none = plain HTTP]:value:_files' \
+            '*--tls-key[PEM file with the certificate'\''s private key]:value:_files' \
+            '*--admin-user[Name of one more admin]:value:' \
+            '*--admin-password[Password of that admin]:value:' \
+            '*--admin-password-file[File that holds it]:value:_files' \
+            '--require-valid-user[Refuse anonymous requests, but for `/_up` (false)]' \
+            '--allow-public-without-auth[Start on a public address although there is no admin\: everybody may do everything (false)]' \
+            '*--session-timeout[How long a cookie session lives (10m)]:value:' \
+            '*--cookie-secret[Signs cookie sessions; none = made at random and kept in the data folder]:value:' \
+            '*--cookie-secret-file[File that holds it]:value:_files' \
+            '*--jwt-required-claims[Claims that a JWT must carry, such as `exp`]:value:' \
+            '*--pbkdf2-iterations[Work that goes into hashing a new password (50000)]:value:' \
+            '--cosmos-enabled[Serve the Azure Cosmos DB API on a port of its own (true)]' \
+            '*--cosmos-bind[IP address to listen on; none = that of `server.bind`]:value:' \
+            '*--cosmos-port[TCP port to listen on; 0 = any free one, see the READY line (8081)]:value:' \
+            '*--cosmos-key[Account key, in base64; without any key = the emulator'\''s well-known key, from this machine only, and only while there is no admin]:value:' \
+            '*--cosmos-key-file[File that holds it]:value:_files' \
+            '*--cosmos-secondary-key[Second account key, so that keys can be changed one after the other]:value:' \
+            '*--cosmos-secondary-key-file[File that holds it]:value:_files' \
+            '*--cosmos-read-only-key[Account key that may only read]:value:' \
+            '*--cosmos-read-only-key-file[File that holds it]:value:_files' \
+            '*--cosmos-item-bytes-max[Longest item; beyond\: 413 (2MiB)]:value:' \
+            '*--http-request-head-bytes-max[Longest request line and headers; beyond\: 431 (64KiB)]:value:' \
+            '*--http-request-body-bytes-max[Longest request body, after decompression; beyond\: 413 (64MiB)]:value:' \
+            '*--http-connections-max[Open connections; beyond\: 503 with Retry-After (20000)]:value:' \
+            '*--http-requests-in-flight-max[Requests being answered, idle feed followers aside; beyond\: 503 with Retry-After (2000)]:value:' \
+            '*--http-header-timeout[From a request'\''s first byte to the end of its headers (10s)]:value:' \
+            '*--http-body-timeout[Pause allowed inside a request body; all pauses together, if it comes slower than 500 bytes/s (1m)]:value:' \
+            '*--http-idle-timeout[Pause allowed between two requests of a connection (75s)]:value:' \
+            '*--http-send-timeout[Pause allowed while a client reads a reply; all pauses together, if it reads slower than 500 bytes/s (1m)]:value:' \
+            '*--http-compression-bytes-min[Replies shorter than this are never compressed (1400)]:value:' \
+            '--cors-enabled[Answer browsers on other origins (false)]' \
+            '*--cors-origins[Origins allowed, such as `https\://app.example.com`, or `*`]:value:' \
+            '--cors-credentials[Let those browsers send cookies and passwords (false)]' \
+            '*--cors-methods[Methods allowed (\["GET", "PUT", "POST", "HEAD", "DELETE"\])]:value:' \
+            '*--cors-headers[Request headers allowed, beside the usual ones]:value:' \
+            '*--cors-max-age[How long browsers may cache the answer (10m)]:value:' \
+            '*--database-default-q[Physical partitions of a new database whose request does not say `q` (1)]:value:' \
+            '*--database-q-max[Largest `q` that a request may ask for (64)]:value:' \
+            '*--database-document-bytes-max[Largest document, attachments aside; beyond\: 413 (8MiB)]:value:' \
+            '*--database-logical-partition-bytes-max[Largest logical partition; beyond\: 403 (20GiB)]:value:' \
+            '*--database-physical-partition-bytes-max[A physical partition that has become larger is split in two, online (50GiB)]:value:' \
+            '*--database-split-source-kept[The files of a physical partition that was split stay so long, for requests that still read them (1m)]:value:' \
+            '*--database-revs-limit[Revisions remembered per document in a new database (1000)]:value:' \
+            '*--database-documents-per-bulk-max[Documents in one bulk request, or revisions in one `_revs_diff`; beyond\: 413 (100000)]:value:' \
+            '--database-enforce-throughput[Refuse requests (429) beyond the throughput that was asked for; off\: it is kept and shown only (true)]' \
+            '*--storage-durability[When a write is acknowledged\: after fsync; before it (a power cut may take the last commits); never synced (commit)]:value:(commit relaxed ephemeral)' \
+            '*--storage-open-partitions-max[Physical partitions kept open; the least used is closed first (500)]:value:' \
+            '*--storage-map-bytes-initial[Least address space for the map of a physical partition; usually 64 GiB are reserved (no memory, no disk) (16MiB)]:value:' \
+            '*--query-find-limit-default[Documents that `_find` returns when the request does not say `limit` (25)]:value:' \
+            '*--query-sort-bytes-max[Memory for a sort that no index serves; beyond\: `no_usable_index` (64MiB)]:value:' \
+            '*--javascript-call-time[How long one call of a design function may take; beyond\: `resource_limit` (5s)]:value:' \
+            '*--javascript-heap-bytes-max[Memory for design functions, in each thread that runs them (128MiB)]:value:' \
+            '*--javascript-stack-bytes-max[Stack for a design function; never more than its thread has (1MiB)]:value:' \
+            '*--javascript-output-bytes-max[What one call of a design function may emit or return (64MiB)]:value:' \
+            '*--javascript-log-bytes-max[What one call of a design function may log (4KiB)]:value:' \
+            '*--log-level[Least severe event that is logged (info)]:value:(trace debug info warn error critical off)' \
+            '*--log-format[One line of text, or one JSON object, per event (text)]:value:(text json)' \
+            '--log-access[Log every request (true)]' \
+            '*--log-slow-request[Requests that take longer are logged as slow; 0 = none (1s)]:value:'
+          ;;
+        health)
+          _arguments \
+            '--help[Print this help and exit]' \
+            '*--url[What to ask (/_up on the configured address and port)]:value:' \
+            '*--timeout[How long to wait for the answer (5s)]:value:' \
+            '*--config[TOML file with settings; also OCTAVO_CONFIG]:value:_files'
+          ;;
+        check)
+          _arguments \
+            '--help[Print this help and exit]' \
+            '*--data-dir[Folder to verify (the configured one)]:value:_files' \
+            '*--database[Only this database]:value:' \
+            '*--config[TOML file with settings; also OCTAVO_CONFIG]:value:_files'
+          ;;
+        version)
+          _arguments \
+            '--help[Print this help and exit]'
+          ;;
+        completion)
+          _arguments \
+            '--help[Print this help and exit]' \
+            '1:Which shell:(bash zsh fish)'
+          ;;
+      esac
+      ;;
+  esac
+}
+if [ "$funcstack[1]" = "_octavo" ]; then
+  _octavo "$@"
+else
+  compdef _octavo octavo
+fi
