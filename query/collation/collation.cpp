@@ -95,11 +95,41 @@ int compare_strings_by_icu(std::string_view a, std::string_view b) {
                           static_cast<int32_t>(b.size()), &status);
 }
 
-template <class A, class B>
+/// The order of compare().
+struct CollationOrder {
+  static int rank(TypeRank type) { return static_cast<int>(type); }
+  static int strings(std::string_view a, std::string_view b) { return compare_strings(a, b); }
+};
+
+/// The order of compare_raw().
+struct RawOrder {
+  static int rank(TypeRank type) {
+    switch (type) {
+      case TypeRank::number:
+        return 0;
+      case TypeRank::boolean_false:
+        return 1;
+      case TypeRank::null:
+        return 2;
+      case TypeRank::boolean_true:
+        return 3;
+      case TypeRank::object:
+        return 4;
+      case TypeRank::array:
+        return 5;
+      case TypeRank::string:
+        return 6;
+    }
+    return 0;
+  }
+  static int strings(std::string_view a, std::string_view b) { return sign(a <=> b); }
+};
+
+template <class Order, class A, class B>
 int compare_values(const A& a, const B& b) {
   const TypeRank rank_a = access::rank(a);
   const TypeRank rank_b = access::rank(b);
-  if (rank_a != rank_b) return rank_a < rank_b ? -1 : 1;
+  if (rank_a != rank_b) return Order::rank(rank_a) < Order::rank(rank_b) ? -1 : 1;
   switch (rank_a) {
     case TypeRank::null:
     case TypeRank::boolean_false:
@@ -108,14 +138,14 @@ int compare_values(const A& a, const B& b) {
     case TypeRank::number:
       return sign(access::number(a) <=> access::number(b));
     case TypeRank::string:
-      return compare_strings(access::string(a), access::string(b));
+      return Order::strings(access::string(a), access::string(b));
     case TypeRank::array: {
       const auto& left = access::array(a);
       const auto& right = access::array(b);
       auto l = left.begin();
       auto r = right.begin();
       for (; l != left.end() && r != right.end(); ++l, ++r) {
-        if (const int order = compare_values(*l, *r); order != 0) return order;
+        if (const int order = compare_values<Order>(*l, *r); order != 0) return order;
       }
       return l != left.end() ? 1 : r != right.end() ? -1 : 0;
     }
@@ -127,78 +157,12 @@ int compare_values(const A& a, const B& b) {
       for (; l != left.end() && r != right.end(); ++l, ++r) {
         const auto& left_member = *l;
         const auto& right_member = *r;
-        if (const int order = compare_strings(access::member_name(left_member), access::member_name(right_member));
+        if (const int order = Order::strings(access::member_name(left_member), access::member_name(right_member));
             order != 0) {
           return order;
         }
-        if (const int order = compare_values(access::member_value(left_member), access::member_value(right_member));
-            order != 0) {
-          return order;
-        }
-      }
-      return l != left.end() ? 1 : r != right.end() ? -1 : 0;
-    }
-  }
-  return 0;
-}
-
-int raw_rank(TypeRank rank) {
-  switch (rank) {
-    case TypeRank::number:
-      return 0;
-    case TypeRank::boolean_false:
-      return 1;
-    case TypeRank::null:
-      return 2;
-    case TypeRank::boolean_true:
-      return 3;
-    case TypeRank::object:
-      return 4;
-    case TypeRank::array:
-      return 5;
-    case TypeRank::string:
-      return 6;
-  }
-  return 0;
-}
-
-template <class A, class B>
-int compare_values_raw(const A& a, const B& b) {
-  const TypeRank rank_a = access::rank(a);
-  const TypeRank rank_b = access::rank(b);
-  if (rank_a != rank_b) return raw_rank(rank_a) < raw_rank(rank_b) ? -1 : 1;
-  switch (rank_a) {
-    case TypeRank::null:
-    case TypeRank::boolean_false:
-    case TypeRank::boolean_true:
-      return 0;
-    case TypeRank::number:
-      return sign(access::number(a) <=> access::number(b));
-    case TypeRank::string:
-      return sign(access::string(a) <=> access::string(b));
-    case TypeRank::array: {
-      const auto& left = access::array(a);
-      const auto& right = access::array(b);
-      auto l = left.begin();
-      auto r = right.begin();
-      for (; l != left.end() && r != right.end(); ++l, ++r) {
-        if (const int order = compare_values_raw(*l, *r); order != 0) return order;
-      }
-      return l != left.end() ? 1 : r != right.end() ? -1 : 0;
-    }
-    case TypeRank::object: {
-      const auto& left = access::object(a);
-      const auto& right = access::object(b);
-      auto l = left.begin();
-      auto r = right.begin();
-      for (; l != left.end() && r != right.end(); ++l, ++r) {
-        const auto& left_member = *l;
-        const auto& right_member = *r;
-        if (const int order = sign(access::member_name(left_member) <=> access::member_name(right_member));
-            order != 0) {
-          return order;
-        }
-        if (const int order = compare_values_raw(access::member_value(left_member), access::member_value(right_member));
+        if (const int order =
+                compare_values<Order>(access::member_value(left_member), access::member_value(right_member));
             order != 0) {
           return order;
         }
@@ -289,20 +253,20 @@ int compare_strings(std::string_view a, std::string_view b) {
 }
 
 int compare(const simdjson::dom::element& a, const simdjson::dom::element& b) {
-  return compare_values(a, b);
+  return compare_values<CollationOrder>(a, b);
 }
 int compare(const simdjson::dom::element& a, const boost::json::value& b) {
-  return compare_values(a, b);
+  return compare_values<CollationOrder>(a, b);
 }
 int compare(const boost::json::value& a, const boost::json::value& b) {
-  return compare_values(a, b);
+  return compare_values<CollationOrder>(a, b);
 }
 
 int compare_raw(const simdjson::dom::element& a, const boost::json::value& b) {
-  return compare_values_raw(a, b);
+  return compare_values<RawOrder>(a, b);
 }
 int compare_raw(const boost::json::value& a, const boost::json::value& b) {
-  return compare_values_raw(a, b);
+  return compare_values<RawOrder>(a, b);
 }
 
 TypeRank type_rank(const simdjson::dom::element& value) {
