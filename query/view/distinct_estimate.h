@@ -8,12 +8,12 @@
 
 namespace octavo::query::views {
 
-/// Estimates how many different keys were added, in bounded space: HyperLogLog with 2^11 registers, as CouchDB's, so
-/// the standard error is 2.3 %; small numbers are nearly exact. The estimator is Ertl's, which needs no tables and has
-/// no bias in between.
+/// Estimates the number of different keys added, in bounded space: HyperLogLog with 2^11 registers, like CouchDB's. The
+/// standard error is 2.3 %; small numbers are nearly exact. Ertl's estimator needs no tables and has no bias at medium
+/// numbers.
 class DistinctEstimate {
  public:
-  /// `key`: equal keys have equal bytes.
+  /// Keys are equal if their bytes are.
   void add(std::string_view key);
   void merge(const DistinctEstimate& other);
   std::uint64_t count() const;
@@ -21,7 +21,7 @@ class DistinctEstimate {
   /// state := 00 (register:u16be rank:u8)*  few registers
   ///        | 01 rank:u8 * 2048             many
   void append_to(std::string& state) const;
-  /// What makes no sense is left out.
+  /// Skips invalid parts of `state`.
   static DistinctEstimate from(std::string_view state);
 
  private:

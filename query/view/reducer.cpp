@@ -25,7 +25,7 @@ constexpr std::size_t kOverflowBytesMin = 4906;
 constexpr std::size_t kOverflowRatio = 2;
 constexpr int kRankMax = 100;
 
-/// `_count`: a varint.
+/// `_count`. The state is a varint.
 class CountReducer final : public Reducer {
  public:
   Expected<std::string> reduce(std::span<const ViewRow> rows) const override { return encode(rows.size()); }
@@ -46,7 +46,7 @@ class CountReducer final : public Reducer {
   }
 };
 
-/// `_approx_count_distinct`: of the keys.
+/// `_approx_count_distinct`: counts different keys.
 class DistinctReducer final : public Reducer {
  public:
   Expected<std::string> reduce(std::span<const ViewRow> rows) const override {
@@ -140,7 +140,7 @@ class RankReducer final : public Reducer {
   std::size_t count_;
 };
 
-/// JavaScript. The state is the JSON text that the function returned.
+/// A JavaScript function. The state is the JSON text that it returned.
 class FunctionReducer final : public Reducer {
  public:
   FunctionReducer(javascript::ProgramPtr program, std::size_t function)
@@ -183,7 +183,7 @@ class FunctionReducer final : public Reducer {
   Expected<std::string> call(std::string_view keys, std::string_view values, bool rereduce) const {
     auto result = javascript::reduce(program_, function_, keys, values, rereduce);
     if (!result) {
-      // As CouchDB: what throws reduces to null. A limit that was exceeded stops the index until somebody mends it.
+      // As in CouchDB, a function that throws reduces to null. An exceeded limit stops the index until it is fixed.
       if (result.error().code != ErrorCode::function_failed || result.error().word == "resource_limit") return result;
       return std::string("null");
     }
@@ -203,7 +203,7 @@ class FunctionReducer final : public Reducer {
   std::size_t function_;
 };
 
-/// The N of `_top_N`; nullopt: not a number that CouchDB takes.
+/// The N of `_top_N`; nullopt if CouchDB would reject it.
 std::optional<std::size_t> rank_of(std::string_view text) {
   int count = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -228,7 +228,7 @@ Expected<std::unique_ptr<Reducer>> make_reducer(std::string_view source, javascr
                                                 std::size_t function) {
   using Result = std::unique_ptr<Reducer>;
   if (!is_built_in(source)) return Result(std::make_unique<FunctionReducer>(std::move(program), function));
-  // By what they begin with, as CouchDB.
+  // CouchDB, too, only compares how the name begins.
   if (source.starts_with("_sum")) return make_sum_reducer();
   if (source.starts_with("_count")) return Result(std::make_unique<CountReducer>());
   if (source.starts_with("_stats")) return make_stats_reducer();

@@ -35,7 +35,7 @@ bool is_number(const element& value) {
   return type == element_type::INT64 || type == element_type::UINT64 || type == element_type::DOUBLE;
 }
 
-/// A whole number of so few digits that no sum of a block of them overflows: most values are.
+/// Parses an integer of so few digits that the sum of a block cannot overflow, which most values are.
 bool parse_small_whole(std::string_view text, std::int64_t& value) {
   constexpr std::size_t kDigitsMax = 15;
   if (text.empty() || text.size() > kDigitsMax) return false;
@@ -43,7 +43,7 @@ bool parse_small_whole(std::string_view text, std::int64_t& value) {
   return result.ec == std::errc{} && result.ptr == text.data() + text.size();
 }
 
-/// Values read one after the other, as JSON text; each stays until the next.
+/// Parses JSON values; each is valid until the next is read.
 class ValueReader {
  public:
   Expected<element> read(std::string_view json) { return parser_.parse(json); }
@@ -62,12 +62,12 @@ ValueReader& value_reader() {
 struct Sum;
 using SumArray = std::vector<Sum>;
 using SumObject = std::vector<std::pair<std::string, Sum>>;  // by name
-/// What a sum may be. `text`: an element of an array that nothing was added to yet, kept as it stands.
+/// A sum. The string is the unchanged JSON text of an array element to which nothing has been added yet.
 struct Sum {
   std::variant<ReducedNumber, SumArray, SumObject, std::string> value;
 };
 
-/// Thrown away at the first value that cannot be added: the text of what was wrong.
+/// The error at the first value that cannot be added; the sum so far is discarded.
 struct SumFailure {
   std::string caused_by;
 };
@@ -230,7 +230,7 @@ class SumReducer final : public Reducer {
       input += text.size();
       OCTAVO_TRY(const element value, value_reader().read(text));
       if (value.type() == element_type::OBJECT) {
-        // What went wrong further down goes all the way up.
+        // An error from a lower level is passed up unchanged.
         const auto error = value["error"].get_string();
         if (error.error() == simdjson::SUCCESS && error.value_unsafe() == kBuiltInError) return std::string(text);
       }
@@ -263,7 +263,7 @@ struct Statistics {
   }
 };
 
-/// Of numbers: one; of arrays: one for each place.
+/// Statistics of numbers, or of arrays: one part per element.
 struct StatisticsState {
   bool is_array = false;
   std::vector<StatisticsState> parts;
@@ -357,7 +357,7 @@ class StatsReducer final : public Reducer {
   }
 
  private:
-  static constexpr char kFailed = '!';  // begins the state of values that have no statistics; the reason follows
+  static constexpr char kFailed = '!';  // first byte of a failed state; the reason follows
 
   template <class ValueAt>
   static Expected<std::string> statistics(std::size_t count, ValueAt value_at) {

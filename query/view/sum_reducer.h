@@ -6,12 +6,12 @@
 
 namespace octavo::query::views {
 
-/// `_sum`: numbers, arrays of numbers place by place, objects member by member; by CouchDB's rules. The state is the
-/// sum as JSON text.
+/// `_sum` by CouchDB's rules: adds numbers, arrays of numbers element by element, and objects member by member. The
+/// state is the sum as JSON text.
 std::unique_ptr<Reducer> make_sum_reducer();
 
-/// `_stats`: sum, count, min, max and sum of squares of numbers, arrays place by place; objects with these members are
-/// taken for statistics made before. The state is JSON text.
+/// `_stats`: sum, count, min, max and sum of squares of numbers; of arrays, element by element. Objects with these
+/// members count as statistics computed earlier. The state is JSON text.
 std::unique_ptr<Reducer> make_stats_reducer();
 
 }  // namespace octavo::query::views

@@ -63,7 +63,7 @@ void ReducedNumber::append_to(std::string& json) const {
 }
 
 void append_json_double(std::string& json, double value) {
-  // Sums of huge numbers may leave the range that JSON readers have.
+  // Sums of huge numbers may exceed the range of JSON parsers.
   if (!std::isfinite(value)) value = std::copysign(1.7976931348623157e308, value);
   constexpr double kFixedMin = 1e-6;
   constexpr double kFixedEnd = 1e21;

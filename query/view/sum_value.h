@@ -7,8 +7,8 @@
 
 namespace octavo::query::views {
 
-/// A number as CouchDB's reduces calculate with it: whole numbers stay whole and exact (up to 128 bits), a fraction
-/// makes all that it is added to a fraction.
+/// A number in the arithmetic of CouchDB's reduce functions: integers stay exact (up to 128 bits); an operation with a
+/// fraction yields a fraction.
 class ReducedNumber {
  public:
   ReducedNumber() = default;
@@ -20,7 +20,7 @@ class ReducedNumber {
   ReducedNumber operator*(const ReducedNumber& other) const;
   bool operator<(const ReducedNumber& other) const;
 
-  /// As CouchDB writes it: a fraction always has a point, `3.0`.
+  /// Formats the number as CouchDB does: a fraction always has a decimal point, `3.0`.
   void append_to(std::string& json) const;
 
  private:
@@ -33,7 +33,7 @@ class ReducedNumber {
   double real_ = 0;
 };
 
-/// Appends a double as CouchDB writes it.
+/// Appends a double in CouchDB's format.
 void append_json_double(std::string& json, double value);
 
 }  // namespace octavo::query::views

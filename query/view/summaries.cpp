@@ -17,7 +17,7 @@ constexpr std::size_t kBlockChildrenMax = 128;
 constexpr std::size_t kBlockChildrenMin = 16;
 constexpr std::size_t kMergedChildrenMax = 96;
 
-/// An entry of the tree of summaries, or as much of a row as a block needs of it.
+/// An entry of the summaries tree, or a row as the child of a block of level 1.
 struct Block {
   std::string start;
   std::uint64_t children = 0;
@@ -55,33 +55,33 @@ std::unexpected<Error> damaged() {
   return fail(ErrorCode::corrupted, "A row of a view is damaged.");
 }
 
-/// The least string that is above `before` and not above `after`.
+/// The shortest prefix of `after` that is above `before`.
 std::string separator(std::string_view before, std::string_view after) {
   const auto same = std::ranges::mismatch(before, after).in1 - before.begin();
   return std::string(after.substr(0, static_cast<std::size_t>(same) + 1));
 }
 
-/// Updates one level after the other.
+/// Updates the summaries level by level, from the lowest up.
 class SummaryUpdate {
  public:
   SummaryUpdate(storage::WriteTransaction& transaction, const SummaryTrees& trees, std::size_t view,
                 const Reducer* reducer)
       : transaction_(transaction), trees_(trees), prefix_(view_prefix(view)), reducer_(reducer) {}
 
-  /// `touched`: children that were changed, made or removed, in order. Returns the same for the level above.
+  /// `touched`: the changed, created and removed children, in order. Returns the touched blocks for the level above.
   template <class Touched>
   Expected<std::set<std::string>> run(std::uint8_t level, const Touched& touched) {
     std::set<std::string> starts;
     {
       storage::LongKeyCursor cursor(transaction_, trees_.summaries);
       for (const auto& child : touched) {
-        // Children come in order, and often many are of one block.
+        // Children are sorted, and often many belong to one block.
         const auto block = read_block(cursor.seek_back(entry_key(level, child)), level, prefix_);
         starts.insert(starts.end(), block ? block->start : prefix_);
       }
     }
     std::set<std::string> changed;
-    // From the last to the first, as a block that became small joins the one before it.
+    // From last to first, because a block that became small is merged into its predecessor.
     while (!starts.empty()) {
       const std::string start = *starts.rbegin();
       starts.erase(std::prev(starts.end()));
@@ -96,7 +96,7 @@ class SummaryUpdate {
     const auto next = next_start(level, start);
     OCTAVO_TRY(auto blocks, level == 1 ? blocks_of_rows(start, next) : blocks_of_blocks(level, start, next));
     if (blocks.empty()) {
-      // The first block stays, empty, as long as there are others.
+      // The first block is kept, even empty, as long as there are others.
       if (start == prefix_ && next) return put(level, Block{start, 0, 0, {}}, changed);
       return remove(level, start, changed);
     }
@@ -128,7 +128,7 @@ class SummaryUpdate {
     return read_block(entry, level, prefix_);
   }
 
-  // How many of `children` the next block gets, when so many are left.
+  // The number of children for the next block if `left` children remain.
   static std::size_t share(std::size_t left, bool first) {
     if (first && left <= kBlockChildrenMax) return left;
     return left < 2 * kBlockChildren ? (left <= kMergedChildrenMax ? left : left / 2) : kBlockChildren;
@@ -245,7 +245,7 @@ std::optional<SummaryReader::Entry> SummaryReader::entry_at_or_before(std::uint8
   return Entry{*std::move(block)};
 }
 
-// The last block of level 1 that has rows below `start`, or could have.
+// The last block of level 1 that may have rows below `start`.
 std::optional<SummaryReader::Entry> SummaryReader::entry_before(std::string_view start) const {
   storage::LongKeyCursor cursor(transaction_, trees_.summaries);
   auto entry = cursor.seek_back(entry_key(1, start));
@@ -290,7 +290,7 @@ std::uint64_t SummaryReader::rank(std::string_view key) const {
       ++rank;
     }
   }
-  // What stands before the block in its parent, before that in its, …
+  // Sum the siblings before the block in its parent, before the parent in its own parent, and so on.
   std::string at = first->start;
   for (std::uint8_t level = 1; level <= kLevels; ++level) {
     std::string from = prefix;
@@ -345,7 +345,7 @@ Expected<void> SummaryReader::reduce_rows(std::string_view low, std::string_view
   return flush();
 }
 
-// The blocks of `level` that start at or above `low` and below `high`, both of them starts of blocks of that level.
+// Adds the states of the blocks of `level` whose starts are in [`low`, `high`), two starts of blocks of that level.
 Expected<void> SummaryReader::reduce_blocks(std::uint8_t level, std::string_view low, std::string_view high,
                                             std::vector<std::string>& states) const {
   if (low >= high) return {};
@@ -368,7 +368,7 @@ Expected<void> SummaryReader::reduce_blocks(std::uint8_t level, std::string_view
     take(low, high);
     return {};
   }
-  // The first parent with all of its blocks, or only the blocks from `low` on.
+  // Find the first parent whose blocks are all in the range; blocks before it are added one by one.
   std::string parents_from = first->start;
   const auto child_before = [&]() -> bool {
     storage::LongKeyCursor cursor(transaction_, trees_.summaries);

@@ -13,51 +13,52 @@
 #include "storage/environment.h"
 #include "storage/long_key_tree.h"
 
-/// Summaries of the rows of views: what LMDB, unlike CouchDB's trees, does not keep in its nodes.
+/// Summaries of the rows of views. CouchDB's trees store them in their nodes; LMDB has no place for them there.
 ///
-/// The rows of a view are cut into blocks of some 64 rows; the blocks of level 1 into blocks of some 64 blocks, and so
-/// on, up to kLevels. A block knows how many rows it holds and, in a view with a reduce function, their reduction:
+/// The rows of a view are divided into blocks of about 64 rows, these blocks of level 1 into blocks of about 64 blocks,
+/// and so on up to level kLevels. A block stores its number of rows and, in a view with a reduce function, their
+/// reduction:
 ///
-///   key   := level:u8 start                      `start`: no row of the block is below it, none of the block before
-///   above value := children:varint rows:varint state   `state`: of the Reducer; empty without one, or without rows
+///   key   := level:u8 start                      `start`: above all rows of the previous block, not above its own
+///   value := children:varint rows:varint state   `state`: the Reducer's; empty without a reducer or without rows
 ///
-/// `start` is no longer than it must be, like a separator of a B-tree; that of a view's first block, at each level, is
-/// the view's prefix. A block of level n holds the blocks of level n-1 whose starts are at or above its own and below
-/// the next one's: blocks of a lower level may end where the block above them does not.
+/// `start` is as short as possible, like a separator in a B-tree. The start of a view's first block, at each level, is
+/// the view's prefix. A block of level n consists of the blocks of level n-1 whose starts are at or above its own start
+/// and below the next block's. The last of these blocks may extend beyond the end of the block that contains it.
 ///
-/// Counting the rows before a key, finding the row at a place, and reducing a range therefore read some 64 entries at
-/// each level, however many rows there are.
+/// Counting the rows before a key, finding the row with a given rank, and reducing a range therefore read about 64
+/// entries per level, independent of the number of rows.
 namespace octavo::query::views {
 
-inline constexpr std::uint8_t kLevels = 4;  // 64^4 rows in a block of the highest: beyond, there are several of them
+inline constexpr std::uint8_t kLevels = 4;  // a block of the highest level has 64^4 rows; larger views have several
 
 struct SummaryTrees {
   storage::Tree rows;
   storage::Tree summaries;
 };
 
-/// Brings the summaries of one view in step with its rows. `changed`: the keys of all rows that were written or erased
-/// since, sorted. `reducer` may be null. Runs functions, if the reducer does. O(blocks touched).
+/// Updates the summaries of one view after changes to its rows. `changed`: the sorted keys of all rows written or
+/// erased since the last update. `reducer` may be null. Runs JavaScript if the reducer does. O(blocks touched).
 Expected<void> update_summaries(storage::WriteTransaction& transaction, const SummaryTrees& trees, std::size_t view,
                                 const Reducer* reducer, std::span<const std::string> changed);
 
-/// Reads them. As the rows: of one snapshot.
+/// Reads summaries, in the same snapshot as the rows.
 class SummaryReader {
  public:
   SummaryReader(const storage::Transaction& transaction, const SummaryTrees& trees, std::size_t view,
                 const Reducer* reducer)
       : transaction_(transaction), trees_(trees), view_(view), reducer_(reducer) {}
 
-  /// Rows of the view.
+  /// The number of rows of the view.
   std::uint64_t count() const;
-  /// Rows of the view whose keys are below `key`.
+  /// The number of rows of the view whose keys are below `key`.
   std::uint64_t rank(std::string_view key) const;
-  /// Key of the row that has `rank` rows of the view before it; nullopt: there are not so many.
+  /// The key of the row that has `rank` rows of the view before it; nullopt if the view has no such row.
   std::optional<std::string> at(std::uint64_t rank) const;
-  /// State of the rows from `low` on, up to but without `high`; nullopt: there are none. Precondition: a reducer.
+  /// The state of the rows in [`low`, `high`); nullopt if there are none. Precondition: the view has a reducer.
   Expected<std::optional<std::string>> reduce(std::string_view low, std::string_view high) const;
-  /// The states that reduce() merges, in the order of the rows: of blocks, and what the reducer made of rows beside
-  /// them.
+  /// The states that reduce() merges, in the order of the rows: the states of whole blocks, and reductions of the rows
+  /// before and after these blocks.
   Expected<std::vector<std::string>> states(std::string_view low, std::string_view high) const;
 
  private:
@@ -75,11 +76,12 @@ class SummaryReader {
   const Reducer* reducer_;
 };
 
-/// Whether the summaries of a view are what its rows say; else what is wrong. For `octavo check`. O(rows).
+/// Compares the summaries of a view with its rows: nullopt if they agree, else what is wrong. For `octavo check`.
+/// O(rows).
 Expected<std::optional<std::string>> check_summaries(const storage::Transaction& transaction, const SummaryTrees& trees,
                                                      std::size_t view, const Reducer* reducer);
 
-/// Rows on their way into a reducer: copies what does not stay where it is while a cursor moves.
+/// Collects rows for a reducer. Copies the parts of a row that become invalid when the cursor moves.
 class RowBatch {
  public:
   void add(const ViewRow& row);

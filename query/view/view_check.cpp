@@ -13,7 +13,8 @@ namespace octavo::query::views {
 
 namespace {
 
-/// The rows of one document: as many as its functions emit, each with its value, and noted at the document.
+/// Checks that one document has exactly the rows that its functions emit, with their values, and that by_document lists
+/// them. Returns their number.
 Expected<std::size_t> check_document(const ViewGroup& group, const storage::ReadTransaction& transaction,
                                      const FeedDocument& document, std::string_view label,
                                      storage::CheckReport& report) {

@@ -8,9 +8,9 @@
 
 namespace octavo::query::views {
 
-/// Compares the rows of a group that is up to date with what its functions emit for each document, the rows with the
-/// documents that they are noted at, and the summaries with the rows. What differs is added to `report`, after `label`.
-/// For a database that nobody writes to. Runs functions. O(documents + rows).
+/// Checks an up-to-date group: compares its rows with what the functions emit for each document, with the row keys
+/// recorded per document, and with the summaries. Adds each difference to `report`, after `label`. Precondition: no
+/// writes to the database meanwhile. Runs JavaScript. O(documents + rows).
 Expected<void> check_view_group(partitioning::Database& database, ViewGroup& group, std::string_view label,
                                 storage::CheckReport& report);
 

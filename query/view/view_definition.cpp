@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Of rows, summaries and reductions (view_store.h, reducer.h): another one makes all views be built anew.
+// Version of the formats of rows, summaries and reductions. A new version rebuilds all views.
 constexpr int kFormatVersion = 1;
 
 std::optional<std::string> string_member(const json::object& object, std::string_view name) {

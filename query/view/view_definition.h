@@ -12,25 +12,25 @@
 
 namespace octavo::query::views {
 
-/// Everything that decides what the index of a design document's views holds, and nothing else: views of an equal
-/// definition share an index, and one that stays equal is not built again. Immutable.
+/// Everything that determines the content of the index of a design document's views, and nothing else. Views with equal
+/// definitions share an index, and an unchanged definition does not rebuild it. Immutable.
 struct ViewGroupDefinition {
   std::vector<ViewSource> views;  ///< by name
   std::string modules;            ///< DesignDocument::view_modules
   DesignOptions options;
-  bool partitioned = false;  ///< rows lie together by partition, and are asked for by partition
+  bool partitioned = false;  ///< rows are grouped by partition, and a query reads one partition
 
   StringOrder key_order() const { return options.raw_collation ? StringOrder::raw : StringOrder::icu; }
-  /// Number of the view called `name`: what its rows' keys begin with.
+  /// Number of the view called `name`; the keys of its rows begin with it.
   std::optional<std::size_t> find(std::string_view name) const;
 
   /// JSON text of the definition together with the versions of formats and collation that the rows depend on.
   std::string content() const;
-  /// Reads it back. Errors: bad_request.
+  /// Reads the result of content(). Errors: bad_request.
   static Expected<ViewGroupDefinition> from_content(std::string_view content);
 };
 
-/// The views of `design`; nullopt when it has none.
+/// The views of `design`; nullopt if it has none.
 std::optional<ViewGroupDefinition> view_group_of(const DesignDocument& design, bool database_is_partitioned);
 
 }  // namespace octavo::query::views

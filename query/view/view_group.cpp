@@ -21,12 +21,13 @@ namespace {
 constexpr std::uint8_t kGroupStateVersion = 1;
 constexpr std::string_view kGroupStateKey = "state";
 constexpr std::size_t kMetaTree = 3;
-// A checkpoint that moves without any row changing is only written now and then: after a crash those changes are looked
-// at again, to no effect.
+// A checkpoint that advances without any change to the rows is written only after this many changes. After a crash,
+// those changes are processed again without effect.
 constexpr storage::Sequence kUnstoredChanges = 50'000;
-// Rows of a batch wait in memory until they are written: about so many bytes, and what the documents at hand emit.
+// Rows of a batch are kept in memory until they are written: about this many bytes, plus those of the documents being
+// mapped.
 constexpr std::size_t kRowBytesMax = 64ULL << 20;
-// A thread keeps the memory of usual outputs for the next document.
+// A thread keeps an output buffer up to this size for the next document.
 constexpr std::size_t kOutputBytesKept = 1ULL << 20;
 
 storage::Environment::Options environment_options_of(const FeedIndexOptions& options) {
@@ -40,7 +41,7 @@ storage::Environment::Options environment_options_of(const FeedIndexOptions& opt
   return environment;
 }
 
-/// The keys that a row of by_document holds.
+/// The row keys in an entry of by_document.
 std::vector<std::string_view> split_keys(std::string_view stored) {
   std::vector<std::string_view> keys;
   ByteReader reader(stored);
@@ -48,7 +49,7 @@ std::vector<std::string_view> split_keys(std::string_view stored) {
   return keys;
 }
 
-/// True when what JSON.stringify made is surely read by every parser.
+/// True if every parser is certain to accept `json`, which JSON.stringify produced.
 bool is_plain(std::string_view json) {
   constexpr std::ptrdiff_t kPlainDepthMax = 100;
   const auto opens = [](char c) { return c == '[' || c == '{'; };
@@ -105,10 +106,10 @@ Expected<void> ViewGroup::prepare() {
 
 Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
   const bool exists = std::filesystem::exists(options_.folder / "data.mdb");
-  if (!exists) remove_files();  // what a removal left that did not come to its end
+  if (!exists) remove_files();  // left over from an interrupted removal
   auto opened = exists ? environment_.open() : environment_.create_whole();
   if (!opened && opened.error().code == ErrorCode::corrupted) {
-    // All that an index holds is in the documents.
+    // Everything in an index can be computed from the documents again.
     spdlog::error("{}: the views are built anew", opened.error().reason);
     remove_files();
     opened = environment_.create_whole();
@@ -136,7 +137,7 @@ Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
     });
   }
   checkpoint_.store(checkpoint, std::memory_order_release);
-  // Else it may have been catching up.
+  // Otherwise the index may have been catching up when it was closed.
   if (checkpoint == last_sequence) complete_through_.store(checkpoint, std::memory_order_release);
   stored_checkpoint_ = checkpoint;
   purge_count_.store(purge_count, std::memory_order_release);
@@ -164,7 +165,7 @@ Expected<std::vector<ViewGroup::Row>> ViewGroup::rows_of(const FeedDocument& doc
     return rows;
   }
   thread_local javascript::MapOutput output;  // NOLINT(misc-use-internal-linkage): local to the function
-  // Keys come from JavaScript, which has rounded large integers already; so are those of requests.
+  // Large integers in keys were already rounded by JavaScript; keys in requests are rounded the same way.
   thread_local DocumentParser parser(LargeIntegers::rounded);  // NOLINT(misc-use-internal-linkage)
   std::string with_sequence;
   std::string_view json = document.json;
@@ -181,7 +182,7 @@ Expected<std::vector<ViewGroup::Row>> ViewGroup::rows_of(const FeedDocument& doc
   append_key_text(escaped_id, document.id);
   std::uint32_t ordinal = 0;
   for (const auto& emitted : output.rows) {
-    // Half a surrogate pair, or deeper than any document: such a row would keep the index from being built for ever.
+    // Skip rows with half a surrogate pair or deeper nesting than any document: they would block the index for good.
     if (!is_plain(output.value(emitted)) && !parser.parse(output.value(emitted))) continue;
     const auto key = parser.parse(output.key(emitted));
     if (!key) continue;
@@ -238,7 +239,7 @@ Expected<bool> ViewGroup::has_effect(const std::vector<Change>& changes) {
 }
 
 Expected<void> ViewGroup::write(std::vector<Change>& changes, storage::Sequence checkpoint, std::uint64_t purge_count) {
-  // In the order of the tree: neighbours share pages.
+  // Write in the order of the tree, because neighbours share pages.
   std::ranges::sort(changes, {}, &Change::id);
   std::size_t bytes = 0;
   for (const auto& change : changes) bytes += bytes_of(change.rows);
@@ -253,7 +254,7 @@ Expected<void> ViewGroup::write(std::vector<Change>& changes, storage::Sequence 
 
 Expected<void> ViewGroup::put_changes(storage::WriteTransaction& transaction,
                                       const std::vector<Change>& changes) const {
-  // What has to be done to the rows: a value to be put, or none to be erased.
+  // The edits to rows: the new value, or null to erase the row.
   std::vector<std::pair<std::string, const std::string*>> edits;
   for (const auto& change : changes) {
     OCTAVO_TRY(const auto stored, storage::long_key::get(transaction, by_document(), change.id));

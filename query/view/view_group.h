@@ -22,22 +22,23 @@
 
 namespace octavo::query::views {
 
-/// The index of all views of a design document, in an LMDB environment of its own. A document is parsed and mapped once
-/// for all of them.
+/// The index of all views of a design document, in its own LMDB environment. A document is parsed and mapped once for
+/// all views.
 ///
 /// Trees:
 ///   rows         row key          → row value                                  (view_key.h)
-///   by_document  document id      → (size:varint row key)*    of all its rows
+///   by_document  document id      → (size:varint row key)*    all rows of the document
 ///   summaries    level, start     → counts and reductions                      (summaries.h)
 ///   meta         "state"          → version:u8 checkpoint:u64 purge_count:u64
 ///
-/// Partitioned views follow the feed as well: inside the documents' transactions a slow function would hold up all who
-/// write. A query waits until the index has what was acknowledged before it, so nobody can tell.
+/// Partitioned views follow the feed as well: run inside the transactions of documents, a slow function would delay all
+/// writers. The delay is not visible to clients, because a query waits until the index contains all writes acknowledged
+/// before it.
 ///
-/// Durability is `relaxed` at most, for the reasons that GlobalIndex gives.
+/// Durability is `relaxed` at most, for the reasons given at GlobalIndex.
 class ViewGroup final : public FeedIndex {
  public:
-  /// Errors: bad_request, when `definition.content` makes no sense.
+  /// Errors: bad_request if `definition.content` is invalid.
   static Expected<std::unique_ptr<FeedIndex>> make(const FeedIndexDefinition& definition, FeedIndexOptions options);
   ~ViewGroup() override;
 
@@ -62,8 +63,8 @@ class ViewGroup final : public FeedIndex {
   /// nullptr for a view without a reduce function.
   const Reducer* reducer(std::size_t view) const { return reducers_[view].get(); }
 
-  /// The rows that a document should have, sorted by their keys. Runs the map functions, so on a thread that may take
-  /// long. For apply() and for checking.
+  /// The rows that a document should have, sorted by key. Runs the map functions, which may take long. For apply() and
+  /// for checks.
   struct Row {
     std::string key;
     std::string value;
@@ -90,11 +91,11 @@ class ViewGroup final : public FeedIndex {
   std::atomic<storage::Sequence> checkpoint_{0};
   std::atomic<storage::Sequence> complete_through_{0};
   std::atomic<std::uint64_t> purge_count_{0};
-  storage::Sequence stored_checkpoint_ = 0;  ///< on disk; the one above may be ahead when there was nothing to write
+  storage::Sequence stored_checkpoint_ = 0;  ///< on disk; checkpoint_ is ahead of it after changes without effect
   PurgeScan purge_scan_;
 };
 
-/// For feed_index_kinds(): indexes of this kind have no name, as one serves all views of a design document.
+/// For feed_index_kinds(). Indexes of this kind have no name, because one serves all views of a design document.
 FeedIndexKind view_kind();
 
 }  // namespace octavo::query::views

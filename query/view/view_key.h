@@ -17,15 +17,16 @@
 ///   partition := the partition key as text, only in partitioned groups
 ///   document  := the document's id as text
 ///   text      := as in sort keys by bytes (append_key_text)
-///   row value := document_size:varint key_size:varint key value      document_size: of `document` above; JSON texts
+///   row value := document_size:varint key_size:varint key value
+///                document_size: the size of `document` above; key and value: JSON texts
 ///
-/// Rows of one view are thus in the order of their keys, then of the documents' ids by their bytes, then of emission.
-/// `sort_key` is query/collation/sort_key.h, in order `raw` with `"collation": "raw"`, else `icu`.
+/// Rows of one view are therefore ordered by key, then by the bytes of the document id, then by emission.
+/// `sort_key`: see query/collation/sort_key.h; in order `raw` with `"collation": "raw"`, else `icu`.
 namespace octavo::query::views {
 
 inline constexpr std::size_t kOrdinalBytes = 4;
 
-/// Of an element known to be one.
+/// Precondition: `element` has this type.
 inline simdjson::dom::array array_of(const simdjson::dom::element& element) {
   return simdjson::dom::array(element);
 }
@@ -33,18 +34,18 @@ inline simdjson::dom::object object_of(const simdjson::dom::element& element) {
   return simdjson::dom::object(element);
 }
 
-/// What the keys of all rows of a view, or of one partition of it, begin with.
+/// The common prefix of the row keys of a view, or of one of its partitions.
 std::string view_prefix(std::size_t view);
 std::string view_prefix(std::size_t view, std::string_view partition);
-/// The least string above all that begin with `prefix`, which does not consist of FF only.
+/// The least string above all strings that begin with `prefix`. Precondition: not all bytes of `prefix` are FF.
 std::string after_prefix(std::string prefix);
 
-/// The sort key of the first `level` elements of an array, such that all keys with these elements begin with it. An
-/// empty view when the key is no array or has fewer elements: then it is a group of its own. `sort_keys` begins with
-/// the key.
+/// The part of a sort key that encodes the first `level` elements of an array; all keys with these elements begin with
+/// it. Empty if the key is no array or has fewer elements: such a key is a group by itself. `sort_keys` begins with the
+/// key.
 std::string_view group_prefix(std::string_view sort_keys, std::size_t level, StringOrder order);
 
-/// A row as it stands. Views into the row.
+/// A decoded row. The members are views into the stored row.
 struct ViewRow {
   std::string_view row_key;
   std::string_view escaped_id;
@@ -52,7 +53,7 @@ struct ViewRow {
   std::string_view value;  ///< JSON text
   std::string id() const;
 };
-/// nullopt when the bytes make no sense.
+/// nullopt if the bytes are invalid.
 std::optional<ViewRow> read_row(std::string_view row_key, std::string_view row_value);
 void append_row_value(std::string& out, std::size_t escaped_id_bytes, std::string_view key, std::string_view value);
 

@@ -12,7 +12,7 @@ namespace octavo::query::views {
 
 namespace {
 
-// Groups of up to so many rows are reduced as they are.
+// Groups of up to this many rows are reduced without the summaries.
 constexpr std::size_t kDirectRowsMax = 256;
 
 std::unexpected<Error> damaged_row() {
@@ -39,9 +39,9 @@ Expected<std::string> first_elements(std::string_view array, std::uint64_t count
   return cut;
 }
 
-/// Puts off what a slow reducer has to do until no snapshot is held: a snapshot that lives for seconds keeps the map
-/// from growing, and then everybody waits who reads. Within the snapshot it copies the rows that are to be reduced, and
-/// leaves an empty state in their place. For one range.
+/// Postpones the work of a slow reducer until no snapshot is held: a snapshot held for seconds keeps the map from
+/// growing, which makes all readers wait. While the snapshot is open, it copies the rows to reduce and returns an empty
+/// state as their placeholder. For one range.
 class DeferredReducer final : public Reducer {
  public:
   explicit DeferredReducer(const Reducer& reducer) : reducer_(reducer) {}
@@ -65,8 +65,8 @@ class DeferredReducer final : public Reducer {
   }
   Expected<std::string> finish(std::string_view state) const override { return reducer_.finish(state); }
 
-  /// The value of all, JSON text. `states`: in the order of the rows, at least one; an empty one stands for the next of
-  /// the copies, if there are any. Runs functions.
+  /// The value of all states, as JSON text. `states`: at least one, in the order of the rows; an empty one stands for
+  /// the next of the copies, if any are left. Runs JavaScript.
   Expected<std::string> run(std::vector<std::string> states) const {
     for (auto& state : states) {
       if (!state.empty() || copies_.empty()) continue;
@@ -85,7 +85,7 @@ class DeferredReducer final : public Reducer {
     std::vector<ViewRow> rows;  ///< in `text`
   };
   const Reducer& reducer_;
-  mutable std::deque<Copy> copies_;  ///< a reducer is const to those who use it
+  mutable std::deque<Copy> copies_;  ///< mutable, because callers see a const Reducer
 };
 
 SummaryReader summaries_of(const ViewGroup& group, std::size_t view, const storage::ReadTransaction& transaction) {
@@ -135,7 +135,7 @@ Expected<RowRange> row_range(const ViewGroup& group, std::size_t view, std::stri
   }
   if (keys.end) {
     auto bound = place(end, keys.end_document);
-    // The rows at the bound itself belong to the range when it is inclusive.
+    // An inclusive range contains the rows at the bound itself.
     if (keys.descending) {
       range.low = keys.inclusive_end ? std::move(bound) : after_prefix(std::move(bound));
     } else {
@@ -211,7 +211,7 @@ Expected<partitioning::ScanState> RowScan::run(partitioning::ScanBudget budget,
       return ScanState::done;
     }
     if (verdict == Visit::pause || seen + 1 == budget.rows_max || budget.is_over_after(seen + 1)) {
-      // A row's key ends with its ordinal: none begins with another.
+      // A row's key ends with its ordinal, so no key is a prefix of another.
       if (range_.descending) {
         range_.high = entry->key;
       } else {

@@ -14,7 +14,7 @@
 
 namespace octavo::query::views {
 
-/// What a query asks of a view's rows, as the client has it: `start` is met first also when descending.
+/// The key range of a query, as the client gives it: `start` comes first also in descending order.
 struct KeyRange {
   std::optional<boost::json::value> start;
   std::optional<boost::json::value> end;
@@ -24,8 +24,8 @@ struct KeyRange {
   bool descending = false;
 };
 
-/// The same in row keys: from `low` on, up to but without `high`; within `scope`, all rows of the view, or of the
-/// partition that is asked for.
+/// The same range in row keys: [`low`, `high`). `scope` is the prefix of all rows of the view, or of the queried
+/// partition.
 struct RowRange {
   std::string scope;
   std::string low;
@@ -33,29 +33,29 @@ struct RowRange {
   bool descending = false;
 };
 
-/// `partition`: of a query of a partitioned view; empty otherwise.
-/// Errors: query_parse_error "No rows can match your key range, …", as CouchDB.
+/// `partition`: the queried partition of a partitioned view; empty otherwise.
+/// Errors: query_parse_error "No rows can match your key range, …", as in CouchDB.
 Expected<RowRange> row_range(const ViewGroup& group, std::size_t view, std::string_view partition,
                              const KeyRange& keys);
 
-/// Numbers of a listing's head.
+/// The numbers at the head of a listing.
 struct RowCounts {
   std::uint64_t total = 0;   ///< rows in the scope
-  std::uint64_t offset = 0;  ///< rows before the first of the range, in its direction; 0 when it is empty
+  std::uint64_t offset = 0;  ///< rows before the first of the range, in its direction; 0 if the range is empty
   bool empty = true;         ///< no row is in the range
 };
-/// Some hundred entries of the summaries.
+/// Cost: reads some hundred entries of the summaries.
 Expected<RowCounts> count_rows(ViewGroup& group, std::size_t view, const RowRange& range);
 
-/// Walks the rows of a range. Holds no snapshot between calls: each slice resumes by key. One thread at a time.
+/// Walks the rows of a range. Holds no snapshot between calls: each slice resumes at a key. One thread at a time.
 class RowScan {
  public:
-  /// `skip` rows are left out, at the cost of one look at the summaries.
+  /// Skips the first `skip` rows, at the cost of one lookup in the summaries.
   RowScan(std::shared_ptr<ViewGroup> group, std::size_t view, RowRange range, std::uint64_t skip);
-  /// Rows until the visitor or the budget ends the slice; they live for the length of the visit.
+  /// Visits rows until the visitor or the budget ends the slice. A row is valid only during its visit.
   Expected<partitioning::ScanState> run(partitioning::ScanBudget budget,
                                         FunctionRef<partitioning::Visit(const ViewRow&)> visit);
-  /// What is left to skip: more than 0 once the range has ended in it.
+  /// Rows still to skip: more than 0 if the range has fewer rows than `skip`.
   std::uint64_t skip_left() const { return skip_; }
 
  private:
@@ -70,22 +70,22 @@ class RowScan {
 /// Reduces a range, group by group.
 class ReduceScan {
  public:
-  /// How rows make groups: 0: all rows are one; `exact`: equal keys; otherwise arrays by so many first elements, other
-  /// keys when they are equal.
+  /// `level` decides which rows form a group. 0: all rows; `exact`: rows with equal keys; otherwise rows whose keys are
+  /// arrays with the same first `level` elements, or are equal.
   static constexpr std::uint64_t exact = UINT64_MAX;
 
   ReduceScan(std::shared_ptr<ViewGroup> group, std::size_t view, RowRange range, std::uint64_t level);
 
   struct Group {
     std::string key;    ///< JSON text
-    std::string value;  ///< JSON text; empty when it was not asked for
+    std::string value;  ///< JSON text; empty for next(skip = true)
   };
-  /// The next group, or nullopt at the end; `skip`: without its value. Runs functions when the view's reducer does.
-  /// Errors: of Reducer::finish.
+  /// The next group, or nullopt at the end; `skip`: without its value. Runs JavaScript if the view's reducer does.
+  /// Errors: those of Reducer::finish.
   Expected<std::optional<Group>> next(bool skip);
 
  private:
-  /// States for all of the rows; `reducer` is the view's, or stands for it.
+  /// The states of all rows in [`low`, `high`). `reducer` is the view's, or a DeferredReducer in its place.
   Expected<std::vector<std::string>> states_of(const storage::ReadTransaction& transaction, std::string_view low,
                                                std::string_view high, const Reducer& reducer) const;
 
