@@ -21,7 +21,7 @@ JsonType type_of(std::string_view raw) {
   return JsonType::other;
 }
 
-// What CouchDB demands of a field, and how it says so.
+// The types that CouchDB accepts for a field, and their names in its error message.
 struct FieldType {
   std::span<const JsonType> types;
   std::string_view words;
@@ -50,7 +50,7 @@ std::string join(std::string_view path, std::string_view name) {
   return std::string(path) + "." + std::string(name);
 }
 
-// The members of the object `name`, none when it is absent.
+// The members of the object `name`; none if it is absent.
 Expected<MemberList> read_object(const MemberList& document, std::string_view name) {
   const auto raw = member_value(document, name);
   if (raw.empty()) return MemberList{};

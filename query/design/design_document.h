@@ -10,22 +10,22 @@
 
 namespace octavo::query {
 
-/// What `options` of a design document say.
+/// The `options` of a design document.
 struct DesignOptions {
-  std::optional<bool> partitioned;  ///< absent: as the database is
+  std::optional<bool> partitioned;  ///< absent: same as the database
   bool raw_collation = false;       ///< `"collation": "raw"`
   bool include_design = false;      ///< design documents are indexed too
   bool local_sequence = false;      ///< `_local_seq` is in the documents that functions see
 };
 
-/// A view as written: source texts.
+/// A view as it stands in the design document: source texts.
 struct ViewSource {
   std::string name;
   std::string map;
   std::optional<std::string> reduce;  ///< a built-in's name (`_sum`) or JavaScript
 };
 
-/// A search index as written.
+/// A search index as it stands in the design document.
 struct SearchSource {
   std::string name;
   std::string index;     ///< JavaScript
@@ -37,7 +37,7 @@ struct NamedFunction {
   std::string source;
 };
 
-/// A design document of language "javascript", read once. Immutable; shared by all that run its functions.
+/// A parsed design document of language "javascript". Immutable; shared by all users of its functions.
 struct DesignDocument {
   std::string id;        ///< `_design/…`
   std::string revision;  ///< text
@@ -47,13 +47,13 @@ struct DesignDocument {
   std::vector<NamedFunction> filters;
   std::vector<NamedFunction> updates;
   DesignOptions options;
-  /// The whole document as JSON text: `require` finds modules in it. Functions of views see `views.lib` only, as that
-  /// is what decides, with their own text, what an index holds.
+  /// The whole document as JSON text, in which `require` finds modules. Functions of views see only `views.lib`: their
+  /// source text and that member determine the content of an index.
   std::string body;
-  /// What `require` of views sees, for javascript::Program: `{"views":{"lib":…}}`; empty: nothing.
+  /// The modules that `require` finds in views, for javascript::Program: `{"views":{"lib":…}}`; empty: none.
   std::string view_modules;
 
-  /// In a partitioned database: whether views and search indexes are of one logical partition each.
+  /// Whether each query of a view or search index reads one logical partition. Only in a partitioned database.
   bool partitioned(bool database_is_partitioned) const {
     return database_is_partitioned && options.partitioned.value_or(true);
   }
@@ -65,9 +65,9 @@ struct DesignDocument {
 
 using DesignDocumentPtr = std::shared_ptr<const DesignDocument>;
 
-/// Reads a stored design document. nullptr for another language than "javascript" (Mango's "query", say). Members of
-/// the wrong type give an error with CouchDB's words for a PUT of such a document (400 invalid_design_doc); functions
-/// are not compiled here (javascript/program.h).
+/// Reads a stored design document. nullptr if its language is not "javascript" (but Mango's "query", for example). A
+/// member of the wrong type is an error, the same as CouchDB's for a PUT of such a document (400 invalid_design_doc).
+/// Does not compile functions (see javascript/program.h).
 Expected<DesignDocumentPtr> read_design_document(std::string_view id, std::string_view revision, std::string_view body);
 
 }  // namespace octavo::query

@@ -43,7 +43,8 @@ Expected<void> check_compiles(std::string_view kind, std::string_view name, std:
   return checked;
 }
 
-// A rule that cannot be run lets nothing in, as in CouchDB without the server of its language. Null: there is no rule.
+// A validation function that cannot be run rejects every write, as in CouchDB without a query server for its language.
+// Null if the document has no validation function.
 javascript::ProgramPtr refusal_of(const partitioning::Database& database, const storage::DocumentView& document) {
   const auto members = split_object(document.body);
   if (!members || member_value(*members, "validate_doc_update").empty()) return nullptr;
@@ -81,7 +82,7 @@ Expected<void> DesignFunctions::load() {
   OCTAVO_TRY(auto programs, read_validation());
   const auto known = programs.empty() ? none : some;
   validation_.store(std::make_shared<const Validation>(Validation{std::move(programs)}));
-  // If something changed meanwhile, the next call loads again.
+  // If a design document changed meanwhile, this fails and the next call loads again.
   state_.compare_exchange_strong(state, state | known, std::memory_order_acq_rel);
   return {};
 }
@@ -92,7 +93,7 @@ Expected<std::vector<javascript::ProgramPtr>> DesignFunctions::read_validation()
     constexpr std::string_view kMember = "\"validate_doc_update\"";
     if (document.body.find(kMember) == std::string_view::npos) return;
     const auto read = read_design_document(document.id, document.revision.to_string(), document.body);
-    if (!read) return;  // no design document
+    if (!read) return;  // not a valid design document
     if (!*read) {
       if (auto refusal = refusal_of(database_, document)) programs.push_back(std::move(refusal));
       return;

@@ -18,35 +18,37 @@
 
 namespace octavo::query {
 
-/// The `validate_doc_update` functions of a database: each is the one function of its program.
+/// The `validate_doc_update` functions of a database: one program per function.
 struct Validation {
   std::vector<javascript::ProgramPtr> programs;  ///< in order of the design documents' ids
 };
 
-/// A design document with its functions ready to run; each member is an index in its program's functions.
+/// A design document with its functions ready to run. The functions of each program are in the order of the list in
+/// `document`.
 struct DesignPrograms {
   DesignDocumentPtr document;
-  javascript::ProgramPtr filters;  ///< as document->filters
-  javascript::ProgramPtr updates;  ///< as document->updates
-  javascript::ProgramPtr views;    ///< the map functions, as document->views: for views that filter feeds
+  javascript::ProgramPtr filters;  ///< of document->filters
+  javascript::ProgramPtr updates;  ///< of document->updates
+  javascript::ProgramPtr views;    ///< map functions of document->views, for feeds filtered by a view
 };
 
-/// The functions of a database's design documents that run while documents are written, updated and followed. One per
-/// open database. Thread-safe.
+/// The functions of a database's design documents that validate writes, update documents and filter change feeds. One
+/// per open database. Thread-safe.
 class DesignFunctions {
  public:
   explicit DesignFunctions(partitioning::Database& database) : database_(database) {}
 
-  /// As DatabaseExtension: before the write is acknowledged.
+  /// See DatabaseExtension: called before the write is acknowledged.
   void design_documents_changed();
 
-  /// What every write of a document has to pass; nullptr: nothing, told by one atomic load. Reads the design documents
-  /// when they changed since the last call. A design document whose write was acknowledged is in it.
-  /// Errors: what keeps the design documents from being read; then nothing may be written.
+  /// The functions that every write of a document has to pass; nullptr if there are none, which costs one atomic load.
+  /// Reads the design documents if they changed since the last call. Includes every design document whose write was
+  /// acknowledged. Errors: those of reading the design documents; the caller must then reject the write.
   Expected<std::shared_ptr<const Validation>> validation();
 
-  /// The functions of the design document `_design/<name>`: as it is stored now, found by reading its row; its programs
-  /// are remembered. Errors: not_found, deleted; invalid_design_doc for one that makes no sense or is not JavaScript.
+  /// The functions of the design document `_design/<name>`. Reads its row, so the result is current; the programs are
+  /// cached. Errors: not_found, deleted; bad_request: invalid_design_doc, or unknown_query_language if the language is
+  /// not JavaScript.
   Expected<std::shared_ptr<const DesignPrograms>> find(std::string_view name);
 
  private:
@@ -58,20 +60,20 @@ class DesignFunctions {
   Expected<std::vector<javascript::ProgramPtr>> read_validation();
 
   partitioning::Database& database_;
-  /// Counts the changes of design documents, and says in its lowest bits what is known since the last one: in one word,
-  /// so that a load that a change overtook can not be taken for the newest.
+  /// A counter of changes to design documents; the lowest bits are the State since the last change. Both are in one
+  /// word, so that load() cannot publish a result that a later change made obsolete as current.
   std::atomic<std::uint64_t> state_{unknown};
   Published<Validation> validation_;
   std::mutex load_mutex_;  ///< one load at a time
 
-  std::mutex programs_mutex_;  ///< guards programs_, for some instructions
+  std::mutex programs_mutex_;  ///< guards programs_; held only for a lookup or an insertion
   std::unordered_map<std::string, std::shared_ptr<const DesignPrograms>> programs_;  ///< by id
 };
 
-/// Compiles the functions of a design document on this thread, which must be one that may take long. Errors, in
-/// CouchDB's words: bad_request compilation_error, and invalid_design_doc for an unknown built-in reduce function.
-/// `replicated`: as CouchDB, only functions of views are looked at; a built-in reduce function that is not known here
-/// is kept, as the server that it comes from may be a newer one. Views that name it are errors when they are asked for.
+/// Compiles the functions of a design document to check them. Runs on the calling thread and may take long. Errors have
+/// CouchDB's words: bad_request compilation_error, or invalid_design_doc for an unknown built-in reduce function.
+/// `replicated`: as in CouchDB, checks only functions of views. An unknown built-in reduce function is then accepted,
+/// because the source may be a newer server; a query of such a view is an error.
 Expected<void> check_functions(const DesignDocument& document, bool replicated);
 
 }  // namespace octavo::query

@@ -6,8 +6,8 @@
 
 namespace octavo::query {
 
-/// Shows each live design document of `database` once, in the order of their ids. Reads their rows only; on a thread
-/// that may take as long as that. Errors: what keeps one from being read.
+/// Calls `visit` once for each design document of `database` that is not deleted, in the order of their ids. Reads only
+/// their rows, on the calling thread. Errors: those of reading a document.
 Expected<void> for_each_design_document(partitioning::Database& database,
                                         FunctionRef<void(const storage::DocumentView&)> visit);
 

@@ -12,11 +12,11 @@ namespace {
 constexpr std::string_view kProcedures = "sprocs";
 constexpr std::string_view kProceduresEnd = "_design0";
 
-// The function in the document, if it has it.
+// The function called `name`, if the document has one.
 Expected<std::optional<NamedFunction>> procedure_of(const storage::DocumentView& document, std::string_view name) {
   if (document.deleted || document.body.find("\"sprocs\"") == std::string_view::npos) return std::nullopt;
   const auto procedures = procedures_of(document.body);
-  if (!procedures) return std::nullopt;  // replicated, and never checked
+  if (!procedures) return std::nullopt;  // invalid: a replicated document is not checked
   const auto found = std::ranges::find(*procedures, name, &NamedFunction::name);
   if (found == procedures->end()) return std::nullopt;
   return NamedFunction{std::string(document.id) + " sproc " + found->name, found->source};
