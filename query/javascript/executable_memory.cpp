@@ -7,7 +7,7 @@ namespace octavo::query::javascript {
 
 namespace {
 
-// The same two steps as SpiderMonkey's, which ends the process when the second one is refused.
+// Takes the same two steps as SpiderMonkey, which ends the process if the second one is denied.
 bool can_make_memory_executable() {
   const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* page = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -21,14 +21,14 @@ CallState call_of(std::size_t function) {
   return call;
 }
 
-// Of a function whose result a client waits for: each write, or the reply itself.
+// The state for a call that a client waits for: the validation of a write, or an update function.
 CallState awaited_call_of(std::size_t function) {
   auto call = call_of(function);
   call.clock_bound = Watchdog::ClockBound::strict;
   return call;
 }
 
-// A function for every document must not change what the next function sees.
+// Freezes a document that is passed to several functions, so that none can change what the next one sees.
 bool parse_sealed(JSContext* context, std::string_view json, JS::MutableHandleValue value) {
   if (!parse_json(context, json, value)) return false;
   if (!value.isObject()) return true;
@@ -36,12 +36,12 @@ bool parse_sealed(JSContext* context, std::string_view json, JS::MutableHandleVa
   return JS_DeepFreezeObject(context, object);
 }
 
-// Whether a function that failed can be passed over: it threw something, and nothing ended the call.
+// Whether a failed function may be skipped: it threw an exception, and the call was not stopped.
 bool threw(JSContext* context, const Runtime& runtime) {
   return !runtime.stopped() && JS_IsExceptionPending(context) && !JS_IsThrowingOutOfMemory(context);
 }
 
-// Logs what was thrown. False: showing it ended the call.
+// Logs the pending exception. False: the call was stopped while converting it to text.
 bool log_thrown(JSContext* context, const Runtime& runtime, JS::HandleValue document) {
   const auto thrown = take_exception(context);
   if (runtime.stopped()) return false;
@@ -69,15 +69,15 @@ bool call_with_modules(JSContext* context, World& world, std::size_t function, c
   return JS::Call(context, self, compiled, arguments, result);
 }
 
-// The text of a thrown reason, which may be any value.
+// Appends a thrown reason, which may be any value, as text.
 bool append_reason(JSContext* context, JS::HandleValue value, std::string& reason) {
   if (!value.isString()) return append_json(context, value, reason);
   const JS::RootedString string(context, value.toString());
   return append_characters(context, string, reason);
 }
 
-// `throw {forbidden: …}`, `throw {unauthorized: …}`; of other things thrown, what CouchDB makes of them. False: the
-// call was ended, or the value fails when it is looked at.
+// Converts `throw {forbidden: …}`, `throw {unauthorized: …}` and other exceptions to the errors that CouchDB returns.
+// False: the call was stopped, or reading the thrown value failed.
 bool read_refusal(JSContext* context, Error& refusal) {
   JS::RootedValue value(context), reason(context);
   auto thrown = take_exception(context, &value);
@@ -98,7 +98,7 @@ bool read_refusal(JSContext* context, Error& refusal) {
   return true;
 }
 
-// As JavaScript: `[document, response]` may be any object with these members.
+// As in JavaScript, `[document, response]` may be any object with the members 0 and 1.
 bool read_update(JSContext* context, JS::HandleValue returned, UpdateResult& result, bool& has_response) {
   JS::RootedValue document(context), response(context);
   if (!returned.isObject()) return true;

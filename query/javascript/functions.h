@@ -11,16 +11,15 @@
 
 #include "query/javascript/program.h"
 
-/// Calls of design functions. All run on the calling thread, which must be one that may take long (a worker): each
-/// thread has a JavaScript runtime of its own, made at the first call (about 20 ms).
+/// Calls of design functions. They run on the calling thread, which must be a worker because they may take long. Each
+/// thread has its own JavaScript runtime, created at its first call (about 20 ms).
 ///
-/// Every call is bounded in time, heap, stack and output (settings `javascript_…`). Errors of all: function_failed,
-/// with the word and reason the dialect has for it: what the function threw, or which limit it exceeded
-/// (`resource_limit`); then the function's world is made anew for the next call. Documents are JSON texts with `_id`
-/// and `_rev`.
+/// Every call is limited in time, heap, stack and output (settings `javascript_…`). Errors of all calls:
+/// function_failed, with CouchDB's word and reason for the exception, or with `resource_limit` for an exceeded limit;
+/// the next call then gets a new world. Documents are JSON texts with `_id` and `_rev`.
 namespace octavo::query::javascript {
 
-/// What map functions emitted, as JSON text; reused from document to document.
+/// The rows that map functions emitted, as JSON text. Reused for the next document.
 struct MapOutput {
   struct Row {
     std::uint32_t function = 0;  ///< index in Program::functions()
@@ -40,11 +39,11 @@ struct MapOutput {
   }
 };
 
-/// Runs all functions of `program`, which are map functions, over one document; replaces `output`. A function that
-/// throws is logged and emits nothing for this document, as in CouchDB; an exceeded limit is an error.
+/// Runs all functions of `program`, which are map functions, on one document; replaces `output`. If a function throws,
+/// the exception is logged and it emits nothing for this document, as in CouchDB; an exceeded limit is an error.
 Expected<void> map(const ProgramPtr& program, std::string_view document, MapOutput& output);
 
-/// A custom reduce: `keys` is `[[key,id],…]` or `null`, `values` an array. JSON text of the result.
+/// Calls a custom reduce function: `keys` is `[[key,id],…]` or `null`, `values` an array. Returns JSON text.
 Expected<std::string> reduce(const ProgramPtr& program, std::size_t function, std::string_view keys,
                              std::string_view values, bool rereduce);
 
@@ -57,27 +56,27 @@ struct IndexedField {
   bool facet = false;
   double boost = 1.0;
 };
-/// Runs one search function over a document; replaces `fields`. A throw is logged and gives no fields.
+/// Runs one search function on a document; replaces `fields`. An exception is logged and yields no fields.
 Expected<void> index(const ProgramPtr& program, std::size_t function, std::string_view document,
                      std::vector<IndexedField>& fields);
 
-/// `validate_doc_update(newDoc, oldDoc, userCtx, secObj)`. Errors: forbidden and unauthorized with the reason thrown;
-/// anything else thrown is function_failed (`unknown_error`, or the word for JavaScript's own errors).
+/// Calls `validate_doc_update(newDoc, oldDoc, userCtx, secObj)`. Errors: forbidden and unauthorized with the thrown
+/// reason; any other exception is function_failed (`unknown_error`, or the kind of JavaScript's own errors).
 Expected<void> validate(const ProgramPtr& program, std::size_t function, std::string_view new_document,
                         std::optional<std::string_view> old_document, std::string_view user_context,
                         std::string_view security);
 
-/// A filter of a change feed: one answer per document. Each document has the time of a call.
+/// Runs a filter of a change feed: one answer per document. The time limit applies to each document separately.
 Expected<std::vector<bool>> filter(const ProgramPtr& program, std::size_t function,
                                    std::span<const std::string_view> documents, std::string_view request);
-/// A map function as a filter: whether it emits anything for each document.
+/// Runs a map function as a filter: for each document, whether it emits anything.
 Expected<std::vector<bool>> emits(const ProgramPtr& program, std::size_t function,
                                   std::span<const std::string_view> documents);
 
-/// An update function: what it makes of a document (nullopt: there is none) and a request. Errors: also function_failed
+/// Calls an update function with a document (nullopt if it does not exist) and a request. Errors: also function_failed
 /// `render_error` for a result without a response.
 struct UpdateResult {
-  std::optional<std::string> document;  ///< JSON text to be stored; nullopt: nothing
+  std::optional<std::string> document;  ///< JSON text to store; nullopt: store nothing
   std::string response;                 ///< JSON text: an object with code, headers, body, json, base64; or a string
 };
 Expected<UpdateResult> update(const ProgramPtr& program, std::size_t function, std::optional<std::string_view> document,

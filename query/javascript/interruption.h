@@ -4,9 +4,9 @@
 
 namespace octavo::query::javascript {
 
-/// While it lives, calls of design functions on this thread end once `stopping` is true: the running one within some
-/// 20 ms, those that follow at once, with overloaded. For work that nobody needs any more when its owner goes. Of
-/// nested scopes the innermost counts. `stopping` outlives it.
+/// During its lifetime, calls of design functions on this thread end with overloaded once `stopping` is true: the
+/// running call within about 20 ms, later calls immediately. For work that is useless after its owner is destroyed. In
+/// nested scopes, the innermost counts. `stopping` must outlive the object.
 class StoppableCalls {
  public:
   explicit StoppableCalls(const std::atomic<bool>& stopping);
@@ -18,10 +18,10 @@ class StoppableCalls {
   const std::atomic<bool>* const outer_;
 };
 
-/// From now on the calls of all threads end so: the process goes.
+/// Ends the calls of all threads in the same way from now on, for the shutdown of the process.
 void stop_all_calls();
 
-/// Whether a call on this thread has to end.
+/// Whether calls on this thread must end.
 bool calls_are_stopped();
 
 }  // namespace octavo::query::javascript

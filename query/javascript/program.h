@@ -11,12 +11,12 @@
 
 namespace octavo::query::javascript {
 
-/// Functions of one design document that are run together, in a world of their own: they share modules and globals with
-/// each other and with nobody else. Immutable, made once per version of the document, shared by all threads; each
-/// thread compiles it at its first use and keeps it in a bounded cache.
+/// Functions of one design document that run together in their own world: they share modules and globals only with each
+/// other. Immutable, created once per version of the document, shared by all threads. Each thread compiles it at its
+/// first use and keeps it in a bounded cache.
 class Program {
  public:
-  /// What its world offers beside the language itself.
+  /// The API that the world offers in addition to the language itself.
   enum class Kind : std::uint8_t {
     design,  ///< CouchDB's helpers: emit, index, log, sum, require, …
     script,  ///< Azure Cosmos DB's server-side API: see script.h
@@ -24,12 +24,12 @@ class Program {
   };
   struct Function {
     std::string name;    ///< for messages and logs: `_design/shop view by_price map`
-    std::string source;  ///< an expression that is a function
+    std::string source;  ///< an expression whose value is a function
   };
 
-  /// `database`: tag of the database's incarnation; two databases never share a world, however equal their functions.
-  /// `modules`: JSON text of the object in which `require` looks; empty: no `require`. Functions of whole design
-  /// documents (validate, filter, update) have it as `this`.
+  /// `database`: tag of the database's incarnation; two databases never share a world, even if their functions are
+  /// equal. `modules`: JSON text of the object in which `require` finds modules; empty: no `require`. Functions that
+  /// see the whole design document (validate, filter, update) have it as `this`.
   Program(std::string_view database, std::vector<Function> functions, std::string modules, Kind kind = Kind::design);
 
   Kind kind() const { return kind_; }
@@ -47,7 +47,7 @@ class Program {
 
 using ProgramPtr = std::shared_ptr<const Program>;
 
-/// Compiles one function on this thread, to say what is wrong before anybody runs it. Errors: bad_request with the word
+/// Compiles one function on this thread, to report errors before its first run. Errors: bad_request with the word
 /// compilation_error; the reason is JavaScript's message and the line, followed by the source in parentheses.
 Expected<void> check_function(std::string_view source);
 

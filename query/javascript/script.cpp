@@ -20,7 +20,7 @@ bool set_text(JSContext* context, JS::HandleObject object, const char* name, std
   return string && JS_DefineProperty(context, object, name, string, JSPROP_ENUMERATE);
 }
 
-// Nothing where the text is empty.
+// Sets a property to a JSON value; leaves it unset if `json` is empty.
 bool set_json(JSContext* context, JS::HandleObject object, const char* name, std::string_view json) {
   if (json.empty()) return true;
   JS::RootedValue value(context);
@@ -41,14 +41,14 @@ JSObject* call_object(JSContext* context, const ScriptCall& call) {
   return object;
 }
 
-// A member as JSON; undefined leaves `out` empty.
+// Reads a member as JSON; undefined leaves `out` empty.
 bool read_member(JSContext* context, JS::HandleObject object, const char* name, std::string& out) {
   JS::RootedValue value(context);
   if (!JS_GetProperty(context, object, name, &value)) return false;
   return value.isUndefined() || append_json(context, value, out);
 }
 
-// The status that a thrown value names; looks at plain data only.
+// The status in a thrown value. Reads only plain data properties.
 int number_of(JSContext* context, JS::HandleValue thrown) {
   if (!thrown.isObject()) return 0;
   const JS::RootedObject object(context, &thrown.toObject());

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// This stands in for malloc() itself, in tables whose addresses the loader gives as numbers.
+// This file replaces malloc() itself, in tables whose addresses the loader gives as integers.
 // NOLINTBEGIN(cppcoreguidelines-no-malloc,performance-no-int-to-ptr)
 
 namespace octavo::query::javascript {
@@ -81,7 +81,7 @@ constexpr bool is_import(std::uint32_t) {
 }
 #endif
 
-// The parts of a loaded library that say which functions of others it calls, and where their addresses stand.
+// The parts of a loaded library that list its imported functions and where their addresses are stored.
 struct Imports {
   const char* names = nullptr;
   const ElfW(Sym) * symbols = nullptr;

@@ -4,17 +4,18 @@
 
 namespace octavo::query::javascript {
 
-/// SpiderMonkey bounds what it collects, but not what hangs on that: the characters of strings, elements of arrays,
-/// buffers. It looks at those between two steps of a function, and one step can ask for a gigabyte. So its library's
-/// calls of malloc, calloc and realloc are led through here (its table of imported functions is changed, nobody
-/// else's), where a thread's allocations are refused beyond a size: SpiderMonkey then throws "out of memory".
+/// Limits the memory that SpiderMonkey allocates by malloc. SpiderMonkey limits its garbage-collected heap, but not the
+/// memory attached to it: the characters of strings, elements of arrays, buffers. It checks that only between two steps
+/// of a function, and one step can allocate a gigabyte. The guard therefore redirects the calls of malloc, calloc and
+/// realloc in SpiderMonkey's library (only its table of imported functions is changed) and refuses allocations above a
+/// size set per thread: SpiderMonkey then throws "out of memory".
 class AllocationGuard {
  public:
-  /// Once, before the first context. False: this system does it otherwise, and only the slower look is taken.
+  /// Call once, before the first context. False: not possible on this system; only SpiderMonkey's own check remains.
   static bool install();
 
-  /// For this thread, from now on: the largest allocation. `on_growth` is called after so many bytes of larger
-  /// allocations, from within malloc.
+  /// Sets the largest allocation on this thread. `on_growth` is called, from within malloc, each time large allocations
+  /// add up to more than `growth_bytes`.
   static void set(std::size_t bytes_max, std::size_t growth_bytes, void (*on_growth)(void* argument), void* argument);
   static void clear();
 };

@@ -29,7 +29,7 @@ bool may_log() {
   return lines_in_second.fetch_add(1, std::memory_order_relaxed) < kLinesPerSecondMax;
 }
 
-// One event is one line, whatever is in it.
+// Replaces line breaks and other control characters by spaces, so that one event is one line.
 std::string one_line(std::string_view text) {
   std::string line;
   line.reserve(text.size());

@@ -56,7 +56,7 @@ bool is_plain(Unit c) {
   return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-// The whole run of characters that are the same in JSON as in the string, and one byte each.
+// The length of the run of characters that need no escape in JSON and take one byte each.
 template <class Unit>
 std::size_t plain_run(std::span<const Unit> units, std::size_t from) {
   std::size_t i = from;
@@ -75,7 +75,7 @@ void append_narrow(std::string& out, std::span<const char16_t> units) {
   for (std::size_t i = 0; i < units.size(); ++i) to[i] = static_cast<char>(units[i]);
 }
 
-// The code point at `i`, which moves to its last unit.
+// The code point at `i`. Moves `i` to its last unit.
 std::uint32_t code_point(std::span<const JS::Latin1Char> units, std::size_t& i) {
   return units[i];
 }
@@ -115,7 +115,7 @@ void append_plainly(std::string& out, std::span<const Unit> units) {
   for (std::size_t i = 0; i < units.size(); ++i) append_code_point(out, code_point(units, i));
 }
 
-// Calls `append` with the characters, whichever width they have.
+// Calls `append` with the characters, of either width.
 template <class Append>
 bool with_characters(JSContext* context, JS::HandleString string, Append append) {
   JSLinearString* linear = JS_EnsureLinearString(context, string);
@@ -130,12 +130,12 @@ bool with_characters(JSContext* context, JS::HandleString string, Append append)
   return true;
 }
 
-// JSON.stringify writes lone surrogates as \udXXX, the only escapes that begin with \ud: no reader of UTF-8 takes them.
+// JSON.stringify writes lone surrogates as \udXXX, the only escapes that begin with \ud. UTF-8 cannot represent them.
 bool is_escaped_surrogate(std::span<const char16_t> units, std::size_t i) {
   return i + 6 <= units.size() && units[i + 1] == 'u' && units[i + 2] == 'd' && units[i + 3] >= '8';
 }
 
-// Text that is JSON already.
+// Appends text that is already JSON.
 void append_json_units(std::string& out, std::span<const char16_t> units) {
   constexpr std::size_t kBlock = 16;
   for (std::size_t i = 0; i < units.size();) {
@@ -168,7 +168,7 @@ void append_json_units(std::string& out, std::span<const char16_t> units) {
   }
 }
 
-// SpiderMonkey calls this, and knows nothing of exceptions.
+// Called by SpiderMonkey, so no exception may leave it.
 bool write_json(const char16_t* units, std::uint32_t size, void* out) {
   try {
     append_json_units(*static_cast<std::string*>(out), std::span(units, size));
@@ -191,7 +191,7 @@ void append_number(std::string& out, double number) {
 }  // namespace
 
 bool parse_json(JSContext* context, std::string_view text, JS::MutableHandleValue value) {
-  // ASCII stays one byte per character on its way through the parser.
+  // ASCII is passed to the parser with one byte per character.
   JS::RootedString string(context, is_ascii(text)
                                        ? JS_NewStringCopyN(context, text.data(), text.size())
                                        : JS_NewStringCopyUTF8N(context, JS::UTF8Chars(text.data(), text.size())));

@@ -36,7 +36,7 @@ std::string_view name_of(int type) {
   }
 }
 
-// Cuts before a character, not in it.
+// Cuts at the boundary of a UTF-8 character.
 void shorten(std::string& text) {
   if (text.size() <= kTextBytesMax) return;
   std::size_t end = kTextBytesMax;

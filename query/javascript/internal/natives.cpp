@@ -15,8 +15,8 @@ namespace octavo::query::javascript {
 
 namespace {
 
-// Appends key and value of a row and says where they are. A toJSON or a getter in them must not emit: its row would
-// stand in the middle of this one.
+// Appends the key and value of a row and records their positions. A toJSON or getter in them must not call emit, which
+// would write a row into the middle of this one.
 bool append_row(JSContext* context, const JS::CallArgs& arguments, CallState& call, MapOutput::Row& row) {
   if (call.emitting) {
     JS_ReportErrorASCII(context, "emit was called by what is being emitted");
@@ -47,7 +47,7 @@ bool emit(JSContext* context, unsigned count, JS::Value* values) {
   MapOutput::Row row;
   if (!append_row(context, arguments, call, row)) return false;
   if (call.rows->text.size() > call.output_bytes_max) return runtime.stop(Stop::output);
-  // Rows cost memory, too, where they say nothing.
+  // The rows themselves use memory, too, even if keys and values are short.
   if (call.rows->rows.size() * sizeof row > call.output_bytes_max) return runtime.stop(Stop::output);
   call.rows->rows.push_back(row);
   return true;
@@ -72,7 +72,7 @@ bool log(JSContext* context, unsigned count, JS::Value* values) {
   return true;
 }
 
-// Members of `index`'s third argument, in the forms that people write: true, "true", "yes".
+// The boolean members of `index`'s third argument, in the forms in use: true, "true", "yes".
 enum class Choice : std::uint8_t { absent, no, yes };
 
 bool choice_of(JSContext* context, JS::HandleObject options, const char* name, Choice& choice) {

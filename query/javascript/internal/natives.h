@@ -5,7 +5,7 @@
 
 namespace octavo::query::javascript {
 
-/// A native function as SpiderMonkey calls it, which knows nothing of exceptions.
+/// Wraps a native function for SpiderMonkey, which does not handle exceptions: reports bad_alloc as out of memory.
 template <bool (*Function)(JSContext*, unsigned, JS::Value*)>
 bool native(JSContext* context, unsigned count, JS::Value* values) {
   try {

@@ -1,5 +1,5 @@
-// Runs first in each world of design functions: those of CouchDB's helpers that are JavaScript themselves. Its value is a
-// function that is given the native functions it needs.
+// Runs first in each world of design functions. Defines those of CouchDB's helpers that are written in JavaScript. Its
+// value is a function whose arguments are the native functions that it needs.
 (function (modules_of_program, compile_module) {
   'use strict';
   var stringify = JSON.stringify;
@@ -24,7 +24,7 @@
   if (!modules_of_program) return;
   var loaded = Object.create(null);
 
-  // Walks a path from `at`, a place {value, parent, id} in the design document; `root` when it begins there.
+  // Follows a path from `at`, a node {value, parent, id} of the design document; from `root` if it begins with a name.
   function find(path, at, root) {
     path.forEach(function (name, i) {
       if (name === '..') {
@@ -51,7 +51,7 @@
   function load(path, from) {
     var place = find(String(path).split('/'), from, {value: modules_of_program(), parent: null, id: ''});
     if (place.id in loaded) return loaded[place.id].exports;
-    // Known before it runs, so that modules which need each other get what is there so far.
+    // Register the module before it runs, so that modules that require each other see the exports made so far.
     var module = {id: place.id, current: place.value, exports: {}};
     loaded[place.id] = module;
     try {

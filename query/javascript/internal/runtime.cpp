@@ -29,13 +29,13 @@ namespace octavo::query::javascript {
 namespace {
 
 constexpr std::size_t kWorldsMax = 32;
-constexpr unsigned kForgottenWorldsMax = 8;               // then their memory is collected
-constexpr std::size_t kStackReserveBytes = 192ULL << 10;  // for natives, which look for overflow less often
+constexpr unsigned kForgottenWorldsMax = 8;               // more of them start a garbage collection
+constexpr std::size_t kStackReserveBytes = 192ULL << 10;  // for natives, which check for overflow less often
 
 Limits process_limits;
 std::mutex process_limits_mutex;
 
-// SpiderMonkey as a whole: initialised at the first use, shut down at the end of the process if all contexts are gone.
+// SpiderMonkey's global state: initialised at the first use, shut down at the end of the process if no context is left.
 class Process {
  public:
   static Process& instance() {
@@ -61,7 +61,7 @@ class Process {
   const bool available_;
 };
 
-// Reactions of promises never run: a function's result is there when it returns.
+// Reactions of promises never run: the result of a function is what it returns.
 class NoJobs final : public JS::JobQueue {
  public:
   JSObject* getIncumbentGlobal(JSContext* context) override { return JS::CurrentGlobalOrNull(context); }
@@ -79,7 +79,7 @@ class NoJobs final : public JS::JobQueue {
 };
 NoJobs no_jobs;
 
-// As CouchDB: functions come from design documents, not from data.
+// Disables eval and the like, as CouchDB does: functions come from design documents, not from data.
 bool allows_code_from_text(JSContext*, JS::RuntimeCode, JS::HandleString) {
   return false;
 }
@@ -87,7 +87,7 @@ constexpr JSSecurityCallbacks kSecurity{allows_code_from_text, nullptr};
 
 const JSClass keeper_class = {"keeper", JSCLASS_GLOBAL_FLAGS, &JS::DefaultGlobalClassOps, nullptr, nullptr, nullptr};
 
-// SpiderMonkey counts from the far end of the thread's stack.
+// The quota for SpiderMonkey, which measures it from the base of the thread's stack.
 std::size_t stack_quota(std::size_t wanted) {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return wanted;
@@ -95,7 +95,7 @@ std::size_t stack_quota(std::size_t wanted) {
   std::size_t size = 0;
   pthread_attr_getstack(&attributes, &low, &size);
   pthread_attr_destroy(&attributes);
-  // Not the address of a variable: a sanitizer keeps those elsewhere.
+  // Not the address of a variable: sanitizers store variables elsewhere.
   const auto* here = static_cast<const char*>(__builtin_frame_address(0));
   const auto used = static_cast<std::size_t>(static_cast<const char*>(low) + size - here);
   const auto available = size > kStackReserveBytes ? size - kStackReserveBytes : size / 2;
@@ -169,7 +169,7 @@ Runtime::~Runtime() {
 }
 
 std::unique_ptr<Runtime> Runtime::create() {
-  static std::mutex first_context;  // the first one has to be made alone
+  static std::mutex first_context;  // no other thread may create one together with the first
   const std::lock_guard lock(first_context);
   if (!Process::instance().available()) return nullptr;
   ContextPtr context(JS_NewContext(static_cast<std::uint32_t>(limits().heap_bytes)));
@@ -197,7 +197,7 @@ bool Runtime::set_up() {
   const JSAutoRealm realm(context, keeper_);
   memory_info_ = js::gc::NewMemoryInfoObject(context);
   if (!memory_info_) return false;
-  // What it holds is counted at the next interrupt; a lot at once asks for one.
+  // The memory in use is checked at each interrupt; large allocations request one.
   AllocationGuard::set(
       limits_.heap_bytes, limits_.heap_bytes / 4,
       [](void* argument) { JS_RequestInterruptCallback(static_cast<JSContext*>(argument)); }, context);
@@ -218,7 +218,7 @@ Expected<void> Runtime::run(const ProgramPtr& program, const CallState& call, Bo
   own->host_error_.reset();
   own->running_.clear();  // an exception may have left some
   own->watched_.begin(call.clock_bound);
-  // Also when memory fails and the way out is an exception.
+  // Also called if an allocation fails and an exception leaves this function.
   const auto end = [&] {
     own->watched_.end();
     own->call_ = {};
@@ -273,7 +273,7 @@ World* Runtime::world_of(const ProgramPtr& program) {
   auto world = World::create(context_.get(), program);
   if (!world) return nullptr;
   worlds_.push_front(std::move(world));
-  // The key lives as long as the world, which holds its program.
+  // The key is valid as long as the world, which owns its program.
   const auto& held = worlds_.front()->program();
   worlds_by_identity_.emplace(held ? std::string_view(held->identity()) : std::string_view(no_program),
                               worlds_.begin());
@@ -302,7 +302,7 @@ bool Runtime::forget_idle_worlds() {
   return worlds_.size() < before;
 }
 
-// What is thrown, or which limit was met. The function's world may be in any state then: the next call has a new one.
+// The exception or the exceeded limit. The world may be in any state afterwards, so the next call gets a new one.
 Error Runtime::failure(const ProgramPtr& program) {
   JSContext* context = context_.get();
   if (stop_ == Stop::host) {
@@ -354,7 +354,7 @@ void Runtime::collect() {
   worlds_forgotten_ = 0;
 }
 
-// Functions may keep what they like in their globals, until they hinder others.
+// Functions may keep anything in their globals until it leaves too little memory for others.
 void Runtime::keep_in_bounds(const ProgramPtr& program) {
   while (worlds_.size() > kWorldsMax) {
     const auto& last = worlds_.back()->program();
@@ -397,9 +397,9 @@ bool Runtime::on_interrupt(JSContext* context) {
   if (calls_are_stopped()) return runtime.stop(Stop::unwanted);
   const auto bytes_max = static_cast<double>(runtime.limits_.heap_bytes);
   if (runtime.heap_bytes() <= bytes_max) return true;
-  JS_GC(context);  // some of it may be garbage
+  JS_GC(context);  // some of the memory may be garbage
   if (runtime.heap_bytes() <= bytes_max) return true;
-  // Others may keep it in their globals: that is not this one's fault.
+  // The memory may belong to the globals of other programs, which is no reason to stop this function.
   if (!runtime.forget_idle_worlds()) return runtime.stop(Stop::heap);
   JS_GC(context);
   return runtime.heap_bytes() <= bytes_max || runtime.stop(Stop::heap);

@@ -20,7 +20,7 @@ namespace {
 
 using Operation = ScriptHost::Operation;
 
-constexpr double kPageSizeMax = 9'007'199'254'740'992.0;  // above, not every whole number is a number of JavaScript
+constexpr double kPageSizeMax = 9'007'199'254'740'992.0;  // 2^53: JavaScript's numbers are not exact above
 
 bool optional_text(JSContext* context, JS::HandleValue value, std::optional<std::string>& text) {
   if (!value.isString()) return true;
@@ -28,7 +28,7 @@ bool optional_text(JSContext* context, JS::HandleValue value, std::optional<std:
   return append_characters(context, string, text.emplace());
 }
 
-// host(operation, text, second, third, number): see script_prelude.js, which checks what people pass.
+// host(operation, text, second, third, number): see script_prelude.js, which checks the arguments of users.
 bool read_request(JSContext* context, const JS::CallArgs& arguments, ScriptHost::Request& request) {
   std::optional<std::string> first, second, third;
   if (!optional_text(context, arguments.get(1), first) || !optional_text(context, arguments.get(2), second) ||
@@ -45,7 +45,7 @@ bool read_request(JSContext* context, const JS::CallArgs& arguments, ScriptHost:
       request.body = std::move(first).value_or("");
       request.parameters = std::move(second).value_or("");
       request.continuation = std::move(third);
-      // None asks for more than there can be; the conversion of a larger number has no meaning.
+      // Limit the page size, because converting a larger number is undefined behaviour.
       if (number.isNumber()) request.page_size = static_cast<std::uint64_t>(std::min(number.toNumber(), kPageSizeMax));
       break;
     case Operation::create:
@@ -70,8 +70,8 @@ bool text_value(JSContext* context, std::string_view text, JS::MutableHandleValu
   return true;
 }
 
-// No exception may pass through SpiderMonkey. A shortage of memory where documents are read or written is the server's,
-// not the function's, which could catch it; so is a second one here.
+// No exception may pass through SpiderMonkey. If memory runs out while documents are read or written, the error is the
+// server's: the function must not be able to catch it. The same holds for a second failure here.
 Expected<ScriptHost::Answer> ask(ScriptHost& host, const ScriptHost::Request& request) {
   try {
     return host.run(request);
@@ -93,7 +93,7 @@ bool host(JSContext* context, unsigned count, JS::Value* values) {
   ScriptHost::Request request;
   if (!read_request(context, arguments, request)) return false;
   auto answer = ask(*script_host, request);
-  if (runtime.stopped()) return false;  // a function that the host called met a limit
+  if (runtime.stopped()) return false;  // a function called by the host exceeded a limit
   if (!answer) return runtime.stop(std::move(answer).error());
   if (!answer->accepted) {
     arguments.rval().setBoolean(false);

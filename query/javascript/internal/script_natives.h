@@ -4,7 +4,7 @@
 
 namespace octavo::query::javascript {
 
-/// The functions `host` and `log` that the script prelude is given. False: an exception is pending.
+/// Creates the functions `host` and `log` for the script prelude. False: an exception is pending.
 bool make_script_natives(JSContext* context, JS::MutableHandleValue host, JS::MutableHandleValue log);
 
 }  // namespace octavo::query::javascript

@@ -1,9 +1,9 @@
-// Runs first in each world of scripts: Azure Cosmos DB's server-side API. Its value is a function that is given the native
-// `host(operation, text, second, third, number)`, which does one operation, and `log(text)`; it returns
-// `run(script, call)`.
+// Runs first in each world of scripts. Implements Azure Cosmos DB's server-side API. Its value is a function whose
+// arguments are the native functions `host(operation, text, second, third, number)`, which performs one operation, and
+// `log(text)`; it returns `run(script, call)`.
 //
-// `host` answers false (not accepted) or [error, body or message, continuation]. An operation is done when it is called;
-// the callbacks run one after the other when the function that called has returned.
+// `host` returns false (not accepted) or [error, body or message, continuation]. An operation is performed when it is
+// called; the callbacks run one after the other after the calling function has returned.
 (function (host, log) {
   'use strict';
   var READ = 0, QUERY = 1, CREATE = 2, UPSERT = 3, REPLACE = 4, REMOVE = 5;
@@ -31,7 +31,7 @@
       throw invalid('The collection link is not that of the script\'s own collection: ' + link);
     }
   }
-  // Queues what becomes of an answer. Without a callback an error ends the script.
+  // Queues the handling of an answer. Without a callback, an error ends the script.
   function settle(answer, callback, onValue) {
     if (answer === false) return false;
     state.queue.push(function () {
@@ -123,7 +123,7 @@
       };
     }
   };
-  // How many of the arguments are a step's own: options and callback follow.
+  // The number of arguments that belong to the step itself; options and callback follow.
   function ownArguments(name, args) {
     if (name === 'unwind') return typeof args[1] === 'function' ? 2 : 1;
     if (name === 'flatten') return args.length > 0 && typeof args[0] === 'boolean' ? 1 : 0;

@@ -14,12 +14,12 @@ namespace octavo::query::javascript {
 
 namespace {
 
-// After its time a call ends within moments, or it is in something that looks at no interrupt.
+// A call that runs this much longer than its time is in code of SpiderMonkey that does not check for interrupts.
 constexpr std::chrono::seconds kPatience{10};
 constexpr int kElapsedToUsedMax = 10;
 
 clockid_t clock_of_this_thread() {
-  clockid_t clock = CLOCK_MONOTONIC;  // stays so where threads have no clock
+  clockid_t clock = CLOCK_MONOTONIC;  // stays so if threads have no clock
   pthread_getcpuclockid(pthread_self(), &clock);
   return clock;
 }
@@ -61,7 +61,7 @@ void Watchdog::wake() {
   changed_.notify_all();
 }
 
-// Whether anything runs.
+// Checks all running calls. False: no call runs.
 bool Watchdog::look(std::chrono::steady_clock::time_point now) {
   const auto time_max = limits().call_time;
   bool any = false;
@@ -97,7 +97,7 @@ void Watchdog::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     if (idle_ticks >= kIdleTicksMax) {
       asleep_.store(true, std::memory_order_seq_cst);
-      // Whoever began before it saw that has to be seen here.
+      // A call that began without seeing asleep_ must be seen here, because it does not wake this thread.
       if (!look(std::chrono::steady_clock::now())) changed_.wait(lock, stop, [this] { return !asleep_.load(); });
       asleep_.store(false, std::memory_order_seq_cst);
       idle_ticks = 0;

@@ -13,12 +13,12 @@ struct JSContext;
 
 namespace octavo::query::javascript {
 
-/// Looks at running calls now and then and asks those that take long to report (JS_RequestInterruptCallback):
-/// so a call costs two atomic writes and no look at the clock. Sleeps while nothing runs. One per process.
+/// A thread that checks running calls periodically and interrupts those that take long (JS_RequestInterruptCallback). A
+/// call therefore costs two atomic writes and does not read the clock. Sleeps while no call runs. One per process.
 ///
-/// A call's time is the processor time of its thread: on a busy machine an honest function takes long by the clock, and
-/// must not be stopped, nor its index with it. By the clock it has ten times as long; a call that a client waits for
-/// has the same time by the clock (ClockBound::strict).
+/// The time limit applies to the processor time of the call's thread: on a busy machine the elapsed time of a correct
+/// function may be long, which must not stop the function and with it its index. The limit of elapsed time is ten times
+/// as long, or the same for a call that a client waits for (ClockBound::strict).
 ///
 /// SpiderMonkey gives up a regular expression that has been interrupted a few times ("too much recursion"), so one
 /// match may take about five ticks.
@@ -26,10 +26,10 @@ class Watchdog {
  public:
   static constexpr std::chrono::milliseconds kTick{20};
 
-  /// How long a call may take by the clock, waiting included.
+  /// The limit of elapsed time, waiting included.
   enum class ClockBound : std::uint8_t {
-    wide,   ///< ten times its processor time
-    strict  ///< its processor time
+    wide,   ///< ten times the limit of processor time
+    strict  ///< the limit of processor time
   };
 
   /// A thread that runs calls. Registered for its lifetime.
@@ -42,16 +42,16 @@ class Watchdog {
 
     void begin(ClockBound bound) {
       bound_.store(bound, std::memory_order_relaxed);
-      activity_.fetch_add(1, std::memory_order_seq_cst);  // before the look at asleep_, which pairs with the watchdog's
+      activity_.fetch_add(1, std::memory_order_seq_cst);  // before reading asleep_: run() does the two in reverse
       auto& watchdog = Watchdog::instance();
       if (watchdog.asleep_.load(std::memory_order_seq_cst)) [[unlikely]]
         watchdog.wake();
     }
     void end() { activity_.fetch_add(1, std::memory_order_release); }
-    /// The next of several calls that run as one: its time starts anew.
+    /// Begins the next of several calls that run as one, with its own time.
     void begin_next() { activity_.fetch_add(2, std::memory_order_release); }
     bool running() const { return (activity_.load(std::memory_order_relaxed) & 1U) != 0; }
-    /// Whether the running call has had its time.
+    /// Whether the time of the running call is over.
     bool expired() const {
       return expired_.load(std::memory_order_relaxed) == activity_.load(std::memory_order_relaxed);
     }
@@ -63,11 +63,11 @@ class Watchdog {
     std::atomic<std::uint64_t> activity_{0};           ///< odd: a call runs
     std::atomic<std::uint64_t> expired_{0};            ///< the activity whose time is over
     std::atomic<ClockBound> bound_{ClockBound::wide};  ///< of the running call
-    std::uint64_t seen_ = 0;                           ///< the watchdog's
-    std::uint64_t complained_ = 0;                     ///< the watchdog's: the activity it has logged
+    std::uint64_t seen_ = 0;                           ///< the watchdog's: the activity that it saw last
+    std::uint64_t complained_ = 0;                     ///< the watchdog's: the activity that it has logged
     std::chrono::steady_clock::time_point since_{};
     const clockid_t thread_clock_;            ///< processor time of the thread
-    std::chrono::nanoseconds used_before_{};  ///< the watchdog's: on that clock, when it first saw the running call
+    std::chrono::nanoseconds used_before_{};  ///< the watchdog's: thread_clock_ when it first saw the running call
   };
 
  private:
@@ -80,7 +80,7 @@ class Watchdog {
   void run(const std::stop_token& stop);
   bool look(std::chrono::steady_clock::time_point now);
 
-  std::mutex mutex_;  ///< guards watched_ and what the watchdog keeps in its members
+  std::mutex mutex_;  ///< guards watched_ and the watchdog's members in its elements
   std::condition_variable_any changed_;
   std::vector<Watched*> watched_;
   std::atomic<bool> asleep_{true};

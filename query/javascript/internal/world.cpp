@@ -21,7 +21,7 @@ namespace octavo::query::javascript {
 
 namespace {
 
-constexpr std::uint32_t kWorldSlot = 0;  // of the global, which has some for its embedder: its World
+constexpr std::uint32_t kWorldSlot = 0;  // the reserved slot of the global that points to its World
 
 const JSClass global_class = {"global", JSCLASS_GLOBAL_FLAGS, &JS::DefaultGlobalClassOps, nullptr, nullptr, nullptr};
 
@@ -41,7 +41,7 @@ bool is_function(JS::HandleValue value) {
   return value.isObject() && JS::IsCallable(&value.toObject());
 }
 
-// Semicolons, white space and comments only.
+// Whether `source` consists of semicolons, white space and comments only.
 bool says_nothing(std::string_view source) {
   for (std::size_t i = 0; i < source.size(); ++i) {
     const auto c = source[i];
@@ -59,7 +59,7 @@ bool says_nothing(std::string_view source) {
   return true;
 }
 
-// Where in `source` a message points: lines from 1, columns in characters from 0.
+// The offset in `source` of a message's position: lines count from 1, columns from 0, in characters.
 std::size_t offset_of(std::string_view source, unsigned line, unsigned column) {
   std::size_t at = 0;
   for (unsigned i = 1; i < line; ++i) {
@@ -78,7 +78,7 @@ std::size_t offset_of(std::string_view source, unsigned line, unsigned column) {
 bool evaluate_in_parentheses(JSContext* context, std::string_view source, JS::MutableHandleValue value) {
   std::string expression;
   expression.reserve(source.size() + 3);
-  expression.append("(").append(source).append("\n)");  // a comment may end the source
+  expression.append("(").append(source).append("\n)");  // a new line, because the source may end with a comment
   return evaluate(context, "function", expression, value);
 }
 
@@ -138,7 +138,7 @@ bool run_script_prelude(JSContext* context, JS::MutableHandleObject runner) {
 
 JSObject* new_global(JSContext* context) {
   JS::RealmOptions options;
-  // A zone of its own is collected on its own, and goes as a whole.
+  // A separate zone is collected separately and freed as a whole.
   options.creationOptions().setNewCompartmentAndZone().setToSourceEnabled(true).setPreserveJitCode(true);
   return JS_NewGlobalObject(context, &global_class, nullptr, JS::FireOnNewGlobalHook, options);
 }
@@ -212,7 +212,7 @@ bool compile_function(JSContext* context, std::string_view source, JS::MutableHa
     JS_ReportErrorASCII(context, "Expression does not eval to a function.");
     return false;
   }
-  // Without an exception the call has been stopped; one of another kind is the source's own.
+  // No exception: the call has been stopped. An exception of another kind was thrown by the source itself.
   if (!JS_IsExceptionPending(context)) return false;
   JS::RootedValue error(context);
   const auto thrown = take_exception(context, &error);
@@ -221,7 +221,7 @@ bool compile_function(JSContext* context, std::string_view source, JS::MutableHa
     return false;
   }
 
-  // `function(doc) {…};` is no expression: what stands before the first thing that does not belong may be.
+  // `function(doc) {…};` is not an expression, but the part before the syntax error may be one.
   const auto end = offset_of(source, thrown.line, thrown.column - (thrown.line == 1 && thrown.column > 0 ? 1 : 0));
   if (end < source.size() && source[end] == ';' && says_nothing(source.substr(end))) {
     if (evaluate_in_parentheses(context, source.substr(0, end), function) && is_function(function)) return true;

@@ -11,13 +11,13 @@
 
 namespace octavo::query::javascript {
 
-/// A program's own JavaScript globals in one thread: what its functions do to them, nobody else sees.
+/// The JavaScript globals of one program in one thread. Changes to them are visible only to the program's functions.
 ///
-/// All functions need the world's realm entered (JSAutoRealm). False and nullptr: an exception is pending, or the call
-/// has been stopped.
+/// Precondition of all functions: the world's realm is entered (JSAutoRealm). False and nullptr mean that an exception
+/// is pending or the call has been stopped.
 class World {
  public:
-  /// No program: an empty world, to try sources in.
+  /// Without a program: an empty world, for checking sources.
   static std::unique_ptr<World> create(JSContext* context, ProgramPtr program);
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -26,12 +26,11 @@ class World {
   const ProgramPtr& program() const { return program_; }
   /// The function, compiled at its first use.
   bool function(JSContext* context, std::size_t index, JS::MutableHandleValue function);
-  /// The object that the program's modules are in: parsed at its first use.
+  /// The object with the program's modules, parsed at its first use.
   bool modules(JSContext* context, JS::MutableHandleObject modules);
-  /// Of a program of scripts: the function that runs one of them (script_prelude.js).
+  /// The function that runs a script (script_prelude.js). Only for programs of the kind `script`.
   JSObject* runner() const { return runner_; }
-  /// The value of a JSON text, remembered until another one is asked for: a feed's filter is given the same request for
-  /// every document.
+  /// The value of a JSON text. Caches the last one, because a feed's filter gets the same request for every document.
   bool request(JSContext* context, std::string_view text, JS::MutableHandleValue value);
 
  private:
@@ -46,8 +45,8 @@ class World {
   JS::PersistentRootedValue request_;
 };
 
-/// The function that `source` is an expression of, in the current realm: `function(doc) {…}`, with or without a name,
-/// arrow functions; also with semicolons after it, and a script whose last value is a function.
+/// Compiles `source` to a function in the current realm. `source` may be a function expression with or without a name,
+/// or an arrow function, also with semicolons after it, or a script whose last value is a function.
 bool compile_function(JSContext* context, std::string_view source, JS::MutableHandleValue function);
 
 }  // namespace octavo::query::javascript
