@@ -86,7 +86,7 @@ StopWords split_words(std::string_view text) {
   return words;
 }
 
-// A Snowball stemmer keeps state, so each thread has its own.
+// A Snowball stemmer has state, so each thread has its own.
 std::string_view stem(std::string_view algorithm, std::string_view term) {
   struct Deleter {
     void operator()(sb_stemmer* stemmer) const { sb_stemmer_delete(stemmer); }
@@ -178,7 +178,7 @@ class SimpleAnalyzer final : public Analyzer {
   bool fold_accents_;
 };
 
-/// Words in lower case without stop words: standard, classic and email differ in what a word is.
+/// Words in lower case without stop words. The analyzers standard, classic and email differ in their breaker.
 class WordAnalyzer final : public Analyzer {
  public:
   using Breaker = void (*)(std::string_view, TokenList&);
@@ -278,7 +278,7 @@ std::optional<StopWords> stop_words_of(const json::object& options) {
 constexpr std::array<std::string_view, 7> kPlainNames{
     "standard", "keyword", "simple", "whitespace", "classic", "email", "simple_asciifolding"};
 
-// nullptr: no such analyzer.
+// nullptr if there is no such analyzer.
 AnalyzerPtr make_analyzer(const json::object& options) {
   const auto* name = options.if_contains("name");
   if (name == nullptr || !name->is_string()) return nullptr;

@@ -13,16 +13,16 @@
 
 namespace octavo::query::search {
 
-/// What an analyzer made of a text: terms in order, each with the piece of the text it stands for. Reused from text to
-/// text, so that analysis allocates nothing in the long run.
+/// The result of an analyzer: terms in order, each with its position in the text. Reused for the next text, so that
+/// analysis allocates nothing in the long run.
 class TokenList {
  public:
   struct Token {
-    std::uint32_t begin = 0;      ///< of the term, in this list's memory
-    std::uint32_t size = 0;       ///< bytes
-    std::uint32_t start = 0;      ///< byte of the text where it was found
-    std::uint32_t end = 0;        ///< byte after it
-    std::uint32_t increment = 1;  ///< positions since the token before: more than 1 where stop words were left out
+    std::uint32_t begin = 0;      ///< of the term, in bytes_
+    std::uint32_t size = 0;       ///< of the term, in bytes
+    std::uint32_t start = 0;      ///< first byte in the text
+    std::uint32_t end = 0;        ///< byte after the last in the text
+    std::uint32_t increment = 1;  ///< positions since the previous token: more than 1 after removed stop words
   };
 
   void clear() {
@@ -34,7 +34,7 @@ class TokenList {
                        static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(end), 1});
     bytes_.append(term);
   }
-  /// Another term for a token that is there already.
+  /// Replaces the term of token `i`.
   void replace(std::size_t i, std::string_view term) {
     Token& token = tokens_[i];
     if (term.size() > token.size) {
@@ -45,7 +45,7 @@ class TokenList {
     }
     token.size = static_cast<std::uint32_t>(term.size());
   }
-  /// Keeps the tokens for which `keep(i)` is true; positions of the others stay empty.
+  /// Keeps the tokens for which `keep(i)` is true; the positions of the others stay empty.
   template <class Keep>
   void filter(Keep keep) {
     std::size_t kept = 0;
@@ -69,7 +69,7 @@ class TokenList {
   std::string_view term(std::size_t i) const {
     return std::string_view(bytes_).substr(tokens_[i].begin, tokens_[i].size);
   }
-  /// For filters that change letters in place.
+  /// The bytes of the term, for filters that change letters in place.
   char* letters(std::size_t i) { return bytes_.data() + tokens_[i].begin; }
 
  private:
@@ -77,17 +77,17 @@ class TokenList {
   std::string bytes_;
 };
 
-/// Turns a text into terms: the same for what is indexed and for what is searched. Immutable; any thread.
+/// Turns a text into terms, both for indexing and for searching. Immutable, thread-safe.
 class Analyzer {
  public:
   virtual ~Analyzer() = default;
-  /// Replaces `tokens`. `text` is UTF-8; broken bytes separate words. Linear.
+  /// Replaces `tokens`. `text` is UTF-8; invalid bytes separate words. Linear.
   virtual void analyze(std::string_view text, TokenList& tokens) const = 0;
 };
 
 using AnalyzerPtr = std::shared_ptr<const Analyzer>;
 
-/// The analyzers of one index: one for each field that has its own, and one for the rest.
+/// The analyzers of one index: one per field that has its own, and one for all other fields.
 class FieldAnalyzers {
  public:
   FieldAnalyzers(AnalyzerPtr fallback, std::vector<std::pair<std::string, AnalyzerPtr>> fields);
@@ -98,12 +98,12 @@ class FieldAnalyzers {
   std::vector<std::pair<std::string, AnalyzerPtr>> fields_;  ///< sorted by name
 };
 
-/// `"english"`, `{"name":"german","stopwords":["die"]}`, `{"name":"perfield","default":…,"fields":{…}}`. Names are
-/// those of Cloudant, and what Snowball has besides. As there, an unknown name inside `perfield` is the default
-/// analyzer. Errors: bad_request no_such_analyzer.
+/// Reads `"english"`, `{"name":"german","stopwords":["die"]}` or `{"name":"perfield","default":…,"fields":{…}}`. Names
+/// are Cloudant's, and those of Snowball's other languages. As in Cloudant, an unknown name inside `perfield` is the
+/// default analyzer. Errors: bad_request no_such_analyzer.
 Expected<std::shared_ptr<const FieldAnalyzers>> make_analyzers(const boost::json::value& definition);
 
-/// Names that make_analyzers knows, `perfield` aside; for documentation and tests.
+/// The names that make_analyzers() knows, except `perfield`; for documentation and tests.
 std::vector<std::string_view> analyzer_names();
 
 }  // namespace octavo::query::search

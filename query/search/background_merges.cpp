@@ -15,14 +15,14 @@ namespace {
 
 constexpr int32_t kSegmentsMax = 40;
 
-/// Whose turn it is to merge: one index at a time. Another one may merge for minutes, and who closes an index must not
-/// wait for that, so waiting ends when `closed` becomes true.
+/// Lets one index at a time merge. Another index may merge for minutes and must not delay the closing of this one, so
+/// the wait ends when `closed` becomes true.
 class MergeTurn {
  public:
   explicit MergeTurn(const std::atomic<bool>& closed) {
     std::unique_lock lock(queue().mutex);
     queue().changed.wait(lock, [&] { return !queue().merging || closed; });
-    mine_ = !closed;  // NOLINT(cppcoreguidelines-prefer-member-initializer): only now is it known
+    mine_ = !closed;  // NOLINT(cppcoreguidelines-prefer-member-initializer): known only after the wait
     if (mine_) queue().merging = true;
   }
   ~MergeTurn() {
@@ -38,11 +38,11 @@ class MergeTurn {
 
   bool mine() const { return mine_; }
 
-  /// Somebody's `closed` has become true.
+  /// To be called after a `closed` has become true.
   static void look_again() {
     {
       const std::lock_guard lock(queue().mutex);
-    }  // who waits has looked before, or will see it
+    }  // a waiting thread either sees `closed` or is already in wait()
     queue().changed.notify_all();
   }
 
@@ -52,7 +52,7 @@ class MergeTurn {
     std::condition_variable changed;
     bool merging = false;
   };
-  // Never destroyed: a thread that was given up may come to its end when the process does.
+  // Never destroyed, because a thread after give_up() may still run at the end of the process.
   static Queue& queue() {
     static auto* const of_the_process = new Queue;
     return *of_the_process;
@@ -73,7 +73,7 @@ void BackgroundMerges::merge(const Lucene::IndexWriterPtr& writer) {
     if (closed_) return;
     again_ = true;
     if (!running_) {
-      if (thread_.joinable()) thread_.join();  // it has left its loop
+      if (thread_.joinable()) thread_.join();  // the thread has left its loop
       thread_ = std::thread([this, writer] { run(writer); });
       running_ = true;
     }
@@ -98,12 +98,12 @@ void BackgroundMerges::run(const Lucene::IndexWriterPtr& writer) {
   }
 }
 
-// False: there was nothing to merge, or it failed; the segments stay as they are until they are looked at again.
+// False: there was nothing to merge, or the merge failed. The segments then stay as they are until the next attempt.
 bool BackgroundMerges::merge_one(const Lucene::IndexWriterPtr& writer) {
   try {
     return try_merge(writer);
   } catch (const std::bad_alloc&) {
-    // Not even enough to say what failed.
+    // There is not even enough memory for an error message.
     failed_for_good_.store(true, std::memory_order_relaxed);
     return false;
   }
@@ -116,7 +116,7 @@ bool BackgroundMerges::try_merge(const Lucene::IndexWriterPtr& writer) {
     writer->merge(next);
     return true;
   } catch (const Lucene::LuceneException& error) {
-    // Lucene++ makes it of a std::bad_alloc, without words, and refuses to write from then on.
+    // Lucene++ converts std::bad_alloc to an exception without a message, and refuses to write from then on.
     if (error.getType() == Lucene::LuceneException::OutOfMemory || error.getError().empty()) {
       spdlog::warn("memory was short while a search index was merged: it goes back to its last commit");
       failed_for_good_.store(true, std::memory_order_relaxed);

@@ -16,7 +16,7 @@ void break_classic(std::string_view text, TokenList& tokens) {
   try {
     make_lucene_values();
     const Lucene::String wide = to_wide(text);
-    // Lucene counts in code points, we in bytes.
+    // Lucene's offsets are in code points, ours in bytes.
     std::vector<std::uint32_t> offsets;
     offsets.reserve(wide.size() + 1);
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -31,7 +31,7 @@ void break_classic(std::string_view text, TokenList& tokens) {
     const auto type = tokenizer->addAttribute<Lucene::TypeAttribute>();
     while (tokenizer->incrementToken()) {
       std::string word = to_utf8({term->termBufferArray(), static_cast<std::size_t>(term->termLength())});
-      // As ClassicFilter: no possessive s, and acronyms without their dots.
+      // As Lucene's ClassicFilter: removes a possessive s, and the dots of acronyms.
       if (type->type() == L"<APOSTROPHE>" && (word.ends_with("'s") || word.ends_with("'S"))) {
         word.resize(word.size() - 2);
       } else if (type->type() == L"<ACRONYM>") {

@@ -14,7 +14,7 @@ namespace octavo::query::search {
 
 namespace {
 
-// Every term of a field and every document that has it.
+// Visits every term of a field and every document that contains it.
 template <class Visit>
 void for_each_posting(const Lucene::IndexReaderPtr& segment, const Lucene::String& field, SearchBudget& budget,
                       Visit visit) {
@@ -66,7 +66,7 @@ struct NumberVisit {
   std::optional<double>& current;
   bool term(std::wstring_view text) const {
     current = number_of(text);
-    return current.has_value();  // the terms that lack bits come after those that lack none
+    return current.has_value();  // terms with fewer bits come after those with all bits
   }
   void document(std::size_t number) const { column.value_of[number] = *current; }
 };

@@ -30,7 +30,7 @@ void append_value(std::string& out, const IndexedField& field) {
   }
 }
 
-// In order of name. A field that was given several times is an array.
+// Appends the stored fields ordered by name. The values of a field that occurs several times become an array.
 void append_stored_fields(std::string& out, std::span<const IndexedField> fields) {
   std::vector<const IndexedField*> stored;
   for (const IndexedField& field : fields) {

@@ -11,14 +11,14 @@ namespace octavo::query::search {
 
 using javascript::IndexedField;
 
-/// Decides what of a document is searched: an index function, or the fields of a Mango index of type text.
+/// Extracts the fields to index from documents: by an index function, or by the definition of a Mango text index.
 class FieldSource {
  public:
   virtual ~FieldSource() = default;
-  /// Replaces `fields`; none: the document is not in the index. Called on one thread at a time, for as long as a
-  /// function takes.
+  /// Replaces `fields`; if there are none, the document is not in the index. Called on one thread at a time. May take
+  /// as long as a JavaScript function.
   virtual Expected<void> read(const FeedDocument& document, std::vector<IndexedField>& fields) = 0;
-  /// Whether the length of a field's text counts for the score: it costs a byte for each document in memory.
+  /// Whether the length of a field's text affects the score, which costs a byte of memory per document.
   virtual bool scores_length(std::string_view field) const = 0;
 };
 

@@ -13,11 +13,11 @@ namespace octavo::query::search {
 
 namespace {
 
-constexpr std::size_t kTextBytesMax = 50 * 1024;  // as Lucene: what comes later is not looked at
+constexpr std::size_t kTextBytesMax = 50 * 1024;  // as in Lucene; later text is ignored
 
 struct Fragment {
   std::string text;
-  std::set<std::string, std::less<>> words;  ///< that were found in it
+  std::set<std::string, std::less<>> words;  ///< found in this fragment
 };
 
 std::string_view without_cut_letter(std::string_view text) {
@@ -39,9 +39,9 @@ void Highlighter::mark_text(std::string_view field, std::string_view text, std::
   std::size_t fragment_end = options_.fragment_size;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const auto& token = tokens[i];
-    if (token.start < done) continue;  // overlaps the one before
+    if (token.start < done) continue;  // overlaps the previous token
     if (token.end >= fragment_end && i > 0) {
-      // A new piece begins with the word that does not fit.
+      // A new fragment begins with the word that does not fit.
       fragments.back().text.append(text, done, token.start - done);
       done = token.start;
       fragments.emplace_back();

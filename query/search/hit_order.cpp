@@ -115,7 +115,7 @@ void TopHits::offer(int32_t document, const std::vector<OrderSlot>& slots) {
   if (limit_ == 0) return;
   const auto later_on_top = [this](const FoundDocument& a, const FoundDocument& b) { return before(a, b); };
   if (heap_.size() == limit_) {
-    // Documents come in the order of their numbers, so an equal one is later.
+    // Documents are offered in the order of their numbers, so among equal ones this is the last.
     if (order_.compare(slots, heap_.front().slots) >= 0) return;
     std::ranges::pop_heap(heap_, later_on_top);
     heap_.back().document = document;

@@ -31,13 +31,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kBufferMegabytes = 16;
 constexpr std::size_t kColumnBytesMax = 128ULL << 20;
-// A crash repeats no more than this.
+// After a crash, no more changes than this are processed again.
 constexpr std::size_t kUncommittedChangesMax = 50'000;
 constexpr std::chrono::seconds kCommitInterval{5};
-// Changes of the feed that the index has nothing to do with, noted beside it at the latest after this many.
+// After this many changes of the feed without effect on the index, the checkpoint is recorded beside it.
 constexpr storage::Sequence kUnnotedChangesMax = 5'000;
 constexpr std::size_t kKnownIdsMax = 4'000'000;  // about 40 MB
-// Who searched a moment ago will do so again: the index is made ready for it when it has been changed.
+// An index searched this recently will probably be searched again: after a change, its snapshot is refreshed at once.
 constexpr std::uint64_t kSearchedLatelyMs = 2'000;
 
 std::uint64_t now_ms() {
@@ -75,7 +75,7 @@ IndexFiles::~IndexFiles() {
   try {
     close_files();
   } catch (const std::exception& error) {
-    // As a crash would leave them.
+    // Leave the files as a crash would.
     drop_writer();
     spdlog::warn("the search index in {} was not closed: {}", options_.folder.c_str(), error.what());
   }
@@ -116,7 +116,7 @@ Expected<void> IndexFiles::open(storage::Sequence last_sequence) {
   } else if (read) {
     adopt(state);
     committed_checkpoint_.store(state.checkpoint, std::memory_order_release);
-    // Else it may have been catching up.
+    // Otherwise the index may have been catching up when it was closed.
     if (state.checkpoint == last_sequence) complete_through_.store(last_sequence, std::memory_order_release);
     return {};
   } else {
@@ -129,12 +129,12 @@ Expected<void> IndexFiles::open(storage::Sequence last_sequence) {
   });
 }
 
-// Of the last commit. Opens all its files, as a file that is missing or cut off shows that way only.
+// The state of the last commit. Opens all its files, the only way to detect a missing or truncated file.
 IndexState IndexFiles::read_state() {
   IndexState state;
   if (Lucene::IndexReader::indexExists(directory_)) state = read_commit();
   lucene_checkpoint_ = state.checkpoint;
-  // The note says that the feed went on without any change for the index.
+  // The note records that the feed advanced without any change to the index.
   std::ifstream note(options_.folder / "checkpoint");
   storage::Sequence base = 0;
   storage::Sequence later = 0;
@@ -152,7 +152,7 @@ IndexState IndexFiles::read_commit() {
   const Lucene::IndexReaderPtr reader = Lucene::IndexReader::open(directory_, true);
   const CommitData data = read_commit_data(reader->getCommitUserData());
   const bool empty = reader->maxDoc() == 0;
-  // A reader takes an older commit where files of the last one are missing; a writer would go on from the last one.
+  // A reader falls back to an older commit if files of the last one are missing; a writer would continue with the last.
   const bool is_last = reader->isCurrent();
   reader->close();
   if (!is_last) throw Lucene::CorruptIndexException(L"a commit without all its files");
@@ -273,7 +273,7 @@ void IndexFiles::commit() {
   uncommitted_changes_ = 0;
   committed_at_ = Clock::now();
   committed_checkpoint_.store(pending_.checkpoint, std::memory_order_release);
-  // Lucene makes no commit when all that was asked for was the removal of documents which are not there.
+  // Lucene makes no commit if the only changes were removals of documents that are not in the index.
   const auto data = read_commit_data(Lucene::IndexReader::getCommitUserData(directory_));
   lucene_checkpoint_ = number_in(data, "checkpoint").value_or(0);
   if (lucene_checkpoint_ == pending_.checkpoint) {
@@ -283,7 +283,7 @@ void IndexFiles::commit() {
   }
 }
 
-// A small file, replaced as a whole. If it is lost, the feed is read once more from the last commit on.
+// Replaces the small file as a whole. If it is lost, the feed is read again from the last commit on.
 void IndexFiles::write_note() {
   const auto path = options_.folder / "checkpoint";
   const auto temporary = options_.folder / "checkpoint.new";
@@ -298,13 +298,13 @@ void IndexFiles::write_note() {
   if (!error) noted_checkpoint_ = pending_.checkpoint;
 }
 
-// Who has seen the state before must not rely on it.
+// Invalidates the state that others may have read before.
 void IndexFiles::take_back() {
   complete_through_.store(0, std::memory_order_release);
   losses_.fetch_add(1, std::memory_order_acq_rel);
 }
 
-// Its rollback might wait for ever. The files that no commit names are removed by the next one.
+// Drops the writer without a rollback, which might wait forever. The next writer removes files that no commit names.
 void IndexFiles::drop_writer() {
   if (directory_) directory_->retire();
   if (merges_) merges_->give_up();
@@ -313,7 +313,7 @@ void IndexFiles::drop_writer() {
   directory_.reset();
 }
 
-// Back to the last commit.
+// Returns to the last commit.
 void IndexFiles::abandon_writer() {
   take_back();
   drop_writer();
@@ -330,12 +330,12 @@ void IndexFiles::abandon_writer() {
     state = read_state();
     return {};
   });
-  // What cannot be read now is read, or thrown away, when the files are opened next; the feed starts from nothing then.
+  // If the state cannot be read now, assume an empty index: the files are read or discarded when they are opened next.
   adopt(read ? state : IndexState{});
   committed_checkpoint_.store(pending_.checkpoint, std::memory_order_release);
 }
 
-// Back to the last commit, or to nothing where even that makes no sense: it would fail again for ever.
+// Returns to the last commit, or to an empty index if the commit is corrupted, which would fail again and again.
 void IndexFiles::give_up(const Error& error) {
   if (error.code != ErrorCode::corrupted) return abandon_writer();
   spdlog::error("the search index in {} cannot be used: it is built anew ({})", options_.folder.string(), error.reason);
@@ -384,7 +384,7 @@ Expected<IndexSnapshotPtr> IndexFiles::snapshot(storage::Sequence at_least) {
   if (merges_ && merges_->failed_for_good()) abandon_writer();
   auto refreshed = guard_lucene(last_error_, [&]() -> Expected<void> {
     open_directory();
-    // An index that never met a document has no files yet.
+    // An index that has never had a document has no files yet.
     if (!writer_ && !Lucene::IndexReader::indexExists(directory_)) open_writer();
     refresh();
     return {};

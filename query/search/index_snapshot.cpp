@@ -27,7 +27,7 @@ IndexSnapshot::IndexSnapshot(Lucene::IndexReaderPtr opened, storage::Sequence up
 IndexSnapshot::~IndexSnapshot() {
   try {
     reader->close();
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): its memory goes all the same
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): its memory is freed nevertheless
   }
 }
 

@@ -6,7 +6,8 @@
 
 namespace octavo::query::search {
 
-/// A double as JSON: whole numbers without a fraction, others as short as they can be read back; null unless finite.
+/// Appends a double as JSON: integers without a fraction, others in the shortest form that reads back the same, null
+/// if not finite.
 inline void append_json_double(std::string& out, double number) {
   if (!std::isfinite(number)) {
     out += "null";

@@ -6,7 +6,7 @@
 #include "query/search/internal/code_points.h"
 #include "query/search/internal/languages.h"
 
-/// Folding of letters and cutting of endings, for what Snowball does not know.
+/// Folding of letters and removal of endings, for languages that Snowball does not support.
 namespace octavo::query::search {
 
 namespace {

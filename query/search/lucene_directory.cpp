@@ -36,7 +36,7 @@ class Descriptor {
   int fd_;
 };
 
-/// A file in memory; lives as long as any input reads it, also when it has been deleted.
+/// A mapped file; exists as long as any input reads it, even after the file is deleted.
 class Mapping {
  public:
   Mapping(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
@@ -112,7 +112,7 @@ class FileOutput : public Lucene::IndexOutput {
   FileOutput(int fd, const LuceneDirectory::LastError& last_error) : fd_(fd), last_error_(last_error) {
     buffer_.reserve(kBufferBytes);
   }
-  // What was not closed is of no use: an error made its writer give up.
+  // A file that was not closed is useless: its writer gave up after an error.
   ~FileOutput() override {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -136,7 +136,7 @@ class FileOutput : public Lucene::IndexOutput {
   void close() override {
     if (fd_ < 0) return;
     flush();
-    // The error of a delayed write shows here at the latest.
+    // The error of a delayed write appears here at the latest.
     if (::close(std::exchange(fd_, -1)) != 0) fail_io(errno);
   }
   int64_t getFilePointer() override { return static_cast<int64_t>(offset_ + buffer_.size()); }
@@ -171,7 +171,7 @@ class FileOutput : public Lucene::IndexOutput {
   int fd_;
   LuceneDirectory::LastError last_error_;
   std::vector<std::uint8_t> buffer_;
-  std::size_t offset_ = 0;  ///< in the file, of what the buffer begins with
+  std::size_t offset_ = 0;  ///< position in the file of the start of the buffer
 };
 
 }  // namespace
@@ -191,12 +191,12 @@ std::filesystem::path LuceneDirectory::path(const Lucene::String& name) const {
 int LuceneDirectory::fault(storage::StorageCall call) const {
   if (faults_ == nullptr) return 0;
   const int code = faults_->before(call, folder_);
-  return code > 0 ? code : 0;  // the others are LMDB's: files have no map that might be full
+  return code > 0 ? code : 0;  // negative codes are LMDB's and do not apply to files
 }
 
 void LuceneDirectory::fail_io(const std::string& what, int code) const {
   const std::wstring text = to_wide(what + ": " + std::strerror(code));
-  // Not a failing disk: Lucene looks for files that need not be there, and others must not be missing.
+  // Not an error of the disk: Lucene looks for files that may be absent, and any other missing file means damage.
   if (code == ENOENT) throw Lucene::FileNotFoundException(text);
   last_error_->store(code);
   throw Lucene::IOException(text);
@@ -209,8 +209,8 @@ Lucene::HashSet<Lucene::String> LuceneDirectory::listAll() {
     throw Lucene::NoSuchDirectoryException(L"there is no folder " + to_wide(folder_.string()));
   }
   if (error) fail_io("cannot list " + folder_.string(), error.value());
-  // The set has to be one of the library's own making (commit_data.h), and its FSDirectory ends the process where there
-  // is no memory to list a folder.
+  // The set must be made by the library itself (commit_data.h). Its FSDirectory would end the process if there is no
+  // memory to list a folder.
   const auto names = Lucene::newLucene<Lucene::RAMDirectory>();
   for (const std::string& file : files) names->createOutput(to_wide(file));
   return names->listAll();
@@ -249,12 +249,12 @@ int64_t LuceneDirectory::fileLength(const Lucene::String& name) {
 
 Lucene::IndexOutputPtr LuceneDirectory::createOutput(const Lucene::String& name) {
   if (const int code = fault(storage::StorageCall::put)) fail_io("cannot create " + to_utf8(name), code);
-  // It might survive a power loss that takes the names of the files in it.
+  // Otherwise the list might survive a power loss in which the names of its files are lost.
   if (name.starts_with(list_of_segments)) sync_folder(name);
   const auto file = path(name);
   const std::lock_guard lock(files_mutex_);
   if (retired_) throw Lucene::AlreadyClosedException(L"the files have another writer");
-  ::unlink(file.c_str());  // who reads the old one keeps it
+  ::unlink(file.c_str());  // readers of the old file keep it
   const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) fail_io("cannot create " + to_utf8(name), errno);
   Descriptor guard(fd);
@@ -288,7 +288,7 @@ void LuceneDirectory::sync(const Lucene::String& name) {
   if (!durable_) return;
   const Descriptor file(::open(path(name).c_str(), O_RDWR | O_CLOEXEC));
   if (file.get() < 0 || ::fdatasync(file.get()) != 0) fail_io("cannot sync " + to_utf8(name), errno);
-  // The list of segments is what makes the other files count.
+  // The other files become part of the index through the list of segments.
   if (name.starts_with(list_of_segments)) sync_folder(name);
 }
 

@@ -16,7 +16,7 @@ namespace {
 Error input_output_error(int code, const std::string& what) {
   switch (code) {
     case 0:
-      // No call failed: what was read makes no sense.
+      // No system call failed, so the data itself is invalid.
       return {ErrorCode::corrupted, "The search index is damaged: " + what, {}};
     case ENOSPC:
     case EDQUOT:
@@ -49,7 +49,7 @@ Error current_lucene_error(const LuceneDirectory::LastError& last_error) {
       case Lucene::LuceneException::IO:
       case Lucene::LuceneException::CorruptIndex:
       case Lucene::LuceneException::FileNotFound:
-      case Lucene::LuceneException::Null:  // the type is lost where Lucene++ catches an exception and throws it again
+      case Lucene::LuceneException::Null:  // the type is lost if Lucene++ catches an exception and throws it again
         return input_output_error(last_error->load(), what);
       default:
         spdlog::error("search: unexpected exception: {}", what);

@@ -35,9 +35,9 @@ struct FieldCollector : Lucene::TopFieldCollector {
   using Lucene::TopFieldCollector::EMPTY_SCOREDOCS;
 };
 
-// All functions of version 3.0.8 that keep a static value and test it without a lock: those that register it with
-// CycleCheck::addStatic, and those that fill a static collection. Not what only its own stemmers, locks on files,
-// remote searches and tests use.
+// Calls all functions of version 3.0.8 that test and create a static value without a lock: those that register it with
+// CycleCheck::addStatic, and those that fill a static collection. Omits functions that only Lucene++'s own stemmers,
+// file locks, remote searches and tests use.
 void make_values() {
   Lucene::AttributeFactory::DEFAULT_ATTRIBUTE_FACTORY();
   Lucene::Token::TOKEN_ATTRIBUTE_FACTORY();

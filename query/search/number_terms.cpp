@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kSign = 1ULL << 63;
 
-// Unsigned integers in the order of the numbers.
+// Maps numbers to unsigned integers with the same order.
 std::uint64_t sortable(double number) {
   const auto bits = std::bit_cast<std::uint64_t>(number == 0 ? 0.0 : number);  // -0 is 0
   return (bits & kSign) != 0 ? ~bits : bits | kSign;
@@ -57,7 +57,7 @@ std::vector<NumberTermRange> number_ranges(double lower, bool lower_inclusive, d
   for (int shift = 0;; shift += number_step_bits) {
     const std::uint64_t mask = ((1ULL << number_step_bits) - 1) << shift;
     const bool last = shift + number_step_bits >= 64;
-    // What lies beside whole blocks of the next step.
+    // The parts of the range outside whole blocks of the next step.
     const bool below = (low & mask) != 0;
     const bool above = (high & mask) != mask;
     const std::uint64_t block = last ? 0 : 1ULL << (shift + number_step_bits);

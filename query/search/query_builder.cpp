@@ -47,7 +47,7 @@ Lucene::String lower(Lucene::String text) {
   return text;
 }
 
-// What stands for words that are compared as they are.
+// The text of a node that is not analyzed.
 Lucene::String plain_text(const QueryNode& node) {
   return node.exact ? to_wide(node.text) : lower(to_wide(node.text));
 }
@@ -72,8 +72,8 @@ TermSelection with_prefix(std::string_view field, const Lucene::String& prefix) 
   return selection;
 }
 
-// A Lucene regular expression for PCRE2: all of the term has to match; `@`, `#`, `&`, `~` and `<1-5>` are Lucene's own
-// and taken for themselves, as hardly anybody means them.
+// Compiles a Lucene regular expression with PCRE2. The whole term must match. Lucene's own operators `@`, `#`, `&`, `~`
+// and `<1-5>` are treated as literals, because they are rarely meant as operators.
 Expected<std::shared_ptr<const CompiledRegex>> compile_regex(std::string_view pattern) {
   std::string whole = "^(?:";
   for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -92,7 +92,7 @@ Expected<std::shared_ptr<const CompiledRegex>> compile_regex(std::string_view pa
 }
 
 int edits_of(double similarity, std::size_t letters) {
-  if (similarity == 0) return 0;  // as Lucene's FuzzyQuery.floatToEdits: exact
+  if (similarity == 0) return 0;  // exact, as in Lucene's FuzzyQuery.floatToEdits
   if (similarity >= 1) return std::min(static_cast<int>(similarity), kEditsMax);
   return std::min(static_cast<int>((1 - std::max(similarity, 0.0)) * static_cast<double>(letters)), kEditsMax);
 }
@@ -192,7 +192,7 @@ Expected<Lucene::QueryPtr> QueryBuilder::build_clauses(const QueryNode& node) {
   const auto joined = newLucene<BooleanQuery>();
   for (const QueryNode::Clause& clause : node.clauses) {
     OCTAVO_TRY(const auto query, build(clause.node));
-    // Nothing but stop words: as if it were not there.
+    // Ignore a clause that has only stop words.
     if (!query) continue;
     const auto occur = clause.occur == QueryNode::Occur::must       ? BooleanClause::MUST
                        : clause.occur == QueryNode::Occur::must_not ? BooleanClause::MUST_NOT
@@ -235,7 +235,7 @@ Lucene::QueryPtr QueryBuilder::build_words(const QueryNode& node) {
   }
   const auto number = parse_query_number(node.text);
   if (!number) return words;
-  // It may have been indexed as a number or as part of a text: who asks cannot tell.
+  // The number may have been indexed as a number or in a text, so search both.
   Lucene::QueryPtr equal = numbers(node.field, *number, true, *number, true);
   if (!words) return equal;
   const auto either = newLucene<BooleanQuery>(true);
@@ -272,7 +272,7 @@ Expected<Lucene::QueryPtr> QueryBuilder::build_regex(const QueryNode& node) {
   const auto regex = compile_regex(node.text);
   if (!regex && regex.error().code == ErrorCode::too_large) return fail(ErrorCode::bad_request, regex.error().reason);
   if (!regex) return fail(ErrorCode::bad_request, fmt::format("Not a regular expression: /{}/", node.text));
-  // What every match begins with is known up to the first letter that means something.
+  // Every match begins with the characters before the first special character.
   const std::size_t special = node.text.find_first_of(".?+*|{}[]()\"\\#@&<>~^$");
   std::string start = node.text.substr(0, special);
   if (special != std::string::npos && !start.empty()) {
@@ -358,7 +358,7 @@ Lucene::QueryPtr QueryBuilder::any_facet(std::string_view field, std::span<const
     joined->add(newLucene<Lucene::TermQuery>(newLucene<Lucene::Term>(facet_field(field), to_wide(value))),
                 BooleanClause::SHOULD);
   }
-  // Drilling down narrows what is found; it says nothing about how well it fits.
+  // Drilldown restricts the hits without affecting their scores.
   joined->setBoost(0);
   return joined;
 }

@@ -67,7 +67,7 @@ class Parser {
         OCTAVO_TRY_VOID(tokens_.advance());
       }
       OCTAVO_TRY(auto clause, parse_clause(field, depth));
-      // `a AND b` asks for both: also for the one before the AND.
+      // `a AND b` requires both, so the clause before AND becomes required, too.
       if (conjunction == Conjunction::and_ && node.clauses.back().occur != QueryNode::Occur::must_not) {
         node.clauses.back().occur = QueryNode::Occur::must;
       }
@@ -109,7 +109,7 @@ class Parser {
     if (token().symbol != Symbol::close) return tokens_.unexpected_token();
     OCTAVO_TRY_VOID(tokens_.advance());
     OCTAVO_TRY(const double boost, parse_boost());
-    // The parentheses may have held a single term with a boost of its own.
+    // The parentheses may contain a single term with its own boost.
     node.boost *= boost;
     return node;
   }
@@ -199,7 +199,7 @@ class Parser {
     return {};
   }
 
-  // `tokens_` stands at the opening bracket.
+  // Precondition: the current token is the opening bracket.
   Expected<QueryNode> parse_range(QueryNode node) {
     node.kind = QueryNode::Kind::range;
     node.lower_inclusive = token().image == "[";
@@ -235,14 +235,14 @@ std::optional<double> parse_query_number(std::string_view text) {
     text.remove_prefix(1);
   }
   if (text == "Infinity") return sign * std::numeric_limits<double>::infinity();
-  // from_chars would also take "inf" and "nan".
+  // from_chars would also accept "inf" and "nan".
   if (text.empty() || !((text.front() >= '0' && text.front() <= '9') || text.front() == '.')) return std::nullopt;
   if (std::string_view("fFdD").find(text.back()) != std::string_view::npos) text.remove_suffix(1);
   double number = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
   if (read.ptr != text.data() + text.size() || text.empty()) return std::nullopt;
   if (read.ec == std::errc::result_out_of_range) {
-    // Too large or too small: from_chars does not say which.
+    // The number is too large or too small; from_chars does not report which.
     const bool small = text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos;
     return small ? 0.0 : sign * std::numeric_limits<double>::infinity();
   }

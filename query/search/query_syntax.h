@@ -11,18 +11,18 @@
 
 namespace octavo::query::search {
 
-/// Limits on a query, so that none can hold a thread or the stack.
+/// Limits on a query, so that none can occupy a thread or exhaust the stack.
 inline constexpr std::size_t query_bytes_max = 64 * 1024;
 inline constexpr std::size_t query_depth_max = 100;
 inline constexpr std::size_t query_clauses_max = 1024;  ///< in one pair of parentheses; Lucene's own limit
 inline constexpr std::size_t query_nodes_max = 4096;
 
-/// A query as written, before any analyzer saw it. A value.
+/// A parsed query, before analysis. A value.
 struct QueryNode {
   enum class Kind : std::uint8_t {
     everything,  ///< `*:*`
-    words,       ///< text for the field's analyzer; a number where it looks like one
-    phrase,      ///< as words, in order
+    words,       ///< text for the field's analyzer; also searched as a number if it is one
+    phrase,      ///< words in order
     prefix,      ///< `sal*`
     wildcard,    ///< `s?l*r`; `\` escapes
     regex,       ///< `/sal(t|e)er/`
@@ -36,11 +36,12 @@ struct QueryNode {
   Kind kind = Kind::everything;
   std::string field;
   std::string text;
-  /// Text is compared as it stands: neither analyzed nor put in lower case. For selectors, never from the syntax.
+  /// Text is compared unchanged: neither analyzed nor converted to lower case. Only for selectors, never set by the
+  /// parser.
   bool exact = false;
-  std::uint32_t slop = 0;                   ///< of a phrase: how many places words may be moved
-  double similarity = 2;                    ///< of fuzzy: 1 and 2 are edits, less is a share of the word
-  std::optional<std::string> lower, upper;  ///< of a range; absent: open
+  std::uint32_t slop = 0;                   ///< phrase: number of positions by which words may be moved
+  double similarity = 2;                    ///< fuzzy: 1 and 2 are edits, less is a share of the word
+  std::optional<std::string> lower, upper;  ///< range; nullopt: open
   bool lower_inclusive = true;
   bool upper_inclusive = true;
   double boost = 1;
@@ -54,12 +55,12 @@ struct QueryNode::Clause {
 
 inline constexpr std::string_view default_field = "default";
 
-/// Reads Lucene's classic query syntax as of Lucene 4.6, which Cloudant Search speaks: fields, phrases, ranges with
-/// either kind of bracket, wildcards (not in the first place), regular expressions, `~`, `^`, `+ - AND OR NOT`.
-/// Errors: bad_request in Lucene's words: "Cannot parse '…': Encountered …".
+/// Parses Lucene's classic query syntax in the version of Lucene 4.6, which Cloudant Search uses: fields, phrases,
+/// ranges with either kind of bracket, wildcards (not as the first character), regular expressions, `~`, `^`,
+/// `+ - AND OR NOT`. Errors: bad_request with Lucene's message: "Cannot parse '…': Encountered …".
 Expected<QueryNode> parse_query(std::string_view text);
 
-/// A number as Java reads one, also `Infinity`; nullopt for anything else.
+/// Parses a number in Java's syntax, including `Infinity`; nullopt for anything else.
 std::optional<double> parse_query_number(std::string_view text);
 
 }  // namespace octavo::query::search

@@ -15,7 +15,7 @@ constexpr std::string_view kExpected =
     "\"*\" ...\n    <QUOTED> ...\n    <TERM> ...\n    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n    "
     "\"[\" ...\n    \"{\" ...\n    <NUMBER> ...\n    ";
 
-// How JavaCC names a token in its messages.
+// The name of a token in JavaCC's messages.
 std::string_view symbol_name(Symbol symbol) {
   switch (symbol) {
     case Symbol::end:
@@ -62,7 +62,7 @@ std::string_view symbol_name(Symbol symbol) {
   return "";
 }
 
-// Width of the white space at `at`; 0: none.
+// The number of bytes of the white space character at `at`; 0 if there is none.
 std::size_t space_at(std::string_view text, std::size_t at) {
   const char c = text[at];
   if (c == ' ' || c == '\t' || c == '\n' || c == '\r') return 1;
@@ -74,7 +74,7 @@ bool starts_term(std::string_view text, std::size_t at) {
   return std::string_view("+-!():^[]\"{}~*?\\/").find(text[at]) == std::string_view::npos;
 }
 
-// For messages: `size` bytes from `at` on, and what belongs to the last character.
+// For messages: `size` bytes from `at` on, extended to the end of the last character.
 std::string_view whole_characters(std::string_view text, std::size_t at, std::size_t size) {
   while (at + size < text.size() && (text[at + size] & 0xC0) == 0x80) ++size;
   return text.substr(at, size);
@@ -257,7 +257,7 @@ Expected<QueryTokens::Range> QueryTokens::take_range() {
   Range range;
   OCTAVO_TRY(range.lower, take_range_end());
   skip_spaces();
-  // The word TO may be left out.
+  // The word TO is optional.
   if (text_.substr(position_).starts_with("TO") && position_ + 2 < text_.size() &&
       (space_at(text_, position_ + 2) > 0)) {
     position_ += 2;

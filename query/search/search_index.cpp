@@ -17,7 +17,8 @@ namespace octavo::query::search {
 
 namespace {
 
-// Of documents whose fields wait for the files: so much memory, and no longer without any change than that takes.
+// Limits of the documents whose fields are kept in memory before they are written to the files. They bound the memory
+// and the time between two changes of the index.
 constexpr std::size_t kPieceDocumentsMax = 256;
 constexpr std::size_t kPieceBytesMax = 8ULL << 20;
 
@@ -49,9 +50,9 @@ std::uint64_t SearchIndex::purge_count() const {
   return files_->purge_count();
 }
 
-/// What the source says of documents that follow each other.
+/// The fields of consecutive documents.
 struct SearchIndex::Fields {
-  std::vector<std::vector<IndexedField>> of;  ///< as long as was needed once: `count` of them count
+  std::vector<std::vector<IndexedField>> of;  ///< only the first `count` are valid; the others keep their memory
   std::size_t count = 0;
 };
 
@@ -68,7 +69,7 @@ std::size_t bytes_of(const std::vector<IndexedField>& fields) {
 
 }  // namespace
 
-// The first of the documents; false: the time is over.
+// Reads the fields of the first documents. False: the time is over.
 Expected<bool> SearchIndex::read_some(std::span<const FeedDocument> documents,
                                       std::chrono::steady_clock::time_point until, Fields& some) {
   std::size_t bytes = 0;
@@ -87,7 +88,7 @@ Expected<bool> SearchIndex::read_some(std::span<const FeedDocument> documents,
   return true;
 }
 
-// Functions run before the files are locked: they may take long, and who searches must not wait for them.
+// Functions run before the files are locked, because they may take long and searches must not wait for them.
 Expected<std::size_t> SearchIndex::apply(const FeedChanges& changes) {
   const std::uint64_t losses = files_->losses();
   if (files_->checkpoint() < changes.from) return fail(ErrorCode::overloaded, "The search index went back.");

@@ -18,21 +18,22 @@ inline constexpr std::string_view kIndexWentBack = "index_went_back";
 
 class IndexFiles;
 
-/// A full-text index: Lucene++ over what a FieldSource says of each document.
+/// A full-text index: Lucene++ with the fields that a FieldSource extracts from each document.
 ///
-/// Files: <folder>/lucene/ is Lucene's; <folder>/checkpoint notes how far the feed went without bringing anything for
-/// the index since the last commit.
+/// Files: <folder>/lucene/ is Lucene's; <folder>/checkpoint records how far the index has followed the feed without any
+/// change to it since the last commit.
 ///
-/// Searches run on the calling thread, which must be one that may take long. See FeedIndex for who may call what.
+/// Searches run on the calling thread, which must be a worker because they may take long. FeedIndex describes which
+/// threads may call the other functions.
 class SearchIndex final : public FeedIndex {
  public:
   SearchIndex(std::string identity, std::shared_ptr<const FieldAnalyzers> analyzers,
               std::unique_ptr<FieldSource> source, FeedIndexOptions options);
   ~SearchIndex() override;
 
-  /// Errors: bad_request in Cloudant's words; timeout at the request's deadline; corrupted, after which the index is
-  /// built anew; those of the disk; overloaded with the word kIndexWentBack: it lost what `at_least` asks for after an
-  /// error, and gets it from the feed again.
+  /// Errors: bad_request with Cloudant's words; timeout at the request's deadline; corrupted, after which the index is
+  /// rebuilt; errors of the disk; overloaded with the word kIndexWentBack: after an error, the index lost changes up to
+  /// `at_least` and is reading them from the feed again.
   Expected<SearchResult> search(const SearchRequest& request);
   const FieldAnalyzers& analyzers() const { return *analyzers_; }
 
@@ -41,7 +42,7 @@ class SearchIndex final : public FeedIndex {
     storage::Sequence committed_sequence = 0;
     std::uint64_t purge_count = 0;
     std::uint64_t documents = 0;
-    std::uint64_t deleted_documents = 0;  ///< still in the files, until they are merged
+    std::uint64_t deleted_documents = 0;  ///< still in the files, until their segments are merged
     std::uint64_t bytes_on_disk = 0;
   };
   Expected<Info> info();
@@ -73,7 +74,7 @@ class SearchIndex final : public FeedIndex {
   struct PurgeScan {
     std::uint64_t count_at_start;
     std::uint64_t losses;  ///< IndexFiles::losses() at the start
-    std::string last;      ///< id looked at last
+    std::string last;      ///< the last id checked
   };
   std::optional<PurgeScan> purge_scan_;
 };

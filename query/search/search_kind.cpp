@@ -17,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Part of every identity: another one when what is stored or how it is analyzed changes.
+// Part of every identity. Change it whenever the stored format or the analysis changes.
 constexpr std::string_view kFormat = "octavo-search-1\n";
 
 std::string identity_of(std::string_view definition) {
@@ -50,7 +50,7 @@ std::vector<FeedIndexDefinition> read_definitions(std::string_view id, std::stri
   const bool partitioned = (*design)->partitioned(database_is_partitioned);
   for (const SearchSource& source : (*design)->indexes) {
     json::value analyzer = analyzer_of(source);
-    // Without a known analyzer there is no index; who searches is told.
+    // An unknown analyzer makes no index; searches report the error.
     if (!make_analyzers(analyzer)) continue;
     definitions.push_back(make_definition(id, source.name, partitioned,
                                           json::object{{"index", source.index}, {"analyzer", std::move(analyzer)}}));

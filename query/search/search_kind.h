@@ -13,15 +13,15 @@ namespace octavo::query::search {
 
 inline constexpr std::string_view search_kind_name = "search";
 
-/// Search indexes among those that follow the feed: `indexes` of design documents.
+/// The kind of the search indexes among those that follow the feed: `indexes` of design documents.
 ///
-/// content := ('p' | 'g') JSON       p: each search is of one logical partition
+/// content := ('p' | 'g') JSON       p: each search is in one logical partition
 ///   JSON  := {"index":JavaScript,"analyzer":…} | {"text":definition of a Mango text index,"analyzer":…}
 ///
-/// The identity is of the JSON alone: one index serves partitions and the whole database.
+/// The identity depends on the JSON only: one index serves partitions and the whole database.
 FeedIndexKind search_index_kind();
 
-/// Whether an index of this definition is asked for one partition at a time.
+/// Whether each search of an index with this definition is in one partition.
 inline bool is_of_partitions(const FeedIndexDefinition& definition) {
   return definition.content.starts_with('p');
 }

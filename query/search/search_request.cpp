@@ -13,7 +13,7 @@ namespace octavo::query::search {
 
 namespace {
 
-// Not one that the bookmarks of other queries have.
+// Differs from the versions of other queries' bookmarks.
 constexpr std::uint8_t kBookmarkVersion = 0x81;
 constexpr std::size_t kOrderValuesMax = search_sort_keys_max + 1;
 
@@ -36,7 +36,7 @@ Expected<SortKey> parse_sort_key(std::string_view text) {
   }
   if (rest == "<score>") {
     key.kind = SortKey::Kind::score;
-    // Without a sign the best comes last, as in Cloudant.
+    // Without a sign, the best hit comes last, as in Cloudant.
     return key;
   }
   if (rest == "<doc>") {

@@ -16,7 +16,7 @@
 
 namespace octavo::query::search {
 
-/// One member of a `sort`: `"price<number>"`, `"-name<string>"`, `"<score>"`, `"-<doc>"`.
+/// One element of `sort`: `"price<number>"`, `"-name<string>"`, `"<score>"`, `"-<doc>"`.
 struct SortKey {
   enum class Kind : std::uint8_t { score, document, number, string };
   Kind kind = Kind::score;
@@ -28,24 +28,24 @@ struct SortKey {
 /// Errors: bad_request with Cloudant's words.
 Expected<SortKey> parse_sort_key(std::string_view text);
 
-/// What a hit was sorted by: null where the document has no such field.
+/// A value by which a hit was sorted; monostate if the document has no such field.
 using OrderValue = std::variant<std::monostate, double, std::string>;
 
-/// Where a page of results ended. Clients see opaque base64url text; a changed one is refused or names another place in
-/// what the client may read anyway.
+/// The end of a page of results. Clients see opaque base64url text. A modified bookmark is rejected, or means another
+/// position in results that the client may read anyway.
 ///
 ///   bookmark := version:u8 sort:varint ordinal:u64 count:varint value…  checksum:u32
 ///   value    := 0 | 1 double:u64 | 2 size:varint bytes
 ///
-/// The last row's `ordinal` decides between rows that sort alike: documents stand in the index in the order in which it
-/// met them, through all merges, so pages neither repeat nor leave out a row that nobody touched.
+/// The last row's `ordinal` decides between rows with equal sort values. Documents stay in the index in the order in
+/// which they were added, through all merges, so pages neither repeat nor skip an unchanged row.
 struct SearchBookmark {
-  std::uint32_t sort = 0;  ///< checksum of the sort keys: a bookmark is of one order
+  std::uint32_t sort = 0;  ///< checksum of the sort keys: a bookmark is valid for one order only
   std::uint64_t ordinal = 0;
   std::vector<OrderValue> order;
 
   std::string encode() const;
-  /// nullopt for anything that encode() did not make.
+  /// nullopt unless `text` was made by encode().
   static std::optional<SearchBookmark> decode(std::string_view text);
   bool operator==(const SearchBookmark&) const = default;
 };
@@ -63,8 +63,8 @@ struct Highlighting {
   std::vector<std::string> fields;
   std::string before = "<em>";
   std::string after = "</em>";
-  std::size_t fragments = 1;        ///< of each value at most
-  std::size_t fragment_size = 100;  ///< letters, about
+  std::size_t fragments = 1;        ///< the most per value
+  std::size_t fragment_size = 100;  ///< in letters, approximate
 };
 
 struct Grouping {
@@ -77,17 +77,17 @@ struct Grouping {
 struct SearchRequest {
   QueryNode query;
   std::optional<std::string> partition;  ///< only documents of this logical partition
-  std::size_t limit = 25;                ///< of each group, when there are groups
+  std::size_t limit = 25;                ///< per group, if there are groups
   std::size_t skip = 0;
   std::vector<SortKey> sort;  ///< empty: by relevance
   std::optional<SearchBookmark> bookmark;
-  std::optional<std::vector<std::string>> include_fields;  ///< absent: all that are stored
+  std::optional<std::vector<std::string>> include_fields;  ///< nullopt: all stored fields
   std::vector<std::string> counts;
   std::vector<std::pair<std::string, std::vector<FacetRange>>> ranges;
-  std::vector<std::vector<std::string>> drilldown;  ///< field and the values of which it has one; all have to hold
+  std::vector<std::vector<std::string>> drilldown;  ///< a field and its allowed values; all conditions must hold
   std::optional<Highlighting> highlighting;
   std::optional<Grouping> grouping;
-  storage::Sequence at_least = 0;  ///< what the index must have seen; 0: any state of it will do
+  storage::Sequence at_least = 0;  ///< the index must include changes up to this one; 0: any state is accepted
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
@@ -95,7 +95,7 @@ struct SearchHit {
   std::string id;
   std::vector<OrderValue> order;
   std::string fields;      ///< JSON object
-  std::string highlights;  ///< JSON object; empty: not asked for
+  std::string highlights;  ///< JSON object; empty: not requested
   std::uint64_t ordinal = 0;
 };
 
@@ -105,7 +105,7 @@ struct SearchGroup {
   std::vector<SearchHit> hits;
 };
 
-/// Facet values and how many of the found documents have each, most frequent first.
+/// Facet values and the number of found documents with each, most frequent first.
 using FacetCounts = std::vector<std::pair<std::string, std::uint64_t>>;
 
 struct SearchResult {
@@ -113,7 +113,7 @@ struct SearchResult {
   std::uint64_t total_grouped_rows = 0;
   std::vector<SearchHit> hits;
   std::vector<SearchGroup> groups;
-  SearchBookmark bookmark;  ///< after the last hit, or as it came when there was none
+  SearchBookmark bookmark;  ///< after the last hit; that of the request if there is no hit
   std::vector<std::pair<std::string, FacetCounts>> counts;
   std::vector<std::pair<std::string, FacetCounts>> ranges;
 };

@@ -99,8 +99,8 @@ class FacetCounter {
   struct Counts {
     std::string field;
     std::shared_ptr<const FacetColumn> column;
-    std::vector<std::uint64_t> by_term;                        ///< of the present segment
-    std::map<std::string, std::uint64_t, std::less<>> totals;  ///< of those before
+    std::vector<std::uint64_t> by_term;                        ///< in the current segment
+    std::map<std::string, std::uint64_t, std::less<>> totals;  ///< in the segments before it
     bool known;
   };
   struct Ranges {
@@ -109,7 +109,7 @@ class FacetCounter {
     std::vector<std::uint64_t> by_range;
   };
 
-  // Whether any document has a value, also among those that were not found.
+  // Whether any document of the index, found or not, has a value in the facet.
   static bool is_facet(const Lucene::IndexReaderPtr& reader, const std::string& field) {
     const Lucene::String name = facet_field(field);
     const Lucene::TermPtr first = reader->terms(Lucene::newLucene<Lucene::Term>(name))->term();
@@ -175,7 +175,7 @@ class Search {
     return {};
   }
 
-  // Calls `found(document, score)` for each match, in the order of documents.
+  // Calls `found(document, score)` for each match, in the order of document numbers.
   template <class Enter, class Found>
   void for_each_match(bool scored, Enter enter, Found found) {
     if (!weight_) return;
@@ -202,7 +202,7 @@ class Search {
     }
   }
 
-  // The partition's documents and those of the query skip to each other: neither reads what the other rules out.
+  // Intersects the partition's documents with those of the query: each list skips the documents missing in the other.
   template <class Take>
   void leapfrog(const IndexSnapshot::Segment& segment, Lucene::Scorer& scorer, Take take) {
     const Lucene::TermDocsPtr partition = segment.reader->termDocs(partition_->term());
@@ -222,7 +222,7 @@ class Search {
     }
   }
 
-  // Number of the first document with a greater ordinal.
+  // The number of the first document with a greater ordinal.
   int32_t first_after(std::uint64_t ordinal) {
     int32_t low = 0;
     int32_t high = snapshot_.reader->maxDoc();
@@ -249,8 +249,8 @@ class Search {
     return low;
   }
 
-  // What the last row of the page before would be sorted by today: scores shift as the index grows. nullopt: it is not
-  // there any more, or is no hit any more.
+  // The current sort values of the last row of the previous page: scores change as the index grows. nullopt if the
+  // document no longer exists or is no longer a hit.
   std::optional<std::vector<OrderSlot>> slots_now(int32_t document, std::uint64_t ordinal, HitOrder& order) {
     if (document < 0 || !weight_ || snapshot_.reader->isDeleted(document)) return std::nullopt;
     const std::string bytes = snapshot_.stored(document);
@@ -323,7 +323,7 @@ class Search {
 
   Expected<void> find_groups(SearchResult& result) {
     const Grouping& grouping = *request_.grouping;
-    // First which groups come first, then their documents: only those of few groups have to be kept.
+    // First find the first groups, then their documents, so that only the documents of few groups are kept.
     std::map<std::optional<std::string_view>, Group> groups;
     std::vector<std::shared_ptr<const StringColumn>> kept;
     HitOrder group_order(grouping.sort, columns_, *budget_);

@@ -85,12 +85,12 @@ class SelectionFilter : public Lucene::Filter {
     }
   }
 
-  // From one wanted document to the next, by the skip lists of the postings.
+  // Moves from one wanted document to the next, using the skip lists of the postings.
   void mark_wanted(Lucene::TermDocs& postings, const std::vector<int32_t>& wanted, std::vector<std::uint64_t>& bits) {
     auto next = wanted.begin();
     while (next != wanted.end() && postings.skipTo(*next)) {
       budget_->step();
-      // skipTo always moves on, so where it has come to must be looked at before it is called again.
+      // skipTo always advances, so check its current document before calling it again.
       next = std::lower_bound(next, wanted.end(), postings.doc());
       if (next == wanted.end() || *next != postings.doc()) continue;
       mark(*next, bits);

@@ -18,12 +18,12 @@ namespace {
 
 namespace json = boost::json;
 
-// A selector may reject most hits. Each search begins at the first hit again, so the pages grow: all together cost
-// about as much as the last one.
+// A selector may reject most hits. Each search starts at the first hit again, so pages grow in size: all searches
+// together cost about as much as the last one.
 constexpr std::size_t kFirstPageHits = 200;
 constexpr std::size_t kPageHitsMax = 10'000;
 
-// The content begins with a letter and the member `text`.
+// The content of a text index begins with a letter and the member `text`.
 bool is_text(const FeedIndexView& view) {
   return view.kind == search_kind_name && std::string_view(view.definition.content).substr(1).starts_with("{\"text\":");
 }
@@ -58,7 +58,7 @@ bool holds_all(const TextIndexDefinition& index, const TextQuery& query) {
 bool filter_allows(const TextIndexDefinition& index, const FindRequest& request) {
   const auto* filter = index.def.if_contains("partial_filter_selector");
   if (filter == nullptr || !filter->is_object() || filter->get_object().empty()) return true;
-  // Who names a partial index wants what is in it.
+  // A request that names a partial index accepts its content.
   if (!request.use_index.empty()) return true;
   const auto selector = Selector::parse(*filter);
   return selector && request.selector.implies(*selector);
@@ -91,7 +91,7 @@ Expected<std::vector<SortKey>> sort_of(const FindRequest& request, const TextQue
   return keys;
 }
 
-/// The document as a client sees it, whole.
+/// Appends the whole document as a client sees it.
 void write_document(std::string& out, const storage::DocumentView& document) {
   out += "{\"_id\":";
   append_json_string(out, document.id);
@@ -133,7 +133,7 @@ class TextFindRun {
         --left;
         append(out);
       }
-      // The next page begins after the last one looked at.
+      // The next page begins after the last hit that was checked.
       const SearchHit& last = result.hits[taken - 1];
       bookmark.ordinal = last.ordinal;
       bookmark.order.assign(last.order.begin(), last.order.end() - 1);
@@ -152,7 +152,7 @@ class TextFindRun {
   }
 
  private:
-  // Reads the document into text_; whether it is there and the selector holds.
+  // Reads the document into text_. Returns whether it exists and matches the selector.
   Expected<bool> read(std::string_view id) {
     OCTAVO_TRY(const auto snapshot, database_.snapshot_for_document(id));
     OCTAVO_TRY(const auto document, snapshot.find(id));

@@ -15,7 +15,7 @@
 
 namespace octavo::query::search {
 
-/// A `_find` that a text index answers. Immutable once planned.
+/// A `_find` request that is answered by a text index. Immutable after planning.
 struct TextFind {
   FindRequest request;
   TextIndexDefinitionPtr definition;
@@ -28,26 +28,26 @@ struct TextFind {
   boost::json::object explain(const partitioning::Database& database) const;
 };
 
-/// Text indexes among those of a database, in order of design document and name.
+/// The text indexes of a database, ordered by design document and name.
 std::vector<TextIndexDefinitionPtr> text_indexes_in(const FeedIndexCatalog& catalog);
 
-/// Whether there is one at all. Cheap.
+/// Whether the database has a text index. Cheap.
 bool has_text_index(const FeedIndexCatalog& catalog);
-/// Whether `names` (FindRequest::use_index) is one of them.
+/// Whether `names` (FindRequest::use_index) is a text index of the database.
 bool names_text_index(const FeedIndexCatalog& catalog, const std::vector<std::string>& names);
 
-/// Plans `request` with a text index: the one that `use_index` names, or the first that holds all that is asked for.
-/// nullopt: none does. Errors: bad_request for a sort or a bookmark that does not go with it, no_usable_index for
-/// `$text` without an index for it.
+/// Plans `request` with a text index: the index in `use_index`, or the first that has all fields of the request.
+/// nullopt if no index is usable. Errors: bad_request for a sort or bookmark that the index does not support,
+/// no_usable_index for `$text` without an index for it.
 Expected<std::optional<TextFind>> plan_text_find(const FeedIndexCatalog& catalog, FindRequest request);
 
-/// Runs it, on a worker, once the index has what was written: the whole reply. At most `find_text_limit_max` documents.
-/// Errors: timeout at `deadline`, those of the index and the storage.
+/// Runs `find` on a worker, after the index has reached `at_least`, and returns the whole reply: at most
+/// `find_text_limit_max` documents. Errors: timeout at `deadline`, those of the index and the storage.
 Expected<std::string> run_text_find(const partitioning::Database& database, const TextFind& find,
                                     storage::Sequence at_least, std::chrono::steady_clock::time_point deadline,
                                     std::chrono::steady_clock::time_point started);
 
-/// As CouchDB's dreyfus/max_limit: more has to be asked for page by page.
+/// As CouchDB's dreyfus/max_limit: clients request more results page by page.
 inline constexpr std::uint64_t find_text_limit_max = 200;
 
 }  // namespace octavo::query::search

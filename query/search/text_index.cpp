@@ -22,7 +22,7 @@ std::unexpected<Error> bad(std::string_view word, std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), word);
 }
 
-// `default_field`: true, false, or {"enabled":…,"analyzer":…}.
+// Reads `default_field`: true, false, or {"enabled":…,"analyzer":…}.
 std::pair<bool, json::value> default_field_of(const json::object& def) {
   const auto* field = def.if_contains("default_field");
   if (field == nullptr) return {true, "standard"};
@@ -40,7 +40,7 @@ json::value analyzer_of(const json::object& def) {
   return json::object{{"name", "perfield"}, {"default", "keyword"}, {"fields", {{"$default", analyzer}}}};
 }
 
-// `"fields"` as pairs of name and type; nullopt: all fields.
+// Reads `"fields"` as pairs of name and type; nullopt: all fields.
 Expected<std::optional<std::vector<std::pair<std::string, std::string>>>> fields_of(const json::object& def) {
   const auto* fields = def.if_contains("fields");
   if (fields == nullptr || *fields == "all_fields") return std::nullopt;
@@ -85,7 +85,7 @@ bool indexes_array_lengths(const json::object& def) {
   return lengths == nullptr || !lengths->is_bool() || lengths->get_bool();
 }
 
-// The name as it is in the index: `a\.b` of a definition is one part.
+// The field's name in the index: `a\.b` in a definition is one part.
 std::string column(std::string_view field, std::string_view type) {
   std::vector<std::string> parts(1);
   for (std::size_t i = 0; i < field.size(); ++i) {
@@ -127,7 +127,7 @@ class TextFields final : public FieldSource {
   }
 
  private:
-  static constexpr int kDepthMax = 1000;  // documents are no deeper
+  static constexpr int kDepthMax = 1000;  // documents are never deeper
 
   void add_value(simdjson::dom::element value, std::vector<IndexedField>& fields, int depth) {
     if (depth > kDepthMax) return;
@@ -145,7 +145,7 @@ class TextFields final : public FieldSource {
       case simdjson::dom::element_type::ARRAY: {
         const simdjson::dom::array elements = value.get_array().value_unsafe();
         append_text_part(path_, "[]");
-        // The length belongs to no field that was asked for, so it is always there.
+        // The length belongs to none of the requested fields, so it is always indexed.
         if (with_lengths_) add_number(fields, path_ + ":length", static_cast<double>(elements.size()), true);
         for (const auto element : elements) add_value(element, fields, depth + 1);
         path_.resize(size);
@@ -264,7 +264,7 @@ bool TextIndexDefinition::has_default_field() const {
 std::vector<TextIndexDefinitionPtr> text_indexes_of(std::string_view design_id, std::string_view body,
                                                     bool database_is_partitioned) {
   std::vector<TextIndexDefinitionPtr> definitions;
-  // Most design documents have none: no need to read those.
+  // Most design documents have no indexes and need not be parsed.
   if (body.find("\"indexes\"") == std::string_view::npos) return definitions;
   const auto parsed = parse_json(body, LargeIntegers::exact);
   if (!parsed || !parsed->is_object()) return definitions;

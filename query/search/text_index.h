@@ -15,9 +15,9 @@
 
 namespace octavo::query::search {
 
-/// A Mango index of type "text": all strings, numbers and booleans of a document as fields of a search index, by the
-/// path to them and their type (`address.city:string`, `lines.[].price:number`), and all strings together as
-/// `$default`. The field `$fieldnames` has the names of all fields of a document.
+/// A Mango index of type "text". All strings, numbers and booleans of a document become fields of a search index, named
+/// by their path and type (`address.city:string`, `lines.[].price:number`); the field `$default` contains all strings,
+/// and `$fieldnames` the names of all fields of the document.
 struct TextIndexDefinition {
   std::string design_document;  ///< `_design/…`
   std::string name;
@@ -25,9 +25,9 @@ struct TextIndexDefinition {
   boost::json::object def;  ///< as stored: `fields`, `default_field`, …
   boost::json::value analyzer;
 
-  /// As in `GET /{db}/_index`.
+  /// The index in the reply of `GET /{db}/_index`.
   boost::json::object to_json() const;
-  /// What decides what the index holds (search_kind.h).
+  /// The part of the definition that determines the content of the index (search_kind.h).
   boost::json::object content() const;
   /// `name:type` of each field; nullopt: all.
   std::optional<std::vector<std::string>> columns() const;
@@ -35,30 +35,30 @@ struct TextIndexDefinition {
 };
 using TextIndexDefinitionPtr = std::shared_ptr<const TextIndexDefinition>;
 
-/// The text indexes of one design document of language "query"; those that make no sense are left out.
+/// The text indexes of one design document of language "query"; skips invalid ones.
 std::vector<TextIndexDefinitionPtr> text_indexes_of(std::string_view design_id, std::string_view body,
                                                     bool database_is_partitioned);
 
-/// `index` of a `POST /{db}/_index` with type "text", checked: the `def` to store. Errors: bad_request in Mango's
-/// words.
+/// Checks the member `index` of a `POST /{db}/_index` with type "text" and returns the `def` to store. Errors:
+/// bad_request with Mango's words.
 Expected<boost::json::object> check_text_index(const boost::json::object& index);
-/// The member of `indexes` that a design document gets for it.
+/// The text index as a member of `indexes` in a design document.
 boost::json::value stored_text_index(const boost::json::object& def);
 
-/// Reads the fields of documents for such an index, from TextIndexDefinition::content()'s member `text`.
+/// Makes the field source of a text index. `def` is the member `text` of TextIndexDefinition::content().
 Expected<std::unique_ptr<FieldSource>> make_text_fields(const boost::json::value& def);
 
-/// A selector for a text index.
+/// A selector translated for a text index.
 struct TextQuery {
-  QueryNode query;                   ///< finds at least all that the selector matches
-  std::vector<std::string> columns;  ///< what the index must have for that
-  std::string text;                  ///< in Lucene's syntax, for `_explain`
+  QueryNode query;                   ///< finds at least all documents that the selector matches
+  std::vector<std::string> columns;  ///< the columns that the index must have for the query
+  std::string text;                  ///< the query in Lucene's syntax, for `_explain`
 };
-/// Translates as Mango does; what is found has to be tested with the selector. nullopt: a text index cannot serve it.
-/// Errors: bad_request for `$text` in bad syntax.
+/// Translates a selector as Mango does; hits must be tested with the selector. nullopt if a text index cannot serve it.
+/// Errors: bad_request for invalid syntax in `$text`.
 Expected<std::optional<TextQuery>> text_query_of(const boost::json::value& selector);
 
-/// `selector` with conditions `$text` taken out, as they are no test of a document. nullopt: there are none.
+/// `selector` without its `$text` conditions, which cannot be tested on a document. nullopt if it has none.
 std::optional<boost::json::value> without_text(const boost::json::value& selector);
 
 }  // namespace octavo::query::search

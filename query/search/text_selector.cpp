@@ -9,8 +9,9 @@
 #include "query/search/internal/text_names.h"
 #include "query/search/text_index.h"
 
-/// Mango selectors as searches of a text index, after CouchDB's mango_selector_text. A search finds at least what the
-/// selector matches, within what Mango's text indexes promise: conditions are of one type, that of their argument.
+/// Translates Mango selectors to searches of a text index, like CouchDB's mango_selector_text. A search finds at least
+/// the documents that the selector matches, with the rule of Mango's text indexes that a condition only applies to
+/// values of its argument's type.
 namespace octavo::query::search {
 
 namespace {
@@ -67,7 +68,7 @@ bool is_index(std::string_view part) {
 
 class Translator {
  public:
-  /// nullopt: nothing can be said; the index would have to give all its documents.
+  /// nullopt: not translatable, the search would have to return all documents of the index.
   std::optional<QueryNode> translate(const json::value& selector, const std::string& path, int depth) {
     if (depth > selector_depth_max) return std::nullopt;
     if (!selector.is_object()) return equal(selector, path, depth);
@@ -95,7 +96,7 @@ class Translator {
     if (name == "$and" || name == "$all") return conjunction(name, argument, path, depth);
     if (name == "$or") return disjunction(argument, path, depth);
     if (name == "$not" || name == "$nor" || name == "$ne" || name == "$nin") {
-      // What does not hold cannot be looked up; that there is such a field can.
+      // A negated condition cannot be looked up, but the existence of the field can.
       return name == "$nor" || path.empty() ? std::nullopt : std::optional(exists(path));
     }
     if (name == "$elemMatch" || name == "$allMatch") return translate(argument, with_part(path, "[]"), depth);
@@ -121,7 +122,7 @@ class Translator {
     std::string plain = path;
     std::string in_arrays = path;
     bool indexed = false;
-    // A condition on an array's element itself has no name.
+    // A condition on the array element itself has no field name.
     if (name.empty()) return translate(argument, path, depth);
     for (const auto& part : split_path(name)) {
       append_text_part(plain, part);
@@ -130,7 +131,7 @@ class Translator {
     }
     auto node = translate(argument, plain, depth);
     if (!indexed || !node) return node;
-    // `lines.0.price` may mean an element of an array as well as a member named 0.
+    // `lines.0.price` may mean an array element or a member named 0.
     const auto known = columns;
     auto other = translate(argument, in_arrays, depth);
     columns = known;
@@ -160,7 +161,7 @@ class Translator {
     std::vector<QueryNode> parts;
     for (const auto& one : argument.get_array()) {
       auto part = translate(one, path, depth);
-      if (!part) return std::nullopt;  // one side may be anything
+      if (!part) return std::nullopt;  // one side may match any document
       parts.push_back(*std::move(part));
     }
     return joined(std::move(parts), Occur::should);
@@ -228,20 +229,20 @@ class Translator {
   std::optional<QueryNode> range(std::string_view name, const json::value& argument, const std::string& path) {
     if (path.empty()) return std::nullopt;
     const bool below = name.starts_with("$l");
-    // Another integer may have the same nearest double, which is what the index holds.
+    // The index stores the nearest double, which may be the same for another integer.
     const bool inclusive = name.ends_with('e') || is_large(argument);
     const json::value bound = is_large(argument) ? nearest(argument) : argument;
     if (bound.is_number()) {
       return below ? number_range(use(path, "number"), nullptr, bound, true, inclusive)
                    : number_range(use(path, "number"), bound, nullptr, inclusive, true);
     }
-    // Lucene's order of strings is not the collation's: any string may do.
+    // Lucene orders strings differently from the collation, so any string may match.
     if (argument.is_string()) return exact(std::string(text_names_field), use(path, "string"));
     if (argument.is_bool()) return exact(std::string(text_names_field), use(path, "boolean"));
     return exists(path);
   }
 
-  // Ends may be null: open.
+  // A bound that is null is open.
   static QueryNode number_range(std::string field, const json::value& lower, const json::value& upper,
                                 bool lower_inclusive, bool upper_inclusive) {
     QueryNode node;
@@ -251,7 +252,7 @@ class Translator {
     if (!upper.is_null()) node.upper = number_text(upper.to_number<double>());
     node.lower_inclusive = lower_inclusive;
     node.upper_inclusive = upper_inclusive;
-    // An open end is open to numbers only.
+    // An open bound still admits numbers only.
     if (!node.lower) node.lower = "-Infinity";
     if (!node.upper) node.upper = "Infinity";
     return node;
@@ -343,7 +344,7 @@ bool is_trivial(const json::value& value) {
   return value.is_object() && value.get_object().empty();
 }
 
-// What is left of `$and` and `$or` when some of their sides hold for every document. True: nothing is.
+// Simplifies `$and` and `$or` if some of their sides hold for every document. True: nothing is left.
 bool drop_trivial(std::string_view name, json::value& sides) {
   if ((name != "$and" && name != "$or") || !sides.is_array()) return false;
   auto& list = sides.get_array();
@@ -352,7 +353,7 @@ bool drop_trivial(std::string_view name, json::value& sides) {
   return list.empty();
 }
 
-// True when something was taken out of `value`.
+// True if something was removed from `value`.
 bool take_text_out(json::value& value, int depth) {
   if (depth > selector_depth_max) return false;
   bool taken = false;
@@ -370,7 +371,7 @@ bool take_text_out(json::value& value, int depth) {
         member = members.stable_erase(member);
         continue;
       }
-      // `{"name":{"$text":"x"}}` says nothing of the document that could be tested.
+      // `{"name":{"$text":"x"}}` has no condition that can be tested on a document.
       if (inside && !member->key().starts_with('$') && member->value().is_object() &&
           member->value().get_object().empty()) {
         member = members.stable_erase(member);

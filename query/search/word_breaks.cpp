@@ -17,7 +17,7 @@ namespace {
 
 enum class LetterKind : std::uint8_t { other, letter, digit, underscore, mid_word, mid_number, mid_both, unknown };
 
-// Scripts that need no more than these tables: what else turns up goes to ICU.
+// Covers the scripts that need only these tables; text with other characters goes to ICU.
 LetterKind kind_of(UChar32 c) {
   if (c < 0x80) {
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return LetterKind::letter;
@@ -48,7 +48,7 @@ struct Letter {
   std::size_t end = 0;
 };
 
-// Broken bytes are U+FFFD.
+// Invalid bytes become U+FFFD.
 Letter letter_at(std::string_view text, std::size_t at) {
   const auto byte = static_cast<std::uint8_t>(text[at]);
   if (byte < 0x80) return {byte, at + 1};
@@ -61,7 +61,7 @@ void add_word(std::string_view text, std::size_t from, std::size_t to, TokenList
   if (to > from && to - from <= word_bytes_max) tokens.add(text.substr(from, to - from), from, to);
 }
 
-// The rules of UAX #29 for the kinds above. False: a letter it does not know; what was added is to be taken back.
+// Applies the rules of UAX #29 to the kinds above. False: found an unknown letter; the caller must discard `tokens`.
 bool break_simple(std::string_view text, TokenList& tokens) {
   std::size_t at = 0;
   while (at < text.size()) {
@@ -85,7 +85,7 @@ bool break_simple(std::string_view text, TokenList& tokens) {
         end = letter.end;
         continue;
       }
-      // Between two letters, or between two digits.
+      // Characters that join two letters or two digits.
       const bool joins_letters = next == LetterKind::mid_both || next == LetterKind::mid_word;
       const bool joins_digits = next == LetterKind::mid_both || next == LetterKind::mid_number;
       if (letter.end >= text.size()) break;
@@ -163,7 +163,7 @@ bool is_paired(UChar32 c) {
     case USCRIPT_HANGUL:
       return true;
     default:
-      return c == 0x30FC;  // long vowel: belongs to no script
+      return c == 0x30FC;  // the long vowel mark belongs to no script
   }
 }
 
@@ -268,7 +268,7 @@ void break_spaces(std::string_view text, TokenList& tokens) {
 
 void break_pairs(std::string_view text, TokenList& tokens) {
   tokens.clear();
-  std::size_t plain = 0;  // where the text of other scripts began
+  std::size_t plain = 0;  // start of the current text in other scripts
   std::size_t at = 0;
   while (at < text.size()) {
     Letter letter = letter_at(text, at);

@@ -8,22 +8,22 @@
 
 namespace octavo::query::search {
 
-/// Merges the segments of one index on a thread of its own, one merge at a time in the whole process, so that neither
-/// who writes nor who searches waits for a large one. When segments pile up all the same, the writer's thread helps.
+/// Merges the segments of one index on its own thread, one merge at a time in the whole process, so that neither
+/// writers nor searches wait for a large one. If segments accumulate nevertheless, the writer's thread helps.
 ///
-/// The thread exists while there is something to merge.
+/// The thread exists only while there is something to merge.
 class BackgroundMerges : public Lucene::MergeScheduler {
  public:
   BackgroundMerges() = default;
   ~BackgroundMerges() override;
 
   void merge(const Lucene::IndexWriterPtr& writer) override;
-  /// Ends the thread. Lucene calls it once it has told running merges to give up.
+  /// Ends the thread. Lucene calls it after it has aborted running merges.
   void close() override;
-  /// The thread ends by itself after the merge it is at; nobody waits for it.
+  /// Makes the thread end after its current merge, without waiting for it.
   void give_up();
-  /// A merge ended with an exception that Lucene++ does not know: its writer writes no more, and waits for that merge
-  /// when it is closed, for ever. It has to be dropped.
+  /// A merge ended with an exception unknown to Lucene++. Its writer can no longer write, and closing it would wait for
+  /// that merge forever: the writer must be dropped.
   bool failed_for_good() const { return failed_for_good_.load(std::memory_order_relaxed); }
 
  private:

@@ -8,7 +8,7 @@
 
 namespace octavo::query::search {
 
-/// The code point that begins at `at`, which moves to its end. Broken UTF-8: negative.
+/// The code point that begins at `at`; negative for invalid UTF-8. Moves `at` to its end.
 inline UChar32 next_code_point(std::string_view utf8, std::size_t& at) {
   UChar32 c = 0;
   // NOLINTNEXTLINE(bugprone-assignment-in-if-condition): ICU's macro

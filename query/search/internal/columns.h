@@ -16,12 +16,12 @@
 
 namespace octavo::query::search {
 
-/// The values of one field in one segment by document: what sorts, groups and facets look at. Made from the field's
-/// terms when it is first asked for.
+/// The values of one field in one segment, by document, for sorting, groups and facets. Made from the field's terms at
+/// the first use.
 struct StringColumn {
   static constexpr std::uint32_t none = 0;
-  std::vector<std::uint32_t> value_of;  ///< by document: number of its greatest term, from 1 on; none
-  std::vector<std::uint32_t> begin;     ///< of term n in `text`: begin[n-1] … begin[n]
+  std::vector<std::uint32_t> value_of;  ///< by document: number of its greatest term, counted from 1, or `none`
+  std::vector<std::uint32_t> begin;     ///< term n is the part of `text` from begin[n-1] to begin[n]
   std::string text;
 
   std::string_view value(std::uint32_t number) const {
@@ -30,11 +30,11 @@ struct StringColumn {
   std::size_t bytes() const { return (value_of.size() + begin.size()) * sizeof(std::uint32_t) + text.size(); }
 };
 
-/// Several values for each document.
+/// The same for any number of values per document.
 struct FacetColumn {
-  std::vector<std::uint32_t> first;   ///< by document, and one more: where its values begin in `values`
-  std::vector<std::uint32_t> values;  ///< numbers of terms, from 0 on
-  std::vector<std::uint32_t> begin;   ///< of the terms in `text`, and one more
+  std::vector<std::uint32_t> first;   ///< by document, plus one: where its values begin in `values`
+  std::vector<std::uint32_t> values;  ///< numbers of terms, counted from 0
+  std::vector<std::uint32_t> begin;   ///< by term, plus one: where it begins in `text`
   std::string text;
 
   std::size_t term_count() const { return begin.empty() ? 0 : begin.size() - 1; }
@@ -47,12 +47,12 @@ struct FacetColumn {
 };
 
 struct NumberColumn {
-  std::vector<double> value_of;  ///< by document; NaN: none
+  std::vector<double> value_of;  ///< by document; NaN: no value
   std::size_t bytes() const { return value_of.size() * sizeof(double); }
 };
 
-/// Keeps columns from search to search, up to a number of bytes; the one not used for longest goes first. Thread-safe:
-/// two threads that want the same column at once both make it.
+/// Caches columns between searches, up to a number of bytes; discards the least recently used first. Thread-safe: two
+/// threads that need the same column at once both make it.
 class ColumnCache {
  public:
   explicit ColumnCache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
@@ -67,13 +67,13 @@ class ColumnCache {
 
  private:
   struct Key {
-    const void* segment;  ///< of the segment's files, the same for all readers of it
+    const void* segment;  ///< identifies the segment's files; the same for all its readers
     char kind;
     std::string field;
     auto operator<=>(const Key&) const = default;
   };
   struct Entry {
-    Lucene::LuceneObjectWeakPtr segment;  ///< expired: the address may be another's by now
+    Lucene::LuceneObjectWeakPtr segment;  ///< if expired, the address in the key may belong to another segment
     std::shared_ptr<const void> column;
     std::size_t bytes = 0;
     std::list<Key>::iterator used;
@@ -87,7 +87,7 @@ class ColumnCache {
   std::size_t bytes_max_;
   std::mutex mutex_;  ///< guards all below
   std::map<Key, Entry> entries_;
-  std::list<Key> used_;  ///< latest first
+  std::list<Key> used_;  ///< most recently used first
   std::size_t bytes_ = 0;
 };
 

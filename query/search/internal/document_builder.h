@@ -17,7 +17,7 @@
 
 namespace octavo::query::search {
 
-/// Hands the tokens of one field to Lucene.
+/// Passes the tokens of one field to Lucene.
 class ListTokenStream : public Lucene::TokenStream {
  public:
   ListTokenStream();
@@ -32,33 +32,33 @@ class ListTokenStream : public Lucene::TokenStream {
   Lucene::PositionIncrementAttributePtr position_;
 };
 
-/// What a hit needs of its document, kept by Lucene as one binary field:
+/// The data of a document that a hit needs, stored in Lucene as one binary field:
 ///
-///   stored := ordinal:u64 id_size:varint id fields      fields: JSON object of stored fields; nothing: there are none
+///   stored := ordinal:u64 id_size:varint id fields      fields: JSON object of stored fields; absent if there are none
 ///
-/// Ordinals grow with the document's number in the index, and merges keep that order.
+/// Ordinals increase with the document's number in the index, and merges preserve that order.
 struct StoredDocument {
   std::uint64_t ordinal = 0;
   std::string_view id;
   std::string_view fields;
 
-  /// Views into `bytes`; nullopt when they are not of this form.
+  /// The result has views into `bytes`; nullopt if these are invalid.
   static std::optional<StoredDocument> read(std::string_view bytes);
 };
 
-/// Makes Lucene documents. Keeps its buffers; one thread at a time.
+/// Makes Lucene documents. Reuses its buffers; one thread at a time.
 class DocumentBuilder {
  public:
   DocumentBuilder(std::shared_ptr<const FieldAnalyzers> analyzers, const FieldSource& source)
       : analyzers_(std::move(analyzers)), source_(source) {}
 
-  /// The document lives until the next call.
+  /// The document is valid until the next call.
   Lucene::DocumentPtr build(const FeedDocument& document, std::uint64_t ordinal, std::span<const IndexedField> fields);
 
-  /// Norms of this many fields at most: each costs a byte of memory for every document of the index, and hostile
-  /// documents could bring a new field each.
+  /// The most fields with norms: each costs a byte of memory per document of the index, and hostile documents could add
+  /// a new field each.
   static constexpr std::size_t scored_fields_max = 200;
-  /// The fields that have norms, as text to be kept with the index.
+  /// The fields that have norms, as text to store with the index.
   std::string scored_fields() const;
   void know_scored_fields(std::string_view text);
 

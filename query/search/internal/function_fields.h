@@ -7,7 +7,7 @@
 
 namespace octavo::query::search {
 
-/// What an index function says. Design documents are not searched.
+/// Fields from an index function. Design documents are not indexed.
 class FunctionFields final : public FieldSource {
  public:
   FunctionFields(const std::string& database_tag, std::string name, std::string source);

@@ -9,7 +9,7 @@
 
 namespace octavo::query::search {
 
-/// Marks the words that a query was about in stored texts, and picks the pieces that say most: as Lucene's highlighter
+/// Marks the words of a query in stored texts, and selects the fragments with most of them, like Lucene's highlighter
 /// with its simple fragments.
 class Highlighter {
  public:
@@ -17,7 +17,8 @@ class Highlighter {
               SearchBudget& budget)
       : options_(options), analyzers_(analyzers), words_(query, analyzers), budget_(budget) {}
 
-  /// `{"field":["… <em>word</em> …"]}` of a document's stored fields (JSON object, or empty). Throws TimeIsOver.
+  /// Makes `{"field":["… <em>word</em> …"]}` from a document's stored fields (a JSON object, or empty). Throws
+  /// TimeIsOver.
   std::string mark(std::string_view stored_fields) const;
 
  private:

@@ -24,7 +24,7 @@
 
 namespace octavo::query::search {
 
-/// How far an index is. Kept in Lucene's commits as text.
+/// The progress of an index. Stored in Lucene's commits as text.
 struct IndexState {
   storage::Sequence checkpoint = 0;
   std::uint64_t purge_count = 0;
@@ -33,19 +33,19 @@ struct IndexState {
 
 /// The Lucene files of one search index: opens, changes, commits and closes them.
 ///
-/// Changes are searched right away, from memory or from files that are not synced yet; a commit, which syncs, is made
-/// every few seconds or some ten thousand documents and carries the checkpoint. What a crash takes is read from the
-/// feed again. After any error all changes since the last commit are taken back: Lucene++ waits for ever for itself
-/// after an exception it does not know, such as that of a shortage of memory, so its writer is left as it is, cut off
-/// from the files, and another one begins from the commit.
+/// Changes can be searched immediately, from memory or from files not synced yet. A commit syncs and stores the
+/// checkpoint; it is made every few seconds or some ten thousand documents. Changes lost in a crash are read from the
+/// feed again. After any error, all changes since the last commit are rolled back: after an exception unknown to
+/// Lucene++, such as bad_alloc, a writer waits for itself forever. It is therefore abandoned without access to the
+/// files, and a new writer starts from the commit.
 ///
-/// Files that cannot be read are thrown away: all that an index holds is in the documents.
+/// Files that cannot be read are discarded, because the index can be rebuilt from the documents.
 class IndexFiles {
  public:
   IndexFiles(FeedIndexOptions options, std::shared_ptr<const FieldAnalyzers> analyzers, const FieldSource& source);
   ~IndexFiles();
 
-  /// Reads the state of what is there; makes the folder. `last_sequence`: as FeedIndex::open.
+  /// Reads the state of existing files; creates the folder. `last_sequence`: as in FeedIndex::open.
   Expected<void> open(storage::Sequence last_sequence);
 
   storage::Sequence checkpoint() const { return checkpoint_.load(std::memory_order_acquire); }
@@ -54,26 +54,26 @@ class IndexFiles {
 
   struct Change {
     const FeedDocument* document = nullptr;
-    std::span<const IndexedField> fields;  ///< none: the document is not in the index
+    std::span<const IndexedField> fields;  ///< empty: the document is not in the index
   };
   struct Batch {
     storage::Sequence checkpoint = 0;
     std::uint64_t purge_count = 0;
     bool complete = false;     ///< as FeedChanges::complete
-    bool last = true;          ///< no other follows at once: those who search want it
-    std::uint64_t losses = 0;  ///< losses() before the feed was read for it
+    bool last = true;          ///< no other batch follows at once: searches need its changes
+    std::uint64_t losses = 0;  ///< losses() before the feed was read for this batch
   };
-  /// Makes the changes that `next` fills in until it says false, and stores the state with them. One thread at a time;
-  /// searches wait meanwhile, so `next` only hands over what is there. An error takes back everything since the last
-  /// commit, also what earlier calls did: checkpoint() tells. Errors: also overloaded, when something was taken back
-  /// that the batch goes on from.
+  /// Makes the changes that `next` fills in until it returns false, and stores the state with them. One thread at a
+  /// time; searches wait meanwhile, so `next` must be fast. An error rolls back all changes since the last commit,
+  /// including those of earlier calls; checkpoint() is then lower. Errors: also overloaded, if changes were rolled back
+  /// on which the batch builds.
   Expected<void> apply(FunctionRef<bool(Change&)> next, const Batch& batch);
-  /// As FeedIndex: 0 after anything was taken back, until a complete batch has come.
+  /// As in FeedIndex: 0 after a rollback, until the next complete batch.
   storage::Sequence complete_through() const { return complete_through_.load(std::memory_order_acquire); }
-  /// How often changes were taken back.
+  /// The number of rollbacks.
   std::uint64_t losses() const { return losses_.load(std::memory_order_acquire); }
 
-  /// Everything up to at_least, at least. Opens the files when they are closed.
+  /// A snapshot that includes at least the changes up to `at_least`. Opens the files if they are closed.
   Expected<IndexSnapshotPtr> snapshot(storage::Sequence at_least);
   ColumnCache& columns() { return columns_; }
   const LuceneDirectory::LastError& last_error() const { return last_error_; }
@@ -81,15 +81,15 @@ class IndexFiles {
 
   bool is_open() const { return open_.load(std::memory_order_relaxed); }
   std::uint64_t last_used_ms() const { return last_used_ms_.load(std::memory_order_relaxed); }
-  /// Commits and closes, unless somebody reads or writes. True: it was open and is closed.
+  /// Commits and closes the files, unless they are being read or written. True: they were open and are closed now.
   bool close_if_idle();
   void remove_files();
-  /// What was read makes no sense (corrupted): throws everything away; the state is that of an empty index.
+  /// Discards all files after they were found corrupted; the state is then that of an empty index.
   void discard(const Error& error);
 
  private:
   std::filesystem::path lucene_folder() const { return options_.folder / "lucene"; }
-  // Those that may throw are called inside of guard_lucene. All under write_mutex_.
+  // All of these are called under write_mutex_, and those that may throw inside guard_lucene().
   IndexState read_state();
   IndexState read_commit();
   void start_over();
@@ -110,22 +110,22 @@ class IndexFiles {
   FeedIndexOptions options_;
   bool durable_;
   const LuceneDirectory::LastError last_error_ = std::make_shared<std::atomic<int>>(0);
-  boost::shared_ptr<LuceneDirectory> directory_;  ///< none after a writer was dropped
+  boost::shared_ptr<LuceneDirectory> directory_;  ///< null after a writer was dropped
   DocumentBuilder builder_;
   ColumnCache columns_;
 
   std::mutex write_mutex_;  ///< guards all up to the next mutex
   Lucene::IndexWriterPtr writer_;
-  boost::shared_ptr<BackgroundMerges> merges_;  ///< of writer_, also when that could not be opened
+  boost::shared_ptr<BackgroundMerges> merges_;  ///< of writer_, also if that could not be opened
   IndexState pending_;
   std::size_t uncommitted_changes_ = 0;
   std::chrono::steady_clock::time_point committed_at_{};
   storage::Sequence noted_checkpoint_ = 0;   ///< on disk, in Lucene's commit or in the note
   storage::Sequence lucene_checkpoint_ = 0;  ///< in Lucene's last commit
-  std::uint64_t changes_ = 0;                ///< made in this run
-  std::uint64_t snapshot_changes_ = 0;       ///< of those, in snapshot_
-  /// Hashes of the ids that are in an index which was empty when it was opened: a document that is not among them is
-  /// new, and nothing has to be looked up and removed. Given up when it has served its turn.
+  std::uint64_t changes_ = 0;                ///< made since the start of the process
+  std::uint64_t snapshot_changes_ = 0;       ///< the value of changes_ in snapshot_
+  /// Hashes of the ids in an index that was empty when it was opened. A document that is not among them is new, so no
+  /// older version has to be looked up and removed. Reset when it is no longer useful.
   std::optional<boost::unordered_flat_set<std::uint64_t>> known_ids_;
 
   mutable std::mutex reader_mutex_;  ///< guards snapshot_

@@ -12,8 +12,8 @@
 
 namespace octavo::query::search {
 
-/// The documents of an index at one moment. Shared by the searches that began then; immutable, but for how far it is
-/// complete, which grows while the feed brings nothing for the index.
+/// The documents of an index at one point in time. Shared by searches. Immutable except for `complete_through`, which
+/// advances while the feed brings no change to the index.
 struct IndexSnapshot {
   struct Segment {
     Lucene::IndexReaderPtr reader;
@@ -22,8 +22,8 @@ struct IndexSnapshot {
   Lucene::IndexReaderPtr reader;
   Lucene::IndexSearcherPtr searcher;
   std::vector<Segment> segments;
-  /// No entry is of an older state. In the middle of a batch the checkpoint is further than that: a document may have
-  /// changed since, and stand at the end of the batch.
+  /// No entry is older than the state at this sequence. In the middle of a batch the checkpoint is ahead of it, because
+  /// a document may have changed since and be at the end of the batch.
   mutable std::atomic<storage::Sequence> complete_through{0};
 
   explicit IndexSnapshot(Lucene::IndexReaderPtr opened, storage::Sequence up_to);
@@ -32,7 +32,7 @@ struct IndexSnapshot {
   IndexSnapshot& operator=(const IndexSnapshot&) = delete;
 
   const Segment& segment_of(int32_t document) const;
-  /// Bytes of a stored document; a reader keeps them until its next call on this thread. Throws.
+  /// The bytes of a stored document. May throw.
   std::string stored(int32_t document) const;
 };
 

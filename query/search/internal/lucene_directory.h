@@ -14,14 +14,14 @@
 
 namespace octavo::query::search {
 
-/// The files of one Lucene index. Lucene++'s own directories miss write errors that show at the close of a file, and
-/// keep a descriptor for each open file; this one reports every error, maps files for reading and closes their
-/// descriptors at once, and syncs for real.
+/// The files of one Lucene index. Lucene++'s own directories miss write errors that appear when a file is closed, and
+/// keep a descriptor per open file. This one reports every error, maps files for reading and closes their descriptors
+/// at once, and really syncs files to the disk.
 ///
 /// There are no lock files: the data folder is locked as a whole, and each index has one owner in the process.
 class LuceneDirectory : public Lucene::Directory {
  public:
-  /// The errno of the call that failed last; 0: none did. Outlives the directory.
+  /// The errno of the last failed call; 0 if none failed. Outlives the directory.
   using LastError = std::shared_ptr<std::atomic<int>>;
 
   /// `durable`: whether sync() reaches the disk.
@@ -41,8 +41,8 @@ class LuceneDirectory : public Lucene::Directory {
   void sync(const Lucene::String& name) override;
   void close() override;
 
-  /// From now on no call makes, removes or syncs a file: what still works with this directory, as a merge in the
-  /// background, must not touch the files of who comes after it. Files that are open can be read on.
+  /// From now on no call creates, removes or syncs a file: a user that is still running, such as a background merge,
+  /// must not touch the files of its successor. Open files can still be read.
   void retire();
 
  private:
@@ -55,7 +55,7 @@ class LuceneDirectory : public Lucene::Directory {
   bool durable_;
   storage::FaultInjector* faults_;
   LastError last_error_;
-  std::mutex files_mutex_;  ///< held while a name comes or goes
+  std::mutex files_mutex_;  ///< held while a file is created or removed
   bool retired_ = false;
 };
 

@@ -9,11 +9,11 @@
 
 namespace octavo::query::search {
 
-/// What an exception of Lucene++, or of what it calls, means to the rest of the server. To be called inside of a catch;
-/// `last_error`: of the index's directory.
+/// Converts the current exception, thrown by Lucene++ or by code that it calls, to an error. Call it inside a catch
+/// block. `last_error`: that of the index's directory.
 Error current_lucene_error(const LuceneDirectory::LastError& last_error);
 
-/// Runs `body`, which returns an Expected, and turns whatever it throws into an error.
+/// Runs `body`, which returns an Expected, and converts any exception to an error.
 template <class Body>
 auto guard_lucene(const LuceneDirectory::LastError& last_error, Body body) -> decltype(body()) {
   try {

@@ -6,7 +6,7 @@
 
 namespace octavo::query::search {
 
-/// Lucene++ keeps text as wide characters, one for each code point. Broken UTF-8 becomes U+FFFD.
+/// Conversions of text: Lucene++ uses wide characters, one per code point. Invalid UTF-8 becomes U+FFFD.
 void append_wide(Lucene::String& out, std::string_view utf8);
 void append_utf8(std::string& out, std::wstring_view wide);
 
@@ -21,12 +21,12 @@ inline std::string to_utf8(std::wstring_view wide) {
   return out;
 }
 
-/// Names of Lucene fields. Text stands under the name that the index function gave; what belongs to us begins with a
-/// character that no name in a query can begin with by accident.
+/// Names of Lucene fields. Text is stored under the name from the index function; our own fields begin with a character
+/// with which no name in a query begins by accident.
 inline const Lucene::String id_field = L"\x01id";
 inline const Lucene::String partition_field = L"\x01partition";
 inline const Lucene::String stored_field = L"\x01stored";
-/// Numbers and facets of a field stand apart from its words.
+/// Numbers and facets of a field are stored separately from its words.
 inline Lucene::String number_field(std::string_view name) {
   return L"\x01n" + to_wide(name);
 }

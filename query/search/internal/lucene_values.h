@@ -2,9 +2,9 @@
 
 namespace octavo::query::search {
 
-/// Makes the values that Lucene++ makes when they are first asked for: it does so without a lock, and two threads that
-/// ask at once end the process. Before anything else of the library that reads or writes an index or makes tokens.
-/// Cheap when they are there. From any thread. Throws what the library throws; they are made by a later call then.
+/// Creates the values that Lucene++ creates lazily: it does so without a lock, and two threads that need one at the
+/// same time crash the process. Call it before any function of the library that reads or writes an index or makes
+/// tokens. Thread-safe; cheap after the first call. Throws what the library throws; a later call then tries again.
 void make_lucene_values();
 
 }  // namespace octavo::query::search

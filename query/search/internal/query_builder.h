@@ -16,7 +16,7 @@
 
 namespace octavo::query::search {
 
-/// Makes Lucene queries of parsed ones, for one search.
+/// Makes Lucene queries from parsed queries, for one search.
 class QueryBuilder {
  public:
   /// `partition` may be null: the whole index.
@@ -27,10 +27,10 @@ class QueryBuilder {
         budget_(std::move(budget)),
         partition_(std::move(partition)) {}
 
-  /// nullptr: nothing to search for is left of it (only stop words, say); it matches no document.
-  /// Errors: bad_request (a regular expression that makes no sense, …).
+  /// nullptr: the query has no term left, for example because it has only stop words; it matches no document.
+  /// Errors: bad_request (for an invalid regular expression, …).
   Expected<Lucene::QueryPtr> build(const QueryNode& node);
-  /// Documents with one of the values in a facet.
+  /// Matches documents with one of the values in a facet.
   static Lucene::QueryPtr any_facet(std::string_view field, std::span<const std::string> values);
 
  private:
@@ -54,7 +54,7 @@ class QueryBuilder {
   std::shared_ptr<PartitionDocuments> partition_;
 };
 
-/// Which words of a text a query looks for: for highlighting. Of any field, as in Cloudant.
+/// Finds the words of a text that match a query, for highlighting. Ignores the query's fields, as Cloudant does.
 class WordMatcher {
  public:
   WordMatcher(const QueryNode& query, const FieldAnalyzers& analyzers);
@@ -67,9 +67,10 @@ class WordMatcher {
   std::vector<std::function<bool(std::string_view)>> tests_;
 };
 
-/// Whether `text` is matched by a pattern with `*` and `?`; `\` escapes. In time of their product at most.
+/// Whether `text` matches a pattern with `*` and `?`; `\` escapes. O(pattern × text).
 bool matches_wildcard(std::wstring_view pattern, std::wstring_view text);
-/// Edits (insert, remove, replace, swap neighbours) between two words; more than `most` when there are more.
+/// The number of edits (insert, remove, replace, swap neighbours) between two words; any number above `most` if there
+/// are more.
 int edit_distance(std::wstring_view a, std::wstring_view b, int most);
 
 }  // namespace octavo::query::search

@@ -10,7 +10,7 @@
 
 namespace octavo::query::search {
 
-/// A token of Lucene's query syntax, by the name that its grammar has for it.
+/// A token of Lucene's query syntax, named as in its grammar.
 struct QueryToken {
   enum class Symbol : std::uint8_t {
     end,
@@ -35,33 +35,33 @@ struct QueryToken {
     number
   };
   Symbol symbol = Symbol::end;
-  std::string_view image;  ///< as written
+  std::string_view image;  ///< its text in the query
   std::size_t at = 0;
 };
 
-/// The tokens of a query, one at a time, as Lucene 4.6's lexer sees them, and errors in its words. Views into the text,
-/// which outlives it.
+/// Splits a query into tokens, one at a time, like the lexer of Lucene 4.6, with its error messages. Holds views into
+/// the text, which must outlive it.
 class QueryTokens {
  public:
   using Symbol = QueryToken::Symbol;
 
   explicit QueryTokens(std::string_view text) : text_(text) {}
 
-  /// The one that has been read last; before the first advance(): the end.
+  /// The token read last; `end` before the first advance().
   const QueryToken& current() const { return token_; }
   Expected<void> advance();
-  /// After `^` nothing but a number can follow.
+  /// Reads the next token after `^`, which must be a number.
   Expected<void> advance_to_number();
   /// Whether `:` follows the current token.
   bool next_is_colon() const;
 
-  /// What stands between the brackets of a range; an end that is absent is `*`.
+  /// The bounds of a range between its brackets; nullopt for `*`.
   struct Range {
     std::optional<std::string> lower, upper;
     bool upper_inclusive = true;
   };
-  /// The current token is the opening bracket; afterwards it is the one behind the closing one. Inside other rules hold
-  /// for what a token is.
+  /// Precondition: the current token is the opening bracket. Afterwards it is the token behind the closing bracket.
+  /// Inside brackets, other rules for tokens apply.
   Expected<Range> take_range();
 
   Expected<std::string> without_escapes(std::string_view image) const;

@@ -6,22 +6,22 @@
 
 namespace octavo::query::search {
 
-/// Thrown inside of a search whose time is over; never leaves this folder.
+/// Thrown inside a search whose time is over; never leaves this folder.
 class TimeIsOver : public std::exception {
  public:
   const char* what() const noexcept override { return "the time for a search is over"; }
 };
 
-/// How long one search may go on. Its loops say what they did; the clock is looked at now and then.
+/// The time limit of one search. Its loops report their steps; the clock is read only once in many steps.
 class SearchBudget {
  public:
   explicit SearchBudget(std::chrono::steady_clock::time_point deadline) : deadline_(deadline) {}
 
-  /// One document or one term. Throws TimeIsOver.
+  /// Counts one document or one term. Throws TimeIsOver.
   void step() {
     if (++steps_ % kStepsPerLook == 0) look();
   }
-  /// One test of a term by a pattern, which may take a thousand times as long.
+  /// Counts one test of a term by a pattern, which may take a thousand times as long. Throws TimeIsOver.
   void step_pattern() {
     if (++patterns_ % kPatternsPerLook == 0) look();
   }

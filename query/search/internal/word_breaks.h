@@ -4,24 +4,24 @@
 
 #include "query/search/analyzer.h"
 
-/// Where words begin and end. Terms come as they stand in the text; lower case and the rest is for filters.
+/// Splits text into words. Terms are unchanged parts of the text; filters convert them to lower case and the like.
 namespace octavo::query::search {
 
-/// Longer words are left out, as in Lucene: they are data, not words.
+/// Longer words are skipped, as in Lucene: they are data, not words.
 inline constexpr std::size_t word_bytes_max = 255;
 
-/// Words by Unicode's text segmentation (UAX #29), as Lucene's StandardTokenizer: ideographs and Hiragana one by one.
-/// With `dictionary`, languages written without spaces are cut into words by ICU's dictionaries.
+/// Finds words by Unicode's text segmentation (UAX #29), as Lucene's StandardTokenizer does: each ideograph or Hiragana
+/// is a word. With `dictionary`, ICU's dictionaries split languages that are written without spaces.
 void break_words(std::string_view text, bool dictionary, TokenList& tokens);
-/// As break_words, but whole e-mail addresses and URLs.
+/// As break_words(), but e-mail addresses and URLs are one word each.
 void break_words_and_addresses(std::string_view text, TokenList& tokens);
-/// Runs of letters.
+/// Finds runs of letters.
 void break_letters(std::string_view text, TokenList& tokens);
-/// What stands between spaces.
+/// Splits at white space.
 void break_spaces(std::string_view text, TokenList& tokens);
-/// Lucene's first grammar for European languages: host names, acronyms, companies (AT&T), product numbers.
+/// Follows Lucene's first grammar for European languages: host names, acronyms, companies (AT&T), product numbers.
 void break_classic(std::string_view text, TokenList& tokens);
-/// Overlapping pairs of Chinese, Japanese and Korean characters; words of other scripts.
+/// Makes overlapping pairs of Chinese, Japanese and Korean characters, and words of other scripts.
 void break_pairs(std::string_view text, TokenList& tokens);
 
 }  // namespace octavo::query::search
