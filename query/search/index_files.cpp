@@ -111,7 +111,7 @@ Expected<void> IndexFiles::open(storage::Sequence last_sequence) {
   });
   if (!read && read.error().code != ErrorCode::corrupted) return read;
   if (read && state.checkpoint > last_sequence) {
-    spdlog::warn("the search index in {} knows changes that the database has lost: it is built anew",
+    spdlog::warn("the search index in {} knows changes that the database has lost: it is rebuilt",
                  options_.folder.string());
   } else if (read) {
     adopt(state);
@@ -120,7 +120,7 @@ Expected<void> IndexFiles::open(storage::Sequence last_sequence) {
     if (state.checkpoint == last_sequence) complete_through_.store(last_sequence, std::memory_order_release);
     return {};
   } else {
-    spdlog::error("the search index in {} cannot be read: it is built anew ({})", options_.folder.string(),
+    spdlog::error("the search index in {} cannot be read: it is rebuilt ({})", options_.folder.string(),
                   read.error().reason);
   }
   return guard_lucene(last_error_, [&]() -> Expected<void> {
@@ -338,7 +338,7 @@ void IndexFiles::abandon_writer() {
 // Returns to the last commit, or to an empty index if the commit is corrupted, which would fail again and again.
 void IndexFiles::give_up(const Error& error) {
   if (error.code != ErrorCode::corrupted) return abandon_writer();
-  spdlog::error("the search index in {} cannot be used: it is built anew ({})", options_.folder.string(), error.reason);
+  spdlog::error("the search index in {} cannot be used: it is rebuilt ({})", options_.folder.string(), error.reason);
   const auto done = guard_lucene(last_error_, [&]() -> Expected<void> {
     start_over();
     return {};

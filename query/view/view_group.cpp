@@ -110,7 +110,7 @@ Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
   auto opened = exists ? environment_.open() : environment_.create_whole();
   if (!opened && opened.error().code == ErrorCode::corrupted) {
     // Everything in an index can be computed from the documents again.
-    spdlog::error("{}: the views are built anew", opened.error().reason);
+    spdlog::error("{}: the views are rebuilt", opened.error().reason);
     remove_files();
     opened = environment_.create_whole();
   }
@@ -127,8 +127,7 @@ Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
   const storage::Sequence checkpoint = reader.u64();
   const std::uint64_t purge_count = reader.u64();
   if (!reader.ok() || version != kGroupStateVersion || checkpoint > last_sequence) {
-    spdlog::warn("the views in {} know changes that the database has lost: they are built anew",
-                 options_.folder.string());
+    spdlog::warn("the views in {} know changes that the database has lost: they are rebuilt", options_.folder.string());
     return environment_.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
       for (std::size_t tree = 0; tree <= kMetaTree; ++tree) {
         OCTAVO_TRY_VOID(transaction.clear(environment_.tree(tree)));

@@ -370,7 +370,7 @@ void Runtime::keep_in_bounds(const ProgramPtr& program) {
   worlds_.clear();
   collect();
   collected_ = false;
-  spdlog::info("JavaScript: what functions kept in their globals is let go, the last of them {}",
+  spdlog::info("JavaScript: discarded what functions kept in their globals; the last one that ran is {}",
                program && !program->functions().empty() ? program->functions().front().name : "");
 }
 

@@ -82,7 +82,7 @@ bool Watchdog::look(std::chrono::steady_clock::time_point now) {
     if (over) watched->expired_.store(activity, std::memory_order_relaxed);
     if (used >= time_max + kPatience && watched->complained_ != activity) {
       watched->complained_ = activity;
-      spdlog::error("a design function goes on {} s after its time: SpiderMonkey is at work that it does not interrupt",
+      spdlog::error("a design function still runs {} s after its time, in code of SpiderMonkey that ignores interrupts",
                     std::chrono::duration_cast<std::chrono::seconds>(kPatience).count());
     }
     JS_RequestInterruptCallback(watched->context_);
