@@ -15,7 +15,7 @@ namespace octavo::server {
 namespace {
 
 constexpr std::size_t flush_bytes = 64 * 1024;
-/// Lines waiting for the writer; beyond, they are dropped.
+/// Limit of lines waiting for the writer; further lines are dropped.
 constexpr std::size_t pending_bytes_max = 16 * 1024 * 1024;
 
 bool is_secret_parameter(std::string_view name) {
@@ -144,7 +144,7 @@ void AccessLog::write_until_stopped() {
     const auto dropped = std::exchange(dropped_, 0);
     lock.unlock();
     writer_(lines);
-    if (dropped > 0) spdlog::warn("access log: {} lines dropped, whoever reads the log is too slow", dropped);
+    if (dropped > 0) spdlog::warn("access log: {} lines dropped: the log is read too slowly", dropped);
     lock.lock();
   }
 }

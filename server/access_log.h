@@ -13,11 +13,11 @@
 
 namespace octavo::server {
 
-/// One finished request, as the access log tells it. The views need to live only during AccessLog::Buffer::add.
+/// One finished request for the access log. The views need to live only during AccessLog::Buffer::add.
 struct AccessLogEntry {
   std::string_view request_id;
   std::string_view peer;
-  std::string_view user;  ///< empty: nobody
+  std::string_view user;  ///< empty: anonymous
   std::string_view method;
   std::string_view target;  ///< values of password-like query parameters are replaced
   int status = 0;
@@ -26,11 +26,11 @@ struct AccessLogEntry {
 };
 
 /// `target` with the values of `password`, `token`, `access_token` and `secret` query parameters replaced by `***`, and
-/// with what is not printable ASCII escaped, so that a line of the log stays one line of text.
+/// with everything except printable ASCII escaped, so that a line of the log stays one line of text.
 std::string loggable_target(std::string_view target);
 
-/// The access log: each I/O thread fills a buffer of its own, one thread writes them out, so that neither a lock per
-/// request nor a slow reader of the log holds a request up. What does not fit the bound is dropped and counted.
+/// The access log. Each I/O thread fills its own buffer and one thread writes them, so that neither a lock per request
+/// nor a slow reader of the log delays a request. Lines beyond the bound are dropped and counted.
 class AccessLog {
  public:
   using Writer = std::function<void(std::string_view lines)>;
@@ -40,7 +40,7 @@ class AccessLog {
   AccessLog(const AccessLog&) = delete;
   AccessLog& operator=(const AccessLog&) = delete;
 
-  /// Belongs to one I/O thread. Flushed by it now and then; also when it grows large.
+  /// Belongs to one I/O thread, which flushes it at each tick. Also flushed when it is large.
   class Buffer {
    public:
     explicit Buffer(AccessLog& log) : log_(log) {}
@@ -57,7 +57,7 @@ class AccessLog {
     std::string lines_;
     std::uint64_t count_ = 0;
     std::int64_t second_ = 0;
-    std::string second_text_;  // "2025-01-31T23:59:59", made once a second
+    std::string second_text_;  // "2025-01-31T23:59:59", updated once a second
   };
 
  private:

@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::chrono::milliseconds kLookAgainAfter{2};
-/// Bodies looked at, at most, to find who comes before another.
+/// Limit of bodies examined to find those with less left to read.
 constexpr std::size_t kLookedAtMax = 64;
 
 }  // namespace
@@ -29,7 +29,7 @@ Task<void> BodyTurns::Body::wait(std::size_t bytes_left) {
   co_await asio::async_initiate<const asio::use_awaitable_t<IoExecutor>&, void()>(store, use_task);
 }
 
-// Behind all that is ready now.
+// Plans the next turn, after everything that is ready now.
 void BodyTurns::plan_turn() {
   if (turn_planned_ || waiting_.empty()) return;
   turn_planned_ = true;
@@ -43,7 +43,7 @@ void BodyTurns::give_turn() {
   if (must_hold_back(next)) return look_again_later();
   waiting_.erase(waiting_.begin());
   plan_turn();
-  std::exchange(next.resume_, nullptr)();  // may end it
+  std::exchange(next.resume_, nullptr)();  // may destroy it
 }
 
 bool BodyTurns::must_hold_back(Body& next) {
@@ -67,7 +67,7 @@ bool BodyTurns::few_come_before(const Body& next, Clock::time_point now) const {
   return false;
 }
 
-// Requests in hand end on other threads: to ask now and then is cheaper than to be told by each.
+// Requests in hand end on other threads: polling is cheaper than a notification by each.
 void BodyTurns::look_again_later() {
   turn_planned_ = true;
   until_memory_suffices([this] {
@@ -81,7 +81,7 @@ void BodyTurns::look_again_later() {
 void BodyTurns::end() {
   timer_.reset();
   reading_.clear();
-  // Whoever waits goes with what would have resumed it: at once, or with the context.
+  // Destroying the handler destroys the waiting coroutine, now or together with the context.
   while (!waiting_.empty()) {
     Body& body = *waiting_.begin();
     waiting_.erase(waiting_.begin());

@@ -15,32 +15,32 @@
 
 namespace octavo::server {
 
-/// Bytes of large request bodies, in the whole process.
+/// Bytes of large request bodies in the whole process.
 struct BodyBytes {
   std::atomic<std::uint64_t> held{0};     ///< in memory beyond the ordinary buffers
-  std::atomic<std::uint64_t> in_hand{0};  ///< of these, by bodies that are here whole and whose requests are handled
+  std::atomic<std::uint64_t> in_hand{0};  ///< of these, in complete bodies whose requests are being handled
 };
 
-/// Who reads the next piece of a large request body, among the connections of one I/O thread: one of them at a time,
-/// and between two pieces everything else that is ready, however many bodies arrive. Who has least left goes first:
-/// bodies come to their end one after the other, and give their memory back, rather than all of them growing until none
-/// fits.
+/// Decides which connection of one I/O thread reads the next piece of a large request body. One connection reads at a
+/// time, and between two pieces everything else that is ready runs, however many bodies arrive. The body with the least
+/// left to read goes first: bodies are completed one after the other and free their memory, instead of all growing
+/// until none fits.
 ///
-/// What the server cannot work on yet is better left with the kernel, where the client sees that it must wait: nobody
-/// reads while enough is in hand, and while much is held only those read who come to their end next. That thread's
-/// only.
+/// Input that the server cannot process yet stays in the kernel, so that the client notices that it must wait: no
+/// connection reads while enough bytes are in hand, and while many bytes are held, only the bodies closest to their end
+/// are read. Used by that thread only.
 class BodyTurns {
   using Clock = std::chrono::steady_clock;
 
  public:
-  /// So much in hand keeps the workers and the disk busy.
+  /// So many bytes in hand keep the workers and the disk busy: no body is read until there are fewer.
   static constexpr std::uint64_t kInHandBytesMax = std::uint64_t{48} << 20;
-  /// Of what is held beyond this, only the first few come nearer to their end.
+  /// While more bytes are held, only the first kFew bodies are read.
   static constexpr std::uint64_t kHeldBytesFew = std::uint64_t{256} << 20;
   static constexpr std::size_t kFew = 8;
-  /// Once in so long somebody reads all the same: a request may take its time.
+  /// One body is read nevertheless after this time, because requests in hand may take long.
   static constexpr std::chrono::milliseconds kHoldMax{100};
-  /// A body of which nothing has come for so long holds nobody back.
+  /// A body that has received nothing for this long does not hold others back.
   static constexpr std::chrono::milliseconds kMovingWithin{500};
 
   BodyTurns(boost::asio::io_context& context, const BodyBytes& bytes)
@@ -48,13 +48,13 @@ class BodyTurns {
   BodyTurns(const BodyTurns&) = delete;
   BodyTurns& operator=(const BodyTurns&) = delete;
 
-  /// One body, from its first turn to its end.
+  /// One large body while it is read.
   class Body {
    public:
     explicit Body(BodyTurns& turns) : turns_(turns) {}
     Body(const Body&) = delete;
     Body& operator=(const Body&) = delete;
-    /// Until it is its turn, with so much left to read.
+    /// Waits for the body's turn. `bytes_left`: still to be read.
     Task<void> wait(std::size_t bytes_left);
 
    private:
@@ -68,7 +68,7 @@ class BodyTurns {
     std::move_only_function<void()> resume_;
   };
 
-  /// Lets go of those who wait, for ever. After the thread has ended.
+  /// Releases the waiting bodies without resuming them. Call after the thread has ended.
   void end();
 
  private:

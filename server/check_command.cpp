@@ -19,7 +19,7 @@
 namespace octavo::server {
 namespace {
 
-/// Runs one task to its end on this thread.
+/// Runs one task to completion on this thread.
 Expected<void> run(Task<Expected<void>> task) {
   boost::asio::io_context context(1);
   Expected<void> outcome;
@@ -31,16 +31,16 @@ Expected<void> run(Task<Expected<void>> task) {
   return outcome;
 }
 
-/// Every file of a database, page by page: only sound ones are opened.
+/// Checks every file of a database page by page. The database is opened only if all are sound.
 storage::CheckReport check_files(const std::filesystem::path& folder, const storage::DatabaseRecord& record) {
   storage::CheckReport report;
   std::error_code error;
   std::vector<std::filesystem::path> environments;
   for (const std::string& name : storage::folder_entries(folder, error)) {
-    if (name.starts_with("search-")) continue;  // no LMDB environment
-    // Those of the map come below; of a split that a crash cut short the next server removes the rest.
+    if (name.starts_with("search-")) continue;  // not an LMDB environment
+    // Partitions of the map are added below; the next server removes those of an interrupted split.
     if (storage::partition_number(name)) continue;
-    // An index whose making or removal a crash cut short: the next server makes it, or removes the rest.
+    // A crash interrupted the creation or removal of this index: the next server completes either.
     const bool index = name.starts_with("index-") || name.starts_with("view-");
     std::error_code unknown;
     const bool absent = !std::filesystem::exists(folder / name / "data.mdb", unknown) && !unknown;
@@ -61,7 +61,7 @@ Expected<storage::CheckReport> check_rows(partitioning::Database& database) {
   for (const std::size_t place : database.places()) {
     auto& partition = database.physical_partition(place);
     const auto time_to_live = partition.time_to_live();
-    // What has come to its end is still stored, and must be sound.
+    // Expired documents are still stored, and must be sound.
     partition.set_time_to_live(nullptr);
     OCTAVO_TRY(const storage::CheckReport part,
                storage::check_partition(partition, database.partitioned(), time_to_live.get()));
@@ -94,7 +94,7 @@ void print_problems(std::string_view name, const storage::CheckReport& report) {
 
 int run_check(const config::Settings& settings, const std::string& database) {
   const auto start = std::chrono::steady_clock::now();
-  // Checking must not make a data folder where there is none.
+  // Checking must not create a data folder.
   std::error_code error;
   const bool exists = std::filesystem::exists(settings.data_dir / "catalog", error);
   if (error) {

@@ -85,7 +85,7 @@ std::string upper(std::string_view text) {
   return result;
 }
 
-/// The parser: the subcommands, and what their options were given.
+/// The parser: the subcommands, and the values of their options.
 class Arguments {
  public:
   Arguments() {
@@ -95,7 +95,7 @@ class Arguments {
     app_.set_help_flag("-h,--help", "Print this help and exit");
     app_.get_formatter()->column_width(40);
     app_.require_subcommand(0, 1);
-    app_.allow_extras();  // so that unknown() can say what was meant
+    app_.allow_extras();  // so that refuse_unknown() can make a suggestion
     add_serve();
     add_health();
     add_check();
@@ -105,7 +105,7 @@ class Arguments {
         ->type_name(fmt::format("{}", fmt::join(completion_shells, "|")))
         ->required();
     add_subcommand(config_table_, "config-table", "Print docs/configuration.md");
-    config_table_->group("");  // for the makers of Octavo: not in the help
+    config_table_->group("");  // for developers of Octavo: hidden in the help
   }
 
   Result parse(int argc, const char* const* argv, const config::Environment& environment) {
@@ -174,7 +174,7 @@ class Arguments {
     }
   }
 
-  // Takes whatever is given, as often as it is given; config::load() reads it.
+  // Accepts any value, any number of times; config::load() checks it.
   CLI::Option* add_setting_option(const std::string& flag) {
     return serve_->add_option(flag, [](const CLI::results_t&) { return true; })
         ->expected(1)
@@ -215,7 +215,7 @@ class Arguments {
     const auto parsed = app_.get_subcommands();
     const auto extras = app_.remaining(true);
     if (extras.empty()) return {};
-    // Not the value behind `=`: it may be a secret.
+    // Without the value after `=`, which may be a secret.
     const auto word = extras.front().substr(0, extras.front().find('='));
     std::vector<std::string> candidates;
     if (word.starts_with("-")) {
@@ -223,7 +223,7 @@ class Arguments {
       for (const auto* option : app.get_options()) {
         for (const auto& name : option->get_lnames()) candidates.push_back("--" + name);
       }
-      // `octavo --port 80`: the flag of a command that was not named.
+      // `octavo --port 80`: a flag of a command, without the command.
       if (parsed.empty() && serve_->get_option_no_throw(word) != nullptr) {
         return usage_error(fmt::format("{} is a flag of a command: octavo serve {} …", word, word), "serve");
       }
@@ -340,7 +340,7 @@ Result parse_command_line(int argc, const char* const* argv, const std::map<std:
   try {
     return Arguments().parse(argc, argv, environment);
   } catch (const std::exception& error) {
-    // Nothing above is expected to get here; a start must still end with a message rather than in std::terminate.
+    // Not expected, but a failed start must end with a message and not in std::terminate.
     return usage_error(error.what());
   }
 }

@@ -12,20 +12,20 @@
 
 namespace octavo::server {
 
-/// What the person at the terminal (or the unit file, or Docker) asked for, fully parsed and checked.
+/// The command to execute, fully parsed and checked.
 ///
-/// `kind` says which of the fields below mean something. Everything that only prints (`--help`, `version`,
-/// `completion`, `--print-config`, …) never gets here: it arrives as an ExitMessage with code 0.
+/// `kind` decides which of the fields below are used. Commands that only print (`--help`, `version`, `completion`,
+/// `--print-config`, …) become an ExitMessage with code 0.
 struct Command {
   enum class Kind : std::uint8_t {
     serve,   ///< run the server with `settings`
-    health,  ///< ask `health_url`, exit 0 when it answers 200 within `health_timeout_ms`, else 1
-    check,   ///< verify `settings.data_dir`, or only `check_database` in it; exit 0 when sound, else 1
+    health,  ///< request `health_url`; exit 0 if it answers 200 within `health_timeout_ms`, else 1
+    check,   ///< verify `settings.data_dir`, or only `check_database` in it; exit 0 if sound, else 1
   };
   Kind kind = Kind::serve;
 
   /// serve: the effective settings (file < environment < flags), validated.
-  /// check: the same sources, so that `octavo check` finds the data folder of the server beside it.
+  /// check: from the same sources, so that `octavo check` finds the data folder of the server.
   config::Settings settings;
 
   std::string health_url;                             ///< e.g. "http://127.0.0.1:5984/_up"; https:// when TLS is set
@@ -34,7 +34,7 @@ struct Command {
   std::string check_database;  ///< empty = all databases
 };
 
-/// The program is to print `text` and exit with `code`: help and version (0), or a mistake in the arguments or the
+/// The program must print `text` and exit with `code`: help and version (0), or an error in the arguments or the
 /// settings (2). `text` ends with a newline.
 struct ExitMessage {
   int code = 0;

@@ -11,7 +11,7 @@
 namespace octavo::server {
 namespace {
 
-// JSON shrinks to about a quarter already at low levels, and replies are made while the client waits.
+// JSON shrinks to about a quarter even at low levels, and the client waits for the reply.
 constexpr int compression_level = 3;
 constexpr int raw_deflate_window_bits = -15;
 constexpr int zlib_window_bits = 15;
@@ -37,7 +37,7 @@ void for_each_element(std::string_view list, char separator, Visit visit) {
   }
 }
 
-// A q-value in thousandths; 1000 when there is none, -1 when malformed.
+// A q-value in thousandths; 1000 if absent, -1 if malformed.
 int parse_quality(std::string_view parameters) {
   int quality = 1000;
   for_each_element(parameters, ';', [&](std::string_view parameter) {
@@ -60,7 +60,7 @@ int parse_quality(std::string_view parameters) {
 }
 
 z_stream& set_input(z_stream& stream, std::string_view bytes) {
-  // zlib's interface is older than const.
+  // zlib's interface has no const.
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
   return stream;
@@ -103,7 +103,7 @@ ContentCoding choose_coding(std::string_view accept_encoding) {
   });
   if (gzip < 0) gzip = std::max(any, 0);
   if (deflate < 0) deflate = std::max(any, 0);
-  // Not named means acceptable, but worse than anything named.
+  // An unnamed identity is acceptable, but worse than anything named.
   identity = std::max(identity, 0);
   if (gzip > 0 && gzip >= deflate && gzip >= identity) return ContentCoding::gzip;
   if (deflate > 0 && deflate >= identity) return ContentCoding::deflate;
@@ -134,7 +134,7 @@ Deflater::~Deflater() {
 
 void Deflater::add_blocks(std::string_view piece, std::string& out) {
   if (!ready_) {
-    // Made on first use: most servers never compress. Fails only for want of memory.
+    // Initialised on first use: most servers never compress. Fails only when out of memory.
     if (deflateInit2(&stream_, compression_level, Z_DEFLATED, raw_deflate_window_bits, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
       throw std::bad_alloc();
     }
@@ -189,7 +189,7 @@ Inflater::Inflater(ContentCoding coding, std::string_view input, std::size_t out
     : gzip_(coding == ContentCoding::gzip), output_bytes_max_(output_bytes_max) {
   int window_bits = gzip_window_bits;
   if (!gzip_) {
-    // `deflate` means the zlib format, but some clients send the bare blocks; the header check tells them apart.
+    // `deflate` means the zlib format, but some clients send raw deflate blocks; the header distinguishes them.
     const auto byte = [input](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(input[i])); };
     const bool zlib = input.size() >= 2 && (byte(0) & 0x0f) == Z_DEFLATED && (byte(0) * 256 + byte(1)) % 31 == 0;
     window_bits = zlib ? zlib_window_bits : raw_deflate_window_bits;
@@ -205,7 +205,7 @@ Inflater::~Inflater() {
 Inflater::Status Inflater::step(std::string& output, std::size_t bytes) {
   if (!ready_) return Status::corrupt;
   const std::size_t before = output.size();
-  // One byte more than allowed, to tell "exactly full" from "too large".
+  // One byte more than allowed, to distinguish "exactly full" from "too large".
   const std::size_t room = std::min(bytes, output_bytes_max_ + 1 - std::min(before, output_bytes_max_ + 1));
   if (room == 0) return Status::too_large;
   output.resize(before + room);
@@ -216,7 +216,7 @@ Inflater::Status Inflater::step(std::string& output, std::size_t bytes) {
     result = inflate(&stream_, Z_NO_FLUSH);
     // A gzip body may consist of several members, one after the other.
     if (result == Z_STREAM_END && gzip_ && stream_.avail_in > 0) result = inflateReset(&stream_);
-    if (result == Z_OK && stream_.avail_in == 0 && stream_.avail_out > 0) result = Z_DATA_ERROR;  // cut short
+    if (result == Z_OK && stream_.avail_in == 0 && stream_.avail_out > 0) result = Z_DATA_ERROR;  // truncated
   }
   output.resize(before + room - stream_.avail_out);
   if (output.size() > output_bytes_max_) return Status::too_large;

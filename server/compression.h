@@ -13,21 +13,22 @@ namespace octavo::server {
 
 enum class ContentCoding : std::uint8_t { identity, gzip, deflate };
 
-/// Token of a coding in Content-Encoding.
+/// Name of a coding in Content-Encoding.
 std::string_view to_string(ContentCoding coding);
 
-/// The coding to answer with, by the client's Accept-Encoding with its q-values; gzip wins a tie. Anything malformed
-/// means identity.
+/// The coding for a reply, chosen by the client's Accept-Encoding with q-values; gzip wins a tie. Malformed input means
+/// identity.
 ContentCoding choose_coding(std::string_view accept_encoding);
 
-/// Whether replies of this type get smaller: JSON, text, scripts, XML.
+/// Whether replies of this type are worth compressing: JSON, text, scripts, XML.
 bool is_compressible(std::string_view content_type);
 
-/// The coding of a request body by its Content-Encoding; nullopt for what is not understood (415).
+/// The coding of a request body by its Content-Encoding; nullopt if it is not supported (415).
 std::optional<ContentCoding> parse_coding(std::string_view content_encoding);
 
-/// Compresses independent pieces: each ends on a byte border and refers to nothing before it. One per I/O thread serves
-/// every connection, so that an open stream costs no compressor (256 KB); see CompressedBody. Not thread-safe.
+/// Compresses independent pieces: each ends at a byte boundary and does not refer to earlier pieces. One per I/O thread
+/// serves all its connections, so that an open stream needs no compressor (256 KB); see CompressedBody. Not
+/// thread-safe.
 class Deflater {
  public:
   Deflater() = default;
@@ -42,7 +43,7 @@ class Deflater {
   bool ready_ = false;
 };
 
-/// One compressed body made of a Deflater's pieces: any number of add, then end.
+/// One compressed body, made from a Deflater's pieces. Call add() any number of times, then end().
 class CompressedBody {
  public:
   explicit CompressedBody(ContentCoding coding) : coding_(coding) {}
@@ -58,7 +59,7 @@ class CompressedBody {
   std::uint32_t checksum_ = coding_ == ContentCoding::deflate ? 1 : 0;  // start values of Adler-32 and CRC-32
 };
 
-/// Decompresses a request body step by step, so that a large one does not hold its thread.
+/// Decompresses a request body step by step, so that a large one does not block its thread.
 class Inflater {
  public:
   enum class Status : std::uint8_t { more, done, corrupt, too_large };

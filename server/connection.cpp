@@ -17,29 +17,29 @@ namespace {
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
 
-/// Most request heads fit. A read that fills its space doubles the next one's, up to the largest.
+/// Enough for most request heads. A read that fills its space doubles the space of the next, up to the largest.
 constexpr std::size_t read_bytes_first = 1024;
 constexpr std::size_t read_bytes_min = 512;
 constexpr std::size_t read_bytes_largest = 16 * 1024;
-/// One send may hold hundreds of requests: after so many the other connections of the thread get their turn.
+/// A client may send hundreds of requests at once: after this many, other connections of the thread run.
 constexpr std::size_t requests_per_turn = 16;
-/// Kept between requests; what a larger request needed is given back after it.
+/// Buffers up to this size are kept between requests; larger ones are freed.
 constexpr std::size_t kept_bytes_max = 64 * 1024;
-// Of the decoded path and query: those of nearly all requests fit.
+// The same for the decoded path and query; enough for nearly all requests.
 constexpr std::size_t kept_target_bytes_max = 4 * 1024;
-/// A connection idle for this long gives its buffers back.
+/// A connection that is idle for this long frees its buffers.
 constexpr milliseconds trim_after{2000};
-/// What the kernel takes of a reply beyond what the client's window lets it send: megabytes otherwise, made and held
-/// for a client that may never read them.
+/// Limit of bytes that the kernel accepts but cannot send yet. Without it, megabytes would be produced for a client
+/// that may never read them.
 constexpr int unsent_kernel_bytes_max = 128 * 1024;
-/// How long a client may go on sending what was refused, so that it gets to read why (RFC 9112 §9.6).
+/// How long a client may continue to send a refused request, so that it can read the reason (RFC 9112 §9.6).
 constexpr milliseconds linger_total{10'000};
 constexpr milliseconds linger_quiet{2000};
-/// How long to wait for the peer's close_notify; many never send theirs.
+/// How long to wait for the peer's close_notify; many peers never send it.
 constexpr milliseconds tls_end_timeout{500};
-/// Whoever is slower on average keeps others waiting, not us. A pause as long as the timeout is always allowed.
+/// A client whose average rate is lower is disconnected. A pause as long as the timeout is always allowed.
 constexpr std::uint64_t transfer_bytes_per_s_min = 500;
-/// Time to read the request of a connection that is only to be told 503.
+/// Time to read the request of a connection that will only be answered 503.
 constexpr milliseconds rejected_head_timeout{1000};
 
 bool is_request_id(std::string_view text) {
@@ -77,7 +77,7 @@ Task<void> Connection::run(std::unique_ptr<Connection> connection) {
   auto& socket = connection->transport_.socket();
   socket.set_option(asio::ip::tcp::no_delay(true), error);
   socket.non_blocking(true, error);
-  // Where the system does not know it, its own limits hold.
+  // If the system does not support the option, its own limits apply.
   static_cast<void>(::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_kernel_bytes_max,
                                  sizeof(unsent_kernel_bytes_max)));
   try {
@@ -112,7 +112,7 @@ Task<void> Connection::serve() {
         release_memory();
         co_await transport_.socket().async_wait(Socket::wait_read, asio::redirect_error(use_task, error));
       } else if (thread_.draining() && in_.empty()) {
-        // Whoever sent a request just before the shutdown still gets an answer; the others an end.
+        // A request sent just before the shutdown is still answered; idle connections are closed.
         if (!transport_.plain()) co_return;
         const auto space = in_.prepare(read_bytes_first);
         bytes = transport_.socket().read_some(asio::buffer(space.data(), space.size()), error);
@@ -159,10 +159,10 @@ Task<void> Connection::serve() {
   }
 }
 
-// Looks for the end of the head, once over every byte however slowly they come.
+// Searches the end of the head; examines each byte once, however slowly they arrive.
 Connection::HeadScan Connection::scan_head() {
   if (head_size_ != 0) return HeadScan::complete;
-  // Empty lines before a request line are to be ignored (RFC 9112 §2.2).
+  // Empty lines before a request line must be ignored (RFC 9112 §2.2).
   while (in_.data().starts_with("\r\n")) {
     in_.consume(2);
     scanned_ = 0;
@@ -181,7 +181,7 @@ Connection::HeadScan Connection::scan_head() {
     return long_target ? refuse_head(414, "The request target is too long.")
                        : refuse_head(431, "The request head is too large.");
   }
-  // What can never become a request (TLS on the plain port, bare line feeds) is refused now, not by the timeout.
+  // Input that cannot become a request (TLS on the plain port, bare line feeds) is refused now, not by the timeout.
   if (data.front() < 'A' || data.front() > 'z') return refuse_head(400, "This is not an HTTP request.");
   for (auto feed = data.find('\n', from); feed != std::string_view::npos; feed = data.find('\n', feed + 1)) {
     if (feed == 0 || data[feed - 1] != '\r') return refuse_head(400, "Header lines must end with CR LF.");
@@ -201,7 +201,7 @@ std::size_t Connection::read_bytes_next() const {
   return read_filled_ ? std::min(in_.capacity() * 2, read_bytes_largest) : read_bytes_min;
 }
 
-// Sets the deadline of the coming read; a head's deadline starts with its first byte and does not move.
+// Sets the deadline of the next read. A head's deadline starts with its first byte and is not extended.
 void Connection::begin_head_wait() {
   if (in_.empty() && !first_request_) {
     if (wait_ == Wait::idle) return;
@@ -214,7 +214,7 @@ void Connection::begin_head_wait() {
   }
 }
 
-// Whether a failed wait for a head ends the connection; with refusal_ set when the client is to be told.
+// Whether a failed read of a head ends the connection. Sets refusal_ if the client must be told.
 bool Connection::read_failed(const boost::system::error_code& error) {
   if (error != asio::error::operation_aborted) return true;
   if (timed_out_) {
@@ -239,7 +239,7 @@ std::optional<Refusal> Connection::begin_request() {
   return std::nullopt;
 }
 
-// The head and the body lie still from here until the reply is done: views into them are safe.
+// From here until the reply is done, the head and the body do not move: views into them are safe.
 bool Connection::build_request() {
   const auto data = in_.data();
   fields_.set_base(data.data());
@@ -268,7 +268,7 @@ void Connection::finish_request() {
   if (request_.target_bytes() > kept_target_bytes_max) request_.release_target();
 }
 
-// Tells the client why its request is not served. The connection ends then: what follows on it has no known start.
+// Tells the client why its request is refused, and ends the connection: the start of the next request is unknown.
 Task<void> Connection::refuse(Refusal refusal) {
   stop_waiting();
   timed_out_ = false;
@@ -292,8 +292,8 @@ Task<void> Connection::refuse(Refusal refusal) {
   out_.clear();
 }
 
-// Ends our direction first and waits for the client's end, so that it reads the last reply: closing with unread input
-// would reset the connection and take the reply with it.
+// Closes our direction first and waits for the client to close its own, so that it can read the last reply: closing
+// with unread input would reset the connection and lose the reply.
 Task<void> Connection::close_gracefully() {
   if (broken_ || timed_out_) {
     transport_.close();
@@ -309,7 +309,7 @@ Task<void> Connection::close_gracefully() {
     while (!timed_out_ && thread_.now_ms() < give_up_ms) {
       wait_on(Wait::linger, linger_quiet);
       boost::system::error_code error;
-      // Read below TLS: it has been shut down, and what comes is thrown away.
+      // Reads below TLS, which has been shut down, and discards the input.
       const asio::mutable_buffer buffer(space.data(), space.size());
       co_await transport_.socket().async_read_some(buffer, asio::redirect_error(use_task, error));
       if (error) break;
@@ -339,7 +339,7 @@ void Connection::begin_transfer() {
   transfer_bytes_ = 0;
 }
 
-// For the next piece of a body or reply: pauses are bounded, and so is the sum of them.
+// Sets the deadline for the next piece of a body or reply. Limits each pause, and the sum of all pauses.
 void Connection::wait_on_transfer(Wait wait, milliseconds timeout) {
   wait_on(wait, timeout);
   const auto slowest_ms = transfer_bytes_ * 1000 / transfer_bytes_per_s_min;
@@ -365,7 +365,7 @@ bool Connection::on_tick() {
     transport_.cancel();
     return true;
   }
-  // A pipelined request is taking its time: the replies before it need not wait for it.
+  // A pipelined request takes long: send the replies before it.
   if (handling_ && !out_.empty() && transport_.plain() && !writing_ && !broken_) {
     GatherList list;
     list.add(out_);

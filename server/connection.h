@@ -25,17 +25,17 @@
 
 namespace octavo::server {
 
-/// What one listening port serves. Outlives its connections.
+/// The configuration of one listening port. Outlives its connections.
 struct Door {
   api::Handler& handler;
   std::shared_ptr<TlsPort> tls;  ///< null: plain HTTP
 };
 
-/// One client connection: reads requests, calls the door's handler, sends replies in order, until either side ends it.
+/// One client connection: reads requests, calls the port's handler and sends replies in order, until either side closes
+/// it.
 ///
-/// Lives on one I/O thread and is owned by the coroutine that runs it. What it holds is bounded by the settings: one
-/// request at a time (head, body), one reply's head and what the handler made of its body. While it idles it gives its
-/// buffers back.
+/// Lives on one I/O thread and is owned by the coroutine that runs it. Its memory is bounded by the settings: one
+/// request at a time (head, body), and the head and body of one reply. While it is idle it frees its buffers.
 class Connection final : public ConnectionHook, private api::BodySink, private api::Client {
  public:
   Connection(Socket socket, std::string peer_address, ConnectionSlot slot, const Door& door);
@@ -43,34 +43,34 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Serves until the end; the coroutine owns the connection. Spawn it on the thread's context.
+  /// Serves the connection until it is closed; the coroutine owns it. Spawn it on the thread's context.
   static Task<void> run(std::unique_ptr<Connection> connection);
 
-  /// Called by the thread's tick: deadlines, and giving memory back. True when it ended a wait, which makes work.
+  /// Called by the thread's tick: checks deadlines and frees memory. True if it ended a wait, which causes work.
   bool on_tick();
   /// Called once when the server begins to shut down.
   void on_drain();
 
  private:
   enum class HeadScan : std::uint8_t { incomplete, complete, refused };
-  enum class Wait : std::uint8_t { none, handshake, head, body, idle, send, linger };  // middle part: TimeoutKind
+  enum class Wait : std::uint8_t { none, handshake, head, body, idle, send, linger };  // middle five: TimeoutKind
 
   // A streamed reply while it runs.
   struct Stream {
     Framing framing = Framing::chunked;
     std::optional<CompressedBody> compressed;
     std::string piece;                    // compressed bytes of the current write
-    std::uint64_t length_left = 0;        // of Framing::length
-    std::uint64_t bytes = 0;              // of body, as framed
-    std::uint64_t bytes_since_yield = 0;  // sent, or what compressing them costs
+    std::uint64_t length_left = 0;        // with Framing::length
+    std::uint64_t bytes = 0;              // of the body, without framing
+    std::uint64_t bytes_since_yield = 0;  // sent, or a larger number for compressed pieces
     std::move_only_function<void()> on_closed;
-    // While the producer waits, a read watches the client: bytes are its next request. End of file means that it will
-    // send no more; whether it still reads only a write can tell.
+    // While the producer waits, a read watches the client. Received bytes are its next request. End of file means that
+    // it will send no more; only a write shows whether it still reads.
     std::unique_ptr<char[]> watch_buffer;
     std::string early_bytes;
-    std::move_only_function<void()> watch_ended;  // resumes who waits for the watch to end
+    std::move_only_function<void()> watch_ended;  // resumes the coroutine that waits for the end of the watch
     bool watching = false;
-    std::unique_ptr<Connection> abandoned;  // whose coroutine has ended by an exception: it ends with the watch
+    std::unique_ptr<Connection> abandoned;  // its coroutine ended by an exception; destroyed with the watch
     bool peer_finished = false;             // half closed, or gone
     bool peer_gone = false;
     bool failed = false;
@@ -146,7 +146,7 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
   RequestHead head_;
   HeaderFields fields_;
   api::Request request_;
-  std::string body_;  // de-chunked or decompressed
+  std::string body_;  // de-chunked or decompressed body
   CountedBytes body_bytes_held_;
   std::string echoed_id_;
   std::unique_ptr<BodyTurns::Body> large_body_;  // while it is read
@@ -154,9 +154,9 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
   std::optional<Refusal> refusal_;
   ReplyFacts facts_;  // of the reply being sent
 
-  std::size_t head_size_ = 0;     // of the complete head at the front of in_; 0: none yet
-  std::size_t scanned_ = 0;       // bytes of in_ known not to end a head
-  std::size_t request_size_ = 0;  // head and body as they lie in in_
+  std::size_t head_size_ = 0;     // of the complete head at the start of in_; 0: not complete
+  std::size_t scanned_ = 0;       // bytes of in_ that do not contain the end of the head
+  std::size_t request_size_ = 0;  // head and body in in_
   std::size_t requests_in_turn_ = 0;
   std::chrono::steady_clock::time_point started_;
   std::int64_t deadline_ms_ = 0;
@@ -165,14 +165,14 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
   std::uint64_t transfer_bytes_ = 0;
   Wait wait_ = Wait::none;
   bool timed_out_ = false;
-  bool trim_ = false;  // the read was cancelled only to give its buffer back
+  bool trim_ = false;  // the read was cancelled only to free its buffer
   bool first_request_ = true;
   bool read_filled_ = false;
   bool keep_alive_ = true;
   bool body_decoded_ = false;  // the body is in body_, not in in_
-  bool broken_ = false;        // nothing can be sent any more
+  bool broken_ = false;        // nothing more can be sent
   bool unread_input_ = false;  // the client may still be sending what we refused
-  bool input_ended_ = false;   // a stream's watch has read the end: another read would wait for an event that was had
+  bool input_ended_ = false;   // a stream's watch has read end of file: another read would never complete
   bool handling_ = false;
   bool writing_ = false;
 };

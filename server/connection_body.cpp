@@ -5,7 +5,7 @@
 
 #include "server/connection.h"
 
-// Reading request bodies: sized, chunked, compressed, each bounded as it arrives.
+// Reading request bodies: sized, chunked, compressed, with limits checked as they arrive.
 
 namespace octavo::server {
 namespace {
@@ -13,17 +13,17 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t body_read_bytes_min = 16 * 1024;
-/// Taken from the kernel in one go; then other connections of the thread get their turn.
+/// Limit of one read; then other connections of the thread run.
 constexpr std::size_t body_read_bytes_max = 128 * 1024;
-/// Bodies up to this size live in the connection's ordinary buffers and are not counted.
+/// Bodies up to this size are in the connection's ordinary buffers and are not counted.
 constexpr std::size_t uncharged_body_bytes = 64 * 1024;
-/// All larger request bodies together, in the whole process; beyond: 503. Sixteen bodies of the default maximum.
+/// Limit for the sum of all larger request bodies in the process; beyond: 503. Sixteen bodies of the default maximum.
 constexpr std::uint64_t body_bytes_max_together = std::uint64_t{1} << 30;
-/// From this size on a body gets room for all it may become, up to the other. Address space costs nothing; growing by
-/// doubling copies tens of megabytes, or moves their pages, and then every thread of the process waits.
+/// From this size on a body gets space for its largest possible size, up to body_reserve_bytes_max. Address space costs
+/// nothing; growing by doubling copies tens of megabytes, or moves their pages while every thread of the process waits.
 constexpr std::size_t roomy_body_bytes = 512 * 1024;
 constexpr std::size_t body_reserve_bytes_max = std::size_t{64} << 20;
-/// Decompressed in one go; then other connections of the thread get their turn.
+/// Decompressed in one step; then other connections of the thread run.
 constexpr std::size_t inflate_step_bytes = 256 * 1024;
 
 }  // namespace
@@ -62,7 +62,7 @@ Task<bool> Connection::read_body() {
   co_return whole;
 }
 
-// The body ends up behind its head in the read buffer and is never copied.
+// The body is read behind its head into the read buffer and is never copied.
 Task<bool> Connection::read_sized_body() {
   const std::size_t size = head_size_ + head_.content_length;
   if (in_.size() < size && head_.expect_continue) {
@@ -70,7 +70,7 @@ Task<bool> Connection::read_sized_body() {
     if (!sent) co_return false;
   }
   while (in_.size() < size) {
-    // Memory grows with what has arrived, not with what was announced; address space, once it is much.
+    // Memory grows with the bytes received, not with the announced size. For large bodies address space is reserved.
     const std::size_t left = size - in_.size();
     const bool roomy = in_.size() >= roomy_body_bytes;
     const auto wanted = std::min(left, roomy ? body_read_bytes_max : std::max(body_read_bytes_min, in_.size()));
@@ -86,7 +86,7 @@ Task<bool> Connection::read_sized_body() {
 
 Task<bool> Connection::read_chunked_body() {
   const std::size_t body_bytes_max = thread_.settings().request_body_bytes_max;
-  // The parser goes on from the head to the chunks, so it reads the head again.
+  // The parser must parse the head before the chunks, so it parses the head again.
   RequestParser parser(fields_, head_);
   if (auto refusal = parser.parse_head(in_.data().substr(0, head_size_))) {
     co_return refuse_body(refusal->status, refusal->reason);
@@ -140,7 +140,7 @@ Task<bool> Connection::decompress_body(ContentCoding coding) {
   }
 }
 
-// False: the client left, or (refusal_ set) it made no progress in time.
+// Returns false if the client left, or (with refusal_ set) made no progress in time.
 Task<bool> Connection::read_more_body(std::size_t bytes_min, std::size_t bytes_left) {
   if (!out_.empty()) {
     const bool sent = co_await flush();
@@ -153,7 +153,7 @@ Task<bool> Connection::read_more_body(std::size_t bytes_min, std::size_t bytes_l
   wait_on_transfer(Wait::body, thread_.settings().body_timeout_ms);
   boost::system::error_code error;
   if (transfer_bytes_ >= uncharged_body_bytes) {
-    // A turn is for reading, not for waiting, and waiting for a turn is no pause of the client's.
+    // Waits for input before it waits for its turn. The time spent waiting for a turn is no pause of the client.
     if (transport_.plain()) co_await transport_.wait_readable(error);
     if (!error) {
       stop_waiting();
@@ -185,7 +185,7 @@ Task<bool> Connection::send_continue() {
   co_return co_await flush();
 }
 
-// How large a decoded body will be nobody has said.
+// Reserves the maximum, because the size of a decoded body is not known.
 void Connection::make_room_for_body() {
   if (body_.size() < roomy_body_bytes) return;
   body_.reserve(std::min(thread_.settings().request_body_bytes_max, body_reserve_bytes_max) + 1);

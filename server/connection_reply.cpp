@@ -9,18 +9,18 @@
 
 #include "server/connection.h"
 
-// From the handler's reply to bytes on the wire, for replies that are complete.
+// Sends complete replies: from the handler's reply to bytes on the wire.
 
 namespace octavo::server {
 namespace {
 
-/// Bodies up to this size are copied behind their head: one piece costs less than two. Larger ones are never copied.
+/// Bodies up to this size are copied behind their head: sending one piece is cheaper. Larger ones are never copied.
 constexpr std::size_t copied_body_bytes_max = 16 * 1024;
 /// Replies to pipelined requests are gathered up to this size before they are sent.
 constexpr std::size_t gathered_bytes_max = 64 * 1024;
-/// Parts of replies that wait for their clients, in the whole process; who would exceed it is cut off.
+/// Limit of unsent bytes of replies in the whole process; a connection that would exceed it is closed.
 constexpr std::uint64_t unsent_bytes_max_together = std::uint64_t{1} << 30;
-/// Larger bodies are compressed in slices, so that one reply does not hold its thread.
+/// Larger bodies are compressed in slices, so that one reply does not block its thread.
 constexpr std::size_t compressed_at_once_bytes_max = 64 * 1024;
 constexpr std::size_t compressed_slice_bytes = 64 * 1024;
 
@@ -36,7 +36,7 @@ Task<void> send_in_slices(std::string body, api::BodySink& sink) {
 
 }  // namespace
 
-// Returns whether the connection goes on.
+// Returns whether the connection stays open.
 Task<bool> Connection::handle_and_reply() {
   api::Reply reply;
   auto& metrics = thread_.metrics();
@@ -50,7 +50,7 @@ Task<bool> Connection::handle_and_reply() {
     bool threw = false;
     bool short_of_memory = false;
     try {
-      // Not while a feed that it asked for goes on.
+      // Counted only while the handler runs, not during a streamed reply.
       const CountedBytes in_hand(thread_.bounds().body_bytes.in_hand, body_bytes_held_.bytes());
       reply = co_await door_.handler.handle(request_);
     } catch (const std::bad_alloc&) {
@@ -72,7 +72,7 @@ Task<bool> Connection::handle_and_reply() {
   const bool body_apart = render_reply(reply, list);
   finish_request();
   if (!body_apart) {
-    // More requests are here already: their replies travel together.
+    // More requests have arrived already: their replies are sent together.
     const bool gather = transport_.plain() && keep_alive_ && out_.size() < gathered_bytes_max;
     if (gather && scan_head() == HeadScan::complete) co_return true;
     list.add(out_);
@@ -83,14 +83,14 @@ Task<bool> Connection::handle_and_reply() {
   co_return sent&& keep_alive_;
 }
 
-// While a handler works nobody reads: the kernel knows.
+// While a handler runs, the socket is not read: ask the kernel.
 bool Connection::has_left() {
   if (broken_) return true;
   pollfd state{.fd = transport_.socket().native_handle(), .events = POLLRDHUP, .revents = 0};
   return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
-// Checks what the handler made, decides on keep-alive, and turns large compressed replies into streams.
+// Checks the handler's reply, decides on keep-alive, and turns large compressed replies into streams.
 void Connection::prepare_reply(api::Reply& reply) {
   facts_ = examine(reply);
   if (!facts_.well_formed) {
@@ -124,7 +124,7 @@ ReplyFrame Connection::start_frame() const {
   return frame;
 }
 
-// For a reply with a body worth compressing: says which coding, and that it depends on Accept-Encoding.
+// If the reply has a body worth compressing, sets the coding and `Vary: Accept-Encoding`.
 void Connection::choose_reply_coding(const api::Reply& reply, ReplyFrame& frame) const {
   if (facts_.coded || head_.method == api::Method::head || !status_has_body(reply.status)) return;
   if (!is_compressible(reply.content_type)) return;
@@ -132,7 +132,7 @@ void Connection::choose_reply_coding(const api::Reply& reply, ReplyFrame& frame)
   if (const auto accepted = fields_.find("Accept-Encoding")) frame.coding = choose_coding(*accepted);
 }
 
-// Appends the head, and a small body, to out_. True when the body stays apart: then `list` holds all there is to send.
+// Appends the head and a small body to out_. True if the body is large: then `list` contains everything to send.
 bool Connection::render_reply(api::Reply& reply, GatherList& list) {
   auto frame = start_frame();
   const bool head_only = head_.method == api::Method::head;
@@ -151,7 +151,7 @@ bool Connection::render_reply(api::Reply& reply, GatherList& list) {
       reply.body.swap(compressed);
     }
     frame.content_length = reply.body.size();
-    // A HEAD handler may know the length without having made the body.
+    // A HEAD handler may know the length without producing the body.
     if (head_only && reply.body.empty() && facts_.content_length) frame.content_length = *facts_.content_length;
   }
   append_head(reply, frame, out_);
@@ -176,7 +176,7 @@ Task<bool> Connection::flush() {
   co_return sent;
 }
 
-// True when all of `list` is gone. False: the rest must wait, or (broken_) the client is gone.
+// True if all of `list` is sent. False: the rest must wait, or (with broken_ set) the client is gone.
 bool Connection::try_send(GatherList& list) {
   if (!transport_.plain()) return list.empty();
   boost::system::error_code error;
@@ -187,7 +187,7 @@ bool Connection::try_send(GatherList& list) {
   return all;
 }
 
-// What the kernel does not take waits here, for a client that reads slowly or not at all. All that waits so is bounded.
+// Sends what the kernel did not accept, because the client reads slowly. The sum of all unsent bytes is bounded.
 Task<bool> Connection::send_rest(GatherList list) {
   CountedBytes unsent(thread_.bounds().unsent_bytes);
   if (!unsent.grow_to(list.size(), unsent_bytes_max_together)) {
@@ -220,7 +220,7 @@ void Connection::count(const api::Reply& reply) {
   using std::chrono::duration_cast;
   const auto duration = std::chrono::steady_clock::now() - started_;
   thread_.metrics().count_reply(head_.method, reply.status, duration_cast<std::chrono::microseconds>(duration));
-  // Of a stream only the time to its head counts: a feed is meant to last.
+  // For a stream only the time to its head counts: a feed may stay open for long.
   const auto slow_ms = thread_.settings().slow_request_ms;
   if (slow_ms.count() > 0 && duration >= slow_ms) {
     spdlog::warn("slow request: {} {} {} answered {} after {} ms (user {}, peer {})", request_.request_id,

@@ -13,26 +13,26 @@
 #include "base/memory_retry.h"
 #include "server/connection.h"
 
-// Streamed replies: framing, back-pressure, and noticing that the client has left.
+// Streamed replies: framing, back-pressure, and detecting that the client has left.
 
 namespace octavo::server {
 namespace {
 
 namespace asio = boost::asio;
 
-/// Pieces up to this size are copied between their frame's bytes; larger ones are sent from where they are.
+/// Pieces up to this size are copied between their framing bytes; larger ones are sent without a copy.
 constexpr std::size_t copied_piece_bytes_max = 16 * 1024;
-/// A fast client never makes a write wait; after so many bytes the other connections of the thread get their turn.
+/// Writes to a fast client never wait; after this many bytes, other connections of the thread run.
 constexpr std::uint64_t yield_bytes = 256 * 1024;
-/// The same for compressed streams, in bytes before compression: making them is the work, however few come of it.
+/// The same for compressed streams, in bytes before compression, because compressing them is the work.
 constexpr std::size_t compressed_turn_bytes = 64 * 1024;
 constexpr std::size_t watch_bytes = 256;
-/// What a client may send ahead while a stream runs; then its connection is no longer watched.
+/// Limit of bytes that a client sends while a stream runs; then its connection is no longer watched.
 constexpr std::size_t early_bytes_max = 64 * 1024;
 
 }  // namespace
 
-// Returns whether the connection goes on.
+// Returns whether the connection stays open.
 Task<bool> Connection::send_stream(api::Reply& reply) {
   const bool has_body = begin_stream(reply);
   if (!has_body) {
@@ -48,7 +48,7 @@ Task<bool> Connection::send_stream(api::Reply& reply) {
   co_return co_await end_stream(reply, complete);
 }
 
-// Appends the head to out_. False when there is no body to follow, so nothing to run.
+// Appends the head to out_. False if the reply has no body, so the stream need not run.
 bool Connection::begin_stream(const api::Reply& reply) {
   auto frame = start_frame();
   if (!status_has_body(reply.status)) {
@@ -73,7 +73,7 @@ bool Connection::begin_stream(const api::Reply& reply) {
   return true;
 }
 
-// Sends the head with the first piece, then lets the producer write. True when it came to its end.
+// Sends the head with the first piece, then runs the producer. True if it finished.
 Task<bool> Connection::run_stream(api::Reply& reply) {
   bool sent = false;
   if (reply.body.empty()) {
@@ -94,7 +94,7 @@ Task<bool> Connection::run_stream(api::Reply& reply) {
 }
 
 Task<bool> Connection::end_stream(const api::Reply& reply, bool complete) {
-  // A producer may stop in the middle when its client has gone, without writing any more.
+  // A producer may stop early, without another write, when its client has left.
   complete = complete && !stream_->peer_gone;
   co_await end_watch();
   auto& stream = *stream_;
@@ -119,16 +119,16 @@ Task<bool> Connection::end_stream(const api::Reply& reply, bool complete) {
     const bool flushed = co_await flush();
     co_return flushed&& keep_alive_;
   }
-  // The client must see a broken body, not a short one. Where only the end of the connection ends the body, a reset
-  // tells; elsewhere the frame's missing end does.
+  // The client must see a broken body, not a short one. If the end of the connection ends the body, the connection is
+  // reset; otherwise the end of the framing is missing.
   broken_ = true;
   boost::system::error_code ignored;
   if (until_close) transport_.socket().set_option(asio::socket_base::linger(true, 0), ignored);
   co_return false;
 }
 
-// Puts `piece` with its frame into out_, or beside it into `list` when it is large: then it must be sent before out_
-// is touched again.
+// Appends `piece` with its framing to out_. A large piece is added to `list` instead, and must be sent before out_ is
+// changed again.
 void Connection::frame_piece(std::string_view piece, GatherList& list) {
   stream_->bytes += piece.size();
   const bool chunked = stream_->framing == Framing::chunked;
@@ -146,7 +146,7 @@ void Connection::frame_piece(std::string_view piece, GatherList& list) {
 Task<bool> Connection::write(std::string_view bytes) {
   auto& stream = *stream_;
   if (stream.failed || stream.peer_gone || broken_) {
-    stream.failed = true;  // what was sent must not look whole
+    stream.failed = true;  // the reply must not look complete
     co_return false;
   }
   if (stream.framing == Framing::length) {
@@ -199,23 +199,23 @@ void Connection::on_closed(std::move_only_function<void()> callback) {
   if (closed()) tell_closed();
 }
 
-// Posted, not called: the callback may end the stream, and this runs inside loops over all connections. Who is not told
-// may wait for ever, so neither this nor what comes after it is left out when memory is short.
+// Posted, not called, because the callback may end the stream, and this runs inside loops over all connections. A
+// producer that is not told may wait forever, so this is retried until memory is available.
 void Connection::tell_closed() {
   if (!stream_->on_closed) return;
   until_memory_suffices([this] {
     const auto callback = std::make_shared<std::move_only_function<void()>>();
     asio::post(thread_.context(), [callback] { (*callback)(); });
-    *callback = std::exchange(stream_->on_closed, nullptr);  // it is called later, on this thread
+    *callback = std::exchange(stream_->on_closed, nullptr);  // called later, on this thread
   });
 }
 
-// Called by the tick, so that short streams pay nothing for it.
+// Called by the tick, so that short streams are not watched.
 void Connection::start_watch() {
   auto& stream = *stream_;
   if (stream.watching || stream.peer_finished || broken_ || stream.early_bytes.size() >= early_bytes_max) return;
   if (!stream.watch_buffer) stream.watch_buffer = std::make_unique_for_overwrite<char[]>(watch_bytes);
-  // Before the read: who waits for the watch to end waits for its handler, which must not fail for want of memory.
+  // Reserved before the read: end_watch() waits for the handler, which must not fail when out of memory.
   stream.early_bytes.reserve(stream.early_bytes.size() + watch_bytes);
   try {
     transport_.start_read(
@@ -223,8 +223,8 @@ void Connection::start_watch() {
         [this](const boost::system::error_code& error, std::size_t bytes) { on_watch_read(error, bytes); });
     stream.watching = true;
   } catch (const std::bad_alloc&) {
-    if (transport_.plain()) return;  // the next tick tries again
-    // TLS may take the read to have begun: every other one would wait for its end.
+    if (transport_.plain()) return;  // the next tick retries
+    // The TLS stream may have registered the read: every other read would wait for it.
     broken_ = true;
     tell_closed();
   }
@@ -238,21 +238,21 @@ void Connection::on_watch_read(const boost::system::error_code& error, std::size
   thread_.metrics().bytes_received.add(bytes);
   if (error && error != asio::error::operation_aborted) {
     stream.peer_finished = true;
-    // Whoever asked for a reply and shut down its sending side gets the reply. A follower that did has left, most
-    // likely: nothing may be sent for hours that would tell.
+    // A client that shut down its sending side after the request still gets its reply. With an on_closed callback the
+    // client is treated as gone: it is a follower, and there may be no write for hours that would show it.
     if (error != asio::error::eof || stream.on_closed) {
       stream.peer_gone = true;
       tell_closed();
     }
   }
   if (stream.watch_ended) {
-    std::exchange(stream.watch_ended, nullptr)();  // may end the stream
+    std::exchange(stream.watch_ended, nullptr)();  // may destroy the stream
   } else if (!error) {
     start_watch();
   }
 }
 
-// The next reader must not start before this one has ended: bytes would change places.
+// The next read must not start before the watch has ended: bytes would be reordered.
 Task<void> Connection::end_watch() {
   if (!stream_->watching) co_return;
   transport_.cancel();
@@ -262,7 +262,7 @@ Task<void> Connection::end_watch() {
   co_await asio::async_initiate<const asio::use_awaitable_t<IoExecutor>&, void()>(store, use_task);
 }
 
-// The watch's read uses the connection until its handler has run.
+// Keeps the connection until the handler of the watch's read has run.
 void Connection::end_after_watch(std::unique_ptr<Connection> connection) {
   Connection& ending = *connection;
   ending.stop_waiting();

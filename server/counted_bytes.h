@@ -7,8 +7,8 @@
 
 namespace octavo::server {
 
-/// What one holder has of a count of bytes that others share; given back when it goes. The count may be of several
-/// threads, the holder is one's.
+/// One holder's part of a shared count of bytes, subtracted when the holder is destroyed. Several threads may share the
+/// count; a holder is used by one thread.
 class CountedBytes {
  public:
   explicit CountedBytes(std::atomic<std::uint64_t>& together) : together_(together) {}
@@ -21,7 +21,7 @@ class CountedBytes {
 
   std::uint64_t bytes() const { return bytes_; }
 
-  /// Does nothing for fewer than it has. False, and nothing is changed: all together would have more than
+  /// Raises the part to `bytes`; never lowers it. Returns false, and changes nothing, if the shared count would exceed
   /// `together_max`.
   bool grow_to(std::uint64_t bytes, std::uint64_t together_max) {
     if (bytes <= bytes_) return true;

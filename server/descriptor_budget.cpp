@@ -6,9 +6,9 @@
 namespace octavo::server {
 namespace {
 
-/// The catalog, event queues, listeners, logs, folders being synced or listed.
+/// For the catalog, event queues, listeners, logs, and folders being synced or listed.
 constexpr std::size_t kDescriptorsOfServer = 64;
-/// LMDB's: data, lock, and data once more for what must be written through.
+/// LMDB opens the data file, the lock file, and the data file again for synchronous writes.
 constexpr std::size_t kDescriptorsOfPartition = 3;
 constexpr std::size_t kRejectedLingeringMax = 256;
 constexpr std::size_t kDescriptorsPerRejected = 8;
@@ -32,7 +32,7 @@ std::size_t rejected_lingering_max(std::size_t descriptors) {
 }
 
 bool fit_to_descriptors(config::Settings& settings, std::size_t descriptors) {
-  // A quarter at most for partitions, and the janitor closes a moment later than the next one is opened.
+  // At most a quarter for partitions, and some more because the janitor closes one only after the next is opened.
   const std::size_t partitions_max = std::max<std::size_t>(4, descriptors / 4 / kDescriptorsOfPartition);
   const std::size_t partitions = std::min(settings.open_partitions_max, partitions_max);
   const std::size_t taken = kDescriptorsOfServer + (partitions + partitions / 4) * kDescriptorsOfPartition +

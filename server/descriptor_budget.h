@@ -6,17 +6,17 @@
 
 namespace octavo::server {
 
-/// Takes as many file descriptors as the system allows.
+/// Raises the limit of file descriptors to the highest that the system allows.
 void raise_descriptor_limit();
-/// How many this process may have.
+/// The current limit of this process.
 std::size_t descriptor_limit();
 
-/// Lowers connections_max and open_partitions_max so that both fit into `descriptors`: connections that can still be
-/// told 503, instead of waiting unanswered while the process has no descriptor left to accept them or to open files.
-/// True when something was lowered.
+/// Lowers connections_max and open_partitions_max so that both fit into `descriptors`. Excess connections are then
+/// answered 503, and do not wait because the process has no descriptor left to accept them or to open files. True if a
+/// setting was lowered.
 bool fit_to_descriptors(config::Settings& settings, std::size_t descriptors);
 
-/// Connections kept beyond `connections_max` for a moment, only to be told 503.
+/// Limit of connections beyond `connections_max` that are kept for a moment to be answered 503.
 std::size_t rejected_lingering_max(std::size_t descriptors);
 
 }  // namespace octavo::server

@@ -12,7 +12,7 @@ char lower(char c) {
 bool equals_ignoring_case(std::string_view left, std::string_view right) {
   if (left.size() != right.size()) return false;
   if (left == right) return true;
-  // Names of one size often begin alike ("x-ms-…"), and seldom end alike.
+  // Names of one size often begin with the same characters ("x-ms-…"), but seldom end with the same.
   if (lower(left.back()) != lower(right.back())) return false;
   for (std::size_t i = 0; i < left.size(); ++i) {
     if (lower(left[i]) != lower(right[i])) return false;

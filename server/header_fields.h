@@ -9,21 +9,21 @@
 
 namespace octavo::server {
 
-/// ASCII case-insensitive equality, as HTTP compares names and tokens.
+/// ASCII case-insensitive equality, as for names and tokens in HTTP.
 bool equals_ignoring_case(std::string_view left, std::string_view right);
 
 /// The header fields of one request as offsets into its head, so that the buffer may move while the body arrives.
-/// Keeps its memory from request to request. `set_base` comes before any look-up.
+/// Keeps its memory between requests. Call `set_base` before any look-up.
 class HeaderFields final : public api::HeaderSource {
  public:
   void clear() { fields_.clear(); }
   void set_base(const char* head) { base_ = head; }
   void add(const char* head, std::string_view name, std::string_view value);
   std::size_t size() const { return fields_.size(); }
-  /// Gives the memory back.
+  /// Frees the memory.
   void release() { fields_ = {}; }
 
-  /// The first field called `name`, in any case.
+  /// The first field with this name, in any case.
   std::optional<std::string_view> find(std::string_view name) const override;
   void for_each(FunctionRef<void(std::string_view name, std::string_view value)> visit) const override;
 

@@ -21,7 +21,7 @@ class ThreadState;
 class TlsPort;
 struct SharedBounds;
 
-/// One port to serve and what serves it.
+/// A port to listen on, and its handler.
 struct ListenOptions {
   std::string address = "127.0.0.1";        ///< an IP address
   std::uint16_t port = 0;                   ///< 0: any free port
@@ -30,7 +30,7 @@ struct ListenOptions {
   std::filesystem::path tls_key{};
 };
 
-/// I/O threads in a process that serves `settings`: its io_threads, or one per core.
+/// The number of I/O threads for `settings`: io_threads, or one per core.
 std::size_t io_thread_count(const config::Settings& settings);
 
 /// The HTTP/1.1 server: I/O threads, listeners and their connections.
@@ -43,29 +43,29 @@ std::size_t io_thread_count(const config::Settings& settings);
 ///   server.stop();
 ///
 /// Used by one thread. Handlers run on the I/O threads, inside their connection's coroutine. After stop() no handler
-/// runs any more, but coroutines that did not end in time are destroyed only with this object, with what they hold; so
-/// what they use (the engine) must outlive it, and what posts to the I/O threads must have ended before it.
+/// runs, but coroutines that did not finish in time, and the objects they own, are destroyed only with this object. So
+/// objects that they use (the engine) must outlive it, and threads that post to the I/O threads must end before it.
 class HttpServer {
  public:
-  /// `settings` and `metrics` (with io_thread_count shards) outlive this. `access_log` null: none; else it outlives
-  /// this.
+  /// `settings`, `metrics` (with io_thread_count shards) and `access_log` (null: none) must outlive this.
   HttpServer(const config::Settings& settings, api::HttpMetrics& metrics, AccessLog* access_log);
   ~HttpServer();  ///< stops if running
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  /// Binds a port; requests wait until start(). Before start() only. Errors are for the person who starts the server.
+  /// Binds a port; requests wait until start(). Call before start(). Error messages are for the operator.
   Expected<void> listen(const ListenOptions& options);
-  /// New connections of all ports with TLS get this certificate; those there are keep theirs. Errors as of listen();
-  /// then nothing has changed. Any thread.
+  /// New connections of all TLS ports get this certificate; existing ones keep theirs. Errors as for listen(); then
+  /// nothing has changed. Any thread.
   Expected<void> replace_certificate(const std::filesystem::path& certificate, const std::filesystem::path& key);
-  /// Starts the I/O threads; from here on requests are served.
+  /// Starts the I/O threads, which then serve requests.
   void start();
   /// The port of the n-th listen().
   std::uint16_t port(std::size_t listener = 0) const;
 
-  /// Graceful end: no new connections, idle ones close, running requests finish, streams are told to end. What is not
-  /// done after shutdown_timeout_ms is cut off. Returns when all threads have ended; true when all finished in time.
+  /// Stops gracefully: accepts no new connections, closes idle ones, lets running requests finish and tells streams to
+  /// end. Aborts whatever still runs after shutdown_timeout_ms. Returns when all threads have ended; true if everything
+  /// finished in time.
   bool stop();
 
   IoThreads& io_threads() { return *io_threads_; }
@@ -74,7 +74,7 @@ class HttpServer {
   bool drain();
 
   const config::Settings& settings_;
-  // The order matters: what is left of connections goes with the contexts in io_threads_, and uses the thread states.
+  // The order matters: remaining connections are destroyed with the contexts in io_threads_, and use the thread states.
   std::unique_ptr<SharedBounds> bounds_;
   std::vector<std::unique_ptr<ThreadState>> thread_states_;
   std::unique_ptr<IoThreads> io_threads_;

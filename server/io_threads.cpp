@@ -16,7 +16,7 @@ void run_until_stopped(boost::asio::io_context& context) {
     try {
       context.run();
     } catch (const std::exception& error) {
-      // A bug in one callback must not take the other connections of this thread down.
+      // A bug in one callback must not end the other connections of this thread.
       spdlog::error("exception on an I/O thread: {}", error.what());
     }
   }

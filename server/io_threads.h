@@ -9,11 +9,11 @@
 
 namespace octavo::server {
 
-/// The I/O threads, each with an io_context of its own that only it runs. What is started on one stays there.
+/// The I/O threads. Each runs its own io_context, and work that is started on one thread stays there.
 ///
-/// Thread-safe but for start/stop, which one thread calls. The contexts live until this object ends, also after stop():
-/// work posted to a stopped context is kept and destroyed with it, never run. Whoever posts from other threads must
-/// therefore have ended before this object does.
+/// Thread-safe except start/stop, which one thread calls. The contexts live until this object is destroyed, even after
+/// stop(): work posted to a stopped context is kept and destroyed with it, never run. Other threads that post must
+/// therefore end before this object is destroyed.
 class IoThreads {
  public:
   /// `count` 0 means one per core. Nothing runs before start().
@@ -23,7 +23,7 @@ class IoThreads {
   IoThreads& operator=(const IoThreads&) = delete;
 
   void start();
-  /// Ends the loops where they are and joins the threads.
+  /// Stops the loops immediately and joins the threads.
   void stop();
 
   std::size_t size() const { return threads_.size(); }

@@ -29,7 +29,7 @@ int ShutdownSignal::wait(const std::function<void()>& reload) {
     int second = 0;
     while (sigwait(&signals, &second) != 0 || second == SIGHUP) {
     }
-    write_last_words("octavo: second signal: ending at once\n");
+    write_last_words("octavo: second signal: exiting at once\n");
     std::_Exit(1);
   }).detach();
   return signal;

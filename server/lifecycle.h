@@ -9,28 +9,27 @@
 
 namespace octavo::server {
 
-/// The process's end, as the system asks for it: SIGTERM (service managers, containers) and SIGINT (Ctrl-C); and
-/// SIGHUP, which asks to read the configuration again.
+/// Waits for the signals that end the process, SIGTERM (service managers, containers) and SIGINT (Ctrl-C), and for
+/// SIGHUP, which reloads the configuration.
 ///
-/// Make one in main() before any thread starts: threads inherit the blocked signals, so that only wait() gets them.
-/// Also ignores SIGPIPE: a log reader that goes away must not end the server.
+/// Create one in main() before any thread starts: threads inherit the blocked signals, so that only wait() gets them.
+/// Also ignores SIGPIPE, because a log reader that exits must not end the server.
 class ShutdownSignal {
  public:
   ShutdownSignal();
   ShutdownSignal(const ShutdownSignal&) = delete;
   ShutdownSignal& operator=(const ShutdownSignal&) = delete;
 
-  /// Blocks until the first signal that ends the process and returns its number; calls `reload` at each SIGHUP
-  /// before. From then on a second one ends the process at once, with exit code 1: everything acknowledged is on disk
-  /// already.
+  /// Blocks until the first signal that ends the process and returns its number. Calls `reload` at each SIGHUP before.
+  /// Afterwards a second signal ends the process at once, with exit code 1; everything acknowledged is already on disk.
   int wait(const std::function<void()>& reload);
 
  private:
   sigset_t signals_{};
 };
 
-/// The last resort of an orderly end: ends the process at once, with exit code 0, unless it is gone by then. As with a
-/// second signal nothing acknowledged is lost; a supervisor would do the same a little later, and call it a failure.
+/// Limits the time of an orderly shutdown: ends the process with exit code 0 if this object still exists after `time`.
+/// Nothing acknowledged is lost. A supervisor would kill the process a little later, and report a failure.
 class ShutdownDeadline {
  public:
   explicit ShutdownDeadline(std::chrono::milliseconds time);

@@ -18,7 +18,7 @@ namespace {
 namespace asio = boost::asio;
 using tcp = asio::ip::tcp;
 
-/// After running out of descriptors or memory, until some are free again.
+/// Delay before accepting again after running out of descriptors or memory.
 constexpr std::chrono::milliseconds accept_retry{100};
 constexpr std::int64_t error_log_interval_ms = 10'000;
 
@@ -51,7 +51,7 @@ Expected<void> Listener::open(const std::string& address, std::uint16_t port) {
   const tcp::endpoint endpoint(parsed, port);
   acceptor_.open(endpoint.protocol(), error);
   if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
-  // `::` serves IPv4 too, whatever the system's default is.
+  // `::` accepts IPv4 too, independently of the system's default.
   if (!error && parsed.is_v6()) acceptor_.set_option(asio::ip::v6_only(false), error);
   if (!error) acceptor_.bind(endpoint, error);
   if (!error) acceptor_.listen(4096, error);
@@ -86,7 +86,7 @@ void Listener::accept() {
                              hand_over(std::move(socket), thread);
                              accept();
                            } catch (const std::bad_alloc&) {
-                             // Closed unanswered; but nobody else would ever listen again.
+                             // This connection is closed unanswered, but accepting must continue.
                              on_accept_error(asio::error::no_memory);
                            }
                          });
@@ -97,7 +97,7 @@ void Listener::hand_over(Socket socket, ThreadState& thread) {
   auto admission = Admission::accepted;
   if (bounds.connections.load() >= thread.settings().connections_max) {
     admission = Admission::overloaded;
-    // More are closed at once.
+    // Beyond this limit, connections are closed at once.
     if (bounds.rejected_lingering.load() >= bounds.rejected_lingering_max) {
       threads_.front()->metrics().connections_rejected.add(1);
       return;
@@ -127,7 +127,7 @@ void Listener::on_accept_error(const boost::system::error_code& error) {
   });
 }
 
-// The thread with the fewest connections; ties go round.
+// The thread with the fewest connections; round-robin among equals.
 ThreadState& Listener::choose_thread() {
   next_thread_ = (next_thread_ + 1) % threads_.size();
   auto* best = threads_[next_thread_].get();

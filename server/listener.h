@@ -13,21 +13,21 @@
 
 namespace octavo::server {
 
-/// One listening port. Accepts on one I/O thread and hands each connection to the thread that has the fewest, so that
-/// a handful of busy connections spread evenly (SO_REUSEPORT spreads by hash: four connections often share one thread).
+/// One listening port. Accepts on one I/O thread and passes each connection to the thread with the fewest, so that a
+/// few busy connections are distributed evenly (SO_REUSEPORT distributes by hash: four often share one thread).
 ///
-/// open() and the accessors are for the starting thread; the rest runs on the accepting thread.
+/// The starting thread calls open() and the accessors; the rest runs on the accepting thread.
 class Listener {
  public:
-  /// `threads` outlive this.
+  /// `threads` must outlive this.
   Listener(Door door, std::span<const std::unique_ptr<ThreadState>> threads);
 
-  /// Binds and listens. `address` is an IP address; port 0 means any free one. The error says what to do.
+  /// Binds and listens. `address` is an IP address; port 0 means any free port. The error says what to do.
   Expected<void> open(const std::string& address, std::uint16_t port);
   std::uint16_t port() const { return port_; }
   std::string address() const { return address_; }
   void start();
-  /// Stops accepting. On the accepting thread.
+  /// Stops accepting. Call on the accepting thread.
   void close();
 
  private:

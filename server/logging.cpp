@@ -20,7 +20,7 @@
 namespace octavo::server {
 namespace {
 
-// One mutex for the logger's sink and the access log, as both write to the same descriptor.
+// One mutex for the logger's sink and the access log, because both write to the same descriptor.
 std::mutex& output_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -30,7 +30,7 @@ void write_all(std::string_view bytes) {
   while (!bytes.empty()) {
     const auto written = ::write(STDERR_FILENO, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody to tell
+    if (written <= 0) return;  // cannot be reported
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
 }
@@ -40,7 +40,7 @@ class StandardErrorSink final : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    // One event is one line, whatever the names of users and documents in it.
+    // Each event must be one line, even if names of users or documents contain control characters.
     std::replace_if(line.begin(), line.end() - 1, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, ' ');
     write_log_lines({line.data(), line.size()});
   }
@@ -66,7 +66,7 @@ class JsonFormatter final : public spdlog::formatter {
 
 void fill_standard_descriptors() {
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
-    // Opens the lowest number that is free: this one.
+    // Gets the lowest free number: this one.
     if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) static_cast<void>(::open("/dev/null", O_RDWR));
   }
 }
@@ -78,7 +78,7 @@ void write_log_lines(std::string_view lines) {
 
 void write_last_words(std::string_view line) {
   pollfd output{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
-  // A pipe that can be written to takes PIPE_BUF bytes without waiting.
+  // A writable pipe accepts PIPE_BUF bytes without waiting.
   if (::poll(&output, 1, 0) <= 0 || (output.revents & POLLOUT) == 0) return;
   static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
 }

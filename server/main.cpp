@@ -10,7 +10,7 @@
 
 namespace {
 
-// For SIGHUP: the settings as the same arguments, environment and files have them by then.
+// For SIGHUP: reads the settings again from the same arguments, environment and files.
 std::expected<octavo::config::Settings, std::string> read_settings(int argc, char** argv) {
   auto command = octavo::server::parse_command_line(argc, argv, octavo::server::environment_variables(environ));
   if (!command) return std::unexpected(command.error().text);

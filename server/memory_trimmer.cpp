@@ -9,7 +9,7 @@ namespace octavo::server {
 namespace {
 
 constexpr std::chrono::seconds kInterval{3};
-/// Below this, what could be given back is not worth walking the arenas.
+/// Fewer free bytes are not worth walking the arenas.
 constexpr std::size_t kFreeBytesMin = 16ULL << 20;
 
 constexpr int kLargeBlockBytes = 1 << 20;
@@ -33,7 +33,7 @@ void MemoryTrimmer::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     wake_.wait_for(lock, stop, kInterval, [] { return false; });
     if (stop.stop_requested()) return;
-    // Free bytes include what is back with the system already, so only growth since the last time counts.
+    // Free bytes include those already returned to the system, so only growth since the last trim counts.
     const std::size_t free_bytes = mallinfo2().fordblks;
     free_after_trim = std::min(free_after_trim, free_bytes);
     if (free_bytes - free_after_trim < kFreeBytesMin) continue;

@@ -6,13 +6,13 @@
 
 namespace octavo::server {
 
-/// Blocks of a megabyte and more each get pages of their own, which go back to the system with them. By default glibc
-/// stops that for sizes that come and go, and LMDB's buffers (3 MB for each open environment, hardly ever touched) are
-/// then cut from used memory and cleared, which makes all of it resident. Before other threads start.
+/// Gives each block of a megabyte or more its own pages, which return to the system when it is freed. By default glibc
+/// raises this threshold when such blocks are freed. LMDB's buffers (3 MB per open environment, rarely touched) would
+/// then be taken from used memory and cleared, which makes them resident. Call before other threads start.
 void keep_large_blocks_apart();
 
-/// Gives memory back to the system that a burst (many connections, a large build) took and freed: glibc keeps it
-/// otherwise, in every thread's arena. Looks now and then, and acts only when there is much to gain.
+/// Returns memory to the system that a burst (many connections, a large build) allocated and freed: otherwise glibc
+/// keeps it in every thread's arena. Checks periodically, and trims only if much memory is free.
 class MemoryTrimmer {
  public:
   MemoryTrimmer();

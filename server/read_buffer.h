@@ -11,7 +11,7 @@
 
 namespace octavo::server {
 
-/// Bytes received and not yet consumed, in one piece. `prepare` and `erase` may move them, and with them every view.
+/// Bytes received and not yet consumed, contiguous. `prepare` and `erase` may move them and invalidate views.
 class ReadBuffer {
  public:
   std::string_view data() const { return {storage_.get() + begin_, end_ - begin_}; }
@@ -19,7 +19,7 @@ class ReadBuffer {
   bool empty() const { return begin_ == end_; }
   std::size_t capacity() const { return capacity_; }
 
-  /// At least `bytes_min` writable bytes after the data; follow with commit().
+  /// Returns at least `bytes_min` writable bytes after the data; call commit() after writing.
   std::span<char> prepare(std::size_t bytes_min) {
     if (capacity_ - end_ < bytes_min) make_room(bytes_min);
     return {storage_.get() + end_, capacity_ - end_};
@@ -31,7 +31,7 @@ class ReadBuffer {
     if (begin_ == end_) begin_ = end_ = 0;
   }
 
-  /// Cuts `bytes` out at `offset`, for chunk framing that has been decoded.
+  /// Removes `bytes` at `offset`, for decoded chunk framing.
   void erase(std::size_t offset, std::size_t bytes) {
     char* const hole = storage_.get() + begin_ + offset;
     std::memmove(hole, hole + bytes, size() - offset - bytes);
@@ -44,7 +44,7 @@ class ReadBuffer {
     commit(bytes.size());
   }
 
-  /// Gives memory back when more than `capacity_max` is held and what is in use fits into less.
+  /// Frees memory if the capacity exceeds `capacity_max` and the data fits into less.
   void shrink(std::size_t capacity_max) {
     if (capacity_ > capacity_max && size() <= capacity_max) reallocate(std::max(size(), std::size_t{1}));
     if (empty() && capacity_max == 0) *this = ReadBuffer{};
@@ -66,7 +66,7 @@ class ReadBuffer {
     void operator()(char* storage) const { std::free(storage); }
   };
 
-  // By realloc: a block of many pages is moved without copying it, so that a large body does not hold its thread.
+  // By realloc, which moves a block of many pages without copying: a large body does not block its thread.
   void reallocate(std::size_t capacity) {
     if (begin_ > 0) {
       std::memmove(storage_.get(), storage_.get() + begin_, size());

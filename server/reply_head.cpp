@@ -12,7 +12,7 @@ namespace {
 
 enum class Own : std::uint8_t { no, content_length, coded, connection, dropped };
 
-// The length tells nearly all names apart before a byte is compared.
+// The length distinguishes nearly all names before a byte is compared.
 Own classify(std::string_view name) {
   switch (name.size()) {
     case 4:

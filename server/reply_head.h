@@ -10,15 +10,15 @@
 
 namespace octavo::server {
 
-/// How the end of a reply's body is told.
+/// How the end of a reply's body is marked.
 enum class Framing : std::uint8_t {
-  none,         ///< no body by its status (204, 304)
+  none,         ///< the status has no body (204, 304)
   length,       ///< Content-Length
   chunked,      ///< HTTP/1.1 streams
   until_close,  ///< HTTP/1.0 streams
 };
 
-/// What a handler's own headers say that the connection must know.
+/// What the connection must know about a handler's reply and headers.
 struct ReplyFacts {
   bool well_formed = true;  ///< every name is a token and no value contains CR, LF or NUL
   bool coded = false;       ///< has Content-Encoding or Content-Range: must not be compressed
@@ -40,11 +40,11 @@ struct ReplyFrame {
   std::string_view echoed_id;  ///< the client's own X-Request-Id; empty: none
 };
 
-/// Appends the head of `reply` with its empty line. Headers that belong to the connection (framing, Connection, Date,
-/// Server) are dropped from the handler's.
+/// Appends the head of `reply` with its empty line. Drops handler headers that the connection sets (framing,
+/// Connection, Date, Server).
 void append_head(const api::Reply& reply, const ReplyFrame& frame, std::string& out);
 
-/// Whether replies with this status have a body at all.
+/// Whether replies with this status have a body.
 bool status_has_body(int status);
 
 }  // namespace octavo::server

@@ -38,7 +38,7 @@ Refusal explain(const boost::beast::error_code& failure) {
   if (failure.category() != make_error_code(http::error::bad_version).category()) return {400, "Malformed request."};
   switch (static_cast<http::error>(failure.value())) {
     case http::error::bad_version:
-      return {505, "Only HTTP/1.0 and HTTP/1.1 are spoken here."};
+      return {505, "Only HTTP/1.0 and HTTP/1.1 are supported."};
     case http::error::bad_method:
       return {400, "Malformed request method."};
     case http::error::bad_target:
@@ -60,12 +60,12 @@ Refusal explain(const boost::beast::error_code& failure) {
   }
 }
 
-// Absolute-form targets (`GET http://host/path`) are what proxies get; the path is all that matters here.
+// Clients send absolute-form targets (`GET http://host/path`) to proxies; only the path matters here.
 std::string_view strip_authority(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (target.size() < scheme.size() || !equals_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
     const auto path = target.find('/', scheme.size());
-    // `http://host` means the root: the last slash of the scheme serves as its path.
+    // `http://host` means the root: uses the last slash of `http://` as the path.
     return path == std::string_view::npos ? target.substr(scheme.size() - 1, 1) : target.substr(path);
   }
   return target;
@@ -78,7 +78,7 @@ std::optional<Refusal> RequestParser::parse_head(std::string_view text) {
   head_ = RequestHead{};
   text_ = text.data();
   text_end_ = text.data() + text.size();
-  // The caller has bounded the head already, and counts the body itself.
+  // The caller has limited the head already, and limits the body itself.
   header_limit(std::numeric_limits<std::uint32_t>::max());
   body_limit(boost::none);
   ErrorCode error;
@@ -138,11 +138,11 @@ void RequestParser::on_request_impl(http::verb method, View, View target, int ve
 }
 
 void RequestParser::on_field_impl(http::field field, View name, View value, ErrorCode& error) {
-  if (in_trailer_) return;  // trailers carry nothing we use, and must not add to the head
+  if (in_trailer_) return;  // trailers are not used, and must not be added to the head
   const std::string_view field_name{name.data(), name.size()};
   const std::string_view text{value.data(), value.size()};
-  // Beast joins folded lines in a buffer of its own, or skips an empty first line: both show as a line end, or a jump,
-  // between the name and its value.
+  // Beast joins folded lines in its own buffer, or skips an empty first line: then the value is in other memory, or a
+  // line end is between name and value.
   const char* const after_colon = name.data() + name.size() + 1;
   const auto elsewhere = std::less<>{};
   const bool folded = elsewhere(value.data(), after_colon) || elsewhere(text_end_, value.data()) ||
@@ -161,7 +161,7 @@ void RequestParser::on_field_impl(http::field field, View name, View value, Erro
       }
       break;
     case http::field::expect:
-      // HTTP/1.0 clients cannot mean it (RFC 9110 §10.1.1).
+      // Ignored in HTTP/1.0 requests (RFC 9110 §10.1.1).
       if (!head_.http_1_1) break;
       if (!equals_ignoring_case(text, "100-continue")) {
         return refuse(417, "The only expectation understood is `100-continue`.", error);

@@ -13,13 +13,13 @@
 
 namespace octavo::server {
 
-/// Why a request is not served: an HTTP status and a reason for people (a literal).
+/// Why a request is refused: an HTTP status and a reason for people (a literal).
 struct Refusal {
   int status = 400;
   std::string_view reason;
 };
 
-/// The request line and what the head says about the message. Offsets count from the first byte of the head.
+/// The request line, and the facts in the head about the message. Offsets are from the first byte of the head.
 struct RequestHead {
   api::Method method = api::Method::get;
   bool http_1_1 = true;
@@ -31,18 +31,18 @@ struct RequestHead {
   std::uint32_t target_size = 0;
 };
 
-/// Fields in one request head. Real clients send about ten.
+/// Limit of fields in one request head. Real clients send about ten.
 inline constexpr std::size_t header_fields_max = 256;
 /// Chunk headers and trailers that do not end within this many bytes are refused.
 inline constexpr std::size_t chunk_head_bytes_max = 16 * 1024;
 
-/// Beast's parser writing into our offsets, and stricter than it: obsolete line folding, a repeated or missing Host and
-/// transfer codings other than `chunked` are refused, because a proxy in front may read them differently.
+/// Beast's parser, writing to HeaderFields and stricter: it refuses obsolete line folding, a repeated or missing Host
+/// and transfer codings other than `chunked`, because a proxy in front may interpret them differently.
 class RequestParser final : private boost::beast::http::basic_parser<true> {
  public:
   RequestParser(HeaderFields& fields, RequestHead& head) : fields_(fields), head_(head) {}
 
-  /// Parses a head that is complete: `text` ends with its empty line. nullopt when it is well formed.
+  /// Parses a complete head: `text` ends with its empty line. nullopt if it is well formed.
   std::optional<Refusal> parse_head(std::string_view text);
 
   struct Progress {
@@ -50,7 +50,8 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
     bool done = false;
     std::optional<Refusal> refusal;
   };
-  /// After parse_head of a chunked request: decodes what it can of `raw` onto `body`, up to `body_bytes_max` in all.
+  /// After parse_head of a chunked request: decodes as much of `raw` as possible and appends it to `body`, whose size
+  /// is limited to `body_bytes_max`.
   Progress decode_chunks(std::string_view raw, std::string& body, std::size_t body_bytes_max);
 
  private:

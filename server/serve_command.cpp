@@ -30,10 +30,10 @@
 namespace octavo::server {
 namespace {
 
-// After running requests had their time, for what has to be put away.
+// Time to close the engine, after the time for running requests.
 constexpr std::chrono::milliseconds kClosingTime{4'000};
 
-// What the system allows is not what was asked for, as a rule; then better less than asked than refusing later.
+// Lowers settings to the limits of the system: smaller limits are better than failures later.
 config::Settings fitted_to_system(const config::Settings& wanted) {
   config::Settings settings = wanted;
   raise_descriptor_limit();
@@ -52,7 +52,7 @@ int refuse(const Error& error) {
   return 1;
 }
 
-// What can change while the server runs, taken from the settings as they are now.
+// Applies those settings that can change while the server runs.
 class Reloading {
  public:
   Reloading(const config::Settings& at_start, const Reload& read, HttpServer& server,
@@ -67,7 +67,7 @@ class Reloading {
         return;
       }
       if (auto applied = apply(*std::move(settings)); !applied) {
-        spdlog::error("SIGHUP: {} What was read before stays in force.", applied.error().reason);
+        spdlog::error("SIGHUP: {} The previous configuration stays in force.", applied.error().reason);
       }
     } catch (const std::exception& error) {
       spdlog::error("SIGHUP: the configuration could not be read: {}", error.what());
@@ -75,7 +75,7 @@ class Reloading {
   }
 
  private:
-  // Certificates first: they are what fails.
+  // Certificates first, because they can fail.
   Expected<void> apply(config::Settings wanted) {
     const bool tls = !settings_.tls_certificate.empty();
     const bool switches_tls = tls == wanted.tls_certificate.empty();
@@ -95,7 +95,7 @@ class Reloading {
     return {};
   }
 
-  config::Settings settings_;  ///< in force
+  config::Settings settings_;  ///< in effect
   const Reload& read_;
   HttpServer& server_;
   api::couch::Authenticator& authenticator_;
@@ -107,8 +107,8 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   const auto started = std::chrono::steady_clock::now();
   keep_large_blocks_apart();
   ShutdownSignal shutdown_signal;
-  std::optional<ShutdownDeadline> deadline;  // goes on to the very end
-  umask(077);  // what is stored, password hashes and secrets included, is the server's alone
+  std::optional<ShutdownDeadline> deadline;  // must outlive everything below
+  umask(077);  // only the server may read its files, which include password hashes and secrets
   set_up_logging(wanted);
   const config::Settings settings = fitted_to_system(wanted);
 
@@ -123,7 +123,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
         "and take several times as long. Allow it (MemoryDenyWriteExecute=no) for speed.");
   }
 
-  // Declared in the order of need: each is used by those below it, and ends after them.
+  // The order matters: objects below use those above, and are destroyed before them.
   query::ActiveTasks active_tasks;
   auto opened = partitioning::Engine::open(settings, query::IndexManager::factory(&active_tasks));
   if (!opened) return refuse(opened.error());
@@ -176,7 +176,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
 
   const MemoryTrimmer memory_trimmer;
   const int signal = shutdown_signal.wait(Reloading(wanted, reload, server, **authenticator));
-  // Before anything that may wait, as for a reader of the log.
+  // Before anything that may wait, such as a write to the log.
   deadline.emplace(settings.shutdown_timeout_ms + kClosingTime);
   spdlog::info("signal {}: finishing what runs, at most {} ms", signal, settings.shutdown_timeout_ms.count());
   const bool in_time = server.stop();

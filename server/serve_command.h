@@ -10,11 +10,11 @@ namespace octavo::server {
 
 using Reload = std::function<std::expected<config::Settings, std::string>()>;
 
-/// `octavo serve`: opens the data folder, listens, serves until SIGTERM or SIGINT, ends cleanly. Returns the exit code:
-/// 0 after a clean end, 1 when it could not start. Call before any thread runs (signals are blocked here).
+/// `octavo serve`: opens the data folder, listens, serves until SIGTERM or SIGINT, and shuts down. Returns the exit
+/// code: 0 after a clean shutdown, 1 if it could not start. Call before any thread runs (signals are blocked here).
 ///
-/// At SIGHUP `reload` reads the settings again, from the same sources; certificates, log level and admins change at
-/// once. Its error is a text for people, and nothing changes then.
+/// At SIGHUP, `reload` reads the settings again from the same sources; certificates, log level and admins change at
+/// once. If it returns an error, a text for people, nothing changes.
 int run_serve(const config::Settings& wanted, const Reload& reload);
 
 }  // namespace octavo::server

@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A quarter of the shortest timeout keeps deadlines sharp enough; four times a second costs nothing.
+// A quarter of the shortest timeout is precise enough for deadlines; four ticks a second cost nothing.
 milliseconds choose_tick(const config::Settings& settings) {
   const auto shortest = std::min({settings.header_timeout_ms, settings.body_timeout_ms, settings.idle_timeout_ms,
                                   settings.send_timeout_ms, milliseconds{1000}});
@@ -56,7 +56,7 @@ ThreadState::ThreadState(std::size_t index, boost::asio::io_context& context, co
       access_log_(access_log ? std::make_unique<AccessLog::Buffer>(*access_log) : nullptr),
       body_turns_(context, bounds.body_bytes),
       tick_interval_(choose_tick(settings)),
-      // Per thread, so that counting needs no shared cache line; connections are spread evenly over the threads.
+      // Per thread, so that counting needs no shared cache line; connections are distributed evenly.
       requests_in_flight_max_(std::max<std::size_t>(1, settings.requests_in_flight_max / metrics.threads())),
       timer_(context),
       now_ms_(std::chrono::duration_cast<milliseconds>(ticked_at_.time_since_epoch()).count()),
@@ -85,7 +85,7 @@ void ThreadState::schedule_tick() {
     try {
       tick();
     } catch (const std::bad_alloc&) {
-      // What was left undone is done at the next tick: there must be one.
+      // The next tick does the rest, so it must be scheduled.
     }
     until_memory_suffices([this] { schedule_tick(); });
   });
@@ -102,7 +102,7 @@ void ThreadState::sweep() {
   // on_tick only cancels or starts operations; it destroys no connection.
   for (auto& connection : connections_) {
     if (!static_cast<Connection&>(connection).on_tick() || ++ended < waits_ended_at_once) continue;
-    // Thousands may be over at the same moment. What is due to the first of them comes first, and honest requests
+    // Thousands of deadlines may pass at the same moment. Handles the ended waits first, and lets other requests run in
     // between.
     boost::asio::post(context_, [this] { sweep(); });
     return;
@@ -138,7 +138,7 @@ void ThreadState::update_clock() {
 }
 
 std::string ThreadState::next_request_id() {
-  // SplitMix64: unique enough to find a request in a log; not a secret.
+  // SplitMix64: unique enough to find a request in a log, but predictable.
   random_state_ += 0x9e3779b97f4a7c15ULL;
   std::uint64_t bits = random_state_;
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ULL;

@@ -23,13 +23,13 @@
 
 namespace octavo::server {
 
-/// What all threads share: bounds that must hold for the whole process. Touched once per connection or large body.
+/// Limits for the whole process, shared by all threads. Changed once per connection or large body.
 struct SharedBounds {
   std::atomic<std::size_t> connections{0};
-  std::atomic<std::size_t> rejected_lingering{0};  ///< connections kept only to be told 503
+  std::atomic<std::size_t> rejected_lingering{0};  ///< connections kept only to be answered 503
   const std::size_t rejected_lingering_max = server::rejected_lingering_max(descriptor_limit());
   BodyBytes body_bytes;                        ///< of requests
-  std::atomic<std::uint64_t> unsent_bytes{0};  ///< of replies, waiting for clients to read
+  std::atomic<std::uint64_t> unsent_bytes{0};  ///< of replies that clients have not read
 };
 
 class Connection;
@@ -37,10 +37,10 @@ class ThreadState;
 
 enum class Admission : std::uint8_t {
   accepted,
-  overloaded,  ///< only to be told 503
+  overloaded,  ///< only to be answered 503
 };
 
-/// The right of one connection to exist, counted from its acceptance on until this goes away.
+/// Counts one connection in the limits, from its acceptance until this is destroyed.
 class ConnectionSlot {
  public:
   ConnectionSlot(ThreadState& thread, Admission admission);
@@ -56,13 +56,13 @@ class ConnectionSlot {
   Admission admission_;
 };
 
-/// A connection as its thread's clock sees it.
+/// A connection in its thread's list.
 using ConnectionHook = boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-/// Everything the connections of one I/O thread share: the coarse clock, the deadlines' sweep, the Date header, the
-/// compressor, counters. Used by that thread only, but for the constructor and destructor.
+/// State shared by the connections of one I/O thread: the coarse clock, the check of deadlines, the Date header, the
+/// compressor, counters. Used only by that thread, except the constructor and destructor.
 ///
-/// There are no timers per operation: one tick, a few times a second, looks at every connection's deadline. Deadlines
+/// There are no timers per operation: one tick, several times a second, checks every connection's deadline. Deadlines
 /// are therefore late by up to two ticks, never early.
 class ThreadState {
  public:
@@ -74,15 +74,16 @@ class ThreadState {
 
   /// Starts the tick.
   void start();
-  /// The context is about to go, and with it the connections: lets go of it. After the thread has ended.
+  /// Releases everything that uses the context, which will be destroyed with the connections. Call after the thread has
+  /// ended.
   void end();
-  /// No new requests: idle connections close now, the others after their reply; streams are told.
+  /// Stops new requests: closes idle connections now and the others after their reply, and notifies streams.
   void begin_drain();
   bool draining() const { return draining_; }
 
   void add(Connection& connection);
   bool no_connections() const { return connections_.empty(); }
-  /// Connections given to this thread and still open. The only member that other threads use.
+  /// Open connections assigned to this thread. The only member that other threads use.
   std::atomic<std::size_t>& assigned_connections() { return assigned_connections_; }
 
   boost::asio::io_context& context() { return context_; }
@@ -93,14 +94,14 @@ class ThreadState {
   Deflater& deflater() { return deflater_; }
   BodyTurns& body_turns() { return body_turns_; }
 
-  /// A clock in milliseconds, at the last tick. When the thread comes late to a tick, as when the machine stalls, it
-  /// goes on by two ticks only: what the thread could not read no client has failed to send.
+  /// A clock in milliseconds, at the last tick. If a tick is late, because the machine stalls, the clock advances by
+  /// two ticks only: clients must not time out because the thread could not read.
   std::int64_t now_ms() const { return now_ms_; }
-  /// When `timeout` from now is surely over.
+  /// A time when `timeout` from now has certainly passed.
   std::int64_t deadline_ms(std::chrono::milliseconds timeout) const {
     return now_ms_ + timeout.count() + tick_interval_.count();
   }
-  /// "Server: …\r\nDate: …\r\n", made anew once a second.
+  /// "Server: …\r\nDate: …\r\n", updated once a second.
   std::string_view common_headers() const { return common_headers_; }
   /// Ten hexadecimal digits, as in X-Couch-Request-ID.
   std::string next_request_id();

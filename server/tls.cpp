@@ -11,7 +11,7 @@ namespace {
 
 namespace ssl = boost::asio::ssl;
 
-// ALPN: HTTP/1.1 is all we speak; a client that offers only others gets no answer to the extension, as RFC 7301 allows.
+// ALPN: only HTTP/1.1 is supported. If a client offers only others, the extension is not answered (RFC 7301 allows it).
 int select_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* offered,
                     unsigned int offered_size, void*) {
   static constexpr std::array<unsigned char, 9> http_1_1{8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
@@ -30,7 +30,7 @@ Expected<std::shared_ptr<ssl::context>> make_tls_context(const std::filesystem::
   SSL_CTX* const native = context->native_handle();
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
   SSL_CTX_set_options(native, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  // Idle connections give their record buffers back.
+  // Idle connections free their record buffers.
   SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_alpn_select_cb(native, select_protocol, nullptr);
   static constexpr std::string_view session_context = "octavo";

@@ -11,13 +11,11 @@
 
 namespace octavo::server {
 
-/// A server-side TLS context (1.2 and 1.3) from a PEM certificate chain and its PEM key. Errors say which file is
-/// wrong.
+/// A server-side TLS context (1.2 and 1.3) from a PEM certificate chain and its PEM key. Errors name the file.
 Expected<std::shared_ptr<boost::asio::ssl::context>> make_tls_context(const std::filesystem::path& certificate,
                                                                       const std::filesystem::path& key);
 
-/// The TLS context of a port, which may be replaced while the server runs: connections that begin later get the new
-/// one. Thread-safe.
+/// The TLS context of a port. It can be replaced while the server runs, for connections that begin later. Thread-safe.
 class TlsPort {
  public:
   using Context = std::shared_ptr<boost::asio::ssl::context>;

@@ -44,7 +44,7 @@ Task<void> Transport::wait_readable(Error& error) {
 Task<std::size_t> Transport::write_some(const GatherList& list, Error& error) {
   const auto buffers = list.buffers();
   if (plain()) co_return co_await socket_.async_write_some(buffers, asio::redirect_error(use_task, error));
-  // A TLS record takes one piece anyway.
+  // One TLS record is made from one piece anyway.
   const asio::const_buffer first = buffers.front();
   co_return co_await tls_->async_write_some(first, asio::redirect_error(use_task, error));
 }

@@ -19,7 +19,7 @@ namespace octavo::server {
 
 using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, IoExecutor>;
 
-/// A few pieces of memory to be sent as one, and what is left of them.
+/// A few pieces of memory that are sent together, and the position of the unsent rest.
 class GatherList {
  public:
   void add(std::string_view bytes) {
@@ -44,8 +44,8 @@ class GatherList {
   std::size_t count_ = 0;
 };
 
-/// A plain or a TLS byte stream. Plain operations cost what the socket's own cost: callers use socket() directly where
-/// plain() says so, and the *_some functions otherwise.
+/// A plain or a TLS byte stream. A plain operation should cost no more than the socket's own: callers use socket()
+/// directly if plain() is true, and the *_some functions otherwise.
 class Transport {
  public:
   using Error = boost::system::error_code;
@@ -56,20 +56,20 @@ class Transport {
   bool plain() const { return tls_ == nullptr; }
   Socket& socket() { return socket_; }
 
-  /// Sends what the kernel takes at once. False with `error` unset: the rest must wait. Plain only.
+  /// Sends what the kernel accepts at once. False with `error` unset: the rest must wait. Plain only.
   bool try_send(GatherList& list, std::size_t& sent, Error& error);
 
   Task<void> handshake(Error& error);
   Task<std::size_t> read_some(std::span<char> into, Error& error);
-  /// Until a read would not have to wait. Plain only.
+  /// Waits until a read would not have to wait. Plain only.
   Task<void> wait_readable(Error& error);
   Task<std::size_t> write_some(const GatherList& list, Error& error);
-  /// Starts a read that ends in a callback; nothing else may read meanwhile.
+  /// Starts a read that calls `done`; no other read may run meanwhile.
   void start_read(std::span<char> into, std::move_only_function<void(Error, std::size_t)> done);
 
-  /// Aborts what waits, with operation_aborted.
+  /// Aborts waiting operations with operation_aborted.
   void cancel();
-  /// TLS: sends close_notify and waits for the peer's. Then, or plain: ends our direction, the peer sees the end.
+  /// With TLS, sends close_notify and waits for the peer's. Then closes our direction, so that the peer reads its end.
   Task<void> end_sending();
   void close();
 
