@@ -45,7 +45,7 @@ std::expected<std::string, std::string> read_file(const std::filesystem::path& p
 std::expected<std::string, std::string> read_secret(const std::filesystem::path& path) {
   auto content = read_file(path, secret_file_bytes_max);
   if (!content) return content;
-  // An editor or `echo` ends the file with a newline that nobody means to be part of the secret.
+  // Editors and `echo` end the file with a newline, which is not part of the secret.
   if (content->ends_with('\n')) content->pop_back();
   if (content->ends_with('\r')) content->pop_back();
   if (content->empty()) return Failure(fmt::format("{} is empty", path.string()));
@@ -168,7 +168,7 @@ class FileReader {
     for (const auto& setting : setting_table()) {
       if (setting.in_file && setting.type != ValueType::table) candidates.push_back(setting.toml_name());
     }
-    // The right key in the wrong section, or in none, beats a name that is only spelled alike.
+    // The same key in another section is a better suggestion than a similar name.
     for (const auto& candidate : candidates) {
       if (candidate.ends_with("." + std::string(key.str()))) {
         return error(key.source(), fmt::format("unknown {} \"{}\"; did you mean \"{}\"?", what, name, candidate));
@@ -199,8 +199,8 @@ Applied apply_file(Draft& draft, const std::filesystem::path& path) {
 
 // --- The environment ------------------------------------------------------------------------------------------------
 
-// Kubernetes describes every service of the namespace in variables of this shape, so a service called `octavo` would
-// otherwise keep the server from starting.
+// Kubernetes sets variables of this form for every service of the namespace: without this check a service called
+// `octavo` would keep the server from starting.
 bool is_kubernetes_service_link(std::string_view name, std::string_view value) {
   if (name.find("_SERVICE_HOST") != std::string_view::npos || name.find("_SERVICE_PORT") != std::string_view::npos)
     return true;
@@ -258,7 +258,7 @@ Applied refuse_unknown_variables(const Environment& environment) {
   for (const auto& [name, value] : environment) {
     if (!name.starts_with("OCTAVO_") || std::ranges::find(known, name) != known.end()) continue;
     if (is_kubernetes_service_link(name, value)) continue;
-    // Without the prefix that all of them share, so that the rest decides what is near.
+    // Compared without the common prefix, so that only the rest decides what is similar.
     std::vector<std::string> candidates;
     for (const auto& variable : known) candidates.push_back(variable.substr(7));
     const auto meant = closest(std::string_view(name).substr(7), candidates);

@@ -6,10 +6,10 @@
 
 namespace octavo::config {
 
-/// `settings` as a configuration file, secrets masked. Without secrets, load() of it gives the same settings.
+/// `settings` as a configuration file, with secrets masked. If there are no secrets, load() reads the same settings.
 std::string print_config(const Settings& settings);
 
-/// docs/configuration.md: how to set things, and the table of settings. Markdown.
+/// The text of docs/configuration.md, in Markdown: how to set values, and the table of settings.
 std::string configuration_page();
 
 }  // namespace octavo::config

@@ -20,7 +20,7 @@ constexpr Range between(std::chrono::milliseconds min, std::chrono::milliseconds
   return {static_cast<std::uint64_t>(min.count()), static_cast<std::uint64_t>(max.count())};
 }
 
-// One function per type, so that a row cannot give a range to a text or forget one for a number.
+// One function per type, so that a text cannot have a range and a number must have one.
 
 Setting boolean(std::string_view section, std::string_view key, Member member, std::string_view description) {
   return {.section = section, .key = key, .member = member, .type = ValueType::boolean, .description = description};
@@ -228,7 +228,7 @@ std::vector<Setting> make_table() {
   };
 }
 
-// The settings people type most go by their bare names: --port, OCTAVO_ADMIN_USER.
+// The most used settings have names without their section: --port, OCTAVO_ADMIN_USER.
 bool has_bare_name(std::string_view section) {
   return section == "server" || section == "auth";
 }

@@ -17,7 +17,7 @@
 /// completion and docs/configuration.md are all made from it, so they cannot disagree.
 namespace octavo::config {
 
-/// Settings while they are being collected: with the two values that become an entry of `admins` at the end.
+/// Settings while they are collected. The two additional values become an entry of `admins` at the end.
 struct Draft : Settings {
   std::string admin_user;
   std::string admin_password;
@@ -25,7 +25,7 @@ struct Draft : Settings {
   bool operator==(const Draft&) const = default;
 };
 
-/// Which field a setting fills; the alternative decides how its text is read and printed.
+/// The field of a setting. Its type decides how text is parsed and printed.
 using Member = std::variant<bool Draft::*, std::uint16_t Draft::*, std::uint32_t Draft::*, std::uint64_t Draft::*,
                             std::chrono::milliseconds Draft::*, std::chrono::seconds Draft::*, std::string Draft::*,
                             std::filesystem::path Draft::*, Durability Draft::*, LogFormat Draft::*,
@@ -44,38 +44,38 @@ struct Setting {
   std::uint64_t max = 0;
   std::vector<std::string_view> choices = {};
 
-  bool secret = false;                     ///< masked when printed; has a second form that names a file to read it from
-  bool in_file = true;                     ///< false: by environment and flags only
-  std::string_view couchdb_variable = "";  ///< the name CouchDB's container image gives it
+  bool secret = false;                     ///< masked when printed; can also be read from a file
+  bool in_file = true;                     ///< false: only in environment and flags
+  std::string_view couchdb_variable = "";  ///< its name in CouchDB's container image
 
-  /// "http.header_timeout"; a setting that is itself a table of the file is its section: "admins".
+  /// "http.header_timeout"; for a setting that is a whole table of the file, the section: "admins".
   std::string toml_name() const;
-  /// "OCTAVO_HTTP_HEADER_TIMEOUT"; [server] and [auth] settings go without their section. Empty for tables.
+  /// "OCTAVO_HTTP_HEADER_TIMEOUT"; names of [server] and [auth] omit the section. Empty for tables.
   std::string environment_variable() const;
   /// "--http-header-timeout", by the same rule. Empty for tables.
   std::string flag() const;
 };
 
-/// Every setting, in the order of the documentation; settings of one section stand together. Thread-safe, cheap.
+/// Every setting, in the order of the documentation, grouped by section. Thread-safe, cheap.
 std::span<const Setting> setting_table();
 
 /// One line about a section, e.g. for "tls".
 std::string_view section_description(std::string_view section);
 
-/// Reads `text` (as an environment variable or a flag holds it; lists are comma-separated) into the setting's field.
+/// Parses `text` (of an environment variable or a flag; lists are comma-separated) into the setting's field.
 /// The error says what was expected and what was found, without naming the setting. Not for tables.
 std::expected<void, std::string> assign(Draft& draft, const Setting& setting, std::string_view text);
 
-/// The setting's value as TOML, secrets in clear: `"64MiB"`, `true`, `["a", "b"]`. Not for tables.
+/// The setting's value as TOML, secrets not masked: `"64MiB"`, `true`, `["a", "b"]`. Not for tables.
 std::string toml_value(const Draft& draft, const Setting& setting);
 
-/// The type in a word, for documentation and help: "number", "size", ….
+/// Name of the type for documentation and help: "number", "size", ….
 std::string_view type_name(ValueType type);
 
-/// What a value may be, as the end of "expected …": "a size from 1KiB to 16MiB, such as 64MiB". For people.
+/// The allowed values, to follow "expected" in a message: "a size from 1KiB to 16MiB, such as 64MiB".
 std::string expectation(const Setting& setting);
 
-/// The short form for a table cell: "1KiB to 16MiB", "commit, relaxed, ephemeral"; empty when anything goes.
+/// The short form for a table cell: "1KiB to 16MiB", "commit, relaxed, ephemeral"; empty if any value is allowed.
 std::string allowed_values(const Setting& setting);
 
 }  // namespace octavo::config

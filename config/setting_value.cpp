@@ -1,4 +1,4 @@
-// How a setting's value is read from text and printed, by its type. The rows themselves are in setting_table.cpp.
+// Parses and prints the values of settings, by type. The rows are in setting_table.cpp.
 
 #include <algorithm>
 #include <limits>
@@ -16,11 +16,11 @@ namespace {
 
 using Failure = std::unexpected<std::string>;
 
-// A mistyped value of a megabyte must not fill the terminal.
+// A wrong value may be a megabyte long, and must not fill the terminal.
 std::string excerpt(std::string_view text) {
   constexpr std::size_t length_max = 80;
   if (text.size() <= length_max) return quote(text);
-  // Cut where a UTF-8 sequence starts.
+  // Cuts at the start of a UTF-8 sequence.
   std::size_t end = length_max;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   return quote(text.substr(0, end)) + "…";
@@ -86,7 +86,7 @@ std::expected<void, std::string> assign(Draft& draft, const Setting& setting, st
         } else if constexpr (std::is_same_v<T, std::chrono::seconds>) {
           const auto written = parse_duration(text);
           if (written && written->count() % 1000 != 0) {
-            // A bare 600 that was meant as seconds lands here.
+            // For example a 600 without unit that was meant as seconds.
             const bool has_unit = text.find_first_not_of("0123456789") != std::string_view::npos;
             return Failure(fmt::format("expected whole seconds, found {}{}", excerpt(text),
                                        has_unit ? "" : fmt::format(", which is milliseconds: write \"{}s\"?", text)));

@@ -19,16 +19,16 @@ enum class Durability : std::uint8_t {
 
 enum class LogFormat : std::uint8_t { text, json };
 
-/// Everything that can be set, with its defaults. Filled by load() from file, environment and flags, in that order of
-/// rising precedence. Read-only after start; shared by all threads.
+/// All settings, with their defaults. Filled by load() from file, environment and flags, in this order: later values
+/// override earlier ones. Read-only after start; shared by all threads.
 ///
-/// Names, ranges and descriptions for people are in setting_table.cpp: a field without a row there cannot be set.
+/// Names, ranges and descriptions are in setting_table.cpp: a field without a row there cannot be set.
 struct Settings {
   // [server]
   std::filesystem::path data_dir = "data";
   std::string bind = "127.0.0.1";
-  std::uint16_t port = 5984;  ///< Couch door; 0 = any free port, printed in the READY line
-  /// Names that the header `Host` may have while there is no admin and `bind` is loopback; local names always may.
+  std::uint16_t port = 5984;  ///< of the CouchDB API; 0 = any free port, printed in the READY line
+  /// Names allowed in the header `Host` while there is no admin and `bind` is loopback. Local names are always allowed.
   std::vector<std::string> allowed_hosts;
   std::uint16_t io_threads = 0;      ///< 0 = one per core
   std::uint16_t worker_threads = 0;  ///< 0 = one per core
@@ -40,9 +40,9 @@ struct Settings {
   std::filesystem::path tls_key;
 
   // [auth]
-  std::map<std::string, std::string> admins;  ///< name → password as configured; only PBKDF2 of it reaches the disk
+  std::map<std::string, std::string> admins;  ///< name → password as configured; only its PBKDF2 hash is stored
   bool require_valid_user = false;
-  bool allow_public_without_auth = false;  ///< serve a bind that is not loopback although there is no admin
+  bool allow_public_without_auth = false;  ///< allow a non-loopback bind without admins
   std::chrono::seconds session_timeout_s{600};
   std::string cookie_secret;  ///< empty = random, kept in the data folder
   std::vector<std::string> jwt_required_claims;
@@ -53,10 +53,10 @@ struct Settings {
   // [cosmos]
   bool cosmos_enabled = true;
   std::string cosmos_bind;           ///< empty = as `bind`
-  std::uint16_t cosmos_port = 8081;  ///< Cosmos door; 0 = any free port, printed in the READY line
-  std::string cosmos_key;            ///< base64; without any key, the emulator's well-known one on loopback
-  std::string cosmos_secondary_key;  ///< base64; as good as the first: for changing keys
-  std::string cosmos_read_only_key;  ///< base64; may read everything
+  std::uint16_t cosmos_port = 8081;  ///< of the Cosmos DB API; 0 = any free port, in the READY line
+  std::string cosmos_key;            ///< base64; without any key: the emulator's well-known key, on loopback
+  std::string cosmos_secondary_key;  ///< base64; equal to the first, for key rotation
+  std::string cosmos_read_only_key;  ///< base64; for reading only
   std::uint64_t cosmos_item_bytes_max = 2ULL << 20;
 
   // [http]
@@ -83,11 +83,11 @@ struct Settings {
   std::uint32_t q_max = 64;
   std::size_t document_bytes_max = 8ULL << 20;
   std::uint64_t logical_partition_bytes_max = 20ULL << 30;
-  std::uint64_t physical_partition_bytes_max = 50ULL << 30;  ///< beyond, it is split
-  std::chrono::seconds split_source_kept_s{60};  ///< for whoever still reads it, the files of what was split stay
+  std::uint64_t physical_partition_bytes_max = 50ULL << 30;  ///< a larger one is split
+  std::chrono::seconds split_source_kept_s{60};  ///< files of a split partition stay for requests that read them
   std::uint32_t revs_limit = 1000;
   std::uint32_t documents_per_bulk_max = 100'000;
-  bool enforce_throughput = true;  ///< refuse (429) what goes beyond the throughput that was asked for
+  bool enforce_throughput = true;  ///< refuse requests (429) beyond the provisioned throughput
 
   // [storage]
   Durability durability = Durability::commit;
@@ -99,11 +99,11 @@ struct Settings {
   std::size_t sort_bytes_max = 64ULL << 20;  ///< memory for a sort without an index
 
   // [javascript]
-  std::chrono::milliseconds javascript_call_time_ms{5'000};  ///< of one call of a design function
-  std::size_t javascript_heap_bytes_max = 128ULL << 20;      ///< of all functions that one thread keeps
+  std::chrono::milliseconds javascript_call_time_ms{5'000};  ///< for one call of a design function
+  std::size_t javascript_heap_bytes_max = 128ULL << 20;      ///< for all functions of one thread
   std::size_t javascript_stack_bytes_max = 1ULL << 20;
-  std::size_t javascript_output_bytes_max = 64ULL << 20;  ///< of one call
-  std::size_t javascript_log_bytes_max = 4ULL << 10;      ///< of one call
+  std::size_t javascript_output_bytes_max = 64ULL << 20;  ///< for one call
+  std::size_t javascript_log_bytes_max = 4ULL << 10;      ///< for one call
 
   // [log]
   std::string log_level = "info";

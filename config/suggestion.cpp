@@ -8,12 +8,12 @@
 namespace octavo::config {
 
 namespace {
-// Nothing anybody mistypes is longer; it bounds the cost when a whole file ends up in a variable's name.
+// Longer words are not typing errors. Bounds the cost if a whole file ends up in a variable's name.
 constexpr std::size_t word_length_max = 100;
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Optimal string alignment: three rows of the usual matrix are enough to see a swap of neighbours.
+  // Optimal string alignment: three rows of the matrix are enough to find swapped neighbours.
   std::vector<std::size_t> before_last(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);
@@ -44,7 +44,7 @@ std::optional<std::string> closest(std::string_view word, std::span<const std::s
     }
   }
   if (best) return *best;
-  // Shortest candidate that has the word in it, so that `key` finds `tls.key` rather than `auth.jwt_keys`.
+  // The shortest candidate that contains the word: for `key`, `tls.key` and not `auth.jwt_keys`.
   for (const auto& candidate : candidates) {
     if (word.size() >= 3 && candidate.find(word) != std::string::npos && (!best || candidate.size() < best->size())) {
       best = &candidate;

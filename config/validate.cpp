@@ -21,7 +21,7 @@ using Failure = std::unexpected<std::string>;
 
 using AddressBytes = std::array<unsigned char, 16>;
 
-// As IPv6; an IPv4 address is mapped into ::ffff:0:0/96.
+// The address as IPv6; an IPv4 address is mapped into ::ffff:0:0/96.
 std::optional<AddressBytes> parse_address(const std::string& text) {
   AddressBytes bytes{};
   if (inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1) return bytes;

@@ -7,9 +7,9 @@
 
 namespace octavo::config {
 
-/// Whether settings that are each fine alone also make sense together, for a server that is about to start: an address
-/// that only this machine can reach, or somebody who must log in; a key for every certificate; and so on. The error
-/// says what to do. Looks whether the TLS files can be read; no other effects.
+/// Checks, before a server starts, that settings are valid together: an address that other machines can reach needs an
+/// admin, a certificate needs a key, and so on. The error says what to do. Checks whether the TLS files can be read; no
+/// other effects.
 std::expected<void, std::string> validate(const Settings& settings);
 
 /// Whether `address` is an IPv4 or IPv6 address that only this machine can reach.

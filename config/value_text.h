@@ -6,14 +6,14 @@
 #include <string>
 #include <string_view>
 
-/// Values as people write them, and back. Parsing accepts no surrounding blanks and never wraps around: what does not
-/// fit is refused. Every format_ result parses back to the same value.
+/// Parses and formats values. Parsing refuses surrounding blanks and values that do not fit. Parsing the result of a
+/// format_ function gives the same value.
 namespace octavo::config {
 
 /// `42`. Decimal digits only.
 std::optional<std::uint64_t> parse_whole_number(std::string_view text);
 
-/// `true`, `false`, and what shells and unit files tend to hold: `yes`, `no`, `on`, `off`, `1`, `0`; in any case.
+/// `true`, `false`, and forms common in shells and unit files: `yes`, `no`, `on`, `off`, `1`, `0`; in any case.
 std::optional<bool> parse_boolean(std::string_view text);
 
 /// Bytes: `4096`, `64KiB`, `8MB`, `20GiB`, `1TiB`. K, M, G, T are powers of 1000; Ki, Mi, Gi, Ti of 1024; in any case.
@@ -22,7 +22,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text);
 /// `500ms`, `10s`, `2m`, `1h`, `7d`; a number without a unit is milliseconds.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
-/// `64MiB` when a power of 1024 divides it, else plain bytes.
+/// `64MiB` if a power of 1024 divides it, else plain bytes.
 std::string format_size(std::uint64_t bytes);
 
 /// `75s`, `500ms`, `10m`: the largest unit up to hours that divides it.

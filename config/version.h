@@ -4,7 +4,7 @@
 
 namespace octavo::config {
 
-/// The project's version as CMake knows it, e.g. "0.1.0".
+/// The project's version from CMake, e.g. "0.1.0".
 std::string_view version();
 
 }  // namespace octavo::config
