@@ -80,8 +80,8 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string reason, std::stri
   auto result = (expression);                                        \
   if (!result) co_return std::unexpected(std::move(result).error()); \
   declaration = *std::move(result)
-#define OCTAVO_CO_TRY_VOID(expression)                                  \
-  do {                                                                  \
-    if (auto octavo_status_ = (expression); !octavo_status_)            \
-      co_return std::unexpected(std::move(octavo_status_).error());     \
+#define OCTAVO_CO_TRY_VOID(expression)                              \
+  do {                                                              \
+    if (auto octavo_status_ = (expression); !octavo_status_)        \
+      co_return std::unexpected(std::move(octavo_status_).error()); \
   } while (false)

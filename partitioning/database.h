@@ -14,10 +14,10 @@
 
 #include "base/task.h"
 #include "partitioning/change_notifier.h"
-#include "partitioning/consumption.h"
-#include "partitioning/partition_map.h"
+#include "partitioning/keys/partition_map.h"
+#include "partitioning/throughput/consumption.h"
 #include "storage/catalog.h"
-#include "storage/physical_partition.h"
+#include "storage/partition/physical_partition.h"
 
 namespace octavo::partitioning {
 

@@ -6,7 +6,7 @@
 #include "base/memory_retry.h"
 #include "partitioning/database.h"
 #include "partitioning/engine.h"
-#include "partitioning/request_charge.h"
+#include "partitioning/throughput/request_charge.h"
 
 namespace octavo::partitioning {
 using storage::DocumentWrite;

@@ -13,8 +13,8 @@
 
 #include "base/task.h"
 #include "partitioning/database.h"
-#include "partitioning/request_charge.h"
 #include "partitioning/scan.h"
+#include "partitioning/throughput/request_charge.h"
 
 namespace octavo::partitioning {
 

@@ -2,11 +2,11 @@
 #include <exception>
 #include <unistd.h>
 
-#include "server/check_command.h"
-#include "server/command_line.h"
-#include "server/health.h"
-#include "server/logging.h"
-#include "server/serve_command.h"
+#include "server/commands/check_command.h"
+#include "server/commands/command_line.h"
+#include "server/commands/serve_command.h"
+#include "server/process/health.h"
+#include "server/process/logging.h"
 
 namespace {
 

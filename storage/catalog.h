@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "storage/environment.h"
+#include "storage/lmdb/environment.h"
 
 namespace octavo::storage {
 
@@ -29,7 +29,7 @@ std::optional<std::uint32_t> partition_number(std::string_view folder);
 inline constexpr std::uint32_t kPartitionNumberMax = (1U << 20) - 1;
 
 /// How the partition key, the part of a document id before its first `:`, becomes a position in the hash space. See
-/// partitioning/typed_key.h. The numbers are stored and must not change.
+/// partitioning/keys/typed_key.h. The numbers are stored and must not change.
 enum class KeyScheme : std::uint8_t {
   text = 0,        ///< the text itself (CouchDB API)
   hash_v2 = 1,     ///< one typed value, Azure Cosmos DB's version-2 hash

@@ -4,17 +4,17 @@
 
 #include <fmt/format.h>
 
-#include "api/cosmos/container_definition.h"
-#include "api/cosmos/errors.h"
-#include "api/cosmos/feed_page.h"
-#include "api/cosmos/item_shape.h"
-#include "api/cosmos/resource_id.h"
-#include "api/cosmos/resource_query.h"
+#include "api/cosmos/call/errors.h"
+#include "api/cosmos/call/resource_id.h"
+#include "api/cosmos/feeds/feed_page.h"
+#include "api/cosmos/resources/resource_query.h"
 #include "api/http/entity_tag.h"
 #include "api/http/worker_bodies.h"
+#include "api/models/container_definition.h"
+#include "api/models/item_shape.h"
 #include "base/read_failure.h"
-#include "partitioning/partition_key.h"
-#include "partitioning/request_charge.h"
+#include "partitioning/keys/partition_key.h"
+#include "partitioning/throughput/request_charge.h"
 #include "query/json/parsed_document.h"
 
 namespace octavo::api::cosmos {

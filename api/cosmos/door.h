@@ -1,8 +1,8 @@
 #pragma once
 
-#include "api/cosmos/authorization.h"
-#include "api/cosmos/call.h"
-#include "api/cosmos/schema.h"
+#include "api/cosmos/call/authorization.h"
+#include "api/cosmos/call/call.h"
+#include "api/cosmos/resources/schema.h"
 #include "api/http/handler.h"
 
 namespace octavo::api::cosmos {

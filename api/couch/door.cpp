@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <new>
 
-#include "api/couch/authenticator.h"
-#include "api/couch/errors.h"
-#include "api/couch/session.h"
+#include "api/couch/auth/authenticator.h"
+#include "api/couch/call/errors.h"
+#include "api/couch/server/session.h"
 #include "api/http/trusted_host.h"
 #include "base/read_failure.h"
 #include "config/validate.h"
-#include "partitioning/request_charge.h"
+#include "partitioning/throughput/request_charge.h"
 
 namespace octavo::api::couch {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "api/couch/call.h"
-#include "api/couch/cors.h"
-#include "api/couch/router.h"
+#include "api/couch/call/call.h"
+#include "api/couch/call/router.h"
+#include "api/couch/server/cors.h"
 #include "api/http/handler.h"
 
 namespace octavo::api::couch {

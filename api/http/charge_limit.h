@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "api/http/request.h"
-#include "partitioning/request_charge.h"
 #include "partitioning/scan.h"
+#include "partitioning/throughput/request_charge.h"
 
 /// `X-Max-Request-Charge: 100`: a query ends its page once this charge is reached, with or without results. The client
 /// continues with the bookmark or continuation. An extension of both APIs.

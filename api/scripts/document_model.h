@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "query/sql/computed_properties.h"
-#include "query/sql/row_shape.h"
-#include "storage/document.h"
+#include "query/sql/compile/computed_properties.h"
+#include "query/sql/evaluate/row_shape.h"
+#include "storage/document/document.h"
 
 namespace octavo::api::scripts {
 

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "api/http/entity_tag.h"
-#include "partitioning/partition_key.h"
+#include "partitioning/keys/partition_key.h"
 #include "partitioning/scan.h"
-#include "query/sql/continuation.h"
-#include "query/sql/query_charge.h"
-#include "query/sql/sql_execution.h"
-#include "query/sql/sql_preparation.h"
+#include "query/sql/run/continuation.h"
+#include "query/sql/run/query_charge.h"
+#include "query/sql/run/sql_execution.h"
+#include "query/sql/run/sql_preparation.h"
 
 namespace octavo::api::scripts {
 

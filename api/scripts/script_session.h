@@ -10,9 +10,9 @@
 #include "api/scripts/write_rules.h"
 #include "base/processor_time.h"
 #include "partitioning/optimistic_transaction.h"
-#include "partitioning/request_charge.h"
+#include "partitioning/throughput/request_charge.h"
 #include "query/javascript/script.h"
-#include "query/sql/sql_query.h"
+#include "query/sql/compile/sql_query.h"
 
 namespace octavo::api::scripts {
 

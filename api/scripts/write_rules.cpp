@@ -1,8 +1,8 @@
 #include "api/scripts/write_rules.h"
 
-#include "api/couch/document_renderer.h"
+#include "api/couch/documents/document_renderer.h"
 #include "base/json_writer.h"
-#include "query/index/index_manager.h"
+#include "query/database/index_manager.h"
 #include "query/javascript/functions.h"
 
 namespace octavo::api::scripts {

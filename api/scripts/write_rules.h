@@ -8,7 +8,7 @@
 
 #include "partitioning/optimistic_transaction.h"
 #include "query/design/design_functions.h"
-#include "storage/document.h"
+#include "storage/document/document.h"
 
 namespace octavo::api::scripts {
 

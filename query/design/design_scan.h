@@ -2,7 +2,7 @@
 
 #include "base/function_ref.h"
 #include "partitioning/database.h"
-#include "storage/document.h"
+#include "storage/document/document.h"
 
 namespace octavo::query {
 

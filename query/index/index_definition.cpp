@@ -8,9 +8,9 @@
 #include "base/digest.h"
 #include "base/encoding.h"
 #include "query/collation/collation.h"
-#include "query/index/automatic_index.h"
+#include "query/index/automatic/automatic_index.h"
+#include "query/index/text_index.h"
 #include "query/json/parsed_document.h"
-#include "query/search/text_index.h"
 
 namespace octavo::query {
 

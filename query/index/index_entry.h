@@ -9,7 +9,7 @@
 #include <simdjson.h>
 
 #include "query/index/index_definition.h"
-#include "storage/revision.h"
+#include "storage/document/revision.h"
 
 namespace octavo::query {
 

@@ -1,9 +1,9 @@
 #include "query/index/index_reader.h"
 
 #include "base/byte_codec.h"
-#include "query/index/automatic_rows.h"
-#include "query/index/local_indexes.h"
-#include "storage/document_record.h"
+#include "query/index/automatic/automatic_rows.h"
+#include "query/index/local/local_indexes.h"
+#include "storage/document/document_record.h"
 
 namespace octavo::query {
 

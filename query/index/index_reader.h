@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "partitioning/database.h"
-#include "query/index/index_manager.h"
-#include "storage/long_key_tree.h"
-#include "storage/physical_partition.h"
-#include "storage/tree_size.h"
+#include "query/database/index_manager.h"
+#include "storage/lmdb/long_key_tree.h"
+#include "storage/lmdb/tree_size.h"
+#include "storage/partition/physical_partition.h"
 
 namespace octavo::query {
 

@@ -1,4 +1,4 @@
-#include "query/search/internal/document_builder.h"
+#include "query/search/document_builder.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 #include "base/byte_codec.h"
 #include "base/json_writer.h"
 #include "query/json/parsed_document.h"
-#include "query/search/internal/lucene_text.h"
-#include "query/search/internal/number_terms.h"
 #include "query/search/json_number.h"
+#include "query/search/lucene/lucene_text.h"
+#include "query/search/run/number_terms.h"
 
 namespace octavo::query::search {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "query/index/feed_index.h"
+#include "query/follow/feed_index.h"
 #include "query/javascript/functions.h"
 
 namespace octavo::query::search {

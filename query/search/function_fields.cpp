@@ -1,4 +1,4 @@
-#include "query/search/internal/function_fields.h"
+#include "query/search/function_fields.h"
 
 #include <utility>
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "query/search/internal/query_tokens.h"
+#include "query/search/query_tokens.h"
 
 namespace octavo::query::search {
 

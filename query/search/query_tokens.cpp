@@ -1,4 +1,4 @@
-#include "query/search/internal/query_tokens.h"
+#include "query/search/query_tokens.h"
 
 #include <charconv>
 

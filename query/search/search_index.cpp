@@ -8,10 +8,10 @@
 
 #include <spdlog/spdlog.h>
 
-#include "query/search/internal/index_files.h"
-#include "query/search/internal/lucene_guard.h"
-#include "query/search/internal/lucene_text.h"
-#include "query/search/internal/searcher.h"
+#include "query/search/lucene/index_files.h"
+#include "query/search/lucene/lucene_guard.h"
+#include "query/search/lucene/lucene_text.h"
+#include "query/search/run/searcher.h"
 
 namespace octavo::query::search {
 

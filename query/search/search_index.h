@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "query/index/feed_index.h"
-#include "query/index/feed_index_kind.h"
-#include "query/search/analyzer.h"
+#include "query/follow/feed_index.h"
+#include "query/follow/feed_index_kind.h"
+#include "query/search/analysis/analyzer.h"
 #include "query/search/field_source.h"
 #include "query/search/search_request.h"
 

@@ -6,8 +6,8 @@
 
 #include <boost/json.hpp>
 
-#include "query/index/feed_index_kind.h"
-#include "query/search/analyzer.h"
+#include "query/follow/feed_index_kind.h"
+#include "query/search/analysis/analyzer.h"
 
 namespace octavo::query::search {
 

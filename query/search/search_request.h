@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "query/search/query_syntax.h"
-#include "storage/document.h"
+#include "storage/document/document.h"
 
 namespace octavo::query::search {
 

@@ -7,7 +7,7 @@
 
 #include "base/byte_codec.h"
 #include "partitioning/scan.h"
-#include "query/index/feed_document.h"
+#include "query/follow/feed_document.h"
 
 namespace octavo::query::views {
 

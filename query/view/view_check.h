@@ -4,7 +4,7 @@
 
 #include "partitioning/database.h"
 #include "query/view/view_group.h"
-#include "storage/check_report.h"
+#include "storage/lmdb/check_report.h"
 
 namespace octavo::query::views {
 

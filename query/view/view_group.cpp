@@ -9,7 +9,7 @@
 
 #include "base/byte_codec.h"
 #include "base/json_writer.h"
-#include "query/index/parallel_work.h"
+#include "query/follow/parallel_work.h"
 #include "query/javascript/functions.h"
 #include "query/json/parsed_document.h"
 #include "storage/folder.h"

@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "query/index/feed_index.h"
-#include "query/index/feed_index_kind.h"
-#include "query/index/purge_scan.h"
+#include "query/follow/feed_index.h"
+#include "query/follow/feed_index_kind.h"
+#include "query/follow/purge_scan.h"
 #include "query/javascript/program.h"
 #include "query/view/reducer.h"
 #include "query/view/summaries.h"
 #include "query/view/view_definition.h"
-#include "storage/environment.h"
+#include "storage/lmdb/environment.h"
 
 namespace octavo::query::views {
 

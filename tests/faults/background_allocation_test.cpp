@@ -19,7 +19,7 @@
 #include "base/jobs/background_jobs.h"
 #include "base/jobs/repeated_job.h"
 #include "faults/failing_allocator.h"
-#include "query/index/parallel_work.h"
+#include "query/follow/parallel_work.h"
 #include "query/javascript/script.h"
 #include "query/json/parsed_document.h"
 #include "storage/folder.h"

@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include "storage/environment.h"
+#include "storage/lmdb/environment.h"
 
 using namespace octavo;
 using namespace octavo::storage;

@@ -9,7 +9,7 @@
 #include "config/value_text.h"
 #include "fuzz/packed_inputs.h"
 #include "fuzz/target.h"
-#include "server/command_line.h"
+#include "server/commands/command_line.h"
 #include "support/temporary_folder.h"
 
 namespace {

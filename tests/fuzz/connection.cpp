@@ -7,7 +7,7 @@
 //   Header: value …
 //   (empty line)
 //   body
-#include "server/connection.h"
+#include "server/connection/connection.h"
 
 #include <array>
 #include <chrono>
@@ -21,14 +21,14 @@
 #include <boost/asio/detached.hpp>
 #include <spdlog/spdlog.h>
 
-#include "api/couch/authenticator.h"
+#include "api/couch/auth/authenticator.h"
+#include "api/couch/databases/users_database.h"
 #include "api/couch/door.h"
-#include "api/couch/users_database.h"
 #include "base/encoding.h"
 #include "fuzz/reply_check.h"
 #include "fuzz/target.h"
-#include "query/index/active_tasks.h"
-#include "query/index/index_manager.h"
+#include "query/database/index_manager.h"
+#include "query/follow/active_tasks.h"
 #include "query/json/parsed_document.h"
 #include "support/engine_fixture.h"
 

@@ -10,8 +10,8 @@
 
 #include "fuzz/packed_inputs.h"
 #include "fuzz/target.h"
-#include "storage/page_check.h"
-#include "storage/partition_check.h"
+#include "storage/lmdb/page_check.h"
+#include "storage/partition/partition_check.h"
 #include "support/sample_partition.h"
 
 namespace {

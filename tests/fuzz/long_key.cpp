@@ -5,7 +5,7 @@
 #include <string>
 
 #include "fuzz/target.h"
-#include "storage/long_key_tree.h"
+#include "storage/lmdb/long_key_tree.h"
 #include "support/temporary_folder.h"
 
 namespace {

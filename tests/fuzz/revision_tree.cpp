@@ -1,6 +1,6 @@
 // Revision trees: a sequence of edits, replicated paths, prunings and purges, compared with a model that is a map; and
 // stored trees made of any bytes.
-#include "storage/revision_tree.h"
+#include "storage/document/revision_tree.h"
 
 #include <algorithm>
 #include <map>

@@ -13,7 +13,7 @@
 #include "query/index/index_entry.h"
 #include "query/json/normalize.h"
 #include "query/json/parsed_document.h"
-#include "query/planner/key_range.h"
+#include "query/plan/key_range.h"
 
 namespace {
 

@@ -10,14 +10,14 @@
 #include "fuzz/target.h"
 #include "query/json/normalize.h"
 #include "query/json/parsed_document.h"
-#include "query/sql/continuation.h"
-#include "query/sql/evaluation.h"
-#include "query/sql/groups.h"
-#include "query/sql/program.h"
-#include "query/sql/query_plan.h"
-#include "query/sql/row_shape.h"
-#include "query/sql/sql_selector.h"
-#include "query/sql/syntax_text.h"
+#include "query/sql/compile/program.h"
+#include "query/sql/evaluate/evaluation.h"
+#include "query/sql/evaluate/groups.h"
+#include "query/sql/evaluate/row_shape.h"
+#include "query/sql/run/continuation.h"
+#include "query/sql/run/query_plan.h"
+#include "query/sql/run/sql_selector.h"
+#include "query/sql/syntax/syntax_text.h"
 
 namespace {
 

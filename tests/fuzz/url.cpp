@@ -6,14 +6,14 @@
 
 #include <simdjson.h>
 
-#include "api/couch/all_docs_query.h"
-#include "api/couch/changes_query.h"
+#include "api/couch/call/query_parameters.h"
+#include "api/couch/call/router.h"
+#include "api/couch/changes/changes_query.h"
 #include "api/couch/door.h"
-#include "api/couch/query_parameters.h"
-#include "api/couch/router.h"
+#include "api/couch/queries/all_docs_query.h"
 #include "api/http/request.h"
 #include "fuzz/target.h"
-#include "partitioning/partition_key.h"
+#include "partitioning/keys/partition_key.h"
 #include "query/json/parsed_document.h"
 
 namespace {

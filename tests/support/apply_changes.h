@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "query/index/feed_index.h"
+#include "query/follow/feed_index.h"
 
 namespace octavo::tests {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/cosmos/authorization.h"
+#include "api/cosmos/call/authorization.h"
 #include "api/cosmos/door.h"
 #include "base/digest.h"
 #include "base/encoding.h"

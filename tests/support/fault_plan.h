@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "storage/fault_injector.h"
+#include "storage/lmdb/fault_injector.h"
 
 namespace octavo::tests {
 

@@ -12,9 +12,9 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include "query/index/index_check.h"
-#include "query/index/index_manager.h"
-#include "storage/partition_check.h"
+#include "query/database/index_check.h"
+#include "query/database/index_manager.h"
+#include "storage/partition/partition_check.h"
 #include "support/cosmos_door.h"
 #include "support/engine_fixture.h"
 #include "support/fault_plan.h"

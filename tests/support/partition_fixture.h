@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/physical_partition.h"
+#include "storage/partition/physical_partition.h"
 #include "support/temporary_folder.h"
 
 namespace octavo::tests {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "storage/revision.h"
+#include "storage/document/revision.h"
 
 namespace octavo::tests {
 

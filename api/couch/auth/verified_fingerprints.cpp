@@ -1,7 +1,7 @@
 #include "api/couch/auth/verified_fingerprints.h"
 
 #include "base/thread_ordinal.h"
-#include "storage/environment.h"
+#include "storage/lmdb/environment.h"
 
 namespace octavo::api::couch {
 

@@ -4,7 +4,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "query/sql/functions.h"
+#include "query/sql/evaluate/functions.h"
 
 namespace octavo::query::sql {
 

@@ -2,7 +2,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "query/sql/functions.h"
+#include "query/sql/evaluate/functions.h"
 
 namespace octavo::query::sql {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "query/sql/functions.h"
+#include "query/sql/evaluate/functions.h"
 #include "query/sql/functions/utf8.h"
 
 namespace octavo::query::sql {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <random>
 
-#include "query/sql/functions.h"
+#include "query/sql/evaluate/functions.h"
 
 namespace octavo::query::sql {
 

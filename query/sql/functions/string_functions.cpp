@@ -15,9 +15,9 @@
 #include "query/json/normalize.h"
 #include "query/json/number.h"
 #include "query/selector/internal/regex.h"
-#include "query/sql/functions.h"
+#include "query/sql/evaluate/functions.h"
 #include "query/sql/functions/utf8.h"
-#include "query/sql/syntax_text.h"
+#include "query/sql/syntax/syntax_text.h"
 
 namespace octavo::query::sql {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "query/sql/functions.h"
+#include "query/sql/evaluate/functions.h"
 
 namespace octavo::query::sql {
 

@@ -1,5 +1,5 @@
 // Revisions: `N-hash`. A new one is the first 16 bytes of SHA-256 over (deleted, parent, body), as docs/architecture.md
-// promises; the bytes are laid out as storage/revision.h says.
+// promises; the bytes are laid out as storage/document/revision.h says.
 import { createHash } from 'node:crypto';
 import { badRequest } from './reply.mjs';
 

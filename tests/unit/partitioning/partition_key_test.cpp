@@ -1,9 +1,9 @@
-#include "partitioning/partition_key.h"
+#include "partitioning/keys/partition_key.h"
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include "partitioning/partition_map.h"
+#include "partitioning/keys/partition_map.h"
 
 using namespace octavo;
 using namespace octavo::partitioning;

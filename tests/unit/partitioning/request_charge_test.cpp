@@ -1,4 +1,4 @@
-#include "partitioning/request_charge.h"
+#include "partitioning/throughput/request_charge.h"
 
 #include <catch2/catch.hpp>
 

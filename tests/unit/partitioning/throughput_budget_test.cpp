@@ -1,10 +1,10 @@
-#include "partitioning/throughput_budget.h"
+#include "partitioning/throughput/throughput_budget.h"
 
 #include <array>
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/consumption.h"
+#include "partitioning/throughput/consumption.h"
 
 using namespace octavo;
 using namespace octavo::partitioning;

@@ -1,11 +1,11 @@
-#include "partitioning/typed_key.h"
+#include "partitioning/keys/typed_key.h"
 
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/partition_map.h"
+#include "partitioning/keys/partition_map.h"
 
 namespace octavo::partitioning {
 namespace {

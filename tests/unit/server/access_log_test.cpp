@@ -1,4 +1,4 @@
-#include "server/access_log.h"
+#include "server/process/access_log.h"
 
 #include <mutex>
 

@@ -1,4 +1,4 @@
-#include "server/body_turns.h"
+#include "server/connection/body_turns.h"
 
 #include <chrono>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "server/command_line.h"
+#include "server/commands/command_line.h"
 
 #include <array>
 #include <cstdio>

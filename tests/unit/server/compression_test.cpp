@@ -1,4 +1,4 @@
-#include "server/compression.h"
+#include "server/connection/compression.h"
 
 #include <random>
 

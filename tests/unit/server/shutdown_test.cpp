@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "server/lifecycle.h"
+#include "server/process/lifecycle.h"
 #include "support/patience.h"
 #include "unit/server/test_client.h"
 #include "unit/server/test_server.h"

@@ -8,8 +8,8 @@
 
 #include "api/http/handler.h"
 #include "api/http/metrics.h"
-#include "server/access_log.h"
-#include "server/http_server.h"
+#include "server/listen/http_server.h"
+#include "server/process/access_log.h"
 
 namespace octavo::server::test {
 

@@ -14,7 +14,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include "server/health.h"
+#include "server/process/health.h"
 #include "unit/server/test_client.h"
 #include "unit/server/test_server.h"
 

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/environment.h"
+#include "storage/lmdb/environment.h"
 #include "support/fault_plan.h"
 #include "support/temporary_folder.h"
 

@@ -9,8 +9,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/environment.h"
-#include "storage/internal/address_space.h"
+#include "storage/lmdb/address_space.h"
+#include "storage/lmdb/environment.h"
 #include "support/patience.h"
 #include "support/temporary_folder.h"
 

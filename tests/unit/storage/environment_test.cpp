@@ -1,4 +1,4 @@
-#include "storage/environment.h"
+#include "storage/lmdb/environment.h"
 
 #include <atomic>
 #include <fstream>

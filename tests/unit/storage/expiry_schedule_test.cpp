@@ -1,11 +1,11 @@
-#include "storage/expiry_schedule.h"
+#include "storage/partition/expiry_schedule.h"
 
 #include <future>
 
 #include <catch2/catch.hpp>
 
-#include "storage/document_record.h"
-#include "storage/partition_check.h"
+#include "storage/document/document_record.h"
+#include "storage/partition/partition_check.h"
 #include "support/partition_fixture.h"
 
 using namespace octavo;

@@ -1,4 +1,4 @@
-#include "storage/long_key_tree.h"
+#include "storage/lmdb/long_key_tree.h"
 
 #include <map>
 #include <random>

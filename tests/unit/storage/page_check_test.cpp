@@ -1,4 +1,4 @@
-#include "storage/page_check.h"
+#include "storage/lmdb/page_check.h"
 
 #include <cstring>
 #include <fstream>
@@ -8,8 +8,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/environment.h"
-#include "storage/page_file.h"
+#include "storage/lmdb/environment.h"
+#include "storage/lmdb/page_file.h"
 #include "support/sample_partition.h"
 
 using namespace octavo;

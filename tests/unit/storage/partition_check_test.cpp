@@ -1,8 +1,8 @@
-#include "storage/partition_check.h"
+#include "storage/partition/partition_check.h"
 
 #include <catch2/catch.hpp>
 
-#include "storage/document_record.h"
+#include "storage/document/document_record.h"
 #include "support/partition_fixture.h"
 #include "support/revisions.h"
 

@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/partition_check.h"
+#include "storage/partition/partition_check.h"
 #include "support/fault_plan.h"
 #include "support/partition_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "storage/physical_partition.h"
+#include "storage/partition/physical_partition.h"
 
 #include <map>
 #include <random>

@@ -1,4 +1,4 @@
-#include "storage/revision.h"
+#include "storage/document/revision.h"
 
 #include <catch2/catch.hpp>
 

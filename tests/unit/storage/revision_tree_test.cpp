@@ -1,4 +1,4 @@
-#include "storage/revision_tree.h"
+#include "storage/document/revision_tree.h"
 
 #include <map>
 #include <random>

@@ -1,4 +1,4 @@
-#include "storage/sequence_allocator.h"
+#include "storage/partition/sequence_allocator.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/partition_check.h"
+#include "storage/partition/partition_check.h"
 #include "support/partition_fixture.h"
 
 using namespace octavo;

@@ -1,7 +1,7 @@
 // Edits on top of the winner, transactions of a partition, and unique keys.
 #include <catch2/catch.hpp>
 
-#include "storage/partition_check.h"
+#include "storage/partition/partition_check.h"
 #include "support/partition_fixture.h"
 
 using namespace octavo;

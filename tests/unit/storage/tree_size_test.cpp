@@ -1,4 +1,4 @@
-#include "storage/tree_size.h"
+#include "storage/lmdb/tree_size.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/long_key_tree.h"
+#include "storage/lmdb/long_key_tree.h"
 #include "support/temporary_folder.h"
 
 using namespace octavo;

@@ -1,11 +1,11 @@
-#include "storage/version_log.h"
+#include "storage/partition/version_log.h"
 
 #include <future>
 #include <limits>
 
 #include <catch2/catch.hpp>
 
-#include "storage/partition_check.h"
+#include "storage/partition/partition_check.h"
 #include "support/partition_fixture.h"
 #include "support/revisions.h"
 

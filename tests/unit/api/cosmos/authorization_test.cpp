@@ -1,4 +1,4 @@
-#include "api/cosmos/authorization.h"
+#include "api/cosmos/call/authorization.h"
 
 #include <ctime>
 #include <map>

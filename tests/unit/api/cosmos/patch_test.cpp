@@ -1,10 +1,10 @@
-#include "api/cosmos/patch.h"
+#include "api/cosmos/items/patch.h"
 
 #include <string>
 
 #include <catch2/catch.hpp>
 
-#include "api/cosmos/patch_condition.h"
+#include "api/cosmos/items/patch_condition.h"
 
 namespace octavo::api::cosmos {
 namespace {

@@ -1,4 +1,4 @@
-#include "api/couch/authenticator.h"
+#include "api/couch/auth/authenticator.h"
 
 #include <atomic>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "api/couch/cors.h"
+#include "api/couch/server/cors.h"
 
 #include <catch2/catch.hpp>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "api/couch/authenticator.h"
+#include "api/couch/auth/authenticator.h"
 #include "api/couch/door.h"
 #include "api/http/metrics.h"
 #include "partitioning/engine.h"

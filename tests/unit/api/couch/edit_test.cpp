@@ -1,4 +1,4 @@
-#include "api/couch/edit.h"
+#include "api/couch/documents/edit.h"
 
 #include <catch2/catch.hpp>
 

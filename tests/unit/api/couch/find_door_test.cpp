@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "query/index/index_manager.h"
+#include "query/database/index_manager.h"
 #include "unit/api/couch/door_fixture.h"
 
 using octavo::tests::CouchDoor;

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "query/index/index_manager.h"
+#include "query/database/index_manager.h"
 #include "support/patience.h"
 #include "unit/api/couch/door_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "api/couch/query_parameters.h"
+#include "api/couch/call/query_parameters.h"
 
 #include <map>
 

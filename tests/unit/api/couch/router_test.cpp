@@ -1,4 +1,4 @@
-#include "api/couch/router.h"
+#include "api/couch/call/router.h"
 
 #include <catch2/catch.hpp>
 

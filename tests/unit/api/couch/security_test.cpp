@@ -1,4 +1,4 @@
-#include "api/couch/security.h"
+#include "api/couch/databases/security.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,11 +1,11 @@
-#include "api/couch/server.h"
+#include "api/couch/server/server.h"
 
 #include <set>
 
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
 
-#include "query/index/active_tasks.h"
+#include "query/follow/active_tasks.h"
 #include "unit/api/couch/auth_fixture.h"
 
 using namespace octavo;

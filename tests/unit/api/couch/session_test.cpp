@@ -1,4 +1,4 @@
-#include "api/couch/session.h"
+#include "api/couch/server/session.h"
 
 #include <catch2/catch.hpp>
 

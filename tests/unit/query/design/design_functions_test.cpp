@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "query/index/index_manager.h"
+#include "query/database/index_manager.h"
 #include "query/javascript/functions.h"
 #include "support/engine_fixture.h"
 

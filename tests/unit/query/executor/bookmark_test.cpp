@@ -1,4 +1,4 @@
-#include "query/executor/bookmark.h"
+#include "query/mango/bookmark.h"
 
 #include <random>
 

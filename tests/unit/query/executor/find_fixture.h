@@ -10,12 +10,12 @@
 
 #include <boost/json.hpp>
 
-#include "query/executor/find_execution.h"
-#include "query/executor/prepared_find.h"
-#include "query/index/index_check.h"
-#include "query/index/index_manager.h"
+#include "query/database/index_check.h"
+#include "query/database/index_manager.h"
 #include "query/index/index_reader.h"
 #include "query/json/parsed_document.h"
+#include "query/mango/find_execution.h"
+#include "query/mango/prepared_find.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
 

@@ -1,4 +1,4 @@
-#include "query/executor/plan_turns.h"
+#include "query/walk/plan_turns.h"
 
 #include <algorithm>
 #include <cmath>

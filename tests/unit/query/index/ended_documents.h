@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "partitioning/database.h"
-#include "storage/document_record.h"
-#include "storage/expiry.h"
+#include "storage/document/document_record.h"
+#include "storage/document/expiry.h"
 
 namespace octavo::tests {
 

@@ -1,5 +1,5 @@
 // Documents that come to their end: their removal, waited for and in the background.
-#include "query/index/expiry.h"
+#include "query/database/expiry.h"
 
 #include <chrono>
 #include <functional>
@@ -8,9 +8,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/partition_split.h"
-#include "query/index/index_manager.h"
-#include "storage/partition_check.h"
+#include "partitioning/split/partition_split.h"
+#include "query/database/index_manager.h"
+#include "storage/partition/partition_check.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
 

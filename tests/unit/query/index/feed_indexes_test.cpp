@@ -1,4 +1,4 @@
-#include "query/index/feed_indexes.h"
+#include "query/follow/feed_indexes.h"
 
 #include <atomic>
 #include <filesystem>
@@ -14,7 +14,7 @@
 #include "base/jobs/background_jobs.h"
 #include "ended_documents.h"
 #include "partitioning/scan.h"
-#include "query/index/parallel_work.h"
+#include "query/follow/parallel_work.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
 

@@ -8,7 +8,7 @@
 
 #include "../executor/find_fixture.h"
 #include "ended_documents.h"
-#include "query/index/index_check.h"
+#include "query/database/index_check.h"
 #include "query/index/index_entry.h"
 
 using namespace octavo;

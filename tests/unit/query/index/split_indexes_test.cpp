@@ -6,9 +6,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/partition_split.h"
-#include "query/index/index_check.h"
-#include "query/index/index_manager.h"
+#include "partitioning/split/partition_split.h"
+#include "query/database/index_check.h"
+#include "query/database/index_manager.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
 #include "unit/query/sql/sql_fixture.h"

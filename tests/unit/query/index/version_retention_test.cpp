@@ -1,5 +1,5 @@
 // Old versions of documents go in the background, without keeping writes from their turn.
-#include "query/index/version_retention.h"
+#include "query/database/version_retention.h"
 
 #include <chrono>
 #include <future>

@@ -1,4 +1,4 @@
-#include "query/planner/planner.h"
+#include "query/plan/planner.h"
 
 #include <map>
 #include <random>
@@ -7,7 +7,7 @@
 
 #include "query/index/index_entry.h"
 #include "query/json/parsed_document.h"
-#include "query/planner/explain.h"
+#include "query/plan/explain.h"
 
 using namespace octavo;
 using namespace octavo::query;

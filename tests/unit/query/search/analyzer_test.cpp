@@ -1,4 +1,4 @@
-#include "query/search/analyzer.h"
+#include "query/search/analysis/analyzer.h"
 
 #include <string>
 #include <vector>

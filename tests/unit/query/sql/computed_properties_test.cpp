@@ -1,10 +1,10 @@
 // Properties that queries compute: what may define one, and where they stand for a property of the item.
 
-#include "query/sql/computed_properties.h"
+#include "query/sql/compile/computed_properties.h"
 
 #include <catch2/catch.hpp>
 
-#include "query/sql/sql_selector.h"
+#include "query/sql/run/sql_selector.h"
 #include "unit/query/sql/sql_fixture.h"
 
 using namespace octavo;

@@ -1,6 +1,6 @@
 // Equality with constants told from the stored text, and what only evaluation can tell.
 
-#include "query/sql/equal_texts.h"
+#include "query/sql/run/equal_texts.h"
 
 #include <catch2/catch.hpp>
 

@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "query/sql/continuation.h"
+#include "query/sql/run/continuation.h"
 #include "unit/query/sql/sql_fixture.h"
 
 using namespace octavo;

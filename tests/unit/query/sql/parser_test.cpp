@@ -1,10 +1,10 @@
-#include "query/sql/parser.h"
+#include "query/sql/syntax/parser.h"
 
 #include <string>
 
 #include <catch2/catch.hpp>
 
-#include "query/sql/syntax_text.h"
+#include "query/sql/syntax/syntax_text.h"
 #include "unit/query/sql/sql_fixture.h"
 
 using namespace octavo;

@@ -1,6 +1,6 @@
 // Query plans as Azure Cosmos DB makes them for its clients, and rewritten queries that can be run.
 
-#include "query/sql/query_plan.h"
+#include "query/sql/run/query_plan.h"
 
 #include <catch2/catch.hpp>
 

@@ -9,13 +9,13 @@
 
 #include <boost/json.hpp>
 
-#include "query/executor/plan_indexes.h"
-#include "query/sql/evaluation.h"
-#include "query/sql/program.h"
-#include "query/sql/row_shape.h"
-#include "query/sql/sql_execution.h"
-#include "query/sql/sql_preparation.h"
-#include "query/sql/sql_query.h"
+#include "query/sql/compile/program.h"
+#include "query/sql/compile/sql_query.h"
+#include "query/sql/evaluate/evaluation.h"
+#include "query/sql/evaluate/row_shape.h"
+#include "query/sql/run/sql_execution.h"
+#include "query/sql/run/sql_preparation.h"
+#include "query/walk/plan_indexes.h"
 #include "unit/query/executor/find_fixture.h"
 
 namespace octavo::tests {

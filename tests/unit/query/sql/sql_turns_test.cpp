@@ -11,8 +11,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/partition_split.h"
-#include "partitioning/request_charge.h"
+#include "partitioning/split/partition_split.h"
+#include "partitioning/throughput/request_charge.h"
 #include "unit/query/sql/sql_fixture.h"
 
 using namespace octavo;

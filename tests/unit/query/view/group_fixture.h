@@ -11,7 +11,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/json.hpp>
 
-#include "partitioning/partition_key.h"
+#include "partitioning/keys/partition_key.h"
 #include "query/view/view_group.h"
 #include "query/view/view_scan.h"
 #include "support/apply_changes.h"

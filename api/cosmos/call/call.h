@@ -1,0 +1,106 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <boost/json.hpp>
+
+#include "api/cosmos/call/resource_path.h"
+#include "api/http/reply.h"
+#include "api/http/request.h"
+#include "partitioning/engine.h"
+
+namespace octavo::api::cosmos {
+
+class Authorization;
+enum class Credential : std::uint8_t;
+class Schema;
+struct ContainerDefinition;
+
+/// What every handler uses. Lives as long as the server.
+struct Services {
+  partitioning::Engine& engine;
+  const config::Settings& settings;
+  const Authorization& authorization;
+  Schema& schema;
+};
+
+/// Facts about the request for the headers that every reply has. Handlers fill in what they know.
+struct Accounting {
+  double request_charge = 1.0;
+  std::shared_ptr<partitioning::Database> database;      ///< its throughput is charged; null: none
+  std::size_t place = 0;                                 ///< charged physical partition, or the first of them
+  std::vector<std::size_t> places;                       ///< all charged partitions, if there are several
+  std::string partition_key;                             ///< empty: several or none
+  std::shared_ptr<const ContainerDefinition> container;  ///< container of the request; null: none
+  std::string session_token;                             ///< `range:-1#sequence`
+  std::uint64_t sequence = 0;                            ///< of the write, or the newest that a read has seen; 0: none
+};
+
+/// Whether the header is present and is `true`, `True` or `TRUE`.
+bool has_flag(const Request& request, std::string_view header);
+
+/// One request to the Cosmos DB API.
+struct Call {
+  Request& request;
+  Services& services;
+  ResourcePath path;
+  Credential credential;
+  Accounting account;
+  std::string activity_id;
+
+  /// Charges the request to these physical partitions. Errors: throttled when their throughput is used up.
+  Expected<void> admit(const std::shared_ptr<partitioning::Database>& database, std::vector<std::size_t> places,
+                       std::string_view partition_key = {});
+  Expected<void> admit(const std::shared_ptr<partitioning::Database>& database, std::size_t place,
+                       std::string_view partition_key = {});
+  Expected<void> admit_document(const std::shared_ptr<partitioning::Database>& database, std::string_view document_id);
+
+  bool flag(std::string_view header) const;  ///< has_flag of the request
+};
+
+using Handled = Task<Expected<Reply>>;
+
+// Each serves one kind of resource, and answers 405 to methods that the resource does not have.
+Handled serve_account(Call& call);     // account.cpp: GET /
+Handled serve_databases(Call& call);   // databases.cpp: /dbs, /dbs/{db}
+Handled serve_containers(Call& call);  // containers.cpp: /dbs/{db}/colls, …/{coll}
+Handled serve_items(Call& call);       // items.cpp: …/docs, …/docs/{id}
+Handled serve_ranges(Call& call);      // ranges.cpp: …/pkranges
+Handled serve_offers(Call& call);      // offers.cpp: /offers, /offers/{id}
+Handled serve_users(Call& call);       // users.cpp: /dbs/{db}/users/…/permissions/…
+Handled serve_operations(Call& call);  // operations.cpp: …/operations/partitionkeydelete
+Handled serve_batch(Call& call);       // batch.cpp: POST …/docs with x-ms-cosmos-is-batch-request
+Handled serve_item_list(Call& call);   // item_list.cpp: GET …/docs, change feed included
+Handled serve_query(Call& call);       // query.cpp: POST …/docs with x-ms-documentdb-isquery, and query plans
+
+Handled serve_scripts(Call& call);      // scripts.cpp: …/sprocs, …/triggers, …/udfs
+Handled execute_procedure(Call& call);  // stored_procedure.cpp: POST …/sprocs/{id}
+
+/// `Prefer: return=minimal`.
+bool wants_no_body(const Call& call);
+
+/// 405.
+std::unexpected<Error> method_not_allowed();
+
+/// `If-Match` for a resource other than an item: the required `_etag` without quotes; nullopt: no condition.
+std::optional<std::string> etag_of(const Request& request);
+
+/// A reply with the JSON and ETag of a resource.
+Reply resource_reply(int status, std::string json, std::string_view etag);
+
+/// The body as a JSON object, for resources other than items. Errors: bad_request, too_large.
+Expected<boost::json::object> json_body(const Request& request);
+
+/// The engine's database of the path's container, opened if necessary, and its definition. Errors: owner_missing.
+struct OpenContainer {
+  std::shared_ptr<partitioning::Database> database;
+  std::shared_ptr<const ContainerDefinition> definition;
+};
+Task<Expected<OpenContainer>> open_container(Call& call);
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,106 @@
+#include "api/cosmos/call/resource_path.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+struct NamedResource {
+  std::string_view segment;
+  Resource resource;
+};
+constexpr std::array kBelowContainer{
+    NamedResource{"docs", Resource::item},
+    NamedResource{"pkranges", Resource::range},
+    NamedResource{"sprocs", Resource::stored_procedure},
+    NamedResource{"triggers", Resource::trigger},
+    NamedResource{"udfs", Resource::user_function},
+    NamedResource{"conflicts", Resource::conflict},
+    NamedResource{"operations", Resource::operation},
+};
+
+std::unexpected<Error> no_such_path() {
+  return fail(ErrorCode::not_found, "There is no such resource: the path begins with /dbs or /offers.");
+}
+
+std::string join(const std::vector<std::string>& segments, std::size_t count) {
+  std::string joined;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i > 0) joined += '/';
+    joined += segments[i];
+  }
+  return joined;
+}
+
+const NamedResource* below_container(std::string_view segment) {
+  const auto* found = std::ranges::find(kBelowContainer, segment, &NamedResource::segment);
+  return found == kBelowContainer.end() ? nullptr : found;
+}
+
+}  // namespace
+
+Expected<ResourcePath> ResourcePath::parse(const std::vector<std::string>& segments) {
+  ResourcePath path;
+  const std::size_t count = segments.size();
+  if (count == 0) return path;
+  // A slash in a name would give two resources one link. Names cannot contain one; item ids are checked elsewhere.
+  for (std::size_t i = 0; i < std::min<std::size_t>(count, 5); ++i) {
+    if (segments[i].find('/') != std::string::npos) return no_such_path();
+  }
+  // The clients of .NET and Java request this first in direct mode, which is their default.
+  const std::size_t first = segments[0].empty() && count > 1 ? 1 : 0;  // they write //addresses
+  if (segments[first] == "addresses") {
+    return fail(ErrorCode::bad_request,
+                "Direct mode is not available: choose ConnectionMode.Gateway in the client's options (gatewayMode() in "
+                "Java).");
+  }
+  path.feed = count % 2 == 1;
+  path.signed_link = join(segments, path.feed ? count - 1 : count);
+  if (!path.feed) path.id = segments.back();
+
+  if (segments[0] == "offers" && count <= 2) {
+    path.resource = Resource::offer;
+    path.signed_type = "offers";
+    path.signed_link = path.id;
+    std::ranges::transform(path.signed_link, path.signed_link.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return path;
+  }
+  if (segments[0] != "dbs") return no_such_path();
+  if (count > 1) path.database = segments[1];
+  if (count <= 2) {
+    path.resource = Resource::database;
+    path.signed_type = "dbs";
+    return path;
+  }
+  if (segments[2] == "users") {
+    path.resource = count <= 4 ? Resource::user : Resource::permission;
+    path.signed_type = count <= 4 ? "users" : "permissions";
+    if (count > 3) path.owner = segments[3];
+    if (count <= 4) return path;
+    if (count > 6 || segments[4] != "permissions") return no_such_path();
+    return path;
+  }
+  if (segments[2] != "colls") return no_such_path();
+  if (count > 3) path.container = segments[3];
+  if (count <= 4) {
+    path.resource = Resource::container;
+    path.signed_type = "colls";
+    return path;
+  }
+  const NamedResource* kind = below_container(segments[4]);
+  if (kind == nullptr || count > 6) return no_such_path();
+  path.resource = kind->resource;
+  path.signed_type = kind->segment;
+  if (kind->resource == Resource::operation) {
+    // An operation is signed with its container's type and link.
+    path.signed_type = "colls";
+    path.signed_link = join(segments, 4);
+  }
+  return path;
+}
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,99 @@
+#include "api/cosmos/feeds/feed_scope.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "api/cosmos/call/errors.h"
+#include "api/cosmos/items/item_key.h"
+#include "base/encoding.h"
+#include "partitioning/keys/typed_key.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+Expected<std::string> effective_key(std::string_view header, std::string_view name) {
+  auto bytes = crypto::hex_decode(header);
+  if (!bytes) {
+    return fail(ErrorCode::bad_request, std::string(name) + " must be an effective partition key in hexadecimal.");
+  }
+  return std::move(*bytes);
+}
+
+}  // namespace
+
+std::string session_token(std::size_t range, std::uint64_t sequence) {
+  return fmt::format("{}:-1#{}", range, sequence);
+}
+
+Expected<std::size_t> parse_range_id(std::string_view text, const partitioning::Database& database) {
+  if (const std::size_t comma = text.find(','); comma != std::string_view::npos) text.remove_prefix(comma + 1);
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (error != std::errc{} || end != text.data() + text.size() || !database.is_current(index)) {
+    return fail(ErrorCode::not_found, "The partition key range '" + std::string(text) + "' does not exist any more.",
+                word::kRangeGone);
+  }
+  return index;
+}
+
+Expected<FeedScope> FeedScope::parse(const Request& request, const partitioning::Database& database,
+                                     const ContainerDefinition& container) {
+  FeedScope scope;
+  if (const auto header = request.header("x-ms-documentdb-partitionkey"); header && !header->empty()) {
+    OCTAVO_TRY(const auto key, parse_key(*header, container));
+    if (is_complete(key, container)) {
+      scope.partition_key = key.encode();
+    } else if (!key.values().empty()) {
+      scope.key_prefix = key.encode() + ',';
+    }
+  }
+  if (const auto header = request.header("x-ms-documentdb-partitionkeyrangeid"); header && !header->empty()) {
+    OCTAVO_TRY(scope.physical, parse_range_id(*header, database));
+  }
+  if (const auto header = request.header("x-ms-start-epk")) {
+    OCTAVO_TRY(scope.effective_min, effective_key(*header, "x-ms-start-epk"));
+  }
+  if (const auto header = request.header("x-ms-end-epk")) {
+    OCTAVO_TRY(scope.effective_max, effective_key(*header, "x-ms-end-epk"));
+  }
+  return scope;
+}
+
+bool FeedScope::holds(std::string_view document_id, const ContainerDefinition& container) const {
+  if (!partition_key.empty()) return storage::in_logical_partition(document_id, partition_key);
+  if (!key_prefix.empty() && !document_id.starts_with(key_prefix)) return false;
+  if (!is_bounded()) return true;
+  const auto key =
+      partitioning::TypedKey::decode(partitioning::partition_key_of(document_id, true), container.hierarchical());
+  if (!key) return false;
+  const std::string effective = key->effective(container.key_scheme);
+  return effective >= effective_min && (effective_max.empty() || effective < effective_max);
+}
+
+std::vector<std::size_t> FeedScope::places(const partitioning::Database& database,
+                                           const partitioning::PartitionMap& map,
+                                           const ContainerDefinition& container) const {
+  if (physical) return {*physical};
+  if (!partition_key.empty() || !key_prefix.empty()) {
+    // The first value of a hierarchical key decides the physical partition.
+    const std::string_view key =
+        partition_key.empty() ? std::string_view(key_prefix).substr(0, key_prefix.size() - 1) : partition_key;
+    return {database.locate_partition_key(map, key)};
+  }
+  if (!is_bounded()) return map.places();
+  const auto last = effective_max.empty() ? partitioning::kHashSpaceEnd - 1
+                                          : partitioning::position_of_bound(effective_max, container.key_scheme);
+  return map.places_between(partitioning::position_of_bound(effective_min, container.key_scheme), last);
+}
+
+Expected<std::vector<std::size_t>> FeedScope::current_places(const partitioning::Database& database,
+                                                             const ContainerDefinition& container) const {
+  if (!partition_key.empty()) return std::vector{database.locate_partition_key(partition_key)};
+  if (physical && !database.is_current(*physical)) return storage::PhysicalPartition::was_split();
+  return places(database, container);
+}
+
+}  // namespace octavo::api::cosmos

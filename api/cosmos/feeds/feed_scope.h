@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/http/request.h"
+#include "api/models/container_definition.h"
+#include "partitioning/database.h"
+#include "partitioning/keys/partition_key.h"
+
+namespace octavo::api::cosmos {
+
+/// The part of a container that a feed or a query covers: a partition key, all keys with a common prefix (hierarchical
+/// keys), a partition key range, part of one, or everything.
+struct FeedScope {
+  std::string partition_key;            ///< as in document ids; empty: not limited to one
+  std::string key_prefix;               ///< prefix of its document ids; empty: none
+  std::optional<std::size_t> physical;  ///< one physical partition
+  std::string effective_min;            ///< bytes, inclusive; with effective_max: bounds of the keys
+  std::string effective_max;            ///< exclusive; empty: no bound
+
+  bool holds(std::string_view document_id, const ContainerDefinition& container) const;
+  bool is_bounded() const { return !effective_min.empty() || !effective_max.empty(); }
+
+  /// Ids of the physical partitions that can contain its documents, in the order of the hash space.
+  std::vector<std::size_t> places(const partitioning::Database& database, const ContainerDefinition& container) const {
+    return places(database, database.partition_map(), container);
+  }
+  /// The same for a map that was taken earlier.
+  std::vector<std::size_t> places(const partitioning::Database& database, const partitioning::PartitionMap& map,
+                                  const ContainerDefinition& container) const;
+  /// The same for feeds, because the feed of a split partition gets no more changes: a partition key is looked up
+  /// in the current map, even if the request names a range too. Errors: range_gone if only a range is named and it was
+  /// split.
+  Expected<std::vector<std::size_t>> current_places(const partitioning::Database& database,
+                                                    const ContainerDefinition& container) const;
+
+  /// Reads the headers. Errors: bad_request; range_gone if the range does not exist.
+  static Expected<FeedScope> parse(const Request& request, const partitioning::Database& database,
+                                   const ContainerDefinition& container);
+};
+
+/// Partition id in `3` or `<rid>,3`. Errors: range_gone.
+Expected<std::size_t> parse_range_id(std::string_view text, const partitioning::Database& database);
+
+/// `range:-1#sequence` for one physical partition, or for all of them.
+std::string session_token(std::size_t range, std::uint64_t sequence);
+
+}  // namespace octavo::api::cosmos

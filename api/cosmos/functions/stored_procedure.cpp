@@ -1,0 +1,58 @@
+// POST …/sprocs/{id}: runs a stored procedure on one logical partition, as one transaction.
+#include <algorithm>
+
+#include "api/cosmos/call/call.h"
+#include "api/cosmos/call/errors.h"
+#include "api/cosmos/feeds/feed_scope.h"
+#include "api/cosmos/functions/script_reply.h"
+#include "api/cosmos/items/item_functions.h"
+#include "api/cosmos/items/item_key.h"
+#include "api/http/worker_bodies.h"
+#include "api/models/container_definition.h"
+#include "api/models/item_model.h"
+#include "api/scripts/procedure_run.h"
+#include "api/scripts/script_store.h"
+
+namespace octavo::api::cosmos {
+
+Handled execute_procedure(Call& call) {
+  OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
+  const auto& container = *opened.definition;
+  OCTAVO_CO_TRY(auto key, required_key(call.request, container));
+  const auto parse = [&call] { return scripts::parse_arguments(call.request.body); };
+  OCTAVO_CO_TRY(auto arguments, co_await work_on_body(call, parse));
+  OCTAVO_CO_TRY(const auto rules, rules_of(call, opened));
+
+  auto& database = *opened.database;
+  const auto& settings = call.services.settings;
+  const std::string partition_key = key.encode();
+  const std::size_t place = database.locate_partition_key(partition_key);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, place, partition_key));
+  const ItemModel model(container, std::move(key), call.path.container_link(), settings.cosmos_item_bytes_max);
+  scripts::ProcedureCall procedure{.database = opened.database,
+                                   .partition_key = partition_key,
+                                   .model = model,
+                                   .arguments = std::move(arguments),
+                                   .rules = rules ? &*rules : nullptr,
+                                   .call_time = settings.javascript_call_time_ms,
+                                   .find = {}};
+  procedure.find = [&database, &id = call.path.id]() -> Expected<query::javascript::ProgramPtr> {
+    constexpr auto kKind = scripts::ScriptKind::stored_procedure;
+    OCTAVO_TRY(auto script, scripts::ScriptStore(database).find(kKind, id));
+    if (!script) return fail(ErrorCode::not_found, "");
+    return scripts::program_of(database, kKind, id, std::move(script->body));
+  };
+  auto outcome = co_await scripts::run_procedure(std::move(procedure));
+  call.account.request_charge = std::max(outcome.charge, partitioning::charge_of_metadata());
+  if (!outcome.result) co_return std::unexpected(std::move(outcome.result).error());
+
+  call.account.sequence = std::max<std::uint64_t>(outcome.sequence, database.committed_sequence());
+  call.account.session_token = session_token(place, call.account.sequence);
+  auto& result = *outcome.result;
+  Reply reply = result.failure ? script_failure_reply(*result.failure) : Reply{};
+  if (!result.failure) reply.body = result.response.empty() ? "\"\"" : std::move(result.response);
+  if (call.flag("x-ms-documentdb-script-enable-logging")) add_script_log(reply, result.log);
+  co_return reply;
+}
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,269 @@
+// GET …/docs: the items of a container or of a part of it, page by page; with `A-IM`, their changes.
+#include <charconv>
+
+#include "api/cosmos/call/call.h"
+#include "api/cosmos/call/errors.h"
+#include "api/cosmos/feeds/change_start.h"
+#include "api/cosmos/feeds/feed_page.h"
+#include "api/cosmos/feeds/feed_scope.h"
+#include "api/cosmos/feeds/version_feed.h"
+#include "api/models/container_definition.h"
+#include "api/models/item_shape.h"
+#include "partitioning/keys/range_parts.h"
+#include "partitioning/scan.h"
+#include "partitioning/throughput/request_charge.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+using partitioning::ScanBudget;
+using storage::Sequence;
+
+constexpr std::size_t kListBytesMax = 4ULL << 20;  // Azure Cosmos DB service limits
+
+/// A page of items while it is read, in slices. No snapshot is kept between slices.
+class ItemPage {
+ public:
+  ItemPage(const OpenContainer& opened, FeedScope scope, std::size_t items_max)
+      : opened_(opened), scope_(std::move(scope)), items_max_(items_max) {}
+  virtual ~ItemPage() = default;
+  /// Returns true when the page is complete.
+  virtual Expected<bool> run(ScanBudget budget) = 0;
+
+  std::size_t items() const { return items_; }
+  std::string& body() { return body_; }
+  double charge() const {
+    return partitioning::charge_of_scan({.partitions = ranges_,
+                                         .keys = keys_,
+                                         .documents = items_,
+                                         .document_bytes = document_bytes_,
+                                         .result_bytes = body_.size()});
+  }
+
+ protected:
+  bool is_full() const { return items_ >= items_max_ || body_.size() >= kListBytesMax; }
+  void add(const storage::DocumentView& document) {
+    if (items_++ > 0) body_ += ',';
+    opened_.definition->shape->append_row(document, body_);
+    document_bytes_ += document.body.size();
+  }
+
+  const OpenContainer& opened_;
+  const FeedScope scope_;
+  std::uint64_t keys_ = 0;
+  std::size_t ranges_ = 1;  ///< physical partitions that the page has read from
+
+ private:
+  const std::size_t items_max_;
+  std::string body_;
+  std::size_t items_ = 0;
+  std::uint64_t document_bytes_ = 0;
+};
+
+/// Items in the order of physical partition and id. Continuation: "<partition id> <document id>" of the last item. A
+/// partition that was split since is read as its successors, merged by id, so its continuations stay valid.
+class ListPage final : public ItemPage {
+ public:
+  ListPage(const OpenContainer& opened, FeedScope scope, std::size_t items_max, const std::optional<std::string>& after)
+      : ItemPage(opened, std::move(scope), items_max), map_(opened.database->partition_map()) {
+    start_ = !scope_.partition_key.empty() ? scope_.partition_key + ':' : scope_.key_prefix;
+    const auto places = scope_.places(*opened.database, map_, *opened.definition);
+    place_ = places.front();
+    last_place_ = places.back();
+    if (!after) return;
+    const char* end = after->data() + after->size();
+    const auto [text, error] = std::from_chars(after->data(), end, place_);
+    if (error == std::errc{} && text != end) last_id_ = std::string(text + 1, end);
+  }
+
+  std::optional<std::string> continuation() const {
+    if (complete_) return std::nullopt;
+    return to_continuation(std::to_string(place_) + ' ' + last_id_.value_or(""));
+  }
+
+  Expected<bool> run(ScanBudget budget) override {
+    for (std::size_t rows = 0;;) {
+      const auto parts = partitioning::parts_of(map_, place_);
+      if (parts.empty()) return fail(ErrorCode::bad_request, "The continuation does not belong to this container.");
+      if (read_ != place_) ranges_ = (read_ ? ranges_ : 0) + 1;
+      read_ = place_;
+      OCTAVO_TRY(const Walk walk, run_parts(budget, parts, rows));
+      if (walk != Walk::ended) return walk == Walk::page_full;
+      last_id_.reset();
+      const auto next = std::ranges::find(map_.places(), parts.back()) + 1;
+      complete_ = parts.back() == last_place_ || next == map_.places().end();
+      if (complete_) return true;
+      place_ = *next;
+    }
+  }
+
+ private:
+  struct Part {
+    storage::Snapshot snapshot;
+    std::optional<storage::Snapshot::DocumentCursor> cursor;
+    std::optional<storage::DocumentView> document;
+  };
+
+  enum class Walk : std::uint8_t { ended, page_full, slice_over };
+  Expected<Walk> run_parts(ScanBudget budget, const std::vector<std::size_t>& places, std::size_t& rows) {
+    std::vector<Part> parts;
+    parts.reserve(places.size());
+    for (const std::size_t place : places) {
+      OCTAVO_TRY(auto snapshot, opened_.database->snapshot(place));
+      parts.push_back({std::move(snapshot), std::nullopt, std::nullopt});
+    }
+    for (Part& part : parts) {
+      part.cursor.emplace(part.snapshot.documents());
+      part.document = part.cursor->seek(last_id_ ? *last_id_ : start_);
+      if (part.document && last_id_ && part.document->id == *last_id_) part.document = part.cursor->next();
+    }
+    while (true) {
+      Part* first = nullptr;
+      for (Part& part : parts) {
+        if (part.document && (first == nullptr || part.document->id < first->document->id)) first = &part;
+      }
+      if (first == nullptr) return Walk::ended;
+      const storage::DocumentView& document = *first->document;
+      if (!start_.empty() && !document.id.starts_with(start_)) return Walk::ended;
+      // A full page reads one more item, to learn whether it is the last page.
+      const bool shown = !document.deleted && opened_.definition->shape->is_row(document) &&
+                         scope_.holds(document.id, *opened_.definition);
+      if (shown && is_full()) return Walk::page_full;
+      ++rows;
+      ++keys_;
+      last_id_ = document.id;
+      if (shown) add(document);
+      if (rows >= budget.rows_max || budget.is_over_after(rows)) return Walk::slice_over;
+      first->document = first->cursor->next();
+    }
+  }
+
+  const partitioning::PartitionMap& map_;  // the same for the whole page
+  std::size_t place_ = 0;
+  std::size_t last_place_ = 0;
+  std::optional<std::size_t> read_;  // id of the partition read last
+  std::string start_;                // ids before it are outside the scope
+  std::optional<std::string> last_id_;
+  bool complete_ = false;
+};
+
+/// Changes in the order of their sequences: the newest state of each item that was written after `since`.
+class ChangePage final : public ItemPage {
+ public:
+  ChangePage(const OpenContainer& opened, FeedScope scope, std::size_t items_max, Sequence since,
+             std::int64_t modified_since_s)
+      : ItemPage(opened, std::move(scope), items_max), position_(since), modified_since_s_(modified_since_s) {}
+
+  Sequence position() const { return position_; }
+
+  Expected<bool> run(ScanBudget budget) override {
+    const Sequence watermark = opened_.database->watermark();
+    std::size_t rows = 0;
+    const auto take = [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) -> Expected<bool> {
+      if (is_full()) return false;
+      ++rows;
+      ++keys_;
+      if (!row.deleted && scope_.holds(row.id, *opened_.definition)) {
+        OCTAVO_TRY(const auto document, snapshot.find(row.id));
+        const bool shown = document && !document->deleted && opened_.definition->shape->is_row(*document) &&
+                           document->modified_s >= modified_since_s_;
+        if (shown) add(*document);
+      }
+      position_ = row.sequence;
+      return rows < budget.rows_max && !budget.is_over_after(rows);
+    };
+    // Read after the watermark, in every slice: a partition may be split between slices.
+    OCTAVO_TRY(const auto places, scope_.current_places(*opened_.database, *opened_.definition));
+    if (places.size() > 1) return run_merged(budget, take, watermark);
+    OCTAVO_TRY(const auto snapshot, opened_.database->snapshot(places.front()));
+    auto cursor = scope_.partition_key.empty() ? snapshot.feed() : snapshot.feed_of(scope_.partition_key);
+    for (auto row = cursor.seek(position_ + 1); row && row->sequence <= watermark; row = cursor.next()) {
+      OCTAVO_TRY(const bool more, take(*row, snapshot));
+      if (!more) return is_full();
+    }
+    position_ = std::max(position_, watermark);
+    return true;
+  }
+
+ private:
+  template <class Take>
+  Expected<bool> run_merged(ScanBudget budget, Take& take, Sequence watermark) {
+    partitioning::FeedRange range;
+    range.since = position_;
+    partitioning::FeedScan scan(*opened_.database, std::move(range));
+    Expected<bool> more = true;
+    OCTAVO_TRY(const auto state, scan.run(budget, [&](const auto& row, const auto& snapshot) {
+      if (row.sequence > watermark) return partitioning::Visit::stop;
+      more = take(row, snapshot);
+      return more && *more ? partitioning::Visit::next : partitioning::Visit::stop;
+    }));
+    if (!more) return std::unexpected(more.error());
+    if (!*more) return is_full();
+    if (state == partitioning::ScanState::more) return false;
+    position_ = std::max(position_, std::min(scan.position(), watermark));
+    return true;
+  }
+
+  Sequence position_;
+  std::int64_t modified_since_s_;
+};
+
+// Runs the first slice on this thread, the others on workers.
+Task<Expected<void>> fill(Call& call, ItemPage& page) {
+  auto complete = page.run(ScanBudget::inline_slice());
+  while (complete && !*complete) {
+    complete = co_await call.services.engine.run_blocking([&] { return page.run(ScanBudget::worker_slice()); });
+  }
+  if (!complete) co_return std::unexpected(std::move(complete).error());
+  call.account.request_charge = page.charge();
+  co_return Expected<void>{};
+}
+
+Handled list_changes(Call& call, const OpenContainer& opened, FeedScope scope, std::size_t size) {
+  auto& database = *opened.database;
+  co_await settle_acknowledged(database);
+  Sequence since = 0;
+  if (const auto tag = call.request.header("If-None-Match"); tag && !tag->empty()) {
+    OCTAVO_CO_TRY(since, *tag == "*" ? Expected<Sequence>(database.watermark()) : parse_change_tag(*tag));
+    // The tag is from a deleted container of this name, so the client has seen nothing of this one.
+    if (since > database.committed_sequence()) since = 0;
+  }
+  std::int64_t modified_since_s = 0;
+  if (const auto date = call.request.header("If-Modified-Since"); date && !date->empty()) {
+    OCTAVO_CO_TRY(modified_since_s, parse_modified_since(*date));
+  }
+  ChangePage page(opened, std::move(scope), size, since, modified_since_s);
+  OCTAVO_CO_TRY_VOID(co_await fill(call, page));
+  call.account.sequence = page.position();
+  co_return changes_reply(opened.definition->shape->container_rid(), page.body(), page.items(), page.position());
+}
+
+}  // namespace
+
+Handled serve_item_list(Call& call) {
+  OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
+  OCTAVO_CO_TRY(auto scope, FeedScope::parse(call.request, *opened.database, *opened.definition));
+  OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
+  const auto places = scope.places(*opened.database, *opened.definition);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, places, scope.partition_key));
+  call.account.session_token = session_token(places.front(), opened.database->committed_sequence());
+
+  if (const auto mode = call.request.header("A-IM"); mode && !mode->empty()) {
+    if (*mode == "Incremental Feed" || *mode == "Incremental feed") {
+      co_return co_await list_changes(call, opened, std::move(scope), size);
+    }
+    if (*mode == "Full-Fidelity Feed") co_return co_await list_versions(call, opened, std::move(scope), size);
+    co_return fail(ErrorCode::bad_request, "A-IM must be \"Incremental Feed\" or \"Full-Fidelity Feed\".");
+  }
+  OCTAVO_CO_TRY(const auto after, continuation_of(call.request));
+  ListPage page(opened, std::move(scope), size, after);
+  OCTAVO_CO_TRY_VOID(co_await fill(call, page));
+  Reply reply;
+  begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
+  reply.body += page.body();
+  end_feed(reply, page.items(), page.continuation());
+  co_return reply;
+}
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,87 @@
+#include "api/cosmos/items/item_operation.h"
+
+#include "api/cosmos/call/errors.h"
+#include "api/cosmos/items/patch_condition.h"
+#include "api/models/container_definition.h"
+#include "api/models/item_shape.h"
+#include "partitioning/keys/partition_key.h"
+#include "partitioning/throughput/request_charge.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+OperationResult failed(Error error) {
+  OperationResult result;
+  result.status = words_for(error).status;
+  result.error = std::move(error);
+  result.charge = partitioning::charge_of_miss();
+  return result;
+}
+
+Expected<OperationResult> write(storage::DocumentTransaction& transaction, storage::DocumentWrite edit,
+                                bool conditional, int status_replaced, int status_created) {
+  edit.partition_key = partitioning::partition_key_of(edit.id, true);
+  OCTAVO_TRY(const auto written, transaction.apply(edit));
+  if (!written) return failed(in_cosmos_words(written.error(), conditional));
+  OperationResult result;
+  result.status = written->created ? status_created : status_replaced;
+  result.revision = written->revision;
+  result.modified_s = written->modified_s;
+  result.sequence = written->sequence;
+  result.charge = partitioning::charge_of_write({edit.body.size(), written->index_rows});
+  result.body = std::move(edit.body);
+  return result;
+}
+
+}  // namespace
+
+Expected<OperationResult> ItemOperation::run(storage::DocumentTransaction& transaction,
+                                             const ContainerDefinition& container, std::size_t item_bytes_max) const {
+  if (refused) return failed(*refused);
+  switch (kind) {
+    case Kind::create:
+      return write(transaction, creating_write(document_id, body), false, 201, 201);
+    case Kind::upsert:
+    case Kind::replace: {
+      auto edit = replacing_write(document_id, body, kind == Kind::replace, match);
+      return write(transaction, std::move(edit), true, 200, 201);
+    }
+    case Kind::remove: {
+      OCTAVO_TRY(auto result, write(transaction, deleting_write(document_id, match), true, 204, 204));
+      result.body.clear();
+      return result;
+    }
+    case Kind::read:
+    case Kind::patch:
+      break;
+  }
+  OCTAVO_TRY(const auto document, transaction.find(document_id));
+  if (!document || document->deleted) return failed({ErrorCode::not_found, "", {}});
+  if (kind == Kind::read) {
+    OperationResult result;
+    result.status = 200;
+    result.revision = document->revision;
+    result.modified_s = document->modified_s;
+    result.body = document->body;
+    result.charge = partitioning::charge_of_read(result.body.size());
+    return result;
+  }
+  if (patch.condition) {
+    const auto meets = meets_condition(*patch.condition, *document, *container.shape);
+    if (!meets) return failed(meets.error());
+    if (!*meets) {
+      return failed(
+          {ErrorCode::precondition_failed, "The item does not meet the condition of the patch.", word::kEtag});
+    }
+  }
+  auto patched = patch.apply(document->body);
+  if (!patched) return failed(patched.error());
+  if (auto same = check_same_item(document->body, *patched, container, item_bytes_max); !same) {
+    return failed(same.error());
+  }
+  auto edit = replacing_write(document_id, *std::move(patched), true, match);
+  return write(transaction, std::move(edit), true, 200, 200);
+}
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/cosmos/items/item.h"
+#include "api/cosmos/items/patch.h"
+#include "storage/partition/physical_partition.h"
+
+namespace octavo::api::cosmos {
+
+/// The result of one operation on an item.
+struct OperationResult {
+  int status = 0;
+  std::optional<Error> error;
+  storage::Revision revision;
+  std::int64_t modified_s = 0;
+  std::uint64_t sequence = 0;
+  std::string body;            ///< the item's, in stored form, if the reply shows it
+  bool body_left_out = false;  ///< the reply would be too large
+  double charge = 0;
+};
+
+/// One operation of a batch, or a patch. Parsed with the request, run in a transaction of a partition.
+struct ItemOperation {
+  enum class Kind : std::uint8_t { create, upsert, read, replace, remove, patch };
+  Kind kind = Kind::read;
+  std::string document_id;
+  std::string item_id;
+  partitioning::TypedKey key;
+  std::string body;  ///< stored form
+  Patch patch;
+  MatchCondition match;
+  std::optional<Error> refused;  ///< set: the operation is invalid, and run fails with it
+
+  /// Runs it. An outer error aborts the transaction; every other error is in the result.
+  Expected<OperationResult> run(storage::DocumentTransaction& transaction, const ContainerDefinition& container,
+                                std::size_t item_bytes_max) const;
+};
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,247 @@
+// /dbs/{db}/colls/{coll}/docs and …/docs/{id}: single items.
+#include <fmt/format.h>
+
+#include "api/cosmos/call/call.h"
+#include "api/cosmos/call/errors.h"
+#include "api/cosmos/feeds/feed_scope.h"
+#include "api/cosmos/items/item.h"
+#include "api/cosmos/items/item_functions.h"
+#include "api/cosmos/items/item_operation.h"
+#include "api/http/worker_bodies.h"
+#include "api/models/container_definition.h"
+#include "api/models/item_shape.h"
+#include "partitioning/throughput/request_charge.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+using partitioning::TypedKey;
+
+// The hot path: one snapshot, one lookup, one append. nullopt: the item is large and must be read on a worker.
+Expected<std::optional<Reply>> read_item(Call& call, const OpenContainer& opened, bool on_worker) {
+  const auto& container = *opened.definition;
+  OCTAVO_TRY(const auto key, required_key(call.request, container));
+  const std::string id = document_id(key, call.path.id);
+  OCTAVO_TRY_VOID(call.admit_document(opened.database, id));
+  const std::size_t place = call.account.place;
+  call.account.sequence = opened.database->committed_sequence();
+  call.account.session_token = session_token(place, call.account.sequence);
+  OCTAVO_TRY(const auto snapshot, opened.database->snapshot(place));
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document || document->deleted) {
+    call.account.request_charge = partitioning::charge_of_miss();
+    return fail(ErrorCode::not_found, "Entity with the specified id does not exist in the system.");
+  }
+  if (!on_worker && document->body.size() >= worker_body_bytes) return std::nullopt;
+  Reply reply;
+  std::string etag = quoted_etag(document->revision);
+  const auto known = call.request.header("If-None-Match");
+  if (known && (*known == etag || *known == "*" || *known == std::string_view(etag).substr(1, etag.size() - 2))) {
+    call.account.request_charge = partitioning::charge_of_miss();
+    reply.status = 304;
+    reply.content_type = {};
+  } else {
+    call.account.request_charge = partitioning::charge_of_read(document->body.size());
+    container.shape->append_item(reply.body, id, document->revision, document->modified_s, document->body);
+  }
+  reply.headers.emplace_back("ETag", std::move(etag));
+  return reply;
+}
+
+Handled read_on_worker(Call& call, const OpenContainer& opened) {
+  auto read = [&call, &opened] { return read_item(call, opened, true); };
+  OCTAVO_CO_TRY(auto reply, co_await call.services.engine.run_patiently(std::move(read)));
+  co_return *std::move(reply);
+}
+
+// Parses the item in the body; large bodies are parsed on a worker.
+Task<Expected<Item>> read_body(Call& call, const OpenContainer& opened, const std::optional<TypedKey>& named) {
+  const auto parse = [&] {
+    return parse_item(call.request.body, *opened.definition, call.services.settings.cosmos_item_bytes_max, named);
+  };
+  co_return co_await work_on_body(call, parse);
+}
+
+// Writes one document and makes the reply.
+Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWrite write, bool conditional,
+                   bool shows_body) {
+  const auto& container = *opened.definition;
+  const std::string id = write.id;
+  OCTAVO_CO_TRY_VOID(call.admit_document(opened.database, id));
+  const std::size_t place = call.account.place;
+  const bool deletes = write.deleted;
+  const std::size_t body_bytes = write.body.size();
+  std::string body;
+  if (shows_body) body = write.body;
+  std::vector<storage::DocumentWrite> writes;
+  writes.push_back(std::move(write));
+  auto results = co_await opened.database->write(std::move(writes));
+  auto& result = results.front();
+  if (!result) co_return std::unexpected(in_cosmos_words(std::move(result).error(), conditional));
+
+  call.account.sequence = result->sequence;
+  call.account.session_token = session_token(place, result->sequence);
+  call.account.request_charge = partitioning::charge_of_write({body_bytes, result->index_rows});
+  Reply reply;
+  if (deletes) {
+    reply.status = 204;
+    reply.content_type = {};
+    co_return reply;
+  }
+  reply.status = result->created ? 201 : 200;
+  if (shows_body) {
+    container.shape->append_item(reply.body, id, result->revision, result->modified_s, body);
+  } else {
+    reply.content_type = {};
+  }
+  reply.headers.emplace_back("ETag", quoted_etag(result->revision));
+  co_return reply;
+}
+
+Handled create_item(Call& call, const OpenContainer& opened) {
+  const auto& container = *opened.definition;
+  std::optional<TypedKey> named;
+  if (const auto header = call.request.header("x-ms-documentdb-partitionkey"); header && !header->empty()) {
+    OCTAVO_CO_TRY(named, parse_key(*header, container));
+  }
+  OCTAVO_CO_TRY(auto item, co_await read_body(call, opened, named));
+  const bool upserts = call.flag("x-ms-documentdb-is-upsert");
+  const auto match = MatchCondition::parse(call.request.header("If-Match"));
+  OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
+  if (functions) {
+    ItemRequest request{.kind = upserts ? ItemRequest::Kind::upsert : ItemRequest::Kind::create,
+                        .key = std::move(item.key),
+                        .id = std::move(item.id),
+                        .body = std::move(item.body),
+                        .patch = {},
+                        .match = upserts ? match : MatchCondition{}};
+    co_return co_await write_with_functions(call, opened, std::move(request));
+  }
+  std::string id = document_id(item.key, item.id);
+  if (!upserts) {
+    auto creation = creating_write(std::move(id), std::move(item.body));
+    co_return co_await write_item(call, opened, std::move(creation), false, !wants_no_body(call));
+  }
+  auto write = replacing_write(std::move(id), std::move(item.body), false, match);
+  co_return co_await write_item(call, opened, std::move(write), true, !wants_no_body(call));
+}
+
+Handled replace_item(Call& call, const OpenContainer& opened) {
+  const auto& container = *opened.definition;
+  OCTAVO_CO_TRY(const std::optional<TypedKey> key, required_key(call.request, container));
+  OCTAVO_CO_TRY(auto item, co_await read_body(call, opened, key));
+  if (item.id != call.path.id) {
+    co_return fail(ErrorCode::bad_request,
+                   "The id of the item in the body is not the one of the path: an item's id "
+                   "cannot be changed.");
+  }
+  const auto match = MatchCondition::parse(call.request.header("If-Match"));
+  OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
+  if (functions) {
+    ItemRequest request{.kind = ItemRequest::Kind::replace,
+                        .key = *key,
+                        .id = std::move(item.id),
+                        .body = std::move(item.body),
+                        .patch = {},
+                        .match = match};
+    co_return co_await write_with_functions(call, opened, std::move(request));
+  }
+  auto write = replacing_write(document_id(*key, item.id), std::move(item.body), true, match);
+  co_return co_await write_item(call, opened, std::move(write), true, !wants_no_body(call));
+}
+
+Handled delete_item(Call& call, const OpenContainer& opened) {
+  OCTAVO_CO_TRY(auto key, required_key(call.request, *opened.definition));
+  const auto match = MatchCondition::parse(call.request.header("If-Match"));
+  OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
+  if (functions) {
+    ItemRequest request{.kind = ItemRequest::Kind::remove,
+                        .key = std::move(key),
+                        .id = call.path.id,
+                        .body = {},
+                        .patch = {},
+                        .match = match};
+    co_return co_await write_with_functions(call, opened, std::move(request));
+  }
+  auto write = deleting_write(document_id(key, call.path.id), match);
+  co_return co_await write_item(call, opened, std::move(write), true, false);
+}
+
+Handled patch_item(Call& call, const OpenContainer& opened) {
+  const auto& container = *opened.definition;
+  OCTAVO_CO_TRY(auto key, required_key(call.request, container));
+  ItemOperation operation;
+  operation.kind = ItemOperation::Kind::patch;
+  const auto parse = [&] { return Patch::parse(call.request.body, container.computed); };
+  OCTAVO_CO_TRY(operation.patch, co_await work_on_body(call, parse));
+  operation.document_id = document_id(key, call.path.id);
+  operation.match = MatchCondition::parse(call.request.header("If-Match"));
+  OCTAVO_CO_TRY_VOID(call.admit_document(opened.database, operation.document_id));
+  OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
+  if (functions) {
+    ItemRequest request{.kind = ItemRequest::Kind::patch,
+                        .key = std::move(key),
+                        .id = call.path.id,
+                        .body = {},
+                        .patch = std::move(operation.patch),
+                        .match = operation.match};
+    co_return co_await write_with_functions(call, opened, std::move(request));
+  }
+  OperationResult result;
+  const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
+  const std::size_t bytes = call.request.body.size() + 4096;
+  const std::string partition_key = key.encode();
+  storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) -> Expected<bool> {
+    OCTAVO_TRY(result, operation.run(transaction, container, bytes_max));
+    return !result.error;
+  };
+  OCTAVO_CO_TRY_VOID(co_await opened.database->run_transaction(partition_key, std::move(task), bytes));
+  call.account.request_charge = result.charge;
+  if (result.error) co_return std::unexpected(*std::move(result.error));
+  call.account.sequence = result.sequence;
+  call.account.session_token = session_token(opened.database->locate_partition_key(partition_key), result.sequence);
+  Reply reply;
+  if (wants_no_body(call)) {
+    reply.content_type = {};
+  } else {
+    container.shape->append_item(reply.body, operation.document_id, result.revision, result.modified_s, result.body);
+  }
+  reply.headers.emplace_back("ETag", quoted_etag(result.revision));
+  co_return reply;
+}
+
+}  // namespace
+
+Handled serve_items(Call& call) {
+  const Method method = call.request.method;
+  OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
+  if (call.path.feed) {
+    if (method == Method::get || method == Method::head) co_return co_await serve_item_list(call);
+    if (method != Method::post) co_return method_not_allowed();
+    if (call.flag("x-ms-documentdb-isquery") || call.flag("x-ms-cosmos-is-query-plan-request")) {
+      co_return co_await serve_query(call);
+    }
+    if (call.flag("x-ms-cosmos-is-batch-request")) co_return co_await serve_batch(call);
+    co_return co_await create_item(call, opened);
+  }
+  OCTAVO_CO_TRY_VOID(check_item_id(call.path.id));
+  switch (method) {
+    case Method::get:
+    case Method::head: {
+      OCTAVO_CO_TRY(auto reply, read_item(call, opened, false));
+      if (reply) co_return *std::move(reply);
+      co_return co_await read_on_worker(call, opened);
+    }
+    case Method::put:
+      co_return co_await replace_item(call, opened);
+    case Method::del:
+      co_return co_await delete_item(call, opened);
+    case Method::patch:
+      co_return co_await patch_item(call, opened);
+    default:
+      co_return method_not_allowed();
+  }
+}
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,150 @@
+// /dbs/{db}/colls and /dbs/{db}/colls/{coll}.
+#include <fmt/format.h>
+
+#include "api/cosmos/call/call.h"
+#include "api/cosmos/call/errors.h"
+#include "api/cosmos/call/resource_id.h"
+#include "api/cosmos/feeds/feed_page.h"
+#include "api/cosmos/resources/container_statistics.h"
+#include "api/cosmos/resources/resource_query.h"
+#include "api/cosmos/resources/schema.h"
+#include "query/database/index_manager.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+Handled create_container(Call& call) {
+  OCTAVO_CO_TRY(const auto body, json_body(call.request));
+  OCTAVO_CO_TRY(auto definition, ContainerDefinition::from_request(body));
+  OCTAVO_CO_TRY(const auto throughput, throughput_of(call.request.header("x-ms-offer-throughput"),
+                                                     call.request.header("x-ms-cosmos-offer-autopilot-settings")));
+  definition.throughput = throughput;
+  OCTAVO_CO_TRY(const auto created, co_await call.services.engine.run_blocking([&] {
+    return call.services.schema.create_container(call.path.database, definition);
+  }));
+  co_return resource_reply(201, created.to_json(), created.etag);
+}
+
+struct FoundContainers {
+  std::string owner_rid;  ///< in base64
+  std::vector<ContainerDefinition> containers;
+};
+
+// Runs on a worker.
+Expected<FoundContainers> find_containers(const Call& call, std::string_view after, std::size_t count_max) {
+  const auto& schema = call.services.schema;
+  OCTAVO_TRY(const auto owner, schema.database(call.path.database));
+  if (!owner) {
+    return fail(ErrorCode::not_found,
+                "Owner resource does not exist: there is no database '" + call.path.database + "'.",
+                word::kOwnerMissing);
+  }
+  OCTAVO_TRY(auto containers, schema.containers(call.path.database, after, count_max));
+  return FoundContainers{show_rid(owner->rid), std::move(containers)};
+}
+
+Handled list_containers(Call& call) {
+  OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
+  OCTAVO_CO_TRY(const auto after, continuation_of(call.request));
+  OCTAVO_CO_TRY(const auto found, co_await call.services.engine.run_blocking(
+                                      [&] { return find_containers(call, after.value_or(""), size + 1); }));
+  const auto& containers = found.containers;
+  std::vector<std::string> items;
+  for (std::size_t i = 0; i < std::min(containers.size(), size); ++i) items.push_back(containers[i].to_json());
+  std::optional<std::string> continuation;
+  if (containers.size() > size) continuation = to_continuation(containers[size - 1].id);
+  co_return feed_reply(found.owner_rid, "DocumentCollections", items, continuation);
+}
+
+Handled query_containers(Call& call) {
+  OCTAVO_CO_TRY(const auto found,
+                co_await call.services.engine.run_blocking([&] { return find_containers(call, "", SIZE_MAX); }));
+  ResourceList resources;
+  for (const auto& container : found.containers) resources.emplace_back(container.id, container.to_json());
+  co_return co_await query_resources(call, found.owner_rid, "DocumentCollections", std::move(resources));
+}
+
+// Usage and limits: sizes in kilobytes, and counts.
+Expected<void> add_quota(const Call& call, const partitioning::Database& database, Reply& reply) {
+  OCTAVO_TRY(const auto statistics, database.statistics());
+  const std::uint64_t size_kib = (statistics.external_bytes + 1023) / 1024;
+  const std::uint64_t size_kib_max =
+      call.services.settings.logical_partition_bytes_max / 1024 * database.physical_partition_count();
+  reply.headers.emplace_back(
+      "x-ms-resource-quota",
+      fmt::format("functions=25;storedProcedures=100;triggers=25;documentSize={};documentsSize={};documentsCount=-1;"
+                  "collectionSize={};",
+                  size_kib_max, size_kib_max, size_kib_max));
+  reply.headers.emplace_back(
+      "x-ms-resource-usage",
+      fmt::format("functions=0;storedProcedures=0;triggers=0;documentSize={};documentsSize={};documentsCount={};"
+                  "collectionSize={};",
+                  size_kib, size_kib, statistics.document_count, size_kib));
+  return {};
+}
+
+Handled read_container(Call& call) {
+  auto opened = co_await open_container(call);
+  if (!opened) {
+    if (opened.error().word != word::kOwnerMissing) co_return std::unexpected(std::move(opened).error());
+    co_return fail(ErrorCode::not_found, "Resource Not Found: there is no container '" + call.path.id +
+                                             "' in database '" + call.path.database + "'.");
+  }
+  const auto& definition = *opened->definition;
+  auto shown = definition.shown();
+  if (call.flag("x-ms-documentdb-populatepartitionstatistics")) {
+    OCTAVO_CO_TRY_VOID(add_statistics(*opened->database, definition, shown));
+  }
+  auto reply = resource_reply(200, boost::json::serialize(shown), definition.etag);
+  if (call.flag("x-ms-documentdb-populatequotainfo")) {
+    OCTAVO_CO_TRY_VOID(add_quota(call, *opened->database, reply));
+  }
+  auto* indexes = query::IndexManager::of(*opened->database);
+  reply.headers.emplace_back("x-ms-documentdb-collection-index-transformation-progress",
+                             std::to_string(indexes != nullptr ? indexes->automatic_progress_percent() : 100));
+  co_return reply;
+}
+
+Handled replace_container(Call& call) {
+  OCTAVO_CO_TRY(const auto body, json_body(call.request));
+  const auto etag = etag_of(call.request);
+  OCTAVO_CO_TRY(const auto replaced, co_await call.services.engine.run_blocking([&] {
+    return call.services.schema.replace_container(call.path.database, call.path.id, body, etag);
+  }));
+  co_return resource_reply(200, replaced.to_json(), replaced.etag);
+}
+
+Handled delete_container(Call& call) {
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(
+      [&] { return call.services.schema.delete_container(call.path.database, call.path.id, etag_of(call.request)); }));
+  Reply reply;
+  reply.status = 204;
+  reply.content_type = {};
+  co_return reply;
+}
+
+}  // namespace
+
+Handled serve_containers(Call& call) {
+  const Method method = call.request.method;
+  if (call.path.feed) {
+    if (method == Method::post && call.flag("x-ms-documentdb-isquery")) co_return co_await query_containers(call);
+    if (method == Method::post) co_return co_await create_container(call);
+    if (method == Method::get || method == Method::head) co_return co_await list_containers(call);
+    co_return method_not_allowed();
+  }
+  switch (method) {
+    case Method::get:
+    case Method::head:
+      co_return co_await read_container(call);
+    case Method::put:
+      co_return co_await replace_container(call);
+    case Method::del:
+      co_return co_await delete_container(call);
+    default:
+      co_return method_not_allowed();
+  }
+}
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,68 @@
+// /dbs and /dbs/{db}.
+#include "api/cosmos/call/call.h"
+#include "api/cosmos/call/errors.h"
+#include "api/cosmos/feeds/feed_page.h"
+#include "api/cosmos/resources/resource_query.h"
+#include "api/cosmos/resources/schema.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+Handled create_database(Call& call) {
+  OCTAVO_CO_TRY(const auto body, json_body(call.request));
+  OCTAVO_CO_TRY(const auto id, id_of(body));
+  OCTAVO_CO_TRY(const auto throughput, throughput_of(call.request.header("x-ms-offer-throughput"),
+                                                     call.request.header("x-ms-cosmos-offer-autopilot-settings")));
+  OCTAVO_CO_TRY(const auto created, co_await call.services.engine.run_blocking(
+                                        [&] { return call.services.schema.create_database(id, throughput); }));
+  co_return resource_reply(201, created.to_json(), created.etag);
+}
+
+Handled list_databases(Call& call) {
+  OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
+  OCTAVO_CO_TRY(const auto after, continuation_of(call.request));
+  OCTAVO_CO_TRY(const auto found, co_await call.services.engine.run_blocking(
+                                      [&] { return call.services.schema.databases(after.value_or(""), size + 1); }));
+  std::vector<std::string> items;
+  for (std::size_t i = 0; i < std::min(found.size(), size); ++i) items.push_back(found[i].to_json());
+  std::optional<std::string> continuation;
+  if (found.size() > size) continuation = to_continuation(found[size - 1].id);
+  co_return feed_reply("", "Databases", items, continuation);
+}
+
+Handled query_databases(Call& call) {
+  OCTAVO_CO_TRY(const auto found, co_await call.services.engine.run_blocking(
+                                      [&] { return call.services.schema.databases("", SIZE_MAX); }));
+  ResourceList resources;
+  for (const auto& database : found) resources.emplace_back(database.id, database.to_json());
+  co_return co_await query_resources(call, "", "Databases", std::move(resources));
+}
+
+}  // namespace
+
+Handled serve_databases(Call& call) {
+  const Method method = call.request.method;
+  if (call.path.feed) {
+    if (method == Method::post && call.flag("x-ms-documentdb-isquery")) co_return co_await query_databases(call);
+    if (method == Method::post) co_return co_await create_database(call);
+    if (method == Method::get || method == Method::head) co_return co_await list_databases(call);
+    co_return method_not_allowed();
+  }
+  auto& schema = call.services.schema;
+  if (method == Method::del) {
+    OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(
+        [&] { return schema.delete_database(call.path.id, etag_of(call.request)); }));
+    Reply reply;
+    reply.status = 204;
+    reply.content_type = {};
+    co_return reply;
+  }
+  if (method != Method::get && method != Method::head) co_return method_not_allowed();
+  OCTAVO_CO_TRY(const auto found,
+                co_await call.services.engine.run_blocking([&] { return schema.database(call.path.id); }));
+  if (!found) co_return fail(ErrorCode::not_found, "Resource Not Found: there is no database '" + call.path.id + "'.");
+  co_return resource_reply(200, found->to_json(), found->etag);
+}
+
+}  // namespace octavo::api::cosmos

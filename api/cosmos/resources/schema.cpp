@@ -1,0 +1,316 @@
+#include "api/cosmos/resources/schema.h"
+
+#include <algorithm>
+
+#include "api/cosmos/call/errors.h"
+#include "api/cosmos/call/resource_id.h"
+#include "base/digest.h"
+#include "base/encoding.h"
+#include "base/unix_time.h"
+#include "query/database/database_properties.h"
+#include "query/json/parsed_document.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kDatabaseArea = "cosmos_databases";
+constexpr std::size_t kNameBytesMax = 240;  // of a database: the name is part of keys of the catalog
+constexpr std::uint32_t kThroughputPerPartitionMax = partitioning::partition_throughput_max;
+
+std::string text_of(const json::object& object, std::string_view name) {
+  const auto* member = object.if_contains(name);
+  return member != nullptr && member->is_string() ? std::string(member->get_string()) : std::string();
+}
+
+Expected<DatabaseDefinition> read_database(std::string_view id, std::string_view text) {
+  const auto damaged = [] { return fail(ErrorCode::corrupted, "The stored definition of a database is damaged."); };
+  auto value = query::parse_json(text);
+  if (!value || !value->is_object()) return damaged();
+  const auto& stored = value->get_object();
+  const auto rid = parse_rid(text_of(stored, "rid"));
+  if (!rid || rid->size() != 4) return damaged();
+  DatabaseDefinition definition;
+  definition.id = id;
+  definition.rid = *rid;
+  definition.etag = text_of(stored, "etag");
+  const auto* modified = stored.if_contains("modified_s");
+  definition.modified_s = modified != nullptr && modified->is_int64() ? modified->get_int64() : 0;
+  if (const auto* throughput = stored.if_contains("throughput")) {
+    definition.throughput = throughput_from_json(*throughput);
+  }
+  definition.offer_rid = text_of(stored, "offer_rid");
+  definition.offer_etag = text_of(stored, "offer_etag");
+  return definition;
+}
+
+std::unexpected<Error> no_owner(std::string_view database) {
+  return fail(ErrorCode::not_found,
+              "Owner resource does not exist: there is no database '" + std::string(database) + "'.",
+              word::kOwnerMissing);
+}
+
+Expected<void> check_etag(const std::optional<std::string>& wanted, std::string_view etag) {
+  if (wanted && *wanted != etag) return fail(ErrorCode::precondition_failed, "", word::kEtag);
+  return {};
+}
+
+Offer offer_of(const DatabaseDefinition& definition) {
+  return {definition.offer_rid,     definition.offer_etag, definition.self_link(),
+          show_rid(definition.rid), definition.id,         "",
+          *definition.throughput,   definition.modified_s};
+}
+
+Offer offer_of(std::string_view database, const ContainerDefinition& definition) {
+  return {definition.offer_rid,  definition.offer_etag, definition.self_link(), show_rid(definition.rid),
+          std::string(database), definition.id,         *definition.throughput, definition.modified_s};
+}
+
+}  // namespace
+
+std::string new_etag() {
+  return crypto::hex_encode(crypto::random_bytes(8));
+}
+
+std::string DatabaseDefinition::self_link() const {
+  return "dbs/" + show_rid(rid) + "/";
+}
+
+std::string DatabaseDefinition::to_json() const {
+  return json::serialize(json::object{{"id", id},
+                                      {"_rid", show_rid(rid)},
+                                      {"_self", self_link()},
+                                      {"_etag", '"' + etag + '"'},
+                                      {"_colls", "colls/"},
+                                      {"_users", "users/"},
+                                      {"_ts", modified_s}});
+}
+
+std::string Offer::to_json() const {
+  json::object content{
+      {"offerThroughput", throughput.highest()},
+      {"offerIsRUPerMinuteThroughputEnabled", false},
+      {"offerMinimumThroughputParameters",
+       json::object{{"maxThroughputEverProvisioned", throughput.highest()}, {"maxConsumedStorageEverInKB", 0}}}};
+  if (throughput.autoscale_max != 0) {
+    content["offerThroughput"] = throughput.autoscale_max / 10;
+    content["offerAutopilotSettings"] = json::object{{"maxThroughput", throughput.autoscale_max}};
+  }
+  return json::serialize(json::object{{"resource", resource_link},
+                                      {"offerType", "Invalid"},
+                                      {"offerResourceId", resource_rid},
+                                      {"offerVersion", "V2"},
+                                      {"content", std::move(content)},
+                                      {"id", id},
+                                      {"_rid", id},
+                                      {"_self", "offers/" + id + "/"},
+                                      {"_etag", '"' + etag + '"'},
+                                      {"_ts", modified_s}});
+}
+
+Expected<std::optional<DatabaseDefinition>> Schema::database(std::string_view id) const {
+  if (id.size() > kNameBytesMax) return std::nullopt;
+  OCTAVO_TRY(const auto stored, engine_.catalog().fact(kDatabaseArea, id));
+  if (!stored) return std::nullopt;
+  OCTAVO_TRY(auto definition, read_database(id, *stored));
+  return definition;
+}
+
+Expected<std::vector<DatabaseDefinition>> Schema::databases(std::string_view after, std::size_t count_max) const {
+  OCTAVO_TRY(const auto stored, engine_.catalog().facts(kDatabaseArea));
+  std::vector<DatabaseDefinition> definitions;
+  for (const auto& [id, text] : stored) {
+    if (!after.empty() && id <= after) continue;
+    if (definitions.size() == count_max) break;
+    OCTAVO_TRY(auto definition, read_database(id, text));
+    definitions.push_back(std::move(definition));
+  }
+  return definitions;
+}
+
+Expected<void> Schema::store(const DatabaseDefinition& definition) {
+  json::object stored{{"rid", show_rid(definition.rid)},
+                      {"etag", definition.etag},
+                      {"modified_s", definition.modified_s},
+                      {"offer_rid", definition.offer_rid},
+                      {"offer_etag", definition.offer_etag}};
+  if (definition.throughput) stored["throughput"] = to_json(*definition.throughput);
+  return engine_.catalog().set_fact(kDatabaseArea, definition.id, json::serialize(stored));
+}
+
+Expected<DatabaseDefinition> Schema::create_database(std::string id, std::optional<Throughput> throughput) {
+  if (id.size() > kNameBytesMax) {
+    return fail(ErrorCode::bad_request, "The input name is invalid: at most 240 bytes are possible here.");
+  }
+  std::lock_guard<std::mutex> lock(changes_);
+  OCTAVO_TRY(const auto known, database(id));
+  if (known) return fail(ErrorCode::conflict, "", word::kExists);
+  OCTAVO_TRY(const auto others, databases("", SIZE_MAX));
+  DatabaseDefinition definition;
+  definition.id = std::move(id);
+  do {
+    definition.rid = new_database_rid();
+  } while (std::ranges::any_of(others, [&](const auto& other) { return other.rid == definition.rid; }));
+  definition.etag = new_etag();
+  definition.modified_s = unix_now_s();
+  definition.throughput = throughput;
+  definition.offer_rid = show_rid(crypto::random_bytes(4));
+  definition.offer_etag = new_etag();
+  OCTAVO_TRY_VOID(store(definition));
+  engine_.set_shared_rate(definition.id, throughput ? throughput->highest() : 0);
+  return definition;
+}
+
+Expected<void> Schema::delete_database(std::string_view id, const std::optional<std::string>& etag) {
+  std::lock_guard<std::mutex> lock(changes_);
+  OCTAVO_TRY(const auto known, database(id));
+  if (!known) return fail(ErrorCode::not_found, "");
+  OCTAVO_TRY_VOID(check_etag(etag, known->etag));
+  OCTAVO_TRY(const auto inside, containers(id, "", SIZE_MAX));
+  for (const auto& container : inside) {
+    const auto deleted = engine_.delete_database(std::string(id) + '/' + container.id);
+    if (!deleted && deleted.error().code != ErrorCode::not_found) return deleted;
+  }
+  const std::string prefix = std::string(id) + '/';
+  // Tokens first: they must not give access to a later database of this name.
+  OCTAVO_TRY(const auto tokens, engine_.catalog().facts("cosmos_permissions_by_rid"));
+  for (const auto& [rid, permission] : tokens) {
+    if (permission.starts_with(prefix)) OCTAVO_TRY_VOID(engine_.catalog().erase_fact("cosmos_permissions_by_rid", rid));
+  }
+  for (const std::string_view area : {"cosmos_users", "cosmos_permissions"}) {
+    OCTAVO_TRY(const auto facts, engine_.catalog().facts(area));
+    for (const auto& [name, text] : facts) {
+      if (name.starts_with(prefix)) OCTAVO_TRY_VOID(engine_.catalog().erase_fact(area, name));
+    }
+  }
+  return engine_.catalog().erase_fact(kDatabaseArea, id);
+}
+
+Expected<ContainerDefinition> Schema::stored_container(std::string_view name) const {
+  // An open database knows what a failed disk may have kept from the catalog.
+  OCTAVO_TRY(const auto record, engine_.catalog().find(name));
+  if (!record || record->definition.empty() || query::is_couch_definition(record->definition)) {
+    return fail(ErrorCode::not_found, "");
+  }
+  return ContainerDefinition::from_stored(record->definition);
+}
+
+Expected<std::vector<ContainerDefinition>> Schema::containers(std::string_view database_id, std::string_view after,
+                                                              std::size_t count_max) const {
+  constexpr std::size_t kBatch = 100;
+  const std::string prefix = std::string(database_id) + '/';
+  std::string from = prefix + std::string(after);
+  bool inclusive = after.empty();
+  std::vector<ContainerDefinition> definitions;
+  while (definitions.size() < count_max) {
+    const auto names = engine_.database_names_from(from, inclusive, false, kBatch);
+    for (const auto& name : names) {
+      if (!name.starts_with(prefix)) return definitions;
+      auto container = stored_container(name);
+      // A database of the CouchDB API may have such a name too, but is not a container.
+      if (!container && container.error().code != ErrorCode::not_found) return std::unexpected(container.error());
+      if (container) definitions.push_back(std::move(*container));
+      if (definitions.size() == count_max) return definitions;
+    }
+    if (names.size() < kBatch) break;
+    from = names.back();
+    inclusive = false;
+  }
+  return definitions;
+}
+
+Expected<ContainerDefinition> Schema::create_container(std::string_view database_id, ContainerDefinition definition) {
+  std::lock_guard<std::mutex> lock(changes_);
+  OCTAVO_TRY(const auto owner, database(database_id));
+  if (!owner) return no_owner(database_id);
+  OCTAVO_TRY(const auto others, containers(database_id, "", SIZE_MAX));
+  do {
+    definition.rid = new_container_rid(owner->rid);
+  } while (std::ranges::any_of(others, [&](const auto& other) { return other.rid == definition.rid; }));
+  definition.etag = new_etag();
+  definition.modified_s = unix_now_s();
+  definition.offer_rid = show_rid(crypto::random_bytes(4));
+  definition.offer_etag = new_etag();
+  // A container without throughput shares its database's; if that has none, it gets the minimum.
+  if (!definition.throughput && !owner->throughput)
+    definition.throughput = Throughput{.manual = 400, .enforced = false};
+
+  partitioning::CreateDatabaseOptions options;
+  options.partitioned = true;
+  options.key_scheme = definition.key_scheme;
+  options.definition = definition.to_stored();
+  const std::uint32_t throughput = definition.throughput ? definition.throughput->highest() : 0;
+  const std::uint32_t needed = (throughput + kThroughputPerPartitionMax - 1) / kThroughputPerPartitionMax;
+  options.q = std::min(std::max(needed, engine_.settings().default_q), engine_.settings().q_max);
+  const auto created = engine_.create_database(std::string(database_id) + '/' + definition.id, std::move(options));
+  if (!created) {
+    if (created.error().code == ErrorCode::precondition_failed) return fail(ErrorCode::conflict, "", word::kExists);
+    return std::unexpected(created.error());
+  }
+  return definition;
+}
+
+Expected<ContainerDefinition> Schema::replace_container(std::string_view database_id, std::string_view id,
+                                                        const json::object& body,
+                                                        const std::optional<std::string>& etag) {
+  std::lock_guard<std::mutex> lock(changes_);
+  OCTAVO_TRY(const auto opened, engine_.open_database(std::string(database_id) + '/' + std::string(id)));
+  OCTAVO_TRY(const auto current, container_of(*opened));
+  OCTAVO_TRY_VOID(check_etag(etag, current->etag));
+  OCTAVO_TRY(auto next, current->replaced_by(body));
+  next.etag = new_etag();
+  next.modified_s = unix_now_s();
+  OCTAVO_TRY_VOID(opened->set_definition(next.to_stored()));
+  return next;
+}
+
+Expected<void> Schema::delete_container(std::string_view database_id, std::string_view id,
+                                        const std::optional<std::string>& etag) {
+  std::lock_guard<std::mutex> lock(changes_);
+  const std::string name = std::string(database_id) + '/' + std::string(id);
+  OCTAVO_TRY(const auto stored, stored_container(name));
+  OCTAVO_TRY_VOID(check_etag(etag, stored.etag));
+  return engine_.delete_database(name);
+}
+
+Expected<std::vector<Offer>> Schema::offers() const {
+  std::vector<Offer> offers;
+  OCTAVO_TRY(const auto owners, databases("", SIZE_MAX));
+  for (const auto& owner : owners) {
+    if (owner.throughput) offers.push_back(offer_of(owner));
+    OCTAVO_TRY(const auto inside, containers(owner.id, "", SIZE_MAX));
+    for (const auto& container : inside) {
+      if (container.throughput) offers.push_back(offer_of(owner.id, container));
+    }
+  }
+  return offers;
+}
+
+Expected<Offer> Schema::replace_offer(std::string_view id, Throughput throughput,
+                                      const std::optional<std::string>& etag) {
+  std::lock_guard<std::mutex> lock(changes_);
+  OCTAVO_TRY(const auto all, offers());
+  const auto found = std::ranges::find(all, id, &Offer::id);
+  if (found == all.end()) return fail(ErrorCode::not_found, "");
+  OCTAVO_TRY_VOID(check_etag(etag, found->etag));
+  if (found->container.empty()) {
+    OCTAVO_TRY(auto owner, database(found->database));
+    if (!owner) return fail(ErrorCode::not_found, "");
+    owner->throughput = throughput;
+    owner->offer_etag = new_etag();
+    OCTAVO_TRY_VOID(store(*owner));
+    engine_.set_shared_rate(owner->id, throughput.highest());
+    return offer_of(*owner);
+  }
+  OCTAVO_TRY(const auto opened, engine_.open_database(found->database + '/' + found->container));
+  OCTAVO_TRY(const auto current, container_of(*opened));
+  ContainerDefinition next = *current;
+  next.throughput = throughput;
+  next.offer_etag = new_etag();
+  OCTAVO_TRY_VOID(opened->set_definition(next.to_stored()));
+  return offer_of(found->database, next);
+}
+
+}  // namespace octavo::api::cosmos

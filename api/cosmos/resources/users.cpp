@@ -1,0 +1,333 @@
+// /dbs/{db}/users and …/users/{user}/permissions: users, and the permissions that resource tokens are made from.
+//
+// Stored in the catalog: "cosmos_users" <db>/<user>, "cosmos_permissions" <db>/<user>/<permission>, and
+// "cosmos_permissions_by_rid" <rid> for the check of a token.
+#include <algorithm>
+#include <charconv>
+
+#include <boost/json.hpp>
+
+#include "api/cosmos/call/authorization.h"
+#include "api/cosmos/call/call.h"
+#include "api/cosmos/call/errors.h"
+#include "api/cosmos/call/resource_id.h"
+#include "api/cosmos/feeds/feed_page.h"
+#include "api/cosmos/resources/resource_query.h"
+#include "api/cosmos/resources/schema.h"
+#include "base/unix_time.h"
+#include "query/json/parsed_document.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kUserArea = "cosmos_users";
+constexpr std::string_view kPermissionArea = "cosmos_permissions";
+constexpr std::string_view kPermissionRidArea = "cosmos_permissions_by_rid";
+constexpr std::int64_t kTokenLifetimeDefault_s = 3600;  // Azure Cosmos DB service limits
+constexpr std::int64_t kTokenLifetimeMax_s = 18'000;
+constexpr std::size_t kCatalogNameBytesMax = 480;
+constexpr std::string_view kDatabasesPart = "dbs/";
+constexpr std::string_view kContainersPart = "/colls/";
+
+bool is_permission(const Call& call) {
+  return call.path.resource == Resource::permission;
+}
+
+std::string_view area_of(const Call& call) {
+  return is_permission(call) ? kPermissionArea : kUserArea;
+}
+
+// The common prefix of the catalog names of a feed's resources.
+std::string name_prefix(const Call& call) {
+  return is_permission(call) ? call.path.database + '/' + call.path.owner + '/' : call.path.database + '/';
+}
+
+std::string string_of(const json::object& object, std::string_view name) {
+  const auto* value = object.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+Expected<std::int64_t> token_lifetime_s(const Request& request) {
+  const auto header = request.header("x-ms-documentdb-expiry-seconds");
+  if (!header || header->empty()) return kTokenLifetimeDefault_s;
+  std::int64_t seconds = 0;
+  const auto [end, error] = std::from_chars(header->data(), header->data() + header->size(), seconds);
+  if (error != std::errc{} || end != header->data() + header->size() || seconds < 10 || seconds > kTokenLifetimeMax_s) {
+    return fail(ErrorCode::bad_request, "x-ms-documentdb-expiry-seconds must be a number from 10 to 18000.");
+  }
+  return seconds;
+}
+
+// The resource for a reply: the stored one and, for a permission, a new token.
+Expected<std::string> shown(const Call& call, std::string_view text) {
+  OCTAVO_TRY(const auto stored, query::parse_json(text));
+  json::object resource = stored.get_object();
+  if (is_permission(call)) {
+    OCTAVO_TRY(const auto lifetime_s, token_lifetime_s(call.request));
+    const std::int64_t until_s = unix_now_s() + lifetime_s;
+    std::string key;
+    if (const auto* value = resource.if_contains("resourcePartitionKey")) key = json::serialize(*value);
+    resource["_token"] =
+        call.services.authorization.resource_token(string_of(resource, "_rid"), string_of(resource, "permissionMode"),
+                                                   string_of(resource, "resource"), key, until_s);
+  }
+  return json::serialize(resource);
+}
+
+// Converts a link with resource ids (`_rid`), which clients copy from `_self`, to a link with names.
+// Errors: bad_request.
+Expected<std::string> named_link(const Schema& schema, const std::string& link) {
+  const std::string_view text = link;
+  const std::size_t containers = text.find(kContainersPart, kDatabasesPart.size());
+  const std::string_view database = text.substr(0, containers).substr(kDatabasesPart.size());
+  const std::string_view inside = text.substr(containers + kContainersPart.size());
+  const std::string_view container = inside.substr(0, inside.find('/'));
+  const auto database_rid = parse_rid(database);
+  const auto container_rid = parse_rid(container);
+  if (!database_rid || !container_rid || database_rid->size() != 4 || container_rid->size() != 8) return link;
+  OCTAVO_TRY(const auto by_name, schema.database(database));
+  if (by_name) return link;
+  OCTAVO_TRY(const auto owners, schema.databases("", SIZE_MAX));
+  const auto owner = std::ranges::find(owners, *database_rid, &DatabaseDefinition::rid);
+  if (owner == owners.end()) return link;
+  OCTAVO_TRY(const auto others, schema.containers(owner->id, "", SIZE_MAX));
+  const auto found = std::ranges::find(others, *container_rid, &ContainerDefinition::rid);
+  if (found == others.end()) return link;
+  if (container.size() < inside.size()) {
+    return fail(ErrorCode::bad_request,
+                "'resource' must name what is in a container by its id: "
+                "dbs/{db}/colls/{container}/docs/{id}");
+  }
+  return std::string(kDatabasesPart) + owner->id + std::string(kContainersPart) + found->id;
+}
+
+Expected<json::object> checked_permission(const Schema& schema, const json::object& body) {
+  json::object permission;
+  const std::string mode = string_of(body, "permissionMode");
+  if (mode != "All" && mode != "Read" && mode != "all" && mode != "read") {
+    return fail(ErrorCode::bad_request, "permissionMode must be \"All\" or \"Read\".");
+  }
+  std::string resource = string_of(body, "resource");
+  while (resource.starts_with('/')) resource.erase(0, 1);
+  while (resource.ends_with('/')) resource.pop_back();
+  if (!resource.starts_with(kDatabasesPart) ||
+      resource.find(kContainersPart, kDatabasesPart.size()) == std::string::npos) {
+    return fail(ErrorCode::bad_request,
+                "'resource' must be the link of a container or of something in it: "
+                "dbs/{db}/colls/{container}");
+  }
+  permission["permissionMode"] = mode.ends_with("ll") ? "All" : "Read";
+  OCTAVO_TRY(resource, named_link(schema, resource));
+  permission["resource"] = resource;
+  if (const auto* key = body.if_contains("resourcePartitionKey"); key != nullptr && !key->is_null()) {
+    if (!key->is_array()) return fail(ErrorCode::bad_request, "resourcePartitionKey must be an array of values.");
+    permission["resourcePartitionKey"] = *key;
+  }
+  return permission;
+}
+
+// The `_etag` of a stored resource, with its quotes.
+Expected<std::string> etag_in(std::string_view text) {
+  OCTAVO_TRY(const auto value, query::parse_json(text));
+  return string_of(value.get_object(), "_etag");
+}
+
+Expected<void> check_stored_etag(const Call& call, std::string_view stored) {
+  const auto wanted = etag_of(call.request);
+  if (!wanted) return {};
+  OCTAVO_TRY(const auto etag, etag_in(stored));
+  if (etag != '"' + *wanted + '"') return fail(ErrorCode::precondition_failed, "", word::kEtag);
+  return {};
+}
+
+struct Stored {
+  std::string text;
+  std::string etag;
+  bool created = true;
+};
+
+/// The owner of users or permissions: a database, or a user.
+struct Owner {
+  std::string rid;  ///< bytes
+  std::string link;
+};
+
+Expected<Owner> find_owner(Call& call) {
+  const auto no_owner = [] {
+    return fail(ErrorCode::not_found, "Owner resource does not exist.", word::kOwnerMissing);
+  };
+  OCTAVO_TRY(const auto database, call.services.schema.database(call.path.database));
+  if (!database) return no_owner();
+  if (!is_permission(call)) return Owner{database->rid, database->self_link()};
+  auto& catalog = call.services.engine.catalog();
+  OCTAVO_TRY(const auto user, catalog.fact(kUserArea, call.path.database + '/' + call.path.owner));
+  if (!user) return no_owner();
+  OCTAVO_TRY(const auto value, query::parse_json(*user));
+  return Owner{parse_rid(string_of(value.get_object(), "_rid")).value_or(""), string_of(value.get_object(), "_self")};
+}
+
+std::string rid_in(std::string_view stored) {
+  const auto value = query::parse_json(stored);
+  return value && value->is_object() ? string_of(value->get_object(), "_rid") : std::string();
+}
+
+// In this order, a crash leaves both names with one `_rid`, so the change can be repeated.
+Expected<void> rename_permission(storage::Catalog& catalog, const std::string& from, const std::string& to,
+                                 std::string_view text) {
+  OCTAVO_TRY_VOID(catalog.set_fact(kPermissionArea, to, text));
+  OCTAVO_TRY_VOID(catalog.set_fact(kPermissionRidArea, rid_in(text), to));
+  return catalog.erase_fact(kPermissionArea, from);
+}
+
+// Renames a user with its permissions; their tokens stay valid.
+Expected<void> rename_user(storage::Catalog& catalog, const std::string& from, const std::string& to,
+                           std::string_view text) {
+  const std::string prefix = from + '/';
+  OCTAVO_TRY(const auto permissions, catalog.facts(kPermissionArea));
+  for (const auto& [name, permission] : permissions) {
+    if (name.starts_with(prefix) && to.size() + name.size() - from.size() > kCatalogNameBytesMax) {
+      return fail(ErrorCode::bad_request, "The input name is too long.");
+    }
+  }
+  OCTAVO_TRY_VOID(catalog.set_fact(kUserArea, to, text));
+  for (const auto& [name, permission] : permissions) {
+    if (!name.starts_with(prefix)) continue;
+    OCTAVO_TRY_VOID(rename_permission(catalog, name, to + '/' + name.substr(prefix.size()), permission));
+  }
+  return catalog.erase_fact(kUserArea, from);
+}
+
+// Runs on a worker. `replaces`: the id in the path; nullopt: a creation or an upsert.
+Expected<Stored> store(Call& call, const json::object& body, const std::optional<std::string>& replaces, bool upsert) {
+  // Serialised: of two requests that create one resource, the second must find the first's. Otherwise a token could
+  // exist that cannot be revoked.
+  const auto changes = call.services.schema.hold_changes();
+  auto& catalog = call.services.engine.catalog();
+  OCTAVO_TRY(const auto id, id_of(body));
+  OCTAVO_TRY(const auto owner, find_owner(call));
+  const std::string name = name_prefix(call) + id;
+  const std::string name_before = replaces ? name_prefix(call) + *replaces : name;
+  if (name.size() > kCatalogNameBytesMax) return fail(ErrorCode::bad_request, "The input name is too long.");
+  OCTAVO_TRY(const auto before, catalog.fact(area_of(call), name_before));
+  if (replaces && !before) return fail(ErrorCode::not_found, "");
+  if (!replaces && before && !upsert) return fail(ErrorCode::conflict, "", word::kExists);
+  if (before) OCTAVO_TRY_VOID(check_stored_etag(call, *before));
+  std::string rid = before ? rid_in(*before)
+                           : show_rid(is_permission(call) ? new_permission_rid(owner.rid) : new_user_rid(owner.rid));
+  if (name != name_before) {
+    OCTAVO_TRY(const auto other, catalog.fact(area_of(call), name));
+    if (other && rid_in(*other) != rid) return fail(ErrorCode::conflict, "", word::kExists);
+  }
+
+  json::object resource;
+  if (is_permission(call)) {
+    OCTAVO_TRY(resource, checked_permission(call.services.schema, body));
+  }
+  const std::string etag = new_etag();
+  resource["id"] = id;
+  resource["_rid"] = rid;
+  resource["_self"] = owner.link + (is_permission(call) ? "permissions/" : "users/") + rid + "/";
+  resource["_etag"] = '"' + etag + '"';
+  resource["_ts"] = unix_now_s();
+  if (!is_permission(call)) resource["_permissions"] = "permissions/";
+  std::string text = json::serialize(resource);
+  if (name != name_before) {
+    OCTAVO_TRY_VOID(is_permission(call) ? rename_permission(catalog, name_before, name, text)
+                                        : rename_user(catalog, name_before, name, text));
+    return Stored{std::move(text), etag, false};
+  }
+  if (is_permission(call)) OCTAVO_TRY_VOID(catalog.set_fact(kPermissionRidArea, rid, name));
+  OCTAVO_TRY_VOID(catalog.set_fact(area_of(call), name, text));
+  return Stored{std::move(text), etag, !before};
+}
+
+Expected<void> remove(Call& call) {
+  const auto changes = call.services.schema.hold_changes();
+  auto& catalog = call.services.engine.catalog();
+  const std::string name = name_prefix(call) + call.path.id;
+  OCTAVO_TRY(const auto before, catalog.fact(area_of(call), name));
+  if (!before) return fail(ErrorCode::not_found, "");
+  OCTAVO_TRY_VOID(check_stored_etag(call, *before));
+  const auto forget = [&](std::string_view permission, std::string_view text) -> Expected<void> {
+    OCTAVO_TRY(const auto value, query::parse_json(text));
+    // The entry for the token first: the token must not outlive its permission.
+    OCTAVO_TRY_VOID(catalog.erase_fact(kPermissionRidArea, string_of(value.get_object(), "_rid")));
+    return catalog.erase_fact(kPermissionArea, permission);
+  };
+  if (is_permission(call)) return forget(name, *before);
+  OCTAVO_TRY(const auto permissions, catalog.facts(kPermissionArea));
+  for (const auto& [permission, text] : permissions) {
+    if (permission.starts_with(name + '/')) OCTAVO_TRY_VOID(forget(permission, text));
+  }
+  return catalog.erase_fact(kUserArea, name);
+}
+
+struct Found {
+  std::string owner_rid;  ///< in base64
+  ResourceList resources;
+};
+
+// Runs on a worker.
+Expected<Found> find_all(Call& call) {
+  OCTAVO_TRY(const auto owner, find_owner(call));
+  Found found{show_rid(owner.rid), {}};
+  const std::string prefix = name_prefix(call);
+  OCTAVO_TRY(const auto all, call.services.engine.catalog().facts(area_of(call)));
+  for (const auto& [name, text] : all) {
+    if (!name.starts_with(prefix)) continue;
+    OCTAVO_TRY(auto item, shown(call, text));
+    found.resources.emplace_back(name.substr(prefix.size()), std::move(item));
+  }
+  return found;
+}
+
+Handled list(Call& call, bool is_query) {
+  OCTAVO_CO_TRY(auto found, co_await call.services.engine.run_blocking([&] { return find_all(call); }));
+  const std::string_view feed = is_permission(call) ? "Permissions" : "Users";
+  if (is_query) co_return co_await query_resources(call, found.owner_rid, feed, std::move(found.resources));
+  std::vector<std::string> items;
+  for (auto& [id, text] : found.resources) items.push_back(std::move(text));
+  co_return feed_reply(found.owner_rid, feed, items, std::nullopt);
+}
+
+}  // namespace
+
+Handled serve_users(Call& call) {
+  const Method method = call.request.method;
+  auto& engine = call.services.engine;
+  const bool reads = method == Method::get || method == Method::head;
+  const bool is_query = method == Method::post && call.flag("x-ms-documentdb-isquery");
+  if (call.path.feed && (reads || is_query)) co_return co_await list(call, is_query);
+  const bool replaces = !call.path.feed && method == Method::put;
+  if (replaces || (call.path.feed && method == Method::post)) {
+    OCTAVO_CO_TRY(const auto body, json_body(call.request));
+    OCTAVO_CO_TRY(const auto stored, co_await engine.run_blocking([&] {
+      return store(call, body, replaces ? std::optional(call.path.id) : std::nullopt,
+                   call.flag("x-ms-documentdb-is-upsert"));
+    }));
+    OCTAVO_CO_TRY(auto text, shown(call, stored.text));
+    co_return resource_reply(stored.created ? 201 : 200, std::move(text), stored.etag);
+  }
+  if (call.path.feed) co_return method_not_allowed();
+  if (method == Method::del) {
+    OCTAVO_CO_TRY_VOID(co_await engine.run_blocking([&] { return remove(call); }));
+    Reply reply;
+    reply.status = 204;
+    reply.content_type = {};
+    co_return reply;
+  }
+  if (!reads) co_return method_not_allowed();
+  OCTAVO_CO_TRY(const auto found, co_await engine.run_blocking([&] {
+    return engine.catalog().fact(area_of(call), name_prefix(call) + call.path.id);
+  }));
+  if (!found) co_return fail(ErrorCode::not_found, "");
+  OCTAVO_CO_TRY(auto text, shown(call, *found));
+  OCTAVO_CO_TRY(const auto quoted, etag_in(*found));
+  const std::string_view etag = quoted;
+  co_return resource_reply(200, std::move(text), etag.size() > 2 ? etag.substr(1, etag.size() - 2) : "");
+}
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,221 @@
+#include "api/couch/auth/authenticator.h"
+
+#include <array>
+#include <mutex>
+
+#include "api/couch/auth/admin_store.h"
+#include "api/couch/auth/jwt.h"
+#include "api/couch/auth/password_checker.h"
+#include "api/couch/auth/session_cookie.h"
+#include "api/couch/auth/user_directory.h"
+#include "base/encoding.h"
+#include "base/unix_time.h"
+#include "storage/lmdb/environment.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+/// The value of an Authorization header after its scheme, which is compared ignoring case; nullopt for another scheme.
+std::optional<std::string_view> after_scheme(std::string_view header, std::string_view scheme) {
+  if (header.size() <= scheme.size() || header[scheme.size()] != ' ') return std::nullopt;
+  for (std::size_t i = 0; i < scheme.size(); ++i) {
+    const char c = header[i] >= 'A' && header[i] <= 'Z' ? static_cast<char>(header[i] - 'A' + 'a') : header[i];
+    if (c != scheme[i]) return std::nullopt;
+  }
+  header.remove_prefix(scheme.size());
+  while (header.starts_with(' ')) header.remove_prefix(1);
+  return header;
+}
+
+struct Credentials {
+  std::string name;
+  std::string password;
+};
+
+/// nullopt if no credentials were sent. Errors: bad_request.
+Expected<std::optional<Credentials>> basic_credentials(std::string_view header) {
+  const auto encoded = after_scheme(header, "basic");
+  if (!encoded) return fail(ErrorCode::bad_request, "Authorization header is invalid");
+  const auto text = crypto::base64_decode(*encoded);
+  if (!text) return fail(ErrorCode::bad_request, "Authorization header has invalid base64 value");
+  const std::size_t colon = text->find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  Credentials credentials{text->substr(0, colon), text->substr(colon + 1)};
+  // Browsers cannot forget a password. In CouchDB, these credentials mean "logged out".
+  if (credentials.name == "_" && credentials.password == "_") return std::nullopt;
+  return credentials;
+}
+
+UserContext context_of(const UserRecord& user, std::string_view method) {
+  return {user.name, user.roles, method};
+}
+
+bool open_to_everyone(const Request& request) {
+  if (request.segments.size() != 1) return false;
+  const std::string& name = request.segments.front();
+  return name == "_up" || name == "_ready" || (name == "_session" && request.method == Method::post);
+}
+
+}  // namespace
+
+struct Authenticator::State {
+  State(const config::Settings& server_settings, partitioning::Engine& engine, UserDirectory::Admins admins,
+        std::string secret, JwtVerifier verifier)
+      : settings(server_settings),
+        catalog(engine.catalog()),
+        users(engine, std::move(admins)),
+        passwords(engine, server_settings.pbkdf2_iterations),
+        cookie_secret(std::move(secret)),
+        jwt(std::move(verifier)),
+        keyed_hash(crypto::random_bytes(32)) {}
+
+  Expected<std::optional<UserContext>> by_cookie(std::string_view value);
+  Expected<UserContext> by_jwt(std::string_view token);
+  Expected<UserContext> anonymous(const Request& request) const;
+
+  // Tokens verified before, per thread: checking a signature takes up to 100 µs.
+  using JwtCache = BoundedCache<crypto::KeyedHash::Value, JwtIdentity, VerifiedFingerprints::FingerprintHash>;
+  struct alignas(64) JwtSlot {
+    std::mutex mutex;
+    JwtCache verified{128};
+  };
+
+  const config::Settings& settings;
+  storage::Catalog& catalog;
+  UserDirectory users;
+  PasswordChecker passwords;
+  std::string cookie_secret;
+  JwtVerifier jwt;
+  crypto::KeyedHash keyed_hash;
+  VerifiedFingerprints verified_cookies;
+  std::array<JwtSlot, 32> jwt_slots;
+};
+
+Expected<std::unique_ptr<Authenticator>> Authenticator::create(const config::Settings& settings,
+                                                               partitioning::Engine& engine) {
+  OCTAVO_TRY(auto keys, JwtKeys::load(settings.jwt_keys));
+  OCTAVO_TRY(auto admins, reconcile_admins(settings, engine.catalog()));
+  OCTAVO_TRY(auto secret, load_cookie_secret(settings, engine.catalog()));
+  auto state = std::make_unique<State>(settings, engine, std::move(admins), std::move(secret),
+                                       JwtVerifier(std::move(keys), settings.jwt_required_claims));
+  return std::unique_ptr<Authenticator>(new Authenticator(std::move(state)));
+}
+
+Authenticator::Authenticator(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Authenticator::~Authenticator() = default;
+
+// A request with an expired cookie, or one of a deleted user, is anonymous and no error: clients send every cookie they
+// have.
+Expected<std::optional<UserContext>> Authenticator::State::by_cookie(std::string_view value) {
+  const auto cookie = SessionCookie::decode(value);
+  if (!cookie) {
+    return fail(ErrorCode::bad_request, "Malformed AuthSession cookie. Please clear your cookies.");
+  }
+  OCTAVO_TRY(const auto user, users.find(cookie->user));
+  if (!user || user->conflicted) return std::nullopt;
+  if (cookie->seconds_left(unix_now_s(), settings.session_timeout_s) <= 0) return std::nullopt;
+  const auto fingerprint = keyed_hash({value, user->salt()});
+  if (!verified_cookies.contains(fingerprint)) {
+    if (!cookie->signed_with(cookie_secret, user->salt())) return std::nullopt;
+    verified_cookies.add(fingerprint);
+  }
+  return context_of(*user, "cookie");
+}
+
+Expected<UserContext> Authenticator::State::by_jwt(std::string_view token) {
+  const auto fingerprint = keyed_hash({token});
+  const std::int64_t now = unix_now_s();
+  JwtSlot& slot = jwt_slots[thread_ordinal() % jwt_slots.size()];
+  {
+    const std::lock_guard lock(slot.mutex);
+    const JwtIdentity* known = slot.verified.find(fingerprint);
+    if (known != nullptr && (!known->expires_s || *known->expires_s > now)) {
+      return UserContext{known->subject, known->roles, "jwt"};
+    }
+  }
+  OCTAVO_TRY(auto identity, jwt.verify(token, now));
+  UserContext user{identity.subject, identity.roles, "jwt"};
+  const std::lock_guard lock(slot.mutex);
+  slot.verified.insert(fingerprint, std::move(identity));
+  return user;
+}
+
+Expected<UserContext> Authenticator::State::anonymous(const Request& request) const {
+  UserContext user;
+  if (settings.require_valid_user) {
+    if (!open_to_everyone(request)) return fail(ErrorCode::unauthorized, "Authentication required.");
+  } else if (!users.has_admins()) {
+    user.roles.emplace_back("_admin");
+  }
+  return user;
+}
+
+Task<Expected<UserContext>> Authenticator::authenticate(Request& request) {
+  if (const auto value = session_cookie_of(request)) {
+    OCTAVO_CO_TRY(auto user, state_->by_cookie(*value));
+    if (user) co_return std::move(*user);
+  }
+  const auto header = request.header("Authorization");
+  if (!header || header->empty()) co_return state_->anonymous(request);
+  if (state_->jwt.enabled()) {
+    if (const auto token = after_scheme(*header, "bearer")) co_return state_->by_jwt(*token);
+  }
+
+  OCTAVO_CO_TRY(auto credentials, basic_credentials(*header));
+  if (!credentials) co_return state_->anonymous(request);
+  OCTAVO_CO_TRY(const auto user, state_->users.find(credentials->name));
+  if (user && state_->passwords.remembered(*user, credentials->password)) {
+    co_return context_of(*user, "default");
+  }
+  OCTAVO_CO_TRY_VOID(co_await state_->passwords.check(user, std::move(credentials->name),
+                                                      std::move(credentials->password), request.peer_address));
+  co_return context_of(*user, "default");
+}
+
+Task<Expected<UserContext>> Authenticator::log_in(std::string_view name, std::string_view password,
+                                                  std::string_view peer_address) {
+  OCTAVO_CO_TRY(const auto user, state_->users.find(name));
+  if (!user || !state_->passwords.remembered(*user, password)) {
+    OCTAVO_CO_TRY_VOID(
+        co_await state_->passwords.check(user, std::string(name), std::string(password), std::string(peer_address)));
+  }
+  co_return context_of(*user, "cookie");
+}
+
+std::string Authenticator::issue_cookie(const UserContext& user) const {
+  const auto record = state_->users.find(user.name);
+  const std::string_view salt = record && *record ? (*record)->salt() : std::string_view();
+  return SessionCookie::encode(user.name, unix_now_s(), state_->cookie_secret, salt);
+}
+
+std::optional<std::string> Authenticator::renewed_cookie(const Request& request, const UserContext& user) const {
+  if (user.method != "cookie") return std::nullopt;
+  const auto value = session_cookie_of(request);
+  const auto cookie = value ? SessionCookie::decode(*value) : std::nullopt;
+  if (!cookie || cookie->user != user.name) return std::nullopt;
+  const std::int64_t timeout_s = state_->settings.session_timeout_s.count();
+  const auto left_s = cookie->seconds_left(unix_now_s(), state_->settings.session_timeout_s);
+  if (left_s > timeout_s / 2) return std::nullopt;
+  return set_session_cookie(issue_cookie(user), state_->settings, request.tls);
+}
+
+bool Authenticator::has_admins() const {
+  return state_->users.has_admins();
+}
+
+Expected<void> Authenticator::reload_admins(const config::Settings& settings) {
+  OCTAVO_TRY(auto admins, reconcile_admins(settings, state_->catalog));
+  state_->users.set_admins(std::move(admins));
+  return {};
+}
+
+bool Authenticator::accepts_jwt() const {
+  return state_->jwt.enabled();
+}
+
+void Authenticator::forget(std::string_view user_name) {
+  state_->users.forget(user_name);
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,28 @@
+#include "api/couch/call/call.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace octavo::api::couch {
+
+bool UserContext::has_role(std::string_view role) const {
+  return std::ranges::find(roles, role) != roles.end();
+}
+
+void Call::charge_document(std::string_view document_id, double units) {
+  request_charge += units;
+  database->spend_on_document(document_id, units);
+}
+
+void Call::charge_scan(const std::optional<std::string>& partition_key, double units) {
+  request_charge += units;
+  database->spend_on_partition_key(partition_key, units);
+}
+
+const std::string& Call::path(std::string_view name) const {
+  const auto found = std::ranges::find(path_parameters, name, &std::pair<std::string_view, std::string>::first);
+  assert(found != path_parameters.end());
+  return found->second;
+}
+
+}  // namespace octavo::api::couch

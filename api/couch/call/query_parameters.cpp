@@ -1,0 +1,154 @@
+#include "api/couch/call/query_parameters.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "query/json/parsed_document.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+constexpr std::string_view kJsonType = "application/json";
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t";
+  const auto first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+std::string quoted(std::string_view text) {
+  return "\"" + std::string(text) + "\"";
+}
+
+std::string shown(std::string_view text, const boost::json::value* json) {
+  return json ? query::json_for_message(*json) : quoted(text);
+}
+
+// Calls `use` with each element of a comma-separated list until it returns true. Returns whether it did.
+template <class Use>
+bool any_in_list(std::string_view list, Use use) {
+  while (!list.empty()) {
+    const auto comma = list.find(',');
+    if (use(trim(list.substr(0, comma)))) return true;
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+  }
+  return false;
+}
+
+// Encodes an id as CouchDB does in Location: letters, digits and `_.-:` are unchanged.
+void append_url_encoded(std::string& out, std::string_view text) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                       c == '.' || c == '-' || c == ':';
+    if (plain) {
+      out += c;
+    } else {
+      out += '%';
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    }
+  }
+}
+
+}  // namespace
+
+Expected<bool> ParameterValue::as_boolean() const {
+  if (json_ && json_->is_bool()) return json_->get_bool();
+  const auto text = json_ && json_->is_string() ? std::string_view(json_->get_string()) : text_;
+  if (equal_ignoring_case(text, "true")) return true;
+  if (equal_ignoring_case(text, "false")) return false;
+  return fail(ErrorCode::bad_request, "Invalid boolean parameter: " + shown(text_, json_), "query_parse_error");
+}
+
+Expected<std::uint64_t> ParameterValue::as_count() const {
+  std::optional<std::int64_t> number;
+  if (json_ && json_->is_int64()) {
+    number = json_->get_int64();
+  } else if (json_ && json_->is_string()) {
+    number = parse_integer(json_->get_string());
+  } else if (!json_) {
+    number = parse_integer(text_);
+  }
+  if (!number) {
+    return fail(ErrorCode::bad_request, "Invalid value for integer: " + shown(text_, json_), "query_parse_error");
+  }
+  if (*number < 0) {
+    return fail(ErrorCode::bad_request, "Invalid value for positive integer: " + shown(text_, json_),
+                "query_parse_error");
+  }
+  return static_cast<std::uint64_t>(*number);
+}
+
+Expected<boost::json::value> ParameterValue::as_json() const {
+  if (json_) return *json_;
+  return query::parse_json(text_);
+}
+
+bool is_true(const Request& request, std::string_view name) {
+  const auto value = request.parameter(name);
+  return value && *value == "true";
+}
+
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  std::int64_t number = 0;
+  const auto* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  if (text.empty() || result.ec != std::errc{} || result.ptr != end) return std::nullopt;
+  return number;
+}
+
+Expected<void> require_json_content_type(const Request& request) {
+  const auto header = request.header("Content-Type");
+  if (header && equal_ignoring_case(trim(header->substr(0, header->find(';'))), kJsonType)) return {};
+  return fail(ErrorCode::bad_request, "Content-Type must be application/json", "bad_content_type");
+}
+
+Expected<boost::json::value> json_body(const Request& request) {
+  return query::parse_json(request.body);
+}
+
+Expected<boost::json::object> json_object_body(const Request& request) {
+  OCTAVO_TRY(auto value, json_body(request));
+  if (!value.is_object()) return fail(ErrorCode::bad_request, "Request body must be a JSON object");
+  return std::move(value.get_object());
+}
+
+bool accepts_by_name(const Request& request, std::string_view type) {
+  const auto accept = request.header("Accept");
+  return accept && any_in_list(*accept, [&](std::string_view entry) {
+           return equal_ignoring_case(trim(entry.substr(0, entry.find(';'))), type);
+         });
+}
+
+bool none_match_has(const Request& request, std::string_view etag) {
+  const auto header = request.header("If-None-Match");
+  return header && any_in_list(*header, [&](std::string_view entry) {
+           if (entry.starts_with("W/")) entry.remove_prefix(2);
+           return entry == etag;
+         });
+}
+
+std::string location_of(const Request& request, std::string_view database, std::string_view document_id) {
+  std::string location = request.tls ? "https://" : "http://";
+  location += request.header("Host").value_or("localhost");
+  location += '/';
+  append_url_encoded(location, database);
+  if (!document_id.empty()) {
+    location += '/';
+    append_url_encoded(location, document_id);
+  }
+  return location;
+}
+
+}  // namespace octavo::api::couch

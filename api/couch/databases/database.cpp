@@ -1,0 +1,241 @@
+// Databases: creation, information, deletion, limits, and the maintenance requests that clients send.
+#include <optional>
+
+#include <boost/json.hpp>
+
+#include "api/couch/call/call.h"
+#include "api/couch/call/json_request.h"
+#include "api/couch/call/partition_parameter.h"
+#include "api/couch/call/query_parameters.h"
+#include "api/couch/databases/database_info.h"
+#include "api/couch/databases/properties.h"
+#include "api/couch/databases/shards.h"
+#include "api/couch/databases/throughput.h"
+#include "api/couch/documents/document_handlers.h"
+#include "api/couch/documents/edit.h"
+#include "base/json_writer.h"
+#include "partitioning/throughput/request_charge.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+constexpr std::uint32_t kPurgedInfosLimitDefault = 1000;
+constexpr std::string_view kPurgedInfosLimitArea = "purged_infos_limit";
+constexpr std::int64_t kRevsLimitMax = 1'000'000;
+
+Reply ok_reply(int status) {
+  Reply reply;
+  reply.status = status;
+  reply.body = "{\"ok\":true}\n";
+  return reply;
+}
+
+Expected<std::optional<std::int64_t>> positive(const Request& request, std::string_view name) {
+  const auto text = request.parameter(name);
+  if (!text) return std::nullopt;
+  const auto number = parse_integer(*text);
+  if (!number || *number <= 0) {
+    return fail(ErrorCode::bad_request, "The `" + std::string(name) + "` value should be a positive integer.");
+  }
+  return *number;
+}
+
+Expected<partitioning::CreateDatabaseOptions> parse_creation(const Call& call) {
+  const auto& request = call.request;
+  partitioning::CreateDatabaseOptions options;
+  OCTAVO_TRY(const auto q, positive(request, "q"));
+  OCTAVO_TRY_VOID(positive(request, "n"));  // ignored: one server keeps one copy
+  if (q) {
+    if (*q > call.services.settings.q_max) {
+      return fail(ErrorCode::bad_request,
+                  "The `q` value should be at most " + std::to_string(call.services.settings.q_max) + ".");
+    }
+    options.q = static_cast<std::uint32_t>(*q);
+  }
+  const auto partitioned = request.parameter("partitioned").value_or("false");
+  if (partitioned != "true" && partitioned != "false") {
+    return fail(ErrorCode::bad_request, "Invalid `partitioned` parameter");
+  }
+  options.partitioned = partitioned == "true";
+  if (options.partitioned && call.path("db").starts_with('_')) {
+    return fail(ErrorCode::bad_request, "Cannot partition a system database");
+  }
+  OCTAVO_TRY(const auto properties, properties_of_creation(request, call.path("db")));
+  options.definition = properties.to_couch_definition();
+  const auto auto_index = request.parameter("auto_index").value_or("false");
+  if (auto_index != "true" && auto_index != "false") {
+    return fail(ErrorCode::bad_request, "Invalid `auto_index` parameter");
+  }
+  options.auto_index = auto_index == "true";
+  return options;
+}
+
+Task<Expected<Reply>> create_database(Call& call) {
+  const auto& name = call.path("db");
+  auto& engine = call.services.engine;
+  OCTAVO_CO_TRY_VOID(partitioning::Engine::check_database_name(name));
+  OCTAVO_CO_TRY(const auto options, parse_creation(call));
+  auto work = [&] { return engine.create_database(name, options); };
+  OCTAVO_CO_TRY_VOID(co_await engine.run_blocking(std::move(work)));
+  auto reply = ok_reply(201);
+  reply.headers.emplace_back("Location", location_of(call.request, name, ""));
+  co_return reply;
+}
+
+Task<Expected<Reply>> get_database(Call& call) {
+  Reply reply;
+  OCTAVO_CO_TRY_VOID(append_database_info(reply.body, *call.database));
+  reply.body += '\n';
+  co_return reply;
+}
+
+Task<Expected<Reply>> delete_database(Call& call) {
+  if (call.request.parameter("rev")) {
+    co_return fail(ErrorCode::bad_request,
+                   "You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?");
+  }
+  const auto& name = call.path("db");
+  auto& engine = call.services.engine;
+  call.database.reset();  // the files are removed when the last request releases the database
+  auto work = [&] { return engine.delete_database(name); };
+  OCTAVO_CO_TRY_VOID(co_await engine.run_blocking(std::move(work)));
+  co_return ok_reply(200);
+}
+
+Expected<Reply> partition_info(const Call& call) {
+  OCTAVO_TRY_VOID(check_partition_parameter(call));
+  const auto& partition = call.path("partition");
+  OCTAVO_TRY(const auto snapshot, call.database->snapshot_for_partition_key(partition));
+  OCTAVO_TRY(const auto statistics, snapshot.statistics_of(partition));
+  Reply reply;
+  auto& body = reply.body;
+  body = "{\"db_name\":";
+  append_json_string(body, call.database->name());
+  // Documents are stored in the form whose bytes are counted, so `active` and `external` are equal.
+  body += ",\"sizes\":{\"active\":";
+  append_json_number(body, statistics.external_bytes);
+  body += ",\"external\":";
+  append_json_number(body, statistics.external_bytes);
+  body += "},\"partition\":";
+  append_json_string(body, partition);
+  body += ",\"doc_count\":";
+  append_json_number(body, statistics.document_count);
+  body += ",\"doc_del_count\":";
+  append_json_number(body, statistics.deleted_count);
+  const std::size_t place = call.database->locate_partition_key(partition);
+  body += ",\"request_units\":";
+  body += partitioning::format_charge(call.database->consumption().recent_of(place, partition));
+  body += "}\n";
+  return reply;
+}
+
+Task<Expected<Reply>> get_partition(Call& call) {
+  co_return partition_info(call);
+}
+
+Task<Expected<Reply>> refuse_partition_request(Call&) {
+  co_return fail(ErrorCode::bad_request, "invalid_partition_req");
+}
+
+Task<Expected<Reply>> unknown_partition_path(Call& call) {
+  OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
+  co_return fail(ErrorCode::not_found, "");
+}
+
+Task<Expected<Reply>> get_revs_limit(Call& call) {
+  Reply reply;
+  append_json_number(reply.body, call.database->revs_limit());
+  reply.body += '\n';
+  co_return reply;
+}
+
+Task<Expected<Reply>> put_revs_limit(Call& call) {
+  const auto parse = [&call] { return json_body(call.request); };
+  OCTAVO_CO_TRY(const auto limit, co_await work_on_body(call, parse));
+  if (!limit.is_int64() || limit.get_int64() <= 0 || limit.get_int64() > kRevsLimitMax) {
+    co_return fail(ErrorCode::bad_request, "The revs limit must be a positive integer, at most 1000000.");
+  }
+  const auto value = static_cast<std::uint32_t>(limit.get_int64());
+  auto work = [&] { return call.database->set_revs_limit(value); };
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(std::move(work)));
+  co_return ok_reply(200);
+}
+
+Task<Expected<Reply>> get_purged_infos_limit(Call& call) {
+  auto& catalog = call.services.engine.catalog();
+  OCTAVO_CO_TRY(const auto fact, catalog.fact(kPurgedInfosLimitArea, call.database->instance_tag()));
+  Reply reply;
+  reply.body = fact ? *fact : std::to_string(kPurgedInfosLimitDefault);
+  reply.body += '\n';
+  co_return reply;
+}
+
+Task<Expected<Reply>> put_purged_infos_limit(Call& call) {
+  const auto parse = [&call] { return json_body(call.request); };
+  OCTAVO_CO_TRY(const auto limit, co_await work_on_body(call, parse));
+  if (!limit.is_int64() || limit.get_int64() <= 0) {
+    co_return fail(ErrorCode::bad_request, "`purge_infos_limit` must be positive integer");
+  }
+  const auto text = std::to_string(limit.get_int64());
+  auto& catalog = call.services.engine.catalog();
+  auto work = [&] { return catalog.set_fact(kPurgedInfosLimitArea, call.database->instance_tag(), text); };
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(std::move(work)));
+  co_return ok_reply(200);
+}
+
+// Pages freed by deletions are reused immediately, so there is nothing to compact.
+Task<Expected<Reply>> compact(Call& call) {
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  co_return ok_reply(202);
+}
+
+Task<Expected<Reply>> compact_design_document(Call& call) {
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  const auto id = std::string(kDesignPrefix) + call.path("ddoc");
+  OCTAVO_CO_TRY_VOID(check_document_exists(*call.database, id));
+  co_return ok_reply(202);
+}
+
+Task<Expected<Reply>> accepted(Call&) {
+  co_return ok_reply(202);
+}
+
+// Every acknowledged write is already committed.
+Task<Expected<Reply>> ensure_full_commit(Call& call) {
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  Reply reply;
+  reply.status = 201;
+  reply.body = "{\"ok\":true,\"instance_start_time\":\"" + std::to_string(call.database->created_s()) + "\"}\n";
+  co_return reply;
+}
+
+}  // namespace
+
+void add_database_routes(RouteList& routes) {
+  constexpr auto kMember = Access::database_member;
+  constexpr auto kAdmin = Access::database_admin;
+  routes.push_back({Method::put, "/{db}", Access::server_admin, create_database});
+  routes.push_back({Method::get, "/{db}", kMember, get_database});
+  routes.push_back({Method::del, "/{db}", Access::server_admin, delete_database});
+
+  routes.push_back({Method::get, "/{db}/_partition/{partition}", kMember, get_partition});
+  for (const auto method : {Method::get, Method::post, Method::put, Method::del}) {
+    routes.push_back({method, "/{db}/_partition", kMember, refuse_partition_request});
+    routes.push_back({method, "/{db}/_partition/{partition}/{rest*}", kMember, unknown_partition_path});
+  }
+
+  routes.push_back({Method::get, "/{db}/_revs_limit", kMember, get_revs_limit});
+  routes.push_back({Method::put, "/{db}/_revs_limit", kAdmin, put_revs_limit});
+  routes.push_back({Method::get, "/{db}/_purged_infos_limit", kMember, get_purged_infos_limit});
+  routes.push_back({Method::put, "/{db}/_purged_infos_limit", kAdmin, put_purged_infos_limit});
+  routes.push_back({Method::post, "/{db}/_compact", kAdmin, compact});
+  routes.push_back({Method::post, "/{db}/_compact/{ddoc}", kAdmin, compact_design_document});
+  routes.push_back({Method::post, "/{db}/_ensure_full_commit", kMember, ensure_full_commit});
+  routes.push_back({Method::get, "/{db}/_throughput", kMember, get_throughput});
+  routes.push_back({Method::get, "/{db}/_shards", kMember, get_shards});
+  routes.push_back({Method::get, "/{db}/_shards/{docid*}", kMember, get_shard_of_document});
+  routes.push_back({Method::post, "/{db}/_sync_shards", Access::server_admin, accepted});
+}
+
+}  // namespace octavo::api::couch

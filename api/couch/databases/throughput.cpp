@@ -1,0 +1,75 @@
+// `_throughput`: the request units that each physical partition of a database may spend and has spent, and its hottest
+// logical partitions. An extension of the CouchDB API.
+#include "api/couch/databases/throughput.h"
+
+#include <cmath>
+
+#include <boost/json.hpp>
+
+#include "api/couch/call/json_reply.h"
+#include "api/couch/call/query_parameters.h"
+#include "api/couch/databases/shards.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kHotKeysDefault = 10;
+
+double hundredths(double units) {
+  return std::round(units * 100) / 100;
+}
+
+json::array hot_keys(const std::vector<partitioning::HotKey>& keys) {
+  json::array shown;
+  for (const auto& key : keys) {
+    shown.push_back(json::object{{"partition", key.partition_key},
+                                 {"request_units", hundredths(key.units)},
+                                 {"error_max", hundredths(key.error_max)}});
+  }
+  return shown;
+}
+
+Expected<std::size_t> hot_keys_wanted(const Request& request) {
+  const auto text = request.parameter("hot");
+  if (!text) return kHotKeysDefault;
+  const auto number = parse_integer(*text);
+  if (!number || *number < 0 || *number > static_cast<std::int64_t>(partitioning::HotKeys::keys_max)) {
+    return fail(ErrorCode::bad_request, "`hot` must be a whole number from 0 to 32.");
+  }
+  return static_cast<std::size_t>(*number);
+}
+
+}  // namespace
+
+Task<Expected<Reply>> get_throughput(Call& call) {
+  OCTAVO_CO_TRY(const auto wanted, hot_keys_wanted(call.request));
+  const auto& database = *call.database;
+  const auto& consumption = database.consumption();
+  const auto budget = consumption.budget();
+  const std::uint32_t rate = budget ? budget->rate() : 0;
+  json::array partitions;
+  const auto& map = database.partition_map();
+  for (const std::size_t place : map.places()) {
+    const auto report = consumption.report(place, wanted);
+    json::object shown{{"range", shard_range(*map.range_of(place))},
+                       {"last_second", hundredths(report.last_second)},
+                       {"per_second_last_minute", hundredths(report.last_minute / 60)},
+                       {"total", hundredths(report.total)},
+                       {"refused", report.refused},
+                       {"hot_partitions", hot_keys(report.hot_keys)}};
+    if (rate != 0) {
+      const double share = static_cast<double>(rate) / static_cast<double>(budget->shares());
+      shown["throughput"] = hundredths(share);
+      shown["used"] = hundredths(report.last_second / share);
+    }
+    partitions.push_back(std::move(shown));
+  }
+  json::object reply{{"db_name", database.name()}, {"throughput", rate == 0 ? json::value() : json::value(rate)}};
+  reply["partitions"] = std::move(partitions);
+  co_return json_reply(reply);
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,213 @@
+#include "api/couch/documents/bulk_edit.h"
+
+#include "api/couch/call/errors.h"
+#include "api/couch/databases/users_database.h"
+#include "api/couch/documents/document_renderer.h"
+#include "api/couch/documents/validation.h"
+#include "api/couch/server/server.h"
+#include "api/http/worker_bodies.h"
+#include "base/json_writer.h"
+#include "partitioning/throughput/request_charge.h"
+#include "query/json/split.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+Expected<BulkRequest> parse(std::string_view body, const config::Settings& settings) {
+  OCTAVO_TRY(const auto members, query::split_object(body));
+  const auto docs = query::member_value(members, "docs");
+  if (docs.empty()) return fail(ErrorCode::bad_request, "POST body must include `docs` parameter.");
+  if (!docs.starts_with('[')) return fail(ErrorCode::bad_request, "`docs` parameter must be an array.");
+  if (query::member_value(members, "all_or_nothing") == "true") {
+    return fail(ErrorCode::unsupported,
+                "`all_or_nothing` is not supported: POST to /{db}/_partition/{partition}/_batch to write atomically.");
+  }
+  BulkRequest request;
+  if (const auto new_edits = query::member_value(members, "new_edits"); !new_edits.empty()) {
+    if (new_edits != "true" && new_edits != "false") {
+      return fail(ErrorCode::bad_request, "`new_edits` parameter must be a boolean.");
+    }
+    request.new_edits = new_edits == "true";
+  }
+  OCTAVO_TRY(const auto parts, query::split_array(docs));
+  if (parts.size() > settings.documents_per_bulk_max) {
+    return fail(ErrorCode::too_large, std::to_string(settings.documents_per_bulk_max), "max_bulk_docs_count_exceeded");
+  }
+  request.documents.reserve(parts.size());
+  std::size_t revisions = 0;
+  for (const auto part : parts) {
+    OCTAVO_TRY(auto document, parse_document(part, settings.document_bytes_max));
+    revisions += document.history.size();
+    if (revisions > kRevisionsPerRequestMax) {
+      return fail(ErrorCode::too_large, "The documents have more than " + std::to_string(kRevisionsPerRequestMax) +
+                                            " revisions in `_revisions`; send fewer at a time.");
+    }
+    request.documents.push_back(std::move(document));
+  }
+  return request;
+}
+
+}  // namespace
+
+Task<Expected<BulkRequest>> parse_bulk_request(const Call& call) {
+  const std::string_view body = call.request.body;
+  const auto& settings = call.services.settings;
+  if (body.size() < worker_body_bytes) co_return parse(body, settings);
+  auto work = [body, &settings] { return parse(body, settings); };
+  co_return co_await call.services.engine.run_patiently(std::move(work));
+}
+
+namespace {
+
+/// A bulk request in progress: the writes, and their positions in the request.
+struct BulkWork {
+  std::vector<BulkResult> results;
+  std::vector<storage::DocumentWrite> writes;
+  std::vector<std::size_t> positions;  // writes[i] is the document at positions[i] of the request
+  std::vector<std::size_t> locals;
+};
+
+// Sorts the documents into ordinary and local writes. Errors that refuse the whole request occur here, before the first
+// write.
+Expected<BulkWork> sort_out(const partitioning::Database& database, BulkRequest& request) {
+  const auto count = request.documents.size();
+  BulkWork work;
+  work.results.resize(count);
+  work.writes.reserve(count);
+  work.positions.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    auto& document = request.documents[i];
+    auto& result = work.results[i];
+    result.id = document.id ? *document.id : new_uuid();
+    OCTAVO_TRY_VOID(check_id(result.id, database));
+    if (is_local_id(result.id)) {
+      work.locals.push_back(i);
+      continue;
+    }
+    OCTAVO_TRY(auto write, make_write(result.id, std::move(document), request.new_edits));
+    if (write.replicated) result.sent = write.history.front();
+    work.writes.push_back(std::move(write));
+    work.positions.push_back(i);
+  }
+  return work;
+}
+
+void note_outcomes(BulkWork& work, storage::PhysicalPartition::DocumentResults written) {
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    auto& result = work.results[work.positions[i]];
+    if (!written[i]) {
+      result.outcome = in_couch_words(std::move(written[i]).error(), result.id);
+    } else {
+      result.outcome = result.sent ? *result.sent : written[i]->revision;
+    }
+  }
+}
+
+// Removes the writes that the database's validation functions refuse or that would conflict.
+Task<Expected<void>> drop_invalid(Call& call, BulkWork& work) {
+  OCTAVO_CO_TRY(auto validation, validation_of(call));
+  if (validation == nullptr) co_return Expected<void>{};
+  auto valid = co_await validate(call, std::move(validation), work.writes);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    if (!valid[i]) {
+      work.results[work.positions[i]].outcome = std::move(valid[i]).error();
+      continue;
+    }
+    if (kept != i) work.writes[kept] = std::move(work.writes[i]);
+    work.positions[kept++] = work.positions[i];
+  }
+  work.writes.resize(kept);
+  co_return Expected<void>{};
+}
+
+}  // namespace
+
+Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest request) {
+  const bool users = is_users_database(*call.database);
+  const bool many = request.documents.size() > inline_documents_max;
+  auto& engine = call.services.engine;
+  auto sort = [&] { return sort_out(*call.database, request); };
+  Expected<BulkWork> sorted;
+  if (many) {
+    sorted = co_await engine.run_patiently(std::move(sort));
+  } else {
+    sorted = sort();
+  }
+  if (!sorted) co_return std::unexpected(std::move(sorted).error());
+  BulkWork& work = *sorted;
+
+  std::size_t kept = 0;
+  std::optional<query::IndexAllowance> allowance;
+  for (std::size_t i = 0; i < work.writes.size(); ++i) {
+    if (needs_preparation(call, work.writes[i].id)) {
+      auto prepared = co_await prepare_write(call, work.writes[i], allowance);
+      if (!prepared) {
+        work.results[work.positions[i]].outcome = std::move(prepared).error();
+        continue;
+      }
+    }
+    if (kept != i) work.writes[kept] = std::move(work.writes[i]);
+    work.positions[kept++] = work.positions[i];
+  }
+  work.writes.resize(kept);
+  OCTAVO_CO_TRY_VOID(co_await drop_invalid(call, work));
+
+  std::vector<std::size_t> body_bytes;
+  body_bytes.reserve(work.writes.size());
+  for (const auto& write : work.writes) body_bytes.push_back(write.body.size());
+  auto written = co_await call.database->write(std::move(work.writes));
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (!written[i] && written[i].error().code == ErrorCode::throttled) continue;
+    call.charge_document(work.results[work.positions[i]].id,
+                         written[i] ? partitioning::charge_of_write({body_bytes[i], written[i]->index_rows})
+                                    : partitioning::charge_of_miss());
+  }
+  if (users) {
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      if (written[i]) forget_user(call, work.results[work.positions[i]].id);
+    }
+  }
+  auto note = [&work, &written] { note_outcomes(work, std::move(written)); };
+  if (many) {
+    co_await engine.run_patiently(std::move(note));
+  } else {
+    note();
+  }
+  auto& results = work.results;
+  for (const auto i : work.locals) {
+    storage::LocalDocumentWrite write;
+    write.id = results[i].id;
+    write.deleted = request.documents[i].deleted;
+    write.base_edit = request.documents[i].local_edit.value_or(0);
+    write.body = std::move(request.documents[i].body);
+    auto edit = co_await call.database->write_local(std::move(write));
+    if (edit) {
+      results[i].outcome = request.documents[i].deleted ? std::uint64_t{0} : *edit;
+    } else {
+      results[i].outcome = std::move(edit).error();
+    }
+  }
+  co_return std::move(results);
+}
+
+void append_bulk_result(std::string& out, const BulkResult& result) {
+  if (const auto* revision = std::get_if<storage::Revision>(&result.outcome)) {
+    append_saved(out, result.id, *revision);
+  } else if (const auto* edit = std::get_if<std::uint64_t>(&result.outcome)) {
+    append_saved_local(out, result.id, *edit);
+  } else {
+    out += "{\"id\":";
+    append_json_string(out, result.id);
+    if (result.sent) {
+      out += ",\"rev\":";
+      append_revision(out, *result.sent);
+    }
+    out += ',';
+    append_error_members(out, std::get<Error>(result.outcome));
+    out += '}';
+  }
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,212 @@
+// Writing single documents: PUT, POST, DELETE and COPY, local documents included.
+#include "api/couch/call/query_parameters.h"
+#include "api/couch/databases/users_database.h"
+#include "api/couch/documents/document_handlers.h"
+#include "api/couch/documents/edit.h"
+#include "api/couch/documents/validation.h"
+#include "api/couch/server/server.h"
+#include "api/http/worker_bodies.h"
+#include "base/json_writer.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+using storage::Revision;
+
+std::string quoted_revision(const Revision& revision) {
+  return "\"" + revision.to_string() + "\"";
+}
+
+Reply saved_reply(int status, std::string_view id, const Revision& revision) {
+  Reply reply;
+  reply.status = status;
+  append_saved(reply.body, id, revision);
+  reply.body += '\n';
+  reply.headers.reserve(4);
+  reply.headers.emplace_back("ETag", quoted_revision(revision));
+  return reply;
+}
+
+void add_location(Reply& reply, const Call& call, std::string_view id) {
+  reply.headers.emplace_back("Location", location_of(call.request, call.database->name(), id));
+}
+
+// `batch=ok`: the reply is sent before the document is written.
+Task<Expected<Reply>> write_unacknowledged(Call& call, storage::DocumentWrite write) {
+  if (needs_preparation(call, write.id)) {
+    std::optional<query::IndexAllowance> allowance;
+    OCTAVO_CO_TRY_VOID(co_await prepare_write(call, write, allowance));
+  }
+  OCTAVO_CO_TRY_VOID(co_await validate_one(call, write));
+  Reply reply;
+  reply.status = 202;
+  reply.body = "{\"ok\":true,\"id\":";
+  append_json_string(reply.body, write.id);
+  reply.body += "}\n";
+  std::vector<storage::DocumentWrite> writes;
+  writes.push_back(std::move(write));
+  OCTAVO_CO_TRY_VOID(call.database->write_unacknowledged(std::move(writes)));
+  co_return reply;
+}
+
+Task<Expected<Reply>> write_local(Call& call, std::string id, ParsedDocument document) {
+  storage::LocalDocumentWrite write;
+  write.id = id;
+  write.deleted = document.deleted;
+  write.body = std::move(document.body);
+  // As in CouchDB, there is no precondition: the last writer wins, and the new revision number follows the `_rev` sent.
+  write.base_edit = document.local_edit.value_or(0);
+  OCTAVO_CO_TRY(const auto edit, co_await call.database->write_local(std::move(write)));
+  Reply reply;
+  reply.status = document.deleted ? 200 : 201;
+  append_saved_local(reply.body, id, document.deleted ? 0 : edit);
+  reply.body += '\n';
+  if (!document.deleted) add_location(reply, call, id);
+  co_return reply;
+}
+
+// Parses the document in the body; a large one is parsed on a worker.
+Task<Expected<ParsedDocument>> read_body(Call& call) {
+  auto parse = [&call] { return parse_document(call.request.body, call.services.settings.document_bytes_max); };
+  if (call.request.body.size() < worker_body_bytes) co_return parse();
+  co_return co_await call.services.engine.run_patiently(std::move(parse));
+}
+
+bool has_new_edits(const Request& request) {
+  const auto value = request.parameter("new_edits");
+  return !(value && *value == "false");
+}
+
+// Checks the parameters of a PUT and converts it to the engine's edit.
+Expected<storage::DocumentWrite> edit_of_put(const Call& call, const std::string& id, ParsedDocument document) {
+  const bool new_edits = has_new_edits(call.request);
+  if (new_edits || !document.revision) {
+    OCTAVO_TRY(document.revision, base_revision(call.request, document.revision));
+  }
+  return make_write(id, std::move(document), new_edits);
+}
+
+}  // namespace
+
+Task<Expected<Reply>> put_document(Call& call) {
+  const auto& id = call.path("docid");
+  OCTAVO_CO_TRY_VOID(check_id(id, *call.database));
+  if (call.request.header("Content-Type").value_or("").starts_with("multipart/related")) {
+    co_return fail(ErrorCode::unsupported, "Attachments are not supported yet: send the document alone, as JSON.");
+  }
+  OCTAVO_CO_TRY(auto document, co_await read_body(call));
+  if (document.id && *document.id != id) {  // as in CouchDB the URL's id is used, but the body's must be valid
+    OCTAVO_CO_TRY_VOID(check_id(*document.id, *call.database));
+  }
+  if (is_local_id(id)) co_return co_await write_local(call, id, std::move(document));
+
+  const bool deleted = document.deleted;
+  OCTAVO_CO_TRY(auto write, edit_of_put(call, id, std::move(document)));
+  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(write));
+  OCTAVO_CO_TRY(const auto revision, co_await save(call, std::move(write)));
+  auto reply = saved_reply(deleted ? 200 : 201, id, revision);
+  add_location(reply, call, id);
+  co_return reply;
+}
+
+Task<Expected<Reply>> create_document(Call& call) {
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(auto document, co_await read_body(call));
+  if (!document.id) {
+    document.id = new_uuid();
+    document.revision.reset();
+  }
+  const auto id = *document.id;
+  OCTAVO_CO_TRY_VOID(check_id(id, *call.database));
+  if (is_local_id(id)) co_return co_await write_local(call, id, std::move(document));
+
+  OCTAVO_CO_TRY(auto write, make_write(id, std::move(document), true));
+  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(write));
+  OCTAVO_CO_TRY(const auto revision, co_await save(call, std::move(write)));
+  auto reply = saved_reply(201, id, revision);
+  add_location(reply, call, id);
+  co_return reply;
+}
+
+namespace {
+
+// The body of a COPY's source, copied out of the snapshot.
+Expected<std::string> source_body(const Call& call, std::string_view id) {
+  const auto& database = *call.database;
+  if (is_users_database(database) && !is_local_id(id)) OCTAVO_TRY_VOID(check_user_document_read(call, id));
+  OCTAVO_TRY(const auto revision, base_revision(call.request, std::nullopt));
+  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+  if (is_local_id(id)) {
+    OCTAVO_TRY(const auto local, snapshot.find_local(id));
+    if (!local) return fail(ErrorCode::not_found, "");
+    return std::string(local->body);
+  }
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document) return fail(ErrorCode::not_found, "");
+  if (!revision) {
+    if (document->deleted) return fail(ErrorCode::deleted, "");
+    return std::string(document->body);
+  }
+  OCTAVO_TRY(const auto body, snapshot.leaf_body(*document, *revision));
+  if (!body) return fail(ErrorCode::not_found, "");
+  return std::string(*body);
+}
+
+struct CopyTarget {
+  std::string id;
+  std::optional<Revision> revision;
+};
+
+// `Destination: target` or `target?rev=N-hash`, percent-encoded. A full URL is refused, as in CouchDB.
+Expected<CopyTarget> parse_destination(const Request& request) {
+  const auto header = request.header("Destination");
+  if (!header || header->empty()) return fail(ErrorCode::bad_request, "Destination header is mandatory for COPY.");
+  if (header->starts_with("http://") || header->starts_with("https://")) {
+    return fail(ErrorCode::bad_request, "Destination URL must be relative.");
+  }
+  CopyTarget target;
+  const auto question = header->find("?rev=");
+  if (question != std::string_view::npos) {
+    OCTAVO_TRY(target.revision, Revision::parse(header->substr(question + 5)));
+  }
+  auto id = percent_decode(header->substr(0, question), false);
+  if (!id) return fail(ErrorCode::bad_request, "Destination header is not a valid document id.");
+  target.id = std::move(*id);
+  return target;
+}
+
+}  // namespace
+
+Task<Expected<Reply>> delete_document(Call& call) {
+  const auto& id = call.path("docid");
+  const auto& request = call.request;
+  OCTAVO_CO_TRY_VOID(check_document_exists(*call.database, id));
+  ParsedDocument document;
+  document.deleted = true;
+  document.body = "{}";
+  if (is_local_id(id)) co_return co_await write_local(call, id, std::move(document));
+
+  OCTAVO_CO_TRY(document.revision, base_revision(request, std::nullopt));
+  if (!document.revision) co_return fail(ErrorCode::conflict, "");
+  OCTAVO_CO_TRY(auto write, make_write(id, std::move(document), has_new_edits(request)));
+  if (request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(write));
+  OCTAVO_CO_TRY(const auto saved, co_await save(call, std::move(write)));
+  co_return saved_reply(200, id, saved);
+}
+
+Task<Expected<Reply>> copy_document(Call& call) {
+  OCTAVO_CO_TRY(const auto target, parse_destination(call.request));
+  OCTAVO_CO_TRY_VOID(check_id(target.id, *call.database));
+  ParsedDocument document;
+  OCTAVO_CO_TRY(document.body, source_body(call, call.path("docid")));
+  document.revision = target.revision;
+  if (is_local_id(target.id)) co_return co_await write_local(call, target.id, std::move(document));
+  OCTAVO_CO_TRY(auto write, make_write(target.id, std::move(document), true));
+  OCTAVO_CO_TRY(const auto revision, co_await save(call, std::move(write)));
+  auto reply = saved_reply(201, target.id, revision);
+  add_location(reply, call, target.id);
+  co_return reply;
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,265 @@
+#include "api/couch/documents/edit.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <boost/json.hpp>
+#include <simdjson.h>
+
+#include "api/couch/auth/authenticator.h"
+#include "api/couch/call/query_parameters.h"
+#include "api/couch/databases/security.h"
+#include "api/couch/databases/users_database.h"
+#include "api/couch/documents/document_renderer.h"
+#include "api/couch/documents/validation.h"
+#include "base/json_writer.h"
+#include "partitioning/throughput/request_charge.h"
+#include "query/json/normalize.h"
+#include "query/json/parsed_document.h"
+#include "query/json/split.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+using storage::Revision;
+
+std::unexpected<Error> invalid(std::string reason) {
+  return fail(ErrorCode::bad_request, std::move(reason), "doc_validation");
+}
+
+bool is_string(std::string_view raw) {
+  return raw.starts_with('"');
+}
+
+Expected<Revision> parse_raw_revision(std::string_view raw) {
+  if (!is_string(raw)) return fail(ErrorCode::bad_request, "Invalid rev format");
+  OCTAVO_TRY(const auto text, query::decode_json_string(raw));
+  return Revision::parse(text);
+}
+
+// `_revisions`: {"start": N, "ids": [newest, …]}.
+Expected<std::vector<Revision>> parse_revisions(std::string_view raw) {
+  if (!raw.starts_with('{')) return invalid("Bad special document member: _revisions");
+  if (std::ranges::count(raw, '"') / 2 > static_cast<std::ptrdiff_t>(kRevisionsMax + 2)) {
+    return fail(ErrorCode::too_large, "_revisions has more than " + std::to_string(kRevisionsMax) + " ids.");
+  }
+  OCTAVO_TRY(const auto value, query::parse_json(raw));
+  const auto& object = value.get_object();
+  const auto* start = object.if_contains("start");
+  const auto* ids = object.if_contains("ids");
+  if (!start || !start->is_int64()) return invalid("_revisions.start isn't an integer.");
+  if (!ids || !ids->is_array()) return invalid("_revisions.ids isn't a array.");
+  const auto& list = ids->get_array();
+  if (start->get_int64() < 0 || static_cast<std::uint64_t>(start->get_int64()) < list.size()) {
+    return invalid("_revisions.start is less than the number of ids.");
+  }
+  auto generation = static_cast<std::uint64_t>(start->get_int64());
+  std::vector<Revision> history;
+  history.reserve(list.size());
+  for (const auto& id : list) {
+    if (!id.is_string()) return invalid("RevId isn't a string");
+    const auto hash = storage::RevisionHash::from_text(id.get_string());
+    if (!hash) return invalid("RevId isn't a valid hexadecimal");
+    history.push_back({generation--, *hash});
+  }
+  return history;
+}
+
+Expected<void> refuse_attachments(std::string_view raw) {
+  if (!raw.starts_with('{')) return invalid("Bad special document member: _attachments");
+  OCTAVO_TRY(const auto members, query::split_object(raw));
+  if (members.empty()) return {};
+  return fail(ErrorCode::unsupported, "Attachments are not supported yet: write the document without `_attachments`.");
+}
+
+// The replicator keeps its state in such members of its documents; they are stored like ordinary fields.
+bool is_replicator_field(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kNames{"_replication_state", "_replication_state_time",
+                                                   "_replication_state_reason", "_replication_id",
+                                                   "_replication_stats"};
+  for (const auto known : kNames) {
+    if (known == name) return true;
+  }
+  return false;
+}
+
+bool is_ignored_field(std::string_view name) {
+  return name == "_revs_info" || name == "_local_seq" || name == "_conflicts" || name == "_deleted_conflicts";
+}
+
+Expected<void> append_field(std::string& body, std::string_view name, std::string_view raw) {
+  body.pop_back();
+  append_json_key(body, name);
+  OCTAVO_TRY_VOID(query::normalize_value(raw, body));
+  body += '}';
+  return {};
+}
+
+// The N of `0-N`, the form of a local document's revision.
+std::optional<std::uint64_t> local_edit_of(std::string_view raw) {
+  if (!raw.starts_with("\"0-") || !raw.ends_with('"')) return std::nullopt;
+  const auto number = parse_integer(raw.substr(3, raw.size() - 4));
+  if (!number || *number < 0) return std::nullopt;
+  return static_cast<std::uint64_t>(*number);
+}
+
+Expected<void> take_special(const query::SpecialField& field, ParsedDocument& document) {
+  const auto& [name, raw] = field;
+  if (name == "_id") {
+    if (!is_string(raw)) return fail(ErrorCode::bad_request, "Document id must be a string", "illegal_docid");
+    OCTAVO_TRY(document.id, query::decode_json_string(raw));
+  } else if (name == "_rev") {
+    if (document.local_edit = local_edit_of(raw); document.local_edit) return {};
+    OCTAVO_TRY(const auto revision, parse_raw_revision(raw));
+    if (document.history.empty()) document.revision = revision;
+  } else if (name == "_revisions") {
+    OCTAVO_TRY(document.history, parse_revisions(raw));
+    if (!document.history.empty()) document.revision = document.history.front();
+  } else if (name == "_deleted" && (raw == "true" || raw == "false")) {
+    document.deleted = raw == "true";
+  } else if (name == "_attachments") {
+    return refuse_attachments(raw);
+  } else if (is_replicator_field(name)) {
+    return append_field(document.body, name, raw);
+  } else if (!is_ignored_field(name)) {
+    return invalid("Bad special document member: " + name);
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<ParsedDocument> parse_document(std::string_view json, std::size_t body_bytes_max) {
+  ParsedDocument document;
+  document.body.reserve(json.size());
+  std::vector<query::SpecialField> special;
+  OCTAVO_TRY_VOID(query::normalize_document(json, document.body, special));
+  for (const auto& field : special) OCTAVO_TRY_VOID(take_special(field, document));
+  if (document.body.size() > body_bytes_max) {
+    return fail(ErrorCode::too_large, document.id.value_or(""), "document_too_large");
+  }
+  return document;
+}
+
+Expected<void> check_id(std::string_view id, const partitioning::Database& database) {
+  if (!simdjson::validate_utf8(id.data(), id.size())) {
+    return fail(ErrorCode::bad_request, "Document id must be valid UTF-8", "illegal_docid");
+  }
+  return partitioning::check_document_id(id, database.partitioned());
+}
+
+Expected<std::optional<Revision>> base_revision(const Request& request, const std::optional<Revision>& from_body) {
+  auto revision = from_body;
+  if (const auto parameter = request.parameter("rev")) {
+    OCTAVO_TRY(const auto from_query, Revision::parse(*parameter));
+    if (revision && *revision != from_query) {
+      return fail(ErrorCode::bad_request, "Document rev from request body and query string have different values");
+    }
+    revision = from_query;
+  }
+  if (auto header = request.header("If-Match")) {
+    while (header->starts_with('"')) header->remove_prefix(1);
+    while (header->ends_with('"')) header->remove_suffix(1);
+    OCTAVO_TRY(const auto from_header, Revision::parse(*header));
+    if (revision && *revision != from_header) {
+      return fail(ErrorCode::bad_request, "Document rev and etag have different values");
+    }
+    revision = from_header;
+  }
+  return revision;
+}
+
+Expected<storage::DocumentWrite> make_write(std::string id, ParsedDocument document, bool new_edits) {
+  storage::DocumentWrite write;
+  write.id = std::move(id);
+  write.deleted = document.deleted;
+  write.body = std::move(document.body);
+  if (new_edits) {
+    write.parent = document.revision;
+    return write;
+  }
+  if (!document.revision) {
+    return fail(ErrorCode::bad_request, "When `new_edits: false`, the document needs `_rev` or `_revisions` specified");
+  }
+  write.replicated = true;
+  write.history = std::move(document.history);
+  if (write.history.empty()) write.history.push_back(*document.revision);
+  return write;
+}
+
+bool needs_preparation(const Call& call, std::string_view id) {
+  return is_design_id(id) || is_users_database(*call.database);
+}
+
+Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write,
+                                   std::optional<query::IndexAllowance>& allowance) {
+  if (is_design_id(write.id) &&
+      !is_database_admin(call.user, *call.database, call.services.authenticator.has_admins())) {
+    if (call.user.name.empty()) co_return fail(ErrorCode::unauthorized, "You are not a db or server admin.");
+    co_return fail(ErrorCode::forbidden, "You are not a db or server admin.");
+  }
+  if (is_design_id(write.id)) OCTAVO_CO_TRY_VOID(co_await check_design_document(call, write, allowance));
+  if (is_users_database(*call.database)) {
+    OCTAVO_CO_TRY(write.body, co_await prepare_user_document(call, write.id, write.deleted, std::move(write.body)));
+  }
+  co_return Expected<void>{};
+}
+
+Error in_couch_words(Error error, std::string_view id) {
+  if (error.code == ErrorCode::partition_full) {
+    error.reason = "Partition limit exceeded due to update on '" + std::string(id) + "'";
+  }
+  return error;
+}
+
+void forget_user(Call& call, std::string_view id) {
+  if (id.starts_with(kUserIdPrefix)) call.services.authenticator.forget(id.substr(kUserIdPrefix.size()));
+}
+
+Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
+  if (needs_preparation(call, write.id)) {
+    std::optional<query::IndexAllowance> allowance;
+    OCTAVO_CO_TRY_VOID(co_await prepare_write(call, write, allowance));
+  }
+  if (!is_design_id(write.id)) {
+    OCTAVO_CO_TRY(const auto validation, validation_of(call));
+    if (validation) {
+      OCTAVO_CO_TRY_VOID(call.database->admit_document(write.id));
+      OCTAVO_CO_TRY_VOID(co_await validate_one(call, write));
+    }
+  }
+  const auto id = write.id;
+  const std::size_t body_bytes = write.body.size();
+  const auto replicated = write.replicated ? std::optional(write.history.front()) : std::nullopt;
+  std::vector<storage::DocumentWrite> writes;
+  writes.push_back(std::move(write));
+  auto results = co_await call.database->write(std::move(writes));
+  auto& result = results.front();
+  if (!result) {
+    if (result.error().code != ErrorCode::throttled) call.charge_document(id, partitioning::charge_of_miss());
+    co_return std::unexpected(in_couch_words(std::move(result).error(), id));
+  }
+  call.charge_document(id, partitioning::charge_of_write({body_bytes, result->index_rows}));
+  if (is_users_database(*call.database)) forget_user(call, id);
+  co_return replicated ? *replicated : result->revision;
+}
+
+void append_saved(std::string& out, std::string_view id, const Revision& revision) {
+  out += "{\"ok\":true,\"id\":";
+  append_json_string(out, id);
+  out += ",\"rev\":";
+  append_revision(out, revision);
+  out += '}';
+}
+
+void append_saved_local(std::string& out, std::string_view id, std::uint64_t edit) {
+  out += "{\"ok\":true,\"id\":";
+  append_json_string(out, id);
+  out += ",\"rev\":\"0-";
+  append_json_number(out, edit);
+  out += "\"}";
+}
+
+}  // namespace octavo::api::couch

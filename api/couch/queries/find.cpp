@@ -1,0 +1,271 @@
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <boost/json.hpp>
+
+#include "api/couch/call/call.h"
+#include "api/couch/call/json_reply.h"
+#include "api/couch/call/json_request.h"
+#include "api/couch/call/partition_parameter.h"
+#include "api/couch/call/query_parameters.h"
+#include "api/couch/call/sliced_reply.h"
+#include "api/couch/databases/users_database.h"
+#include "api/couch/queries/dry_run.h"
+#include "api/http/charge_limit.h"
+#include "partitioning/engine.h"
+#include "partitioning/throughput/request_charge.h"
+#include "query/database/index_manager.h"
+#include "query/mango/find_charge.h"
+#include "query/mango/find_execution.h"
+#include "query/mango/prepared_find.h"
+#include "query/mango/text_find.h"
+#include "query/plan/charge_estimate.h"
+#include "query/plan/explain.h"
+#include "query/search/search_index.h"
+#include "query/selector/match_budget.h"
+#include "query/walk/storage_statistics.h"
+
+/// `_find` and `_explain` of a database and of a partition.
+namespace octavo::api::couch {
+
+namespace {
+
+constexpr std::chrono::seconds kTextIndexWaitMax{60};
+constexpr std::chrono::seconds kTextFindTimeMax{10};
+
+/// `{"docs":[…],"bookmark":…,…}` around the results of a query.
+class FindReply : public SliceProducer {
+ public:
+  /// `work`: the part of the work that is known before reading.
+  /// `most`: ends the page once this charge is reached.
+  /// `may_take_long`: the request is long, so it may test each document for a long time.
+  FindReply(query::FindExecution execution, const partitioning::ScanWork& work,
+            std::optional<partitioning::RequestUnits> most, bool may_take_long)
+      : execution_(std::move(execution)), work_(work), most_(most), may_take_long_(may_take_long) {
+    if (most_) execution_.make_stoppable(*most_);
+  }
+
+  bool may_take_long() const override { return may_take_long_; }
+
+  Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
+    OCTAVO_TRY(const auto state, run(budget));
+    // Append the head only with the first results, so that an earlier error gets an ordinary reply.
+    if (!begun_) out += "{\"docs\":[\n";
+    begun_ = true;
+    out += execution_.output();
+    bytes_ += execution_.output().size();
+    execution_.output().clear();
+    if (state == partitioning::ScanState::more) return false;
+    out += "\n]";
+    execution_.append_tail(out);
+    if (stopped_) out += ",\n\"stopped\":\"max_request_charge\"";
+    out += "}\n";
+    return true;
+  }
+
+  double charge(std::uint64_t bytes) const override {
+    const auto& read = execution_.statistics();
+    auto work = work_;
+    work.keys = read.keys_examined;
+    work.documents = read.documents_examined;
+    work.document_bytes = read.document_bytes;
+    work.result_bytes = bytes;
+    return partitioning::charge_of_scan(work);
+  }
+
+ private:
+  Expected<partitioning::ScanState> run(partitioning::ScanBudget budget) {
+    if (!most_) return execution_.run(budget);
+    const auto charged = [this] { return charge(bytes_ + execution_.output().size()); };
+    return run_within_charge(execution_, budget, *most_, charged, stopped_);
+  }
+
+  query::FindExecution execution_;
+  partitioning::ScanWork work_;
+  std::optional<partitioning::RequestUnits> most_;
+  bool may_take_long_;
+  std::uint64_t bytes_ = 0;  ///< size of the results so far
+  bool begun_ = false;
+  bool stopped_ = false;
+};
+
+/// Runs `work`, which parses, plans or shows a request; on a worker if the request is long.
+template <class Work>
+Task<std::invoke_result_t<Work&>> work_on_find_body(const Call& call, Work work) {
+  return work_on_body(call, std::move(work), query::find_inline_bytes_max + 1);
+}
+
+/// The request as a query of a text index, if one should answer it: the request uses `$text`, names a text index,
+/// continues from a bookmark of one, or would otherwise read all documents. nullopt if not; also if the request is
+/// invalid, which the caller detects later.
+Task<Expected<std::optional<query::search::TextFind>>> plan_by_text(Call& call, const std::string& partition) {
+  using Result = Expected<std::optional<query::search::TextFind>>;
+  auto* manager = query::IndexManager::of(*call.database);
+  if (!manager) co_return Result(std::nullopt);
+  auto& indexes = manager->feed_indexes();
+  if (!indexes.is_loaded()) co_await call.services.engine.run_blocking([&] { return indexes.catalog(); });
+  const auto catalog = indexes.catalog();
+  if (!catalog) co_return Result(std::nullopt);
+  const std::string_view body = call.request.body;
+  const auto looks_for_text = [&] {
+    return query::search::has_text_index(**catalog) || body.find("$text") != std::string_view::npos;
+  };
+  const bool may_be_textual = co_await work_on_find_body(call, looks_for_text);
+  if (!may_be_textual) co_return Result(std::nullopt);
+  const auto parse = [&] {
+    return query::parse_find_request(body, partition, call.services.settings.find_limit_default);
+  };
+  auto request = co_await work_on_find_body(call, parse);
+  if (!request || (!request->partition.empty() && !call.database->partitioned())) co_return Result(std::nullopt);
+  const bool goes_on = request->bookmark && query::search::SearchBookmark::decode(*request->bookmark);
+  const bool named = query::search::names_text_index(**catalog, request->use_index);
+  if (!request->text_selector && !goes_on && !named) {
+    const auto prepared = co_await query::prepare_find(call.database, body, partition, false);
+    if (!prepared) co_return Result(std::nullopt);
+    const auto& branches = (*prepared)->sure_plan().branches;
+    if (std::ranges::any_of(branches, [](const query::Branch& branch) { return branch.index.has_value(); })) {
+      co_return Result(std::nullopt);
+    }
+  }
+  const auto plan = [&] { return query::search::plan_text_find(**catalog, *std::move(request)); };
+  co_return co_await work_on_find_body(call, plan);
+}
+
+Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
+                                    std::chrono::steady_clock::time_point started) {
+  auto& manager = *query::IndexManager::of(*call.database);
+  auto& indexes = manager.feed_indexes();
+  storage::Sequence sequence = 0;
+  if (find.request.update) {
+    OCTAVO_CO_TRY_VOID(co_await manager.wait_until_ended_are_deleted(started + kTextIndexWaitMax));
+    OCTAVO_CO_TRY(sequence, call.database->visible_sequence());
+  }
+  Expected<std::string> body;
+  do {
+    if (find.request.update) {
+      OCTAVO_CO_TRY_VOID(co_await indexes.wait_until_current(find.index, sequence, started + kTextIndexWaitMax));
+    } else {
+      indexes.update(*find.index);
+    }
+    body = co_await call.services.engine.run_patiently([&] {
+      const auto deadline = std::chrono::steady_clock::now() + kTextFindTimeMax;
+      return query::search::run_text_find(*call.database, find, sequence, deadline, started);
+    });
+    // After an error the index may have returned to its last commit; then it must catch up again.
+  } while (!body && body.error().word == query::search::kIndexWentBack);
+  if (!body) co_return std::unexpected(std::move(body).error());
+  Reply reply;
+  reply.body = *std::move(body);
+  co_return reply;
+}
+
+Expected<Reply> dry_run(const Call& call, const query::PreparedFind& find, const std::string& partition) {
+  auto& database = *call.database;
+  const auto& request = find.request;
+  query::StorageStatistics statistics(database, partition);
+  statistics.look_closely();
+  OCTAVO_TRY(const auto scope, query::statistics_of_scope(database, partition));
+  const std::uint64_t wanted = request.matches_needed();
+  OCTAVO_TRY(const auto estimate,
+             query::estimate_charge(find.plans, find.sure, statistics, scope, wanted, request.aggregation.has_value(),
+                                    query::scan_work_of(database, find, !partition.empty())));
+  auto reply = query::explain(request, find.plans, find.sure, find.candidates, database.name(), database.partitioned());
+  return dry_run_reply(std::move(reply), estimate);
+}
+
+Task<Expected<Reply>> run_find(Call& call, std::string partition) {
+  const auto started = std::chrono::steady_clock::now();
+  if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_find"));
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(auto by_text, co_await plan_by_text(call, partition));
+  OCTAVO_CO_TRY(const auto most, max_request_charge(call.request));
+  if (by_text && most) {
+    co_return fail(ErrorCode::bad_request, "X-Max-Request-Charge does not work with indexes of type text.");
+  }
+  const bool dry = prefers(call.request, "dry-run");
+  if (by_text && dry) {
+    co_return fail(ErrorCode::bad_request,
+                   "Prefer: dry-run does not work with indexes of type text; _explain shows the plan.");
+  }
+  if (by_text) co_return co_await run_text_find(call, *std::move(by_text), started);
+  OCTAVO_CO_TRY(auto prepared, co_await query::prepare_find(call.database, call.request.body, partition, dry));
+  if (dry) {
+    const auto estimate = [&] {
+      return dry_run(call, *prepared, partition.empty() ? prepared->request.partition : partition);
+    };
+    co_return co_await work_on_find_body(call, estimate);
+  }
+  auto current = co_await query::wait_for_indexes(call.database, prepared);
+  if (!current && (current.error().code == ErrorCode::disk_full || current.error().code == ErrorCode::io_failure)) {
+    // The index cannot store the latest writes, but the documents can still be read.
+    auto without = co_await query::prepare_find(call.database, call.request.body, partition, false, true);
+    if (without) {
+      prepared = *std::move(without);
+      current = {};
+    }
+  }
+  if (!current) co_return std::unexpected(std::move(current).error());
+  if (partition.empty()) partition = prepared->request.partition;
+  auto scope = partition.empty() ? std::nullopt : std::optional(partition);
+  const auto work = query::scan_work_of(*call.database, *prepared, !partition.empty());
+  const bool is_long = call.request.body.size() > query::find_inline_bytes_max ||
+                       query::cost_grows_with_document(prepared->request.selector);
+  query::FindExecution execution(call.database, std::move(prepared), std::move(partition),
+                                 call.services.settings.sort_bytes_max, started);
+  auto producer = std::make_unique<FindReply>(std::move(execution), work, most, is_long);
+  co_return co_await sliced_reply(call, std::move(producer), std::move(scope));
+}
+
+Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
+  if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_explain"));
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto by_text, co_await plan_by_text(call, partition));
+  if (by_text) {
+    const auto show = [&] { return json_reply(by_text->explain(*call.database)); };
+    co_return co_await work_on_find_body(call, show);
+  }
+  OCTAVO_CO_TRY(const auto prepared,
+                co_await query::prepare_find(call.database, call.request.body, std::move(partition), true));
+  const auto show = [&] {
+    const query::PreparedFind& find = *prepared;
+    Reply reply;
+    reply.body = query::serialize_json(query::explain(find.request, find.plans, find.sure, find.candidates,
+                                                      call.database->name(), call.database->partitioned()));
+    reply.body += '\n';
+    return reply;
+  };
+  co_return co_await work_on_find_body(call, show);
+}
+
+Task<Expected<Reply>> find(Call& call) {
+  return run_find(call, std::string());
+}
+
+Task<Expected<Reply>> explain(Call& call) {
+  return run_explain(call, std::string());
+}
+
+Task<Expected<Reply>> find_in_partition(Call& call) {
+  OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
+  co_return co_await run_find(call, call.path("partition"));
+}
+
+Task<Expected<Reply>> explain_in_partition(Call& call) {
+  OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
+  co_return co_await run_explain(call, call.path("partition"));
+}
+
+}  // namespace
+
+void add_find_routes(RouteList& routes) {
+  routes.push_back({Method::post, "/{db}/_find", Access::database_member, find});
+  routes.push_back({Method::post, "/{db}/_explain", Access::database_member, explain});
+  routes.push_back({Method::post, "/{db}/_partition/{partition}/_find", Access::database_member, find_in_partition});
+  routes.push_back(
+      {Method::post, "/{db}/_partition/{partition}/_explain", Access::database_member, explain_in_partition});
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,269 @@
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "api/couch/call/call.h"
+#include "api/couch/call/json_request.h"
+#include "api/couch/call/partition_parameter.h"
+#include "api/couch/call/query_parameters.h"
+#include "api/couch/call/sliced_reply.h"
+#include "api/couch/databases/users_database.h"
+#include "api/couch/queries/dry_run.h"
+#include "api/http/charge_limit.h"
+#include "api/models/container_definition.h"
+#include "api/scripts/user_functions.h"
+#include "base/json_writer.h"
+#include "partitioning/engine.h"
+#include "partitioning/throughput/request_charge.h"
+#include "query/json/split.h"
+#include "query/plan/explain.h"
+#include "query/sql/run/current_sql.h"
+#include "query/sql/run/query_charge.h"
+#include "query/sql/run/sql_estimate.h"
+#include "query/sql/run/sql_execution.h"
+#include "query/sql/run/sql_preparation.h"
+
+/// `_sql` of a database and of a partition.
+namespace octavo::api::couch {
+
+namespace {
+
+namespace sql = query::sql;
+
+// Longer queries are parsed on a worker.
+constexpr std::size_t kInlineParsedBytesMax = 16 * 1024;
+
+/// A request body, divided into parts that are not parsed yet.
+struct SqlRequest {
+  std::string_view query;       ///< a JSON string
+  std::string_view parameters;  ///< a JSON array, or empty
+  std::uint64_t limit = 0;
+  std::optional<std::string> bookmark;
+  bool execution_stats = false;
+  bool update = true;
+};
+
+std::unexpected<Error> invalid_member(std::string_view name, std::string_view what) {
+  return fail(ErrorCode::bad_request, fmt::format("`{}` must be {}.", name, what), "invalid_sql_request");
+}
+
+Expected<bool> read_flag(const query::JsonMember& member) {
+  if (member.raw == "true") return true;
+  if (member.raw == "false") return false;
+  return invalid_member(member.name, "true or false");
+}
+
+Expected<SqlRequest> parse_sql_request(std::string_view body, std::uint64_t default_limit) {
+  OCTAVO_TRY(const auto members, query::split_object(body));
+  SqlRequest request;
+  request.limit = default_limit;
+  for (const query::JsonMember& member : members) {
+    if (member.name == "query") {
+      request.query = member.raw;
+    } else if (member.name == "parameters") {
+      request.parameters = member.raw;
+    } else if (member.name == "limit") {
+      const auto limit = parse_integer(member.raw);
+      if (!limit || *limit < 0) return invalid_member("limit", "a whole number, 0 or more");
+      request.limit = static_cast<std::uint64_t>(*limit);
+    } else if (member.name == "bookmark") {
+      if (member.raw == "null") continue;
+      if (!member.raw.starts_with('"')) return invalid_member("bookmark", "a string");
+      OCTAVO_TRY(request.bookmark, query::decode_json_string(member.raw));
+    } else if (member.name == "execution_stats") {
+      OCTAVO_TRY(request.execution_stats, read_flag(member));
+    } else if (member.name == "update") {
+      OCTAVO_TRY(request.update, read_flag(member));
+    } else {
+      return fail(ErrorCode::bad_request, "Unknown member of the request: " + member.name, "invalid_sql_request");
+    }
+  }
+  if (!request.query.starts_with('"')) return invalid_member("query", "there, a string with the text of the query");
+  return request;
+}
+
+Expected<sql::SqlQuery::Ptr> parse_query_of(const SqlRequest& request, sql::ComputedProperties::Ptr computed) {
+  OCTAVO_TRY(const std::string text, query::decode_json_string(request.query));
+  std::vector<sql::SqlParameter> parameters;
+  if (!request.parameters.empty()) {
+    OCTAVO_TRY(parameters, sql::parse_sql_parameters(request.parameters));
+  }
+  auto parsed = sql::SqlQuery::parse(text, parameters, std::move(computed));
+  if (!parsed) return std::unexpected(parsed.error().to_error());
+  return *std::move(parsed);
+}
+
+/// `{"docs":[…],"bookmark":…,…}` around the results of a query.
+class SqlReply : public SliceProducer {
+ public:
+  /// `functions`: those that the query calls and `execution` refers to; null if none. `most`: ends the page once this
+  /// charge is reached.
+  SqlReply(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const sql::PreparedSql> prepared,
+           std::unique_ptr<scripts::StoredFunctions> functions, sql::SqlExecution execution,
+           std::optional<partitioning::RequestUnits> most, bool with_statistics,
+           std::chrono::steady_clock::time_point started)
+      : database_(std::move(database)),
+        prepared_(std::move(prepared)),
+        functions_(std::move(functions)),
+        execution_(std::move(execution)),
+        most_(most),
+        with_statistics_(with_statistics),
+        started_(started) {}
+
+  bool runs_functions() const override { return functions_ != nullptr; }
+  bool may_take_long() const override { return runs_functions() || prepared_->query->may_take_long(); }
+
+  Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
+    OCTAVO_TRY(const auto state, run(budget));
+    // Append the head only with the first results, so that an earlier error gets an ordinary reply.
+    const bool wait = !begun_ && execution_.output().empty() && state == partitioning::ScanState::more;
+    if (wait) return false;
+    if (!begun_) out += "{\"docs\":[\n";
+    begun_ = true;
+    out += execution_.output();
+    bytes_ += execution_.output().size();
+    execution_.output().clear();
+    if (state == partitioning::ScanState::more) return false;
+    append_tail(out);
+    return true;
+  }
+
+  double charge(std::uint64_t bytes) const override {
+    auto work = sql::scan_work_of(*database_, *prepared_, execution_.statistics());
+    work.result_bytes = bytes;
+    const double functions = functions_ ? partitioning::charge_of_function(functions_->time()) : 0;
+    return partitioning::charge_of_scan(work) + functions;
+  }
+
+ private:
+  Expected<partitioning::ScanState> run(partitioning::ScanBudget budget) {
+    if (!most_) return execution_.run(budget);
+    const auto charged = [this] { return charge(bytes_ + execution_.output().size()); };
+    return run_within_charge(execution_, budget, *most_, charged, stopped_);
+  }
+
+  void append_tail(std::string& out) const {
+    out += "\n],\n\"bookmark\":";
+    if (const auto bookmark = execution_.continuation()) {
+      append_json_string(out, *bookmark);
+    } else {
+      out += "null";
+    }
+    if (with_statistics_) {
+      const auto& statistics = execution_.statistics();
+      const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - started_;
+      fmt::format_to(std::back_inserter(out),
+                     ",\n\"execution_stats\":{{\"total_keys_examined\":{},\"total_docs_examined\":{},"
+                     "\"results_returned\":{},\"execution_time_ms\":{:.3f}}}",
+                     statistics.keys_examined, statistics.documents_examined, statistics.results_returned,
+                     elapsed.count());
+    }
+    if (stopped_) out += ",\n\"stopped\":\"max_request_charge\"";
+    out += "}\n";
+  }
+
+  std::shared_ptr<partitioning::Database> database_;
+  std::shared_ptr<const sql::PreparedSql> prepared_;
+  std::unique_ptr<scripts::StoredFunctions> functions_;
+  sql::SqlExecution execution_;
+  std::optional<partitioning::RequestUnits> most_;
+  bool with_statistics_;
+  std::chrono::steady_clock::time_point started_;
+  std::uint64_t bytes_ = 0;  ///< size of the results so far
+  bool begun_ = false;
+  bool stopped_ = false;
+};
+
+using Prepared = std::shared_ptr<const sql::PreparedSql>;
+
+Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::string partition,
+                                 sql::SqlPlanning planning) {
+  // Equal queries of different logical partitions share a plan if they are in the same physical partition: an index may
+  // be built in only one of these. With computed properties no plan is shared, because their definitions may change.
+  std::string key;
+  const auto computed = cosmos::computed_properties_of(*call.database);
+  if (!request.bookmark && !planning.ignore_global && !computed) {
+    key = partition.empty() ? "sql:all:" : fmt::format("sql:{}:", call.database->locate_partition_key(partition));
+    key.append(request.query).append(request.parameters);
+    if (auto found = sql::find_prepared_sql(*call.database, key, partition)) co_return found;
+  }
+  Expected<sql::SqlQuery::Ptr> query;
+  if (request.query.size() + request.parameters.size() <= kInlineParsedBytesMax) {
+    query = parse_query_of(request, computed);
+  } else {
+    const auto parse = [&request, &computed] { return parse_query_of(request, computed); };
+    query = co_await call.services.engine.run_blocking(parse);
+  }
+  if (!query) co_return std::unexpected(std::move(query).error());
+  sql::SqlScope scope;
+  scope.partition_key = std::move(partition);
+  auto prepared = co_await sql::prepare_sql(call.database, *std::move(query), std::move(scope), sql::document_rows(),
+                                            request.bookmark, planning);
+  if (prepared && !key.empty()) sql::keep_prepared_sql(*call.database, key, *prepared);
+  co_return prepared;
+}
+
+Expected<Reply> dry_run(const Call& call, const sql::PreparedSql& prepared, const std::string& partition,
+                        std::uint64_t limit) {
+  OCTAVO_TRY(const auto estimate, sql::estimate_charge(*call.database, prepared, partition, limit));
+  return dry_run_reply({{"plan", query::explain_plans(prepared.plans, prepared.plans.size() - 1)}}, estimate);
+}
+
+Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
+  const auto started = std::chrono::steady_clock::now();
+  if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_sql"));
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  const auto parse = [&call] {
+    return parse_sql_request(call.request.body, call.services.settings.find_limit_default);
+  };
+  OCTAVO_CO_TRY(const auto request, co_await work_on_body(call, parse));
+
+  OCTAVO_CO_TRY(const auto most, max_request_charge(call.request));
+  const bool dry = prefers(call.request, "dry-run");
+  const auto prepare_as = [&](sql::SqlPlanning planning) { return prepare(call, request, partition, planning); };
+  OCTAVO_CO_TRY(auto prepared, co_await prepare_as({.explain = dry, .ignore_global = false}));
+  if (dry) co_return dry_run(call, *prepared, partition, request.limit);
+  if (request.update) {
+    OCTAVO_CO_TRY(prepared, co_await sql::current_sql(call.database, prepared, prepare_as));
+  }
+
+  sql::SqlOptions options;
+  options.page_items_max = request.limit;
+  options.page_bytes_max = SIZE_MAX;
+  options.memory_bytes_max = call.services.settings.sort_bytes_max;
+  options.may_stop = most.has_value();
+  if (most) options.charge_max = *most;
+  auto charged = partition.empty() ? std::nullopt : std::optional(partition);
+  if (!partition.empty()) options.partition_key = std::move(partition);
+  std::unique_ptr<scripts::StoredFunctions> functions;
+  if (prepared->query->calls_user_functions()) {
+    functions = std::make_unique<scripts::StoredFunctions>(call.database);
+    options.user_functions = functions.get();
+  }
+  sql::SqlExecution execution(call.database, prepared, std::move(options));
+  auto producer = std::make_unique<SqlReply>(call.database, std::move(prepared), std::move(functions),
+                                             std::move(execution), most, request.execution_stats, started);
+  co_return co_await sliced_reply(call, std::move(producer), std::move(charged));
+}
+
+Task<Expected<Reply>> ask_database(Call& call) {
+  return run_sql(call, std::string());
+}
+
+Task<Expected<Reply>> ask_partition(Call& call) {
+  OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
+  co_return co_await run_sql(call, call.path("partition"));
+}
+
+}  // namespace
+
+void add_sql_routes(RouteList& routes) {
+  routes.push_back({Method::post, "/{db}/_sql", Access::database_member, ask_database});
+  routes.push_back({Method::post, "/{db}/_partition/{partition}/_sql", Access::database_member, ask_partition});
+}
+
+}  // namespace octavo::api::couch

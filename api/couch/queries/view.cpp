@@ -1,0 +1,296 @@
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/couch/call/call.h"
+#include "api/couch/call/json_request.h"
+#include "api/couch/call/partition_parameter.h"
+#include "api/couch/call/query_parameters.h"
+#include "api/couch/databases/users_database.h"
+#include "api/couch/queries/view_query.h"
+#include "api/couch/queries/view_reply.h"
+#include "base/json_writer.h"
+#include "partitioning/engine.h"
+#include "query/collation/collation.h"
+#include "query/database/index_allowance.h"
+#include "query/database/index_manager.h"
+#include "query/view/view_group.h"
+
+/// Queries of views: `_view` and `_view/queries` of a database and of a partition; `_info`; `_view_cleanup`.
+namespace octavo::api::couch {
+
+namespace {
+
+using query::views::ViewGroup;
+using Clock = std::chrono::steady_clock;
+
+// A client that waits longer for an index to be built has probably disconnected; CouchDB waits without limit.
+constexpr std::chrono::hours kIndexPatience{1};
+// The design document may change while a query waits for its index; then the query starts again.
+constexpr int kViewAttempts = 5;
+constexpr std::size_t kViewQueriesMax = 1000;
+
+std::unexpected<Error> missing_view() {
+  return fail(ErrorCode::not_found, "missing_named_view");
+}
+
+/// Error if the design document does not exist: this distinguishes it from one without views.
+Expected<void> check_design_document_exists(const partitioning::Database& database, std::string_view id) {
+  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document) return fail(ErrorCode::not_found, "missing");
+  if (document->deleted) return fail(ErrorCode::deleted, "deleted");
+  return {};
+}
+
+Expected<query::FeedIndexView> find_group(const Call& call) {
+  auto* manager = query::IndexManager::of(*call.database);
+  if (!manager) return fail(ErrorCode::internal, "This database has no indexes.");
+  OCTAVO_TRY(const auto catalog, manager->feed_indexes().catalog());
+  const std::string id = "_design/" + call.path("ddoc");
+  const auto* found = catalog->find("view", id, {});
+  if (!found) {
+    OCTAVO_TRY_VOID(check_design_document_exists(*call.database, id));
+    if (catalog->over_limit) return fail(ErrorCode::not_found, std::string(query::index_beyond_limit_reason));
+    return missing_view();
+  }
+  if (!found->index) return std::unexpected(*found->failure);
+  return *found;
+}
+
+/// The queries of one request, which use the same index.
+struct ViewRequest {
+  std::vector<ViewQuery> queries;
+
+  bool waits() const {
+    return std::ranges::any_of(queries, [](const auto& one) { return one.update == ViewQuery::Update::yes; });
+  }
+  bool wants_update() const {
+    return std::ranges::any_of(queries, [](const auto& one) { return one.update == ViewQuery::Update::lazy; });
+  }
+};
+
+Expected<ViewTarget> target_in(const Call& call, const std::shared_ptr<query::FeedIndex>& index, ViewRequest& request) {
+  auto group = std::dynamic_pointer_cast<ViewGroup>(index);
+  if (!group) return missing_view();
+  const auto view = group->definition().find(call.path("view"));
+  if (!view) return missing_view();
+  const auto& definition = group->definition();
+  for (auto& one : request.queries) {
+    OCTAVO_TRY_VOID(check_view_query(one, definition.views[*view].reduce.has_value(), definition.partitioned));
+  }
+  return ViewTarget{call.database, std::move(group), *view};
+}
+
+/// The index that answers the queries, after any wait or update that they require.
+Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
+  for (int attempt = 0;; ++attempt) {
+    OCTAVO_CO_TRY(const auto found, find_group(call));
+    const ViewRequest as_asked = request;
+    auto target = target_in(call, found.index, request);
+    if (!target) co_return target;
+    auto& manager = *query::IndexManager::of(*call.database);
+    auto& indexes = manager.feed_indexes();
+    if (!request.waits()) {
+      if (request.wants_update()) indexes.update(*found.index);
+      if (!found.previous) co_return target;
+      const auto built = indexes.is_current(*found.index, call.database->committed_sequence());
+      if (built && *built) co_return target;
+      // Until the new index is built, the index of the previous design document answers if it has this view.
+      ViewRequest before = as_asked;
+      auto previous = target_in(call, found.previous, before);
+      if (!previous) co_return target;
+      request = std::move(before);
+      co_return previous;
+    }
+    if (call.database->has_time_to_live()) {
+      OCTAVO_CO_TRY_VOID(co_await manager.wait_until_ended_are_deleted(Clock::now() + kIndexPatience));
+    }
+    OCTAVO_CO_TRY(const auto sequence, call.database->visible_sequence());
+    auto current = co_await indexes.wait_until_current(found.index, sequence, Clock::now() + kIndexPatience);
+    if (current) co_return target;
+    const bool replaced = current.error().code == ErrorCode::not_found && !call.database->deleted();
+    if (!replaced) co_return std::unexpected(current.error());
+    if (attempt == kViewAttempts) {
+      co_return fail(ErrorCode::overloaded, "The design document changes too often; try again.");
+    }
+    request = as_asked;
+  }
+}
+
+Expected<void> check_view_access(const Call& call, bool partition) {
+  if (partition) OCTAVO_TRY_VOID(check_partition_parameter(call));
+  if (is_users_database(*call.database)) return check_users_listing(call, "_view");
+  return {};
+}
+
+// Reads changed design documents and opens their indexes, on a worker.
+Task<void> load_indexes(const Call& call) {
+  auto* manager = query::IndexManager::of(*call.database);
+  if (manager == nullptr || manager->feed_indexes().is_loaded()) co_return;
+  // Ignore errors here: requests that need an index that cannot be loaded report them.
+  co_await call.services.engine.run_blocking([&] { return manager->feed_indexes().catalog(); });
+}
+
+Task<Expected<Reply>> answer(Call& call, ViewRequest request, bool several) {
+  co_await load_indexes(call);
+  OCTAVO_CO_TRY(const auto target, co_await find_target(call, request));
+  std::optional<std::string> scope;
+  if (!request.queries.empty()) scope = request.queries.front().partition;
+  std::vector<std::unique_ptr<SliceProducer>> answers;
+  for (auto& one : request.queries) {
+    OCTAVO_CO_TRY(auto made, make_view_reply(target, std::move(one)));
+    answers.push_back(std::move(made));
+  }
+  auto reply = several ? several_view_replies(std::move(answers)) : single_view_reply(std::move(answers.front()));
+  co_return co_await sliced_reply(call, std::move(reply), std::move(scope));
+}
+
+ViewQuery base_query(const Call& call, bool partition) {
+  ViewQuery base;
+  if (partition) base.partition = call.path("partition");
+  return base;
+}
+
+// The body may also name the partition, which must be that of the path.
+Expected<void> check_same_partition(const std::optional<std::string>& of_path, const ViewQuery& query) {
+  if (!of_path || query.partition == of_path) return {};
+  return fail(ErrorCode::bad_request, "Conflicting value for `partition`.", "query_parse_error");
+}
+
+template <bool partition>
+Task<Expected<Reply>> query_view(Call& call) {
+  OCTAVO_CO_TRY_VOID(check_view_access(call, partition));
+  auto base = base_query(call, partition);
+  if (call.request.method == Method::post) {
+    OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+    OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+    if (body.contains("queries")) {
+      co_return fail(ErrorCode::bad_request, "The `queries` parameter is no longer supported at this endpoint");
+    }
+    OCTAVO_CO_TRY(auto read, parse_view_query(body, std::move(base)));
+    OCTAVO_CO_TRY_VOID(check_same_partition(base_query(call, partition).partition, read));
+    base = std::move(read);
+  }
+  OCTAVO_CO_TRY(auto parsed, parse_view_query(call.request, std::move(base)));
+  ViewRequest request;
+  request.queries.push_back(std::move(parsed));
+  co_return co_await answer(call, std::move(request), false);
+}
+
+Expected<ViewRequest> parse_queries(const Call& call, const boost::json::object& body, const ViewQuery& base) {
+  const auto* list = body.if_contains("queries");
+  if (!list) return fail(ErrorCode::bad_request, "POST body must include `queries` parameter.");
+  if (!list->is_array()) return fail(ErrorCode::bad_request, "`queries` parameter must be an array.");
+  if (list->get_array().size() > kViewQueriesMax) return fail(ErrorCode::too_large, "Too many `queries`.");
+  ViewRequest request;
+  for (const auto& entry : list->get_array()) {
+    if (!entry.is_object()) return fail(ErrorCode::bad_request, "`queries` must be JSON objects.");
+    OCTAVO_TRY(auto one, parse_view_query(call.request, base));
+    OCTAVO_TRY(one, parse_view_query(entry.get_object(), std::move(one)));
+    OCTAVO_TRY_VOID(check_same_partition(base.partition, one));
+    request.queries.push_back(std::move(one));
+  }
+  return request;
+}
+
+template <bool partition>
+Task<Expected<Reply>> query_view_several_times(Call& call) {
+  OCTAVO_CO_TRY_VOID(check_view_access(call, partition));
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  OCTAVO_CO_TRY(auto request, parse_queries(call, body, base_query(call, partition)));
+  co_return co_await answer(call, std::move(request), true);
+}
+
+void append_counter(std::string& out, std::string_view name, std::uint64_t value) {
+  append_json_key(out, name);
+  append_json_number(out, value);
+}
+
+Expected<Reply> view_information(const Call& call) {
+  const std::string id = "_design/" + call.path("ddoc");
+  OCTAVO_TRY_VOID(check_design_document_exists(*call.database, id));
+  auto* manager = query::IndexManager::of(*call.database);
+  if (!manager) return fail(ErrorCode::internal, "This database has no indexes.");
+  auto& indexes = manager->feed_indexes();
+  OCTAVO_TRY(const auto catalog, indexes.catalog());
+  const auto* found = catalog->find("view", id, {});
+  const auto group = found ? std::dynamic_pointer_cast<ViewGroup>(found->index) : nullptr;
+  storage::Environment::Sizes sizes;
+  query::FeedIndexes::Activity activity;
+  storage::Sequence checkpoint = 0;
+  std::uint64_t pending = 0;
+  if (group) {
+    OCTAVO_TRY(sizes, group->sizes());
+    activity = indexes.activity(*group);
+    checkpoint = group->checkpoint();
+    const auto newest = call.database->committed_sequence();
+    pending = newest > checkpoint ? newest - checkpoint : 0;
+  }
+  Reply reply;
+  std::string& out = reply.body;
+  out = "{";
+  append_json_key(out, "name");
+  append_json_string(out, call.path("ddoc"));
+  append_json_key(out, "view_index");
+  out += "{\"updates_pending\":{";
+  append_counter(out, "minimum", pending);
+  append_counter(out, "preferred", pending);
+  append_counter(out, "total", pending);
+  out += "},\"waiting_commit\":false";
+  append_counter(out, "waiting_clients", static_cast<std::uint64_t>(activity.waiting));
+  append_json_key(out, "updater_running");
+  append_json_bool(out, activity.updating);
+  append_counter(out, "update_seq", checkpoint);
+  out += ",\"sizes\":{";
+  append_counter(out, "file", sizes.file_bytes);
+  append_counter(out, "external", sizes.used_bytes);
+  append_counter(out, "active", sizes.used_bytes);
+  out += '}';
+  append_json_key(out, "signature");
+  append_json_string(out, found ? std::string_view(found->definition.identity) : std::string_view());
+  append_counter(out, "purge_seq", group ? group->purge_count() : 0);
+  out += ",\"language\":\"javascript\",\"compact_running\":false,\"collator_versions\":[";
+  append_json_string(out, query::collation_version());
+  out += "]}}\n";
+  return reply;
+}
+
+Task<Expected<Reply>> get_view_information(Call& call) {
+  co_await load_indexes(call);
+  co_return view_information(call);
+}
+
+Task<Expected<Reply>> clean_up_views(Call& call) {
+  if (auto* manager = query::IndexManager::of(*call.database)) {
+    OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking([&] { return manager->feed_indexes().clean_up(); }));
+  }
+  Reply reply;
+  reply.status = 202;
+  reply.body = "{\"ok\":true}\n";
+  co_return reply;
+}
+
+}  // namespace
+
+void add_view_routes(RouteList& routes) {
+  constexpr auto kReader = Access::database_member;
+  const auto add = [&](std::string_view view, std::string_view queries, CouchHandler one, CouchHandler several) {
+    routes.push_back({Method::get, view, kReader, one});
+    routes.push_back({Method::post, view, kReader, one});
+    routes.push_back({Method::post, queries, kReader, several});
+  };
+  add("/{db}/_design/{ddoc}/_view/{view}", "/{db}/_design/{ddoc}/_view/{view}/queries", query_view<false>,
+      query_view_several_times<false>);
+  add("/{db}/_partition/{partition}/_design/{ddoc}/_view/{view}",
+      "/{db}/_partition/{partition}/_design/{ddoc}/_view/{view}/queries", query_view<true>,
+      query_view_several_times<true>);
+  routes.push_back({Method::get, "/{db}/_design/{ddoc}/_info", kReader, get_view_information});
+  routes.push_back({Method::post, "/{db}/_view_cleanup", Access::database_admin, clean_up_views});
+}
+
+}  // namespace octavo::api::couch

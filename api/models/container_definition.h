@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json.hpp>
+
+#include "base/error.h"
+#include "partitioning/database.h"
+#include "query/json/field_path.h"
+#include "query/sql/compile/computed_properties.h"
+#include "storage/catalog.h"
+
+namespace octavo::api::cosmos {
+
+class ItemShape;
+
+/// Provisioned throughput of a database or container, in request units per second.
+struct Throughput {
+  std::uint32_t manual = 0;         ///< 0: autoscale
+  std::uint32_t autoscale_max = 0;  ///< 0: manual
+  bool enforced = true;             ///< false: a default that is only shown
+
+  std::uint32_t highest() const { return autoscale_max != 0 ? autoscale_max : manual; }
+};
+
+/// A container: its definition as sent by the client, checked and completed with Cosmos DB's defaults, and what the
+/// server added at creation. Stored as JSON with the engine's database that contains the items. A value type.
+struct ContainerDefinition {
+  boost::json::object resource;  ///< the container as shown, without system properties
+  std::string rid;               ///< 8 bytes; the first 4 are the database's
+  std::string etag;
+  std::int64_t modified_s = 0;
+  std::optional<Throughput> throughput;  ///< nullopt: shares the database's
+  std::string offer_rid;                 ///< `_rid` of its offer, in base64
+  std::string offer_etag;
+
+  // Derived from `resource`:
+  std::string id;
+  std::vector<std::string> key_path_texts;  ///< "/address/zip"
+  std::vector<query::FieldPath> key_paths;
+  storage::KeyScheme key_scheme = storage::KeyScheme::hash_v2;
+  std::optional<std::int64_t> default_ttl_s;  ///< -1: items never expire, except by their own ttl
+  std::vector<std::vector<query::FieldPath>> unique_keys;
+  std::int64_t version_retention_min = 0;  ///< every version of an item is kept so long; 0: no log
+
+  query::sql::ComputedProperties::Ptr computed;  ///< null: none
+
+  std::shared_ptr<const ItemShape> shape;  ///< set in containers from container_of
+
+  std::int64_t version_retention_s() const { return 60 * version_retention_min; }
+  bool hierarchical() const { return key_scheme == storage::KeyScheme::multi_hash; }
+  /// "dbs/<rid>/colls/<rid>/".
+  std::string self_link() const;
+
+  /// Checks what a client sent and completes it. Errors: bad_request, naming the property.
+  static Expected<ContainerDefinition> from_request(const boost::json::object& body);
+  /// The container after a replacement by `body`: its key, unique keys and id cannot change.
+  Expected<ContainerDefinition> replaced_by(const boost::json::object& body) const;
+
+  std::string to_stored() const;
+  static Expected<ContainerDefinition> from_stored(std::string_view text);
+
+  /// The resource with its system properties, as replies show it.
+  boost::json::object shown() const;
+  std::string to_json() const { return boost::json::serialize(shown()); }
+};
+
+/// The container of an open database; parsed once per change. Errors: not_found if the database is not a container.
+Expected<std::shared_ptr<const ContainerDefinition>> container_of(const partitioning::Database& database);
+
+/// Computed properties of a database for queries of either API; null: none, or the database is not a container.
+query::sql::ComputedProperties::Ptr computed_properties_of(const partitioning::Database& database);
+
+/// Checks an id of a database, container or user: 1 to 255 characters, none of `/ \ ? #`, no space at the end.
+Expected<void> check_resource_id(std::string_view id);
+/// The `id` in a resource's body. Errors: bad_request.
+Expected<std::string> id_of(const boost::json::object& body);
+/// Parses a path of a partition key or unique key; wildcards are invalid. Errors: bad_request.
+Expected<query::FieldPath> parse_path(std::string_view text);
+
+/// Throughput that the headers of a creation request. Errors: bad_request.
+Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view> manual,
+                                                  std::optional<std::string_view> autoscale);
+boost::json::value to_json(const Throughput& throughput);
+Throughput throughput_from_json(const boost::json::value& value);
+
+}  // namespace octavo::api::cosmos

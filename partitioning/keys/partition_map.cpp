@@ -1,0 +1,47 @@
+#include "partitioning/keys/partition_map.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace octavo::partitioning {
+
+PartitionMap::PartitionMap(std::vector<storage::PartitionMapEntry> ranges,
+                           std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions)
+    : ranges_(std::move(ranges)), partitions_(std::move(partitions)) {
+  places_.reserve(ranges_.size());
+  last_.reserve(ranges_.size());
+  for (const storage::PartitionMapEntry& range : ranges_) {
+    places_.push_back(storage::partition_number(range.folder).value());  // the catalog reads no other names
+    last_.push_back(range.last);
+  }
+}
+
+std::vector<storage::PartitionMapEntry> PartitionMap::even(std::uint32_t count) {
+  std::vector<storage::PartitionMapEntry> entries;
+  const HashPosition width = kHashSpaceEnd / count;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const HashPosition first = width * i;
+    const HashPosition last = i + 1 == count ? kHashSpaceEnd - 1 : width * (i + 1) - 1;
+    entries.push_back({first, last, storage::partition_folder(i), {}});
+  }
+  return entries;
+}
+
+std::size_t PartitionMap::index_of(HashPosition position) const {
+  if (last_.size() == 1) return 0;
+  const auto found = std::ranges::lower_bound(last_, position);
+  return found == last_.end() ? last_.size() - 1 : static_cast<std::size_t>(found - last_.begin());
+}
+
+std::vector<std::size_t> PartitionMap::places_between(HashPosition first, HashPosition last) const {
+  const auto begin = places_.begin();
+  return {begin + static_cast<std::ptrdiff_t>(index_of(first)),
+          begin + static_cast<std::ptrdiff_t>(std::max(index_of(first), index_of(last))) + 1};
+}
+
+const storage::PartitionMapEntry* PartitionMap::range_of(std::size_t place) const {
+  const auto found = std::ranges::find(places_, place);
+  return found == places_.end() ? nullptr : &ranges_[static_cast<std::size_t>(found - places_.begin())];
+}
+
+}  // namespace octavo::partitioning

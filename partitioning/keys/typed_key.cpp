@@ -1,0 +1,282 @@
+#include "partitioning/keys/typed_key.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+
+#include "base/murmur3.h"
+
+namespace octavo::partitioning {
+namespace {
+
+using storage::KeyScheme;
+
+// Type bytes of Azure Cosmos DB's typed encoding.
+constexpr char kMissing = '\x00';
+constexpr char kNull = '\x01';
+constexpr char kFalse = '\x02';
+constexpr char kTrue = '\x03';
+constexpr char kNumber = '\x05';
+constexpr char kString = '\x08';
+constexpr std::size_t kVersion1CharactersMax = 100;
+constexpr int kVersion1Shift = 30;  // 32 bits of hash, 62 bits of position
+constexpr double kWholeMax = 9007199254740992.0;
+
+template <class... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+
+void append_u64(std::string& out, std::uint64_t value) {
+  for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
+}
+
+void append_number_text(std::string& out, double number) {
+  char digits[32];
+  // One text per number: 42, 42.0 and 4.2e1 are the same key.
+  const bool whole = number == std::floor(number) && std::abs(number) <= kWholeMax;
+  const auto end = whole ? std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(number)).ptr
+                         : std::to_chars(digits, digits + sizeof digits, number).ptr;
+  out.append(digits, end);
+}
+
+void append_escaped(std::string& out, std::string_view text, bool hierarchical) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool escape = c == ':' || c == '%' || (hierarchical && c == ',') || (i == 0 && (c == '_' || c == '!'));
+    if (!escape) {
+      out.push_back(c);
+      continue;
+    }
+    out.push_back('%');
+    out.push_back(kHex[static_cast<unsigned char>(c) >> 4]);
+    out.push_back(kHex[c & 15]);
+  }
+}
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::unexpected<Error> no_key() {
+  return fail(ErrorCode::bad_request, "This text is no partition key.");
+}
+
+Expected<KeyValue> decode_value(std::string_view text, bool hierarchical) {
+  if (text.empty()) return no_key();
+  if (text.front() != '!') {
+    std::string value;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] != '%') {
+        value.push_back(text[i]);
+        continue;
+      }
+      if (i + 2 >= text.size()) return no_key();
+      const int high = hex_value(text[i + 1]);
+      const int low = hex_value(text[i + 2]);
+      if (high < 0 || low < 0) return no_key();
+      value.push_back(static_cast<char>(high << 4 | low));
+      i += 2;
+    }
+    // Accepts only texts made by encode(): two texts must not name one key.
+    std::string again;
+    append_escaped(again, value, hierarchical);
+    if (again != text) return no_key();
+    return value;
+  }
+  text.remove_prefix(1);
+  if (text == "none") return MissingValue{};
+  if (text == "null") return NullValue{};
+  if (text == "true") return true;
+  if (text == "false") return false;
+  if (text == "\"\"") return std::string();
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return no_key();
+  std::string again;
+  append_number_text(again, number);
+  if (again != text) return no_key();
+  return number;
+}
+
+void append_little_endian(std::string& out, double number) {
+  const auto bits = std::bit_cast<std::uint64_t>(number == 0 ? 0.0 : number);
+  for (int shift = 0; shift < 64; shift += 8) out.push_back(static_cast<char>(bits >> shift));
+}
+
+// Appends the bytes that are hashed. `string_end`: 0xFF in version 2, 0x00 in version 1.
+void append_typed(std::string& out, const KeyValue& value, char string_end) {
+  std::visit(Overloaded{[&](MissingValue) { out.push_back(kMissing); }, [&](NullValue) { out.push_back(kNull); },
+                        [&](bool truth) { out.push_back(truth ? kTrue : kFalse); },
+                        [&](double number) {
+                          out.push_back(kNumber);
+                          append_little_endian(out, number);
+                        },
+                        [&](const std::string& text) {
+                          out.push_back(kString);
+                          out.append(text);
+                          out.push_back(string_end);
+                        }},
+             value);
+}
+
+Hash128 hash_v2(const KeyValue& value) {
+  std::string typed;
+  append_typed(typed, value, '\xFF');
+  return murmur3_x64_128(typed);
+}
+
+// The first 100 UTF-16 units, as clients count them.
+std::string_view first_characters(std::string_view text) {
+  std::size_t units = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if ((c & 0xC0) == 0x80) continue;
+    const std::size_t width = c >= 0xF0 ? 2 : 1;
+    if (units + width > kVersion1CharactersMax) return text.substr(0, i);
+    units += width;
+  }
+  return text;
+}
+
+std::uint32_t hash_v1(const KeyValue& value) {
+  std::string typed;
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    append_typed(typed, std::string(first_characters(*text)), '\0');
+  } else {
+    append_typed(typed, value, '\0');
+  }
+  return murmur3_x86_32(typed);
+}
+
+// Encodes a number so that bytes sort as numbers do: eight bits, then seven at a time with a mark that more follow.
+// Zero bytes are omitted, as in Microsoft's clients.
+void append_ordered_number(std::string& out, double number) {
+  constexpr std::uint64_t kSign = 1ULL << 63;
+  const auto bits = std::bit_cast<std::uint64_t>(number);
+  std::uint64_t payload = bits < kSign ? bits ^ kSign : ~bits + 1;
+  out.push_back(kNumber);
+  out.push_back(static_cast<char>(payload >> 56));
+  payload <<= 8;
+  unsigned next = 0;
+  bool first = true;
+  do {
+    if (!first && next != 0) out.push_back(static_cast<char>(next));
+    first = false;
+    next = static_cast<unsigned>(payload >> 56) | 1U;
+    payload <<= 7;
+  } while (payload != 0);
+  if ((next & 0xFEU) != 0) out.push_back(static_cast<char>(next & 0xFEU));
+}
+
+void append_ordered(std::string& out, const KeyValue& value) {
+  if (const auto* number = std::get_if<double>(&value)) return append_ordered_number(out, *number);
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) return append_typed(out, value, '\0');
+  const std::string_view shown = first_characters(*text);
+  out.push_back(kString);
+  for (const char c : shown) {
+    const auto byte = static_cast<unsigned char>(c);
+    out.push_back(static_cast<char>(byte < 0xFF ? byte + 1 : byte));
+  }
+  out.push_back('\0');
+}
+
+}  // namespace
+
+Expected<TypedKey> TypedKey::decode(std::string_view text, bool hierarchical) {
+  TypedKey key;
+  key.hierarchical_ = hierarchical;
+  while (true) {
+    const std::size_t comma = hierarchical ? text.find(',') : std::string_view::npos;
+    OCTAVO_TRY(KeyValue value, decode_value(text.substr(0, comma), hierarchical));
+    key.values_.push_back(std::move(value));
+    if (comma == std::string_view::npos) return key;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::string TypedKey::encode() const {
+  std::string text;
+  for (const KeyValue& value : values_) {
+    if (&value != &values_.front()) text.push_back(',');
+    std::visit(Overloaded{[&](MissingValue) { text += "!none"; }, [&](NullValue) { text += "!null"; },
+                          [&](bool truth) { text += truth ? "!true" : "!false"; },
+                          [&](double number) {
+                            text.push_back('!');
+                            append_number_text(text, number);
+                          },
+                          [&](const std::string& string) {
+                            if (string.empty()) {
+                              text += "!\"\"";
+                            } else {
+                              append_escaped(text, string, hierarchical_);
+                            }
+                          }},
+               value);
+  }
+  return text;
+}
+
+std::string TypedKey::effective(KeyScheme scheme) const {
+  std::string bytes;
+  if (scheme == KeyScheme::hash_v1) {
+    append_ordered_number(bytes, hash_v1(values_.front()));
+    append_ordered(bytes, values_.front());
+    return bytes;
+  }
+  for (const KeyValue& value : values_) {
+    const Hash128 hash = hash_v2(value);
+    append_u64(bytes, hash.high & (kHashSpaceEnd - 1));
+    append_u64(bytes, hash.low);
+  }
+  return bytes;
+}
+
+HashPosition TypedKey::position(KeyScheme scheme) const {
+  if (values_.empty()) return 0;
+  if (scheme == KeyScheme::hash_v1) return HashPosition{hash_v1(values_.front())} << kVersion1Shift;
+  return hash_v2(values_.front()).high & (kHashSpaceEnd - 1);
+}
+
+std::string effective_bound(HashPosition first, KeyScheme scheme) {
+  std::string bytes;
+  if (first == 0) return bytes;
+  if (scheme == KeyScheme::hash_v1) {
+    append_ordered_number(bytes, std::ceil(static_cast<double>(first) / static_cast<double>(1ULL << kVersion1Shift)));
+  } else {
+    append_u64(bytes, first);
+    bytes.append(8, '\0');
+  }
+  return bytes;
+}
+
+HashPosition position_of_bound(std::string_view bytes, KeyScheme scheme) {
+  if (scheme == KeyScheme::hash_v1) {
+    // The lowest hash whose encoding is >= `bytes`.
+    std::uint64_t low = 0;
+    std::uint64_t high = 1ULL << 32;
+    while (low < high) {
+      const std::uint64_t middle = (low + high) / 2;
+      std::string encoded;
+      append_ordered_number(encoded, static_cast<double>(middle));
+      if (encoded < bytes.substr(0, encoded.size())) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return std::min(low << kVersion1Shift, kHashSpaceEnd);
+  }
+  HashPosition position = 0;
+  for (std::size_t i = 0; i < 8; ++i) {
+    position = position << 8 | (i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0U);
+  }
+  return std::min(position, kHashSpaceEnd);
+}
+
+}  // namespace octavo::partitioning

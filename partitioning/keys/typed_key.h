@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "partitioning/keys/partition_key.h"
+#include "storage/catalog.h"
+
+namespace octavo::partitioning {
+
+/// The item has no value at the key's path: Cosmos DB's `{}`, JavaScript's undefined.
+struct MissingValue {
+  bool operator==(const MissingValue&) const = default;
+};
+struct NullValue {
+  bool operator==(const NullValue&) const = default;
+};
+using KeyValue = std::variant<MissingValue, NullValue, bool, double, std::string>;
+
+/// A typed partition key: one value, or several in a hierarchy. A value type.
+///
+/// Its text is the part of a document id before the first `:`. A plain string is written unchanged, with `:`, `%` and a
+/// leading `_` or `!` percent-encoded; other types, and the empty string, are `!` and JSON (`!42`, `!true`, `!null`,
+/// `!none`, `!""`). The values of a hierarchy are joined by `,`, which is percent-encoded inside them.
+class TypedKey {
+ public:
+  TypedKey() = default;
+  TypedKey(std::vector<KeyValue> values, bool hierarchical) : values_(std::move(values)), hierarchical_(hierarchical) {}
+
+  /// Errors: bad_request if no key has this text (for example an id written through the CouchDB API).
+  static Expected<TypedKey> decode(std::string_view text, bool hierarchical);
+  std::string encode() const;
+
+  const std::vector<KeyValue>& values() const { return values_; }
+  bool hierarchical() const { return hierarchical_; }
+
+  /// Azure Cosmos DB's effective partition key, for versions 1 and 2 of one value and for hierarchies: bytes, whose
+  /// order is the order of partition key ranges (shown as upper-case hexadecimal digits).
+  std::string effective(storage::KeyScheme scheme) const;
+  /// Position of the key's documents. A hierarchy's position is that of its first value.
+  HashPosition position(storage::KeyScheme scheme) const;
+
+  bool operator==(const TypedKey&) const = default;
+
+ private:
+  std::vector<KeyValue> values_;
+  bool hierarchical_ = false;
+};
+
+/// The effective partition key at which a range of positions starting at `first` begins: "" for 0.
+std::string effective_bound(HashPosition first, storage::KeyScheme scheme);
+/// The lowest position whose keys can be at or above the effective partition key `bytes`.
+HashPosition position_of_bound(std::string_view bytes, storage::KeyScheme scheme);
+
+}  // namespace octavo::partitioning

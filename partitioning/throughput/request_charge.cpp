@@ -1,0 +1,68 @@
+#include "partitioning/throughput/request_charge.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace octavo::partitioning {
+namespace {
+
+// Azure's documentation: an item of 1 KB is read for 1 RU and written for some 5, one of 100 KB for 10 and 50.
+constexpr double kReadBase = 1.0;
+constexpr double kReadPerKib = 0.09;
+constexpr double kWriteBase = 4.8;
+constexpr double kWritePerKib = 0.45;
+// The others from the published charges of one application (docs/request-units.md).
+constexpr double kWritePerIndexRow = 0.45;
+constexpr double kScanPerPartition = 2.3;
+constexpr double kScanPerPredicate = 1.2;
+constexpr double kScanPerKey = 0.02;
+constexpr double kScanPerDocument = 0.07;
+constexpr double kScanPerKib = 0.02;
+constexpr double kResultPerKib = 0.02;
+constexpr double kFunctionPerMillisecond = 1.0;
+
+double kib(std::uint64_t bytes) {
+  return static_cast<double>(bytes) / 1024.0;
+}
+
+}  // namespace
+
+RequestUnits charge_of_read(std::size_t body_bytes) {
+  return kReadBase + kReadPerKib * std::max(0.0, kib(body_bytes) - 1.0);
+}
+
+RequestUnits charge_of_miss() {
+  return kReadBase;
+}
+
+RequestUnits charge_of_write(const WriteWork& work) {
+  return kWriteBase + kWritePerKib * kib(work.body_bytes) + kWritePerIndexRow * static_cast<double>(work.index_rows);
+}
+
+RequestUnits charge_of_scan(const ScanWork& work) {
+  const double each = kScanPerPartition + kScanPerPredicate * static_cast<double>(work.predicates);
+  return each * static_cast<double>(work.partitions) + kScanPerKey * static_cast<double>(work.keys) +
+         kScanPerDocument * static_cast<double>(work.documents) + kScanPerKib * kib(work.document_bytes) +
+         kResultPerKib * kib(work.result_bytes);
+}
+
+RequestUnits charge_of_function(std::chrono::nanoseconds time) {
+  return kFunctionPerMillisecond * std::chrono::duration<double, std::milli>(time).count();
+}
+
+RequestUnits charge_of_metadata() {
+  return 1.0;
+}
+
+std::string format_charge(RequestUnits charge) {
+  const auto hundredths = static_cast<std::uint64_t>(std::llround(std::max(0.0, charge) * 100));
+  char digits[24];
+  char* end = std::to_chars(digits, digits + sizeof digits, hundredths / 100).ptr;
+  *end++ = '.';
+  *end++ = static_cast<char>('0' + hundredths % 100 / 10);
+  *end++ = static_cast<char>('0' + hundredths % 10);
+  return {digits, end};
+}
+
+}  // namespace octavo::partitioning

@@ -1,0 +1,214 @@
+#include "query/database/expiry.h"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <spdlog/spdlog.h>
+
+#include "base/unix_time.h"
+#include "partitioning/engine.h"
+#include "partitioning/keys/partition_key.h"
+#include "query/index/raw_field.h"
+#include "query/json/number.h"
+
+namespace octavo::query {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Checks again after this time, as new documents may expire before all others.
+constexpr milliseconds kWalkInterval{5'000};
+constexpr milliseconds kWhileBusy{100};
+constexpr std::size_t kDeletionsPerSlice = 500;
+constexpr std::size_t kScheduledPerSlice = 5'000;
+/// If this many bytes are waiting to be written, deleting waits, too.
+constexpr std::size_t kBusyBytes = 16ULL << 20;
+
+milliseconds until(std::int64_t end_s) {
+  using namespace std::chrono;
+  const auto now_ms = duration_cast<milliseconds>(system_clock::now().time_since_epoch());
+  return std::max(milliseconds{0}, seconds(end_s) - now_ms);
+}
+
+class DefinedTimeToLive final : public storage::TimeToLive {
+ public:
+  explicit DefinedTimeToLive(std::int64_t default_s) : default_s_(default_s) {}
+
+  std::optional<std::int64_t> expires_s(const storage::DocumentView& document) const override {
+    if (storage::is_design_id(document.id)) return std::nullopt;
+    static const FieldPath path = FieldPath::parse("ttl").value();
+    std::int64_t seconds = default_s_;
+    if (const auto raw = find_raw_field(document.body, path); !raw.empty()) {
+      const auto own = whole_number(raw);
+      if (own && *own >= -1 && *own != 0) seconds = *own;
+    }
+    std::int64_t end_s = 0;
+    // Documents of the CouchDB API may contain any number: one beyond the end of time means forever.
+    if (seconds < 0 || __builtin_add_overflow(document.modified_s, seconds, &end_s)) return std::nullopt;
+    return end_s;
+  }
+  std::int64_t identity() const override { return default_s_; }
+
+ private:
+  std::int64_t default_s_;
+};
+
+}  // namespace
+
+std::shared_ptr<const storage::TimeToLive> time_to_live(std::int64_t default_s) {
+  return std::make_shared<DefinedTimeToLive>(default_s);
+}
+
+/// Progress of the walks and of the writes that they began.
+struct Expiration::Progress {
+  std::mutex mutex;
+  std::set<std::size_t> busy;        ///< partition ids with a pending write of the walk
+  std::uint64_t failures = 0;        ///< writes that failed so far
+  Expiration* expiration = nullptr;  ///< null: stopped
+  partitioning::ChangeNotifier changed;
+
+  bool begin(std::size_t place) {
+    const std::lock_guard lock(mutex);
+    return expiration != nullptr && busy.insert(place).second;
+  }
+
+  void end(std::size_t place, bool done) {
+    {
+      const std::lock_guard lock(mutex);
+      busy.erase(place);
+      if (!done) ++failures;
+      // A failed write is retried with the next walk.
+      if (expiration != nullptr && done) expiration->walking_.run_now();
+    }
+    changed.notify_all();
+  }
+
+  std::optional<std::uint64_t> failures_unless_stopped() {
+    const std::lock_guard lock(mutex);
+    return expiration != nullptr ? std::optional(failures) : std::nullopt;
+  }
+};
+
+Expiration::Expiration(partitioning::Database& database)
+    : database_(database),
+      progress_(std::make_shared<Progress>()),
+      walking_(database.engine().workers(), [this] { return walk(); }) {
+  progress_->expiration = this;
+}
+
+void Expiration::set_default(std::optional<std::int64_t> default_s) {
+  const auto rule = default_s ? time_to_live(*default_s) : nullptr;
+  for (const auto& partition : database_.partition_map().partitions()) {
+    if (partition) partition->set_time_to_live(rule);
+  }
+  wanted_ = rule != nullptr;
+  if (rule != nullptr) walking_.start(kWalkInterval);
+}
+
+void Expiration::stop() {
+  {
+    const std::lock_guard lock(progress_->mutex);
+    progress_->expiration = nullptr;
+  }
+  walking_.stop();
+  progress_->changed.notify_all();
+}
+
+std::optional<milliseconds> Expiration::walk() {
+  if (!wanted_) return std::nullopt;
+  milliseconds pause = kWalkInterval;
+  for (const std::size_t place : database_.places()) pause = std::min(pause, advance(place));
+  return pause;
+}
+
+// Begins the next write in one physical partition, if there is anything to do, or returns when to check again.
+milliseconds Expiration::advance(std::size_t place) {
+  auto& partition = database_.physical_partition(place);
+  if (partition.queued_bytes() > kBusyBytes) return kWhileBusy;
+  Expected<storage::Snapshot::Ended> ended;
+  {
+    const auto snapshot = database_.snapshot(place);
+    if (!snapshot) return kWalkInterval;
+    ended = snapshot->ended_documents(kDeletionsPerSlice);
+  }
+  if (!ended) {
+    spdlog::warn("database {}: cannot tell which documents have ended: {}", database_.name(), ended.error().reason);
+    return kWalkInterval;
+  }
+  if (ended->whole && ended->documents.empty()) {
+    return ended->next_end_s ? until(*ended->next_end_s) : kWalkInterval;
+  }
+  if (!progress_->begin(place)) return kWalkInterval;
+  try {
+    if (ended->whole) {
+      delete_documents(place, ended->documents);
+    } else {
+      partition.make_expiry_schedule(kScheduledPerSlice, [progress = progress_, place](const Expected<bool>& more) {
+        progress->end(place, more.has_value());
+      });
+    }
+  } catch (const std::bad_alloc&) {
+    progress_->end(place, false);
+  }
+  return kWalkInterval;
+}
+
+void Expiration::delete_documents(std::size_t place, std::vector<storage::Snapshot::Ended::Document>& documents) {
+  std::vector<storage::DocumentWrite> deletions;
+  deletions.reserve(documents.size());
+  for (auto& document : documents) {
+    storage::DocumentWrite deletion;
+    deletion.id = std::move(document.id);
+    deletion.deleted = true;
+    deletion.parent = document.revision;  // a document that was written again meanwhile stays
+    deletion.body = "{}";
+    deletions.push_back(std::move(deletion));
+  }
+  const bool partitioned = database_.partitioned();
+  for (auto& deletion : deletions) deletion.partition_key = partitioning::partition_key_of(deletion.id, partitioned);
+  database_.physical_partition(place).write(
+      std::move(deletions), {}, [progress = progress_, place](const auto& results) {
+        progress->end(place, std::ranges::all_of(results, [](const auto& result) {
+                        return result || result.error().code == ErrorCode::conflict;
+                      }));
+      });
+}
+
+Expected<bool> Expiration::is_deleted_until(std::int64_t end_s) const {
+  for (const std::size_t place : database_.places()) {
+    OCTAVO_TRY(const storage::Snapshot snapshot, database_.snapshot(place));
+    OCTAVO_TRY(const auto ended, snapshot.ended_documents(1));
+    if (!ended.whole || (!ended.documents.empty() && ended.documents.front().end_s <= end_s)) return false;
+  }
+  return true;
+}
+
+Task<Expected<void>> Expiration::wait_until_deleted(std::chrono::steady_clock::time_point deadline) {
+  const auto keep_alive = database_.shared_from_this();
+  const auto progress = progress_;
+  const std::int64_t end_s = unix_now_s();
+  std::optional<std::uint64_t> failures_before;
+  while (wanted_) {
+    const std::uint64_t epoch = progress->changed.epoch();
+    const auto deleted = is_deleted_until(end_s);
+    if (!deleted) co_return std::unexpected(deleted.error());
+    if (*deleted) break;
+    const auto failures = progress->failures_unless_stopped();
+    if (!failures) co_return fail(ErrorCode::not_found, "Database does not exist.");
+    if (!failures_before) failures_before = failures;
+    if (*failures != *failures_before) break;
+    walking_.run_now();
+    const bool notified = co_await progress->changed.wait(epoch, deadline);
+    if (!notified) {
+      co_return fail(ErrorCode::timeout,
+                     "Documents that have come to their end are still being deleted; try again later.");
+    }
+  }
+  co_return Expected<void>{};
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,188 @@
+#include "query/database/index_check.h"
+
+#include <fmt/format.h>
+
+#include "base/byte_codec.h"
+#include "partitioning/keys/partition_key.h"
+#include "partitioning/scan.h"
+#include "query/index/automatic/automatic_check.h"
+#include "query/index/index_entry.h"
+#include "query/search/search_index.h"
+#include "query/search/search_kind.h"
+#include "query/view/view_check.h"
+
+namespace octavo::query {
+namespace {
+
+constexpr std::chrono::minutes kCatchUpMax{60};
+
+std::string label_of(const IndexDefinition& definition) {
+  return fmt::format("index '{}' of {}", definition.name, definition.design_document);
+}
+
+/// Walks all live documents and passes each expected entry to `has_entry`, which tells whether the index contains it.
+Expected<std::uint64_t> compare_entries(
+    partitioning::Database& database, const IndexDefinition& definition, storage::CheckReport& report,
+    FunctionRef<Expected<bool>(const storage::DocumentView&, const storage::Snapshot&, std::string_view key,
+                               std::string_view value)>
+        has_entry) {
+  std::uint64_t expected = 0;
+  DocumentParser parser;
+  Expected<void> failure;
+  partitioning::DocumentRange all;
+  all.as_stored = true;
+  partitioning::DocumentScan scan(database, std::move(all));
+  auto state = partitioning::ScanState::more;
+  while (state == partitioning::ScanState::more && failure) {
+    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(), [&](const storage::DocumentView& document,
+                                                                             const storage::Snapshot& snapshot) {
+      if (document.deleted || document.id.starts_with("_design/")) return partitioning::Visit::next;
+      const auto body = parser.parse(document.body);
+      if (!body) {
+        report.add(fmt::format("documents '{}': {}", document.id, body.error().reason));
+        return partitioning::Visit::next;
+      }
+      std::string key;
+      std::string value;
+      if (!append_index_entry(definition, {*body, document.body, document.id, document.revision}, key, value)) {
+        return partitioning::Visit::next;
+      }
+      ++expected;
+      const auto present = has_entry(document, snapshot, key, value);
+      if (!present) {
+        failure = std::unexpected(present.error());
+        return partitioning::Visit::stop;
+      }
+      if (!*present) report.add(fmt::format("{}: no entry for document '{}'", label_of(definition), document.id));
+      return partitioning::Visit::next;
+    }));
+  }
+  OCTAVO_TRY_VOID(failure);
+  return expected;
+}
+
+void compare_count(const IndexDefinition& definition, std::uint64_t rows, std::uint64_t expected,
+                   storage::CheckReport& report) {
+  if (rows != expected) {
+    report.add(fmt::format("{}: {} entries for {} documents", label_of(definition), rows, expected));
+  }
+}
+
+Expected<void> check_local(partitioning::Database& database, const IndexView& index, storage::CheckReport& report) {
+  for (const std::size_t place : database.places()) {
+    if (!index.ready(place)) return {};  // still being built, so it need not be complete
+  }
+  OCTAVO_TRY(const std::uint64_t expected,
+             compare_entries(database, *index.definition, report,
+                             [&](const storage::DocumentView& document, const storage::Snapshot& snapshot,
+                                 std::string_view key, std::string_view value) -> Expected<bool> {
+                               const std::uint32_t number = index.numbers[database.locate_document(document.id)];
+                               const auto partition_key = partitioning::partition_key_of(document.id, true);
+                               OCTAVO_TRY(const auto row,
+                                          snapshot.index_entry(LocalIndexes::entry_prefix(number, partition_key) +
+                                                               std::string(key)));
+                               return row && *row == value;
+                             }));
+  std::uint64_t rows = 0;
+  for (const std::size_t place : database.places()) {
+    OCTAVO_TRY(const storage::Snapshot snapshot, database.snapshot(place));
+    std::string prefix;
+    for (int shift = 24; shift >= 0; shift -= 8) prefix.push_back(static_cast<char>(index.numbers[place] >> shift));
+    auto cursor = snapshot.index_entries();
+    for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix); row = cursor.next()) ++rows;
+  }
+  compare_count(*index.definition, rows, expected, report);
+  return {};
+}
+
+Expected<void> check_global(partitioning::Database& database, const IndexView& index, storage::CheckReport& report) {
+  OCTAVO_TRY(const storage::ReadTransaction transaction, index.global->read());
+  OCTAVO_TRY(const std::uint64_t expected,
+             compare_entries(database, *index.definition, report,
+                             [&](const storage::DocumentView&, const storage::Snapshot&, std::string_view key,
+                                 std::string_view value) -> Expected<bool> {
+                               OCTAVO_TRY(const auto row,
+                                          storage::long_key::get(transaction, index.global->entries(), key));
+                               return row && *row == value;
+                             }));
+  compare_count(*index.definition, transaction.size(index.global->entries()), expected, report);
+  return {};
+}
+
+// The entries of search indexes could only be checked by running the functions on each document; this checks that the
+// files can be read and contain no state unknown to the database.
+Task<Expected<void>> check_search_indexes(partitioning::Database& database, FeedIndexes& indexes,
+                                          storage::CheckReport& report,
+                                          std::chrono::steady_clock::time_point deadline) {
+  auto catalog = indexes.catalog();
+  if (!catalog) co_return std::unexpected(catalog.error());
+  const std::shared_ptr<const FeedIndexCatalog> at_start = *catalog;
+  for (const FeedIndexView& view : at_start->indexes) {
+    if (view.kind != search::search_kind_name) continue;
+    const std::string label =
+        fmt::format("search index '{}' of {}", view.definition.name, view.definition.design_document);
+    const auto index = std::dynamic_pointer_cast<search::SearchIndex>(view.index);
+    if (!index) {
+      report.add(fmt::format("{}: cannot be opened: {}", label, view.failure ? view.failure->reason : ""));
+      continue;
+    }
+    auto current = co_await indexes.wait_until_current(index, database.watermark(), deadline);
+    if (!current) {
+      report.add(fmt::format("{}: cannot be brought up to date: {}", label, current.error().reason));
+      continue;
+    }
+    const auto info = index->info();
+    if (!info) {
+      report.add(fmt::format("{}: {}", label, info.error().reason));
+    } else if (info->committed_sequence > database.committed_sequence()) {
+      report.add(fmt::format("{}: knows changes up to {}, the database has {}", label, info->committed_sequence,
+                             database.committed_sequence()));
+    }
+  }
+  co_return Expected<void>{};
+}
+
+}  // namespace
+
+Task<Expected<void>> check_indexes(partitioning::Database& database, storage::CheckReport& report) {
+  IndexManager* manager = IndexManager::of(database);
+  if (manager == nullptr) co_return fail(ErrorCode::internal, "The engine was opened without indexes.");
+  auto catalog = manager->catalog();
+  if (!catalog) co_return std::unexpected(catalog.error());
+  const std::shared_ptr<const IndexCatalog> at_start = *catalog;
+  const auto deadline = std::chrono::steady_clock::now() + kCatchUpMax;
+  for (const IndexView& index : at_start->indexes) {
+    Expected<void> checked;
+    if (index.is_local()) {
+      checked = check_local(database, index, report);
+    } else {
+      auto ready = co_await manager->wait_until_ready(index.definition->identity, 0, deadline);
+      if (!ready) co_return std::unexpected(ready.error());
+      auto current = co_await manager->wait_until_current(index.global, database.watermark(), deadline);
+      if (!current) co_return current;
+      checked = check_global(database, index, report);
+    }
+    if (!checked) co_return checked;
+  }
+  if (at_start->automatic) {
+    auto checked = check_automatic_index(database, *at_start->automatic, report);
+    if (!checked) co_return checked;
+  }
+  FeedIndexes& followers = manager->feed_indexes();
+  auto followed = followers.catalog();
+  if (!followed) co_return std::unexpected(followed.error());
+  for (const FeedIndexView& followed_index : (*followed)->indexes) {
+    const auto group = std::dynamic_pointer_cast<views::ViewGroup>(followed_index.index);
+    if (!group) continue;
+    auto current = co_await followers.wait_until_current(group, database.watermark(), deadline);
+    // A function that cannot be run tells nothing about the files.
+    if (!current && current.error().code == ErrorCode::function_failed) continue;
+    if (!current) co_return current;
+    const std::string label = fmt::format("views of {}", followed_index.definition.design_document);
+    auto checked = views::check_view_group(database, *group, label, report);
+    if (!checked) co_return checked;
+  }
+  co_return co_await check_search_indexes(database, manager->feed_indexes(), report, deadline);
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,202 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/jobs/background_jobs.h"
+#include "base/published.h"
+#include "partitioning/change_notifier.h"
+#include "partitioning/engine.h"
+#include "query/database/expiry.h"
+#include "query/database/query_cache.h"
+#include "query/database/version_retention.h"
+#include "query/design/design_functions.h"
+#include "query/follow/active_tasks.h"
+#include "query/follow/feed_indexes.h"
+#include "query/index/automatic/automatic_index.h"
+#include "query/index/global/global_index.h"
+#include "query/index/global/global_index_builder.h"
+#include "query/index/index_definition.h"
+#include "query/index/local/local_indexes.h"
+
+namespace octavo::query {
+
+/// An index as queries see it. A value; while it exists, a global index's files stay open.
+struct IndexView {
+  IndexDefinitionPtr definition;
+  std::shared_ptr<GlobalIndex> global;  ///< set for a global index
+  /// For a local index, by partition id: the number of its entries; 0 if it does not exist (yet).
+  std::vector<std::uint32_t> numbers;
+  std::vector<bool> local_ready;
+  std::vector<std::size_t> places = {};  ///< for a local index: the partition ids of the database at that time
+
+  bool is_local() const { return definition->partitioned; }
+  /// Whether the index is complete everywhere.
+  bool is_built() const {
+    return global ? global->ready() : std::ranges::all_of(places, [this](std::size_t place) { return ready(place); });
+  }
+  /// Whether the index is complete; for a local index, in the physical partition `place`.
+  bool ready(std::size_t place) const {
+    return global ? global->ready() : place < local_ready.size() && local_ready[place];
+  }
+};
+
+/// All indexes of a database at one moment, ordered by design document and name.
+struct IndexCatalog {
+  std::uint64_t generation = 0;  ///< of this run of the server; a new one for each change
+  std::vector<IndexView> indexes;
+
+  /// The automatic index; nullopt: the database has none, or none that is complete in every physical partition.
+  std::optional<IndexView> automatic;
+
+  const IndexView* find(std::string_view identity) const;
+};
+
+/// The indexes of one open database: reads their definitions from the design documents, and creates, builds, updates
+/// and drops them in the background. One per database, created by the engine through factory().
+///
+/// Local indexes change with their documents (local_indexes.h). Global ones follow the feed: a job on the worker pool
+/// reads a batch of changes, parses each document once for all indexes, and applies the batch to each with its
+/// checkpoint. While no query waits the job is delayed a little, so that many small commits make one batch.
+///
+/// Thread-safe. Definitions are read on first use, so an idle database costs nothing.
+class IndexManager final : public partitioning::DatabaseExtension {
+ public:
+  IndexManager(partitioning::Database& database, ActiveTasks* tasks);
+  ~IndexManager() override;
+
+  /// For Engine::open. `tasks` may be null; it must outlive the engine.
+  static partitioning::ExtensionFactory factory(ActiveTasks* tasks);
+  /// The manager of an open database; nullptr if the engine was opened without this factory.
+  static IndexManager* of(partitioning::Database& database);
+
+  void design_documents_changed() override;
+  void committed() override;
+  void definition_changed() override;
+  Expected<void> partition_added(std::size_t place) override;
+  void partition_removed(std::size_t place) override;
+  bool is_partition_ready(std::size_t place, std::size_t source) override;
+  void partitions_changed() override;
+  void shut_down() override;
+  std::size_t open_environment_count() const override;
+  std::uint64_t last_used_ms() const override;
+  std::size_t close_idle(std::uint64_t last_used_before_ms) override;
+
+  /// How much of the automatic index of the present policy is built; 100: all, or the policy has no index.
+  std::uint32_t automatic_progress_percent();
+
+  /// The functions of the database's design documents.
+  DesignFunctions& design_functions() { return design_functions_; }
+
+  /// The present indexes. Reads the design documents if they have changed since the last call (some microseconds each),
+  /// otherwise takes no lock that threads share. Includes every design document whose write was acknowledged.
+  Expected<std::shared_ptr<const IndexCatalog>> catalog();
+  /// As of the last reading of the design documents; null: never.
+  std::shared_ptr<const IndexCatalog> last_catalog() const { return catalog_.load(); }
+
+  /// Number of the entries of a local index, or of the automatic one, in the physical partition `place`, also if that
+  /// is newer than the caller's view; 0 if there is no such index or it is not complete.
+  std::uint32_t local_number(std::string_view identity, std::size_t place) const;
+
+  /// Whether a query that begins now need not wait for `index`. Some reads of one row.
+  Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const;
+  /// Plans of queries of this database; cleared whenever the catalog changes.
+  QueryCache& cache() { return cache_; }
+  /// Views and search indexes.
+  FeedIndexes& feed_indexes() { return feed_indexes_; }
+
+  /// Waits until `index` has all changes up to `sequence` and has processed all purges so far. Errors: the failure that
+  /// prevents updating the index (disk_full, …), not_found if the database is deleted, timeout at the deadline.
+  Task<Expected<void>> wait_until_current(std::shared_ptr<GlobalIndex> index, storage::Sequence sequence,
+                                          std::chrono::steady_clock::time_point deadline);
+  /// Waits until all documents that have expired by now are deleted, so that indexes that follow the feed no longer
+  /// contain them. See Expiration.
+  Task<Expected<void>> wait_until_ended_are_deleted(std::chrono::steady_clock::time_point deadline);
+  /// Waits until the index `identity` is built (for a local one in the physical partition `place`); returns the catalog
+  /// that contains it. nullopt at the deadline, or if the index is gone.
+  Task<Expected<std::shared_ptr<const IndexCatalog>>> wait_until_ready(std::string identity, std::size_t place,
+                                                                       std::chrono::steady_clock::time_point deadline);
+
+ private:
+  Expected<void> load();
+  void load_in_background();
+  Expected<std::vector<IndexDefinitionPtr>> read_definitions();
+  IndexDefinitionPtr read_automatic() const;
+  std::optional<IndexView> find_automatic(
+      const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const;
+  /// By partition id; null if there is no such partition, or no local indexes are kept.
+  using Locals = std::vector<std::shared_ptr<LocalIndexes>>;
+  const Locals& locals() const { return *locals_.load(std::memory_order_acquire); }
+  void set_locals(Locals locals);
+  void reconcile(LocalIndexes& indexes, std::vector<IndexDefinitionPtr> wanted);
+  bool is_wanted_local(const LocalIndexes::Index& index);
+  Expected<std::optional<Error>> open_globals(const std::vector<IndexDefinitionPtr>& definitions);
+  void remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions);
+  void remove_retired();
+  void publish();
+  void publish_or_retry();
+
+  void wake(bool now);
+  void follow();
+  Expected<bool> follow_batch();
+  Expected<GlobalIndexBuilder::State> build_slice();
+  void build();
+  std::uint64_t begin_attempt();
+  void fail_waiters(std::uint64_t attempt, const Error& error);
+  void apply_properties();
+
+  partitioning::Database& database_;
+  DesignFunctions design_functions_;
+  ActiveTasks* const tasks_;
+  const storage::Sequence opened_at_;  ///< last sequence of the database at its opening
+  std::atomic<const Locals*> locals_{nullptr};
+  std::mutex locals_mutex_;                                ///< serializes changes; guards all_locals_
+  std::vector<std::unique_ptr<const Locals>> all_locals_;  ///< all lists there were, as readers may still use them
+
+  /// Changes of design documents, and how many of them the catalog includes: while they differ it must be read again.
+  std::atomic<std::uint64_t> changes_{1};
+  std::atomic<std::uint64_t> changes_loaded_{0};
+  std::mutex load_mutex_;                          ///< serializes loads; guards loaded_ and wanted_locals_
+  std::vector<IndexDefinitionPtr> wanted_locals_;  ///< indexes that all physical partitions must have
+  bool loaded_ = false;
+
+  mutable std::mutex mutex_;  ///< guards all members below up to the atomics
+  std::vector<std::shared_ptr<GlobalIndex>> globals_;
+  std::vector<std::shared_ptr<GlobalIndex>> retired_;  ///< no longer defined; queries may still read them
+  std::vector<IndexDefinitionPtr> published_definitions_;
+  IndexDefinitionPtr automatic_;  ///< of the present policy; null: it has none
+  bool building_ = false;
+  std::chrono::steady_clock::time_point build_not_before_{};  ///< after a failed build: no new one before this
+  std::optional<Error> failure_;                              ///< of the last attempt to follow
+  std::uint64_t attempts_ = 0;                                ///< attempts to follow or build that have begun
+  std::uint64_t failed_attempt_ = 0;                          ///< number of the last failed attempt
+  bool shut_down_ = false;
+
+  Published<IndexCatalog> catalog_;
+  std::atomic<bool> has_globals_{false};
+  std::atomic<bool> wake_planned_{false};
+  std::atomic<bool> following_{false};
+  std::atomic<bool> follow_again_{false};
+  std::atomic<int> waiters_{0};
+  std::unique_ptr<GlobalIndexBuilder> builder_;     ///< used by the build job only
+  std::chrono::milliseconds build_retry_delay_{0};  ///< used by the build job only; 0: the last build did not fail
+  DocumentParser parser_;                           ///< used by the follow job only
+  ActiveTasks::Handle follow_task_;                 ///< used by the follow job only
+  storage::Sequence follow_task_from_ = 0;
+  partitioning::ChangeNotifier progress_;
+  QueryCache cache_;
+  FeedIndexes feed_indexes_;
+  std::unique_ptr<Expiration> expiration_;       ///< created when documents first have a time to live, and then kept
+  std::unique_ptr<VersionRetention> retention_;  ///< as above, for versions of documents
+  BackgroundJobs jobs_;                          ///< last: stops before the members that its jobs use are destroyed
+};
+
+}  // namespace octavo::query

@@ -1,0 +1,94 @@
+// The part of IndexManager that follows splits: local indexes of physical partitions that are added and removed.
+#include <algorithm>
+#include <utility>
+
+#include "query/database/index_manager.h"
+#include "query/index/local/unique_keys.h"
+
+namespace octavo::query {
+
+void IndexManager::set_locals(Locals locals) {
+  all_locals_.push_back(std::make_unique<const Locals>(std::move(locals)));
+  locals_.store(all_locals_.back().get(), std::memory_order_release);
+}
+
+// The new partition's first documents come with the entries of all indexes, as an index of nothing is ready at once.
+Expected<void> IndexManager::partition_added(std::size_t place) {
+  apply_properties();
+  if (!database_.partitioned() && !database_.auto_index()) return {};
+  OCTAVO_TRY_VOID(catalog());
+  auto& partition = database_.physical_partition(place);
+  auto indexes = std::make_shared<LocalIndexes>(partition, tasks_, database_.name(), database_.partitioned());
+  partition.set_unique_keys(unique_keys_of(database_.definition()->text));
+  partition.set_observer(indexes);
+  {
+    const std::lock_guard lock(locals_mutex_);
+    Locals next = locals();
+    if (next.size() <= place) next.resize(place + 1);
+    next[place] = indexes;
+    set_locals(std::move(next));
+  }
+  // A load that began earlier does not include the partition; one that begins later does.
+  std::vector<IndexDefinitionPtr> wanted;
+  {
+    const std::lock_guard loading(load_mutex_);
+    wanted = wanted_locals_;
+    reconcile(*indexes, std::move(wanted));
+  }
+  return {};
+}
+
+void IndexManager::partition_removed(std::size_t place) {
+  std::shared_ptr<LocalIndexes> removed;
+  {
+    const std::lock_guard lock(locals_mutex_);
+    Locals next = locals();
+    if (place < next.size()) removed = std::move(next[place]);
+    set_locals(std::move(next));
+  }
+  if (removed) removed->shut_down();
+}
+
+bool IndexManager::is_partition_ready(std::size_t place, std::size_t source) {
+  const Locals& all = locals();
+  if (place >= all.size() || !all[place]) return true;
+  const auto there = all[place]->indexes();
+  const auto here = all[source]->indexes();
+  if (!here) return true;
+  return std::ranges::all_of(*here, [&](const LocalIndexes::Index& index) {
+    return index.stage != LocalIndexes::Stage::ready || !is_wanted_local(index) ||
+           (there && std::ranges::any_of(*there, [&](const LocalIndexes::Index& other) {
+              return other.stage == LocalIndexes::Stage::ready &&
+                     other.definition->identity == index.definition->identity;
+            }));
+  });
+}
+
+std::uint32_t IndexManager::local_number(std::string_view identity, std::size_t place) const {
+  const Locals& all = locals();
+  const auto indexes = place < all.size() && all[place] ? all[place]->indexes() : nullptr;
+  if (!indexes) return 0;
+  const auto found = std::ranges::find_if(*indexes, [&](const LocalIndexes::Index& index) {
+    return index.stage == LocalIndexes::Stage::ready && index.definition->identity == identity;
+  });
+  return found == indexes->end() ? 0 : found->number;
+}
+
+// An index that is no longer wanted, such as that of the former policy, may be missing.
+bool IndexManager::is_wanted_local(const LocalIndexes::Index& index) {
+  const std::lock_guard loading(load_mutex_);
+  return std::ranges::any_of(
+      wanted_locals_, [&](const auto& definition) { return definition->identity == index.definition->identity; });
+}
+
+void IndexManager::partitions_changed() {
+  apply_properties();
+  const Locals& all = locals();
+  for (std::size_t place = 0; place < all.size(); ++place) {
+    if (all[place] && !database_.is_current(place)) all[place]->shut_down();
+  }
+  publish();
+  progress_.notify_all();
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,39 @@
+#include "query/follow/feed_batch.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace octavo::query {
+
+Expected<FeedBatch> read_feed_batch(partitioning::Database& database, storage::Sequence from,
+                                    storage::Sequence watermark, std::size_t rows_max,
+                                    FunctionRef<Expected<bool>(std::string_view id, const storage::Snapshot&)> show) {
+  std::optional<Error> failure;
+  partitioning::FeedScan scan(database, {from, false, std::nullopt, true});
+  const auto visit = [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) {
+    const auto shown = show(row.id, snapshot);
+    if (shown) return *shown ? partitioning::Visit::next : partitioning::Visit::pause;
+    failure = shown.error();
+    return partitioning::Visit::stop;
+  };
+  OCTAVO_TRY(const auto state, scan.run({rows_max}, visit));
+  if (failure) return std::unexpected(*std::move(failure));
+  for (const auto& id : scan.beyond()) {
+    OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+    OCTAVO_TRY_VOID(show(id, snapshot));
+  }
+  const bool done = state == partitioning::ScanState::done;
+  return FeedBatch{.reached = std::min(scan.position(), watermark),
+                   .complete = done && scan.beyond().size() < scan.beyond_max,
+                   .more = !done};
+}
+
+std::optional<storage::Sequence> begin_of_batch(storage::Sequence checkpoint, bool complete,
+                                                storage::Sequence watermark) {
+  if (checkpoint < watermark) return checkpoint;
+  if (watermark == 0 || complete) return std::nullopt;
+  return watermark - 1;  // only for documents whose rows are beyond the watermark
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,53 @@
+#include "query/follow/feed_document.h"
+
+#include "base/json_writer.h"
+#include "partitioning/keys/partition_key.h"
+
+namespace octavo::query {
+
+namespace {
+
+void append_leaves(std::string& json, std::string_view name, const storage::RevisionTree& tree,
+                   const storage::Revision& winner, bool deleted) {
+  bool first = true;
+  for (const auto* leaf : tree.leaves()) {
+    if (leaf->deleted != deleted || leaf->revision == winner) continue;
+    if (first) append_json_key(json, name);
+    json += first ? '[' : ',';
+    append_json_string(json, leaf->revision.to_string());
+    first = false;
+  }
+  if (!first) json += ']';
+}
+
+}  // namespace
+
+Expected<FeedDocument> read_feed_document(const storage::DocumentView& found, const storage::Snapshot& snapshot,
+                                          bool partitioned) {
+  FeedDocument document;
+  document.sequence = found.sequence;
+  document.id = found.id;
+  document.partition_key = partitioning::partition_key_of(found.id, partitioned);
+  document.revision = found.revision;
+  document.present = !found.deleted;
+  if (found.deleted) return document;
+  std::string& json = document.json;
+  json.reserve(found.body.size() + found.id.size() + 80);
+  json += "{\"_id\":";
+  append_json_string(json, found.id);
+  json += ",\"_rev\":";
+  append_json_string(json, found.revision.to_string());
+  if (found.body.size() > 2) {
+    json += ',';
+    json.append(found.body, 1, found.body.size() - 2);
+  }
+  if (found.has_conflicts) {
+    OCTAVO_TRY(const auto tree, snapshot.revision_tree(found));
+    append_leaves(json, "_conflicts", tree, found.revision, false);
+    append_leaves(json, "_deleted_conflicts", tree, found.revision, true);
+  }
+  json += '}';
+  return document;
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "query/follow/feed_index.h"
+#include "storage/partition/physical_partition.h"
+
+namespace octavo::query {
+
+/// A document found in `snapshot`, as given to an index that follows the feed: with `_id`, `_rev` and, as CouchDB gives
+/// them to map functions, `_conflicts` and `_deleted_conflicts`. Error: corrupted.
+Expected<FeedDocument> read_feed_document(const storage::DocumentView& found, const storage::Snapshot& snapshot,
+                                          bool database_is_partitioned);
+
+}  // namespace octavo::query

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/function_ref.h"
+#include "storage/document/document.h"
+
+namespace octavo::query {
+
+/// The newest state of a document, as given to an index that follows the feed.
+struct FeedDocument {
+  storage::Sequence sequence = 0;
+  std::string id;
+  std::string partition_key;  ///< empty in databases without partitions
+  bool present = false;       ///< live; otherwise all its entries must be removed
+  storage::Revision revision;
+  std::string json;  ///< with `_id` and `_rev`, as functions see it; empty if not present
+};
+
+/// Changes of the feed, as given to an index.
+struct FeedChanges {
+  /// Each document at most once, in the order of the feed; those whose row is beyond `reached` come last.
+  std::span<const FeedDocument> documents;
+  storage::Sequence from = 0;     ///< checkpoint of the index when they were read
+  storage::Sequence reached = 0;  ///< all changes of the feed up to here are included
+  bool complete = false;          ///< after these changes no entry is older than `reached`
+  bool alone = false;             ///< only the calling thread may work on them: the other threads are for other indexes
+
+  /// The checkpoint after the first `count` of the documents.
+  storage::Sequence checkpoint_after(std::size_t count) const {
+    if (count == documents.size()) return reached;
+    return count == 0 ? from : std::min(documents[count - 1].sequence, reached);
+  }
+};
+
+/// An index in separate files whose entries JavaScript decides: a group of views (query/view) or a search index
+/// (query/search). Follows the database's feed: a write is included some milliseconds later, and a query waits for the
+/// rest. FeedIndexes (feed_indexes.h) opens it, feeds it, and removes it when nothing defines it any more.
+///
+/// Functions may be slow, so unlike Mango's local indexes these are not part of the document's transaction, where they
+/// would delay all writers. The checkpoint is stored with the entries, so a crash repeats a little and loses nothing:
+/// applying a document twice must be harmless.
+///
+/// Reads from any thread at any time; the functions that change it are called by one thread at a time.
+class FeedIndex {
+ public:
+  virtual ~FeedIndex() = default;
+
+  /// Hexadecimal hash of everything that decides the entries; names the folder.
+  virtual const std::string& identity() const = 0;
+  /// Opens or creates the files. `last_sequence`: the database's at its opening; an index whose checkpoint is beyond it
+  /// belongs to a different past and starts empty.
+  virtual Expected<void> open(storage::Sequence last_sequence) = 0;
+
+  /// The feed is applied up to this sequence; durable, or as the durability setting says.
+  virtual storage::Sequence checkpoint() const = 0;
+  /// Every entry reflects a state of its document not older than this (see GlobalIndex::complete_through).
+  virtual storage::Sequence complete_through() const = 0;
+  /// The purge count of the database up to which the index has removed purged documents.
+  virtual std::uint64_t purge_count() const = 0;
+
+  /// Replaces the entries of the first of these documents, and stores the checkpoint with them. Takes as many as it can
+  /// in about `apply_time` and in bounded memory, but at least one, and returns their number: the rest must be given
+  /// again. Runs functions, and may spread them over other threads. After an error the index is unchanged, or at an
+  /// earlier checkpoint.
+  virtual Expected<std::size_t> apply(const FeedChanges& changes) = 0;
+  /// Long enough for commits to cost little beside the functions; short enough that other indexes get their turn.
+  static constexpr std::chrono::milliseconds apply_time{500};
+  /// As GlobalIndex::remove_purged.
+  virtual Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
+                                       FunctionRef<Expected<bool>(std::string_view id)> is_gone) = 0;
+
+  /// Files that can be closed while they are not being read (partitioning::DatabaseExtension).
+  virtual std::size_t open_environment_count() const = 0;
+  virtual std::uint64_t last_used_ms() const = 0;
+  virtual std::size_t close_idle(std::uint64_t last_used_before_ms) = 0;
+
+  /// Removes the files. There must be no more readers.
+  virtual void remove_files() = 0;
+};
+
+}  // namespace octavo::query

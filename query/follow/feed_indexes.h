@@ -1,0 +1,158 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/jobs/background_jobs.h"
+#include "base/published.h"
+#include "partitioning/change_notifier.h"
+#include "partitioning/engine.h"
+#include "query/follow/active_tasks.h"
+#include "query/follow/feed_index.h"
+#include "query/follow/feed_index_kind.h"
+
+namespace octavo::query {
+
+/// An index as queries see it. A value; while it exists, the files are kept.
+struct FeedIndexView {
+  std::string_view kind;  ///< FeedIndexKind::name
+  FeedIndexDefinition definition;
+  std::shared_ptr<FeedIndex> index;  ///< null if its files cannot be opened: `failure` has the reason
+  std::optional<Error> failure;
+  /// The design document's former index, for queries that do not wait (`update=false`), until `index` has caught up for
+  /// the first time. It no longer follows the feed.
+  std::shared_ptr<FeedIndex> previous;
+};
+
+/// All indexes of a database that follow its feed, at one moment.
+struct FeedIndexCatalog {
+  std::vector<FeedIndexView> indexes;
+  bool over_limit = false;  ///< the design documents define more than are built (index_allowance.h)
+
+  /// `name` as in FeedIndexDefinition. nullptr: the design document defines no such index.
+  const FeedIndexView* find(std::string_view kind, std::string_view design_document, std::string_view name) const;
+};
+
+/// The indexes of one open database that follow its feed (feed_index.h). Reads the definitions in design documents,
+/// creates and removes the files, and feeds each index in the background. Owned by the IndexManager.
+///
+/// Each index is followed by a separate job on the engine's indexers: a batch of changes is read, made durable, and
+/// given to the index with its checkpoint. A new index begins at sequence 0; after a crash an index continues where it
+/// was. The last batch's duration decides the next one's size; indexes whose functions are slow leave one indexer to
+/// the others. While no query waits the job is delayed a little, so that many small commits make one batch. An index
+/// that fails is retried after a growing delay, or soon after documents have changed; the others are not affected.
+///
+/// Folders: <database>/<kind>-<identity>. Beside an index's own files lies `definition.json`:
+///   {"content":text,"owners":[[design document,name],…]}
+///
+/// Thread-safe. Design documents are read on first use, so an idle database costs nothing.
+class FeedIndexes {
+ public:
+  FeedIndexes(partitioning::Database& database, ActiveTasks* tasks,
+              const std::vector<FeedIndexKind>& kinds = feed_index_kinds());
+  ~FeedIndexes();
+  FeedIndexes(const FeedIndexes&) = delete;
+  FeedIndexes& operator=(const FeedIndexes&) = delete;
+
+  // As in DatabaseExtension.
+  void design_documents_changed();
+  void committed();
+  void shut_down();
+  std::size_t open_environment_count() const;
+  std::uint64_t last_used_ms() const;
+  std::size_t close_idle(std::uint64_t last_used_before_ms);
+
+  /// The present indexes. Reads the design documents if they have changed since the last call, so that every design
+  /// document whose write was acknowledged is included. Otherwise takes no lock that threads share.
+  Expected<std::shared_ptr<const FeedIndexCatalog>> catalog();
+  /// As of the last reading of the design documents; null: never.
+  std::shared_ptr<const FeedIndexCatalog> last_catalog() const { return catalog_.load(); }
+  /// False if `catalog` would have to read design documents and open indexes, which must happen on a worker.
+  bool is_loaded() const;
+
+  /// Whether a query that begins now need not wait for `index`. Some reads of one row.
+  Expected<bool> is_current(const FeedIndex& index, storage::Sequence sequence) const;
+  /// Waits until `index` has all changes up to `sequence` and has processed all purges so far. Errors: the reason why
+  /// it cannot be updated (disk_full, function_failed, …), not_found if the database or the index is gone, timeout.
+  Task<Expected<void>> wait_until_current(std::shared_ptr<FeedIndex> index, storage::Sequence sequence,
+                                          std::chrono::steady_clock::time_point deadline);
+  /// Follows the feed in the background up to the present, for a query that does not wait (`update=lazy`).
+  void update(const FeedIndex& index);
+  /// Whether a job is updating `index` now, and how many queries wait for it.
+  struct Activity {
+    bool updating = false;
+    int waiting = 0;
+  };
+  Activity activity(const FeedIndex& index) const;
+
+  /// Removes the files of indexes that no design document defines, unless they are being read (`_view_cleanup`). They
+  /// are also removed automatically, but some may remain after a failure of the disk. Blocking.
+  Expected<void> clean_up();
+
+ private:
+  struct Follower;
+  using FollowerPtr = std::shared_ptr<Follower>;
+  struct Wanted;
+
+  // feed_indexes.cpp: definitions. All called with load_mutex_ held.
+  Expected<void> load();
+  void load_in_background();
+  Expected<std::vector<Wanted>> read_definitions();
+  Expected<FollowerPtr> open(const FeedIndexKind& kind, const FeedIndexDefinition& definition) const;
+  Expected<std::optional<Error>> open_wanted(const std::vector<Wanted>& wanted);
+  void adopt_folders();
+  void write_definitions();
+  void retire_unwanted();
+  void remove_strays();
+  void publish();
+  void remove_retired();
+  std::filesystem::path folder_of(const FeedIndexKind& kind, std::string_view identity) const;
+
+  // feed_index_following.cpp: following the feed.
+  FollowerPtr follower_of(const FeedIndex& index) const;
+  void wake(const FollowerPtr& follower);
+  void wake_all(bool only_awaited);
+  bool may_try(const FollowerPtr& follower);
+  void post_follow(const FollowerPtr& follower);
+  void follow(const FollowerPtr& follower);
+  Expected<bool> follow_batch(Follower& follower);
+  void caught_up(Follower& follower);
+  void failed(const FollowerPtr& follower, std::uint64_t attempt, const Error& error);
+
+  partitioning::Database& database_;
+  ActiveTasks* const tasks_;
+  const std::vector<FeedIndexKind>& kinds_;
+  const storage::Sequence opened_at_;  ///< last sequence of the database at its opening
+
+  std::atomic<std::uint64_t> changes_{1};
+  std::atomic<std::uint64_t> changes_loaded_{0};
+  std::atomic<bool> unopened_{false};  ///< an index could not be opened, for a reason that may be temporary
+  std::atomic<bool> load_planned_{false};
+  std::atomic<bool> reopening_planned_{false};
+  std::atomic<bool> removal_planned_{false};
+  std::mutex load_mutex_;  ///< serializes loads; guards loaded_
+  bool loaded_ = false;
+  bool over_limit_ = false;  ///< of the last load
+
+  mutable std::mutex mutex_;  ///< guards all members below up to the atomics
+  std::vector<FeedIndexView> views_;
+  std::vector<FollowerPtr> followers_;  ///< wanted, or previous
+  std::vector<FollowerPtr> retired_;    ///< no longer wanted; queries may still read them
+  bool shut_down_ = false;
+
+  Published<FeedIndexCatalog> catalog_;
+  std::atomic<bool> has_followers_{false};
+  std::atomic<bool> wake_planned_{false};
+  std::atomic<int> waiters_{0};
+  partitioning::ChangeNotifier progress_;
+  BackgroundJobs jobs_;  ///< last: stops before the members that its jobs use are destroyed
+};
+
+}  // namespace octavo::query

@@ -1,0 +1,201 @@
+#include "query/index/global/global_index.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "base/byte_codec.h"
+#include "storage/folder.h"
+
+namespace octavo::query {
+
+namespace {
+
+constexpr std::uint8_t kStateVersion = 1;
+constexpr std::string_view kStateKey = "state";
+
+// A checkpoint that moves without a change of entries is written only now and then: after a crash those changes are
+// read again, without effect.
+constexpr storage::Sequence kUnstoredChangesMax = 50'000;
+
+storage::Environment::Options environment_options(const GlobalIndex::Options& options) {
+  storage::Environment::Options environment;
+  environment.folder = options.folder;
+  environment.trees = {std::string(GlobalIndex::entries_tree), "by_document", "meta"};
+  environment.durability =
+      options.durability == config::Durability::ephemeral ? config::Durability::ephemeral : config::Durability::relaxed;
+  environment.map_bytes_initial = 1ULL << 20;
+  environment.faults = options.faults;
+  return environment;
+}
+
+std::string_view field_keys(const GlobalIndex::Change& change) {
+  return std::string_view(change.key).substr(0, change.key.size() - change.id.size());
+}
+
+}  // namespace
+
+GlobalIndex::GlobalIndex(IndexDefinitionPtr definition, Options options)
+    : definition_(std::move(definition)), options_(std::move(options)), environment_(environment_options(options_)) {}
+
+void GlobalIndex::remove_files() {
+  environment_.close_if_idle();
+  std::error_code error;
+  storage::remove_folder(options_.folder, error);
+  if (error) spdlog::warn("cannot remove the index files in {}: {}", options_.folder.string(), error.message());
+}
+
+Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
+  const bool exists = std::filesystem::exists(options_.folder / "data.mdb");
+  if (!exists) remove_files();  // remains of an interrupted removal
+  auto opened = exists ? environment_.open() : environment_.create_whole();
+  if (!opened && opened.error().code == ErrorCode::corrupted) {
+    // Everything in an index can be derived from the documents.
+    spdlog::error("{}: the index is built anew", opened.error().reason);
+    remove_files();
+    opened = environment_.create_whole();
+  }
+  OCTAVO_TRY_VOID(opened);
+  std::optional<std::string> state;
+  {
+    OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+    OCTAVO_TRY(const auto stored, transaction.get(environment_.tree(2), kStateKey));
+    if (stored) state = *stored;
+  }
+  if (!state) return {};  // new: building
+  ByteReader reader(*state);
+  const std::uint8_t version = reader.u8();
+  const auto stage = static_cast<Stage>(reader.u8());
+  const storage::Sequence checkpoint = reader.u64();
+  const std::uint64_t purge_count = reader.u64();
+  if (!reader.ok() || version != kStateVersion || stage != Stage::ready) return {};
+  if (checkpoint > last_sequence) {
+    spdlog::warn("index {} of {} knows changes that the database has lost: it is built anew", definition_->name,
+                 options_.folder.parent_path().string());
+    return {};
+  }
+  checkpoint_.store(checkpoint, std::memory_order_release);
+  // Otherwise it may have been catching up.
+  if (checkpoint == last_sequence) complete_through_.store(checkpoint, std::memory_order_release);
+  stored_checkpoint_ = checkpoint;
+  purge_count_.store(purge_count, std::memory_order_release);
+  stage_.store(Stage::ready, std::memory_order_release);
+  return {};
+}
+
+Expected<std::uint64_t> GlobalIndex::size() {
+  OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+  return transaction.size(entries());
+}
+
+Expected<void> GlobalIndex::put_state(storage::WriteTransaction& transaction, Stage stage, storage::Sequence checkpoint,
+                                      std::uint64_t purge_count) const {
+  std::string state;
+  ByteWriter writer(state);
+  writer.u8(kStateVersion);
+  writer.u8(static_cast<std::uint8_t>(stage));
+  writer.u64(checkpoint);
+  writer.u64(purge_count);
+  return transaction.put(environment_.tree(2), kStateKey, state);
+}
+
+Expected<bool> GlobalIndex::has_effect(const Change& change, const storage::ReadTransaction& transaction) const {
+  OCTAVO_TRY(const auto old, storage::long_key::get(transaction, by_document(), change.id));
+  if (!change.present) return old.has_value();
+  if (!old || *old != field_keys(change)) return true;
+  OCTAVO_TRY(const auto value, storage::long_key::get(transaction, entries(), change.key));
+  return !value || *value != change.value;
+}
+
+Expected<void> GlobalIndex::put(storage::WriteTransaction& transaction, const Change& change) const {
+  OCTAVO_TRY(const auto old, storage::long_key::get(transaction, by_document(), change.id));
+  if (old && (!change.present || *old != field_keys(change))) {
+    const std::string old_key = std::string(*old) + change.id;
+    OCTAVO_TRY_VOID(storage::long_key::erase(transaction, entries(), old_key));
+    if (!change.present) OCTAVO_TRY_VOID(storage::long_key::erase(transaction, by_document(), change.id));
+  }
+  if (!change.present) return {};
+  OCTAVO_TRY_VOID(storage::long_key::put(transaction, entries(), change.key, change.value));
+  return storage::long_key::put(transaction, by_document(), change.id, field_keys(change));
+}
+
+Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequence checkpoint, bool complete) {
+  const storage::Sequence from = checkpoint_.load(std::memory_order_acquire);
+  checkpoint = std::max(checkpoint, from);
+  std::vector<const Change*> effective;
+  std::size_t bytes = 0;
+  {
+    OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+    for (const Change& change : changes) {
+      if (change.sequence <= from) continue;
+      OCTAVO_TRY(const bool has, has_effect(change, transaction));
+      if (!has) continue;
+      effective.push_back(&change);
+      bytes += 2 * (change.key.size() + change.value.size()) + 64;
+    }
+  }
+  if (!effective.empty() || checkpoint - stored_checkpoint_ > kUnstoredChangesMax) {
+    const std::uint64_t purges = purge_count_.load(std::memory_order_acquire);
+    const auto written = environment_.write(bytes, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+      for (const Change* change : effective) OCTAVO_TRY_VOID(put(transaction, *change));
+      return put_state(transaction, Stage::ready, checkpoint, purges);
+    });
+    if (!written) return written;
+    stored_checkpoint_ = checkpoint;
+  }
+  checkpoint_.store(checkpoint, std::memory_order_release);
+  if (complete) complete_through_.store(checkpoint, std::memory_order_release);
+  return {};
+}
+
+Expected<bool> GlobalIndex::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
+                                          FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
+  const auto remove = [&](std::vector<std::string> gone, std::uint64_t count) -> Expected<void> {
+    const auto checkpoint = checkpoint_.load(std::memory_order_acquire);
+    const auto body = [&](storage::WriteTransaction& transaction) -> Expected<void> {
+      for (const auto& id : gone) OCTAVO_TRY_VOID(put(transaction, Change{0, id, false, {}, {}}));
+      return put_state(transaction, Stage::ready, checkpoint, count);
+    };
+    OCTAVO_TRY_VOID(environment_.write(gone.size() * 256, body));
+    stored_checkpoint_ = checkpoint;
+    purge_count_.store(count, std::memory_order_release);
+    return {};
+  };
+  return purge_scan_.run(environment_, by_document(), purge_count_.load(std::memory_order_acquire), purge_count,
+                         documents_max, is_gone, remove);
+}
+
+Expected<void> GlobalIndex::begin_build() {
+  // Remove runs of a sort that a crash interrupted.
+  std::error_code ignored;
+  for (const std::string& file : storage::folder_entries(options_.folder, ignored)) {
+    if (file.starts_with("run-")) std::filesystem::remove(options_.folder / file, ignored);
+  }
+  return environment_.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY_VOID(transaction.clear(entries()));
+    OCTAVO_TRY_VOID(transaction.clear(by_document()));
+    return put_state(transaction, Stage::building, 0, 0);
+  });
+}
+
+Expected<void> GlobalIndex::end_build(storage::Sequence checkpoint, std::uint64_t purge_count) {
+  OCTAVO_TRY_VOID(environment_.write(0, [&](storage::WriteTransaction& transaction) {
+    return put_state(transaction, Stage::ready, checkpoint, purge_count);
+  }));
+  stored_checkpoint_ = checkpoint;
+  checkpoint_.store(checkpoint, std::memory_order_release);
+  complete_through_.store(checkpoint, std::memory_order_release);
+  purge_count_.store(purge_count, std::memory_order_release);
+  stage_.store(Stage::ready, std::memory_order_release);
+  return {};
+}
+
+Expected<void> append_sorted(storage::WriteTransaction& transaction, storage::Tree tree, std::string_view key,
+                             std::string_view value) {
+  // A long key's row sorts elsewhere than the key itself, yet after all shorter keys before it and before all after it.
+  if (key.size() > storage::long_key::kPrefixBytes) return storage::long_key::put(transaction, tree, key, value);
+  return transaction.append(tree, key, value);
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/settings.h"
+#include "query/follow/purge_scan.h"
+#include "query/index/index_definition.h"
+#include "storage/lmdb/environment.h"
+#include "storage/lmdb/long_key_tree.h"
+#include "storage/partition/sequence_allocator.h"
+
+namespace octavo::query {
+
+/// A global index: the entries of a whole database in the order of their values, in a separate LMDB environment, so
+/// that a query of the whole database reads one sorted range and does not fan out.
+///
+/// Trees:
+///   entries      entry key                → entry value                              (index_entry.h)
+///   by_document  document id              → field keys of its entry, as they stand in `entries`
+///   meta         "state"                  → version:u8 stage:u8 checkpoint:u64 purge_count:u64
+///
+/// The index follows the database's feed. `checkpoint`, the sequence up to which the feed was applied, is written in
+/// the same transaction as the entries, so after a crash the index continues exactly where its entries are. A change
+/// may be applied twice, as by_document tells which entry a document has.
+///
+/// Durability is `relaxed` (MDB_NOMETASYNC) at most: a power failure may lose the last transactions of the index, whose
+/// changes are then read from the feed again, because the feed is durable before the index reads it. Relaxed saves one
+/// sync per transaction. If the *database* itself, which may also run relaxed, has lost commits that the index had
+/// applied, the checkpoint is beyond the database's last sequence and the index is built again.
+///
+/// Reads from any thread; the caller must make changes from one thread at a time.
+class GlobalIndex {
+ public:
+  enum class Stage : std::uint8_t { building, ready };
+
+  struct Options {
+    std::filesystem::path folder;
+    config::Durability durability = config::Durability::commit;
+    storage::FaultInjector* faults = nullptr;  ///< for tests only
+  };
+
+  GlobalIndex(IndexDefinitionPtr definition, Options options);
+  /// Opens or creates the files. `last_sequence`: the database's at its opening. Empties an index that was not built
+  /// completely, or whose checkpoint is not in this database's past; it will be `building`.
+  Expected<void> open(storage::Sequence last_sequence);
+
+  const IndexDefinition& definition() const { return *definition_; }
+  bool ready() const { return stage_.load(std::memory_order_acquire) == Stage::ready; }
+  storage::Sequence checkpoint() const { return checkpoint_.load(std::memory_order_acquire); }
+  /// Every entry reflects a state of its document not older than this sequence. It is behind the checkpoint while the
+  /// index catches up in several steps: the row of a document that was written again meanwhile is later in the feed, so
+  /// its entry may be older than the checkpoint.
+  storage::Sequence complete_through() const { return complete_through_.load(std::memory_order_acquire); }
+  std::uint64_t purge_count() const { return purge_count_.load(std::memory_order_acquire); }
+
+  Expected<storage::ReadTransaction> read() { return environment_.read(); }
+  storage::Environment& environment() { return environment_; }
+  static constexpr std::string_view entries_tree = "entries";  ///< its name in the environment
+  storage::Tree entries() const { return environment_.tree(0); }
+  /// Number of entries. One short transaction.
+  Expected<std::uint64_t> size();
+
+  /// The newest state of a document, as found in the feed.
+  struct Change {
+    storage::Sequence sequence = 0;
+    std::string id;
+    bool present = false;  ///< has an entry: live, and matches the filter
+    std::string key;       ///< entry key: field keys and id
+    std::string value;
+  };
+  /// Applies the changes of the feed up to `checkpoint`, in one transaction; later changes may be included, and will
+  /// come again. Changes at or below the present checkpoint are skipped. `complete`: after these changes no entry is
+  /// older than `checkpoint`.
+  Expected<void> apply(std::span<const Change> changes, storage::Sequence checkpoint, bool complete);
+
+  /// Purged documents leave no trace in the feed. When the database's purge count has changed, this checks the ids in
+  /// the index, a bounded number per call: `is_gone` tells whether an id no longer has a live document. True once all
+  /// were checked: purge_count() is then the count at the first of the calls.
+  Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
+                               FunctionRef<Expected<bool>(std::string_view id)> is_gone);
+
+  // For building (global_index_builder.h).
+  Expected<void> begin_build();
+  Expected<void> write(std::size_t expected_bytes, FunctionRef<Expected<void>(storage::WriteTransaction&)> body) {
+    return environment_.write(expected_bytes, body);
+  }
+  storage::Tree by_document() const { return environment_.tree(1); }
+  Expected<void> end_build(storage::Sequence checkpoint, std::uint64_t purge_count);
+  const std::filesystem::path& folder() const { return options_.folder; }
+
+  /// Removes the files. There must be no more readers.
+  void remove_files();
+
+ private:
+  Expected<void> put_state(storage::WriteTransaction& transaction, Stage stage, storage::Sequence checkpoint,
+                           std::uint64_t purge_count) const;
+  Expected<bool> has_effect(const Change& change, const storage::ReadTransaction& transaction) const;
+  Expected<void> put(storage::WriteTransaction& transaction, const Change& change) const;
+
+  IndexDefinitionPtr definition_;
+  Options options_;
+  storage::Environment environment_;
+  std::atomic<Stage> stage_{Stage::building};
+  std::atomic<storage::Sequence> checkpoint_{0};
+  std::atomic<storage::Sequence> complete_through_{0};
+  std::atomic<std::uint64_t> purge_count_{0};
+  storage::Sequence stored_checkpoint_ = 0;  ///< on disk; checkpoint_ may be ahead if there was nothing to write
+  PurgeScan purge_scan_;
+};
+
+/// Writes rows in ascending key order into a tree without greater keys: fast, and leaves full pages.
+Expected<void> append_sorted(storage::WriteTransaction& transaction, storage::Tree tree, std::string_view key,
+                             std::string_view value);
+
+}  // namespace octavo::query

@@ -1,0 +1,183 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "partitioning/scan.h"
+#include "query/index/index_entry.h"
+#include "query/json/parsed_document.h"
+#include "query/mango/aggregator.h"
+#include "query/mango/prepared_find.h"
+#include "query/walk/entry_filter.h"
+#include "query/walk/index_walk.h"
+#include "query/walk/plan_turns.h"
+
+namespace octavo::query {
+
+class DocumentLookup;
+
+/// A slice ends when this much output waits to be sent.
+inline constexpr std::size_t find_output_bytes_max = 64 * 1024;
+
+/// What a query has read and found so far.
+struct FindStatistics {
+  std::uint64_t keys_examined = 0;       ///< index entries, or document keys without an index
+  std::uint64_t documents_examined = 0;  ///< documents read
+  std::uint64_t document_bytes = 0;      ///< of their bodies
+  std::uint64_t results_returned = 0;
+};
+
+/// One run of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and
+/// continues by key, so a slow client pins nothing and does not delay writers; documents that change meanwhile are seen
+/// as they are when they are reached. If several plans take turns (plan_turns.h), each continues where it was, and
+/// skips what the others have returned (walked_part.h).
+///
+/// One thread at a time; each slice may run on another one. Memory: the output of one slice, and up to `sort_bytes_max`
+/// for the rows of a sort in memory that may still be in the result, or for the groups of an aggregation.
+class FindExecution {
+ public:
+  /// `partition_key`: from the request's URL or body; empty for the whole database. `started`: when the request
+  /// arrived, for its execution time.
+  FindExecution(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const PreparedFind> prepared,
+                std::string partition_key, std::size_t sort_bytes_max,
+                std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now());
+
+  /// Runs one slice: appends results to output(), separated by commas. Ends early when there is much output. Errors:
+  /// no_usable_index if a sort exceeds its memory; those of the storage.
+  Expected<partitioning::ScanState> run(partitioning::ScanBudget budget);
+
+  /// From now on, remembers the last document examined, so that `stop` can be called once the query has cost
+  /// `charge_max` request units. Does not begin a sort that could cost more while a walk in order can continue.
+  void make_stoppable(double charge_max);
+  /// Whether it returns results while it reads: a sort in memory or an aggregation reads everything first.
+  bool is_resumable() const { return !plan().sort_in_memory && !aggregator_; }
+  /// For use between slices: ends the page after the last document examined; its bookmark continues there. False: the
+  /// page cannot end here, call run() again.
+  bool stop();
+
+  /// Results that were written and not taken yet; the caller may empty it between slices.
+  std::string& output() { return output_; }
+  const FindStatistics& statistics() const { return statistics_; }
+
+  /// The members that follow the documents: count, bookmark, execution_stats, warning; each with a comma before it.
+  void append_tail(std::string& out) const;
+
+ private:
+  struct SortedRow {
+    std::string key;
+    std::string text;
+  };
+  /// A document, or the index entry that replaces it.
+  struct Result {
+    const storage::DocumentView* document = nullptr;
+    const storage::Snapshot* snapshot = nullptr;
+    const IndexRow* row = nullptr;
+  };
+  enum class Flow : std::uint8_t { next, finished };
+  /// How far one plan has read.
+  struct Progress {
+    std::size_t branch = 0;
+    /// Position in the branch. In the primary index, its key is the id after which to continue.
+    IndexPosition position;
+    std::optional<EntryFilter> filter;  ///< of the branch, if it is an index
+    LeapState leap;
+    double spent = 0;  ///< in request units, before its current turn
+  };
+
+  const Plan& plan() const { return prepared_->plans[plan_]; }
+  const Branch& branch() const { return plan().branches[progress().branch]; }
+  Progress& progress() { return progress_[plan_]; }
+  const Progress& progress() const { return progress_[plan_]; }
+  Expected<partitioning::ScanState> scan(std::size_t& rows_left);
+  Expected<partitioning::ScanState> scan_branches(std::size_t& rows_left);
+  // find_turns.cpp: which plan runs.
+  void begin_turns();
+  double spent() const;
+  bool is_turn_over() const;
+  void end_turn();
+  void switch_to(std::size_t plan);
+  void give_up_sorting();
+  void remember_end();
+  std::vector<WalkedPart> parts_of_others(std::size_t plan) const;
+  void add_turns(Bookmark& bookmark) const;
+  Expected<bool> was_returned(simdjson::dom::element root, const storage::DocumentView& document);
+  bool counts_everything() const;
+  Expected<void> count_everything();
+  Expected<partitioning::ScanState> run_index(std::size_t& rows_left);
+  Expected<partitioning::ScanState> run_primary(std::size_t& rows_left);
+  Expected<partitioning::ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
+  Expected<Flow> take_row(const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents,
+                          bool recheck);
+  Expected<Flow> take_document(const storage::DocumentView& document, const storage::Snapshot& snapshot,
+                               std::string_view position, bool recheck);
+  Expected<Flow> take_covered(const IndexRow& row, std::string_view position);
+  Expected<bool> was_returned(const IndexRow& row, DocumentLookup& documents);
+  Expected<bool> passes(simdjson::dom::element root, std::string_view id, const storage::Revision* revision,
+                        bool recheck);
+  Expected<bool> matches(const Selector& selector, simdjson::dom::element root, std::string_view id,
+                         std::string_view revision);
+  bool has_worked_enough() const;
+  Expected<Flow> emit(const Result& result, std::string_view position);
+  Expected<Flow> keep_for_sort(simdjson::dom::element root, const Result& result);
+  bool make_sort_key(simdjson::dom::element root, const storage::DocumentView& document);
+  Expected<void> append_result(std::string& out, const Result& result);
+  std::string_view covered_text(const IndexRow& row, std::size_t field);
+  std::string_view document_text(const storage::DocumentView& document, const FieldPath& path,
+                                 std::string_view conflicts);
+  Expected<void> aggregate(const Result& result);
+  Expected<void> append_conflicts(std::string& out, const storage::DocumentView& document,
+                                  const storage::Snapshot& snapshot, bool& any);
+  partitioning::ScanState write_sorted();
+  void remember(std::string_view position, std::size_t branch);
+  void visit(std::string_view position);
+
+  std::shared_ptr<partitioning::Database> database_;
+  std::shared_ptr<const PreparedFind> prepared_;
+  std::string partition_key_;
+  std::size_t sort_bytes_max_;
+  std::chrono::steady_clock::time_point started_;
+  const bool documents_end_;  ///< documents can expire: an index entry does not show whether its document has expired
+
+  std::size_t plan_ = 0;            ///< the one that runs
+  std::vector<Progress> progress_;  ///< by plan
+  std::optional<PlanTurns> turns_;  ///< set if there are several plans
+  FindStatistics turn_began_;       ///< the statistics when the turn began
+  std::vector<WalkedPart> left_;    ///< what the other plans have returned, on this page and before it
+  std::unique_ptr<partitioning::DocumentScan> scan_;
+  std::chrono::steady_clock::time_point until_;  ///< of this slice
+  bool scanned_ = false;
+  bool finished_ = false;
+  bool stoppable_ = false;
+  std::optional<std::string> visited_;  ///< key of the last document examined
+  std::size_t visited_branch_ = 0;
+
+  std::uint64_t skip_left_;
+  std::uint64_t limit_left_;
+  DocumentParser parser_;
+  std::string scratch_;
+  std::uint64_t match_steps_ = 0;  ///< of this slice
+  std::string output_;
+  bool first_ = true;
+
+  std::vector<SortedRow> sorted_;  ///< a heap with the last row on top, while scanning
+  std::size_t sorted_bytes_ = 0;
+  std::size_t sorted_position_ = 0;
+  std::uint64_t sorted_max_ = 0;  ///< skip + limit
+  bool sort_overflowed_ = false;
+  std::string sort_key_;
+
+  std::optional<Aggregator> aggregator_;
+  bool aggregated_ = false;
+
+  FindStatistics statistics_;
+  std::optional<Bookmark> last_;  ///< of the last result written
+  std::size_t last_plan_ = 0;     ///< the plan that returned it
+};
+
+}  // namespace octavo::query

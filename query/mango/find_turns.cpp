@@ -1,0 +1,142 @@
+// Decides which of its plans a _find runs, and what the others have returned.
+#include <cmath>
+#include <utility>
+
+#include "partitioning/throughput/request_charge.h"
+#include "query/mango/find_execution.h"
+#include "query/walk/document_lookup.h"
+
+namespace octavo::query {
+
+namespace {
+
+// The part of a query's charge that differs between plans.
+double charge_between(const FindStatistics& before, const FindStatistics& now) {
+  return partitioning::charge_of_scan({.partitions = 0,
+                                       .keys = now.keys_examined - before.keys_examined,
+                                       .documents = now.documents_examined - before.documents_examined,
+                                       .document_bytes = now.document_bytes - before.document_bytes});
+}
+
+// Identity of the index of a plan's first branch; empty for documents by id.
+std::string identity_of(const Plan& plan) {
+  const auto& index = plan.branches[0].index;
+  return index ? index->definition->identity : std::string();
+}
+
+}  // namespace
+
+void FindExecution::begin_turns() {
+  left_ = prepared_->walked;
+  if (prepared_->plans.size() < 2) return;
+  // Plans that were left on the previous page continue where they were.
+  std::vector<double> spent(prepared_->plans.size(), 0);
+  if (prepared_->bookmark) spent[0] = static_cast<double>(prepared_->bookmark->spent) / 100;
+  for (std::size_t i = 1; i < prepared_->plans.size(); ++i) {
+    const Plan& other = prepared_->plans[i];
+    if (other.branches.size() != 1 || other.sort_in_memory) continue;
+    for (const WalkedPart& part : prepared_->walked) {
+      if (part.identity == identity_of(other) && part.down == other.descending) progress_[i].position.key = part.key;
+    }
+  }
+  for (std::size_t i = 0; i < spent.size(); ++i) progress_[i].spent = spent[i];
+  turns_.emplace(prepared_->plans, prepared_->sure, std::move(spent));
+  switch_to(turns_->current());
+}
+
+void FindExecution::make_stoppable(double charge_max) {
+  stoppable_ = true;
+  const Plan& sure = prepared_->sure_plan();
+  const bool fits = sure.most <= charge_max / 2;
+  if (turns_ && sure.sort_in_memory && !plan().sort_in_memory && !fits) turns_->stay();
+}
+
+double FindExecution::spent() const {
+  return progress().spent + charge_between(turn_began_, statistics_);
+}
+
+bool FindExecution::is_turn_over() const {
+  return turns_ && !finished_ && spent() >= turns_->allowed();
+}
+
+void FindExecution::end_turn() {
+  const double spent_now = spent();
+  const auto& key = progress().position.key;
+  if (key && key->size() > WalkedPart::key_bytes_max) {
+    turns_->stay();
+    return;
+  }
+  progress().spent = spent_now;
+  turn_began_ = statistics_;
+  const auto wanted = static_cast<double>(prepared_->request.matches_needed());
+  const double found = 1 - static_cast<double>(skip_left_ + limit_left_) / wanted;
+  if (turns_->end_turn(spent_now, found)) switch_to(turns_->current());
+}
+
+void FindExecution::switch_to(std::size_t plan) {
+  plan_ = plan;
+  turn_began_ = statistics_;
+  scan_.reset();
+  visited_.reset();
+  // A sort need not keep rows for the part of the page that a walk has returned.
+  if (limit_left_ < sorted_max_) sorted_max_ = skip_left_ + limit_left_;
+  left_ = parts_of_others(plan);
+}
+
+// Continues the walk that was left for the sort, to its end.
+void FindExecution::give_up_sorting() {
+  sort_overflowed_ = false;
+  sorted_.clear();
+  sorted_bytes_ = 0;
+  switch_to(0);
+  turns_->stay();
+}
+
+// A plan that reached its end has returned everything that the others could: the next page begins there.
+void FindExecution::remember_end() {
+  if (!turns_ || !last_ || plan().sort_in_memory || plan().branches.size() != 1) return;
+  remember(end_of(plan()), 0);
+}
+
+// What plans other than `plan` have returned: on this page, and on earlier pages by plans that no longer take turns.
+std::vector<WalkedPart> FindExecution::parts_of_others(std::size_t plan) const {
+  std::vector<WalkedPart> parts;
+  const auto is_new = [&](const WalkedPart& part) {
+    return std::ranges::none_of(
+        parts, [&](const WalkedPart& known) { return known.identity == part.identity && known.down == part.down; });
+  };
+  for (std::size_t i = 0; i < progress_.size(); ++i) {
+    if (i == plan) continue;
+    if (auto part = walked_part(prepared_->plans[i], progress_[i].position)) parts.push_back(*std::move(part));
+  }
+  const std::string own = identity_of(prepared_->plans[plan]);
+  for (const WalkedPart& part : prepared_->walked) {
+    if (!is_new(part)) continue;
+    const bool is_own = part.identity == own && !prepared_->plans[plan].sort_in_memory;
+    if (!is_own) parts.push_back(part);
+  }
+  return parts;
+}
+
+void FindExecution::add_turns(Bookmark& bookmark) const {
+  for (const WalkedPart& part : parts_of_others(last_plan_)) {
+    if (bookmark.left.size() == Bookmark::left_max) break;
+    bookmark.left.push_back({part.identity, part.down, part.key});
+  }
+  // A page that ended before it was full gives the next one no new budget.
+  if (turns_ && limit_left_ > 0) bookmark.spent = static_cast<std::uint64_t>(std::ceil(spent() * 100));
+}
+
+Expected<bool> FindExecution::was_returned(simdjson::dom::element root, const storage::DocumentView& document) {
+  if (left_.empty()) return false;
+  return was_walked(left_, {root, document.body, document.id, document.revision});
+}
+
+Expected<bool> FindExecution::was_returned(const IndexRow& row, DocumentLookup& documents) {
+  OCTAVO_TRY(const auto found, documents.find(row.document_id()));
+  if (!found.document || found.document->deleted) return false;
+  OCTAVO_TRY(const auto root, parser_.parse(found.document->body));
+  return was_returned(root, *found.document);
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,204 @@
+#include "query/mango/prepared_find.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "query/walk/plan_indexes.h"
+#include "query/walk/storage_statistics.h"
+
+namespace octavo::query {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long a query waits for an index that is being built: briefly if it is only the best choice, long if the request
+// names it.
+constexpr std::chrono::seconds kBuildPatience{2};
+constexpr std::chrono::minutes kNamedBuildPatience{5};
+
+Expected<std::shared_ptr<PreparedFind>> parse(partitioning::Database& database, std::string_view body,
+                                              const std::string& partition_key) {
+  auto prepared = std::make_shared<PreparedFind>();
+  OCTAVO_TRY(prepared->request,
+             parse_find_request(body, partition_key, database.engine().settings().find_limit_default));
+  FindRequest& request = prepared->request;
+  if (request.text_selector) {
+    return fail(ErrorCode::no_usable_index, "There is no text index available for this selector.", "no_usable_index");
+  }
+  if (!request.partition.empty() && !database.partitioned()) {
+    return fail(ErrorCode::bad_request, "database is not partitioned");
+  }
+  if (request.bookmark) {
+    prepared->bookmark = Bookmark::decode(*request.bookmark);
+    if (!prepared->bookmark) {
+      return fail(ErrorCode::bad_request,
+                  "Invalid bookmark value: " + boost::json::serialize(boost::json::value(*request.bookmark)),
+                  "invalid_bookmark");
+    }
+  }
+  prepared->projection = Projection(request.fields);
+  return prepared;
+}
+
+// Runs on a worker if the request is long.
+template <class Work>
+Task<std::invoke_result_t<Work&>> work_on_find(partitioning::Database& database, std::size_t body_bytes, Work work) {
+  if (body_bytes <= find_inline_bytes_max) co_return work();
+  co_return co_await database.engine().run_patiently(std::move(work));
+}
+
+void choose_pin(const PreparedFind& prepared, PlannerScope& scope) {
+  if (!prepared.bookmark) return;
+  switch (prepared.bookmark->kind) {
+    case Bookmark::Kind::primary:
+      scope.pinned = std::string();
+      break;
+    case Bookmark::Kind::index:
+      scope.pinned = prepared.bookmark->identity;
+      break;
+    case Bookmark::Kind::combined:
+      scope.pinned = prepared.bookmark->identity;
+      scope.pinned_side = prepared.bookmark->branch;
+      break;
+    case Bookmark::Kind::sorted:
+      break;
+  }
+}
+
+PreparedFind::Covering covering_of(const Plan& plan, const FindRequest& request) {
+  PreparedFind::Covering covering;
+  if (!plan.covering) return covering;
+  const auto& columns = plan.branches[0].index->definition->fields;
+  for (const FieldPath& field : request.fields) {
+    const auto found = std::ranges::find(columns, field, &OrderedField::path);
+    covering.columns.push_back(found == columns.end() ? -1 : found - columns.begin());
+  }
+  std::vector<FieldPath> paths;
+  for (const auto& column : columns) paths.push_back(column.path);
+  covering.document = Projection(paths);
+  return covering;
+}
+
+Expected<void> finish(PreparedFind& prepared, PlannerResult planned) {
+  prepared.plans = std::move(planned.plans);
+  prepared.sure = planned.sure;
+  if (const auto& bookmark = prepared.bookmark) {
+    const bool was_sorted = bookmark->kind == Bookmark::Kind::sorted;
+    // A result that was sorted in memory is sorted again for its next page, whatever the best plan is now.
+    if (was_sorted && !prepared.request.sort.empty()) {
+      Plan plan = std::move(prepared.plans[prepared.sure]);
+      plan.sort_in_memory = true;
+      plan.covering = false;
+      prepared.plans = {std::move(plan)};
+      prepared.sure = 0;
+    }
+    // A sort key is not a position in an index, and vice versa.
+    if (was_sorted != prepared.plans[0].sort_in_memory) {
+      return fail(ErrorCode::bad_request, "The bookmark does not belong to this sort.", "invalid_bookmark");
+    }
+    OCTAVO_TRY(prepared.walked, walked_parts(bookmark->left, planned.candidates));
+  }
+  for (const Plan& plan : prepared.plans) {
+    prepared.coverings.push_back(covering_of(plan, prepared.request));
+    for (const Branch& branch : plan.branches) {
+      prepared.reads_revision =
+          prepared.reads_revision ||
+          std::ranges::any_of(branch.selector.fields_used(), [](const FieldPath& path) { return path.is("_rev"); });
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr<partitioning::Database> database,
+                                                                 std::string_view body, std::string partition_key,
+                                                                 bool explain, bool ignore_global) {
+  using Result = Expected<std::shared_ptr<const PreparedFind>>;
+  IndexManager* manager = IndexManager::of(*database);
+  if (!manager) co_return Result(fail(ErrorCode::internal, "This database has no indexes."));
+  auto catalog = manager->catalog();
+  if (!catalog) co_return Result(std::unexpected(catalog.error()));
+
+  std::string cache_key;
+  if (!explain && !ignore_global && body.size() < QueryCache::kTextBytesMax) {
+    // Equal requests for different logical partitions share a plan if these are in one physical partition: an index may
+    // be built in one only.
+    cache_key.reserve(body.size() + 8);
+    cache_key = partition_key.empty() ? "all" : std::to_string(database->locate_partition_key(partition_key));
+    cache_key += body;
+    if (auto cached = manager->cache().find(cache_key, (*catalog)->generation)) {
+      auto known = std::static_pointer_cast<const PreparedFind>(std::move(cached));
+      StorageStatistics statistics(*database, partition_key.empty() ? known->request.partition : partition_key);
+      if (statistics.are_as_planned(known->planned_documents)) co_return Result(std::move(known));
+    }
+  }
+
+  const auto parse_body = [&] { return parse(*database, body, partition_key); };
+  auto prepared = co_await work_on_find(*database, body.size(), parse_body);
+  if (!prepared) co_return Result(std::unexpected(prepared.error()));
+  const FindRequest& request = (*prepared)->request;
+  PlannerScope scope;
+  scope.partition_query = !request.partition.empty();
+  // An index of the whole database is ready in all physical partitions or in none. The one with id 0 may have been
+  // split.
+  scope.place = scope.partition_query ? database->locate_partition_key(request.partition) : database->places().front();
+  scope.explain = explain;
+  scope.ignore_global = ignore_global;
+  choose_pin(**prepared, scope);
+  StorageStatistics statistics(*database, request.partition);
+  while (true) {
+    const auto plan = [&] { return plan_query(request, **catalog, scope, statistics); };
+    auto planned = co_await work_on_find(*database, body.size(), plan);
+    if (!planned) co_return Result(std::unexpected(planned.error()));
+    const IndexView* waiting =
+        explain || scope.ignore_unbuilt ? nullptr : find_unbuilt(planned->plans[planned->sure], scope.place);
+    if (!waiting) {
+      if (explain) (*prepared)->candidates = planned->candidates;
+      if (auto finished = finish(**prepared, *std::move(planned)); !finished) {
+        co_return Result(std::unexpected(std::move(finished).error()));
+      }
+      break;
+    }
+    if (!request.update) {
+      scope.ignore_unbuilt = true;
+      continue;
+    }
+    const auto patience =
+        request.use_index.empty() ? Clock::duration(kBuildPatience) : Clock::duration(kNamedBuildPatience);
+    std::string identity = waiting->definition->identity;
+    auto now = co_await manager->wait_until_ready(std::move(identity), scope.place, Clock::now() + patience);
+    if (!now) {
+      if (!request.use_index.empty() || now.error().code == ErrorCode::not_found) {
+        co_return Result(std::unexpected(now.error()));
+      }
+      scope.ignore_unbuilt = true;  // it cannot be built now, but the documents can be read
+      continue;
+    }
+    const IndexView* view = (*now)->find(waiting->definition->identity);
+    scope.ignore_unbuilt = view && !view->ready(scope.place);
+    *catalog = std::move(*now);
+  }
+  if (const auto documents = statistics.documents()) (*prepared)->planned_documents = documents->count;
+  const bool may_lapse = std::ranges::any_of((*prepared)->plans, &Plan::order_may_lapse);
+  std::shared_ptr<const PreparedFind> result = std::move(*prepared);
+  // A partition named in the body is part of the text; one in the URL is not, and is passed again with each run.
+  if (!cache_key.empty() && !result->bookmark && !scope.ignore_unbuilt && !may_lapse) {
+    manager->cache().store(cache_key, (*catalog)->generation, result);
+  }
+  co_return Result(std::move(result));
+}
+
+Task<Expected<void>> wait_for_indexes(std::shared_ptr<partitioning::Database> database,
+                                      std::shared_ptr<const PreparedFind> prepared) {
+  if (!prepared->request.update) co_return Expected<void>{};
+  for (const Plan& plan : prepared->plans) {
+    auto waited = co_await wait_for_indexes(database, std::shared_ptr<const Plan>(prepared, &plan));
+    if (!waited) co_return waited;
+  }
+  co_return Expected<void>{};
+}
+
+}  // namespace octavo::query

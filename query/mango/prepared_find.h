@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/task.h"
+#include "query/database/index_manager.h"
+#include "query/mango/bookmark.h"
+#include "query/mango/projection.h"
+#include "query/plan/find_request.h"
+#include "query/plan/planner.h"
+#include "query/walk/walked_part.h"
+
+namespace octavo::query {
+
+/// Longer requests are parsed and planned on a worker: they may list thousands of strings, which must be sorted.
+inline constexpr std::size_t find_inline_bytes_max = 16 * 1024;
+
+/// A query, parsed and planned: everything that is known before reading. Immutable, shared by the runs of equal
+/// requests.
+struct PreparedFind : CachedQuery {
+  /// How a covering plan makes results from entries.
+  struct Covering {
+    std::vector<std::ptrdiff_t> columns;  ///< index column by number of the field in `request.fields`; -1 is `_id`
+    Projection document;                  ///< makes a document of all columns, to test the selector on
+  };
+
+  FindRequest request;
+  std::vector<Plan> plans;  ///< as in PlannerResult
+  std::size_t sure = 0;
+  std::vector<Covering> coverings;    ///< by plan
+  std::vector<WalkedPart> walked;     ///< from the bookmark: of plans that were left
+  std::vector<Candidate> candidates;  ///< for `_explain` only
+  Projection projection;
+  std::optional<Bookmark> bookmark;
+  bool reads_revision = false;          ///< a selector uses `_rev`
+  std::uint64_t planned_documents = 0;  ///< in the scope, when it was planned
+
+  const Plan& sure_plan() const { return plans[sure]; }
+};
+
+/// Parses and plans a `_find` of `database`. `partition_key` empty: the whole database. With `explain`, all candidates
+/// are examined and kept, and no index is waited for. Otherwise, if the best index is still being built, waits for it
+/// some seconds (longer if `use_index` names it), and then plans without it. Errors: bad_request for bad requests, …
+Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr<partitioning::Database> database,
+                                                                 std::string_view body, std::string partition_key,
+                                                                 bool explain, bool ignore_global = false);
+
+/// Waits until the global indexes of the plan contain everything that was written before now, unless the request says
+/// `update: false`. Does not suspend if they are current.
+Task<Expected<void>> wait_for_indexes(std::shared_ptr<partitioning::Database> database,
+                                      std::shared_ptr<const PreparedFind> prepared);
+
+}  // namespace octavo::query

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "query/plan/planner.h"
+
+namespace octavo::query {
+
+/// The field `_id`.
+const FieldPath& id_path();
+/// Whether `use_index` names the index: by its design document alone, or together with its own name.
+bool is_named(const IndexView& view, const std::vector<std::string>& use_index);
+/// The conditions of a query, or of one side of a union.
+struct Condition {
+  const Selector& selector;
+  const Selector* ordinal = nullptr;  ///< FindRequest::ordinal
+};
+
+/// One run of plan_query.
+class Planner {
+ public:
+  Planner(const FindRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
+          PlannerStatistics& statistics)
+      : request_(request), catalog_(catalog), scope_(scope), statistics_(statistics) {}
+
+  Expected<PlannerResult> run();
+
+ private:
+  Candidate examine_primary(const Selector& selector) const;
+  Expected<Candidate> examine(const IndexView& view, const Condition& condition);
+  bool serves_sort(const IndexView& view, const Condition& condition, Candidate& candidate) const;
+  bool is_covering(const Candidate& candidate, const Selector& selector) const;
+  bool needs_recheck(const Candidate& candidate, const Selector& selector) const;
+  Expected<void> estimate(Candidate& candidate, const Selector& selector);
+  Expected<void> estimate_all(std::vector<Candidate>& candidates, const Selector& selector);
+  double matching_share(const std::vector<Candidate>& candidates, const Selector& selector) const;
+  void price(Candidate& candidate, const std::vector<Candidate>& candidates, double matches) const;
+  Expected<std::vector<Candidate>> examine_all(const Condition& condition);
+  std::vector<IndexView> automatic_views(const Condition& condition) const;
+  Expected<std::optional<PlannerResult>> plan_union(std::vector<Candidate>& single, double most_max);
+  static std::vector<Selector> alternatives(const Selector& selector);
+  Expected<void> check_use_index(std::vector<Candidate>& candidates, std::vector<std::string>& warnings) const;
+  void rank(std::vector<Candidate>& candidates, std::size_t chosen) const;
+  bool is_pinned(const Candidate& candidate) const;
+  static bool better(const Candidate& a, const Candidate& b, double cost_a, double cost_b);
+  static bool surer(const Candidate& a, const Candidate& b) { return better(a, b, a.most, b.most); }
+  static bool likelier(const Candidate& a, const Candidate& b) { return better(a, b, a.expected, b.expected); }
+  bool is_allowed(const Candidate& candidate) const;
+  bool is_ready(const Candidate& candidate) const;
+  bool reads_everything() const;
+  std::vector<std::size_t> choose(const std::vector<Candidate>& candidates, std::size_t sure) const;
+  Plan plan_of(const Candidate& candidate, const std::vector<Candidate>& candidates) const;
+  static bool is_filter_of(const Candidate& other, const Candidate& walked);
+  bool is_of_values(const Candidate& candidate) const;
+  void join_values(std::vector<Candidate>& candidates) const;
+  static void add_leaps(Branch& branch, const Candidate& walked, const std::vector<Candidate>& candidates);
+  void add_filters(Branch& branch, const Candidate& walked, const std::vector<Candidate>& candidates) const;
+  static Branch branch_of(const Candidate& candidate, const Selector& selector);
+
+  const FindRequest& request_;
+  const IndexCatalog& catalog_;
+  const PlannerScope& scope_;
+  PlannerStatistics& statistics_;
+  std::uint64_t documents_ = 0;
+  double document_price_ = 0;  ///< RU to load one document
+};
+
+}  // namespace octavo::query

@@ -1,0 +1,102 @@
+#include "query/sql/run/continuation.h"
+
+#include <utility>
+
+#include "base/byte_codec.h"
+#include "base/digest.h"
+#include "base/token.h"
+#include "query/sql/syntax/sql_limits.h"
+
+namespace octavo::query::sql {
+
+namespace {
+constexpr std::uint8_t kContinuationVersion = 1;
+constexpr std::uint8_t kContinuationVersionOfLongKeys = 2;
+constexpr std::uint8_t kContinuationVersionWithPlace = 3;
+constexpr std::size_t kDigestBytes = 16;
+}  // namespace
+
+std::string Continuation::digest_of(std::string_view key) {
+  const auto digest = crypto::sha256(key);
+  return {digest.begin(), digest.begin() + kDigestBytes};
+}
+
+void Continuation::set_key(std::string whole, std::size_t bytes_max) {
+  key = std::move(whole);
+  digest.clear();
+  if (key.size() <= bytes_max) return;
+  digest = digest_of(key);
+  key.resize(beginning_bytes);
+}
+
+std::string Continuation::encode() const {
+  std::string bytes;
+  ByteWriter writer(bytes);
+  // Only plain results have places, and only those in an order have long keys.
+  writer.u8(place != 0        ? kContinuationVersionWithPlace
+            : has_whole_key() ? kContinuationVersion
+                              : kContinuationVersionOfLongKeys);
+  writer.u8(static_cast<std::uint8_t>(kind));
+  for (int shift = 56; shift >= 0; shift -= 8) writer.u8(static_cast<std::uint8_t>(fingerprint >> shift));
+  writer.varint(skip);
+  writer.varint(left);
+  writer.varint(branch);
+  writer.sized_bytes(identity);
+  writer.sized_bytes(key);
+  writer.varint(positions.size());
+  for (const std::uint64_t position : positions) writer.varint(position);
+  if (has_start()) writer.sized_bytes(start);
+  if (place != 0) {
+    writer.varint(place);
+  } else if (!has_whole_key()) {
+    bytes += digest;
+    writer.varint(same_beginning);
+  }
+  return seal_token(std::move(bytes));
+}
+
+std::optional<Continuation> Continuation::decode(std::string_view text) {
+  const auto bytes = open_token(text);
+  if (!bytes) return std::nullopt;
+  ByteReader reader(*bytes);
+  const std::uint8_t version = reader.u8();
+  if (version < kContinuationVersion || version > kContinuationVersionWithPlace) return std::nullopt;
+  Continuation result;
+  result.kind = static_cast<Kind>(reader.u8());
+  switch (result.kind) {
+    case Kind::primary:
+    case Kind::index:
+    case Kind::automatic:
+    case Kind::walked:
+    case Kind::combined:
+    case Kind::sorted:
+    case Kind::ordered:
+    case Kind::grouped:
+      break;
+    default:
+      return std::nullopt;
+  }
+  for (int i = 0; i < 8; ++i) result.fingerprint = result.fingerprint << 8 | reader.u8();
+  result.skip = reader.varint();
+  result.left = reader.varint();
+  result.branch = reader.varint();
+  result.identity = reader.sized_bytes();
+  result.key = reader.sized_bytes();
+  const std::uint64_t count = reader.varint();
+  if (!reader.ok() || count > sql_joins_max + 1) return std::nullopt;
+  for (std::uint64_t i = 0; i < count; ++i) result.positions.push_back(reader.varint());
+  if (result.has_start()) result.start = reader.sized_bytes();
+  if (version == kContinuationVersionOfLongKeys) {
+    if (!result.names_row()) return std::nullopt;
+    result.digest = reader.bytes(kDigestBytes);
+    result.same_beginning = reader.varint();
+  }
+  if (version == kContinuationVersionWithPlace) {
+    result.place = reader.varint();
+    if (result.place == 0) return std::nullopt;
+  }
+  if (!reader.ok() || !reader.rest().empty()) return std::nullopt;
+  return result;
+}
+
+}  // namespace octavo::query::sql

@@ -1,0 +1,54 @@
+#include "query/sql/run/query_charge.h"
+
+#include <algorithm>
+
+#include "partitioning/database.h"
+#include "query/sql/compile/program.h"
+#include "query/walk/range_count.h"
+
+namespace octavo::query::sql {
+
+namespace {
+
+std::size_t partitions_visited(const partitioning::Database& database, const PreparedSql& prepared,
+                               const SqlStatistics& statistics) {
+  if (statistics.ranges_read > 0) return statistics.ranges_read;
+  const SqlScope& scope = prepared.scope;
+  const auto& branches = prepared.sure_plan().branches;
+  if (!scope.partition_key.empty() || !scope.id_prefix.empty() || scope.physical_partition) return 1;
+  const auto is_in_one_place = [](const Plan& plan) {
+    return !plan.branches.empty() && std::ranges::all_of(plan.branches, [](const Branch& branch) {
+      return branch.index && branch.index->global != nullptr;
+    });
+  };
+  if (std::ranges::all_of(prepared.plans, is_in_one_place)) return 1;
+  if (const auto ranges = ranges_of_points(database, branches)) return *ranges;
+  if (!scope.hash_range) return database.physical_partition_count();
+  const auto [first, end] = *scope.hash_range;
+  const auto visited = std::ranges::count_if(
+      database.partition_map().ranges(), [&](const auto& range) { return range.first < end && range.last >= first; });
+  return std::max<std::size_t>(static_cast<std::size_t>(visited), 1);
+}
+
+// Counts each alternative, because each one is queried separately.
+std::size_t predicates_of(const PreparedSql& prepared) {
+  std::size_t count = 0;
+  for (const Branch& branch : prepared.sure_plan().branches) {
+    count += branch.selector.fields_used().size() + prepared.query->program().order_by.size();
+  }
+  return count;
+}
+
+}  // namespace
+
+partitioning::ScanWork scan_work_of(const partitioning::Database& database, const PreparedSql& prepared,
+                                    const SqlStatistics& statistics) {
+  return {.partitions = partitions_visited(database, prepared, statistics),
+          .predicates = predicates_of(prepared),
+          .keys = statistics.keys_examined,
+          .documents = statistics.documents_examined,
+          .document_bytes = statistics.document_bytes,
+          .result_bytes = statistics.result_bytes};
+}
+
+}  // namespace octavo::query::sql

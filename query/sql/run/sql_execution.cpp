@@ -1,0 +1,318 @@
+#include "query/sql/run/sql_execution.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "partitioning/keys/range_parts.h"
+#include "query/sql/run/sql_run.h"
+#include "query/walk/range_count.h"
+
+namespace octavo::query::sql {
+
+namespace {
+
+// How much longer than its budget a first slice may take for its last row.
+constexpr std::chrono::milliseconds kFirstSliceGrace{8};
+// Up to this many rows of previous pages are kept instead of walking over them again.
+constexpr std::uint64_t kRowsHeldMax = 16;
+
+// Walking up, the entries after a key begin at the key followed by the lowest byte.
+std::string after(std::string_view key) {
+  std::string next(key);
+  next += '\0';
+  return next;
+}
+
+std::uint64_t add_saturated(std::uint64_t a, std::uint64_t b) {
+  return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max() : a + b;
+}
+
+}  // namespace
+
+SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Database> database,
+                                             std::shared_ptr<const PreparedSql> prepared, SqlOptions options)
+    : database_(std::move(database)),
+      prepared_(std::move(prepared)),
+      options_(std::move(options)),
+      scope_(prepared_->scope),
+      skip_left_(program().offset),
+      limit_left_(program().limit),
+      evaluation_(program().root_names, program().slots, prepared_->shape),
+      from_(program().sources, true, &distinct_elements_),
+      collected_(0) {
+  evaluation_.user_functions = options_.user_functions;
+  if (options_.partition_key) scope_.partition_key = *options_.partition_key;
+  begin_turns();
+  const bool is_presorted = prepared_->presorted && plan_ == 0;
+  if (program().grouped) {
+    mode_ = Mode::grouping;
+  } else if (program().distinct) {
+    mode_ = Mode::distinct;
+  } else if (prepared_->gone_index) {
+    mode_ = Mode::sorting;
+  } else if (!program().order_by.empty() && (!is_presorted || program().is_merged_by_client)) {
+    mode_ = Mode::sorting;
+    reads_in_runs_ = plan_ == 0 && may_read_in_runs();
+  } else if (program().has_distinct_source()) {
+    mode_ = Mode::sorting;  // a later page does not know what earlier pages returned
+  }
+  is_descending_ = std::ranges::any_of(program().order_by, &SortItem::descending);
+  entries_descend_ = is_descending_;
+  if (may_read_by_range()) begin_first_range();
+  if (prepared_->continuation) resume(*prepared_->continuation);
+  if (limit_left_ == 0 || options_.page_items_max == 0) finished_ = scanned_ = true;
+  prepare_collection();
+  rows_wanted_ = rows_left();
+  const bool keeps_all = mode_ == Mode::distinct || (mode_ == Mode::grouping && keeps_all_groups());
+  looks_for_resume_key_ = !resume_digest_.empty() && !keeps_all && resume_count_ > kRowsHeldMax;
+}
+
+bool SqlExecution::Implementation::keeps_all_groups() const {
+  return program().distinct || program().selection == Query::Selection::value;
+}
+
+std::uint64_t SqlExecution::Implementation::rows_left() const {
+  return add_saturated(skip_left_, std::min(limit_left_, options_.page_items_max - page_items_));
+}
+
+void SqlExecution::Implementation::prepare_collection() {
+  // One more than the page can have, to know whether anything follows.
+  std::uint64_t wanted = add_saturated(rows_left(), 1);
+  // Those that were given out before are told from the others when they are there, too.
+  if (!resume_digest_.empty()) wanted = add_saturated(wanted, resume_count_);
+  // A walk in runs collects rows of the page until there are enough, which may be any number. A sort that replaces a
+  // walk must not need more memory than that.
+  constexpr std::size_t kPagesHeld = 2;
+  collected_ = reads_in_runs_ || is_left()
+                   ? CollectedRows(static_cast<std::size_t>(wanted), kPagesHeld * options_.page_bytes_max)
+                   : CollectedRows(static_cast<std::size_t>(wanted));
+  if (mode_ == Mode::grouping) groups_ = std::make_unique<Groups>(program());
+  if (!keeps_all_groups()) groups_max_ = static_cast<std::size_t>(wanted);
+}
+
+void SqlExecution::Implementation::resume(const Continuation& continuation) {
+  skip_left_ = continuation.skip;
+  limit_left_ = std::min(limit_left_, continuation.left);
+  if (continuation.names_row()) {
+    resume_key_ = continuation.key;
+    has_resume_key_ = true;
+    resume_digest_ = continuation.digest;
+    resume_count_ = continuation.same_beginning;
+    if (!continuation.has_whole_key()) resume_beginning_ = continuation.key;
+    go_to_start(continuation);
+    return;
+  }
+  if (prepared_->gone_index) return resume_behind_entry(continuation.key, continuation.positions);
+  if (mode_ != Mode::streaming) return;
+  if (!program().reads_items) {
+    position_.key = continuation.key;
+    inside_positions_ = continuation.positions;
+    return;
+  }
+  if (plan().branches.empty()) return;
+  branch_ = std::min<std::size_t>(continuation.branch, plan().branches.size() - 1);
+  position_.key = continuation.key;
+  walked_to_ = continuation.key;
+  const bool down = plan().descending;
+  if (!continuation.positions.empty()) {
+    inside_ = continuation.key;
+    inside_positions_ = continuation.positions;
+    if (branch().index && down) position_.key = after(continuation.key);
+  } else if (branch().index && !down) {
+    position_.key = after(continuation.key);
+  }
+}
+
+// Resumes after an entry of an index that no longer exists or was left, among rows that are sorted like its entries.
+void SqlExecution::Implementation::resume_behind_entry(std::string_view entry,
+                                                       std::span<const std::uint64_t> positions) {
+  constexpr char kAfterPositions = '\xFF';
+  sort_key_.clear();
+  append_entry_key(entry);
+  append_positions(positions);
+  if (positions.empty()) sort_key_ += kAfterPositions;
+  resume_key_ = sort_key_;
+  has_resume_key_ = true;
+}
+
+// Goes to the first row that equals the last row of the previous page. With another index, or none, all rows are
+// walked.
+void SqlExecution::Implementation::go_to_start(const Continuation& continuation) {
+  if (!reads_in_runs_ || continuation.kind != Continuation::Kind::ordered) return;
+  if (branch().index->definition->identity != continuation.identity) return;
+  // If the condition leaves one value, an index is read upwards even for DESC.
+  if (continuation.branch != (plan().descending ? 1 : 0)) return;
+  position_.key = plan().descending ? after(continuation.start) : continuation.start;
+}
+
+// Combinations of a JOIN are begun on a worker, and cannot be begun again.
+std::chrono::steady_clock::time_point SqlExecution::Implementation::interrupt_time() {
+  constexpr auto kNever = std::chrono::steady_clock::time_point::max();
+  const bool first = std::exchange(first_slice_, false);
+  return first && program().sources.empty() && until_ != kNever ? until_ + kFirstSliceGrace : kNever;
+}
+
+// A query of one physical partition is valid only while the partition exists: see is_in_scope.
+Expected<ScanState> SqlExecution::Implementation::run(partitioning::ScanBudget budget) {
+  auto state = run_slice(budget);
+  const bool was_split = scope_.physical_partition && !database_->is_current(*scope_.physical_partition);
+  if (state && was_split) return storage::PhysicalPartition::was_split();
+  return state;
+}
+
+Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBudget budget) {
+  std::size_t rows_left = budget.rows_max;
+  until_ = budget.until;
+  evaluation_.begin_slice(until_, interrupt_time());
+  if (!scanned_) {
+    while (!scanned_) {
+      OCTAVO_TRY(const ScanState state, scan(rows_left));
+      if (sort_overflowed_) {
+        return_to_walk();
+        continue;
+      }
+      if (state == ScanState::more) {
+        if (!is_turn_over()) return state;
+        leave_walk();
+        continue;
+      }
+      if (looks_for_resume_key_) {
+        looked_for_resume_key_ = true;
+        begin_anew(false);
+      } else if (has_lost_resume_key()) {
+        begin_anew(true);
+      } else {
+        scanned_ = true;
+      }
+    }
+    if (looks_ahead_ && !finished_) next_.reset();  // nothing follows
+    prepare_results();
+    if (evaluation_.failed()) return std::unexpected(evaluation_.error());
+  }
+  return mode_ == Mode::streaming ? ScanState::done : write_results();
+}
+
+// Begins another walk: to search for the last row of the previous page, for the rows that follow it, or by another
+// plan.
+void SqlExecution::Implementation::begin_anew(bool looks_for_resume_key) {
+  looks_for_resume_key_ = looks_for_resume_key;
+  finished_ = false;
+  branch_ = 0;
+  position_ = {};
+  entry_filter_.reset();
+  leap_ = {};
+  inside_.reset();
+  inside_positions_.clear();
+  scan_.reset();
+  run_starts_.clear();
+  distinct_elements_.clear();
+  prepare_collection();
+  if (prepared_->continuation) go_to_start(*prepared_->continuation);
+}
+
+Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
+  if (!program().reads_items) {
+    OCTAVO_TRY(const Flow flow, take_without_items());
+    return flow == Flow::pause ? ScanState::more : ScanState::done;
+  }
+  if (prepared_->over_source && options_.source != nullptr) return run_source(rows_left);
+  if (!place_) return scan_branches(rows_left);
+  while (true) {
+    const auto& map = database_->partition_map();
+    parts_ = partitioning::parts_of(map, *place_);
+    if (parts_.empty()) return fail(ErrorCode::bad_request, "The continuation is none of this server's.");
+    if (std::exchange(place_counted_, place_) != place_) ++statistics_.ranges_read;
+    auto state = scan_branches(rows_left);
+    if (!state || *state == ScanState::more) return state;
+    if (finished_ || !begin_next_range(map)) return ScanState::done;
+    if (looks_ahead_) {  // looking into the next partition would cost as much as beginning it
+      finished_ = true;
+      return ScanState::done;
+    }
+    if (options_.may_stop) return ScanState::more;  // before the next one is charged
+  }
+}
+
+Expected<ScanState> SqlExecution::Implementation::scan_branches(std::size_t& rows_left) {
+  for (; branch_ < plan().branches.size() && !finished_; ++branch_) {
+    auto state = branch().index ? run_index(rows_left) : run_primary(rows_left);
+    if (!state || *state == ScanState::more) return state;
+    position_.range = 0;
+    position_.key.reset();
+    entry_filter_.reset();
+    leap_ = {};
+    inside_.reset();
+    scan_.reset();
+  }
+  return ScanState::done;
+}
+
+// --- one physical partition after the other ---
+
+// A query without an order need not read every physical partition for each page. A query that began in all of them at
+// once continues that way.
+bool SqlExecution::Implementation::may_read_by_range() const {
+  const bool is_plain = mode_ == Mode::streaming && program().order_by.empty() && program().reads_items;
+  if (!is_plain || prepared_->over_source || options_.source != nullptr) return false;
+  if (!scope_.partition_key.empty() || !scope_.id_prefix.empty() || scope_.physical_partition) return false;
+  if (prepared_->continuation) return prepared_->continuation->place != 0;
+  const auto& branches = plan().branches;
+  const auto is_global = [](const Branch& branch) { return branch.index && branch.index->global; };
+  // A global index has the entries of all partitions in one environment.
+  if (branches.empty() || std::ranges::any_of(branches, is_global)) return false;
+  return !ranges_of_points(*database_, branches) && places_in_scope().size() > 1;
+}
+
+std::vector<std::size_t> SqlExecution::Implementation::places_in_scope() const {
+  const auto& map = database_->partition_map();
+  return scope_.hash_range ? map.places_between(scope_.hash_range->first, scope_.hash_range->second - 1) : map.places();
+}
+
+void SqlExecution::Implementation::begin_first_range() {
+  place_ = prepared_->continuation ? prepared_->continuation->place - 1 : places_in_scope().front();
+}
+
+bool SqlExecution::Implementation::begin_next_range(const partitioning::PartitionMap& map) {
+  const auto next = std::ranges::find(map.places(), parts_.back()) + 1;
+  if (next == map.places().end()) return false;
+  if (scope_.hash_range && map.range_of(*next)->first >= scope_.hash_range->second) return false;
+  place_ = *next;
+  branch_ = 0;
+  position_ = {};
+  return true;
+}
+
+std::optional<std::size_t> SqlExecution::Implementation::place_read() const {
+  if (!place_) return scope_.physical_partition;
+  return parts_.size() == 1 ? std::optional(parts_.front()) : std::nullopt;
+}
+
+// --- outside ---
+
+SqlExecution::SqlExecution(std::shared_ptr<partitioning::Database> database,
+                           std::shared_ptr<const PreparedSql> prepared, SqlOptions options)
+    : implementation_(std::make_unique<Implementation>(std::move(database), std::move(prepared), std::move(options))) {}
+SqlExecution::SqlExecution(SqlExecution&&) noexcept = default;
+SqlExecution::~SqlExecution() = default;
+
+Expected<ScanState> SqlExecution::run(partitioning::ScanBudget budget) {
+  return implementation_->run(budget);
+}
+bool SqlExecution::is_resumable() const {
+  return implementation_->is_resumable();
+}
+bool SqlExecution::stop() {
+  return implementation_->stop();
+}
+std::string& SqlExecution::output() {
+  return implementation_->output();
+}
+const SqlStatistics& SqlExecution::statistics() const {
+  return implementation_->statistics();
+}
+std::optional<std::string> SqlExecution::continuation() const {
+  return implementation_->continuation();
+}
+
+}  // namespace octavo::query::sql

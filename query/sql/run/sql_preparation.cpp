@@ -1,0 +1,332 @@
+#include "query/sql/run/sql_preparation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "query/sql/compile/program.h"
+#include "query/sql/run/sql_selector.h"
+#include "query/walk/plan_indexes.h"
+#include "query/walk/storage_statistics.h"
+
+namespace octavo::query::sql {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long a query waits for an index that is being built.
+constexpr std::chrono::seconds kSqlBuildPatience{2};
+// Assumed number of rows that are wanted if the query does not limit them.
+constexpr std::uint64_t kRowsWanted = 100;
+
+std::unexpected<Error> invalid_continuation(std::string reason) {
+  return fail(ErrorCode::bad_request, std::move(reason), "invalid_continuation");
+}
+
+Plan plan_by_ids(std::vector<std::string> ids) {
+  Plan plan;
+  std::ranges::sort(ids);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  if (ids.empty()) return plan;
+  Branch branch;
+  for (std::string& id : ids) {
+    IdRange range;
+    range.start = id;
+    range.end = std::move(id);
+    branch.id_ranges.push_back(std::move(range));
+  }
+  plan.branches.push_back(std::move(branch));
+  return plan;
+}
+
+bool collects_results(const SqlQuery& query) {
+  return query.is_grouped() || query.is_distinct() || query.program().has_distinct_source();
+}
+
+FindRequest request_for(const SqlQuery& query, const SqlConstraints& constraints, const SqlScope& scope,
+                        const std::optional<Continuation>& continuation) {
+  FindRequest request;
+  request.selector_json = constraints.selector_json;
+  request.selector = constraints.selector;
+  request.ordinal = constraints.ordinal;
+  request.partition = scope.partition_key;
+  const bool sorted_before = continuation && (continuation->kind == Continuation::Kind::sorted ||
+                                              continuation->kind == Continuation::Kind::walked);
+  if (!collects_results(query) && !sorted_before) request.sort = constraints.sort;
+  request.sort_is_ordinal = constraints.sort_is_ordinal;
+  request.sort_keeps_missing = request.sort.size() > 1;  // a single sort field leaves out items without it
+  const bool all_rows = collects_results(query) || (query.is_ordered() && request.sort.empty());
+  const Program& program = query.program();
+  if (all_rows) {
+    request.limit = std::numeric_limits<std::uint32_t>::max();
+  } else {
+    request.skip = program.offset;
+    // A query with neither a limit nor an order takes all rows, page by page.
+    constexpr auto no_limit = std::numeric_limits<std::uint64_t>::max();
+    const bool takes_all = !query.is_ordered() && program.limit == no_limit;
+    request.limit = takes_all ? std::numeric_limits<std::uint32_t>::max() : std::min(program.limit, kRowsWanted);
+  }
+  return request;
+}
+
+void pin_to(const std::optional<Continuation>& continuation, PlannerScope& place) {
+  if (!continuation) return;
+  switch (continuation->kind) {
+    case Continuation::Kind::primary:
+      place.pinned = std::string();
+      break;
+    case Continuation::Kind::index:
+    case Continuation::Kind::automatic:
+      place.pinned = continuation->identity;
+      break;
+    case Continuation::Kind::combined:
+      place.pinned = continuation->identity;
+      place.pinned_side = continuation->branch;
+      break;
+    default:
+      break;
+  }
+}
+
+Expected<std::shared_ptr<PreparedSql>> begin_preparation(SqlQuery::Ptr query, SqlScope scope, const RowShape& shape,
+                                                         const std::optional<std::string>& continuation) {
+  auto prepared = std::make_shared<PreparedSql>();
+  prepared->query = std::move(query);
+  prepared->scope = std::move(scope);
+  prepared->shape = &shape;
+  if (continuation) {
+    prepared->continuation = Continuation::decode(*continuation);
+    if (!prepared->continuation) return invalid_continuation("The continuation is none of this server's.");
+    if (prepared->continuation->fingerprint != prepared->query->fingerprint()) {
+      return invalid_continuation("The continuation belongs to another query.");
+    }
+    if (prepared->continuation->kind == Continuation::Kind::walked) {
+      prepared->gone_index = GoneIndex::from_text(prepared->continuation->start);
+      if (!prepared->gone_index) return invalid_continuation("The continuation is none of this server's.");
+    }
+    // Here equal rows have their own order, so a position in an index would not be enough.
+    if (prepared->query->program().is_merged_by_client && !prepared->continuation->names_row()) {
+      return invalid_continuation("The continuation does not name a row.");
+    }
+  }
+  return prepared;
+}
+
+/// The input of the planner.
+struct PlanningTask {
+  std::shared_ptr<PreparedSql> prepared;
+  bool ready = false;                            ///< there is nothing to plan
+  WhereHolds where_holds = WhereHolds::unknown;  ///< for documents that the selector finds
+  FindRequest request;
+  PlannerScope place;
+};
+
+Expected<PlanningTask> begin_planning(const partitioning::Database& database, SqlQuery::Ptr query, SqlScope scope,
+                                      const RowShape& shape, const std::optional<std::string>& continuation,
+                                      SqlPlanning planning) {
+  if (!scope.partition_key.empty() && !database.partitioned()) {
+    return fail(ErrorCode::bad_request, "database is not partitioned");
+  }
+  PlanningTask task;
+  OCTAVO_TRY(task.prepared, begin_preparation(std::move(query), std::move(scope), shape, continuation));
+  PreparedSql& prepared = *task.prepared;
+  task.ready = !prepared.query->program().reads_items;
+  if (task.ready) return task;
+  const SqlConstraints constraints = constraints_of(*prepared.query, shape);
+  Narrowing narrowing = shape.narrow(constraints.fixed);
+  if (narrowing.partition_key && prepared.scope.partition_key.empty() && database.partitioned()) {
+    prepared.scope.partition_key = *std::move(narrowing.partition_key);
+  }
+  if (narrowing.document_ids) {
+    prepared.plans[0] = plan_by_ids(*std::move(narrowing.document_ids));
+    task.ready = true;
+    return task;
+  }
+  task.where_holds = constraints.where_holds;
+  if (constraints.where_is_fixed) prepared.equal_texts = equal_texts_of(constraints.fixed, shape);
+  task.request = request_for(*prepared.query, constraints, prepared.scope, prepared.continuation);
+  PlannerScope& place = task.place;
+  place.partition_query = !prepared.scope.partition_key.empty();
+  // An index of the whole database is ready in all physical partitions or in none. The one with id 0 may have been
+  // split.
+  place.place =
+      place.partition_query ? database.locate_partition_key(prepared.scope.partition_key) : database.places().front();
+  place.explain = planning.explain;
+  place.ignore_global = planning.ignore_global;
+  pin_to(prepared.continuation, place);
+  return task;
+}
+
+// Handles an index of the previous page that no longer exists. True: the rest is read in another way and sorted as
+// before.
+bool fall_back(PlanningTask& task) {
+  PreparedSql& prepared = *task.prepared;
+  if (!task.place.pinned || prepared.continuation->kind != Continuation::Kind::automatic) return false;
+  prepared.gone_index = GoneIndex::from_text(prepared.continuation->start);
+  if (!prepared.gone_index) return false;
+  task.place.pinned.reset();
+  task.request.sort.clear();
+  task.request.skip = 0;
+  task.request.limit = std::numeric_limits<std::uint32_t>::max();
+  return true;
+}
+
+bool has_lost_order(const PlanningTask& task, const Plan& plan) {
+  return task.place.pinned && !task.request.sort.empty() && plan.sort_in_memory;
+}
+
+Expected<PlannerResult> plan_task(PlanningTask& task, const IndexCatalog& catalog, PlannerStatistics& statistics) {
+  auto planned = plan_query(task.request, catalog, task.place, statistics);
+  const bool is_gone =
+      planned ? has_lost_order(task, planned->plans[0]) : planned.error().code == ErrorCode::bad_request;
+  if (!is_gone || !fall_back(task)) return planned;
+  return plan_query(task.request, catalog, task.place, statistics);
+}
+
+Error planning_error(const PlanningTask& task, Error error) {
+  if (!task.place.pinned || error.code != ErrorCode::bad_request) return error;
+  return invalid_continuation("The index that the query was run by is not there any more.").error();
+}
+
+// Whether the rows that a walk has returned can be recognised by sorting like its entries. Not with a path into the
+// elements of an array, where a document may have several entries.
+bool is_walk_to_leave(const Plan& plan) {
+  if (plan.sort_in_memory || plan.branches.size() != 1) return false;
+  const auto& index = plan.branches[0].index;
+  return !index || !index->definition->elements;
+}
+
+// Keeps a walk in the requested order and the plan that may replace it. Otherwise keeps one plan: the previous page's,
+// or the first if it is expected to cost much less than the surest, or the surest.
+void keep_plans(PlannerResult& planned, const PlannerScope& scope, PreparedSql& prepared) {
+  constexpr double worth_it = 0.5;
+  Plan& first = planned.plans[0];
+  Plan& sure = planned.plans[planned.sure];
+  prepared.plans.clear();
+  if (sure.sort_in_memory && is_walk_to_leave(first)) {
+    prepared.plans.push_back(std::move(first));
+    prepared.plans.push_back(std::move(sure));
+    return;
+  }
+  const bool keeps_first = scope.pinned || first.expected <= worth_it * sure.most;
+  prepared.plans.push_back(std::move(keeps_first ? first : sure));
+}
+
+// Completes the preparation once there is a plan.
+Expected<void> finish_planning(const PlanningTask& task, std::uint64_t generation) {
+  PreparedSql& prepared = *task.prepared;
+  prepared.presorted = !task.request.sort.empty() && !prepared.plan().sort_in_memory;
+  if (task.place.pinned && prepared.query->is_ordered() && !prepared.presorted) {
+    return invalid_continuation("The index that the query was sorted by is not there any more.");
+  }
+  prepared.generation = generation;
+  // Entries of a local index and documents come from the same snapshot.
+  const auto& branches = prepared.plan().branches;
+  if (branches.size() == 1 && branches[0].index && branches[0].index->definition->partitioned &&
+      !branches[0].index->global && !branches[0].recheck) {
+    prepared.where_holds = task.where_holds;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<GoneIndex> GoneIndex::from_text(std::string_view text) {
+  if (text.empty() || (text[0] != 'b' && text[0] != 'c')) return std::nullopt;
+  auto path = FieldPath::parse(text.substr(1));
+  if (!path || path->empty()) return std::nullopt;
+  return GoneIndex{*std::move(path), text[0] == 'b' ? StringOrder::bytes : StringOrder::icu};
+}
+
+Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<partitioning::Database> database,
+                                                               SqlQuery::Ptr query, SqlScope scope,
+                                                               const RowShape& shape,
+                                                               std::optional<std::string> continuation,
+                                                               SqlPlanning planning) {
+  using Result = Expected<std::shared_ptr<const PreparedSql>>;
+  IndexManager* manager = IndexManager::of(*database);
+  if (!manager) co_return Result(fail(ErrorCode::internal, "This database has no indexes."));
+  auto begun = begin_planning(*database, std::move(query), std::move(scope), shape, continuation, planning);
+  if (!begun) co_return Result(std::unexpected(std::move(begun).error()));
+  PlanningTask& task = *begun;
+  PreparedSql& prepared = *task.prepared;
+  if (task.ready) co_return Result(task.prepared);
+  auto catalog = manager->catalog();
+  if (!catalog) co_return Result(std::unexpected(catalog.error()));
+  PlannerScope& place = task.place;
+  StorageStatistics statistics(*database, prepared.scope.partition_key, prepared.scope.physical_partition);
+  while (true) {
+    auto planned = plan_task(task, **catalog, statistics);
+    if (!planned) co_return Result(std::unexpected(planning_error(task, planned.error())));
+    keep_plans(*planned, place, prepared);
+    const bool waits = !planning.explain && !place.ignore_unbuilt;
+    const IndexView* waiting = waits ? find_unbuilt(prepared.sure_plan(), place.place) : nullptr;
+    if (!waiting) {
+      if (planning.explain) prepared.candidates = std::move(planned->candidates);
+      break;
+    }
+    std::string identity = waiting->definition->identity;
+    auto now = co_await manager->wait_until_ready(identity, place.place, Clock::now() + kSqlBuildPatience);
+    if (!now) {
+      place.ignore_unbuilt = true;  // it cannot be built now, but the documents can be read
+      continue;
+    }
+    const IndexView* view = (*now)->find(identity);
+    place.ignore_unbuilt = view && !view->ready(place.place);
+    *catalog = std::move(*now);
+  }
+  auto finished = finish_planning(task, (*catalog)->generation);
+  if (!finished) co_return Result(std::unexpected(std::move(finished).error()));
+  prepared.keepable = !prepared.continuation && !place.ignore_unbuilt && !planning.explain && !planning.ignore_global &&
+                      !prepared.plan().order_may_lapse;
+  if (const auto documents = statistics.documents()) prepared.planned_documents = documents->count;
+  co_return Result(task.prepared);
+}
+
+Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Database& database, SqlQuery::Ptr query,
+                                                             SqlScope scope, const RowShape& shape,
+                                                             const std::optional<std::string>& continuation) {
+  IndexManager* manager = IndexManager::of(database);
+  if (!manager) return fail(ErrorCode::internal, "This database has no indexes.");
+  OCTAVO_TRY(PlanningTask task, begin_planning(database, std::move(query), std::move(scope), shape, continuation, {}));
+  if (task.ready) return task.prepared;
+  OCTAVO_TRY(const auto catalog, manager->catalog());
+  task.place.ignore_unbuilt = true;
+  task.place.ignore_global = true;  // they may lag behind the last writes
+  StorageStatistics statistics(database, task.prepared->scope.partition_key, task.prepared->scope.physical_partition);
+  auto planned = plan_task(task, *catalog, statistics);
+  if (!planned) return std::unexpected(planning_error(task, planned.error()));
+  keep_plans(*planned, task.place, *task.prepared);
+  OCTAVO_TRY_VOID(finish_planning(task, catalog->generation));
+  return task.prepared;
+}
+
+Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr query, const RowShape& shape,
+                                                              const std::optional<std::string>& continuation) {
+  OCTAVO_TRY(auto prepared, begin_preparation(std::move(query), {}, shape, continuation));
+  prepared->over_source = true;
+  prepared->plans[0].branches.emplace_back().id_ranges.emplace_back();
+  return prepared;
+}
+
+std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request,
+                                                     const std::string& partition_key) {
+  IndexManager* manager = IndexManager::of(database);
+  if (!manager || request.size() >= QueryCache::kTextBytesMax) return nullptr;
+  const auto catalog = manager->catalog();
+  if (!catalog) return nullptr;
+  auto known = std::dynamic_pointer_cast<const PreparedSql>(manager->cache().find(request, (*catalog)->generation));
+  if (!known) return nullptr;
+  StorageStatistics statistics(database, partition_key);
+  return statistics.are_as_planned(known->planned_documents) ? known : nullptr;
+}
+
+void keep_prepared_sql(partitioning::Database& database, std::string_view request,
+                       const std::shared_ptr<const PreparedSql>& prepared) {
+  IndexManager* manager = IndexManager::of(database);
+  if (manager && prepared->keepable) manager->cache().store(request, prepared->generation, prepared);
+}
+
+}  // namespace octavo::query::sql

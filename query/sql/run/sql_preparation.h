@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/task.h"
+#include "partitioning/keys/partition_key.h"
+#include "query/collation/sort_key.h"
+#include "query/database/query_cache.h"
+#include "query/json/field_path.h"
+#include "query/plan/planner.h"
+#include "query/sql/compile/sql_query.h"
+#include "query/sql/evaluate/row_shape.h"
+#include "query/sql/run/continuation.h"
+#include "query/sql/run/equal_texts.h"
+#include "query/sql/run/sql_selector.h"
+
+namespace octavo::query::sql {
+
+/// The part of a database that a query reads. The narrowest one that is set counts.
+struct SqlScope {
+  std::string partition_key;                      ///< one logical partition (as in document ids); empty: all
+  std::optional<std::size_t> physical_partition;  ///< one physical partition
+  /// Documents whose hash position lies in [first, second): part of a physical partition, or of several.
+  std::optional<std::pair<partitioning::HashPosition, partitioning::HashPosition>> hash_range;
+
+  std::string id_prefix = {};  ///< documents whose ids begin with this: the first levels of a hierarchical key
+
+  bool is_everything() const {
+    return partition_key.empty() && !physical_partition && !hash_range && id_prefix.empty();
+  }
+};
+
+/// A path of an automatic index whose entries gave the order of the previous pages. A change of the indexing policy
+/// removed it: the remaining rows are sorted like its entries.
+struct GoneIndex {
+  FieldPath path;
+  StringOrder order = StringOrder::bytes;
+
+  /// The text that Continuation::start has.
+  std::string to_text() const { return (order == StringOrder::bytes ? 'b' : 'c') + path.text(); }
+  /// nullopt: the text is invalid.
+  static std::optional<GoneIndex> from_text(std::string_view text);
+};
+
+/// A query and how it is run: everything that is known before reading. Immutable, shared by the runs of equal requests.
+struct PreparedSql : CachedQuery {
+  SqlQuery::Ptr query;
+  SqlScope scope;
+  const RowShape* shape = nullptr;
+  /// One plan, or two: a walk in the order of ORDER BY, and the surest plan, which sorts and replaces the walk once
+  /// that has cost its budget (executor/plan_turns.h).
+  std::vector<Plan> plans = std::vector<Plan>(1);
+  std::optional<Continuation> continuation;      ///< of the previous page
+  std::optional<GoneIndex> gone_index;           ///< by which the previous page was read
+  bool presorted = false;                        ///< the first plan reads in the order of the query's ORDER BY
+  std::vector<Candidate> candidates;             ///< with `explain` only
+  std::uint64_t generation = 0;                  ///< of the index catalog
+  bool keepable = false;                         ///< may serve later equal requests
+  std::uint64_t planned_documents = 0;           ///< in the scope, when it was planned
+  WhereHolds where_holds = WhereHolds::unknown;  ///< for the documents that the index finds
+  /// WHERE holds for any document that has these texts; empty: it must be evaluated.
+  std::vector<EqualText> equal_texts;
+  bool over_source = false;  ///< reads the documents of SqlOptions::source
+
+  const Plan& plan() const { return plans.front(); }
+  const Plan& sure_plan() const { return plans.back(); }
+};
+
+struct SqlPlanning {
+  bool explain = false;        ///< examine and keep all candidates, and do not wait for indexes
+  bool ignore_global = false;  ///< do not use global indexes: the disk is full, so they cannot be updated
+};
+
+/// Plans `query` with the database's indexes. `shape` must outlive the result. If the best index is still being built,
+/// waits for it some seconds and then plans without it. Does not wait until global indexes are current: current_sql.h
+/// does. Errors: those of the indexes and the storage; bad_request if the scope is invalid.
+Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<partitioning::Database> database,
+                                                               SqlQuery::Ptr query, SqlScope scope,
+                                                               const RowShape& shape,
+                                                               std::optional<std::string> continuation = {},
+                                                               SqlPlanning planning = {});
+
+/// Like prepare_sql, but never waits: indexes that are not built yet are not used. For callers that are not coroutines.
+Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Database& database, SqlQuery::Ptr query,
+                                                             SqlScope scope, const RowShape& shape,
+                                                             const std::optional<std::string>& continuation = {});
+/// Prepares `query` for all documents of a source (SqlOptions::source), without an index and without a database.
+Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr query, const RowShape& shape,
+                                                              const std::optional<std::string>& continuation = {});
+
+/// The plans of an earlier equal request. `request`: a text of the whole request (query, parameters, scope). Null if no
+/// plan is kept, or if the number of documents of `partition_key` (empty: of the database) has changed much since.
+std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request,
+                                                     const std::string& partition_key);
+void keep_prepared_sql(partitioning::Database& database, std::string_view request,
+                       const std::shared_ptr<const PreparedSql>& prepared);
+
+}  // namespace octavo::query::sql

@@ -1,0 +1,459 @@
+// Makes results of the rows that a query reads: at once, or at the end if they are sorted, distinct or grouped.
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/byte_codec.h"
+#include "query/index/automatic/automatic_index.h"
+#include "query/json/plain_strings.h"
+#include "query/sql/run/sql_run.h"
+
+namespace octavo::query::sql {
+
+namespace {
+
+// In longer documents, finding the properties is faster than checking that everything is plain.
+constexpr std::size_t kPlainBytesMax = 2048;
+// Minimum number of keys examined beyond those of a full page before the page says that rows may follow.
+constexpr std::uint64_t kLookAheadKeys = 1000;
+
+}  // namespace
+
+bool SqlExecution::Implementation::where_is_known() const {
+  const std::string_view body = evaluation_.row.document().body;
+  if (!is_changed_ && plan_ == 0) {  // the first plan's index describes the stored document
+    if (prepared_->where_holds == WhereHolds::of_all) return true;
+    if (prepared_->where_holds == WhereHolds::of_plain_strings && body.size() <= kPlainBytesMax &&
+        has_plain_strings(body)) {
+      return true;
+    }
+  }
+  const auto& texts = prepared_->equal_texts;
+  return !texts.empty() && has_texts(body, texts);
+}
+
+SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::string_view position) {
+  if (program().where && !where_is_known() && !program().where->evaluate(evaluation_).is_true()) return Flow::next;
+  if (evaluation_.failed()) return Flow::next;
+  leap_.in_vain = 0;
+  leap_.loaded = false;
+  if (looks_for_resume_key_) return look_for_resume_key();
+  switch (mode_) {
+    case Mode::streaming:
+      return emit_row(position);
+    case Mode::sorting:
+      return collect_row(position);
+    case Mode::distinct:
+      collect_distinct();
+      break;
+    case Mode::grouping:
+      groups_->add_row(evaluation_, groups_max_, has_resume_key_ && !program().distinct ? &resume_key_ : nullptr);
+      check_memory(groups_->bytes());
+      break;
+  }
+  return Flow::next;
+}
+
+SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::string_view position) {
+  const std::size_t before = output_.size();
+  if (skip_left_ > 0 || looks_ahead_) {
+    // An undefined projection is not a result, so it does not count as skipped either.
+    if (program().selection == Query::Selection::value && !program().append_projection(evaluation_, output_)) {
+      output_.resize(before);
+      return Flow::next;
+    }
+    output_.resize(before);
+    if (evaluation_.failed()) return Flow::next;
+    if (looks_ahead_) return end_page();
+    --skip_left_;
+    return Flow::next;
+  }
+  if (!first_) output_ += ",\n";
+  const std::size_t start = output_.size();
+  if (!program().append_projection(evaluation_, output_) || evaluation_.failed()) {
+    output_.resize(before);
+    return Flow::next;
+  }
+  first_ = false;
+  const Flow flow = count_result(output_.size() - start);
+  if (flow == Flow::next || limit_left_ == 0) return flow;
+  next_ = point_after(position, branch_, place_);
+  if (!program().sources.empty()) next_->positions = from_.positions();
+  if (!may_look_ahead()) return flow;
+  // Clients send another request if there is a continuation, and some never stop. Looking ahead costs no more than the
+  // page did.
+  looks_ahead_ = true;
+  look_ahead_end_ = 2 * statistics_.keys_examined + kLookAheadKeys;
+  finished_ = false;
+  return Flow::next;
+}
+
+// A user-defined function may do anything, so it is called for rows of the page only.
+bool SqlExecution::Implementation::may_look_ahead() const {
+  return !prepared_->query->calls_user_functions();
+}
+
+// Ends the page: something follows, or may follow.
+SqlExecution::Implementation::Flow SqlExecution::Implementation::end_page() {
+  finished_ = true;
+  return Flow::finished;
+}
+
+Continuation SqlExecution::Implementation::point_after(std::string_view position, std::size_t branch,
+                                                       std::optional<std::size_t> place) const {
+  Continuation point;
+  if (place) point.place = *place + 1;
+  point.key.assign(position);
+  point.branch = branch;
+  if (!program().reads_items) return point;
+  const auto& branches = prepared_->plan().branches;
+  if (const auto& index = branches[branch].index) {
+    point.kind = Continuation::Kind::index;
+    const IndexDefinition& definition = *index->definition;
+    point.identity = definition.identity;
+    const bool is_path = definition.automatic && !definition.elements && definition.fields.size() == 1;
+    if (is_path && branches.size() == 1) {
+      point.kind = Continuation::Kind::automatic;
+      point.start = GoneIndex{definition.fields[0].path, definition.automatic->order()}.to_text();
+    }
+  }
+  if (branches.size() > 1) point.kind = Continuation::Kind::combined;
+  return point;
+}
+
+bool SqlExecution::Implementation::stop() {
+  if (sorts_by_entries_) return stop_sorting();
+  if (!is_resumable() || finished_ || !visited_) return false;
+  if (inside_ && inside_positions_.empty()) return false;  // its row is still to be taken
+  next_ = point_after(*visited_, visited_branch_, visited_place_);
+  if (inside_) next_->positions = inside_positions_;
+  finished_ = scanned_ = true;
+  return true;
+}
+
+// Counts a result that was written; finished: the page is full, or the query's limit is reached.
+SqlExecution::Implementation::Flow SqlExecution::Implementation::count_result(std::size_t bytes) {
+  ++statistics_.results_returned;
+  statistics_.result_bytes += bytes;
+  ++page_items_;
+  page_bytes_ += bytes + 1;
+  --limit_left_;
+  if (limit_left_ > 0 && page_items_ < options_.page_items_max && page_bytes_ < options_.page_bytes_max)
+    return Flow::next;
+  finished_ = true;
+  return Flow::finished;
+}
+
+// --- results that wait ---
+
+void SqlExecution::Implementation::check_memory(std::size_t bytes) {
+  if (bytes <= options_.memory_bytes_max) return;
+  if (is_left()) {
+    sort_overflowed_ = true;
+    return;
+  }
+  evaluation_.fail(
+      {ErrorCode::too_large,
+       fmt::format("The query has to keep more than {} bytes of results in memory to {} them. Ask for fewer "
+                   "with TOP, filter more, or create an index for the order.",
+                   options_.memory_bytes_max, mode_ == Mode::grouping ? "group" : "sort"),
+       "resource_limit"});
+}
+
+// False: the evaluation failed, or a single ORDER BY leaves out the item because it lacks the value.
+bool SqlExecution::Implementation::make_sort_key() {
+  sort_key_.clear();
+  sorts_by_scalars_ = true;
+  const auto& order = program().order_by;
+  for (const SortItem& item : order) {
+    const Value value = item.value->evaluate(evaluation_);
+    if (value.is_array() || value.is_object()) sorts_by_scalars_ = false;
+    if (value.is_undefined() && order.size() == 1) return false;
+    const bool appended = item.descending ? evaluation_.append_order_key_descending(sort_key_, value)
+                                          : evaluation_.append_order_key(sort_key_, value);
+    if (!appended) return false;
+  }
+  return !evaluation_.failed();
+}
+
+// Like make_sort_key, with ties decided by document (for distinct results: by value), then by combination.
+bool SqlExecution::Implementation::make_row_key() {
+  if (prepared_->gone_index) return make_entry_key();
+  if (sorts_by_entries_) return make_left_key();
+  if (!make_sort_key()) return false;
+  order_bytes_ = sort_key_.size();
+  std::vector<std::uint64_t> positions = from_.positions();
+  if (program().has_distinct_source()) {
+    sort_key_ += distinct_elements_.key();
+    positions.erase(positions.begin());
+  } else if (evaluation_.row.is_bound()) {
+    append_tie_key(evaluation_.row.document().id);
+  }
+  append_positions(positions);
+  return true;
+}
+
+void SqlExecution::Implementation::append_positions(std::span<const std::uint64_t> positions) {
+  for (const std::uint64_t position : positions) {
+    append_order_key(sort_key_, Value::of(static_cast<double>(position)));
+  }
+}
+
+// Makes the entry that the index that no longer exists had for the current row; false: it had none.
+bool SqlExecution::Implementation::make_entry_key() {
+  const storage::DocumentView& document = evaluation_.row.document();
+  const auto root = parser_.parse(document.body);
+  if (!root || !evaluation_.work(document.body.size())) return false;
+  const FieldLookup field = find_field(*root, prepared_->gone_index->path);
+  if (!field) return false;
+  value_key_.clear();
+  AutomaticIndex::append_key(value_key_, field.value, prepared_->gone_index->order);
+  value_key_ += document.id;
+  sort_key_.clear();
+  append_entry_key(value_key_);
+  append_positions(from_.positions());
+  return true;
+}
+
+void SqlExecution::Implementation::append_entry_key(std::string_view entry) {
+  if (entries_descend_) {
+    append_order_key_descending(sort_key_, Value::of(entry));
+  } else {
+    append_order_key(sort_key_, Value::of(entry));
+  }
+}
+
+// Decides between rows that ORDER BY considers equal. Clients that merge continue after a row by the number of its
+// item, in ascending order, or in descending order under DESC.
+void SqlExecution::Implementation::append_tie_key(std::string_view document_id) {
+  if (program().is_merged_by_client) {
+    if (const auto number = prepared_->shape->number_of(document_id)) {
+      append_key_u64(sort_key_, is_descending_ ? ~*number : *number);
+    }
+  }
+  append_order_key(sort_key_, Value::of(document_id));
+}
+
+// Searches the rows for the whole key with which the previous page ended.
+SqlExecution::Implementation::Flow SqlExecution::Implementation::look_for_resume_key() {
+  if (mode_ == Mode::sorting) {
+    if (!make_row_key()) return Flow::next;
+  } else {
+    sort_key_.clear();
+    if (!groups_->append_key(evaluation_, sort_key_)) return Flow::next;
+  }
+  if (!evaluation_.work(sort_key_.size()) || !is_resume_key(sort_key_)) return Flow::next;
+  resume_key_ = sort_key_;
+  resume_digest_.clear();
+  finished_ = true;
+  return Flow::finished;
+}
+
+bool SqlExecution::Implementation::is_resume_key(std::string_view key) const {
+  return Continuation::goes_on(key, resume_key_) && Continuation::digest_of(key) == resume_digest_;
+}
+
+// Whether so many rows were written before the key since the previous page that the kept rows end before it.
+bool SqlExecution::Implementation::has_lost_resume_key() const {
+  if (resume_digest_.empty() || looked_for_resume_key_) return false;
+  if (mode_ == Mode::sorting) {
+    return collected_.is_full() &&
+           std::ranges::none_of(collected_.rows(), [this](const CollectedRow& row) { return is_resume_key(row.key); });
+  }
+  return mode_ == Mode::grouping && groups_->size() >= groups_max_ &&
+         std::ranges::none_of(groups_->all(), [this](const auto& group) { return is_resume_key(group.first); });
+}
+
+SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std::string_view position) {
+  if (!make_row_key()) return Flow::next;
+  if (reads_in_runs_ && note_run(position) == Flow::finished) return Flow::finished;
+  if (has_resume_key_ && sort_key_ <= resume_key_) return Flow::next;
+  if (!collected_.has_place_for(sort_key_)) return Flow::next;
+  CollectedRow row;
+  if (!program().append_projection(evaluation_, row.text) || evaluation_.failed()) return Flow::next;
+  row.key = sort_key_;
+  if (reads_in_runs_) row.run = run_starts_.size() - 1;
+  if (is_left()) {
+    if (sorts_by_entries_ || find_left_entry()) row.entry = value_key_;
+    row.positions = from_.positions();
+    row.order_bytes = order_bytes_;
+  }
+  collected_.add(std::move(row));
+  check_memory(collected_.bytes());
+  return sort_overflowed_ ? Flow::finished : Flow::next;
+}
+
+// Records whether the current row begins a run of equal rows. Finished: all further rows sort after those of the page.
+// An index may have more fields than the order, and may treat arrays and objects of different contents as equal, so a
+// run ends where both have another value.
+SqlExecution::Implementation::Flow SqlExecution::Implementation::note_run(std::string_view position) {
+  const std::string_view order = std::string_view(sort_key_).substr(0, order_bytes_);
+  const bool same = !run_starts_.empty() && (order == run_order_ || entry_fields_ == run_fields_);
+  if (!same) {
+    if (!run_starts_.empty() && !collected_.has_place_for(order)) return Flow::finished;
+    run_starts_.emplace_back(position);
+  }
+  run_order_ = order;
+  run_fields_ = entry_fields_;
+  runs_by_scalars_ = sorts_by_scalars_ && run_fields_.size() < automatic_key_bytes_max;
+  return Flow::next;
+}
+
+// Whether a row of the run is known to be off the page without its document. Whole runs are read for each page, so this
+// must be cheap.
+bool SqlExecution::Implementation::is_off_page(const IndexRow& entry) {
+  if (run_starts_.empty() || !runs_by_scalars_ || entry.field_keys() != run_fields_) return false;
+  sort_key_ = run_order_;
+  append_tie_key(entry.document_id());
+  const bool was_given_out = has_resume_key_ && sort_key_ < resume_key_ && !resume_key_.starts_with(sort_key_);
+  return was_given_out || !collected_.has_place_for(sort_key_);
+}
+
+// Collects rows in the requested order, then by value; rows with equal values count once.
+void SqlExecution::Implementation::collect_distinct() {
+  if (!make_sort_key()) return;
+  value_key_.clear();
+  CollectedRow row;
+  if (program().projects_row) {
+    evaluation_.append_order_key(value_key_, evaluation_.row.whole(evaluation_.arena));
+    program().append_projection(evaluation_, row.text);
+  } else if (program().is_merged_by_client) {
+    // The client's query distinguishes payloads: `_rid` and the order are those of the first item.
+    evaluation_.append_order_key(value_key_, program().items.back().value->evaluate(evaluation_));
+    program().append_projection(evaluation_, row.text);
+  } else {
+    const Value value = program().project(evaluation_);
+    if (value.is_undefined()) return;
+    evaluation_.append_order_key(value_key_, value);
+    evaluation_.append_json(value, row.text);
+  }
+  if (evaluation_.failed()) return;
+  row.key = sort_key_ + value_key_;
+  collected_.add_distinct(value_key_, std::move(row));
+  check_memory(collected_.bytes());
+}
+
+void SqlExecution::Implementation::prepare_groups() {
+  std::unordered_set<std::string> seen;
+  std::size_t bytes = 0;
+  // If this were interrupted, it could not be begun again.
+  evaluation_.set_interruptible(false);
+  for (const auto& [key, group] : groups_->all()) {
+    evaluation_.arena.rewind({});
+    evaluation_.begin_item();
+    groups_->select(evaluation_, group);
+    CollectedRow row;
+    bool defined = false;
+    if (program().distinct) {
+      const Value value = program().project(evaluation_);
+      std::string identity;
+      evaluation_.append_order_key(identity, value);
+      bytes += identity.size();
+      defined = !value.is_undefined() && seen.insert(std::move(identity)).second;
+      if (defined) evaluation_.append_json(value, row.text);
+    } else {
+      defined = program().append_projection(evaluation_, row.text);
+    }
+    groups_->unselect(evaluation_);
+    bytes += row.text.size() + key.size() + sizeof(row);
+    check_memory(bytes);
+    if (evaluation_.failed()) break;
+    if (!defined) continue;
+    row.key = key;
+    rows_.push_back(std::move(row));
+  }
+  evaluation_.set_interruptible(true);
+  groups_.reset();
+}
+
+void SqlExecution::Implementation::prepare_results() {
+  if (finished_) return;
+  switch (mode_) {
+    case Mode::streaming:
+      return;
+    case Mode::grouping:
+      // One group without GROUP BY is one page.
+      if (program().group_by.empty() && has_resume_key_) return;
+      is_cut_ = groups_->size() >= groups_max_;
+      prepare_groups();
+      break;
+    case Mode::sorting:
+    case Mode::distinct:
+      is_cut_ = collected_.is_full();
+      rows_ = collected_.take_sorted();
+      break;
+  }
+  if (has_resume_key_) first_row_ = place_after_resume_key();
+  written_ = first_row_;
+  const auto skipped = std::min<std::uint64_t>(skip_left_, rows_.size() - written_);
+  written_ += static_cast<std::size_t>(skipped);
+  skip_left_ -= skipped;
+}
+
+std::size_t SqlExecution::Implementation::place_after_resume_key() {
+  const auto begin = std::ranges::upper_bound(rows_, resume_key_, {}, &CollectedRow::key);
+  if (resume_digest_.empty()) return static_cast<std::size_t>(begin - rows_.begin());
+  const auto end = std::find_if_not(
+      begin, rows_.end(), [this](const CollectedRow& row) { return Continuation::goes_on(row.key, resume_key_); });
+  const auto last = std::find_if(begin, end, [this](const CollectedRow& row) { return is_resume_key(row.key); });
+  // If the row no longer exists, it is unknown which rows with this beginning were returned: better twice than never.
+  resume_count_ = last != end ? static_cast<std::uint64_t>(last - begin) + 1 : 0;
+  return static_cast<std::size_t>(begin - rows_.begin()) + static_cast<std::size_t>(resume_count_);
+}
+
+// The next page begins after this row.
+void SqlExecution::Implementation::go_on_after(std::size_t row) {
+  if (sorts_by_entries_) {
+    next_ = point_after(rows_[row].entry, 0, std::nullopt);
+    if (!program().sources.empty()) next_->positions = rows_[row].positions;
+    return;
+  }
+  next_.emplace();
+  next_->kind = mode_ == Mode::grouping ? Continuation::Kind::grouped : Continuation::Kind::sorted;
+  next_->set_key(rows_[row].key, options_.continuation_key_bytes_max);
+  if (prepared_->gone_index) {
+    next_->kind = Continuation::Kind::walked;
+    next_->start = prepared_->gone_index->to_text();
+  }
+  std::string start = reads_in_runs_ ? run_starts_[rows_[row].run] : is_left() ? left_start(row) : std::string();
+  if (!start.empty()) {
+    next_->kind = Continuation::Kind::ordered;
+    next_->identity = branch_left().index->definition->identity;
+    next_->start = std::move(start);
+    next_->branch = prepared_->plan().descending ? 1 : 0;
+  }
+  if (next_->has_whole_key()) return;
+  std::size_t first = row + 1;
+  while (first > first_row_ && Continuation::goes_on(rows_[first - 1].key, next_->key)) --first;
+  next_->same_beginning = row + 1 - first;
+  if (first == first_row_ && next_->key == resume_beginning_) next_->same_beginning += resume_count_;
+}
+
+ScanState SqlExecution::Implementation::write_results() {
+  while (!finished_ && written_ < rows_.size()) {
+    if (output_.size() >= kSqlOutputBytesMax) return ScanState::more;
+    CollectedRow& row = rows_[written_++];
+    if (!first_) output_ += ",\n";
+    first_ = false;
+    output_ += row.text;
+    const Flow flow = count_result(row.text.size());
+    const bool more = written_ < rows_.size() || is_cut_;
+    if (flow == Flow::finished && limit_left_ > 0 && more) go_on_after(written_ - 1);
+  }
+  // Rows written since the previous page have replaced those that follow.
+  if (!finished_ && is_cut_ && limit_left_ > 0 && !rows_.empty()) go_on_after(rows_.size() - 1);
+  return ScanState::done;
+}
+
+std::optional<std::string> SqlExecution::Implementation::continuation() const {
+  if (!next_) return std::nullopt;
+  Continuation continuation = *next_;
+  continuation.fingerprint = prepared_->query->fingerprint();
+  continuation.skip = skip_left_;
+  continuation.left = limit_left_;
+  return continuation.encode();
+}
+
+}  // namespace octavo::query::sql

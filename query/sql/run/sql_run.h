@@ -1,0 +1,235 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "query/index/automatic/automatic_index.h"
+#include "query/index/index_entry.h"
+#include "query/json/parsed_document.h"
+#include "query/sql/compile/program.h"
+#include "query/sql/evaluate/groups.h"
+#include "query/sql/run/collected_rows.h"
+#include "query/sql/run/sql_execution.h"
+#include "query/walk/entry_filter.h"
+#include "query/walk/index_walk.h"
+#include "query/walk/plan_turns.h"
+
+namespace octavo::query {
+class DocumentLookup;
+}
+
+namespace octavo::query::sql {
+
+using partitioning::ScanState;
+
+/// A slice ends when this much output waits to be sent.
+inline constexpr std::size_t kSqlOutputBytesMax = 64 * 1024;
+
+/// One run of a query: sql_execution.cpp begins and continues it, sql_turns.cpp chooses the plan, sql_walk.cpp reads,
+/// sql_results.cpp makes results.
+class SqlExecution::Implementation {
+ public:
+  Implementation(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const PreparedSql> prepared,
+                 SqlOptions options);
+
+  Expected<ScanState> run(partitioning::ScanBudget budget);
+  Expected<ScanState> run_slice(partitioning::ScanBudget budget);
+  std::string& output() { return output_; }
+  const SqlStatistics& statistics() const { return statistics_; }
+  std::optional<std::string> continuation() const;
+  bool is_resumable() const { return mode_ == Mode::streaming || sorts_by_entries_; }
+  bool stop();
+
+ private:
+  enum class Flow : std::uint8_t { next, pause, finished };
+  enum class Mode : std::uint8_t { streaming, sorting, distinct, grouping };
+
+  const Program& program() const { return prepared_->query->program(); }
+  const Plan& plan() const { return prepared_->plans[plan_]; }
+  const Branch& branch() const { return plan().branches[branch_]; }
+  const Branch& branch_left() const { return prepared_->plan().branches[0]; }
+  void resume(const Continuation& continuation);
+  /// What the page still takes, with what OFFSET skips.
+  std::uint64_t rows_left() const;
+  void prepare_collection();
+  bool keeps_all_groups() const;
+  void begin_anew(bool looks_for_resume_key);
+  void go_to_start(const Continuation& continuation);
+  void resume_behind_entry(std::string_view entry, std::span<const std::uint64_t> positions);
+
+  bool may_read_in_runs() const;
+  void begin_turns();
+  double spent() const;
+  bool is_turn_over() const;
+  bool leave_walk();
+  void return_to_walk();
+  bool is_left() const { return turns_ && plan_ != 0; }
+  bool find_left_entry();
+  bool make_left_key();
+  std::string left_start(std::size_t row) const;
+  bool stop_sorting();
+
+  Expected<ScanState> scan(std::size_t& rows_left);
+  Expected<ScanState> scan_branches(std::size_t& rows_left);
+  /// Whether the results may come one physical partition after the other.
+  bool may_read_by_range() const;
+  void begin_first_range();
+  std::vector<std::size_t> places_in_scope() const;
+  /// `map` has the parts that were read. False: there are no more.
+  bool begin_next_range(const partitioning::PartitionMap& map);
+  /// The physical partition that is read now, if it is only one.
+  std::optional<std::size_t> place_read() const;
+  Expected<ScanState> run_index(std::size_t& rows_left);
+  Expected<Flow> take_entry(const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents);
+  Expected<ScanState> run_primary(std::size_t& rows_left);
+  Expected<ScanState> run_points(std::size_t& rows_left);
+  Expected<ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
+  Expected<ScanState> run_source(std::size_t& rows_left);
+
+  /// The outcome of the documents that a scan visited.
+  struct Visited {
+    std::optional<Error> failure;
+    bool paused_inside = false;  ///< not all combinations of the last one are taken
+  };
+  partitioning::Visit visit(const storage::DocumentView& document, Visited& visited);
+
+  bool is_in_scope(std::string_view id) const;
+  Expected<bool> is_of_branch(const storage::DocumentView& document);
+  Expected<Flow> take_document(const storage::DocumentView& stored, std::string_view position);
+  void begin_entry(std::string_view position);
+  Expected<Flow> take_combinations(std::string_view position);
+  Expected<Flow> take_without_items();
+  Flow take_row(std::string_view position);
+  /// Whether WHERE is known to hold for the current row without evaluating it.
+  bool where_is_known() const;
+  Flow emit_row(std::string_view position);
+  Continuation point_after(std::string_view position, std::size_t branch, std::optional<std::size_t> place) const;
+  Flow collect_row(std::string_view position);
+  void collect_distinct();
+  bool make_sort_key();
+  bool make_row_key();
+  bool make_entry_key();
+  void append_entry_key(std::string_view entry);
+  void append_positions(std::span<const std::uint64_t> positions);
+  void append_tie_key(std::string_view document_id);
+  Flow note_run(std::string_view position);
+  bool is_off_page(const IndexRow& entry);
+  bool may_look_ahead() const;
+  bool has_looked_enough() const { return looks_ahead_ && statistics_.keys_examined >= look_ahead_end_; }
+  Flow end_page();
+  Flow look_for_resume_key();
+  bool is_resume_key(std::string_view key) const;
+  bool has_lost_resume_key() const;
+  void check_memory(std::size_t bytes);
+  Expected<Flow> evaluated(Flow flow) const;
+  /// False: the first slice, on a thread that others wait for, ended within its only row. Otherwise the row was taken,
+  /// or the evaluation failed.
+  bool has_taken_row();
+  std::chrono::steady_clock::time_point interrupt_time();
+
+  void prepare_results();
+  void prepare_groups();
+  std::size_t place_after_resume_key();
+  ScanState write_results();
+  void go_on_after(std::size_t row);
+  Flow count_result(std::size_t bytes);
+
+  std::shared_ptr<partitioning::Database> database_;
+  std::shared_ptr<const PreparedSql> prepared_;
+  SqlOptions options_;
+  SqlScope scope_;
+  SqlStatistics statistics_;
+  Mode mode_ = Mode::streaming;
+
+  std::size_t plan_ = 0;            ///< the one that runs
+  std::optional<PlanTurns> turns_;  ///< set if the first is a walk that may be left
+  // Set once the walk was left with rows of the page returned: the others are sorted like its entries.
+  bool sorts_by_entries_ = false;
+  bool entries_descend_ = false;          ///< of the entries that rows are sorted by
+  std::optional<std::string> walked_to_;  ///< key of the walk's last entry, on this page or before
+  IndexPosition left_position_;
+  bool sort_overflowed_ = false;
+  AutomaticIndex::Entries left_entries_;  ///< scratch
+
+  // Position of the walk. If it reads one physical partition after the other: the current one, which may have been
+  // split into `parts_` since the previous page.
+  std::optional<std::size_t> place_;
+  std::vector<std::size_t> parts_;
+  std::optional<std::size_t> place_counted_;  ///< the last one counted in the statistics
+  std::size_t branch_ = 0;
+  /// Position in the branch. In the primary index, its key is the id after which to continue, or with `inside_` the id
+  /// itself.
+  IndexPosition position_;
+  std::optional<EntryFilter> entry_filter_;  ///< of the branch, if it is an index
+  LeapState leap_;
+  std::optional<std::string> inside_;  ///< key of a document whose combinations are not all taken
+  std::vector<std::uint64_t> inside_positions_;
+  std::unique_ptr<partitioning::DocumentScan> scan_;
+  bool is_changed_ = false;             ///< the current document differs from the stored one
+  std::optional<std::string> visited_;  ///< key of the last document, where the page may be stopped
+  std::size_t visited_branch_ = 0;
+  std::optional<std::size_t> visited_place_;
+  std::chrono::steady_clock::time_point until_;  ///< of this slice
+  bool first_slice_ = true;
+  bool scanned_ = false;
+  bool finished_ = false;
+
+  // What is still to be returned.
+  std::uint64_t skip_left_ = 0;
+  std::uint64_t limit_left_ = 0;
+  std::uint64_t rows_wanted_ = 0;  ///< by the page, when it began
+  std::size_t page_bytes_ = 0;
+  std::uint64_t page_items_ = 0;
+  bool first_ = true;
+  std::string output_;
+  std::optional<Continuation> next_;  ///< of the next page
+
+  Evaluation evaluation_;
+  DistinctElements distinct_elements_;
+  FromIterator from_;
+  DocumentParser parser_;
+  std::string sort_key_;
+  std::size_t order_bytes_ = 0;    ///< leading bytes of sort_key_: the values of ORDER BY, without the tie key
+  bool sorts_by_scalars_ = false;  ///< these values are neither arrays nor objects
+  bool is_descending_ = false;     ///< at least one of them is
+  std::string value_key_;
+
+  CollectedRows collected_;
+  std::unique_ptr<Groups> groups_;
+  std::size_t groups_max_ = SIZE_MAX;
+  /// Key of the last row or group of the previous page; or only its beginning, with the digest beside it: then the key
+  /// is searched for among the rows, or in a walk before the one that collects them.
+  std::string resume_key_;
+  bool has_resume_key_ = false;
+  std::string resume_digest_;
+  std::string resume_beginning_;    ///< of a long key
+  std::uint64_t resume_count_ = 0;  ///< number of rows up to it whose keys begin with it
+  bool looks_for_resume_key_ = false;
+  bool looked_for_resume_key_ = false;
+
+  // For rows that clients merge, read from an index in the order of ORDER BY. The index has its own order among equal
+  // rows, so each run of equal rows is read completely, and the walk ends after the last run with rows of the page.
+  bool reads_in_runs_ = false;
+  std::string_view entry_fields_;        ///< of the current index entry
+  std::string run_fields_;               ///< of the last entry of the run
+  bool runs_by_scalars_ = false;         ///< values are scalars, and the same for entries with the same fields
+  std::string run_order_;                ///< values of ORDER BY, as keys
+  std::vector<std::string> run_starts_;  ///< keys of their first entries
+
+  // The page is full, and the walk continues to see whether a row follows.
+  bool looks_ahead_ = false;
+  std::uint64_t look_ahead_end_ = 0;  ///< number of keys examined at which to stop
+
+  std::vector<CollectedRow> rows_;  ///< to be written
+  bool is_cut_ = false;             ///< there may be more than these
+  std::size_t first_row_ = 0;       ///< of this page
+  std::size_t written_ = 0;
+};
+
+}  // namespace octavo::query::sql

@@ -1,0 +1,140 @@
+// Decides which of its plans a query runs: a walk in the order of ORDER BY is left for a sort once it has cost its
+// budget.
+#include <limits>
+#include <utility>
+
+#include "partitioning/throughput/request_charge.h"
+#include "query/sql/run/sql_run.h"
+#include "query/walk/walked_part.h"
+
+namespace octavo::query::sql {
+
+// Whether the first plan reads in the order of ORDER BY, by entries that are never behind their documents.
+bool SqlExecution::Implementation::may_read_in_runs() const {
+  const auto& branches = prepared_->plan().branches;
+  return prepared_->presorted && branches.size() == 1 && branches[0].index && !branches[0].index->global;
+}
+
+// A query without a limit begins with the sort, unless the walk is expected to cost much less. So does a query whose
+// rows are sorted in any case.
+void SqlExecution::Implementation::begin_turns() {
+  if (prepared_->plans.size() < 2) return;
+  constexpr double worth_it = 0.5;
+  constexpr auto no_limit = std::numeric_limits<std::uint64_t>::max();
+  const Plan& sure = prepared_->sure_plan();
+  const auto& continuation = prepared_->continuation;
+  const bool goes_on = continuation && !continuation->names_row();
+  const bool is_merged = program().is_merged_by_client;
+  const bool is_hopeful = prepared_->plan().expected <= worth_it * sure.most;
+  const bool is_limited = program().limit != no_limit || options_.page_items_max != no_limit;
+  // A walk can be stopped when the charge is reached, and continues from there.
+  const bool is_capped = options_.may_stop && sure.most > options_.charge_max / 2;
+  const bool may_leave = options_.source == nullptr && !is_capped;
+  const bool is_worth_it = is_hopeful || (is_limited && may_leave) || (is_capped && !is_merged);
+  if ((is_merged && !may_read_in_runs()) || (!goes_on && !is_worth_it)) {
+    plan_ = 1;
+  } else if (may_leave) {
+    turns_.emplace(prepared_->plans, 1);
+  }
+}
+
+// The cost of the walk; nothing but its entries and documents has been read before.
+double SqlExecution::Implementation::spent() const {
+  return partitioning::charge_of_scan({.partitions = 0,
+                                       .keys = statistics_.keys_examined,
+                                       .documents = statistics_.documents_examined,
+                                       .document_bytes = statistics_.document_bytes});
+}
+
+// Only true between documents. Looking ahead from a full page has its own limit.
+bool SqlExecution::Implementation::is_turn_over() const {
+  return turns_ && plan_ == 0 && !finished_ && !looks_ahead_ && !inside_ && spent() >= turns_->allowed();
+}
+
+// The turn of the walk is over; false: it found enough to go on. Rows that were given out are told by their place in
+// the walk. Where none was yet, as of rows for clients that merge, the sort begins with the page.
+bool SqlExecution::Implementation::leave_walk() {
+  const double left = static_cast<double>(rows_left()) - static_cast<double>(collected_.rows().size());
+  const double found = 1 - left / static_cast<double>(rows_wanted_);
+  if (!turns_->end_turn(spent(), found)) return false;
+  plan_ = turns_->current();
+  statistics_.left_walk = true;
+  left_position_ = position_;
+  if (mode_ == Mode::streaming) {
+    if (!branch_left().index && walked_to_) left_position_.key = walked_to_;
+    mode_ = Mode::sorting;
+    sorts_by_entries_ = true;
+    entries_descend_ = prepared_->plan().descending;
+    if (walked_to_) resume_behind_entry(*walked_to_, {});
+  }
+  reads_in_runs_ = false;
+  begin_anew(looks_for_resume_key_);
+  return true;
+}
+
+// The sorted rows do not fit into memory: the walk continues to its end at any cost.
+void SqlExecution::Implementation::return_to_walk() {
+  sort_overflowed_ = false;
+  turns_.reset();
+  plan_ = 0;
+  statistics_.left_walk = false;
+  reads_in_runs_ = !sorts_by_entries_;
+  if (std::exchange(sorts_by_entries_, false)) {
+    mode_ = Mode::streaming;
+    has_resume_key_ = false;
+    resume_key_.clear();
+  }
+  begin_anew(looks_for_resume_key_);
+  if (mode_ == Mode::streaming) position_ = left_position_;
+}
+
+// Finds the row's entry in the walk that was left; false: it has none.
+bool SqlExecution::Implementation::find_left_entry() {
+  const storage::DocumentView& document = evaluation_.row.document();
+  if (const auto& index = branch_left().index) {
+    const auto root = parser_.parse(document.body);
+    if (!root || !evaluation_.work(document.body.size())) return false;
+    auto entries =
+        entries_in(*index->definition, {*root, document.body, document.id, document.revision}, left_entries_);
+    if (entries.empty()) return false;
+    value_key_ = std::move(entries.front());
+  } else {
+    value_key_ = document.id;
+  }
+  return true;
+}
+
+bool SqlExecution::Implementation::make_left_key() {
+  const auto& order = program().order_by;
+  if (order.size() == 1 && order[0].value->evaluate(evaluation_).is_undefined()) return false;
+  if (!find_left_entry()) return false;
+  sort_key_.clear();
+  append_entry_key(value_key_);
+  append_positions(from_.positions());
+  return true;
+}
+
+// Where the walk that was left can begin again for the rows after this one, which clients merge: before all rows that
+// are equal to it. Empty: unknown.
+std::string SqlExecution::Implementation::left_start(std::size_t row) const {
+  const std::string_view order = std::string_view(rows_[row].key).substr(0, rows_[row].order_bytes);
+  for (std::size_t i = row; i-- > 0;) {
+    if (!rows_[i].key.starts_with(order) && !rows_[i].entry.empty()) return rows_[i].entry;
+  }
+  const auto& before = prepared_->continuation;
+  const bool is_same = before && before->kind == Continuation::Kind::ordered &&
+                       before->identity == branch_left().index->definition->identity &&
+                       before->branch == (prepared_->plan().descending ? 1 : 0);
+  return is_same ? before->start : std::string();
+}
+
+// Before the sort has returned anything, the page may end where the walk was left, if the walk has made progress.
+bool SqlExecution::Implementation::stop_sorting() {
+  const auto& continuation = prepared_->continuation;
+  if (scanned_ || !walked_to_ || (continuation && *walked_to_ == continuation->key)) return false;
+  next_ = point_after(*walked_to_, 0, std::nullopt);
+  finished_ = scanned_ = true;
+  return true;
+}
+
+}  // namespace octavo::query::sql

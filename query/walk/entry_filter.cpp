@@ -1,0 +1,36 @@
+#include "query/walk/entry_filter.h"
+
+namespace octavo::query {
+
+namespace {
+
+// After kLooksToLearn lookups, filtering continues only if one lookup in kSparedMin has avoided loading a document.
+constexpr std::uint64_t kLooksToLearn = 32;
+constexpr std::uint64_t kSparedMin = 3;
+
+}  // namespace
+
+Expected<bool> EntryFilter::passes(const IndexReader& reader, std::string_view document_id,
+                                   std::uint64_t& keys_examined) {
+  if (filters_.empty() || (looked_ >= kLooksToLearn && spared_ * kSparedMin < looked_)) return true;
+  ++looked_;
+  for (const EntryCondition& condition : filters_) {
+    OCTAVO_TRY(const bool has, has_one(reader, condition, document_id, keys_examined));
+    if (has) continue;
+    ++spared_;
+    return false;
+  }
+  return true;
+}
+
+Expected<bool> EntryFilter::has_one(const IndexReader& reader, const EntryCondition& condition,
+                                    std::string_view document_id, std::uint64_t& keys_examined) {
+  for (const std::string& key : condition.keys) {
+    ++keys_examined;
+    OCTAVO_TRY(const bool has, reader.has_entry(condition.path, key, document_id));
+    if (has) return true;
+  }
+  return false;
+}
+
+}  // namespace octavo::query

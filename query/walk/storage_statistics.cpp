@@ -1,0 +1,167 @@
+#include "query/walk/storage_statistics.h"
+
+#include <algorithm>
+
+#include "partitioning/scan.h"
+#include "query/design/design_scan.h"
+#include "query/index/automatic/automatic_index.h"
+#include "query/index/index_reader.h"
+#include "query/walk/index_walk.h"
+#include "storage/document/document_record.h"
+#include "storage/lmdb/tree_size.h"
+
+namespace octavo::query {
+
+namespace {
+
+// If there are more ranges, this many evenly spread ones are examined.
+constexpr std::size_t kRangesLookedAtMax = 32;
+// If a size is unknown, at most kRowsCountedMax rows are counted; if there are more, kUncountedShare of all is assumed.
+constexpr std::size_t kRowsCountedMax = 1'024;
+constexpr double kUncountedShare = 0.1;
+
+Expected<RowCount> count_rows(IndexReader& reader, const KeyRange& range, std::uint64_t all) {
+  RowCount count;
+  IndexPosition position;
+  std::size_t rows_left = kRowsCountedMax;
+  OCTAVO_TRY(const auto state,
+             walk_index(reader, {&range, 1}, false, position, rows_left, std::chrono::steady_clock::time_point::max(),
+                        count.rows, [](const storage::KeyValue&) -> Expected<WalkStep> { return WalkStep::next; }));
+  if (state == partitioning::ScanState::done) return count;
+  count.exact = false;
+  count.rows = std::max(count.rows, static_cast<std::uint64_t>(kUncountedShare * static_cast<double>(all)));
+  return count;
+}
+
+}  // namespace
+
+Expected<StorageStatistics::Documents> StorageStatistics::documents() {
+  storage::DocumentStatistics found;
+  if (partition_key_.empty()) {
+    OCTAVO_TRY(found, database_.statistics());
+  } else {
+    OCTAVO_TRY(const auto snapshot, database_.snapshot_for_partition_key(partition_key_));
+    OCTAVO_TRY(found, snapshot.statistics_of(partition_key_));
+  }
+  const auto count = static_cast<double>(std::max<std::uint64_t>(found.document_count, 1));
+  return Documents{found.document_count, static_cast<double>(found.external_bytes) / count};
+}
+
+bool StorageStatistics::are_as_planned(std::uint64_t planned_documents) {
+  const auto now = documents();
+  if (!now) return false;
+  const std::uint64_t count = now->count;
+  const std::uint64_t difference = count > planned_documents ? count - planned_documents : planned_documents - count;
+  return difference <= planned_documents / 8;
+}
+
+Expected<std::uint64_t> StorageStatistics::design_documents() {
+  std::uint64_t documents = 0;
+  if (!partition_key_.empty()) return documents;
+  OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView&) { ++documents; }));
+  return documents;
+}
+
+Expected<std::uint64_t> StorageStatistics::entries(const IndexView& index) {
+  if (index.global) return index.global->size();
+  OCTAVO_TRY(const Documents all, documents());
+  return all.count;
+}
+
+Expected<RowCount> StorageStatistics::size(const IndexView& index, std::span<const KeyRange> ranges) {
+  OCTAVO_TRY(IndexReader reader, IndexReader::open(database_, index, {partition_key_, place_}));
+  const std::size_t looked_at = std::min(ranges.size(), kRangesLookedAtMax);
+  RowCount sum;
+  for (std::size_t i = 0; i < looked_at; ++i) {
+    const KeyRange& range = ranges[i * ranges.size() / looked_at];
+    if (const auto size = reader.range_size(range.begin, range.end, samples_)) {
+      sum.rows += size->entries;
+      sum.exact = sum.exact && size->exact;
+      continue;
+    }
+    OCTAVO_TRY(const std::uint64_t all, entries(index));
+    OCTAVO_TRY(const RowCount counted, count_rows(reader, range, all));
+    sum.rows += counted.rows;
+    sum.exact = sum.exact && counted.exact;
+  }
+  if (looked_at < ranges.size()) {
+    sum.rows = sum.rows * ranges.size() / looked_at;
+    sum.exact = false;
+  }
+  if (reader.has_others()) {
+    // The ranges also have entries of other logical partitions.
+    OCTAVO_TRY(const Documents own, documents());
+    sum.exact = sum.exact && sum.rows == 0;
+    sum.rows = std::min(sum.rows, own.count);
+  }
+  return sum;
+}
+
+Expected<bool> StorageStatistics::order_is_exact(const IndexView& index) {
+  IndexScope everything{{}, place_};
+  if (!partition_key_.empty()) everything.place = database_.locate_partition_key(partition_key_);
+  auto marks = *index.definition;
+  marks.automatic_path = AutomaticIndex::inexact_path(*marks.automatic_path);
+  const IndexView marked{std::make_shared<const IndexDefinition>(std::move(marks)), nullptr, index.numbers,
+                         index.local_ready, index.places};
+  OCTAVO_TRY(IndexReader inexact, IndexReader::open(database_, marked, everything));
+  if (inexact.seek({})) return false;
+  if (index.definition->fields.size() > 1) return true;
+  // Arrays and objects come last; the keys of their entries do not include what is in them.
+  std::string array;
+  append_sort_key(array, boost::json::value(boost::json::array()));
+  OCTAVO_TRY(IndexReader reader, IndexReader::open(database_, index, everything));
+  const auto found = reader.seek(array);
+  return !found || found->key.front() == AutomaticIndex::unplain_tag;
+}
+
+Expected<RowCount> StorageStatistics::size_of_ids(std::span<const IdRange> ranges) {
+  RowCount sum;
+  for (const IdRange& range : ranges) {
+    if (range.is_point()) {
+      ++sum.rows;
+      continue;
+    }
+    OCTAVO_TRY(const RowCount size, size_of_ids(range));
+    sum.rows += size.rows;
+    sum.exact = sum.exact && size.exact;
+  }
+  OCTAVO_TRY(const Documents all, documents());
+  sum.rows = std::min<std::uint64_t>(sum.rows, std::max<std::uint64_t>(all.count, ranges.size()));
+  return sum;
+}
+
+// The trees also have rows of deleted documents and of design documents.
+Expected<RowCount> StorageStatistics::size_of_ids(const IdRange& range) {
+  RowCount sum{.rows = 0, .exact = false};
+  std::string low = range.start.value_or(std::string());
+  std::optional<std::string> high = range.end;
+  if (!partition_key_.empty()) {
+    low = std::max(low, partition_key_ + ':');
+    const std::string beyond = partition_key_ + static_cast<char>(':' + 1);
+    high = high ? std::min(*high, beyond) : beyond;
+  }
+  const auto add = [&](std::size_t place) -> Expected<void> {
+    OCTAVO_TRY(const auto snapshot, database_.snapshot(place));
+    const auto tree =
+        storage::TreeSize::open(snapshot.transaction(), storage::name_of(storage::PartitionTree::documents));
+    const auto size = tree ? tree->range(low, high, samples_) : std::nullopt;
+    if (size) {
+      sum.rows += size->entries;
+      return {};
+    }
+    OCTAVO_TRY(const auto statistics, snapshot.statistics());
+    sum.rows += static_cast<std::uint64_t>(kUncountedShare * static_cast<double>(statistics.document_count));
+    return {};
+  };
+  if (!partition_key_.empty()) {
+    OCTAVO_TRY_VOID(add(database_.locate_partition_key(partition_key_)));
+  } else if (place_) {
+    OCTAVO_TRY_VOID(add(*place_));
+  } else {
+    for (const std::size_t place : database_.places()) OCTAVO_TRY_VOID(add(place));
+  }
+  return sum;
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "partitioning/database.h"
+#include "query/plan/planner.h"
+#include "storage/lmdb/tree_size.h"
+
+namespace octavo::query {
+
+/// The planner's view of a real database: short reads on the calling thread. Sizes of ranges are estimated from the
+/// pages of the trees (storage/lmdb/tree_size.h); if these cannot be read, entries are counted.
+class StorageStatistics : public PlannerStatistics {
+ public:
+  /// `partition_key` empty: the whole database, or its physical partition with id `place`.
+  StorageStatistics(partitioning::Database& database, std::string partition_key, std::optional<std::size_t> place = {})
+      : database_(database), partition_key_(std::move(partition_key)), place_(place) {}
+
+  /// Reads more pages, so that the sizes of ranges of some thousand rows are exact. For output that people read.
+  void look_closely() { samples_ = storage::TreeSize::many; }
+
+  /// Whether a plan for `planned_documents` documents is still good. For a very different number it may be far from the
+  /// best.
+  bool are_as_planned(std::uint64_t planned_documents);
+
+  Expected<Documents> documents() override;
+  Expected<std::uint64_t> design_documents() override;
+  Expected<std::uint64_t> entries(const IndexView& index) override;
+  Expected<RowCount> size(const IndexView& index, std::span<const KeyRange> ranges) override;
+  Expected<bool> order_is_exact(const IndexView& index) override;
+  Expected<RowCount> size_of_ids(std::span<const IdRange> ranges) override;
+
+ private:
+  Expected<RowCount> size_of_ids(const IdRange& range);
+
+  partitioning::Database& database_;
+  std::string partition_key_;
+  std::optional<std::size_t> place_;
+  unsigned samples_ = storage::TreeSize::few;
+};
+
+}  // namespace octavo::query

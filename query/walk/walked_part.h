@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "query/index/automatic/automatic_index.h"
+#include "query/index/index_definition.h"
+#include "query/index/index_entry.h"
+#include "query/mango/bookmark.h"
+#include "query/plan/plan.h"
+#include "query/walk/index_walk.h"
+
+namespace octavo::query {
+
+/// How far a walk had come when the query left it for another plan. This alone decides what the walk has returned:
+/// every document with a current entry in the walked part of the index. So ties, directions, further columns and arrays
+/// need no special handling, and no set of ids is kept. In a walk in sort order, every remaining result sorts at or
+/// after the returned ones. A document that moves behind the walk meanwhile is missed, as in any walk by key.
+struct WalkedPart {
+  /// A longer key would make long bookmarks: a walk at such a key is not left.
+  static constexpr std::size_t key_bytes_max = 1'000;
+
+  std::string identity;          ///< of the index; empty: the documents by id
+  IndexDefinitionPtr index;      ///< null: the documents by id
+  std::vector<KeyRange> ranges;  ///< the ranges that are walked
+  bool down = false;
+  /// Index: the first key that is left (walking up), or the lowest one that was walked (walking down). Documents: the
+  /// last id.
+  std::string key;
+
+  bool contains(const IndexedDocument& document, AutomaticIndex::Entries& scratch) const;
+};
+
+/// The document's current entries in the index, or in the path that `index` stands for. Empty: the filter of the index
+/// leaves the document out.
+std::vector<std::string> entries_in(const IndexDefinition& index, const IndexedDocument& document,
+                                    AutomaticIndex::Entries& scratch);
+
+/// The parts that a bookmark names, with the indexes of the query's candidates. Errors: bad_request invalid_bookmark if
+/// an index no longer exists.
+Expected<std::vector<WalkedPart>> walked_parts(std::span<const Bookmark::Left> left,
+                                               std::span<const Candidate> candidates);
+
+/// The part of `plan`, which has one branch, that lies behind `position`. nullopt: nothing was read yet.
+std::optional<WalkedPart> walked_part(const Plan& plan, const IndexPosition& position);
+
+/// The key behind all entries of `plan`, which has one branch, in the form that bookmarks use.
+std::string end_of(const Plan& plan);
+
+/// Whether one of `parts` contains the document.
+bool was_walked(std::span<const WalkedPart> parts, const IndexedDocument& document);
+
+}  // namespace octavo::query

@@ -1,0 +1,189 @@
+#include "server/commands/serve_command.h"
+
+#include <chrono>
+#include <memory>
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "api/cosmos/door.h"
+#include "api/couch/auth/authenticator.h"
+#include "api/couch/databases/users_database.h"
+#include "api/couch/door.h"
+#include "api/http/database_metrics.h"
+#include "api/http/metrics.h"
+#include "config/validate.h"
+#include "partitioning/engine.h"
+#include "query/database/index_manager.h"
+#include "query/follow/active_tasks.h"
+#include "query/javascript/executable_memory.h"
+#include "query/javascript/interruption.h"
+#include "query/javascript/limits.h"
+#include "server/listen/descriptor_budget.h"
+#include "server/listen/http_server.h"
+#include "server/process/access_log.h"
+#include "server/process/lifecycle.h"
+#include "server/process/logging.h"
+#include "server/process/memory_trimmer.h"
+
+namespace octavo::server {
+namespace {
+
+// Time to close the engine, after the time for running requests.
+constexpr std::chrono::milliseconds kClosingTime{4'000};
+
+// Lowers settings to the limits of the system: smaller limits are better than failures later.
+config::Settings fitted_to_system(const config::Settings& wanted) {
+  config::Settings settings = wanted;
+  raise_descriptor_limit();
+  if (fit_to_descriptors(settings, descriptor_limit())) {
+    spdlog::warn(
+        "the system allows {} open files: at most {} connections and {} open partitions are kept, instead of {} and "
+        "{}. Raise the limit (ulimit -n, LimitNOFILE) for more.",
+        descriptor_limit(), settings.connections_max, settings.open_partitions_max, wanted.connections_max,
+        wanted.open_partitions_max);
+  }
+  return settings;
+}
+
+int refuse(const Error& error) {
+  spdlog::error("cannot start: {}", error.reason);
+  return 1;
+}
+
+// Applies those settings that can change while the server runs.
+class Reloading {
+ public:
+  Reloading(const config::Settings& at_start, const Reload& read, HttpServer& server,
+            api::couch::Authenticator& authenticator)
+      : settings_(at_start), read_(read), server_(server), authenticator_(authenticator) {}
+
+  void operator()() {
+    try {
+      auto settings = read_();
+      if (!settings) {
+        spdlog::error("SIGHUP: the configuration cannot be used, nothing changes: {}", settings.error());
+        return;
+      }
+      if (auto applied = apply(*std::move(settings)); !applied) {
+        spdlog::error("SIGHUP: {} The previous configuration stays in force.", applied.error().reason);
+      }
+    } catch (const std::exception& error) {
+      spdlog::error("SIGHUP: the configuration could not be read: {}", error.what());
+    }
+  }
+
+ private:
+  // Certificates first, because they can fail.
+  Expected<void> apply(config::Settings wanted) {
+    const bool tls = !settings_.tls_certificate.empty();
+    const bool switches_tls = tls == wanted.tls_certificate.empty();
+    if (tls && !switches_tls) {
+      OCTAVO_TRY_VOID(server_.replace_certificate(wanted.tls_certificate, wanted.tls_key));
+      settings_.tls_certificate = wanted.tls_certificate;
+      settings_.tls_key = wanted.tls_key;
+    }
+    auto with_admins = settings_;
+    with_admins.admins = wanted.admins;
+    OCTAVO_TRY_VOID(authenticator_.reload_admins(with_admins));
+    settings_ = std::move(with_admins);
+    set_log_level(wanted.log_level);
+    settings_.log_level = wanted.log_level;
+    spdlog::info("SIGHUP: certificates, admins and log level are as the configuration has them now{}",
+                 wanted == settings_ ? "" : "; other settings that differ take effect at the next start");
+    return {};
+  }
+
+  config::Settings settings_;  ///< in effect
+  const Reload& read_;
+  HttpServer& server_;
+  api::couch::Authenticator& authenticator_;
+};
+
+}  // namespace
+
+int run_serve(const config::Settings& wanted, const Reload& reload) {
+  const auto started = std::chrono::steady_clock::now();
+  keep_large_blocks_apart();
+  ShutdownSignal shutdown_signal;
+  std::optional<ShutdownDeadline> deadline;  // must outlive everything below
+  umask(077);  // only the server may read its files, which include password hashes and secrets
+  set_up_logging(wanted);
+  const config::Settings settings = fitted_to_system(wanted);
+
+  query::javascript::set_limits({.call_time = settings.javascript_call_time_ms,
+                                 .heap_bytes = settings.javascript_heap_bytes_max,
+                                 .stack_bytes = settings.javascript_stack_bytes_max,
+                                 .output_bytes = settings.javascript_output_bytes_max,
+                                 .log_bytes = settings.javascript_log_bytes_max});
+  if (!query::javascript::executable_memory_allowed()) {
+    spdlog::warn(
+        "the system does not let memory become executable: JavaScript functions are interpreted, not compiled, "
+        "and take several times as long. Allow it (MemoryDenyWriteExecute=no) for speed.");
+  }
+
+  // The order matters: objects below use those above, and are destroyed before them.
+  query::ActiveTasks active_tasks;
+  auto opened = partitioning::Engine::open(settings, query::IndexManager::factory(&active_tasks));
+  if (!opened) return refuse(opened.error());
+  partitioning::Engine& engine = **opened;
+  if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());
+  engine.splits().start();
+  auto authenticator = api::couch::Authenticator::create(settings, engine);
+  if (!authenticator) return refuse(authenticator.error());
+  api::HttpMetrics metrics(io_thread_count(settings));
+  metrics.add_collector(api::database_metrics(engine));
+  api::couch::Door couch_door({.engine = engine,
+                               .authenticator = **authenticator,
+                               .metrics = metrics,
+                               .settings = settings,
+                               .active_tasks = &active_tasks});
+  api::cosmos::Door cosmos_door(engine, settings, [&] { return (*authenticator)->has_admins(); });
+  std::unique_ptr<AccessLog> access_log;
+  if (settings.access_log) access_log = std::make_unique<AccessLog>(settings.log_format, write_log_lines);
+  HttpServer server(settings, metrics, access_log.get());
+  const ListenOptions couch{.address = settings.bind,
+                            .port = settings.port,
+                            .handler = &couch_door,
+                            .tls_certificate = settings.tls_certificate,
+                            .tls_key = settings.tls_key};
+  if (auto listening = server.listen(couch); !listening) return refuse(listening.error());
+  if (settings.cosmos_enabled) {
+    const ListenOptions cosmos{.address = settings.cosmos_bind.empty() ? settings.bind : settings.cosmos_bind,
+                               .port = settings.cosmos_port,
+                               .handler = &cosmos_door,
+                               .tls_certificate = settings.tls_certificate,
+                               .tls_key = settings.tls_key};
+    if (auto listening = server.listen(cosmos); !listening) {
+      listening.error().reason +=
+          " (cosmos.port is the port of the Azure Cosmos DB API; --cosmos-enabled=false does "
+          "without it.)";
+      return refuse(listening.error());
+    }
+    if (settings.cosmos_key.empty() && !config::is_loopback(cosmos.address)) {
+      spdlog::warn(
+          "the Azure Cosmos DB API answers 401 to everything: other machines need a key. Set cosmos.key "
+          "(OCTAVO_COSMOS_KEY).");
+    }
+  }
+  server.start();
+
+  const auto ready_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started).count();
+  spdlog::info("READY port={} in={}ms cosmos_port={} databases={} data={}", server.port(), ready_ms,
+               settings.cosmos_enabled ? server.port(1) : 0, engine.database_count(), settings.data_dir.string());
+
+  const MemoryTrimmer memory_trimmer;
+  const int signal = shutdown_signal.wait(Reloading(wanted, reload, server, **authenticator));
+  // Before anything that may wait, such as a write to the log.
+  deadline.emplace(settings.shutdown_timeout_ms + kClosingTime);
+  spdlog::info("signal {}: finishing what runs, at most {} ms", signal, settings.shutdown_timeout_ms.count());
+  const bool in_time = server.stop();
+  query::javascript::stop_all_calls();
+  engine.shut_down();
+  spdlog::info("stopped{}", in_time ? "" : "; some requests were cut off");
+  return 0;
+}
+
+}  // namespace octavo::server

@@ -1,0 +1,391 @@
+#include "server/connection/connection.h"
+
+#include <algorithm>
+#include <exception>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <spdlog/spdlog.h>
+
+namespace octavo::server {
+namespace {
+
+namespace asio = boost::asio;
+using std::chrono::milliseconds;
+
+/// Enough for most request heads. A read that fills its space doubles the space of the next, up to the largest.
+constexpr std::size_t read_bytes_first = 1024;
+constexpr std::size_t read_bytes_min = 512;
+constexpr std::size_t read_bytes_largest = 16 * 1024;
+/// A client may send hundreds of requests at once: after this many, other connections of the thread run.
+constexpr std::size_t requests_per_turn = 16;
+/// Buffers up to this size are kept between requests; larger ones are freed.
+constexpr std::size_t kept_bytes_max = 64 * 1024;
+// The same for the decoded path and query; enough for nearly all requests.
+constexpr std::size_t kept_target_bytes_max = 4 * 1024;
+/// A connection that is idle for this long frees its buffers.
+constexpr milliseconds trim_after{2000};
+/// Limit of bytes that the kernel accepts but cannot send yet. Without it, megabytes would be produced for a client
+/// that may never read them.
+constexpr int unsent_kernel_bytes_max = 128 * 1024;
+/// How long a client may continue to send a refused request, so that it can read the reason (RFC 9112 §9.6).
+constexpr milliseconds linger_total{10'000};
+constexpr milliseconds linger_quiet{2000};
+/// How long to wait for the peer's close_notify; many peers never send it.
+constexpr milliseconds tls_end_timeout{500};
+/// A client whose average rate is lower is disconnected. A pause as long as the timeout is always allowed.
+constexpr std::uint64_t transfer_bytes_per_s_min = 500;
+/// Time to read the request of a connection that will only be answered 503.
+constexpr milliseconds rejected_head_timeout{1000};
+
+bool is_request_id(std::string_view text) {
+  if (text.empty() || text.size() > 64) return false;
+  return std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.' || c == ':' || c == '+' || c == '=' || c == '~';
+  });
+}
+
+}  // namespace
+
+Connection::Connection(Socket socket, std::string peer_address, ConnectionSlot slot, const Door& door)
+    : slot_(std::move(slot)),
+      thread_(slot_.thread()),
+      transport_(std::move(socket), door.tls ? door.tls->current().get() : nullptr),
+      door_(door),
+      body_bytes_held_(thread_.bounds().body_bytes.held) {
+  request_.peer_address = std::move(peer_address);
+  request_.tls = door.tls != nullptr;
+  request_.headers = &fields_;
+  request_.client = this;
+  auto& metrics = thread_.metrics();
+  (slot_.admission() == Admission::accepted ? metrics.connections_accepted : metrics.connections_rejected).add(1);
+  metrics.connections_open.add(1);
+  thread_.add(*this);
+}
+
+Connection::~Connection() {
+  thread_.metrics().connections_open.subtract(1);
+}
+
+Task<void> Connection::run(std::unique_ptr<Connection> connection) {
+  boost::system::error_code error;
+  auto& socket = connection->transport_.socket();
+  socket.set_option(asio::ip::tcp::no_delay(true), error);
+  socket.non_blocking(true, error);
+  // If the system does not support the option, its own limits apply.
+  static_cast<void>(::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_kernel_bytes_max,
+                                 sizeof(unsent_kernel_bytes_max)));
+  try {
+    if (!connection->transport_.plain()) {
+      if (connection->slot_.admission() == Admission::overloaded) co_return;
+      connection->wait_on(Wait::handshake, connection->thread_.settings().header_timeout_ms);
+      co_await connection->transport_.handshake(error);
+      connection->stop_waiting();
+      if (error) co_return;
+    }
+    co_await connection->serve();
+    co_await connection->close_gracefully();
+  } catch (const std::exception& failure) {
+    spdlog::error("connection from {} ended by an exception: {}", connection->request_.peer_address, failure.what());
+  }
+  if (connection->stream_ && connection->stream_->watching) end_after_watch(std::move(connection));
+}
+
+Task<void> Connection::serve() {
+  for (;;) {
+    auto scan = scan_head();
+    while (scan == HeadScan::incomplete) {
+      if (!out_.empty()) {
+        const bool sent = co_await flush();
+        if (!sent) co_return;
+      }
+      if (input_ended_) co_return;
+      begin_head_wait();
+      boost::system::error_code error;
+      std::size_t bytes = 0;
+      if (std::exchange(trim_, false) && in_.empty()) {
+        release_memory();
+        co_await transport_.socket().async_wait(Socket::wait_read, asio::redirect_error(use_task, error));
+      } else if (thread_.draining() && in_.empty()) {
+        // A request sent just before the shutdown is still answered; idle connections are closed.
+        if (!transport_.plain()) co_return;
+        const auto space = in_.prepare(read_bytes_first);
+        bytes = transport_.socket().read_some(asio::buffer(space.data(), space.size()), error);
+        if (error || bytes == 0) co_return;
+      } else {
+        const auto space = in_.prepare(read_bytes_next());
+        read_filled_ = false;
+        if (transport_.plain()) {
+          const asio::mutable_buffer buffer(space.data(), space.size());
+          bytes = co_await transport_.socket().async_read_some(buffer, asio::redirect_error(use_task, error));
+        } else {
+          bytes = co_await transport_.read_some(space, error);
+        }
+        read_filled_ = bytes == space.size();
+      }
+      if (error && read_failed(error)) {
+        if (refusal_) co_await refuse(*refusal_);
+        co_return;
+      }
+      in_.commit(bytes);
+      thread_.metrics().bytes_received.add(bytes);
+      scan = scan_head();
+    }
+    stop_waiting();
+    if (scan == HeadScan::complete) refusal_ = begin_request();
+    if (!refusal_ && !take_body_if_here()) {
+      const bool whole = co_await read_body();
+      if (!whole && !refusal_) co_return;
+    }
+    if (!refusal_ && !build_request())
+      refusal_ = Refusal{400, "The request target is malformed, or has too many parts."};
+    if (refusal_) {
+      co_await refuse(*refusal_);
+      co_return;
+    }
+    const bool go_on = co_await handle_and_reply();
+    if (!go_on) co_return;
+    if (in_.empty()) {
+      requests_in_turn_ = 0;
+    } else if (++requests_in_turn_ >= requests_per_turn) {
+      requests_in_turn_ = 0;
+      co_await asio::post(thread_.context(), use_task);
+    }
+  }
+}
+
+// Searches the end of the head; examines each byte once, however slowly they arrive.
+Connection::HeadScan Connection::scan_head() {
+  if (head_size_ != 0) return HeadScan::complete;
+  // Empty lines before a request line must be ignored (RFC 9112 §2.2).
+  while (in_.data().starts_with("\r\n")) {
+    in_.consume(2);
+    scanned_ = 0;
+  }
+  const auto data = in_.data();
+  if (data.empty() || data == "\r") return HeadScan::incomplete;
+  const std::size_t head_bytes_max = thread_.settings().request_head_bytes_max;
+  const auto from = scanned_ >= 3 ? scanned_ - 3 : 0;
+  const auto end = data.substr(0, head_bytes_max).find("\r\n\r\n", from);
+  if (end != std::string_view::npos) {
+    head_size_ = end + 4;
+    return HeadScan::complete;
+  }
+  if (data.size() >= head_bytes_max) {
+    const bool long_target = data.substr(0, head_bytes_max).find('\n') == std::string_view::npos;
+    return long_target ? refuse_head(414, "The request target is too long.")
+                       : refuse_head(431, "The request head is too large.");
+  }
+  // Input that cannot become a request (TLS on the plain port, bare line feeds) is refused now, not by the timeout.
+  if (data.front() < 'A' || data.front() > 'z') return refuse_head(400, "This is not an HTTP request.");
+  for (auto feed = data.find('\n', from); feed != std::string_view::npos; feed = data.find('\n', feed + 1)) {
+    if (feed == 0 || data[feed - 1] != '\r') return refuse_head(400, "Header lines must end with CR LF.");
+  }
+  scanned_ = data.size();
+  return HeadScan::incomplete;
+}
+
+Connection::HeadScan Connection::refuse_head(int status, std::string_view reason) {
+  head_ = RequestHead{};
+  refusal_ = Refusal{status, reason};
+  return HeadScan::refused;
+}
+
+std::size_t Connection::read_bytes_next() const {
+  if (in_.capacity() == 0) return read_bytes_first;
+  return read_filled_ ? std::min(in_.capacity() * 2, read_bytes_largest) : read_bytes_min;
+}
+
+// Sets the deadline of the next read. A head's deadline starts with its first byte and is not extended.
+void Connection::begin_head_wait() {
+  if (in_.empty() && !first_request_) {
+    if (wait_ == Wait::idle) return;
+    idle_since_ms_ = thread_.now_ms();
+    wait_on(Wait::idle, thread_.settings().idle_timeout_ms);
+  } else if (wait_ != Wait::head) {
+    auto timeout = thread_.settings().header_timeout_ms;
+    if (slot_.admission() == Admission::overloaded) timeout = std::min(timeout, rejected_head_timeout);
+    wait_on(Wait::head, timeout);
+  }
+}
+
+// Whether a failed read of a head ends the connection. Sets refusal_ if the client must be told.
+bool Connection::read_failed(const boost::system::error_code& error) {
+  if (error != asio::error::operation_aborted) return true;
+  if (timed_out_) {
+    if (!in_.empty()) refuse_head(408, "The request head took too long to arrive.");
+    return true;
+  }
+  return !trim_ && !thread_.draining();
+}
+
+// Parses the complete head.
+std::optional<Refusal> Connection::begin_request() {
+  first_request_ = false;
+  started_ = std::chrono::steady_clock::now();
+  RequestParser parser(fields_, head_);
+  if (auto refusal = parser.parse_head(in_.data().substr(0, head_size_))) return refusal;
+  request_size_ = head_size_;
+  keep_alive_ = head_.keep_alive;
+  if (slot_.admission() == Admission::overloaded) return Refusal{503, "Too many connections. Try again later."};
+  if (head_.content_length > thread_.settings().request_body_bytes_max) {
+    return Refusal{413, "The request body is too large."};
+  }
+  return std::nullopt;
+}
+
+// From here until the reply is done, the head and the body do not move: views into them are safe.
+bool Connection::build_request() {
+  const auto data = in_.data();
+  fields_.set_base(data.data());
+  request_.method = head_.method;
+  request_.body = body_decoded_ ? std::string_view{body_} : data.substr(head_size_, request_size_ - head_size_);
+  const auto client_id = fields_.find("X-Request-Id");
+  if (client_id && is_request_id(*client_id)) {
+    echoed_id_.assign(*client_id);
+    request_.request_id.assign(*client_id);
+  } else {
+    echoed_id_.clear();
+    request_.request_id = thread_.next_request_id();
+  }
+  return api::parse_target(data.substr(head_.target_offset, head_.target_size), request_);
+}
+
+void Connection::finish_request() {
+  in_.consume(request_size_);
+  head_size_ = 0;
+  scanned_ = 0;
+  request_size_ = 0;
+  body_decoded_ = false;
+  release_body();
+  in_.shrink(kept_bytes_max);
+  if (out_.capacity() > kept_bytes_max && out_.empty()) out_ = {};
+  if (request_.target_bytes() > kept_target_bytes_max) request_.release_target();
+}
+
+// Tells the client why its request is refused, and ends the connection: the start of the next request is unknown.
+Task<void> Connection::refuse(Refusal refusal) {
+  stop_waiting();
+  timed_out_ = false;
+  unread_input_ = true;
+  keep_alive_ = false;
+  echoed_id_.clear();
+  request_.request_id = thread_.next_request_id();
+  if (head_.target_size == 0 || head_size_ == 0) {
+    request_.target = "-";
+    started_ = std::chrono::steady_clock::now();
+  } else {
+    request_.target = in_.data().substr(head_.target_offset, head_.target_size);
+  }
+  api::Reply reply = door_.handler.protocol_error(refusal.status, refusal.reason);
+  if (refusal.status == 503) reply.headers.emplace_back("Retry-After", "1");
+  prepare_reply(reply);
+  GatherList list;
+  render_reply(reply, list);
+  if (list.empty()) list.add(out_);
+  if (!try_send(list) && !broken_) co_await send_rest(list);
+  out_.clear();
+}
+
+// Closes our direction first and waits for the client to close its own, so that it can read the last reply: closing
+// with unread input would reset the connection and lose the reply.
+Task<void> Connection::close_gracefully() {
+  if (broken_ || timed_out_) {
+    transport_.close();
+    co_return;
+  }
+  wait_on(Wait::linger, tls_end_timeout);
+  co_await transport_.end_sending();
+  timed_out_ = false;
+  if (!input_ended_ && (unread_input_ || !in_.empty())) {
+    release_memory();
+    const auto give_up_ms = thread_.deadline_ms(linger_total);
+    const auto space = in_.prepare(16 * 1024);
+    while (!timed_out_ && thread_.now_ms() < give_up_ms) {
+      wait_on(Wait::linger, linger_quiet);
+      boost::system::error_code error;
+      // Reads below TLS, which has been shut down, and discards the input.
+      const asio::mutable_buffer buffer(space.data(), space.size());
+      co_await transport_.socket().async_read_some(buffer, asio::redirect_error(use_task, error));
+      if (error) break;
+    }
+  }
+  stop_waiting();
+  transport_.close();
+}
+
+void Connection::release_memory() {
+  in_.consume(in_.size());
+  in_.shrink(0);
+  out_ = {};
+  body_ = {};
+  fields_.release();
+  request_.release_target();
+}
+
+void Connection::wait_on(Wait wait, milliseconds timeout) {
+  wait_ = wait;
+  timed_out_ = false;
+  deadline_ms_ = thread_.deadline_ms(timeout);
+}
+
+void Connection::begin_transfer() {
+  transfer_begun_ms_ = thread_.now_ms();
+  transfer_bytes_ = 0;
+}
+
+// Sets the deadline for the next piece of a body or reply. Limits each pause, and the sum of all pauses.
+void Connection::wait_on_transfer(Wait wait, milliseconds timeout) {
+  wait_on(wait, timeout);
+  const auto slowest_ms = transfer_bytes_ * 1000 / transfer_bytes_per_s_min;
+  const auto latest_ms = transfer_begun_ms_ + static_cast<std::int64_t>(slowest_ms) + deadline_ms_ - thread_.now_ms();
+  deadline_ms_ = std::min(deadline_ms_, latest_ms);
+}
+
+bool Connection::on_tick() {
+  const auto now_ms = thread_.now_ms();
+  if (wait_ != Wait::none && now_ms >= deadline_ms_) {
+    timed_out_ = true;
+    if (wait_ != Wait::linger) {
+      const auto kind = static_cast<std::size_t>(wait_) - static_cast<std::size_t>(Wait::handshake);
+      thread_.metrics().timeouts[kind].add(1);
+    }
+    wait_ = Wait::none;
+    transport_.cancel();
+    return true;
+  }
+  if (wait_ == Wait::idle && !trim_ && transport_.plain() && in_.capacity() > 0 && in_.empty() &&
+      now_ms - idle_since_ms_ >= trim_after.count()) {
+    trim_ = true;
+    transport_.cancel();
+    return true;
+  }
+  // A pipelined request takes long: send the replies before it.
+  if (handling_ && !out_.empty() && transport_.plain() && !writing_ && !broken_) {
+    GatherList list;
+    list.add(out_);
+    const auto before = out_.size();
+    try_send(list);
+    out_.erase(0, before - list.size());
+  }
+  if (stream_) {
+    if (!writing_) {
+      if (out_.empty()) out_ = {};
+      stream_->piece = {};
+    }
+    start_watch();
+  }
+  return false;
+}
+
+void Connection::on_drain() {
+  if (stream_) tell_closed();
+  if ((wait_ == Wait::idle || (wait_ == Wait::head && in_.empty())) && !stream_) transport_.cancel();
+}
+
+}  // namespace octavo::server

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "config/settings.h"
+#include "storage/document/revision.h"
+#include "storage/partition/sequence_allocator.h"
+
+namespace octavo::storage {
+
+inline constexpr std::string_view kDesignPrefix = "_design/";
+inline bool is_design_id(std::string_view id) {
+  return id.starts_with(kDesignPrefix);
+}
+
+/// The winning revision of a document as stored. Views live as long as the snapshot it was read from.
+struct DocumentView {
+  std::string_view id;
+  Revision revision;
+  Sequence sequence = 0;
+  std::int64_t modified_s = 0;  ///< Unix time of the write, in seconds
+  bool deleted = false;
+  bool has_history = false;    ///< more than one revision was ever written: a revision tree is stored
+  bool has_conflicts = false;  ///< more than one leaf, live or deleted
+  std::string_view body;       ///< minified JSON object without _id, _rev, _deleted; `{}` when there are no fields
+};
+
+/// One row of the change feed: the newest change of one document.
+struct FeedRow {
+  Sequence sequence = 0;
+  std::string_view id;
+  Revision revision;  ///< winner
+  bool deleted = false;
+  bool has_conflicts = false;
+};
+
+/// A local document (`_local/…`): never replicated, no history, not in the feed.
+struct LocalDocumentView {
+  std::string_view id;     ///< with the `_local/` prefix
+  std::uint64_t edit = 0;  ///< shown as revision `0-<edit>`
+  std::string_view body;
+};
+
+/// The revision that an edit is based on.
+enum class WriteBase : std::uint8_t {
+  parent,       ///< DocumentWrite::parent, any leaf; without it the document must not exist or must be deleted
+  live_winner,  ///< the winner, which must be live (else not_found), and be `parent` if given (else conflict)
+  any_winner,   ///< the winner, if any, live or not; if `parent` is given the winner must be that revision, and live
+};
+
+/// One edit. For `replicated` edits (`new_edits=false`) `history` is the revision and its ancestors, newest first; it
+/// is merged into the tree whatever the tree's leaves are. Otherwise `parent` is the precondition; without it the
+/// document must not exist or must be deleted.
+struct DocumentWrite {
+  std::string id;
+  std::string_view partition_key;  ///< view into `id`; empty in databases without partitions and for design documents
+  bool deleted = false;
+  bool replicated = false;
+  WriteBase base = WriteBase::parent;
+  std::optional<Revision> parent;
+  std::vector<Revision> history;
+  std::string body;  ///< as DocumentView::body
+};
+
+struct LocalDocumentWrite {
+  std::string id;  ///< with the `_local/` prefix
+  bool deleted = false;
+  std::uint64_t base_edit = 0;  ///< N of the `_rev` in the request (0: none): the new one is N + 1. Not a precondition
+  std::string body;
+};
+
+struct PurgeRequest {
+  std::string id;
+  std::string_view partition_key;
+  std::vector<Revision> revisions;
+};
+
+struct WrittenDocument {
+  Revision revision;
+  Sequence sequence = 0;  ///< 0 if a replicated revision was known already
+  bool created = false;   ///< there was no live document before
+  std::int64_t modified_s = 0;
+  std::uint32_t index_rows = 0;  ///< rows of local indexes and unique keys that it put and erased
+};
+
+struct WriteOptions {
+  bool atomic = false;  ///< all or nothing; all ids in one logical partition, each id once
+};
+
+/// Numbers of one physical or logical partition.
+struct DocumentStatistics {
+  std::uint64_t document_count = 0;
+  std::uint64_t deleted_count = 0;
+  std::uint64_t external_bytes = 0;  ///< JSON bytes of the winning revisions: ids and bodies
+};
+
+}  // namespace octavo::storage

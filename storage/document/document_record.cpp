@@ -1,0 +1,191 @@
+#include "storage/document/document_record.h"
+
+#include <limits>
+
+#include "base/byte_codec.h"
+#include "base/fnv.h"
+
+namespace octavo::storage {
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kDeleted = 1;
+constexpr std::uint8_t kHasHistory = 2;
+constexpr std::uint8_t kHasConflicts = 4;
+constexpr std::uint8_t kTextHash = 8;
+constexpr char kStatisticsRow = '\0';
+constexpr char kFeedRow = '\1';
+constexpr char kUniqueRow = '\2';
+
+/// Only spreads partitions over prefixes; it never decides where a document is stored.
+std::string partition_prefix(std::string_view partition_key) {
+  std::string prefix;
+  append_key_u64(prefix, fnv1a_64(partition_key));
+  return prefix;
+}
+
+std::unexpected<Error> damaged(std::string_view what) {
+  return fail(ErrorCode::corrupted, "A stored " + std::string(what) + " is damaged.");
+}
+
+}  // namespace
+
+void write_revision(ByteWriter& writer, const Revision& revision) {
+  writer.varint(revision.generation);
+  if (revision.hash.is_digest()) {
+    writer.bytes(revision.hash.bytes());
+  } else {
+    writer.sized_bytes(revision.hash.bytes());
+  }
+}
+
+bool read_revision(ByteReader& reader, bool text_hash, Revision& revision) {
+  revision.generation = reader.varint();
+  const std::string_view hash = text_hash ? reader.sized_bytes() : reader.bytes(RevisionHash::kDigestBytes);
+  if (!reader.ok() || hash.size() > RevisionHash::kTextBytesMax) return false;
+  revision.hash = RevisionHash::from_bytes(hash, !text_hash);
+  return true;
+}
+
+void encode_document(std::string& out, const DocumentView& document) {
+  ByteWriter writer(out);
+  std::uint8_t flags = 0;
+  if (document.deleted) flags |= kDeleted;
+  if (document.has_history) flags |= kHasHistory;
+  if (document.has_conflicts) flags |= kHasConflicts;
+  if (!document.revision.hash.is_digest()) flags |= kTextHash;
+  writer.u8(kVersion);
+  writer.u8(flags);
+  writer.u64(document.sequence);
+  writer.u48(static_cast<std::uint64_t>(document.modified_s));
+  write_revision(writer, document.revision);
+  if (document.body != "{}") writer.bytes(document.body);
+}
+
+Expected<DocumentView> decode_document(std::string_view id, std::string_view record) {
+  ByteReader reader(record);
+  if (reader.u8() != kVersion) return damaged("document");
+  const std::uint8_t flags = reader.u8();
+  DocumentView document;
+  document.id = id;
+  document.sequence = reader.u64();
+  document.modified_s = static_cast<std::int64_t>(reader.u48());
+  if (!read_revision(reader, flags & kTextHash, document.revision)) return damaged("document");
+  document.deleted = flags & kDeleted;
+  document.has_history = flags & kHasHistory;
+  document.has_conflicts = flags & kHasConflicts;
+  document.body = reader.rest().empty() ? std::string_view("{}") : reader.rest();
+  return document;
+}
+
+void encode_feed_row(std::string& out, const FeedRow& row) {
+  ByteWriter writer(out);
+  std::uint8_t flags = 0;
+  if (row.deleted) flags |= kDeleted;
+  if (row.has_conflicts) flags |= kHasConflicts;
+  if (!row.revision.hash.is_digest()) flags |= kTextHash;
+  writer.u8(flags);
+  write_revision(writer, row.revision);
+  writer.bytes(row.id);
+}
+
+Expected<FeedRow> decode_feed_row(std::string_view key, std::string_view record) {
+  if (key.size() != sizeof(Sequence)) return damaged("feed row");
+  ByteReader reader(record);
+  const std::uint8_t flags = reader.u8();
+  FeedRow row;
+  row.sequence = read_key_u64(key);
+  if (!read_revision(reader, flags & kTextHash, row.revision)) return damaged("feed row");
+  row.deleted = flags & kDeleted;
+  row.has_conflicts = flags & kHasConflicts;
+  row.id = reader.rest();
+  return row;
+}
+
+void encode_statistics(std::string& out, const DocumentStatistics& statistics) {
+  ByteWriter writer(out);
+  writer.varint(statistics.document_count);
+  writer.varint(statistics.deleted_count);
+  writer.varint(statistics.external_bytes);
+}
+
+Expected<DocumentStatistics> decode_statistics(std::string_view record) {
+  ByteReader reader(record);
+  DocumentStatistics statistics;
+  statistics.document_count = reader.varint();
+  statistics.deleted_count = reader.varint();
+  statistics.external_bytes = reader.varint();
+  if (!reader.ok()) return damaged("statistics row");
+  return statistics;
+}
+
+void encode_counters(std::string& out, const PartitionCounters& counters) {
+  ByteWriter writer(out);
+  writer.u64(counters.last_sequence);
+  writer.u64(counters.purge_count);
+  encode_statistics(out, counters.documents);
+}
+
+Expected<PartitionCounters> decode_counters(std::string_view record) {
+  ByteReader reader(record);
+  PartitionCounters counters;
+  counters.last_sequence = reader.u64();
+  counters.purge_count = reader.u64();
+  if (!reader.ok()) return damaged("counters row");
+  OCTAVO_TRY(counters.documents, decode_statistics(reader.rest()));
+  return counters;
+}
+
+std::string leaf_key(std::string_view document_id, const Revision& revision) {
+  std::string key(document_id);
+  key.push_back('\0');
+  append_key_u64(key, revision.generation);
+  key.append(revision.hash.bytes());
+  return key;
+}
+
+std::string partition_statistics_key(std::string_view partition_key) {
+  std::string key = partition_prefix(partition_key);
+  key.push_back(kStatisticsRow);
+  key.append(partition_key);
+  return key;
+}
+
+std::optional<std::string_view> partition_of_statistics(std::string_view key) {
+  if (key.size() <= sizeof(std::uint64_t) || key[sizeof(std::uint64_t)] != kStatisticsRow) return std::nullopt;
+  return key.substr(sizeof(std::uint64_t) + 1);
+}
+
+std::string partition_feed_prefix(std::string_view partition_key) {
+  std::string prefix = partition_prefix(partition_key);
+  prefix.push_back(kFeedRow);
+  return prefix;
+}
+
+std::string partition_unique_key(std::string_view partition_key, std::string_view digest) {
+  std::string key = partition_prefix(partition_key);
+  key.push_back(kUniqueRow);
+  key.append(digest);
+  return key;
+}
+
+bool is_unique_key_row(std::string_view key) {
+  return key.size() > sizeof(std::uint64_t) && key[sizeof(std::uint64_t)] == kUniqueRow;
+}
+
+bool in_logical_partition(std::string_view document_id, std::string_view partition_key) {
+  return document_id.size() > partition_key.size() && document_id[partition_key.size()] == ':' &&
+         document_id.starts_with(partition_key);
+}
+
+Sequence last_change_in(const Transaction& transaction, Tree partitions, std::string_view partition_key) {
+  const std::string prefix = partition_feed_prefix(partition_key);
+  std::string key = prefix;
+  append_key_u64(key, std::numeric_limits<Sequence>::max());
+  Cursor cursor(transaction, partitions);
+  const auto last = cursor.seek_back(key);
+  if (!last || !last->key.starts_with(prefix)) return 0;
+  return read_key_u64(last->key.substr(prefix.size()));
+}
+
+}  // namespace octavo::storage

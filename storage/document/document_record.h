@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/byte_codec.h"
+#include "storage/document/document.h"
+#include "storage/lmdb/environment.h"
+
+namespace octavo::storage {
+
+/// The trees of a physical partition's environment, in the order of their handles.
+enum class PartitionTree : std::size_t {
+  meta,        ///< "counters" → counters record; "format" → u8; if they are kept, the log of versions (VersionLog) and
+               ///< the expiry schedule (ExpirySchedule)
+  documents,   ///< document id → document record
+  feed,        ///< sequence:u64be → feed record
+  partitions,  ///< rows of each logical partition, side by side, so that a write touches one page for both:
+               ///< hash:u64be 0 partition key → statistics record; hash:u64be 1 sequence:u64be → empty (its feed);
+               ///< hash:u64be 2 digest[16] → document id (see UniqueKeys)
+  revisions,   ///< document id → revision tree (only of documents written more than once)
+  leaves,      ///< document id NUL generation:u64be hash → body of a leaf that is not the winner
+  local,       ///< local document id → edit:u64 body
+  index        ///< rows of local indexes; the query layer owns their format
+};
+inline constexpr std::size_t kPartitionTreeCount = 8;
+/// The trees' names in the environment.
+inline constexpr std::array<std::string_view, kPartitionTreeCount> partition_tree_names{
+    "meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index"};
+constexpr std::string_view name_of(PartitionTree tree) {
+  return partition_tree_names[static_cast<std::size_t>(tree)];
+}
+
+/// revision := generation:varint hash: size:varint bytes if it is text, else 16 bytes
+void write_revision(ByteWriter& writer, const Revision& revision);
+/// False: the bytes are damaged.
+bool read_revision(ByteReader& reader, bool text_hash, Revision& revision);
+
+/// Stored form of a document's winning revision:
+///   record := version:u8 flags:u8 sequence:u64 modified_s:u48 generation:varint hash body
+///   flags  := 1 deleted, 2 has history, 4 has conflicts, 8 the hash is text: size:varint bytes, else 16 bytes
+///   body   := minified JSON object without _id, _rev, _deleted; absent stands for {}
+void encode_document(std::string& out, const DocumentView& document);
+Expected<DocumentView> decode_document(std::string_view id, std::string_view record);
+
+/// feed record := flags:u8 (1 deleted, 4 has conflicts, 8 text hash) generation:varint hash id
+void encode_feed_row(std::string& out, const FeedRow& row);
+Expected<FeedRow> decode_feed_row(std::string_view key, std::string_view record);
+
+/// statistics record := document_count:varint deleted_count:varint external_bytes:varint
+void encode_statistics(std::string& out, const DocumentStatistics& statistics);
+Expected<DocumentStatistics> decode_statistics(std::string_view record);
+
+/// Numbers of a physical partition, in one row that is written with each group.
+struct PartitionCounters {
+  DocumentStatistics documents;
+  Sequence last_sequence = 0;
+  std::uint64_t purge_count = 0;
+};
+/// counters record := last_sequence:u64 purge_count:u64 statistics
+void encode_counters(std::string& out, const PartitionCounters& counters);
+Expected<PartitionCounters> decode_counters(std::string_view record);
+inline constexpr std::string_view kCountersKey = "counters";
+
+std::string leaf_key(std::string_view document_id, const Revision& revision);
+/// Key of a logical partition's statistics in the partitions tree.
+std::string partition_statistics_key(std::string_view partition_key);
+/// The logical partition whose statistics have this key; nullopt: it is another kind of row.
+std::optional<std::string_view> partition_of_statistics(std::string_view key);
+/// Key of the row that names the document with these unique values of a logical partition; `digest` has 16 bytes.
+std::string partition_unique_key(std::string_view partition_key, std::string_view digest);
+bool is_unique_key_row(std::string_view key);
+/// Common prefix of the keys of a logical partition's feed; a sequence follows it. Two logical partitions may share it,
+/// and the rows name no partition, so readers must check the id in the feed row.
+std::string partition_feed_prefix(std::string_view partition_key);
+bool in_logical_partition(std::string_view document_id, std::string_view partition_key);
+/// Sequence of the last change in a logical partition; 0: none. For detecting changes since an earlier call; a logical
+/// partition with the same hash counts as the same one. Throws as Cursor does.
+Sequence last_change_in(const Transaction& transaction, Tree partitions, std::string_view partition_key);
+
+}  // namespace octavo::storage

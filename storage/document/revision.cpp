@@ -1,0 +1,124 @@
+#include "storage/document/revision.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <limits>
+
+#include "base/digest.h"
+
+namespace octavo::storage {
+namespace {
+
+/// Leaves room for more edits than can ever follow: a generation never wraps around to zero.
+constexpr std::uint64_t kGenerationMax = std::numeric_limits<std::int64_t>::max();
+constexpr char kHexDigits[] = "0123456789abcdef";
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;  // append_text never writes upper case, so such a hash stays text
+}
+
+}  // namespace
+
+RevisionHash RevisionHash::from_digest(const std::array<unsigned char, 16>& digest) {
+  RevisionHash hash;
+  std::memcpy(hash.bytes_.data(), digest.data(), digest.size());
+  hash.size_ = RevisionHash::kDigestBytes;
+  hash.digest_ = true;
+  return hash;
+}
+
+std::optional<RevisionHash> RevisionHash::from_text(std::string_view text) {
+  if (text.empty() || text.size() > kTextBytesMax) return std::nullopt;
+  RevisionHash hash;
+  if (text.size() == 2 * RevisionHash::kDigestBytes) {
+    bool all_hex = true;
+    for (std::size_t i = 0; i < RevisionHash::kDigestBytes && all_hex; ++i) {
+      const int high = hex_value(text[2 * i]);
+      const int low = hex_value(text[2 * i + 1]);
+      all_hex = high >= 0 && low >= 0;
+      if (all_hex) hash.bytes_[i] = static_cast<char>(high * 16 + low);
+    }
+    if (all_hex) {
+      hash.size_ = RevisionHash::kDigestBytes;
+      hash.digest_ = true;
+      return hash;
+    }
+  }
+  // Printable ASCII without quotes, so that it can be put into JSON and headers without escaping.
+  for (const char c : text) {
+    if (c <= ' ' || c > '~' || c == '"' || c == '\\') return std::nullopt;
+  }
+  std::memcpy(hash.bytes_.data(), text.data(), text.size());
+  hash.size_ = static_cast<std::uint8_t>(text.size());
+  return hash;
+}
+
+RevisionHash RevisionHash::from_bytes(std::string_view bytes, bool is_digest) {
+  RevisionHash hash;
+  hash.size_ = static_cast<std::uint8_t>(std::min(bytes.size(), kTextBytesMax));
+  std::memcpy(hash.bytes_.data(), bytes.data(), hash.size_);
+  hash.digest_ = is_digest;
+  return hash;
+}
+
+void RevisionHash::append_text(std::string& out) const {
+  if (!digest_) {
+    out.append(bytes());
+    return;
+  }
+  char text[2 * RevisionHash::kDigestBytes];
+  for (std::size_t i = 0; i < RevisionHash::kDigestBytes; ++i) {
+    const auto byte = static_cast<unsigned char>(bytes_[i]);
+    text[2 * i] = kHexDigits[byte >> 4];
+    text[2 * i + 1] = kHexDigits[byte & 15];
+  }
+  out.append(text, sizeof(text));
+}
+
+Expected<Revision> Revision::parse(std::string_view text) {
+  const auto invalid = [] { return fail(ErrorCode::bad_request, "Invalid rev format"); };
+  Revision revision;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), revision.generation);
+  if (error != std::errc{} || end == text.data() + text.size() || *end != '-' || revision.generation == 0 ||
+      revision.generation > kGenerationMax) {
+    return invalid();
+  }
+  const auto hash = RevisionHash::from_text(text.substr(static_cast<std::size_t>(end - text.data()) + 1));
+  if (!hash) return invalid();
+  revision.hash = *hash;
+  return revision;
+}
+
+void Revision::append_to(std::string& out) const {
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof(digits), generation).ptr;
+  out.append(digits, end);
+  out.push_back('-');
+  hash.append_text(out);
+}
+
+std::string Revision::to_string() const {
+  std::string text;
+  append_to(text);
+  return text;
+}
+
+Revision next_revision(const std::optional<Revision>& parent, bool deleted, std::string_view body) {
+  // digest input := deleted:u8 parent_generation:u64le parent_hash_size:u8 parent_hash body
+  std::string head;
+  head.push_back(deleted ? '\1' : '\0');
+  const std::uint64_t parent_generation = parent ? parent->generation : 0;
+  for (int shift = 0; shift < 64; shift += 8) head.push_back(static_cast<char>(parent_generation >> shift));
+  const std::string_view parent_hash = parent ? parent->hash.bytes() : std::string_view{};
+  head.push_back(static_cast<char>(parent_hash.size()));
+  head.append(parent_hash);
+  const auto digest = crypto::sha256({head, body});
+  std::array<unsigned char, 16> head_of_digest{};
+  std::copy_n(digest.begin(), head_of_digest.size(), head_of_digest.begin());
+  return {parent_generation + 1, RevisionHash::from_digest(head_of_digest)};
+}
+
+}  // namespace octavo::storage

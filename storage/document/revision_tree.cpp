@@ -1,0 +1,284 @@
+// Stored form of a revision tree:
+//   tree := version:u8 node_count:varint node*           parents precede their children
+//   node := flags:u8 [parent:varint] [generation:varint] hash
+//           flags: 1 leaf, 2 deleted, 4 hash is a 16-byte digest, 8 child of the previous node (parent and
+//           generation are omitted: a linear history costs 17 bytes a revision), 16 root (no parent)
+//   hash := digest[16] | size:varint text
+#include "storage/document/revision_tree.h"
+
+#include <algorithm>
+
+#include "base/byte_codec.h"
+
+namespace octavo::storage {
+namespace {
+
+constexpr std::uint8_t kTreeVersion = 1;
+constexpr std::uint8_t kLeaf = 1;
+constexpr std::uint8_t kNodeDeleted = 2;
+constexpr std::uint8_t kDigest = 4;
+constexpr std::uint8_t kChildOfPrevious = 8;
+constexpr std::uint8_t kRoot = 16;
+
+}  // namespace
+
+RevisionTree::RevisionTree(const Revision& revision, bool deleted) {
+  nodes_.push_back({revision, -1, true, deleted});
+}
+
+Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
+  const auto damaged = [] { return fail(ErrorCode::corrupted, "A stored revision tree is damaged."); };
+  ByteReader in(bytes);
+  if (in.u8() != kTreeVersion) return damaged();
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count > bytes.size()) return damaged();
+  RevisionTree tree;
+  tree.nodes_.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Node node;
+    const std::uint8_t flags = in.u8();
+    node.leaf = flags & kLeaf;
+    node.deleted = flags & kNodeDeleted;
+    if (flags & kChildOfPrevious) {
+      if (i == 0) return damaged();
+      node.parent = static_cast<std::int32_t>(i) - 1;
+      node.revision.generation = tree.nodes_.back().revision.generation + 1;
+    } else {
+      if (!(flags & kRoot)) {
+        const std::uint64_t parent = in.varint();
+        if (parent >= i) return damaged();
+        node.parent = static_cast<std::int32_t>(parent);
+      }
+      node.revision.generation = in.varint();
+    }
+    const bool digest = flags & kDigest;
+    const std::string_view hash = digest ? in.bytes(RevisionHash::kDigestBytes) : in.sized_bytes();
+    if (!in.ok() || hash.empty() || hash.size() > RevisionHash::kTextBytesMax) return damaged();
+    node.revision.hash = RevisionHash::from_bytes(hash, digest);
+    tree.nodes_.push_back(node);
+  }
+  // A tree without a leaf would make a document without a winner, which its next edit would remove.
+  std::vector<bool> has_child(tree.nodes_.size(), false);
+  for (const Node& node : tree.nodes_) {
+    if (node.parent >= 0) has_child[static_cast<std::size_t>(node.parent)] = true;
+  }
+  for (std::size_t i = 0; i < tree.nodes_.size(); ++i) {
+    if (tree.nodes_[i].leaf == has_child[i]) return damaged();
+  }
+  return tree;
+}
+
+void RevisionTree::encode(std::string& out) const {
+  ByteWriter writer(out);
+  writer.u8(kTreeVersion);
+  writer.varint(nodes_.size());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    const bool follows = i > 0 && node.parent == static_cast<std::int32_t>(i) - 1 &&
+                         node.revision.generation == nodes_[i - 1].revision.generation + 1;
+    std::uint8_t flags = 0;
+    if (node.leaf) flags |= kLeaf;
+    if (node.deleted) flags |= kNodeDeleted;
+    if (node.revision.hash.is_digest()) flags |= kDigest;
+    if (follows) flags |= kChildOfPrevious;
+    if (node.parent < 0) flags |= kRoot;
+    writer.u8(flags);
+    if (!follows) {
+      if (node.parent >= 0) writer.varint(static_cast<std::uint64_t>(node.parent));
+      writer.varint(node.revision.generation);
+    }
+    if (node.revision.hash.is_digest()) {
+      writer.bytes(node.revision.hash.bytes());
+    } else {
+      writer.sized_bytes(node.revision.hash.bytes());
+    }
+  }
+}
+
+const RevisionTree::Node* RevisionTree::find(const Revision& revision) const {
+  // From the back: the newest are looked up most.
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+    if (node->revision == revision) return &*node;
+  }
+  return nullptr;
+}
+
+bool RevisionTree::leaf_before(const Node& a, const Node& b) {
+  if (a.deleted != b.deleted) return !a.deleted;
+  return a.revision > b.revision;
+}
+
+std::vector<const RevisionTree::Node*> RevisionTree::leaves() const {
+  std::vector<const Node*> found;
+  for (const Node& node : nodes_) {
+    if (node.leaf) found.push_back(&node);
+  }
+  std::sort(found.begin(), found.end(), [](const Node* a, const Node* b) { return leaf_before(*a, *b); });
+  return found;
+}
+
+const RevisionTree::Node* RevisionTree::winner() const {
+  const Node* best = nullptr;
+  for (const Node& node : nodes_) {
+    if (node.leaf && (best == nullptr || leaf_before(node, *best))) best = &node;
+  }
+  return best;
+}
+
+std::size_t RevisionTree::live_leaf_count() const {
+  return static_cast<std::size_t>(
+      std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.leaf && !node.deleted; }));
+}
+
+std::vector<Revision> RevisionTree::history(const Revision& revision) const {
+  std::vector<Revision> path;
+  const Node* node = find(revision);
+  while (node != nullptr) {
+    path.push_back(node->revision);
+    node = node->parent < 0 ? nullptr : &nodes_[static_cast<std::size_t>(node->parent)];
+  }
+  return path;
+}
+
+void RevisionTree::extend(const std::optional<Revision>& parent, const Revision& revision, bool deleted) {
+  std::int32_t parent_index = -1;
+  if (parent) {
+    if (const Node* node = find(*parent)) {
+      parent_index = static_cast<std::int32_t>(node - nodes_.data());
+      nodes_[static_cast<std::size_t>(parent_index)].leaf = false;
+    }
+  }
+  nodes_.push_back({revision, parent_index, true, deleted});
+}
+
+// Index of each of the path's revisions among the nodes; -1: not there. A revision's position in the path follows from
+// its generation.
+std::vector<std::int32_t> RevisionTree::places_of(std::span<const Revision> path) const {
+  std::vector<std::int32_t> places(path.size(), -1);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Revision& revision = nodes_[i].revision;
+    const std::uint64_t below = path.front().generation - revision.generation;  // beyond the path when it is newer
+    if (below < path.size() && path[below] == revision) places[below] = static_cast<std::int32_t>(i);
+  }
+  return places;
+}
+
+// `path` begins with a revision of the tree. If its branch was stemmed, the path may contain more ancestors: the two
+// are joined, as in CouchDB. Otherwise an ancestor that arrives alone later would look like a conflict.
+bool RevisionTree::add_ancestry(std::span<const Revision> path, std::span<const std::int32_t> places) {
+  bool changed = false;
+  std::int32_t index = places.front();
+  for (std::size_t i = 1; i < path.size(); ++i) {
+    std::int32_t parent = nodes_[static_cast<std::size_t>(index)].parent;
+    if (parent >= 0) {
+      if (nodes_[static_cast<std::size_t>(parent)].revision != path[i]) break;
+    } else {
+      parent = places[i];
+      if (parent < 0) {
+        parent = static_cast<std::int32_t>(nodes_.size());
+        nodes_.push_back({path[i], -1, false, false});
+      }
+      nodes_[static_cast<std::size_t>(parent)].leaf = false;
+      nodes_[static_cast<std::size_t>(index)].parent = parent;
+      changed = true;
+    }
+    index = parent;
+  }
+  if (changed) sort_parents_first();
+  return changed;
+}
+
+void RevisionTree::sort_parents_first() {
+  std::vector<std::int32_t> moved(nodes_.size(), -1);
+  std::vector<Node> sorted;
+  sorted.reserve(nodes_.size());
+  std::vector<std::int32_t> ancestry;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    for (auto at = static_cast<std::int32_t>(i); at >= 0 && moved[static_cast<std::size_t>(at)] < 0;
+         at = nodes_[static_cast<std::size_t>(at)].parent) {
+      ancestry.push_back(at);
+    }
+    for (; !ancestry.empty(); ancestry.pop_back()) {
+      const auto at = static_cast<std::size_t>(ancestry.back());
+      Node node = nodes_[at];
+      if (node.parent >= 0) node.parent = moved[static_cast<std::size_t>(node.parent)];
+      moved[at] = static_cast<std::int32_t>(sorted.size());
+      sorted.push_back(node);
+    }
+  }
+  nodes_ = std::move(sorted);
+}
+
+RevisionTree::Merge RevisionTree::merge(std::span<const Revision> path, bool deleted) {
+  if (path.empty()) return Merge::known;
+  const std::vector<std::int32_t> places = places_of(path);
+  if (places.front() >= 0) return add_ancestry(path, places) ? Merge::completed : Merge::known;
+  // The newest known ancestor: everything above it is new.
+  const auto joint = std::ranges::find_if(places, [](std::int32_t place) { return place >= 0; });
+  const auto overlap = static_cast<std::size_t>(joint - places.begin());
+  const bool known_ancestor = joint != places.end();
+  std::int32_t parent_index = known_ancestor ? *joint : -1;
+  const bool extends_leaf = known_ancestor && nodes_[static_cast<std::size_t>(parent_index)].leaf;
+  const bool first = nodes_.empty();
+  if (extends_leaf) nodes_[static_cast<std::size_t>(parent_index)].leaf = false;
+  for (std::size_t i = overlap; i-- > 0;) {
+    const bool is_leaf = i == 0;
+    nodes_.push_back({path[i], parent_index, is_leaf, is_leaf && deleted});
+    parent_index = static_cast<std::int32_t>(nodes_.size()) - 1;
+  }
+  if (known_ancestor) {
+    add_ancestry(path.subspan(overlap), std::span(places).subspan(overlap));
+    return extends_leaf ? Merge::extended : Merge::branched;
+  }
+  // A pruned root does not name its parent, so a path that ends just below it cannot be recognised as its ancestry:
+  // they stay separate branches, as in CouchDB.
+  return first ? Merge::extended : Merge::branched;
+}
+
+void RevisionTree::compact_indexes(const std::vector<bool>& keep) {
+  std::vector<std::int32_t> moved(nodes_.size(), -1);
+  std::vector<Node> kept;
+  kept.reserve(nodes_.size());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!keep[i]) continue;
+    Node node = nodes_[i];
+    node.parent = node.parent < 0 ? -1 : moved[static_cast<std::size_t>(node.parent)];
+    moved[i] = static_cast<std::int32_t>(kept.size());
+    kept.push_back(node);
+  }
+  nodes_ = std::move(kept);
+}
+
+void RevisionTree::prune(std::uint32_t revs_limit) {
+  if (nodes_.size() <= revs_limit) return;
+  std::vector<bool> keep(nodes_.size(), false);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!nodes_[i].leaf) continue;
+    auto index = static_cast<std::int32_t>(i);
+    for (std::uint32_t depth = 0; depth < revs_limit && index >= 0; ++depth) {
+      keep[static_cast<std::size_t>(index)] = true;
+      index = nodes_[static_cast<std::size_t>(index)].parent;
+    }
+  }
+  compact_indexes(keep);
+}
+
+bool RevisionTree::purge(const Revision& leaf) {
+  const Node* found = find(leaf);
+  if (found == nullptr || !found->leaf) return false;
+  std::vector<std::uint32_t> children(nodes_.size(), 0);
+  for (const Node& node : nodes_) {
+    if (node.parent >= 0) ++children[static_cast<std::size_t>(node.parent)];
+  }
+  std::vector<bool> keep(nodes_.size(), true);
+  auto index = static_cast<std::int32_t>(found - nodes_.data());
+  while (index >= 0 && children[static_cast<std::size_t>(index)] == 0) {
+    keep[static_cast<std::size_t>(index)] = false;
+    index = nodes_[static_cast<std::size_t>(index)].parent;
+    if (index >= 0) --children[static_cast<std::size_t>(index)];
+  }
+  compact_indexes(keep);
+  return true;
+}
+
+}  // namespace octavo::storage

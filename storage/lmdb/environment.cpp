@@ -1,0 +1,370 @@
+#include "storage/lmdb/environment.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fcntl.h>
+#include <new>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/thread_ordinal.h"
+#include "storage/folder.h"
+#include "storage/lmdb/address_space.h"
+#include "storage/lmdb/exclusive_gate.h"
+#include "storage/lmdb/lmdb_error.h"
+#include "storage/lmdb/page_check.h"
+
+namespace octavo::storage {
+namespace {
+
+constexpr unsigned kReadersMax = 512;
+/// Size of LMDB's reader table with kReadersMax entries, in whole pages.
+constexpr off_t kLockFileBytes = 9 * 4096;
+constexpr int kReadAttemptsMax = 8;
+constexpr const char* kDataFile = "data.mdb";
+constexpr const char* kLockFile = "lock.mdb";
+constexpr mdb_mode_t kFileMode = 0600;  // documents are private to the server's user
+
+Expected<void> sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return std::unexpected(error_of(errno, "opening the folder", folder));
+  const int result = ::fsync(descriptor);
+  const int code = errno;
+  ::close(descriptor);
+  if (result != 0) return std::unexpected(error_of(code, "syncing the folder", folder));
+  return {};
+}
+
+/// LMDB writes to its lock file through a map: on a full disk, a hole in the file would end the process by SIGBUS.
+Expected<void> reserve_lock_file(const std::filesystem::path& folder) {
+  const auto path = folder / kLockFile;
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode);
+  if (descriptor < 0) return std::unexpected(error_of(errno, "opening the lock file", folder));
+  struct stat file{};
+  int code = 0;
+  if (::fstat(descriptor, &file) != 0) {
+    code = errno;
+  } else if (file.st_size < kLockFileBytes || file.st_blocks * 512 < kLockFileBytes) {
+    code = ::posix_fallocate(descriptor, 0, kLockFileBytes);
+  }
+  ::close(descriptor);
+  if (code != 0) return std::unexpected(error_of(code, "reserving the lock file", folder));
+  return {};
+}
+
+unsigned durability_flags(config::Durability durability) {
+  switch (durability) {
+    case config::Durability::commit:
+      return 0;
+    case config::Durability::relaxed:
+      return MDB_NOMETASYNC;
+    case config::Durability::ephemeral:
+      return MDB_NOSYNC;
+  }
+  return 0;
+}
+
+/// Number of transactions of each environment that the thread holds. A thread that holds one passes a closed gate: if
+/// it waited there, it would deadlock with the thread that waits for it to leave.
+std::uint32_t& held_by_this_thread(const Environment* environment) {
+  thread_local std::vector<std::pair<const Environment*, std::uint32_t>> held;
+  std::pair<const Environment*, std::uint32_t>* unused = nullptr;
+  for (auto& entry : held) {
+    if (entry.first == environment) return entry.second;
+    if (entry.second == 0) unused = &entry;
+  }
+  if (unused != nullptr) {
+    unused->first = environment;
+    return unused->second;
+  }
+  return held.emplace_back(environment, 0).second;
+}
+
+}  // namespace
+
+Environment::Environment(Options options)
+    : options_(std::move(options)),
+      trees_(options_.trees.size()),
+      slots_(std::make_unique<ReaderSlot[]>(kReaderSlots)) {}
+
+Environment::~Environment() {
+  close_handle();
+}
+
+void Environment::touch() {
+  // Only when stale, so that readers of one environment do not contend for the cache line.
+  const std::uint64_t now = steady_now_ms();
+  if (now - last_used_ms_.load(std::memory_order_relaxed) > 1000) last_used_ms_.store(now, std::memory_order_relaxed);
+}
+
+Expected<void> Environment::create() {
+  std::error_code error;
+  bool made_folder = false;
+  if (const int code = fault(StorageCall::create_folder); code != 0) {
+    error.assign(code, std::generic_category());
+  } else {
+    made_folder = std::filesystem::create_directories(options_.folder, error);
+  }
+  if (error) return std::unexpected(error_of(error.value(), "creating the folder", options_.folder));
+  const bool existed = std::filesystem::exists(options_.folder / kDataFile, error);
+  const auto make = [&]() -> Expected<void> {
+    creating_ = true;
+    auto opened = open();
+    creating_ = false;
+    OCTAVO_TRY_VOID(opened);
+    if (options_.durability == config::Durability::ephemeral) return {};
+    if (const int code = fault(StorageCall::sync); code != 0) {
+      return std::unexpected(error_of(code, "syncing the folder", options_.folder));
+    }
+    OCTAVO_TRY_VOID(sync_folder(options_.folder));
+    return sync_folder(options_.folder.parent_path());
+  };
+  auto made = make();
+  if (!made && !existed) {
+    // A file that was cut short on a full disk could not be opened later.
+    close_handle();
+    std::filesystem::remove(options_.folder / kDataFile, error);
+    std::filesystem::remove(options_.folder / kLockFile, error);
+    if (made_folder) std::filesystem::remove(options_.folder, error);
+  }
+  return made;
+}
+
+Expected<void> Environment::create_whole() {
+  std::error_code error;
+  if (std::filesystem::exists(options_.folder / kDataFile, error)) return create();
+  Options draft = options_;
+  draft.folder += ".new";
+  remove_folder(draft.folder, error);
+  OCTAVO_TRY_VOID(Environment(draft).create());
+  std::filesystem::remove(options_.folder / kLockFile, error);
+  std::filesystem::rename(draft.folder, options_.folder, error);
+  if (error) return std::unexpected(error_of(error.value(), "naming the folder", options_.folder));
+  return create();
+}
+
+void Environment::HandleCloser::operator()(MDB_env* env) const {
+  mdb_env_close(env);
+  return_address_space(map_bytes);
+}
+
+Expected<Environment::Handle> Environment::open_handle() const {
+  if (const int code = fault(StorageCall::open); code != 0) {
+    return std::unexpected(error_of(code, "opening", options_.folder));
+  }
+  std::error_code missing;
+  const auto file_bytes = std::filesystem::file_size(options_.folder / kDataFile, missing);
+  // LMDB would trust a damaged file, and would create a missing one again.
+  if (!missing && file_bytes > 0) {
+    OCTAVO_TRY_VOID(check_roots(options_.folder, options_.trees));
+  } else if (!creating_) {
+    return fail(ErrorCode::corrupted, fmt::format("{} is missing or empty", (options_.folder / kDataFile).string()));
+  }
+  OCTAVO_TRY_VOID(reserve_lock_file(options_.folder));
+  // Room beyond the file, so that the first writes after a restart need not grow the map at once.
+  const std::uint64_t known_bytes = missing ? 0 : file_bytes;
+  const std::uint64_t map_bytes_min = std::max(options_.map_bytes_initial, known_bytes + known_bytes / 4);
+  const std::uint64_t map_bytes = map_bytes_to_reserve(known_bytes, map_bytes_min);
+  return map_file(std::max(map_bytes_min, std::min(map_bytes, options_.map_bytes_reserved_max)), map_bytes_min);
+}
+
+// Retries with smaller maps if there is no room for a large one.
+Expected<Environment::Handle> Environment::map_file(std::uint64_t map_bytes, std::uint64_t map_bytes_min) const {
+  map_bytes = (map_bytes + 0xFFFF) & ~std::uint64_t{0xFFFF};
+  MDB_env* created = nullptr;
+  int code = mdb_env_create(&created);
+  if (code != 0) return std::unexpected(error_of(code, "opening", options_.folder));
+  mdb_env_set_mapsize(created, map_bytes);
+  take_address_space(map_bytes);
+  Handle env(created, HandleCloser{map_bytes});
+  mdb_env_set_maxdbs(env.get(), static_cast<MDB_dbi>(options_.trees.size()));
+  mdb_env_set_maxreaders(env.get(), kReadersMax);
+  // No MDB_NOMEMINIT: unset bytes of new pages would write former heap content, perhaps passwords, to the disk.
+  const unsigned flags = MDB_NOTLS | durability_flags(options_.durability);
+  code = mdb_env_open(env.get(), options_.folder.c_str(), flags, kFileMode);
+  if (code == ENOMEM && map_bytes > map_bytes_min) {
+    env.reset();
+    return map_file(std::max(map_bytes / 2, map_bytes_min), map_bytes_min);
+  }
+  if (code != 0) return std::unexpected(error_of(code, "opening", options_.folder));
+  int dead_readers = 0;
+  mdb_reader_check(env.get(), &dead_readers);  // slots left by a killed process
+  return env;
+}
+
+Expected<void> Environment::open_trees(MDB_env* env) {
+  MDB_txn* transaction = nullptr;
+  int code = mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
+  bool missing = false;
+  for (std::size_t i = 0; code == 0 && i < options_.trees.size(); ++i) {
+    code = mdb_dbi_open(transaction, options_.trees[i].c_str(), 0, &trees_[i].handle);
+    if (code == MDB_NOTFOUND) {
+      missing = true;
+      code = 0;
+      break;
+    }
+  }
+  if (transaction != nullptr) {
+    if (code == 0 && !missing) {
+      code = mdb_txn_commit(transaction);
+    } else {
+      mdb_txn_abort(transaction);
+    }
+  }
+  // Writes only if a tree is missing: opening a thousand databases must not cost a thousand syncs.
+  if (code == 0 && missing) {
+    code = fault(StorageCall::begin_write);
+    if (code == 0) code = mdb_txn_begin(env, nullptr, 0, &transaction);
+    for (std::size_t i = 0; code == 0 && i < options_.trees.size(); ++i) {
+      code = mdb_dbi_open(transaction, options_.trees[i].c_str(), MDB_CREATE, &trees_[i].handle);
+      if (code != 0) mdb_txn_abort(transaction);
+    }
+    if (code == 0) code = commit(transaction);
+  }
+  if (code != 0) return std::unexpected(error_of(code, "opening the trees", options_.folder));
+  return {};
+}
+
+Expected<void> Environment::open() {
+  if (is_open()) return {};
+  ExclusiveGate gate(*this, kGatePatience);
+  if (is_open()) return {};
+  if (!gate.alone()) return gate_stays_closed();
+  return open_alone(false);
+}
+
+void Environment::abort_pooled() {
+  for (std::size_t i = 0; i < kReaderSlots; ++i) {
+    if (MDB_txn* pooled = slots_[i].pooled.exchange(nullptr, std::memory_order_acq_rel)) mdb_txn_abort(pooled);
+  }
+}
+
+void Environment::close_handle() {
+  MDB_env* env = open_.exchange(nullptr, std::memory_order_seq_cst);
+  if (env == nullptr) return;
+  abort_pooled();
+  HandleCloser{map_bytes_}(env);
+}
+
+bool Environment::close_if_idle() {
+  ExclusiveGate gate(*this, std::chrono::milliseconds{0});
+  if (!gate.alone()) return false;
+  close_handle();
+  return true;
+}
+
+// nullopt: the gate stayed closed.
+std::optional<std::size_t> Environment::enter() {
+  const std::size_t slot_index = thread_ordinal() % kReaderSlots;
+  std::atomic<std::uint32_t>& active = slots_[slot_index].active;
+  std::uint32_t& held = held_by_this_thread(this);
+  std::optional<std::chrono::steady_clock::time_point> deadline;
+  while (true) {
+    active.fetch_add(1, std::memory_order_seq_cst);
+    if (held != 0 || !gate_closed_.load(std::memory_order_seq_cst)) {
+      ++held;
+      return slot_index;
+    }
+    active.fetch_sub(1, std::memory_order_seq_cst);
+    if (!deadline) deadline = std::chrono::steady_clock::now() + kGatePatience;
+    while (gate_closed_.load(std::memory_order_seq_cst)) {
+      if (std::chrono::steady_clock::now() >= *deadline) return std::nullopt;
+      std::this_thread::sleep_for(kGatePause);
+    }
+  }
+}
+
+void Environment::leave(std::size_t slot_index) {
+  --held_by_this_thread(this);
+  slots_[slot_index].active.fetch_sub(1, std::memory_order_release);
+}
+
+// As mdb_txn_begin, but takes a transaction from the pool if possible.
+int Environment::begin_reading(MDB_env* env, std::size_t slot_index, MDB_txn*& transaction) {
+  if (const int code = fault(StorageCall::begin_read); code != 0) return code;
+  transaction = slots_[slot_index].pooled.exchange(nullptr, std::memory_order_acq_rel);
+  if (transaction != nullptr) {
+    const int code = mdb_txn_renew(transaction);
+    if (code != 0) mdb_txn_abort(transaction);
+    return code;
+  }
+  const int code = mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
+  if (code != MDB_READERS_FULL) return code;
+  abort_pooled();  // other threads' idle transactions hold reader slots
+  return mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
+}
+
+Expected<ReadTransaction> Environment::read() {
+  int code = 0;
+  for (int attempt = 0; attempt < kReadAttemptsMax; ++attempt) {
+    const MDB_env* failed = nullptr;
+    {
+      Stay stay(*this);
+      if (!stay.inside()) return gate_stays_closed();
+      if (MDB_env* env = open_.load(std::memory_order_seq_cst); env != nullptr) {
+        touch();
+        MDB_txn* transaction = nullptr;
+        code = begin_reading(env, stay.slot(), transaction);
+        if (code == 0) return ReadTransaction(this, transaction, stay.hand_over());
+        failed = env;
+      }
+    }
+    if (failed == nullptr) {
+      OCTAVO_TRY_VOID(open());
+    } else if (code == MDB_PANIC) {
+      OCTAVO_TRY_VOID(reopen(failed));
+    } else {
+      break;
+    }
+  }
+  return std::unexpected(error_of(code, "beginning to read", options_.folder));
+}
+
+Environment::PageCensus Environment::page_census(const ReadTransaction& transaction) const {
+  constexpr Tree kFreePages{0};  // LMDB's list: each value is an array of page numbers, preceded by its length
+  constexpr Tree kTreeOfTrees{1};
+  PageCensus census;
+  census.meta = 2;
+  const auto add_tree = [&](Tree tree) {
+    MDB_stat statistics;
+    if (mdb_stat(transaction.handle(), tree.handle, &statistics) != 0) return;
+    census.in_trees += statistics.ms_branch_pages + statistics.ms_leaf_pages + statistics.ms_overflow_pages;
+  };
+  add_tree(kFreePages);
+  add_tree(kTreeOfTrees);
+  for (const Tree tree : trees_) add_tree(tree);
+  Cursor cursor(transaction, kFreePages);
+  for (auto row = cursor.first(); row; row = cursor.next()) {
+    std::size_t count = 0;
+    if (row->value.size() >= sizeof(count)) std::memcpy(&count, row->value.data(), sizeof(count));
+    census.free += count;
+  }
+  MDB_envinfo info;
+  mdb_env_info(mdb_txn_env(transaction.handle()), &info);
+  census.total = info.me_last_pgno + 1;
+  census.newest = info.me_last_txnid == mdb_txn_id(transaction.handle());
+  return census;
+}
+
+Expected<Environment::Sizes> Environment::sizes() {
+  OCTAVO_TRY(const ReadTransaction transaction, read());
+  MDB_env* env = mdb_txn_env(transaction.handle());
+  MDB_envinfo info;
+  mdb_env_info(env, &info);
+  MDB_stat statistics;
+  mdb_env_stat(env, &statistics);
+  const PageCensus census = page_census(transaction);
+  Sizes sizes;
+  sizes.file_bytes = census.total * statistics.ms_psize;
+  sizes.used_bytes = (census.total - std::min(census.total, census.free)) * statistics.ms_psize;
+  sizes.map_bytes = info.me_mapsize;
+  return sizes;
+}
+
+}  // namespace octavo::storage

@@ -1,0 +1,259 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <lmdb.h>
+
+#include "base/error.h"
+#include "base/function_ref.h"
+#include "config/settings.h"
+#include "storage/lmdb/fault_injector.h"
+
+namespace octavo::storage {
+
+class Environment;
+
+/// One named tree of an environment. A plain handle, valid as long as the environment is open.
+struct Tree {
+  MDB_dbi handle = 0;
+};
+
+struct KeyValue {
+  std::string_view key;
+  std::string_view value;
+};
+
+/// Base of both transactions: reads. Returned views point into the memory map and live until the transaction ends
+/// (or, in a write transaction, until the next write).
+class Transaction {
+ public:
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  /// O(log n). nullopt: no such key.
+  Expected<std::optional<std::string_view>> get(Tree tree, std::string_view key) const;
+  /// Number of entries. O(1).
+  std::uint64_t size(Tree tree) const;
+  MDB_txn* handle() const { return handle_; }
+
+ protected:
+  Transaction() = default;
+  ~Transaction() = default;
+  MDB_txn* handle_ = nullptr;
+};
+
+/// A consistent snapshot for reading. Cheap: taken from the thread's pool and renewed, about 0.1 µs. Does not block,
+/// except while the environment is held exclusively (to open it or to enlarge its map), and then for at most 2 s. Must
+/// be ended soon, on the thread that began it: pages freed since its start cannot be reused while it lives. Never hold
+/// one across a co_await.
+class ReadTransaction : public Transaction {
+ public:
+  ReadTransaction(ReadTransaction&& other) noexcept;
+  ReadTransaction& operator=(ReadTransaction&& other) noexcept;
+  ~ReadTransaction();
+
+ private:
+  friend class Environment;
+  ReadTransaction(Environment* environment, MDB_txn* handle, std::size_t slot);
+  void end();
+  Environment* environment_ = nullptr;
+  std::size_t slot_ = 0;
+};
+
+/// The only writer of an environment at a time. Aborts if destroyed without a commit. One thread only.
+class WriteTransaction : public Transaction {
+ public:
+  ~WriteTransaction();
+
+  /// Errors of all three: disk_full, io_failure. MDB_MAP_FULL sets map_full(); then the whole transaction must be
+  /// abandoned and run again (Environment::write does so).
+  Expected<void> put(Tree tree, std::string_view key, std::string_view value);
+  /// As put, for keys known to sort after all others of the tree: fills pages completely.
+  Expected<void> append(Tree tree, std::string_view key, std::string_view value);
+  /// True if the key existed.
+  Expected<bool> erase(Tree tree, std::string_view key);
+  Expected<void> clear(Tree tree);
+  bool map_full() const { return map_full_; }
+  /// Rows put, appended and erased so far. The difference of two values tells what a part of the transaction wrote.
+  std::uint64_t writes() const { return writes_; }
+  /// Runs `body` as a nested transaction; its writes are undone unless it returns true. No cursor opened before may be
+  /// open meanwhile. Errors: those of put and of `body`.
+  Expected<void> nested(FunctionRef<Expected<bool>()> body);
+
+ private:
+  friend class Environment;
+  WriteTransaction(const Environment& environment, MDB_txn* handle) : environment_(environment) { handle_ = handle; }
+  Expected<void> note(int code, const char* action);
+  const Environment& environment_;
+  std::uint64_t writes_ = 0;
+  bool map_full_ = false;
+};
+
+/// Walks a tree in key order. RAII; must not outlive its transaction.
+class Cursor {
+ public:
+  /// All members throw std::bad_alloc, or ReadFailure at a page that LMDB cannot read: a silent end would hide rows.
+  Cursor(const Transaction& transaction, Tree tree);
+  Cursor(Cursor&& other) noexcept;
+  Cursor& operator=(Cursor&& other) noexcept;
+  ~Cursor();
+
+  /// First entry with key >= `key`; nullopt past the end.
+  std::optional<KeyValue> seek(std::string_view key);
+  /// Last entry with key <= `key`.
+  std::optional<KeyValue> seek_back(std::string_view key);
+  std::optional<KeyValue> first();
+  std::optional<KeyValue> last();
+  std::optional<KeyValue> next();
+  std::optional<KeyValue> previous();
+
+ private:
+  std::optional<KeyValue> step(MDB_cursor_op operation, std::string_view key = {});
+  MDB_cursor* handle_ = nullptr;
+};
+
+/// An LMDB environment (one folder): the only class that calls LMDB.
+///
+/// Thread-safe. Opens on first use and can be closed while idle; the map grows online. Any thread may read; writes must
+/// come from one thread at a time (the caller ensures that: PhysicalPartition's queue, or a mutex).
+///
+/// A commit that fails on the disk stays an error. Its effects are settled before the next write
+/// (environment_write.cpp). Readers see only what was acknowledged, or has been made durable since.
+class Environment {
+ public:
+  struct Options {
+    std::filesystem::path folder;
+    std::vector<std::string> trees;  ///< created on first open; handles in this order by tree(i)
+    config::Durability durability = config::Durability::commit;
+    std::uint64_t map_bytes_initial = 16ULL << 20;  ///< minimum; much more is reserved if there is room
+    /// Lets tests of growth keep the map small.
+    std::uint64_t map_bytes_reserved_max = ~std::uint64_t{0};
+    FaultInjector* faults = nullptr;  ///< for tests only
+  };
+
+  explicit Environment(Options options);
+  ~Environment();
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  /// Creates the folder and an empty environment, synced to disk. After an error none of its files is left.
+  Expected<void> create();
+  /// As create(), but in a folder beside it that is then renamed: after a power loss the environment exists completely
+  /// or not at all. For environments whose complete creation is recorded nowhere else.
+  Expected<void> create_whole();
+  /// Opens it if it is closed. Errors: io_failure, corrupted (missing, truncated, damaged: see check_roots).
+  Expected<void> open();
+  /// Closes the environment once no transaction is running; false if one still runs after `patience`.
+  bool close_if_idle();
+  bool is_open() const { return open_.load(std::memory_order_acquire) != nullptr; }
+
+  Tree tree(std::size_t index) const { return trees_[index]; }
+
+  Expected<ReadTransaction> read();
+  /// Runs `body` in a write transaction and commits it; durable on return as Options::durability says. If the map is
+  /// full the transaction is abandoned, the map grown, and `body` run again: it must have no other effects. An error or
+  /// exception from `body` aborts. `expected_bytes` is a hint for growing beforehand.
+  /// Errors: disk_full: nothing was written. io_failure: the disk failed; only reading tells whether the write is
+  /// stored; it is not run again. overloaded: no memory or descriptors, or the map must grow and readers did not leave;
+  /// nothing was written.
+  Expected<void> write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body);
+
+  /// On return everything that readers have seen so far is on the disk. Does nothing with Durability::ephemeral.
+  Expected<void> sync() const;
+
+  /// Allocates disk space for the next `bytes` of new pages, so that writes can use it when the disk is full. Does
+  /// nothing if the file system cannot do that. Must not run at the same time as a write. Error: disk_full, even if a
+  /// part was allocated.
+  Expected<void> reserve_space(std::uint64_t bytes);
+
+  /// Steady-clock milliseconds of the last transaction: used to close the least recently used environment.
+  std::uint64_t last_used_ms() const { return last_used_ms_.load(std::memory_order_relaxed); }
+  struct Sizes {
+    std::uint64_t file_bytes = 0;  ///< pages that are or were in use
+    std::uint64_t used_bytes = 0;  ///< file minus free pages
+    std::uint64_t map_bytes = 0;
+  };
+  Expected<Sizes> sizes();
+  /// Counts the file's pages: each is in a tree, on the list of free pages, or a meta page.
+  struct PageCensus {
+    std::uint64_t in_trees = 0;
+    std::uint64_t free = 0;
+    std::uint64_t meta = 0;
+    std::uint64_t total = 0;
+    bool newest = true;  ///< false: there were writes since the snapshot, and `total` includes their pages
+  };
+  PageCensus page_census(const ReadTransaction& transaction) const;
+  const Options& options() const { return options_; }
+
+ private:
+  friend class ReadTransaction;
+  friend class WriteTransaction;
+
+  /// Readers announce themselves in the slot of their thread, so that they share no cache line. A thread that needs the
+  /// environment exclusively (to grow the map, to close) closes the gate and waits until all slots are empty.
+  struct alignas(64) ReaderSlot {
+    std::atomic<std::uint32_t> active{0};
+    std::atomic<MDB_txn*> pooled{nullptr};
+  };
+  static constexpr std::size_t kReaderSlots = 32;
+  /// How long to wait for readers to leave, and how long readers wait at a closed gate. Without a limit, two writers
+  /// that wait for readers, each of which waits at the other's gate, would deadlock.
+  static constexpr std::chrono::milliseconds kGatePatience{2000};
+  class ExclusiveGate;
+  class Stay;
+  struct HandleCloser {
+    std::uint64_t map_bytes = 0;
+    void operator()(MDB_env* env) const;
+  };
+  using Handle = std::unique_ptr<MDB_env, HandleCloser>;
+  struct Attempt;
+
+  int fault(StorageCall call) const {
+    return options_.faults == nullptr ? 0 : options_.faults->before(call, options_.folder);
+  }
+  std::optional<std::size_t> enter();
+  void leave(std::size_t slot_index);
+  Expected<Handle> open_handle() const;
+  Expected<Handle> map_file(std::uint64_t map_bytes, std::uint64_t map_bytes_min) const;
+  Expected<void> open_trees(MDB_env* env);
+  Expected<void> open_alone(bool for_writing);
+  Expected<void> reopen(const MDB_env* failed);
+  void close_handle();
+  void abort_pooled();
+  int begin_reading(MDB_env* env, std::size_t slot_index, MDB_txn*& transaction);
+  Expected<void> grow(std::uint64_t map_bytes_min);
+  Expected<void> settle();
+  Expected<void> make_durable(MDB_env* env);
+  int commit(MDB_txn* transaction);
+  Attempt try_to_write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body);
+  void touch();
+
+  Options options_;
+  bool creating_ = false;  ///< inside create(): a missing file is created
+  std::vector<Tree> trees_;
+  std::unique_ptr<ReaderSlot[]> slots_;
+  std::atomic<MDB_env*> open_{nullptr};
+  std::uint64_t map_bytes_ = 0;  ///< of open_; changed only with exclusive access
+  std::atomic<bool> gate_closed_{false};
+  std::mutex gate_mutex_;
+  std::atomic<std::uint64_t> last_used_ms_{0};
+  /// Steady-clock milliseconds; until then growing does not wait for readers.
+  std::atomic<std::uint64_t> grow_patiently_from_ms_{0};
+  /// A commit failed on the disk; what it left there is uncertain until settle().
+  std::atomic<bool> unsettled_{false};
+  /// LMDB's number of the last transaction known to be durable (as Options::durability says).
+  std::atomic<std::uint64_t> acknowledged_{0};
+};
+
+}  // namespace octavo::storage

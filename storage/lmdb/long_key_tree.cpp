@@ -1,0 +1,196 @@
+#include "storage/lmdb/long_key_tree.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "base/digest.h"
+
+namespace octavo::storage {
+namespace {
+
+constexpr std::size_t kDigestBytes = 16;
+constexpr std::size_t kLongRowKeyBytes = long_key::kPrefixBytes + kDigestBytes;
+
+bool is_long(std::string_view key) {
+  return key.size() > long_key::kPrefixBytes;
+}
+
+std::array<char, kLongRowKeyBytes> row_key(std::string_view key) {
+  std::array<char, kLongRowKeyBytes> row;
+  std::memcpy(row.data(), key.data(), long_key::kPrefixBytes);
+  const auto digest = crypto::sha256(key);
+  std::memcpy(row.data() + long_key::kPrefixBytes, digest.data(), kDigestBytes);
+  return row;
+}
+
+std::string_view view(const std::array<char, kLongRowKeyBytes>& row) {
+  return {row.data(), row.size()};
+}
+
+/// Splits a long key's row value into the rest of the key and the value.
+std::optional<KeyValue> split_row(std::string_view stored) {
+  std::uint32_t key_size = 0;
+  if (stored.size() < sizeof(key_size)) return std::nullopt;
+  std::memcpy(&key_size, stored.data(), sizeof(key_size));
+  if (key_size <= long_key::kPrefixBytes) return std::nullopt;
+  const std::size_t rest = key_size - long_key::kPrefixBytes;
+  if (stored.size() < sizeof(key_size) + rest) return std::nullopt;
+  return KeyValue{stored.substr(sizeof(key_size), rest), stored.substr(sizeof(key_size) + rest)};
+}
+
+}  // namespace
+
+namespace long_key {
+
+Expected<std::optional<std::string_view>> get(const Transaction& transaction, Tree tree, std::string_view key) {
+  if (!is_long(key)) return transaction.get(tree, key);
+  OCTAVO_TRY(const auto stored, transaction.get(tree, view(row_key(key))));
+  if (!stored) return std::nullopt;
+  const auto row = split_row(*stored);
+  if (!row) return fail(ErrorCode::corrupted, "A row with a long key is damaged.");
+  // Another key with the same prefix and digest would need a SHA-256 collision on 128 bits: treated as absent.
+  if (row->key != key.substr(kPrefixBytes)) return std::nullopt;
+  return row->value;
+}
+
+Expected<void> put(WriteTransaction& transaction, Tree tree, std::string_view key, std::string_view value) {
+  if (!is_long(key)) return transaction.put(tree, key, value);
+  const auto key_size = static_cast<std::uint32_t>(key.size());
+  std::string stored(sizeof(key_size), '\0');
+  std::memcpy(stored.data(), &key_size, sizeof(key_size));
+  stored.append(key.substr(kPrefixBytes));
+  stored.append(value);
+  return transaction.put(tree, view(row_key(key)), stored);
+}
+
+Expected<bool> erase(WriteTransaction& transaction, Tree tree, std::string_view key) {
+  return is_long(key) ? transaction.erase(tree, view(row_key(key))) : transaction.erase(tree, key);
+}
+
+}  // namespace long_key
+
+// Reads the run once and keeps the rows nearest to the bound in a heap, with the farthest on top.
+void LongKeyCursor::load_window(std::string_view prefix, std::optional<std::string_view> bound, bool inclusive,
+                                bool forward) {
+  const auto is_nearer = [forward](const KeyValue& a, const KeyValue& b) {
+    return forward ? a.key < b.key : b.key < a.key;
+  };
+  std::string run_prefix(prefix.substr(0, long_key::kPrefixBytes));
+  const std::string rest_of_bound(bound ? bound->substr(long_key::kPrefixBytes) : std::string_view());
+  std::vector<KeyValue> nearest;
+  std::size_t bytes = 0;
+  bool others_behind = false;
+  bool others_beyond = false;
+  // The short key that equals the prefix comes first, followed by the run.
+  const std::string first_possible = run_prefix + std::string(1, '\0');
+  for (auto row = cursor_.seek(first_possible); row && row->key.starts_with(run_prefix) && is_long(row->key);
+       row = cursor_.next()) {
+    const auto parts = split_row(row->value);
+    if (!parts) continue;
+    const int order = !bound ? (forward ? 1 : -1) : parts->key.compare(rest_of_bound);
+    if (order == 0 ? !inclusive : forward != (order > 0)) {
+      others_behind = true;
+      continue;
+    }
+    if (nearest.size() >= window_ && !is_nearer(*parts, nearest.front())) {
+      others_beyond = true;
+      continue;
+    }
+    nearest.push_back(*parts);
+    std::push_heap(nearest.begin(), nearest.end(), is_nearer);
+    bytes += parts->key.size();
+    while (nearest.size() > window_ || (bytes > kWindowBytesMax && nearest.size() > 1)) {
+      std::pop_heap(nearest.begin(), nearest.end(), is_nearer);
+      bytes -= nearest.back().key.size();
+      nearest.pop_back();
+      others_beyond = true;
+    }
+  }
+  std::sort(nearest.begin(), nearest.end(), [](const KeyValue& a, const KeyValue& b) { return a.key < b.key; });
+  run_.clear();
+  for (const KeyValue& entry : nearest) run_.push_back({run_prefix + std::string(entry.key), entry.value});
+  more_before_ = forward ? others_behind : others_beyond;
+  more_after_ = forward ? others_beyond : others_behind;
+  run_position_ = forward || run_.empty() ? 0 : run_.size() - 1;
+  window_ = std::min(window_ * 2, kWindowRowsMax);
+}
+
+std::optional<KeyValue> LongKeyCursor::arrive_forward(std::optional<KeyValue> row) {
+  run_.clear();
+  if (!row || !is_long(row->key)) return row;
+  load_window(row->key, std::nullopt, true, true);
+  if (run_.empty()) return std::nullopt;
+  return at_run();
+}
+
+std::optional<KeyValue> LongKeyCursor::arrive_backward(std::optional<KeyValue> row) {
+  run_.clear();
+  if (!row || !is_long(row->key)) return row;
+  load_window(row->key, std::nullopt, true, false);
+  if (run_.empty()) return std::nullopt;
+  return at_run();
+}
+
+std::optional<KeyValue> LongKeyCursor::leave_forward(std::string_view prefix) {
+  // Seeks the first row whose prefix is greater.
+  std::string after(prefix.substr(0, long_key::kPrefixBytes));
+  after.append(kDigestBytes + 1, '\xFF');
+  return arrive_forward(cursor_.seek(after));
+}
+
+std::optional<KeyValue> LongKeyCursor::leave_backward(std::string_view prefix) {
+  const std::string before(prefix.substr(0, long_key::kPrefixBytes));
+  return arrive_backward(cursor_.seek_back(before));
+}
+
+std::optional<KeyValue> LongKeyCursor::seek(std::string_view key) {
+  window_ = kWindowRowsMin;
+  if (!is_long(key)) return arrive_forward(cursor_.seek(key));
+  load_window(key, key, true, true);
+  return run_.empty() ? leave_forward(key) : at_run();
+}
+
+std::optional<KeyValue> LongKeyCursor::seek_back(std::string_view key) {
+  window_ = kWindowRowsMin;
+  // A short key may follow a run directly (rows of a run are never equal to a short key).
+  if (!is_long(key)) return arrive_backward(cursor_.seek_back(key));
+  load_window(key, key, true, false);
+  return run_.empty() ? leave_backward(key) : at_run();
+}
+
+std::optional<KeyValue> LongKeyCursor::last() {
+  window_ = kWindowRowsMin;
+  return arrive_backward(cursor_.last());
+}
+
+std::optional<KeyValue> LongKeyCursor::next() {
+  if (run_.empty()) return arrive_forward(cursor_.next());
+  if (run_position_ + 1 < run_.size()) {
+    ++run_position_;
+    return at_run();
+  }
+  const std::string here = std::move(run_.back().key);
+  if (more_after_) {
+    load_window(here, here, false, true);
+    if (!run_.empty()) return at_run();
+  }
+  return leave_forward(here);
+}
+
+std::optional<KeyValue> LongKeyCursor::previous() {
+  if (run_.empty()) return arrive_backward(cursor_.previous());
+  if (run_position_ > 0) {
+    --run_position_;
+    return at_run();
+  }
+  const std::string here = std::move(run_.front().key);
+  if (more_before_) {
+    load_window(here, here, false, false);
+    if (!run_.empty()) return at_run();
+  }
+  return leave_backward(here);
+}
+
+}  // namespace octavo::storage

@@ -1,0 +1,198 @@
+// Transactions and cursors, as declared in storage/lmdb/environment.h.
+#include <cerrno>
+#include <new>
+#include <utility>
+
+#include "base/read_failure.h"
+#include "storage/lmdb/environment.h"
+#include "storage/lmdb/lmdb_error.h"
+
+namespace octavo::storage {
+namespace {
+
+MDB_val to_val(std::string_view bytes) {
+  return {bytes.size(), const_cast<char*>(bytes.data())};
+}
+std::string_view to_view(const MDB_val& value) {
+  return {static_cast<const char*>(value.mv_data), value.mv_size};
+}
+
+}  // namespace
+
+// --- transactions ---
+
+Expected<std::optional<std::string_view>> Transaction::get(Tree tree, std::string_view key) const {
+  MDB_val wanted = to_val(key);
+  MDB_val found;
+  const int code = mdb_get(handle_, tree.handle, &wanted, &found);
+  if (code == 0) return to_view(found);
+  // LMDB rejects empty keys; for a reader such a key does not exist.
+  if (code == MDB_NOTFOUND || code == MDB_BAD_VALSIZE) return std::nullopt;
+  return std::unexpected(error_of(code, "reading", mdb_txn_env(handle_) != nullptr ? "the environment" : ""));
+}
+
+std::uint64_t Transaction::size(Tree tree) const {
+  MDB_stat statistics;
+  return mdb_stat(handle_, tree.handle, &statistics) == 0 ? statistics.ms_entries : 0;
+}
+
+ReadTransaction::ReadTransaction(Environment* environment, MDB_txn* handle, std::size_t slot)
+    : environment_(environment), slot_(slot) {
+  handle_ = handle;
+}
+
+ReadTransaction::ReadTransaction(ReadTransaction&& other) noexcept
+    : environment_(std::exchange(other.environment_, nullptr)), slot_(other.slot_) {
+  handle_ = std::exchange(other.handle_, nullptr);
+}
+
+ReadTransaction& ReadTransaction::operator=(ReadTransaction&& other) noexcept {
+  if (this != &other) {
+    end();
+    environment_ = std::exchange(other.environment_, nullptr);
+    handle_ = std::exchange(other.handle_, nullptr);
+    slot_ = other.slot_;
+  }
+  return *this;
+}
+
+ReadTransaction::~ReadTransaction() {
+  end();
+}
+
+void ReadTransaction::end() {
+  if (handle_ == nullptr) return;
+  Environment::ReaderSlot& slot = environment_->slots_[slot_];
+  mdb_txn_reset(handle_);
+  MDB_txn* expected = nullptr;
+  if (!slot.pooled.compare_exchange_strong(expected, handle_, std::memory_order_acq_rel)) mdb_txn_abort(handle_);
+  handle_ = nullptr;
+  environment_->leave(slot_);
+}
+
+WriteTransaction::~WriteTransaction() {
+  if (handle_ != nullptr) mdb_txn_abort(handle_);
+}
+
+Expected<void> WriteTransaction::note(int code, const char* action) {
+  if (code == 0) return {};
+  if (code == MDB_MAP_FULL) map_full_ = true;
+  return std::unexpected(error_of(code, action, environment_.options().folder));
+}
+
+Expected<void> WriteTransaction::put(Tree tree, std::string_view key, std::string_view value) {
+  MDB_val k = to_val(key);
+  MDB_val v = to_val(value);
+  const int fault = environment_.fault(StorageCall::put);
+  ++writes_;
+  return note(fault != 0 ? fault : mdb_put(handle_, tree.handle, &k, &v, 0), "writing");
+}
+
+Expected<void> WriteTransaction::append(Tree tree, std::string_view key, std::string_view value) {
+  MDB_val k = to_val(key);
+  MDB_val v = to_val(value);
+  const int fault = environment_.fault(StorageCall::put);
+  const int code = fault != 0 ? fault : mdb_put(handle_, tree.handle, &k, &v, MDB_APPEND);
+  // Not the greatest key after all: use a plain put, which is only slower.
+  if (code == MDB_KEYEXIST) return put(tree, key, value);
+  ++writes_;
+  return note(code, "appending");
+}
+
+Expected<bool> WriteTransaction::erase(Tree tree, std::string_view key) {
+  MDB_val k = to_val(key);
+  const int fault = environment_.fault(StorageCall::erase);
+  const int code = fault != 0 ? fault : mdb_del(handle_, tree.handle, &k, nullptr);
+  if (code == MDB_NOTFOUND) return false;
+  ++writes_;
+  OCTAVO_TRY_VOID(note(code, "deleting"));
+  return true;
+}
+
+Expected<void> WriteTransaction::clear(Tree tree) {
+  const int fault = environment_.fault(StorageCall::erase);
+  return note(fault != 0 ? fault : mdb_drop(handle_, tree.handle, 0), "clearing");
+}
+
+Expected<void> WriteTransaction::nested(FunctionRef<Expected<bool>()> body) {
+  MDB_txn* const outer = handle_;
+  MDB_txn* inner = nullptr;
+  OCTAVO_TRY_VOID(note(mdb_txn_begin(mdb_txn_env(outer), outer, 0, &inner), "beginning"));
+  /// Restores this transaction's handle, however `body` ends.
+  struct Inner {
+    WriteTransaction& transaction;
+    MDB_txn* outer;
+    ~Inner() {
+      if (transaction.handle_ != outer) mdb_txn_abort(std::exchange(transaction.handle_, outer));
+    }
+  };
+  Inner guard{*this, outer};
+  handle_ = inner;
+  OCTAVO_TRY(const bool keep, body());
+  if (!keep) return {};
+  return note(mdb_txn_commit(std::exchange(handle_, outer)), "committing");
+}
+
+// --- cursor ---
+
+namespace {
+[[noreturn]] void throw_read_failure(int code, const MDB_txn* transaction) {
+  if (code == ENOMEM) throw std::bad_alloc();
+  const char* folder = "";
+  mdb_env_get_path(mdb_txn_env(const_cast<MDB_txn*>(transaction)), &folder);
+  throw ReadFailure(error_of(code, "reading", folder));
+}
+}  // namespace
+
+Cursor::Cursor(const Transaction& transaction, Tree tree) {
+  if (const int code = mdb_cursor_open(transaction.handle(), tree.handle, &handle_); code != 0) {
+    throw_read_failure(code, transaction.handle());
+  }
+}
+
+Cursor::Cursor(Cursor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+
+Cursor& Cursor::operator=(Cursor&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+Cursor::~Cursor() {
+  if (handle_ != nullptr) mdb_cursor_close(handle_);
+}
+
+std::optional<KeyValue> Cursor::step(MDB_cursor_op operation, std::string_view key) {
+  if (handle_ == nullptr) return std::nullopt;
+  MDB_val k = to_val(key);
+  MDB_val v;
+  const int code = mdb_cursor_get(handle_, &k, &v, operation);
+  if (code == MDB_NOTFOUND) return std::nullopt;
+  if (code != 0) throw_read_failure(code, mdb_cursor_txn(handle_));
+  return KeyValue{to_view(k), to_view(v)};
+}
+
+std::optional<KeyValue> Cursor::seek(std::string_view key) {
+  return key.empty() ? first() : step(MDB_SET_RANGE, key);
+}
+
+std::optional<KeyValue> Cursor::seek_back(std::string_view key) {
+  if (key.empty()) return std::nullopt;  // no stored key is empty
+  auto found = step(MDB_SET_RANGE, key);
+  if (!found) return last();
+  return found->key == key ? found : previous();
+}
+
+std::optional<KeyValue> Cursor::first() {
+  return step(MDB_FIRST);
+}
+std::optional<KeyValue> Cursor::last() {
+  return step(MDB_LAST);
+}
+std::optional<KeyValue> Cursor::next() {
+  return step(MDB_NEXT);
+}
+std::optional<KeyValue> Cursor::previous() {
+  return step(MDB_PREV);
+}
+
+}  // namespace octavo::storage

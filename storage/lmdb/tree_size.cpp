@@ -1,0 +1,187 @@
+#include "storage/lmdb/tree_size.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "storage/lmdb/page_file.h"
+
+namespace octavo::storage {
+
+namespace {
+
+constexpr MDB_dbi tree_of_trees = 1;  // LMDB's own handle for it
+// Rows of longer keys are ordered only by this many bytes of the key (long_key_tree.h).
+constexpr std::size_t ordered_key_bytes = 480;
+
+struct PageLayout {
+  static constexpr std::size_t header_bytes = 16;
+  static constexpr std::size_t node_header_bytes = 8;
+  static constexpr std::uint16_t branch = 1, leaf = 2, kinds = 0x0F;
+  static constexpr std::uint32_t version = 1;
+};
+
+template <class Integer>
+Integer integer_at(const char* at) {
+  Integer value;
+  std::memcpy(&value, at, sizeof(value));
+  return value;
+}
+
+}  // namespace
+
+std::optional<TreeSize> TreeSize::open(const ReadTransaction& transaction, std::string_view tree) {
+  MDB_val name{tree.size(), const_cast<char*>(tree.data())};
+  MDB_val record;
+  if (mdb_get(transaction.handle(), tree_of_trees, &name, &record) != 0 || record.mv_size != PageTree::kBytes) {
+    return std::nullopt;
+  }
+  MDB_env* env = mdb_txn_env(transaction.handle());
+  MDB_stat statistics;
+  MDB_envinfo info;
+  if (mdb_env_stat(env, &statistics) != 0 || mdb_env_info(env, &info) != 0) return std::nullopt;
+  const auto known = PageTree::read({static_cast<const char*>(record.mv_data), record.mv_size});
+  TreeSize size;
+  size.page_bytes_ = statistics.ms_psize;
+  size.last_page_ = info.me_last_pgno;
+  size.root_ = known.root;
+  size.depth_ = known.depth;
+  size.entries_ = known.entries;
+  if (known.empty()) return size;
+  if (size.depth_ == 0 || size.depth_ > depth_max) return std::nullopt;
+  // The record lies in a leaf, whose header contains its page number; from that follows where the mapping begins.
+  const auto address = reinterpret_cast<std::uintptr_t>(record.mv_data);
+  const char* leaf = static_cast<const char*>(record.mv_data) - address % size.page_bytes_;
+  const auto number = integer_at<std::uint64_t>(leaf);
+  if (number > size.last_page_ || (integer_at<std::uint16_t>(leaf + 10) & PageLayout::kinds) != PageLayout::leaf)
+    return std::nullopt;
+  size.base_ = leaf - number * size.page_bytes_;
+  // Page 0 is a meta page, which contains the version of the format.
+  if (integer_at<std::uint64_t>(size.base_) != 0 ||
+      integer_at<std::uint32_t>(size.base_ + PageLayout::header_bytes + 4) != PageLayout::version) {
+    return std::nullopt;
+  }
+  return size;
+}
+
+std::optional<TreeSize::Page> TreeSize::page(std::uint64_t number) const {
+  if (number > last_page_) return std::nullopt;
+  const char* bytes = base_ + number * page_bytes_;
+  const auto kind = integer_at<std::uint16_t>(bytes + 10) & PageLayout::kinds;
+  const std::size_t lower = integer_at<std::uint16_t>(bytes + 12);
+  const bool known =
+      integer_at<std::uint64_t>(bytes) == number && (kind == PageLayout::branch || kind == PageLayout::leaf);
+  if (!known || lower <= PageLayout::header_bytes || lower > page_bytes_) return std::nullopt;
+  return Page{bytes, static_cast<unsigned>((lower - PageLayout::header_bytes) / 2), kind == PageLayout::leaf};
+}
+
+std::optional<const char*> TreeSize::node(const Page& page, unsigned index) const {
+  if (index >= page.count) return std::nullopt;
+  const std::size_t offset = integer_at<std::uint16_t>(page.bytes + PageLayout::header_bytes + std::size_t{2} * index);
+  if (offset < PageLayout::header_bytes || offset + PageLayout::node_header_bytes > page_bytes_) return std::nullopt;
+  return page.bytes + offset;
+}
+
+std::optional<std::string_view> TreeSize::key(const Page& page, unsigned index) const {
+  const auto at = node(page, index);
+  if (!at) return std::nullopt;
+  const std::size_t size = integer_at<std::uint16_t>(*at + 6);
+  if (static_cast<std::size_t>(*at - page.bytes) + PageLayout::node_header_bytes + size > page_bytes_)
+    return std::nullopt;
+  return std::string_view(*at + PageLayout::node_header_bytes, size);
+}
+
+std::optional<std::uint64_t> TreeSize::child(const Page& page, unsigned index) const {
+  const auto at = node(page, index);
+  if (!at) return std::nullopt;
+  return std::uint64_t{integer_at<std::uint16_t>(*at)} | std::uint64_t{integer_at<std::uint16_t>(*at + 2)} << 16 |
+         std::uint64_t{integer_at<std::uint16_t>(*at + 4)} << 32;
+}
+
+// Without a key: to the end of the tree. False: a page is invalid.
+bool TreeSize::descend(std::optional<std::string_view> key, Step* steps) const {
+  std::uint64_t number = root_;
+  for (unsigned level = 0; level < depth_; ++level) {
+    const auto page = this->page(number);
+    if (!page || page->leaf != (level + 1 == depth_)) return false;
+    unsigned low = page->leaf ? 0 : 1;  // the first key of a branch counts as the lowest
+    unsigned high = page->count;
+    if (!key) low = high;
+    while (low < high) {
+      const unsigned middle = (low + high) / 2;
+      const auto there = this->key(*page, middle);
+      if (!there) return false;
+      if (page->leaf ? *there < *key : *there <= *key) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    steps[level] = {*page, page->leaf ? low : low - 1};
+    if (page->leaf) break;
+    const auto next = child(*page, low - 1);
+    if (!next) return false;
+    number = *next;
+  }
+  return true;
+}
+
+// Estimates the entries below the children [from, to) of a branch, reading at most `samples` of them, evenly spread.
+std::optional<double> TreeSize::under(const Page& page, unsigned from, unsigned to, unsigned samples,
+                                      double fraction) const {
+  constexpr double golden_ratio = 0.618;  // spreads the samples on the levels below
+  if (from >= to) return 0;
+  const unsigned all = to - from;
+  const unsigned some = std::min(all, samples);
+  double sum = 0;
+  for (unsigned i = 0; i < some; ++i) {
+    const double place = (i + (some == all ? 0 : fraction)) * all / some;
+    const auto number = child(page, from + std::min(all - 1, static_cast<unsigned>(place)));
+    const auto below = number ? this->page(*number) : std::nullopt;
+    if (!below) return std::nullopt;
+    if (below->leaf) {
+      sum += below->count;
+      continue;
+    }
+    const auto deeper =
+        under(*below, 0, below->count, samples >= many ? few : 1, std::fmod(fraction + golden_ratio * (i + 1), 1.0));
+    if (!deeper) return std::nullopt;
+    sum += *deeper;
+  }
+  return sum * all / some;
+}
+
+std::optional<RangeSize> TreeSize::range(std::string_view low, std::optional<std::string_view> high,
+                                         unsigned samples) const {
+  if (root_ == PageTree::kNoRoot || (high && low >= *high)) return RangeSize{0, true};
+  const bool cut = low.size() > ordered_key_bytes || (high && high->size() > ordered_key_bytes);
+  low = low.substr(0, ordered_key_bytes);
+  if (high) high = high->substr(0, ordered_key_bytes);
+  Step a[depth_max];
+  Step b[depth_max];
+  if (!descend(low, a) || !descend(high, b)) return std::nullopt;
+  const unsigned last = depth_ - 1;
+  unsigned parting = 0;
+  while (parting < last && a[parting].index == b[parting].index) ++parting;
+  if (parting == last) {
+    if (b[last].index < a[last].index) return std::nullopt;
+    return RangeSize{b[last].index - a[last].index, !cut};
+  }
+  if (a[last].index > a[last].page.count) return std::nullopt;
+  double rows = a[last].page.count - a[last].index + b[last].index;
+  const auto add = [&rows](std::optional<double> more) {
+    if (more) rows += *more;
+    return more.has_value();
+  };
+  if (!add(under(a[parting].page, a[parting].index + 1, b[parting].index, samples, 0.5))) return std::nullopt;
+  for (unsigned level = parting + 1; level < last; ++level) {
+    if (!add(under(a[level].page, a[level].index + 1, a[level].page.count, samples, 0.5)) ||
+        !add(under(b[level].page, 0, b[level].index, samples, 0.5))) {
+      return std::nullopt;
+    }
+  }
+  const bool exact = !cut && parting + 1 == last && b[parting].index - a[parting].index - 1 <= samples;
+  return RangeSize{std::min(entries_, static_cast<std::uint64_t>(std::llround(rows))), exact};
+}
+
+}  // namespace octavo::storage

@@ -1,0 +1,484 @@
+#include "storage/partition/document_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/byte_codec.h"
+#include "storage/partition/expiry_schedule.h"
+
+namespace octavo::storage {
+namespace {
+
+std::unexpected<Error> conflict() {
+  return fail(ErrorCode::conflict, "Document update conflict.");
+}
+
+/// Formats as "20 GiB", in the largest unit that divides `bytes`.
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array<std::pair<int, std::string_view>, 4> units{
+      {{40, " TiB"}, {30, " GiB"}, {20, " MiB"}, {10, " KiB"}}};
+  for (const auto& [shift, unit] : units) {
+    if (bytes != 0 && bytes % (std::uint64_t{1} << shift) == 0)
+      return std::to_string(bytes >> shift) + std::string(unit);
+  }
+  return std::to_string(bytes) + " bytes";
+}
+
+bool is_leaf(const RevisionTree& tree, const Revision& revision) {
+  const RevisionTree::Node* node = tree.find(revision);
+  return node != nullptr && node->leaf;
+}
+
+}  // namespace
+
+Expected<void> DocumentWriter::begin() {
+  OCTAVO_TRY(const auto record, transaction_.get(tree(PartitionTree::meta), kCountersKey));
+  if (record) {
+    OCTAVO_TRY(counters_, decode_counters(*record));
+  }
+  if (const TimeToLive* rule = environment_.expiry.rule()) {
+    OCTAVO_TRY_VOID(
+        ExpirySchedule::begin_group(transaction_, tree(PartitionTree::meta), *rule, counters_.last_sequence));
+  }
+  if (!environment_.keeps_versions) return {};
+  return VersionLog::begin_group(transaction_, tree(PartitionTree::meta), counters_.last_sequence);
+}
+
+Expected<DocumentWriter::Before> DocumentWriter::load(std::string_view id) {
+  Before before;
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree(PartitionTree::documents), id));
+  if (!record) return before;
+  OCTAVO_TRY(before.document, decode_document(id, *record));
+  before.exists = true;
+  before.live = !before.document.deleted && !environment_.expiry.applies_to(before.document);
+  if (before.document.has_history) {
+    OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(PartitionTree::revisions), id));
+    if (!stored) return fail(ErrorCode::corrupted, "The revision tree of " + std::string(id) + " is missing.");
+    OCTAVO_TRY(before.tree, RevisionTree::decode(*stored));
+  } else {
+    before.tree = RevisionTree(before.document.revision, before.document.deleted);
+  }
+  old_body_.assign(before.document.body);
+  before.document.body = old_body_;
+  return before;
+}
+
+Expected<std::optional<Revision>> DocumentWriter::resolve_parent(const DocumentWrite& write,
+                                                                 const Before& before) const {
+  if (write.base != WriteBase::parent) {
+    if (write.base == WriteBase::live_winner && !before.live) return fail(ErrorCode::not_found, "");
+    if (write.parent && (!before.live || *write.parent != before.document.revision)) return conflict();
+    return before.exists ? std::optional(before.document.revision) : std::nullopt;
+  }
+  if (write.parent) {
+    if (!is_leaf(before.tree, *write.parent)) return conflict();
+    return write.parent;
+  }
+  if (!before.exists) return std::nullopt;
+  if (before.live) return conflict();
+  // A deleted or expired document is written again on top of its last revision.
+  return before.document.revision;
+}
+
+Expected<DocumentStatistics*> DocumentWriter::statistics_of(std::string_view partition_key) {
+  const auto known = partitions_.find(partition_key);
+  if (known != partitions_.end()) return &known->second;
+  DocumentStatistics statistics;
+  OCTAVO_TRY(const auto record,
+             long_key::get(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key)));
+  if (record) {
+    OCTAVO_TRY(statistics, decode_statistics(*record));
+  }
+  return &partitions_.emplace(std::string(partition_key), statistics).first->second;
+}
+
+Expected<Expected<void>> DocumentWriter::check_quota(const DocumentWrite& write, const Before& before) {
+  if (write.partition_key.empty() || write.deleted) return Expected<void>{};
+  OCTAVO_TRY(const DocumentStatistics* statistics, statistics_of(write.partition_key));
+  const std::uint64_t old_bytes = before.exists ? before.document.body.size() : 0;
+  if (write.body.size() > old_bytes &&
+      statistics->external_bytes + write.body.size() - old_bytes > environment_.logical_partition_bytes_max) {
+    return Expected<void>(
+        fail(ErrorCode::partition_full, "Partition key reached maximum size of " +
+                                            size_text(environment_.logical_partition_bytes_max) +
+                                            " (database.logical_partition_bytes_max): delete documents or use another "
+                                            "partition key."));
+  }
+  return Expected<void>{};
+}
+
+Expected<Expected<void>> DocumentWriter::check(const DocumentWrite& write) {
+  OCTAVO_TRY(const Before before, load(write.id));
+  if (!write.replicated) {
+    if (auto parent = resolve_parent(write, before); !parent) return Expected<void>(std::unexpected(parent.error()));
+  }
+  OCTAVO_TRY(auto unique, check_unique(write));
+  if (!unique) return unique;
+  return check_quota(write, before);
+}
+
+Expected<Expected<WrittenDocument>> DocumentWriter::apply(const DocumentWrite& write) {
+  using Result = Expected<WrittenDocument>;
+  OCTAVO_TRY(const Before before, load(write.id));
+  OCTAVO_TRY(auto quota, check_quota(write, before));
+  if (!quota) return Result(std::unexpected(quota.error()));
+
+  RevisionTree after = before.tree;
+  Revision revision;
+  if (write.replicated) {
+    if (write.history.empty()) return Result(fail(ErrorCode::bad_request, "Invalid rev format"));
+    revision = write.history.front();
+    const auto merged = after.merge(write.history, write.deleted);
+    if (merged == RevisionTree::Merge::known) return Result(WrittenDocument{revision, 0});
+    if (merged == RevisionTree::Merge::completed) {
+      after.prune(environment_.revs_limit);
+      if (after.history(revision) == before.tree.history(revision)) return Result(WrittenDocument{revision, 0});
+      OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, std::nullopt, {}));
+      return Result(WrittenDocument{revision, sequence});
+    }
+  } else {
+    auto parent = resolve_parent(write, before);
+    if (!parent) return Result(std::unexpected(parent.error()));
+    revision = next_revision(*parent, write.deleted, write.body);
+    if (after.find(revision) != nullptr) return Result(conflict());
+    after.extend(*parent, revision, write.deleted);
+  }
+  after.prune(environment_.revs_limit);
+  if (environment_.unique_keys != nullptr && after.winner()->revision == revision) {
+    OCTAVO_TRY(auto unique, check_unique(write));
+    if (!unique) return Result(std::unexpected(unique.error()));
+  }
+  const bool created = !before.live;
+  OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, revision, write.body));
+  return Result(WrittenDocument{revision, sequence, created, environment_.now_s, index_rows_});
+}
+
+Expected<std::optional<DocumentView>> DocumentWriter::find(std::string_view id) const {
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree(PartitionTree::documents), id));
+  if (!record) return std::nullopt;
+  OCTAVO_TRY(const DocumentView document, decode_document(id, *record));
+  return environment_.expiry.seen(document);
+}
+
+Expected<void> DocumentWriter::all_or_nothing(FunctionRef<Expected<bool>()> body) {
+  const PartitionCounters counters = counters_;
+  const auto partitions = partitions_;
+  const bool design_documents_changed = design_documents_changed_;
+  bool kept = false;
+  OCTAVO_TRY_VOID(transaction_.nested([&]() -> Expected<bool> {
+    OCTAVO_TRY(kept, body());
+    return kept;
+  }));
+  if (kept) return {};
+  // Sequences that were allocated are not used again, not even after a restart.
+  const Sequence last = counters_.last_sequence;
+  counters_ = counters;
+  counters_.last_sequence = last;
+  partitions_ = partitions;
+  design_documents_changed_ = design_documents_changed;
+  return {};
+}
+
+// Fails if another document of the logical partition has one of the unique values.
+Expected<Expected<void>> DocumentWriter::check_unique(const DocumentWrite& write) {
+  if (environment_.unique_keys == nullptr || write.deleted || write.partition_key.empty()) return Expected<void>{};
+  for (const std::string& digest : environment_.unique_keys->digests(write.body)) {
+    OCTAVO_TRY(const auto owner,
+               transaction_.get(tree(PartitionTree::partitions), partition_unique_key(write.partition_key, digest)));
+    if (!owner || *owner == write.id || !in_logical_partition(*owner, write.partition_key)) continue;
+    const std::string owner_id(*owner);
+    OCTAVO_TRY(const auto document, find(owner_id));
+    if (document && !document->deleted) {
+      return Expected<void>(fail(ErrorCode::conflict, "Unique index constraint violation.", "unique_key"));
+    }
+  }
+  return Expected<void>{};
+}
+
+Expected<void> DocumentWriter::move_unique(const DocumentChange& change, bool ended) {
+  if (environment_.unique_keys == nullptr || change.partition_key.empty()) return {};
+  const Tree partitions = tree(PartitionTree::partitions);
+  std::vector<std::string> before;
+  std::vector<std::string> after;
+  if (change.before) before = environment_.unique_keys->digests(*change.before);
+  if (change.after) after = environment_.unique_keys->digests(*change.after);
+  for (const std::string& digest : before) {
+    if (std::ranges::find(after, digest) != after.end()) continue;
+    const std::string key = partition_unique_key(change.partition_key, digest);
+    OCTAVO_TRY(const auto owner, transaction_.get(partitions, key));
+    if (owner && *owner == change.id) OCTAVO_TRY_VOID(transaction_.erase(partitions, key));
+  }
+  for (const std::string& digest : after) {
+    if (!ended && std::ranges::find(before, digest) != before.end()) continue;
+    const std::string key = partition_unique_key(change.partition_key, digest);
+    OCTAVO_TRY_VOID(transaction_.put(partitions, key, change.id));
+  }
+  return {};
+}
+
+Expected<std::string_view> DocumentWriter::place_leaf_bodies(std::string_view id, const Before& before,
+                                                             const RevisionTree& after, const Revision& winner,
+                                                             const std::optional<Revision>& new_revision,
+                                                             std::string_view new_body) {
+  const Tree leaves = tree(PartitionTree::leaves);
+  std::string_view winner_body;
+  if (new_revision && winner == *new_revision) {
+    winner_body = new_body;
+  } else if (before.exists && winner == before.document.revision) {
+    winner_body = before.document.body;
+  } else {
+    OCTAVO_TRY(const auto stored, long_key::get(transaction_, leaves, leaf_key(id, winner)));
+    if (!stored) return fail(ErrorCode::corrupted, "A conflicting revision of " + std::string(id) + " is missing.");
+    promoted_body_.assign(*stored);
+    winner_body = promoted_body_;
+  }
+  if (before.exists && before.document.has_conflicts) {
+    // Rows of leaves that are no longer leaves, or that are now stored in the document's own row.
+    for (const RevisionTree::Node* leaf : before.tree.leaves()) {
+      if (leaf->revision == before.document.revision) continue;
+      if (leaf->revision == winner || !is_leaf(after, leaf->revision)) {
+        OCTAVO_TRY_VOID(long_key::erase(transaction_, leaves, leaf_key(id, leaf->revision)));
+      }
+    }
+  }
+  if (new_revision && winner != *new_revision) {
+    OCTAVO_TRY_VOID(long_key::put(transaction_, leaves, leaf_key(id, *new_revision), new_body));
+  }
+  if (before.exists && winner != before.document.revision && is_leaf(after, before.document.revision)) {
+    OCTAVO_TRY_VOID(long_key::put(transaction_, leaves, leaf_key(id, before.document.revision), before.document.body));
+  }
+  return winner_body;
+}
+
+Expected<void> DocumentWriter::move_in_feed(std::string_view partition_key, const Before& before, const FeedRow* row) {
+  std::string key;
+  if (before.exists) {
+    append_key_u64(key, before.document.sequence);
+    OCTAVO_TRY_VOID(transaction_.erase(tree(PartitionTree::feed), key));
+    if (!partition_key.empty()) {
+      OCTAVO_TRY_VOID(transaction_.erase(tree(PartitionTree::partitions), partition_feed_prefix(partition_key) + key));
+    }
+  }
+  if (row == nullptr) return {};
+  key.clear();
+  append_key_u64(key, row->sequence);
+  record_.clear();
+  encode_feed_row(record_, *row);
+  OCTAVO_TRY_VOID(transaction_.append(tree(PartitionTree::feed), key, record_));
+  if (!partition_key.empty()) {
+    OCTAVO_TRY_VOID(transaction_.put(tree(PartitionTree::partitions), partition_feed_prefix(partition_key) + key, {}));
+  }
+  return {};
+}
+
+Expected<void> DocumentWriter::count(std::string_view id, std::string_view partition_key, const Before& before,
+                                     const DocumentView* after) {
+  const auto adjust = [&](DocumentStatistics& statistics) {
+    if (before.exists) {
+      --(before.document.deleted ? statistics.deleted_count : statistics.document_count);
+      statistics.external_bytes -=
+          std::min<std::uint64_t>(statistics.external_bytes, id.size() + before.document.body.size());
+    }
+    if (after != nullptr) {
+      ++(after->deleted ? statistics.deleted_count : statistics.document_count);
+      statistics.external_bytes += id.size() + after->body.size();
+    }
+  };
+  adjust(counters_.documents);
+  if (!partition_key.empty()) {
+    OCTAVO_TRY(DocumentStatistics * statistics, statistics_of(partition_key));
+    adjust(*statistics);
+  }
+  return {};
+}
+
+Expected<void> DocumentWriter::remove_all(std::string_view id, const Before& before) {
+  OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::documents), id));
+  if (before.document.has_history) {
+    OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::revisions), id));
+  }
+  for (const RevisionTree::Node* leaf : before.tree.leaves()) {
+    if (leaf->revision == before.document.revision) continue;
+    OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::leaves), leaf_key(id, leaf->revision)));
+  }
+  return {};
+}
+
+Expected<void> DocumentWriter::schedule_end(const Before& before, const DocumentView* after) {
+  const TimeToLive* rule = environment_.expiry.rule();
+  if (rule == nullptr) return {};
+  return ExpirySchedule::move(transaction_, tree(PartitionTree::meta), *rule,
+                              before.exists ? &before.document : nullptr, after);
+}
+
+Sequence DocumentWriter::next_sequence() {
+  const Sequence sequence = environment_.sequences.next(environment_.partition_ordinal);
+  counters_.last_sequence = std::max(counters_.last_sequence, sequence);
+  return sequence;
+}
+
+// Logs the change as readers see it: only winners, and none that has expired.
+Expected<void> DocumentWriter::log_versions(std::string_view id, const Before& before,
+                                            const std::optional<DocumentView>& after, Sequence sequence,
+                                            Sequence expired_at) {
+  const bool lived = before.exists && !before.document.deleted;
+  const bool lives = after && !after->deleted;
+  VersionRow row;
+  row.id = id;
+  row.time_s = environment_.now_s;
+  row.previous_sequence = lived ? before.document.sequence : 0;
+  // A losing or purged edit has moved the document to a later sequence without a row in the log.
+  if (lived) {
+    const auto previous = VersionLog(transaction_, tree(PartitionTree::meta)).rows().seek(row.previous_sequence);
+    const bool logged = previous && previous->sequence == row.previous_sequence && previous->id == id;
+    if (!logged) row.previous_sequence = 0;
+  }
+  if (lived && (!before.live || !lives)) {
+    row.operation = before.live ? VersionOperation::removed : VersionOperation::expired;
+    row.sequence = expired_at != 0 ? expired_at : sequence;
+    row.revision = after && expired_at == 0 ? after->revision : before.document.revision;
+    row.body = before.document.body;
+    row.body_revision = before.document.revision;
+    row.body_time_s = before.document.modified_s;
+    OCTAVO_TRY_VOID(VersionLog::append(transaction_, tree(PartitionTree::meta), row));
+  }
+  if (!lives || (before.live && before.document.revision == after->revision)) return {};
+  row.operation = before.live ? VersionOperation::replaced : VersionOperation::created;
+  row.sequence = sequence;
+  row.revision = after->revision;
+  if (!before.live) row.previous_sequence = 0;
+  row.body = after->body;
+  row.body_revision = after->revision;
+  return VersionLog::append(transaction_, tree(PartitionTree::meta), row);
+}
+
+Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view partition_key, const Before& before,
+                                         const RevisionTree& after, const std::optional<Revision>& new_revision,
+                                         std::string_view new_body) {
+  const RevisionTree::Node* winner = after.winner();
+  // An expired document that is written again before it was deleted gets two versions: its expiry, and the new one.
+  const bool ended = before.exists && !before.document.deleted && !before.live;
+  const bool two = environment_.keeps_versions && ended && winner != nullptr && !winner->deleted;
+  const Sequence expired_at = two ? next_sequence() : 0;
+  const Sequence sequence = next_sequence();
+  std::optional<DocumentView> stored;
+  if (is_design_id(id)) design_documents_changed_ = true;
+
+  DocumentChange change;
+  change.id = id;
+  change.partition_key = partition_key;
+  if (before.exists && !before.document.deleted) {
+    change.before = before.document.body;
+    change.before_revision = before.document.revision;
+  }
+
+  if (winner == nullptr) {
+    OCTAVO_TRY_VOID(remove_all(id, before));
+    OCTAVO_TRY_VOID(move_in_feed(partition_key, before, nullptr));
+    OCTAVO_TRY_VOID(count(id, partition_key, before, nullptr));
+  } else {
+    OCTAVO_TRY(const std::string_view body,
+               place_leaf_bodies(id, before, after, winner->revision, new_revision, new_body));
+    DocumentView document;
+    document.id = id;
+    document.revision = winner->revision;
+    document.sequence = sequence;
+    document.modified_s = environment_.now_s;
+    document.deleted = winner->deleted;
+    document.has_history = after.nodes().size() > 1;
+    document.has_conflicts =
+        std::count_if(after.nodes().begin(), after.nodes().end(), [](const auto& node) { return node.leaf; }) > 1;
+    document.body = body;
+    record_.clear();
+    encode_document(record_, document);
+    OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::documents), id, record_));
+    if (document.has_history) {
+      record_.clear();
+      after.encode(record_);
+      OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::revisions), id, record_));
+    } else if (before.exists && before.document.has_history) {
+      OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::revisions), id));
+    }
+    const FeedRow row{sequence, id, winner->revision, winner->deleted, document.has_conflicts};
+    OCTAVO_TRY_VOID(move_in_feed(partition_key, before, &row));
+    OCTAVO_TRY_VOID(count(id, partition_key, before, &document));
+    stored = document;
+    if (!document.deleted) {
+      change.after = body;
+      change.after_revision = document.revision;
+    }
+  }
+  OCTAVO_TRY_VOID(schedule_end(before, stored ? &*stored : nullptr));
+  if (environment_.keeps_versions) OCTAVO_TRY_VOID(log_versions(id, before, stored, sequence, expired_at));
+  const std::uint64_t writes_before = transaction_.writes();
+  OCTAVO_TRY_VOID(move_unique(change, ended));
+  index_rows_ = static_cast<std::uint32_t>(transaction_.writes() - writes_before);
+  if (environment_.observer != nullptr && (change.before || change.after)) {
+    if (!partition_key.empty()) {
+      OCTAVO_TRY(const DocumentStatistics* statistics, statistics_of(partition_key));
+      change.partition_documents = statistics->document_count;
+    }
+    OCTAVO_TRY(const std::uint32_t rows,
+               environment_.observer->document_changed(transaction_, tree(PartitionTree::index), change));
+    index_rows_ += rows;
+  }
+  return sequence;
+}
+
+Expected<Expected<std::uint64_t>> DocumentWriter::apply_local(const LocalDocumentWrite& write) {
+  using Result = Expected<std::uint64_t>;
+  const Tree local = tree(PartitionTree::local);
+  if (write.deleted) {
+    OCTAVO_TRY_VOID(long_key::erase(transaction_, local, write.id));
+    return Result(std::uint64_t{0});
+  }
+  const std::uint64_t edit = write.base_edit;
+  record_.clear();
+  ByteWriter writer(record_);
+  writer.u64(edit + 1);
+  writer.bytes(write.body);
+  OCTAVO_TRY_VOID(long_key::put(transaction_, local, write.id, record_));
+  return Result(edit + 1);
+}
+
+Expected<std::vector<Revision>> DocumentWriter::purge(const PurgeRequest& request) {
+  std::vector<Revision> purged;
+  OCTAVO_TRY(const Before before, load(request.id));
+  if (!before.exists) return purged;
+  RevisionTree after = before.tree;
+  for (const Revision& revision : request.revisions) {
+    if (after.purge(revision)) purged.push_back(revision);
+  }
+  if (purged.empty()) return purged;
+  ++counters_.purge_count;
+  // remove_all and place_leaf_bodies treat the purged leaves as no longer leaves.
+  OCTAVO_TRY_VOID(store(request.id, request.partition_key, before, after, std::nullopt, {}));
+  return purged;
+}
+
+Expected<void> DocumentWriter::finish() {
+  for (const auto& [partition_key, statistics] : partitions_) {
+    if (statistics.document_count == 0 && statistics.deleted_count == 0) {
+      OCTAVO_TRY_VOID(
+          long_key::erase(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key)));
+      continue;
+    }
+    record_.clear();
+    encode_statistics(record_, statistics);
+    OCTAVO_TRY_VOID(
+        long_key::put(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key), record_));
+  }
+  if (environment_.expiry.rule() != nullptr) {
+    OCTAVO_TRY_VOID(ExpirySchedule::end_group(transaction_, tree(PartitionTree::meta), counters_.last_sequence));
+  }
+  if (environment_.keeps_versions) {
+    OCTAVO_TRY_VOID(VersionLog::end_group(transaction_, tree(PartitionTree::meta), counters_.last_sequence));
+  }
+  record_.clear();
+  encode_counters(record_, counters_);
+  return transaction_.put(tree(PartitionTree::meta), kCountersKey, record_);
+}
+
+}  // namespace octavo::storage

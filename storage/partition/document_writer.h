@@ -1,0 +1,111 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "storage/document/document_record.h"
+#include "storage/document/revision_tree.h"
+#include "storage/partition/document_copy.h"
+#include "storage/partition/physical_partition.h"
+#include "storage/partition/version_log.h"
+
+namespace octavo::storage {
+
+/// Applies edits inside one write transaction: checks preconditions, and keeps document, revision tree, conflicting
+/// leaves, feed, counters and local indexes in step. Lives as long as one attempt of one group.
+///
+/// Every outer Expected concerns the transaction (disk full, map full, corruption): after its error the group must be
+/// abandoned. The inner one concerns the single edit: its error leaves the transaction unchanged.
+class DocumentWriter {
+ public:
+  struct Environment {
+    const storage::Environment& trees;
+    SequenceAllocator& sequences;
+    DocumentObserver* observer;  ///< may be null
+    std::size_t partition_ordinal;
+    std::uint32_t revs_limit;
+    std::uint64_t logical_partition_bytes_max;
+    std::int64_t now_s;
+    const UniqueKeys* unique_keys = nullptr;
+    Expiry expiry = {};
+    bool keeps_versions = false;
+  };
+
+  DocumentWriter(WriteTransaction& transaction, Environment environment)
+      : transaction_(transaction), environment_(std::move(environment)) {}
+
+  /// Reads the counters. Must be the first call.
+  Expected<void> begin();
+  /// Whether `write` would be accepted. Changes nothing.
+  Expected<Expected<void>> check(const DocumentWrite& write);
+  Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write);
+  /// The winner as this transaction sees it, including its own edits. Views live until the next edit.
+  Expected<std::optional<DocumentView>> find(std::string_view id) const;
+  std::int64_t now_s() const { return environment_.now_s; }
+  Sequence last_change(std::string_view partition_key) const {
+    return last_change_in(transaction_, tree(PartitionTree::partitions), partition_key);
+  }
+  std::uint64_t purge_count() const { return counters_.purge_count; }
+  /// Runs `body`; unless it returns true, all its edits are undone and the writer is in its former state.
+  Expected<void> all_or_nothing(FunctionRef<Expected<bool>()> body);
+  Expected<Expected<std::uint64_t>> apply_local(const LocalDocumentWrite& write);
+  Expected<std::vector<Revision>> purge(const PurgeRequest& request);
+  /// Replaces the document by its copy from another partition, with the copy's sequence, or removes it if the copy says
+  /// that it does not exist. Neither allocates a sequence nor logs a version.
+  Expected<void> adopt(const DocumentCopy& copy);
+  /// Takes over the counters of the other partition, whose feed is adopted completely.
+  void adopt_counters(Sequence last_sequence, std::uint64_t purge_count);
+  /// Writes counters and statistics. Must be the last call before the commit.
+  Expected<void> finish();
+
+  bool design_documents_changed() const { return design_documents_changed_; }
+  /// Edits of one request may conflict with each other through unique keys, which check() cannot detect.
+  bool has_unique_keys() const { return environment_.unique_keys != nullptr; }
+
+ private:
+  /// The stored state before the edit, copied out of the map.
+  struct Before {
+    bool exists = false;
+    bool live = false;      ///< neither deleted nor expired
+    DocumentView document;  ///< `id` and `body` do not point into the map, but to the caller's id and to old_body_
+    RevisionTree tree;
+  };
+
+  Tree tree(PartitionTree name) const { return environment_.trees.tree(static_cast<std::size_t>(name)); }
+  Expected<Before> load(std::string_view id);
+  /// The parent of an interactive edit, or the error that explains why it has none.
+  Expected<std::optional<Revision>> resolve_parent(const DocumentWrite& write, const Before& before) const;
+  Expected<Expected<void>> check_quota(const DocumentWrite& write, const Before& before);
+  Expected<Expected<void>> check_unique(const DocumentWrite& write);
+  /// `ended`: the document had expired, so others may have taken, and given back, its former values.
+  Expected<void> move_unique(const DocumentChange& change, bool ended);
+  Expected<DocumentStatistics*> statistics_of(std::string_view partition_key);
+  Expected<Sequence> store(std::string_view id, std::string_view partition_key, const Before& before,
+                           const RevisionTree& after, const std::optional<Revision>& new_revision,
+                           std::string_view new_body);
+  Expected<std::string_view> place_leaf_bodies(std::string_view id, const Before& before, const RevisionTree& after,
+                                               const Revision& winner, const std::optional<Revision>& new_revision,
+                                               std::string_view new_body);
+  Expected<void> remove_all(std::string_view id, const Before& before);
+  Expected<void> move_in_feed(std::string_view partition_key, const Before& before, const FeedRow* row);
+  Expected<void> count(std::string_view id, std::string_view partition_key, const Before& before,
+                       const DocumentView* after);
+  Expected<void> schedule_end(const Before& before, const DocumentView* after);
+  Expected<void> log_versions(std::string_view id, const Before& before, const std::optional<DocumentView>& after,
+                              Sequence sequence, Sequence expired_at);
+  Sequence next_sequence();
+
+  WriteTransaction& transaction_;
+  Environment environment_;
+  PartitionCounters counters_;
+  std::map<std::string, DocumentStatistics, std::less<>> partitions_;
+  bool design_documents_changed_ = false;
+  std::string record_;            ///< scratch, reused
+  std::uint32_t index_rows_ = 0;  ///< put or erased by the last store()
+  std::string old_body_;          ///< copy of the winner's body before the edit: puts may invalidate views
+  std::string promoted_body_;     ///< body of a leaf that becomes the winner
+};
+
+}  // namespace octavo::storage

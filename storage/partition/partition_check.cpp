@@ -1,0 +1,259 @@
+#include "storage/partition/partition_check.h"
+
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/byte_codec.h"
+#include "storage/document/document_record.h"
+#include "storage/partition/expiry_schedule.h"
+
+namespace octavo::storage {
+namespace {
+
+/// Checks one snapshot once.
+class PartitionChecker {
+ public:
+  PartitionChecker(const PhysicalPartition& partition, const Snapshot& snapshot, bool partitioned,
+                   const TimeToLive* time_to_live)
+      : partition_(partition),
+        snapshot_(snapshot),
+        transaction_(snapshot.transaction()),
+        partitioned_(partitioned),
+        time_to_live_(time_to_live) {}
+
+  CheckReport run() {
+    check_pages();
+    check_documents();
+    check_feed();
+    check_partition_feed();
+    check_strays(PartitionTree::revisions, "revisions", trees_seen_);
+    check_strays(PartitionTree::leaves, "leaves", leaves_seen_);
+    check_versions();
+    check_ends();
+    check_counters();
+    return std::move(report_);
+  }
+
+ private:
+  Tree tree(PartitionTree name) const { return partition_.environment().tree(static_cast<std::size_t>(name)); }
+
+  void check_pages() {
+    const auto pages = partition_.environment().page_census(transaction_);
+    if (pages.newest && pages.in_trees + pages.free + pages.meta != pages.total) {
+      report_.add(fmt::format("pages: {} in trees, {} free and {} meta do not make the {} of the file", pages.in_trees,
+                              pages.free, pages.meta, pages.total));
+    }
+  }
+
+  void check_documents() {
+    LongKeyCursor cursor(transaction_, tree(PartitionTree::documents));
+    for (auto row = cursor.seek(""); row; row = cursor.next()) {
+      const std::string id(row->key);
+      const auto document = decode_document(id, row->value);
+      if (!document) {
+        report_.add(fmt::format("documents '{}': {}", id, document.error().reason));
+        continue;
+      }
+      ++report_.documents;
+      count(id, *document);
+      check_history(id, *document);
+      std::string feed_key;
+      append_key_u64(feed_key, document->sequence);
+      const auto feed = transaction_.get(tree(PartitionTree::feed), feed_key);
+      if (!feed || !*feed) {
+        report_.add(fmt::format("documents '{}': no feed row {}", id, document->sequence));
+      }
+      if (document->sequence > highest_sequence_) highest_sequence_ = document->sequence;
+    }
+  }
+
+  void count(std::string_view id, const DocumentView& document) {
+    const auto add_to = [&](DocumentStatistics& statistics) {
+      ++(document.deleted ? statistics.deleted_count : statistics.document_count);
+      statistics.external_bytes += id.size() + document.body.size();
+    };
+    add_to(counted_.documents);
+    const std::size_t colon = id.find(':');
+    if (partitioned_ && colon != std::string_view::npos && !id.starts_with("_design/")) {
+      add_to(counted_partitions_[std::string(id.substr(0, colon))]);
+    }
+  }
+
+  void check_history(const std::string& id, const DocumentView& document) {
+    const auto stored = snapshot_.revision_tree(document);
+    if (!stored) {
+      report_.add(fmt::format("revisions '{}': {}", id, stored.error().reason));
+      return;
+    }
+    if (document.has_history) ++trees_seen_;
+    const RevisionTree::Node* winner = stored->winner();
+    if (winner == nullptr || winner->revision != document.revision || winner->deleted != document.deleted) {
+      report_.add(fmt::format("revisions '{}': the winner is not the document's revision {}", id,
+                              document.revision.to_string()));
+    }
+    const auto leaves = stored->leaves();
+    if ((leaves.size() > 1) != document.has_conflicts) {
+      report_.add(fmt::format("revisions '{}': {} leaves do not fit its conflict mark", id, leaves.size()));
+    }
+    for (const RevisionTree::Node* leaf : leaves) {
+      if (leaf->revision == document.revision) continue;
+      const auto body = snapshot_.leaf_body(document, leaf->revision);
+      if (!body || !*body) {
+        report_.add(fmt::format("leaves '{}': no body of revision {}", id, leaf->revision.to_string()));
+      } else {
+        ++leaves_seen_;
+      }
+    }
+  }
+
+  // The log's newest row of a document must agree with the document.
+  void check_versions() {
+    Cursor cursor(transaction_, tree(PartitionTree::meta));
+    for (auto row = cursor.first(); row; row = cursor.next()) {
+      if (!is_version_key(row->key)) continue;
+      const auto version = decode_version(row->key, row->value);
+      if (!version) {
+        report_.add(fmt::format("versions {}: {}", read_key_u64(row->key.substr(1)), version.error().reason));
+        continue;
+      }
+      const auto record = long_key::get(transaction_, tree(PartitionTree::documents), version->id);
+      if (!record || !*record) continue;  // purged
+      const auto document = decode_document(version->id, **record);
+      if (!document || document->sequence > version->sequence) continue;
+      if (document->sequence < version->sequence || document->revision != version->revision ||
+          document->deleted != version->removes()) {
+        report_.add(fmt::format("versions {}: does not agree with document '{}'", version->sequence, version->id));
+      }
+    }
+  }
+
+  // A complete schedule has every document that expires, and no others.
+  void check_ends() {
+    const auto last = snapshot_.last_sequence();
+    if (time_to_live_ == nullptr || !last) return;
+    const ExpirySchedule schedule(transaction_, tree(PartitionTree::meta));
+    const auto whole = schedule.is_whole(*time_to_live_, *last);
+    if (!whole) report_.add("ends: " + whole.error().reason);
+    if (!whole || !*whole) return;
+    std::uint64_t expected = 0;
+    LongKeyCursor documents(transaction_, tree(PartitionTree::documents));
+    for (auto row = documents.seek(""); row; row = documents.next()) {
+      const auto document = decode_document(row->key, row->value);
+      if (!document || document->deleted) continue;
+      const auto end_s = time_to_live_->expires_s(*document);
+      if (!end_s) continue;
+      ++expected;
+      const auto known = schedule.has(*end_s, *document);
+      if (!known || !*known) report_.add(fmt::format("ends: that of document '{}' is missing", row->key));
+    }
+    std::uint64_t found = 0;
+    auto rows = schedule.rows();
+    for (auto row = rows.first(); row; row = rows.next()) ++found;
+    if (found != expected) report_.add(fmt::format("ends: {} rows for {} documents that end", found, expected));
+  }
+
+  void check_feed() {
+    Cursor cursor(transaction_, tree(PartitionTree::feed));
+    for (auto row = cursor.first(); row; row = cursor.next()) {
+      ++report_.feed_rows;
+      const auto change = decode_feed_row(row->key, row->value);
+      if (!change) {
+        report_.add(fmt::format("feed {}: {}", read_key_u64(row->key), change.error().reason));
+        continue;
+      }
+      const auto document = snapshot_.find(change->id);
+      if (!document || !*document) {
+        report_.add(fmt::format("feed {}: document '{}' does not exist", change->sequence, change->id));
+      } else if ((*document)->sequence != change->sequence || (*document)->revision != change->revision ||
+                 (*document)->deleted != change->deleted || (*document)->has_conflicts != change->has_conflicts) {
+        report_.add(fmt::format("feed {}: does not agree with document '{}'", change->sequence, change->id));
+      }
+    }
+  }
+
+  void check_partition_feed() {
+    // One row of statistics for each logical partition, and one of its feed for each of its documents.
+    std::uint64_t expected = counted_partitions_.size();
+    for (const auto& [key, statistics] : counted_partitions_) {
+      expected += statistics.document_count + statistics.deleted_count;
+      std::uint64_t found = 0;
+      auto cursor = snapshot_.feed_of(key);
+      for (auto row = cursor.seek(1); row; row = cursor.next()) ++found;
+      if (found != statistics.document_count + statistics.deleted_count) {
+        report_.add(fmt::format("partitions '{}': {} rows of its feed for {} documents", key, found,
+                                statistics.document_count + statistics.deleted_count));
+      }
+    }
+    expected += check_unique_keys();
+    const std::uint64_t rows = transaction_.size(tree(PartitionTree::partitions));
+    if (rows != expected) report_.add(fmt::format("partitions: {} rows, there should be {}", rows, expected));
+  }
+
+  std::uint64_t check_unique_keys() {
+    std::uint64_t rows = 0;
+    Cursor cursor(transaction_, tree(PartitionTree::partitions));
+    for (auto row = cursor.first(); row; row = cursor.next()) {
+      if (!is_unique_key_row(row->key)) continue;
+      ++rows;
+      const auto owner = snapshot_.find(row->value);
+      if (!owner || !*owner || (*owner)->deleted) {
+        report_.add(fmt::format("partitions: a unique key belongs to '{}', which does not exist", row->value));
+      }
+    }
+    return rows;
+  }
+
+  void check_strays(PartitionTree name, std::string_view label, std::uint64_t expected) {
+    const std::uint64_t rows = transaction_.size(tree(name));
+    if (rows != expected)
+      report_.add(fmt::format("{}: {} rows, of which {} belong to documents", label, rows, expected));
+  }
+
+  void check_counters() {
+    const auto stored = snapshot_.counters();
+    if (!stored) {
+      report_.add("counters: " + stored.error().reason);
+      return;
+    }
+    compare("counters", stored->documents, counted_.documents);
+    if (stored->last_sequence < highest_sequence_) {
+      report_.add(fmt::format("counters: last sequence {} is below {}", stored->last_sequence, highest_sequence_));
+    }
+    for (const auto& [key, counted] : counted_partitions_) {
+      const auto statistics = snapshot_.statistics_of(key);
+      compare("partitions '" + key + "'", statistics ? *statistics : DocumentStatistics{}, counted);
+    }
+  }
+
+  void compare(const std::string& where, const DocumentStatistics& stored, const DocumentStatistics& counted) {
+    if (stored.document_count != counted.document_count || stored.deleted_count != counted.deleted_count ||
+        stored.external_bytes != counted.external_bytes) {
+      report_.add(fmt::format("{}: says {} documents, {} deleted, {} bytes; there are {}, {}, {}", where,
+                              stored.document_count, stored.deleted_count, stored.external_bytes,
+                              counted.document_count, counted.deleted_count, counted.external_bytes));
+    }
+  }
+
+  const PhysicalPartition& partition_;
+  const Snapshot& snapshot_;
+  const ReadTransaction& transaction_;
+  bool partitioned_;
+  const TimeToLive* time_to_live_;
+  CheckReport report_;
+  PartitionCounters counted_;
+  std::map<std::string, DocumentStatistics> counted_partitions_;
+  std::uint64_t trees_seen_ = 0;
+  std::uint64_t leaves_seen_ = 0;
+  Sequence highest_sequence_ = 0;
+};
+
+}  // namespace
+
+Expected<CheckReport> check_partition(const PhysicalPartition& partition, bool partitioned,
+                                      const TimeToLive* time_to_live) {
+  OCTAVO_TRY(const Snapshot snapshot, partition.snapshot());
+  return PartitionChecker(partition, snapshot, partitioned, time_to_live).run();
+}
+
+}  // namespace octavo::storage

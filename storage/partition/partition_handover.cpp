@@ -1,0 +1,194 @@
+// A physical partition's part in a split: it takes over content from another one, or hands its own over to two others.
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/memory_retry.h"
+#include "storage/folder.h"
+#include "storage/partition/document_writer.h"
+#include "storage/partition/physical_partition.h"
+
+namespace octavo::storage {
+
+void UnfedChanges::add_document(std::string_view id) {
+  const std::lock_guard lock(mutex_);
+  ids_.documents.emplace(id);
+}
+
+void UnfedChanges::add_local_document(std::string_view id) {
+  const std::lock_guard lock(mutex_);
+  ids_.local_documents.emplace(id);
+}
+
+UnfedChanges::Ids UnfedChanges::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(ids_, {});
+}
+
+void PhysicalPartition::note_unfed(std::shared_ptr<UnfedChanges> changes) {
+  const std::lock_guard lock(queue_mutex_);
+  unfed_ = std::move(changes);
+}
+
+Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
+  OCTAVO_TRY(const Before before, load(copy.id));
+  if (!before.exists && !copy.exists) return {};
+  if (is_design_id(copy.id)) design_documents_changed_ = true;
+  DocumentChange change;
+  change.id = copy.id;
+  change.partition_key = copy.partition_key;
+  if (before.exists) {
+    OCTAVO_TRY_VOID(remove_all(copy.id, before));
+    OCTAVO_TRY_VOID(move_in_feed(copy.partition_key, before, nullptr));
+    if (!before.document.deleted) {
+      change.before = before.document.body;
+      change.before_revision = before.document.revision;
+    }
+  }
+  DocumentView document;
+  if (copy.exists) {
+    document = {.id = copy.id,
+                .revision = copy.revision,
+                .sequence = copy.sequence,
+                .modified_s = copy.modified_s,
+                .deleted = copy.deleted,
+                .has_history = !copy.tree.empty(),
+                .has_conflicts = copy.has_conflicts,
+                .body = copy.body};
+    record_.clear();
+    encode_document(record_, document);
+    OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::documents), copy.id, record_));
+    if (document.has_history) {
+      OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::revisions), copy.id, copy.tree));
+    }
+    for (const auto& [key, body] : copy.leaves) {
+      OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::leaves), key, body));
+    }
+    record_.clear();
+    encode_feed_row(record_, {copy.sequence, copy.id, copy.revision, copy.deleted, copy.has_conflicts});
+    std::string key;
+    append_key_u64(key, copy.sequence);
+    const bool newest = copy.sequence > counters_.last_sequence;
+    OCTAVO_TRY_VOID(newest ? transaction_.append(tree(PartitionTree::feed), key, record_)
+                           : transaction_.put(tree(PartitionTree::feed), key, record_));
+    if (!copy.partition_key.empty()) {
+      OCTAVO_TRY_VOID(
+          transaction_.put(tree(PartitionTree::partitions), partition_feed_prefix(copy.partition_key) + key, {}));
+    }
+    counters_.last_sequence = std::max(counters_.last_sequence, copy.sequence);
+    if (!copy.deleted) {
+      change.after = copy.body;
+      change.after_revision = copy.revision;
+    }
+  }
+  OCTAVO_TRY_VOID(count(copy.id, copy.partition_key, before, copy.exists ? &document : nullptr));
+  OCTAVO_TRY_VOID(schedule_end(before, copy.exists ? &document : nullptr));
+  OCTAVO_TRY_VOID(move_unique(change, true));
+  if (environment_.observer == nullptr || (!change.before && !change.after)) return {};
+  if (!copy.partition_key.empty()) {
+    OCTAVO_TRY(const DocumentStatistics* statistics, statistics_of(copy.partition_key));
+    change.partition_documents = statistics->document_count;
+  }
+  OCTAVO_TRY_VOID(environment_.observer->document_changed(transaction_, tree(PartitionTree::index), change));
+  return {};
+}
+
+void DocumentWriter::adopt_counters(Sequence last_sequence, std::uint64_t purge_count) {
+  counters_.last_sequence = last_sequence;
+  counters_.purge_count = purge_count;
+}
+
+// Runs outside the groups of writes: adopted documents have their sequences already, and must not hold back the feed.
+void PhysicalPartition::adopt(PartitionCopy copy, std::move_only_function<void(Expected<void>)> done) {
+  auto adopt_all = [this, copy = std::move(copy)](WriteTransaction& transaction, Tree) -> Expected<void> {
+    const std::shared_ptr<DocumentObserver> watching = observer();
+    DocumentWriter writer(transaction, {.trees = *environment_,
+                                        .sequences = *sequences_,
+                                        .observer = watching.get(),
+                                        .partition_ordinal = options_.ordinal,
+                                        .revs_limit = revs_limit_.load(std::memory_order_relaxed),
+                                        .logical_partition_bytes_max = options_.logical_partition_bytes_max,
+                                        .now_s = 0,
+                                        .unique_keys = unique_keys_.get(),
+                                        .expiry = expiry()});
+    OCTAVO_TRY_VOID(writer.begin());
+    for (const DocumentCopy& document : copy.documents) OCTAVO_TRY_VOID(writer.adopt(document));
+    const Tree local = environment_->tree(static_cast<std::size_t>(PartitionTree::local));
+    for (const RowCopy& row : copy.local_documents) {
+      if (row.value.empty()) {
+        OCTAVO_TRY_VOID(long_key::erase(transaction, local, row.key));
+      } else {
+        OCTAVO_TRY_VOID(long_key::put(transaction, local, row.key, row.value));
+      }
+    }
+    const Tree meta = environment_->tree(static_cast<std::size_t>(PartitionTree::meta));
+    for (const RowCopy& row : copy.versions) OCTAVO_TRY_VOID(transaction.put(meta, row.key, row.value));
+    if (copy.end) {
+      writer.adopt_counters(copy.end->last_sequence, copy.end->purge_count);
+      if (copy.end->versions_since) {
+        OCTAVO_TRY_VOID(VersionLog::take_over(transaction, meta, *copy.end->versions_since, copy.end->last_sequence));
+      }
+    }
+    return writer.finish();
+  };
+  run_index_task(std::move(adopt_all), std::move(done));
+}
+
+void PhysicalPartition::seal(std::move_only_function<void(Expected<void>)> done) {
+  enqueue({SealJob{std::move(done)}, 0});
+}
+
+void PhysicalPartition::unseal() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    if (!std::exchange(sealed_, false)) return;
+    scheduled_ = !queue_.empty();
+    if (!scheduled_) return;
+  }
+  writers_.schedule(shared_from_this());
+}
+
+void PhysicalPartition::hand_over(std::shared_ptr<WriteSuccessor> successor) {
+  std::deque<Job> waiting;
+  std::size_t bytes = 0;
+  WriteSuccessor& next = *successor;  // kept permanently
+  {
+    const std::lock_guard lock(queue_mutex_);
+    successor_ = std::move(successor);
+    waiting.swap(queue_);
+    unfed_.reset();
+  }
+  for (Job& job : waiting) {
+    bytes += job.bytes;
+    forward(std::move(job), next);
+  }
+  queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+void PhysicalPartition::forward(Job job, WriteSuccessor& successor) {
+  if (auto* documents = std::get_if<DocumentsJob>(&job.work)) {
+    successor.write(std::move(documents->writes), documents->options, std::move(documents->done));
+  } else if (auto* local = std::get_if<LocalJob>(&job.work)) {
+    successor.write_local(std::move(local->write), std::move(local->done));
+  } else if (auto* purge = std::get_if<PurgeJob>(&job.work)) {
+    successor.purge(std::move(purge->requests), std::move(purge->done));
+  } else if (auto* transaction = std::get_if<TransactionJob>(&job.work);
+             transaction != nullptr && !transaction->partition_key.empty()) {
+    successor.run_transaction(std::move(transaction->task), std::move(transaction->partition_key), job.bytes,
+                              std::move(transaction->done));
+  } else {
+    std::optional<Expected<void>> refusal;
+    until_memory_suffices([&] { refusal = was_split(); });
+    complete(job, *refusal);
+  }
+}
+
+bool PhysicalPartition::discard() {
+  discarded_.store(true, std::memory_order_relaxed);
+  if (!environment_->close_if_idle()) return false;
+  std::error_code ignored;  // remaining files are removed when the database is next opened
+  remove_folder(options_.folder, ignored);
+  return true;
+}
+
+}  // namespace octavo::storage

@@ -1,0 +1,465 @@
+#include "storage/partition/physical_partition.h"
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+
+#include <spdlog/spdlog.h>
+
+#include "base/memory_retry.h"
+#include "base/read_failure.h"
+#include "base/unix_time.h"
+#include "storage/partition/document_writer.h"
+#include "storage/partition/expiry_schedule.h"
+
+namespace octavo::storage {
+namespace {
+
+/// A group is full at this size: bounds a transaction's dirty pages and the wait of its first request.
+constexpr std::size_t kGroupBytesMax = 4ULL << 20;
+constexpr std::size_t kGroupJobsMax = 4096;
+constexpr std::size_t kJobOverheadBytes = 256;
+
+/// Failures that may concern one request rather than the disk. The group's requests are then run again one by one, so
+/// that a damaged document, or one too large for the available memory, fails only its own write. Never after a failure
+/// of the disk: the group may be stored nevertheless, and would then conflict with itself.
+bool may_be_one_request(ErrorCode code) {
+  return code != ErrorCode::disk_full && code != ErrorCode::io_failure && code != ErrorCode::not_found;
+}
+
+/// As fail, but without a reason if memory is short.
+Expected<void> refuse(ErrorCode code, const char* reason) noexcept {
+  try {
+    return fail(code, reason);
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(Error{code, {}, {}});
+  }
+}
+
+std::size_t bytes_of(const DocumentWrite& write) {
+  return write.id.size() + write.body.size() + write.history.size() * sizeof(Revision) + kJobOverheadBytes;
+}
+
+}  // namespace
+
+PhysicalPartition::PhysicalPartition(Options options, WriterPool& writers)
+    : options_(std::move(options)), writers_(writers) {
+  Environment::Options environment;
+  environment.folder = options_.folder;
+  environment.trees.assign(partition_tree_names.begin(), partition_tree_names.end());
+  environment.durability = options_.durability;
+  environment.map_bytes_initial = options_.map_bytes_initial;
+  environment.faults = options_.faults;
+  environment_ = std::make_unique<Environment>(std::move(environment));
+}
+
+PhysicalPartition::~PhysicalPartition() = default;
+
+Expected<void> PhysicalPartition::create() {
+  return environment_->create();
+}
+
+void PhysicalPartition::attach(std::shared_ptr<SequenceAllocator> sequences, CommitListener on_commit) {
+  sequences_ = std::move(sequences);
+  on_commit_ = std::move(on_commit);
+}
+
+void PhysicalPartition::set_observer(std::shared_ptr<DocumentObserver> observer) {
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  observer_ = std::move(observer);
+}
+
+Expected<Snapshot> PhysicalPartition::snapshot() const {
+  if (discarded_.load(std::memory_order_relaxed)) return was_split();
+  OCTAVO_TRY(ReadTransaction transaction, environment_->read());
+  return Snapshot(*this, std::move(transaction), expiry());
+}
+
+std::unexpected<Error> PhysicalPartition::was_split() {
+  return fail(ErrorCode::overloaded, "The physical partition was split; send the request again.", "range_gone");
+}
+
+void PhysicalPartition::set_time_to_live(std::shared_ptr<const TimeToLive> rule) {
+  const bool some = rule != nullptr;
+  time_to_live_.store(std::move(rule), std::memory_order_release);
+  has_time_to_live_.store(some, std::memory_order_release);
+}
+
+Expiry PhysicalPartition::expiry() const {
+  if (!has_time_to_live_.load(std::memory_order_acquire)) return {};
+  return {time_to_live_.load(std::memory_order_acquire), unix_now_s()};
+}
+
+void PhysicalPartition::write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done) {
+  std::size_t bytes = 0;
+  for (const DocumentWrite& write : writes) bytes += bytes_of(write);
+  enqueue({DocumentsJob{std::move(writes), options, std::move(done), {}}, bytes});
+}
+
+void PhysicalPartition::write_local(LocalDocumentWrite write, LocalCompletion done) {
+  const std::size_t bytes = write.id.size() + write.body.size() + kJobOverheadBytes;
+  enqueue({LocalJob{std::move(write), std::move(done), std::uint64_t{0}}, bytes});
+}
+
+void PhysicalPartition::purge(std::vector<PurgeRequest> requests, PurgeCompletion done) {
+  const std::size_t bytes = requests.size() * kJobOverheadBytes;
+  enqueue({PurgeJob{std::move(requests), std::move(done), {}}, bytes});
+}
+
+void PhysicalPartition::run_transaction(TransactionTask task, std::string partition_key, std::size_t bytes,
+                                        std::move_only_function<void(Expected<void>)> done) {
+  enqueue({TransactionJob{std::move(task), std::move(partition_key), std::move(done)}, bytes + kJobOverheadBytes});
+}
+
+Expected<std::optional<DocumentView>> PartitionTransaction::find(std::string_view id) {
+  return writer_.find(id);
+}
+Expected<Expected<WrittenDocument>> PartitionTransaction::apply(const DocumentWrite& write) {
+  return writer_.apply(write);
+}
+std::int64_t PartitionTransaction::now_s() const {
+  return writer_.now_s();
+}
+Sequence PartitionTransaction::last_change(std::string_view partition_key) const {
+  return writer_.last_change(partition_key);
+}
+std::uint64_t PartitionTransaction::purge_count() const {
+  return writer_.purge_count();
+}
+
+void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done) {
+  enqueue({IndexJob{std::move(task), std::move(done)}, kJobOverheadBytes});
+}
+
+// Runs a task that can be done in parts; its result true: there is more to do.
+void PhysicalPartition::run_part(std::move_only_function<Expected<bool>(WriteTransaction&, Tree meta)> part,
+                                 std::move_only_function<void(Expected<bool>)> done) {
+  const auto more = std::make_shared<bool>(false);
+  run_index_task(
+      [this, more, part = std::move(part)](WriteTransaction& transaction, Tree) mutable -> Expected<void> {
+        OCTAVO_TRY(*more, part(transaction, environment_->tree(static_cast<std::size_t>(PartitionTree::meta))));
+        return {};
+      },
+      [more, done = std::move(done)](Expected<void> result) mutable {
+        if (result) {
+          done(*more);
+        } else {
+          done(std::unexpected(std::move(result).error()));
+        }
+      });
+}
+
+void PhysicalPartition::trim_versions(std::int64_t before_s, std::size_t rows_max,
+                                      std::move_only_function<void(Expected<bool>)> done) {
+  run_part([before_s, rows_max](WriteTransaction& transaction,
+                                Tree meta) { return VersionLog::trim(transaction, meta, before_s, rows_max); },
+           std::move(done));
+}
+
+void PhysicalPartition::make_expiry_schedule(std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done) {
+  run_part(
+      [this, rows_max](WriteTransaction& transaction, Tree meta) -> Expected<bool> {
+        const Expiry now = expiry();
+        if (now.rule() == nullptr) return false;
+        OCTAVO_TRY(const auto record, transaction.get(meta, kCountersKey));
+        PartitionCounters counters;
+        if (record) {
+          OCTAVO_TRY(counters, decode_counters(*record));
+        }
+        const Tree documents = environment_->tree(static_cast<std::size_t>(PartitionTree::documents));
+        return ExpirySchedule::make(transaction, meta, documents, *now.rule(), counters.last_sequence, rows_max);
+      },
+      std::move(done));
+}
+
+void PhysicalPartition::enqueue(Job job) {
+  if (retired_.load(std::memory_order_acquire)) {
+    complete(job, refuse(ErrorCode::not_found, "Database does not exist."));
+    return;
+  }
+  const std::size_t bytes = job.bytes;
+  if (queued_bytes_.fetch_add(job.bytes, std::memory_order_relaxed) > options_.queue_bytes_max) {
+    queued_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
+    complete(job, refuse(ErrorCode::overloaded, "Too many writes are waiting for the disk; try again later."));
+    return;
+  }
+  bool queued = true;
+  std::shared_ptr<WriteSuccessor> successor;
+  {
+    std::lock_guard<std::mutex> lock(queue_mutex_);
+    successor = successor_;
+    try {
+      if (!successor) queue_.push_back(std::move(job));
+    } catch (const std::bad_alloc&) {
+      queued = false;
+    }
+    if (!successor && queued && scheduled_) return;
+    if (!successor && queued) scheduled_ = true;
+  }
+  if (successor) {
+    queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    forward(std::move(job), *successor);  // NOLINT(bugprone-use-after-move): not queued
+    return;
+  }
+  if (!queued) {
+    // NOLINTBEGIN(bugprone-use-after-move): push_back moves it or leaves it unchanged
+    queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    complete(job, out_of_memory());
+    // NOLINTEND(bugprone-use-after-move)
+    return;
+  }
+  writers_.schedule(shared_from_this());
+}
+
+std::vector<PhysicalPartition::Job> PhysicalPartition::take_group() {
+  std::vector<Job> group;
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  while (count < queue_.size() && count < kGroupJobsMax && bytes < kGroupBytesMax) {
+    // Index tasks may be long and may fail: they get their own transaction. A seal must be alone and last.
+    const auto& work = queue_[count].work;
+    const bool alone = std::holds_alternative<IndexJob>(work) || std::holds_alternative<SealJob>(work);
+    if (alone && count > 0) break;
+    bytes += queue_[count].bytes;
+    ++count;
+    if (alone) break;
+  }
+  // Allocates first: no job may be lost between the queue and the group.
+  group.reserve(count);
+  for (; count > 0; --count) {
+    group.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  return group;
+}
+
+bool PhysicalPartition::drain() noexcept {
+  std::vector<Job> group;
+  until_memory_suffices([&] { group = take_group(); });
+  if (group.size() == 1 && std::holds_alternative<SealJob>(group.front().work)) {
+    {
+      // It stays marked as scheduled, so no other call schedules it.
+      std::lock_guard<std::mutex> lock(queue_mutex_);
+      sealed_ = true;
+    }
+    complete(group.front(), {});
+    return false;
+  }
+  if (!group.empty()) {
+    const Sequence watermark = sequences_->watermark();
+    const Outcome outcome = commit_group(group);
+    if (!outcome.committed && group.size() > 1 && may_be_one_request(outcome.committed.error().code)) {
+      for (Job& job : group) {
+        const std::span<Job> alone(&job, 1);
+        const Outcome single = commit_group(alone);
+        note_unfed_of(alone);
+        finish_group(alone, single, watermark);
+      }
+    } else {
+      note_unfed_of(group);
+      finish_group(group, outcome, watermark);
+    }
+  }
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  scheduled_ = !queue_.empty();
+  return scheduled_;
+}
+
+Expected<void> PhysicalPartition::run_documents(DocumentWriter& writer, DocumentsJob& job) {
+  if (job.options.atomic) return run_atomic_documents(writer, job);
+  job.results.clear();
+  job.results.reserve(job.writes.size());
+  for (const DocumentWrite& write : job.writes) {
+    OCTAVO_TRY(Expected<WrittenDocument> result, writer.apply(write));
+    job.results.push_back(std::move(result));
+  }
+  return {};
+}
+
+Expected<void> PhysicalPartition::run_atomic_documents(DocumentWriter& writer, DocumentsJob& job) {
+  const Expected<WrittenDocument> not_written = fail(ErrorCode::precondition_failed, "not written");
+  bool accepted = true;
+  job.results.assign(job.writes.size(), not_written);
+  for (std::size_t i = 0; i < job.writes.size(); ++i) {
+    OCTAVO_TRY(Expected<void> verdict, writer.check(job.writes[i]));
+    if (verdict) continue;
+    accepted = false;
+    job.results[i] = std::unexpected(std::move(verdict).error());
+  }
+  if (!accepted) return {};
+  const auto apply_all = [&]() -> Expected<bool> {
+    for (std::size_t i = 0; i < job.writes.size(); ++i) {
+      OCTAVO_TRY(job.results[i], writer.apply(job.writes[i]));
+      if (job.results[i]) continue;
+      std::fill_n(job.results.begin(), i, not_written);
+      return false;
+    }
+    return true;
+  };
+  // Writes that check() accepts one by one can still fail together, but only because of a unique key.
+  if (writer.has_unique_keys()) return writer.all_or_nothing(apply_all);
+  OCTAVO_TRY(const bool applied, apply_all());
+  if (applied) return {};
+  return fail(ErrorCode::internal, "An atomic request changed its mind.");
+}
+
+Expected<void> PhysicalPartition::run_job(DocumentWriter& writer, Job& job) {
+  if (auto* documents = std::get_if<DocumentsJob>(&job.work)) return run_documents(writer, *documents);
+  if (auto* local = std::get_if<LocalJob>(&job.work)) {
+    OCTAVO_TRY(local->result, writer.apply_local(local->write));
+    return {};
+  }
+  if (auto* transaction = std::get_if<TransactionJob>(&job.work)) {
+    return writer.all_or_nothing([&]() -> Expected<bool> {
+      PartitionTransaction inside(writer);
+      return transaction->task(inside);
+    });
+  }
+  auto& purge = std::get<PurgeJob>(job.work);
+  purge.purged.clear();
+  for (const PurgeRequest& request : purge.requests) {
+    OCTAVO_TRY(std::vector<Revision> purged, writer.purge(request));
+    purge.purged.push_back(std::move(purged));
+  }
+  return {};
+}
+
+PhysicalPartition::Outcome PhysicalPartition::commit_group(std::span<Job> group) noexcept {
+  try {
+    if (retired_.load(std::memory_order_acquire)) {
+      return {.committed = fail(ErrorCode::not_found, "Database does not exist.")};
+    }
+    auto* index_job = std::get_if<IndexJob>(&group.front().work);
+    if (index_job == nullptr) return commit_documents(group);
+    const Tree index_tree = environment_->tree(static_cast<std::size_t>(PartitionTree::index));
+    return {.committed = environment_->write(
+                1 << 20, [&](WriteTransaction& transaction) { return index_job->task(transaction, index_tree); })};
+  } catch (const std::bad_alloc&) {
+    return {.committed = out_of_memory()};
+  } catch (const ReadFailure& failure) {
+    return {.committed = std::unexpected(copy_when_memory_suffices(failure.error()))};
+  } catch (const std::exception& error) {
+    spdlog::error("partition {}: unexpected exception: {}", options_.folder.c_str(), error.what());
+    return {.committed = std::unexpected(Error{ErrorCode::internal, {}, {}})};
+  }
+}
+
+std::shared_ptr<DocumentObserver> PhysicalPartition::observer() {
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  return observer_;
+}
+
+PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> group) {
+  const std::shared_ptr<DocumentObserver> watching = observer();
+  std::size_t bytes = 0;
+  for (const Job& job : group) bytes += job.bytes;
+  const DocumentWriter::Environment writer_environment{*environment_,
+                                                       *sequences_,
+                                                       watching.get(),
+                                                       options_.ordinal,
+                                                       revs_limit_.load(std::memory_order_relaxed),
+                                                       options_.logical_partition_bytes_max,
+                                                       unix_now_s(),
+                                                       unique_keys_.get(),
+                                                       expiry(),
+                                                       keeps_versions()};
+
+  SequenceAllocator::Group sequences(*sequences_, options_.ordinal);
+  Outcome outcome;
+  outcome.committed = environment_->write(bytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    DocumentWriter writer(transaction, writer_environment);
+    OCTAVO_TRY_VOID(writer.begin());
+    for (Job& job : group) OCTAVO_TRY_VOID(run_job(writer, job));
+    OCTAVO_TRY_VOID(writer.finish());
+    outcome.design_documents_changed = writer.design_documents_changed();
+    return {};
+  });
+  outcome.visible = outcome.committed.has_value();
+  const bool news = writers_.note_commit(outcome.committed);
+  if (outcome.committed && news) spdlog::info("writes succeed again");
+  if (!outcome.committed) {
+    const Error& error = outcome.committed.error();
+    if (news) {
+      spdlog::error("partition {}: a group of {} requests was not written: {}", options_.folder.string(), group.size(),
+                    error.reason);
+    }
+    if (error.code == ErrorCode::io_failure || error.code == ErrorCode::disk_full) {
+      outcome.visible = is_stored(sequences.highest());
+    }
+  }
+  if (outcome.visible) sequences.mark_committed();
+  return outcome;
+}
+
+// Whether a group is stored although its commit failed; the feed must then continue past it.
+bool PhysicalPartition::is_stored(Sequence highest) const {
+  if (highest == 0) return false;
+  const auto now = snapshot();
+  if (!now) return false;  // no other reader can read it either
+  const auto last = now->last_sequence();
+  return last && *last >= highest;
+}
+
+void PhysicalPartition::finish_group(std::span<Job> group, const Outcome& outcome, Sequence watermark_before) noexcept {
+  // A failed group may have held back what other partitions committed meanwhile.
+  const bool feed_grew = outcome.visible || sequences_->watermark() > watermark_before;
+  if (feed_grew && on_commit_) {
+    try {
+      on_commit_(outcome.design_documents_changed);
+    } catch (const std::exception& error) {
+      spdlog::error("partition {}: telling of a commit failed: {}", options_.folder.c_str(), error.what());
+    }
+  }
+  for (Job& job : group) complete(job, outcome.committed);
+}
+
+// Called after the commit, whatever its result: the split that copies the partition reads a later snapshot.
+void PhysicalPartition::note_unfed_of(std::span<const Job> group) noexcept {
+  std::shared_ptr<UnfedChanges> unfed;
+  {
+    std::lock_guard<std::mutex> lock(queue_mutex_);
+    unfed = unfed_;
+  }
+  if (!unfed) return;
+  until_memory_suffices([&] {
+    for (const Job& job : group) {
+      if (const auto* local = std::get_if<LocalJob>(&job.work)) {
+        unfed->add_local_document(local->write.id);
+      } else if (const auto* purge = std::get_if<PurgeJob>(&job.work)) {
+        for (const PurgeRequest& request : purge->requests) unfed->add_document(request.id);
+      }
+    }
+  });
+}
+
+void PhysicalPartition::complete(Job& job, const Expected<void>& committed) noexcept {
+  if (auto* documents = std::get_if<DocumentsJob>(&job.work)) {
+    if (!committed) {
+      until_memory_suffices(
+          [&] { documents->results.assign(documents->writes.size(), std::unexpected(committed.error())); });
+    }
+    documents->done(std::move(documents->results));
+  } else if (auto* local = std::get_if<LocalJob>(&job.work)) {
+    if (!committed) local->result = std::unexpected(copy_when_memory_suffices(committed.error()));
+    local->done(std::move(local->result));
+  } else if (auto* purge = std::get_if<PurgeJob>(&job.work)) {
+    if (committed) {
+      purge->done(std::move(purge->purged));
+    } else {
+      purge->done(std::unexpected(copy_when_memory_suffices(committed.error())));
+    }
+  } else {
+    auto verdict = copy_when_memory_suffices(committed);
+    if (auto* transaction = std::get_if<TransactionJob>(&job.work)) {
+      transaction->done(std::move(verdict));
+    } else if (auto* seal = std::get_if<SealJob>(&job.work)) {
+      seal->done(std::move(verdict));
+    } else {
+      std::get<IndexJob>(job.work).done(std::move(verdict));
+    }
+  }
+}
+
+}  // namespace octavo::storage

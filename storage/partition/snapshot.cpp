@@ -1,0 +1,262 @@
+#include "base/byte_codec.h"
+#include "storage/document/document_record.h"
+#include "storage/partition/expiry_schedule.h"
+#include "storage/partition/physical_partition.h"
+
+namespace octavo::storage {
+namespace {
+
+Tree tree_of(const PhysicalPartition& partition, PartitionTree tree) {
+  return partition.environment().tree(static_cast<std::size_t>(tree));
+}
+
+std::optional<DocumentView> to_document(const std::optional<KeyValue>& row) {
+  if (!row) return std::nullopt;
+  auto document = decode_document(row->key, row->value);
+  // A damaged row ends a walk, as the end does; `octavo check` reports it.
+  return document ? std::optional<DocumentView>(*document) : std::nullopt;
+}
+
+std::optional<LocalDocumentView> to_local(const std::optional<KeyValue>& row) {
+  if (!row) return std::nullopt;
+  ByteReader reader(row->value);
+  const std::uint64_t edit = reader.u64();
+  if (!reader.ok()) return std::nullopt;
+  return LocalDocumentView{row->key, edit, reader.rest()};
+}
+
+}  // namespace
+
+Expected<std::optional<DocumentView>> Snapshot::find(std::string_view id) const {
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::documents), id));
+  if (!record) return std::nullopt;
+  OCTAVO_TRY(const DocumentView document, decode_document(id, *record));
+  return expiry_.seen(document);
+}
+
+Expected<std::optional<DocumentView>> Snapshot::find_stored(std::string_view id) const {
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::documents), id));
+  if (!record) return std::nullopt;
+  OCTAVO_TRY(const DocumentView document, decode_document(id, *record));
+  return document;
+}
+
+Expected<RevisionTree> Snapshot::revision_tree(const DocumentView& document) const {
+  if (!document.has_history) return RevisionTree(document.revision, document.deleted);
+  OCTAVO_TRY(const auto stored,
+             long_key::get(transaction_, tree_of(*partition_, PartitionTree::revisions), document.id));
+  if (!stored) return fail(ErrorCode::corrupted, "The revision tree of " + std::string(document.id) + " is missing.");
+  return RevisionTree::decode(*stored);
+}
+
+Expected<std::optional<std::string_view>> Snapshot::leaf_body(const DocumentView& document,
+                                                              const Revision& revision) const {
+  if (revision == document.revision) return document.body;
+  if (!document.has_conflicts) return std::nullopt;
+  return long_key::get(transaction_, tree_of(*partition_, PartitionTree::leaves), leaf_key(document.id, revision));
+}
+
+Expected<std::optional<LocalDocumentView>> Snapshot::find_local(std::string_view id) const {
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::local), id));
+  if (!record) return std::nullopt;
+  return to_local(KeyValue{id, *record});
+}
+
+Snapshot::DocumentCursor Snapshot::documents() const {
+  return {LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::documents)), expiry_};
+}
+
+Snapshot::DocumentCursor Snapshot::stored_documents() const {
+  return {LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::documents)), {}};
+}
+
+Expected<Snapshot::Ended> Snapshot::ended_documents(std::size_t rows_max) const {
+  Ended ended;
+  if (expiry_.rule() == nullptr) return ended;
+  const ExpirySchedule schedule(transaction_, tree_of(*partition_, PartitionTree::meta));
+  OCTAVO_TRY(const Sequence last, last_sequence());
+  OCTAVO_TRY(ended.whole, schedule.is_whole(*expiry_.rule(), last));
+  if (!ended.whole) return ended;
+  auto cursor = schedule.rows();
+  for (auto row = cursor.first(); row && ended.documents.size() < rows_max; row = cursor.next()) {
+    if (row->end_s > expiry_.now_s()) {
+      ended.next_end_s = row->end_s;
+      break;
+    }
+    OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::documents), row->id));
+    if (!record) continue;
+    OCTAVO_TRY(const DocumentView document, decode_document(row->id, *record));
+    if (document.sequence == row->sequence && expiry_.applies_to(document)) {
+      ended.documents.push_back({std::string(row->id), document.revision, row->end_s});
+    }
+  }
+  return ended;
+}
+
+std::optional<DocumentView> Snapshot::DocumentCursor::seen(const std::optional<KeyValue>& row) const {
+  auto document = to_document(row);
+  if (document) *document = expiry_.seen(*document);
+  return document;
+}
+Expected<std::optional<DocumentView>> Snapshot::DocumentCursor::find(std::string_view id) {
+  const auto row = cursor_.seek(id);
+  if (!row || row->key != id) return std::nullopt;
+  OCTAVO_TRY(const DocumentView document, decode_document(row->key, row->value));
+  return expiry_.seen(document);
+}
+std::optional<DocumentView> Snapshot::DocumentCursor::seek(std::string_view id) {
+  return seen(cursor_.seek(id));
+}
+std::optional<DocumentView> Snapshot::DocumentCursor::seek_back(std::string_view id) {
+  return seen(cursor_.seek_back(id));
+}
+std::optional<DocumentView> Snapshot::DocumentCursor::last() {
+  return seen(cursor_.last());
+}
+std::optional<DocumentView> Snapshot::DocumentCursor::next() {
+  return seen(cursor_.next());
+}
+std::optional<DocumentView> Snapshot::DocumentCursor::previous() {
+  return seen(cursor_.previous());
+}
+
+Snapshot::LocalDocumentCursor Snapshot::local_documents() const {
+  return LocalDocumentCursor(LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::local)));
+}
+std::optional<LocalDocumentView> Snapshot::LocalDocumentCursor::seek(std::string_view id) {
+  return to_local(cursor_.seek(id));
+}
+std::optional<LocalDocumentView> Snapshot::LocalDocumentCursor::next() {
+  return to_local(cursor_.next());
+}
+
+Snapshot::FeedCursor::FeedCursor(const ReadTransaction& transaction, Tree feed, Tree partitions,
+                                 std::string_view partition_key)
+    : transaction_(&transaction),
+      feed_(feed),
+      cursor_(transaction, partition_key.empty() ? feed : partitions),
+      prefix_(partition_key.empty() ? std::string() : partition_feed_prefix(partition_key)),
+      partition_key_(partition_key) {}
+
+std::optional<FeedRow> Snapshot::FeedCursor::accept(std::optional<KeyValue> row, bool forward) {
+  while (row) {
+    if (prefix_.empty()) {
+      auto decoded = decode_feed_row(row->key, row->value);
+      return decoded ? std::optional<FeedRow>(*decoded) : std::nullopt;
+    }
+    if (!row->key.starts_with(prefix_)) return std::nullopt;
+    const std::string_view sequence_key = row->key.substr(prefix_.size());
+    const auto record = transaction_->get(feed_, sequence_key);
+    if (record && *record) {
+      auto decoded = decode_feed_row(sequence_key, **record);
+      if (decoded && in_logical_partition(decoded->id, partition_key_)) return *decoded;
+    }
+    // A row of another partition with the same prefix.
+    row = forward ? cursor_.next() : cursor_.previous();
+  }
+  return std::nullopt;
+}
+
+std::optional<FeedRow> Snapshot::FeedCursor::seek(Sequence at_least) {
+  std::string key = prefix_;
+  append_key_u64(key, at_least);
+  return accept(cursor_.seek(key), true);
+}
+std::optional<FeedRow> Snapshot::FeedCursor::seek_back(Sequence at_most) {
+  std::string key = prefix_;
+  append_key_u64(key, at_most);
+  return accept(cursor_.seek_back(key), false);
+}
+std::optional<FeedRow> Snapshot::FeedCursor::next() {
+  return accept(cursor_.next(), true);
+}
+std::optional<FeedRow> Snapshot::FeedCursor::previous() {
+  return accept(cursor_.previous(), false);
+}
+
+Snapshot::FeedCursor Snapshot::feed() const {
+  return feed_of({});
+}
+Snapshot::FeedCursor Snapshot::feed_of(std::string_view partition_key) const {
+  return FeedCursor(transaction_, tree_of(*partition_, PartitionTree::feed),
+                    tree_of(*partition_, PartitionTree::partitions), partition_key);
+}
+
+Sequence Snapshot::last_change(std::string_view partition_key) const {
+  return last_change_in(transaction_, tree_of(*partition_, PartitionTree::partitions), partition_key);
+}
+
+Expected<std::optional<std::string>> Snapshot::unique_owner(std::string_view partition_key,
+                                                            std::string_view digest) const {
+  OCTAVO_TRY(const auto owner, transaction_.get(tree_of(*partition_, PartitionTree::partitions),
+                                                partition_unique_key(partition_key, digest)));
+  if (!owner || !in_logical_partition(*owner, partition_key)) return std::nullopt;
+  OCTAVO_TRY(const auto document, find(*owner));
+  if (!document || document->deleted) return std::nullopt;
+  return std::string(*owner);
+}
+
+Expected<PartitionCounters> Snapshot::counters() const {
+  OCTAVO_TRY(const auto record, transaction_.get(tree_of(*partition_, PartitionTree::meta), kCountersKey));
+  if (!record) return PartitionCounters{};
+  return decode_counters(*record);
+}
+
+Expected<DocumentStatistics> Snapshot::statistics() const {
+  OCTAVO_TRY(const PartitionCounters known, counters());
+  return known.documents;
+}
+
+Expected<DocumentStatistics> Snapshot::statistics_of(std::string_view partition_key) const {
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::partitions),
+                                              partition_statistics_key(partition_key)));
+  if (!record) return DocumentStatistics{};
+  return decode_statistics(*record);
+}
+
+Expected<void> Snapshot::for_each_partition(
+    FunctionRef<void(std::string_view partition_key, const DocumentStatistics&)> visit) const {
+  LongKeyCursor cursor(transaction_, tree_of(*partition_, PartitionTree::partitions));
+  for (auto row = cursor.seek({}); row;) {
+    if (const auto partition_key = partition_of_statistics(row->key)) {
+      OCTAVO_TRY(const DocumentStatistics statistics, decode_statistics(row->value));
+      visit(*partition_key, statistics);
+      row = cursor.next();
+    } else {
+      // Skips the feed and the unique keys of the partitions with this hash.
+      std::string next(row->key.substr(0, sizeof(std::uint64_t)));
+      next.push_back('\xFF');
+      row = cursor.seek(next);
+    }
+  }
+  return {};
+}
+
+Expected<Sequence> Snapshot::last_sequence() const {
+  OCTAVO_TRY(const PartitionCounters known, counters());
+  return known.last_sequence;
+}
+
+VersionLog Snapshot::versions() const {
+  return {transaction_, tree_of(*partition_, PartitionTree::meta)};
+}
+
+Expected<Sequence> Snapshot::versions_since() const {
+  OCTAVO_TRY(const Sequence last, last_sequence());
+  return versions().complete_since(last);
+}
+
+Expected<std::uint64_t> Snapshot::purge_count() const {
+  OCTAVO_TRY(const PartitionCounters known, counters());
+  return known.purge_count;
+}
+
+LongKeyCursor Snapshot::index_entries() const {
+  return LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::index));
+}
+
+Expected<std::optional<std::string_view>> Snapshot::index_entry(std::string_view key) const {
+  return long_key::get(transaction_, tree_of(*partition_, PartitionTree::index), key);
+}
+
+}  // namespace octavo::storage

@@ -1,0 +1,66 @@
+#include "storage/partition/writer_pool.h"
+
+#include <utility>
+
+namespace octavo::storage {
+
+WriterPool::WriterPool(std::size_t thread_count) {
+  threads_.reserve(thread_count);
+  for (std::size_t i = 0; i < thread_count; ++i) threads_.emplace_back([this] { run(); });
+}
+
+WriterPool::~WriterPool() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  threads_.clear();
+}
+
+void WriterPool::schedule(std::shared_ptr<WriteSource> source) noexcept {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    append(std::move(source));
+  }
+  wake_.notify_one();
+}
+
+void WriterPool::run_out() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  idle_.wait(lock, [this] { return first_ == nullptr && draining_ == 0; });
+}
+
+void WriterPool::append(std::shared_ptr<WriteSource> source) {
+  WriteSource* const added = source.get();
+  (last_ == nullptr ? first_ : last_->next_in_line_) = std::move(source);
+  last_ = added;
+}
+
+std::shared_ptr<WriteSource> WriterPool::take_first() {
+  std::shared_ptr<WriteSource> taken = std::move(first_);
+  first_ = std::move(taken->next_in_line_);
+  if (first_ == nullptr) last_ = nullptr;
+  return taken;
+}
+
+void WriterPool::run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [this] { return stopping_ || first_ != nullptr; });
+    if (first_ == nullptr) return;
+    std::shared_ptr<WriteSource> source = take_first();
+    ++draining_;
+    lock.unlock();
+    const bool more = source->drain();
+    lock.lock();
+    if (more) append(std::move(source));
+    // `source` may be the last reference to a partition whose destructor takes time: release it without the lock.
+    lock.unlock();
+    source.reset();
+    lock.lock();
+    if (--draining_ == 0 && first_ == nullptr) idle_.notify_all();
+  }
+}
+
+}  // namespace octavo::storage
