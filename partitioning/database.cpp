@@ -11,7 +11,7 @@
 #include "base/completion.h"
 #include "partitioning/engine.h"
 #include "partitioning/turns.h"
-#include "storage/folder.h"
+#include "base/folder.h"
 
 namespace octavo::partitioning {
 using storage::PhysicalPartition;

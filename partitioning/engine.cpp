@@ -14,7 +14,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/unix_time.h"
-#include "storage/folder.h"
+#include "base/folder.h"
 
 namespace octavo::partitioning {
 namespace asio = boost::asio;

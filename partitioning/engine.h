@@ -26,7 +26,7 @@
 #include "config/settings.h"
 #include "partitioning/database.h"
 #include "partitioning/database_updates.h"
-#include "partitioning/split/split_queue.h"
+#include "partitioning/split_queue.h"
 #include "storage/catalog.h"
 #include "storage/partition/writer_pool.h"
 

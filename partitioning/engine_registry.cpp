@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::seconds kJanitorInterval{1};
 
 /// The janitor works behind the openers; beyond this surplus they close environments themselves before they continue.
-/// Also in server/listen/descriptor_budget.cpp.
+/// Also in server/connection/descriptor_budget.cpp.
 std::size_t surplus_max(const config::Settings& settings) {
   return settings.open_partitions_max / 4 + 4;
 }

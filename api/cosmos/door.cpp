@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "api/cosmos/call/errors.h"
-#include "api/cosmos/call/resource_id.h"
-#include "api/cosmos/feeds/feed_page.h"
+#include "api/models/errors.h"
+#include "api/models/resource_id.h"
+#include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/http/entity_tag.h"
 #include "api/http/worker_bodies.h"

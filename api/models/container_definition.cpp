@@ -5,9 +5,9 @@
 #include <charconv>
 #include <limits>
 
-#include "api/cosmos/call/resource_id.h"
-#include "api/cosmos/items/item.h"
-#include "api/cosmos/resources/container_members.h"
+#include "api/models/resource_id.h"
+#include "api/models/item.h"
+#include "api/models/container_members.h"
 #include "api/models/item_shape.h"
 #include "query/database/database_properties.h"
 #include "query/json/parsed_document.h"

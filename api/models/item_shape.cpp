@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "api/cosmos/call/resource_id.h"
-#include "api/cosmos/items/item_key.h"
+#include "api/models/resource_id.h"
+#include "api/models/item_key.h"
 #include "api/models/container_definition.h"
 #include "base/json_writer.h"
 #include "query/index/raw_field.h"

@@ -10,7 +10,7 @@
 
 #include "partitioning/database.h"
 #include "query/javascript/program.h"
-#include "query/sql/compile/sql_query.h"
+#include "query/sql/evaluate/sql_query.h"
 
 namespace octavo::api::scripts {
 

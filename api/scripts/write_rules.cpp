@@ -1,6 +1,6 @@
 #include "api/scripts/write_rules.h"
 
-#include "api/couch/documents/document_renderer.h"
+#include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 #include "query/database/index_manager.h"
 #include "query/javascript/functions.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "partitioning/optimistic_transaction.h"
-#include "query/design/design_functions.h"
+#include "query/functions/design_functions.h"
 #include "storage/document/document.h"
 
 namespace octavo::api::scripts {

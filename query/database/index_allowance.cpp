@@ -4,7 +4,8 @@
 
 #include "query/database/index_manager.h"
 #include "query/design/design_scan.h"
-#include "query/follow/feed_index_kind.h"
+#include "query/database/feed_index_kinds.h"
+#include "query/follow/feed_indexes.h"
 #include "query/index/index_definition.h"
 
 namespace octavo::query {

@@ -10,8 +10,6 @@
 
 namespace octavo::query {
 
-/// Limit of views and search indexes per database, counted together: the same as for JSON indexes.
-inline constexpr std::size_t feed_indexes_per_database_max = 1'000;
 
 /// The error text of queries that use an index beyond the limit.
 inline constexpr std::string_view index_beyond_limit_reason =

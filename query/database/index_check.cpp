@@ -5,7 +5,7 @@
 #include "base/byte_codec.h"
 #include "partitioning/keys/partition_key.h"
 #include "partitioning/scan.h"
-#include "query/index/automatic/automatic_check.h"
+#include "query/database/automatic_check.h"
 #include "query/index/index_entry.h"
 #include "query/search/search_index.h"
 #include "query/search/search_kind.h"

@@ -9,9 +9,10 @@
 #include "base/memory_retry.h"
 #include "partitioning/scan.h"
 #include "query/database/database_properties.h"
+#include "query/database/feed_index_kinds.h"
 #include "query/design/design_scan.h"
 #include "query/index/local/unique_keys.h"
-#include "storage/folder.h"
+#include "base/folder.h"
 
 namespace octavo::query {
 
@@ -69,7 +70,7 @@ IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
       design_functions_(database),
       tasks_(tasks),
       opened_at_(database.watermark()),
-      feed_indexes_(database, tasks),
+      feed_indexes_(database, tasks, feed_index_kinds()),
       jobs_(database.engine().workers()) {
   set_locals({});
   apply_properties();

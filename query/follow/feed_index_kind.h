@@ -49,7 +49,4 @@ struct FeedIndexKind {
 /// Hexadecimal hash of what decides an index's entries: FeedIndex::identity().
 std::string feed_index_identity(std::string_view content);
 
-/// All kinds of the server (feed_index_kinds.cpp).
-const std::vector<FeedIndexKind>& feed_index_kinds();
-
 }  // namespace octavo::query

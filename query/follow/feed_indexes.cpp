@@ -10,10 +10,9 @@
 #include <spdlog/spdlog.h>
 
 #include "base/memory_retry.h"
-#include "query/database/index_allowance.h"
 #include "query/design/design_scan.h"
 #include "query/follow/feed_follower.h"
-#include "storage/folder.h"
+#include "base/folder.h"
 
 namespace octavo::query {
 

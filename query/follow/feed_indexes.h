@@ -20,6 +20,9 @@
 
 namespace octavo::query {
 
+/// Limit of views and search indexes per database, counted together: the same as for JSON indexes.
+inline constexpr std::size_t feed_indexes_per_database_max = 1'000;
+
 /// An index as queries see it. A value; while it exists, the files are kept.
 struct FeedIndexView {
   std::string_view kind;  ///< FeedIndexKind::name
@@ -56,7 +59,7 @@ struct FeedIndexCatalog {
 class FeedIndexes {
  public:
   FeedIndexes(partitioning::Database& database, ActiveTasks* tasks,
-              const std::vector<FeedIndexKind>& kinds = feed_index_kinds());
+              const std::vector<FeedIndexKind>& kinds);
   ~FeedIndexes();
   FeedIndexes(const FeedIndexes&) = delete;
   FeedIndexes& operator=(const FeedIndexes&) = delete;

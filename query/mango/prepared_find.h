@@ -7,7 +7,7 @@
 
 #include "base/task.h"
 #include "query/database/index_manager.h"
-#include "query/mango/bookmark.h"
+#include "query/walk/bookmark.h"
 #include "query/mango/projection.h"
 #include "query/plan/find_request.h"
 #include "query/plan/planner.h"

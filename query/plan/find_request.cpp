@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "partitioning/keys/partition_key.h"
-#include "query/index/text_index.h"
+#include "query/search/text_index.h"
 #include "query/json/parsed_document.h"
 
 namespace octavo::query {

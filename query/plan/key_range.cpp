@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "query/collation/sort_key.h"
-#include "query/index/automatic/automatic_index.h"
+#include "query/index/automatic_index.h"
 #include "query/json/large_integer.h"
 #include "query/json/plain_strings.h"
 

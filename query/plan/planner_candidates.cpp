@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "query/index/automatic/automatic_index.h"
+#include "query/index/automatic_index.h"
 #include "query/plan/internal/planner_run.h"
 #include "query/plan/sort_fit.h"
 

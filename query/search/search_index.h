@@ -9,8 +9,8 @@
 #include "query/follow/feed_index.h"
 #include "query/follow/feed_index_kind.h"
 #include "query/search/analysis/analyzer.h"
-#include "query/search/field_source.h"
-#include "query/search/search_request.h"
+#include "query/search/documents/field_source.h"
+#include "query/search/syntax/search_request.h"
 
 namespace octavo::query::search {
 

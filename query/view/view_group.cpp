@@ -12,7 +12,7 @@
 #include "query/follow/parallel_work.h"
 #include "query/javascript/functions.h"
 #include "query/json/parsed_document.h"
-#include "storage/folder.h"
+#include "base/folder.h"
 
 namespace octavo::query::views {
 

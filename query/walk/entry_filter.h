@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "query/index/index_reader.h"
+#include "query/walk/index_reader.h"
 #include "query/plan/plan.h"
 
 namespace octavo::query {

@@ -9,7 +9,7 @@
 
 #include "base/function_ref.h"
 #include "partitioning/scan.h"
-#include "query/index/index_reader.h"
+#include "query/walk/index_reader.h"
 #include "query/plan/key_range.h"
 #include "query/plan/plan.h"
 #include "query/walk/leap.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "query/index/index_reader.h"
+#include "query/walk/index_reader.h"
 #include "query/plan/plan.h"
 
 namespace octavo::query {

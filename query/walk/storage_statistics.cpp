@@ -4,8 +4,8 @@
 
 #include "partitioning/scan.h"
 #include "query/design/design_scan.h"
-#include "query/index/automatic/automatic_index.h"
-#include "query/index/index_reader.h"
+#include "query/index/automatic_index.h"
+#include "query/walk/index_reader.h"
 #include "query/walk/index_walk.h"
 #include "storage/document/document_record.h"
 #include "storage/lmdb/tree_size.h"

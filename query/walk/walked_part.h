@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "query/index/automatic/automatic_index.h"
+#include "query/index/automatic_index.h"
 #include "query/index/index_definition.h"
 #include "query/index/index_entry.h"
-#include "query/mango/bookmark.h"
+#include "query/walk/bookmark.h"
 #include "query/plan/plan.h"
 #include "query/walk/index_walk.h"
 

@@ -12,7 +12,7 @@
 #include "query/database/index_check.h"
 #include "query/database/index_manager.h"
 #include "query/follow/active_tasks.h"
-#include "storage/folder.h"
+#include "base/folder.h"
 #include "storage/lmdb/page_check.h"
 #include "storage/partition/partition_check.h"
 

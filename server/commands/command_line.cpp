@@ -20,7 +20,7 @@
 #include "config/validate.h"
 #include "config/value_text.h"
 #include "config/version.h"
-#include "server/completion_scripts.h"
+#include "server/commands/completion_scripts.h"
 
 namespace octavo::server {
 

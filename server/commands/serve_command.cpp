@@ -9,7 +9,7 @@
 
 #include "api/cosmos/door.h"
 #include "api/couch/auth/authenticator.h"
-#include "api/couch/databases/users_database.h"
+#include "api/couch/auth/users_database.h"
 #include "api/couch/door.h"
 #include "api/http/database_metrics.h"
 #include "api/http/metrics.h"
@@ -20,7 +20,7 @@
 #include "query/javascript/executable_memory.h"
 #include "query/javascript/interruption.h"
 #include "query/javascript/limits.h"
-#include "server/listen/descriptor_budget.h"
+#include "server/connection/descriptor_budget.h"
 #include "server/listen/http_server.h"
 #include "server/process/access_log.h"
 #include "server/process/lifecycle.h"

@@ -13,15 +13,15 @@
 #include "api/http/handler.h"
 #include "api/http/request.h"
 #include "server/connection/body_turns.h"
-#include "server/connection/compression.h"
+#include "server/http/compression.h"
 #include "server/connection/counted_bytes.h"
-#include "server/connection/header_fields.h"
+#include "server/http/header_fields.h"
 #include "server/connection/read_buffer.h"
-#include "server/connection/reply_head.h"
-#include "server/connection/request_parser.h"
+#include "server/http/reply_head.h"
+#include "server/http/request_parser.h"
 #include "server/connection/tls.h"
 #include "server/connection/transport.h"
-#include "server/listen/thread_state.h"
+#include "server/connection/thread_state.h"
 
 namespace octavo::server {
 

@@ -8,7 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/json_writer.h"
-#include "server/connection/header_fields.h"
+#include "server/http/header_fields.h"
 #include "server/process/logging.h"
 
 namespace octavo::server {

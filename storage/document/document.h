@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "config/settings.h"
 #include "storage/document/revision.h"
-#include "storage/partition/sequence_allocator.h"
+#include "storage/document/sequence_allocator.h"
 
 namespace octavo::storage {
 

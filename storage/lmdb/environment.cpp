@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/thread_ordinal.h"
-#include "storage/folder.h"
+#include "base/folder.h"
 #include "storage/lmdb/address_space.h"
 #include "storage/lmdb/exclusive_gate.h"
 #include "storage/lmdb/lmdb_error.h"

@@ -22,6 +22,8 @@
 
 namespace octavo::storage {
 
+inline constexpr std::string_view lmdb_version = MDB_VERSION_STRING;
+
 class Environment;
 
 /// One named tree of an environment. A plain handle, valid as long as the environment is open.

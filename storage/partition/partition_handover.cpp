@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/memory_retry.h"
-#include "storage/folder.h"
+#include "base/folder.h"
 #include "storage/partition/document_writer.h"
 #include "storage/partition/physical_partition.h"
 

@@ -22,7 +22,7 @@
 #include "storage/lmdb/environment.h"
 #include "storage/lmdb/long_key_tree.h"
 #include "storage/partition/document_copy.h"
-#include "storage/partition/sequence_allocator.h"
+#include "storage/document/sequence_allocator.h"
 #include "storage/partition/version_log.h"
 #include "storage/partition/writer_pool.h"
 
@@ -297,7 +297,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   /// run again when the map is full, so it must have no effects outside the transaction.
   void run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done);
 
-  // --- a split: two other partitions take over the content (partitioning/split/partition_split.h) ---
+  // --- a split: two other partitions take over the content (partitioning/partition_split.h) ---
 
   /// Takes over documents of another partition, in a transaction of its own. After an error none of them is stored.
   void adopt(PartitionCopy copy, std::move_only_function<void(Expected<void>)> done);

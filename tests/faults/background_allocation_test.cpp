@@ -22,7 +22,7 @@
 #include "query/follow/parallel_work.h"
 #include "query/javascript/script.h"
 #include "query/json/parsed_document.h"
-#include "storage/folder.h"
+#include "base/folder.h"
 #include "support/partition_fixture.h"
 #include "support/temporary_folder.h"
 

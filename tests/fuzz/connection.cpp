@@ -22,7 +22,7 @@
 #include <spdlog/spdlog.h>
 
 #include "api/couch/auth/authenticator.h"
-#include "api/couch/databases/users_database.h"
+#include "api/couch/auth/users_database.h"
 #include "api/couch/door.h"
 #include "base/encoding.h"
 #include "fuzz/reply_check.h"

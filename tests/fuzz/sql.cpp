@@ -10,7 +10,7 @@
 #include "fuzz/target.h"
 #include "query/json/normalize.h"
 #include "query/json/parsed_document.h"
-#include "query/sql/compile/program.h"
+#include "query/sql/evaluate/program.h"
 #include "query/sql/evaluate/evaluation.h"
 #include "query/sql/evaluate/groups.h"
 #include "query/sql/evaluate/row_shape.h"

@@ -6,7 +6,7 @@
 #include <boost/json.hpp>
 
 #include "fuzz/target.h"
-#include "query/mango/bookmark.h"
+#include "query/walk/bookmark.h"
 #include "unit/query/executor/find_fixture.h"
 
 namespace {

@@ -1,5 +1,6 @@
-// Dependencies point down: server → api → query → partitioning → storage → config → base. A folder includes itself and what is
-// below it.
+// Dependencies point down: server → api → query → partitioning → storage → base, with config at the side; and inside a
+// layer from folder to folder as the table says. A folder includes itself, what stands beside its name in the table, and
+// all of the layers below its own. Folders named `internal` belong to the folder above them.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -8,27 +9,141 @@ import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const layers = ['base', 'config', 'storage', 'partitioning', 'query', 'api', 'server'];  // from the bottom up
+const FILES_MAX = 25;  // in a folder, without its subfolders
+const LINES_MAX = 510;  // in a source file
+const SOURCES_MIN = 400;
 
-const sources = (folder) => fs.readdirSync(path.join(root, folder), { recursive: true })
-  .filter((name) => /\.(cpp|h)$/.test(name)).map((name) => path.join(folder, name));
+// From the bottom up: each folder includes only what stands above it here.
+const allowed = {
+  'base': '',
+  'base/jobs': 'base',
+  'config': '',
+  'storage/lmdb': '',
+  'storage': 'storage/lmdb',
+  'storage/document': 'storage/lmdb',
+  'storage/partition': 'storage/document storage/lmdb',
+  'partitioning/keys': '',
+  'partitioning/throughput': '',
+  'partitioning': 'partitioning/keys partitioning/throughput',
+  'query/json': '',
+  'query/collation': 'query/json',
+  'query/design': 'query/json',
+  'query/javascript': '',
+  'query/follow': 'query/design query/javascript',
+  'query/view': 'query/collation query/design query/follow query/javascript query/json',
+  'query/functions': 'query/design query/javascript query/json query/view',
+  'query/selector': 'query/collation query/json',
+  'query/index': 'query/collation query/json query/selector',
+  'query/index/global': 'query/follow query/index query/json',
+  'query/index/local': 'query/follow query/index query/json',
+  'query/search/analysis': '',
+  'query/search/lucene': 'query/search/analysis',
+  'query/search/documents': 'query/follow query/javascript query/json query/search/analysis query/search/lucene',
+  'query/search/syntax': '',
+  'query/search/run':
+    'query/follow query/json query/search/analysis query/search/documents query/search/lucene ' +
+    'query/search/syntax query/selector',
+  'query/search':
+    'query/design query/follow query/json query/search/analysis query/search/documents query/search/lucene ' +
+    'query/search/run query/search/syntax query/selector',
+  'query/database':
+    'query/design query/follow query/functions query/index query/index/global query/index/local query/json ' +
+    'query/search query/view',
+  'query/plan': 'query/collation query/database query/index query/json query/search query/selector',
+  'query/walk': 'query/database query/design query/index query/index/local query/json query/plan',
+  'query/mango':
+    'query/collation query/database query/follow query/index query/json query/plan query/search ' +
+    'query/search/syntax query/selector query/walk',
+  'query/sql/syntax': 'query/json',
+  'query/sql/evaluate': 'query/index query/json query/selector query/sql/syntax',
+  'query/sql/compile': 'query/sql/evaluate query/sql/syntax',
+  'query/sql/functions': 'query/index query/json query/selector query/sql/evaluate query/sql/syntax',
+  'query/sql/run':
+    'query/collation query/database query/index query/json query/plan query/selector query/sql/evaluate ' +
+    'query/sql/syntax query/walk',
+  'api/http': '',
+  'api/models': 'api/http',
+  'api/cosmos/call': 'api/http api/models',
+  'api/cosmos/resources': 'api/cosmos/call api/http api/models',
+  'api/cosmos': 'api/cosmos/call api/cosmos/resources api/http api/models',
+  'api/cosmos/feeds': 'api/cosmos/call api/cosmos/resources api/http api/models',
+  'api/scripts': 'api/http api/models',
+  'api/cosmos/items': 'api/cosmos/call api/cosmos/feeds api/http api/models api/scripts',
+  'api/cosmos/functions':
+    'api/cosmos/call api/cosmos/feeds api/cosmos/items api/cosmos/resources api/http api/models api/scripts',
+  'api/cosmos/queries': 'api/cosmos/call api/cosmos/feeds api/cosmos/resources api/http api/models api/scripts',
+  'api/couch/call': 'api/http',
+  'api/couch/auth': 'api/couch/call api/http',
+  'api/couch/server': 'api/couch/auth api/couch/call api/http',
+  'api/couch': 'api/couch/auth api/couch/call api/couch/server api/http',
+  'api/couch/documents': 'api/couch/auth api/couch/call api/couch/server api/http api/models api/scripts',
+  'api/couch/changes': 'api/couch/auth api/couch/call api/couch/documents api/http api/models',
+  'api/couch/databases': 'api/couch/call api/couch/documents api/couch/server api/http',
+  'api/couch/functions': 'api/couch/auth api/couch/call api/couch/documents api/models api/scripts',
+  'api/couch/queries': 'api/couch/auth api/couch/call api/couch/documents api/http api/models api/scripts',
+  'server/http': '',
+  'server/process': 'server/http',
+  'server/connection': 'server/http server/process',
+  'server/listen': 'server/connection server/process',
+  'server/commands': 'server/connection server/listen server/process',
+  'server': 'server/commands server/process',
+};
 
-function* includes() {
-  for (const folder of layers) {
-    for (const file of sources(folder)) {
-      for (const [, quoted, system] of fs.readFileSync(path.join(root, file), 'utf8').matchAll(/^#include (?:"([^"]+)"|<([^>]+)>)/gm)) {
-        yield { folder, file, included: quoted ?? system };
-      }
+const layerOf = (folder) => folder.split('/')[0];
+const folderOf = (file) => path.dirname(file).split('/').filter((name) => name !== 'internal').join('/');
+
+const sources = layers.flatMap((layer) => fs.readdirSync(path.join(root, layer), { recursive: true })
+  .filter((name) => /\.(cpp|h)$/.test(name)).map((name) => path.join(layer, name)));
+const textOf = new Map(sources.map((file) => [file, fs.readFileSync(path.join(root, file), 'utf8')]));
+
+const includes = sources.flatMap((file) =>
+  [...textOf.get(file).matchAll(/^#include (?:"([^"]+)"|<([^>]+)>)/gm)].map(([, quoted, system]) =>
+    ({ file, folder: folderOf(file), included: quoted ?? system })));
+// Headers that the build generates are included by the folder they belong to only.
+const own = includes.filter(({ included }) => layers.includes(layerOf(included)) && included.includes('/'))
+  .map((include) => ({ ...include, target: folderOf(include.included) }))
+  .filter(({ folder, target }) => folder !== target);
+
+const say = ({ file, included }) => `${file} includes ${included}`;
+
+test('the sources are found', () => assert.ok(sources.length > SOURCES_MIN));
+
+test('no layer includes one above it', () => {
+  assert.deepEqual(own.filter(({ folder, target }) => layers.indexOf(layerOf(target)) > layers.indexOf(layerOf(folder))).map(say), []);
+});
+
+test('inside a layer, folders include what the table allows', () => {
+  const folders = Object.keys(allowed);
+  const wrong = own.filter(({ folder, target }) => layerOf(folder) === layerOf(target) &&
+    !(allowed[folder] ?? '').split(' ').includes(target));
+  assert.deepEqual(wrong.map(say), []);
+  assert.deepEqual([...new Set(sources.map(folderOf))].filter((folder) => !folders.includes(folder)), [], 'missing in the table');
+});
+
+test('the table has no circles, and nothing that is not used', () => {
+  const folders = Object.keys(allowed);
+  for (const [position, folder] of folders.entries()) {
+    for (const target of allowed[folder].split(' ').filter(Boolean)) {
+      assert.ok(folders.indexOf(target) >= 0 && folders.indexOf(target) < position, `${folder}: ${target} is not above it`);
+      assert.ok(own.some((include) => include.folder === folder && include.target === target), `${folder} does not use ${target}`);
     }
   }
-}
-
-test('no folder includes one above it', () => {
-  const upward = [...includes()].filter(({ folder, included }) =>
-    layers.indexOf(included.split('/')[0]) > layers.indexOf(folder));
-  assert.deepEqual(upward.map(({ file, included }) => `${file} includes ${included}`), []);
 });
 
 test('the product includes no test', () => {
-  const tests = [...includes()].filter(({ included }) => included.startsWith('tests/') || included.includes('catch2'));
-  assert.deepEqual(tests, []);
+  const tests = includes.filter(({ included }) => included.startsWith('tests/') || included.includes('catch2'));
+  assert.deepEqual(tests.map(say), []);
+});
+
+test('only storage/lmdb includes lmdb.h', () => {
+  const others = includes.filter(({ folder, included }) => included === 'lmdb.h' && folder !== 'storage/lmdb');
+  assert.deepEqual(others.map(say), []);
+});
+
+test(`no folder has more than ${FILES_MAX} files, no source more than ${LINES_MAX} lines`, () => {
+  const counts = new Map();
+  for (const file of sources) counts.set(path.dirname(file), (counts.get(path.dirname(file)) ?? 0) + 1);
+  assert.deepEqual([...counts].filter(([, count]) => count > FILES_MAX), []);
+  const lines = sources.map((file) => [file, textOf.get(file).split('\n').length - 1]);
+  assert.deepEqual(lines.filter(([, count]) => count > LINES_MAX), []);
 });

@@ -10,8 +10,8 @@
 #include <boost/json.hpp>
 
 #include "api/cosmos/call/call.h"
-#include "api/cosmos/call/errors.h"
-#include "api/cosmos/call/resource_id.h"
+#include "api/models/errors.h"
+#include "api/models/resource_id.h"
 #include "api/http/trusted_host.h"
 #include "base/digest.h"
 #include "base/encoding.h"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "api/cosmos/feeds/feed_page.h"
+#include "api/cosmos/call/feed_page.h"
 
 namespace octavo::api::cosmos {
 

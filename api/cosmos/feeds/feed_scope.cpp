@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "api/cosmos/call/errors.h"
-#include "api/cosmos/items/item_key.h"
+#include "api/models/errors.h"
+#include "api/models/item_key.h"
 #include "base/encoding.h"
 #include "partitioning/keys/typed_key.h"
 

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/call/call.h"
-#include "api/cosmos/call/errors.h"
-#include "api/cosmos/call/partition_key_json.h"
+#include "api/models/errors.h"
+#include "api/models/partition_key_json.h"
 #include "api/cosmos/feeds/change_start.h"
-#include "api/cosmos/feeds/feed_page.h"
+#include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/schema.h"
 #include "api/models/container_definition.h"
 #include "api/models/item_shape.h"

@@ -4,9 +4,9 @@
 #include <boost/json.hpp>
 
 #include "api/cosmos/call/call.h"
-#include "api/cosmos/call/errors.h"
-#include "api/cosmos/call/resource_id.h"
-#include "api/cosmos/feeds/feed_page.h"
+#include "api/models/errors.h"
+#include "api/models/resource_id.h"
+#include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/cosmos/resources/schema.h"
 #include "api/models/container_definition.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/call/call.h"
-#include "api/cosmos/call/errors.h"
+#include "api/models/errors.h"
 #include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/items/item_functions.h"
 #include "api/cosmos/items/item_operation.h"

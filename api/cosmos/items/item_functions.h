@@ -5,7 +5,7 @@
 #include <string>
 
 #include "api/cosmos/call/call.h"
-#include "api/cosmos/items/item.h"
+#include "api/models/item.h"
 #include "api/cosmos/items/patch.h"
 #include "api/models/container_definition.h"
 #include "api/scripts/write_rules.h"

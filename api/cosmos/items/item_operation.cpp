@@ -1,6 +1,6 @@
 #include "api/cosmos/items/item_operation.h"
 
-#include "api/cosmos/call/errors.h"
+#include "api/models/errors.h"
 #include "api/cosmos/items/patch_condition.h"
 #include "api/models/container_definition.h"
 #include "api/models/item_shape.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/cosmos/items/item.h"
+#include "api/models/item.h"
 #include "api/cosmos/items/patch.h"
 #include "storage/partition/physical_partition.h"
 

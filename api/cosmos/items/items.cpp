@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/call/call.h"
-#include "api/cosmos/call/errors.h"
+#include "api/models/errors.h"
 #include "api/cosmos/feeds/feed_scope.h"
-#include "api/cosmos/items/item.h"
+#include "api/models/item.h"
 #include "api/cosmos/items/item_functions.h"
 #include "api/cosmos/items/item_operation.h"
 #include "api/http/worker_bodies.h"

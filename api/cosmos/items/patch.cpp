@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "api/cosmos/items/item.h"
+#include "api/models/item.h"
 #include "api/cosmos/items/patch_condition.h"
 #include "base/json_writer.h"
 #include "query/index/raw_field.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "query/sql/compile/program.h"
+#include "query/sql/evaluate/program.h"
 #include "query/sql/evaluate/evaluation.h"
 
 namespace octavo::api::cosmos {

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "query/sql/compile/sql_query.h"
+#include "query/sql/evaluate/sql_query.h"
 #include "query/sql/evaluate/row_shape.h"
 #include "storage/partition/physical_partition.h"
 

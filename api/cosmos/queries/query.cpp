@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/call/call.h"
-#include "api/cosmos/call/errors.h"
-#include "api/cosmos/feeds/feed_page.h"
+#include "api/models/errors.h"
+#include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/http/charge_limit.h"
@@ -21,7 +21,7 @@
 #include "query/json/property_path.h"
 #include "query/json/split.h"
 #include "query/plan/explain.h"
-#include "query/sql/compile/sql_query.h"
+#include "query/sql/evaluate/sql_query.h"
 #include "query/sql/run/current_sql.h"
 #include "query/sql/run/index_metrics.h"
 #include "query/sql/run/query_charge.h"

@@ -1,6 +1,6 @@
 #include "api/cosmos/resources/container_statistics.h"
 
-#include "api/cosmos/call/partition_key_json.h"
+#include "api/models/partition_key_json.h"
 
 namespace octavo::api::cosmos {
 

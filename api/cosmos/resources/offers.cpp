@@ -1,7 +1,7 @@
 // /offers and /offers/{id}: provisioned throughput.
 #include "api/cosmos/call/call.h"
-#include "api/cosmos/call/errors.h"
-#include "api/cosmos/feeds/feed_page.h"
+#include "api/models/errors.h"
+#include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/schema.h"
 
 namespace octavo::api::cosmos {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "api/cosmos/feeds/feed_page.h"
+#include "api/cosmos/call/feed_page.h"
 #include "api/http/worker_slices.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/sql/run/sql_preparation.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "api/cosmos/call/errors.h"
-#include "api/cosmos/call/resource_id.h"
+#include "api/models/errors.h"
+#include "api/models/resource_id.h"
 #include "base/digest.h"
 #include "base/encoding.h"
 #include "base/unix_time.h"

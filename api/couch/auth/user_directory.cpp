@@ -2,7 +2,7 @@
 
 #include <boost/json.hpp>
 
-#include "api/couch/databases/users_database.h"
+#include "api/couch/auth/users_database.h"
 #include "base/thread_ordinal.h"
 #include "query/json/parsed_document.h"
 

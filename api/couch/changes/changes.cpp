@@ -12,7 +12,7 @@
 #include "api/couch/changes/changes_query.h"
 #include "api/couch/changes/feed_stream.h"
 #include "api/couch/changes/version_feed.h"
-#include "api/couch/databases/users_database.h"
+#include "api/couch/auth/users_database.h"
 #include "base/json_writer.h"
 
 namespace octavo::api::couch {

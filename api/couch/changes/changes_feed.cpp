@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/couch/documents/document_renderer.h"
+#include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 #include "partitioning/keys/partition_key.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "api/couch/documents/document_renderer.h"
+#include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 #include "partitioning/scan.h"
 

@@ -1,8 +1,8 @@
 #include "api/couch/documents/bulk_edit.h"
 
 #include "api/couch/call/errors.h"
-#include "api/couch/databases/users_database.h"
-#include "api/couch/documents/document_renderer.h"
+#include "api/couch/auth/users_database.h"
+#include "api/models/document_renderer.h"
 #include "api/couch/documents/validation.h"
 #include "api/couch/server/server.h"
 #include "api/http/worker_bodies.h"

@@ -6,9 +6,9 @@
 
 #include "api/couch/call/call.h"
 #include "api/couch/call/query_parameters.h"
-#include "api/couch/databases/users_database.h"
+#include "api/couch/auth/users_database.h"
 #include "api/couch/documents/document_handlers.h"
-#include "api/couch/documents/document_renderer.h"
+#include "api/models/document_renderer.h"
 #include "api/couch/documents/edit.h"
 #include "api/couch/documents/open_revisions.h"
 #include "api/http/worker_bodies.h"

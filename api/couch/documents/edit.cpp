@@ -9,9 +9,9 @@
 
 #include "api/couch/auth/authenticator.h"
 #include "api/couch/call/query_parameters.h"
-#include "api/couch/databases/security.h"
-#include "api/couch/databases/users_database.h"
-#include "api/couch/documents/document_renderer.h"
+#include "api/couch/auth/security.h"
+#include "api/couch/auth/users_database.h"
+#include "api/models/document_renderer.h"
 #include "api/couch/documents/validation.h"
 #include "base/json_writer.h"
 #include "partitioning/throughput/request_charge.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "api/couch/call/call.h"
-#include "api/couch/documents/document_renderer.h"
+#include "api/models/document_renderer.h"
 #include "storage/document/revision.h"
 
 namespace octavo::api::couch {

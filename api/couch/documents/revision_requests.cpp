@@ -6,9 +6,9 @@
 
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
-#include "api/couch/databases/users_database.h"
+#include "api/couch/auth/users_database.h"
 #include "api/couch/documents/bulk_handlers.h"
-#include "api/couch/documents/document_renderer.h"
+#include "api/models/document_renderer.h"
 #include "api/couch/documents/edit.h"
 #include "base/json_writer.h"
 

@@ -7,7 +7,7 @@
 
 #include "api/couch/call/call.h"
 #include "query/database/index_allowance.h"
-#include "query/design/design_functions.h"
+#include "query/functions/design_functions.h"
 #include "storage/document/document.h"
 
 /// The rules that a database defines itself: the `validate_doc_update` functions of its design documents, which every

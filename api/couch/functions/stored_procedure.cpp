@@ -11,12 +11,12 @@
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/documents/document_model.h"
-#include "api/couch/functions/function_request.h"
+#include "api/couch/documents/function_request.h"
 #include "api/models/container_definition.h"
-#include "api/models/item_model.h"
+#include "api/scripts/item_model.h"
 #include "api/scripts/procedure_run.h"
 #include "api/scripts/script_store.h"
-#include "query/design/procedures.h"
+#include "query/functions/procedures.h"
 
 namespace octavo::api::couch {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "api/couch/call/call.h"
-#include "query/search/search_request.h"
+#include "query/search/syntax/search_request.h"
 
 namespace octavo::api::couch {
 

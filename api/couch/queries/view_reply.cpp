@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "api/couch/documents/document_renderer.h"
+#include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 #include "query/json/parsed_document.h"
 

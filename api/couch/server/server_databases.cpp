@@ -9,7 +9,7 @@
 #include "api/couch/call/errors.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
-#include "api/couch/databases/database_info.h"
+#include "api/couch/call/database_info.h"
 #include "api/couch/server/server.h"
 #include "base/json_writer.h"
 #include "query/json/parsed_document.h"

@@ -2,7 +2,7 @@
 
 #include "api/couch/auth/admin_store.h"
 #include "api/couch/call/errors.h"
-#include "api/couch/databases/users_database.h"
+#include "api/couch/auth/users_database.h"
 #include "api/couch/server/server.h"
 #include "base/digest.h"
 #include "base/encoding.h"

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <boost/json.hpp>
-#include <lmdb.h>
 #include <openssl/crypto.h>
 #include <unicode/ucol.h>
 #include <unicode/uversion.h>
@@ -14,6 +13,7 @@
 #include "api/couch/server/server.h"
 #include "api/http/metrics.h"
 #include "config/version.h"
+#include "storage/lmdb/environment.h"
 
 namespace octavo::api::couch {
 
@@ -179,7 +179,7 @@ json::object versions() {
   }
   return {{"octavo", json::object{{"version", config::version()}, {"compiler", __VERSION__}}},
           {"collation_driver", std::move(collation)},
-          {"storage_engine", json::object{{"name", "lmdb"}, {"version", MDB_VERSION_STRING}}},
+          {"storage_engine", json::object{{"name", "lmdb"}, {"version", storage::lmdb_version}}},
           {"tls_library", OpenSSL_version(OPENSSL_VERSION)}};
 }
 

@@ -6,7 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/byte_codec.h"
-#include "storage/folder.h"
+#include "base/folder.h"
 
 namespace octavo::query {
 

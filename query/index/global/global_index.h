@@ -16,7 +16,7 @@
 #include "query/index/index_definition.h"
 #include "storage/lmdb/environment.h"
 #include "storage/lmdb/long_key_tree.h"
-#include "storage/partition/sequence_allocator.h"
+#include "storage/document/sequence_allocator.h"
 
 namespace octavo::query {
 

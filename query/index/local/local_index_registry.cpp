@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/byte_codec.h"
-#include "query/index/automatic/automatic_index.h"
+#include "query/index/automatic_index.h"
 
 namespace octavo::query::registry {
 

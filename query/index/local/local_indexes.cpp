@@ -8,7 +8,7 @@
 #include "base/byte_codec.h"
 #include "base/memory_retry.h"
 #include "partitioning/keys/partition_key.h"
-#include "query/index/automatic/automatic_rows.h"
+#include "query/index/automatic_rows.h"
 #include "query/index/index_entry.h"
 #include "query/index/local/local_index_chunk.h"
 #include "query/index/local/local_index_registry.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "query/follow/active_tasks.h"
-#include "query/index/automatic/automatic_index.h"
+#include "query/index/automatic_index.h"
 #include "query/index/index_definition.h"
 #include "query/json/parsed_document.h"
 #include "storage/partition/physical_partition.h"

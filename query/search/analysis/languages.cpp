@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "query/search/stop_words.h"
+#include "query/search/analysis/stop_words.h"
 
 namespace octavo::query::search {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "query/search/lucene/lucene_text.h"
-#include "storage/folder.h"
+#include "base/folder.h"
 
 namespace octavo::query::search {
 

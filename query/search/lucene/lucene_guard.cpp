@@ -7,7 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "query/search/lucene/lucene_text.h"
-#include "query/search/run/search_budget.h"
+#include "query/search/lucene/search_budget.h"
 
 namespace octavo::query::search {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "query/search/run/search_budget.h"
+#include "query/search/lucene/search_budget.h"
 
 namespace octavo::query::search {
 

@@ -5,7 +5,7 @@
 
 #include "query/search/analysis/analyzer.h"
 #include "query/search/run/query_builder.h"
-#include "query/search/search_request.h"
+#include "query/search/syntax/search_request.h"
 
 namespace octavo::query::search {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "query/search/lucene/index_snapshot.h"
+#include "query/search/run/index_snapshot.h"
 #include "query/search/run/columns.h"
-#include "query/search/search_request.h"
+#include "query/search/syntax/search_request.h"
 
 namespace octavo::query::search {
 

@@ -16,7 +16,7 @@
 #include <unicode/uchar.h>
 
 #include "query/search/lucene/lucene_text.h"
-#include "query/search/run/number_terms.h"
+#include "query/search/documents/number_terms.h"
 #include "query/selector/internal/regex.h"
 
 namespace octavo::query::search {

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "query/search/analysis/analyzer.h"
-#include "query/search/query_syntax.h"
-#include "query/search/run/search_budget.h"
+#include "query/search/syntax/query_syntax.h"
+#include "query/search/lucene/search_budget.h"
 #include "query/search/run/term_selection.h"
 
 namespace octavo::query::search {

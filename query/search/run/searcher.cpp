@@ -18,7 +18,7 @@
 
 #include "base/json_writer.h"
 #include "query/json/parsed_document.h"
-#include "query/search/document_builder.h"
+#include "query/search/documents/document_builder.h"
 #include "query/search/lucene/lucene_text.h"
 #include "query/search/run/highlighter.h"
 #include "query/search/run/hit_order.h"

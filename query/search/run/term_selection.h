@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "query/search/run/search_budget.h"
+#include "query/search/lucene/search_budget.h"
 
 namespace octavo::query::search {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "query/sql/compile/computed_properties.h"
-#include "query/sql/compile/program.h"
+#include "query/sql/evaluate/computed_properties.h"
+#include "query/sql/evaluate/program.h"
 #include "query/sql/evaluate/nodes.h"
 #include "query/sql/syntax/syntax_text.h"
 

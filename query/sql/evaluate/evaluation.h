@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "query/sql/compile/sql_query.h"
+#include "query/sql/evaluate/sql_query.h"
 #include "query/sql/evaluate/arena.h"
 #include "query/sql/evaluate/row_shape.h"
 #include "query/sql/evaluate/value.h"

@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "query/sql/compile/program.h"
+#include "query/sql/evaluate/program.h"
 
 namespace octavo::query::sql {
 

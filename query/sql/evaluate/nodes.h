@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "query/sql/compile/program.h"
+#include "query/sql/evaluate/program.h"
 #include "query/sql/evaluate/evaluation.h"
 #include "query/sql/evaluate/functions.h"
 #include "query/sql/syntax/syntax_tree.h"

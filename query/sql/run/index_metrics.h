@@ -5,7 +5,7 @@
 
 #include <boost/json.hpp>
 
-#include "query/index/automatic/automatic_index.h"
+#include "query/index/automatic_index.h"
 #include "query/sql/run/sql_preparation.h"
 
 namespace octavo::query::sql {

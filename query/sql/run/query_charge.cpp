@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "partitioning/database.h"
-#include "query/sql/compile/program.h"
+#include "query/sql/evaluate/program.h"
 #include "query/walk/range_count.h"
 
 namespace octavo::query::sql {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "query/sql/compile/program.h"
+#include "query/sql/evaluate/program.h"
 #include "query/sql/run/query_charge.h"
 #include "query/walk/storage_statistics.h"
 

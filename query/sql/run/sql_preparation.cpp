@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "query/sql/compile/program.h"
+#include "query/sql/evaluate/program.h"
 #include "query/sql/run/sql_selector.h"
 #include "query/walk/plan_indexes.h"
 #include "query/walk/storage_statistics.h"

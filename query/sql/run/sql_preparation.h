@@ -13,7 +13,7 @@
 #include "query/database/query_cache.h"
 #include "query/json/field_path.h"
 #include "query/plan/planner.h"
-#include "query/sql/compile/sql_query.h"
+#include "query/sql/evaluate/sql_query.h"
 #include "query/sql/evaluate/row_shape.h"
 #include "query/sql/run/continuation.h"
 #include "query/sql/run/equal_texts.h"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/byte_codec.h"
-#include "query/index/automatic/automatic_index.h"
+#include "query/index/automatic_index.h"
 #include "query/json/plain_strings.h"
 #include "query/sql/run/sql_run.h"
 

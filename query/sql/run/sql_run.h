@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "query/index/automatic/automatic_index.h"
+#include "query/index/automatic_index.h"
 #include "query/index/index_entry.h"
 #include "query/json/parsed_document.h"
-#include "query/sql/compile/program.h"
+#include "query/sql/evaluate/program.h"
 #include "query/sql/evaluate/groups.h"
 #include "query/sql/run/collected_rows.h"
 #include "query/sql/run/sql_execution.h"

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/split/partition_split.h"
+#include "partitioning/partition_split.h"
 #include "support/engine_fixture.h"
 #include "support/fault_plan.h"
 #include "support/patience.h"

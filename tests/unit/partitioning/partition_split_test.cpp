@@ -1,5 +1,5 @@
 // One physical partition becomes two while the database is in use.
-#include "partitioning/split/partition_split.h"
+#include "partitioning/partition_split.h"
 
 #include <atomic>
 #include <filesystem>
@@ -10,7 +10,7 @@
 #include <catch2/catch.hpp>
 
 #include "partitioning/scan.h"
-#include "partitioning/split/split_queue.h"
+#include "partitioning/split_queue.h"
 #include "storage/partition/partition_check.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"

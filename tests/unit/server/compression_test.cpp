@@ -1,4 +1,4 @@
-#include "server/connection/compression.h"
+#include "server/http/compression.h"
 
 #include <random>
 

@@ -1,4 +1,4 @@
-#include "server/listen/descriptor_budget.h"
+#include "server/connection/descriptor_budget.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // Folders are listed and removed as std::filesystem does it.
-#include "storage/folder.h"
+#include "base/folder.h"
 
 #include <algorithm>
 #include <filesystem>

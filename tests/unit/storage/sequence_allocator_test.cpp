@@ -1,4 +1,4 @@
-#include "storage/partition/sequence_allocator.h"
+#include "storage/document/sequence_allocator.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "api/cosmos/items/item_key.h"
+#include "api/models/item_key.h"
 
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>

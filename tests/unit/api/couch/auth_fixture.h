@@ -9,7 +9,7 @@
 
 #include "api/couch/auth/authenticator.h"
 #include "api/couch/call/call.h"
-#include "api/couch/databases/users_database.h"
+#include "api/couch/auth/users_database.h"
 #include "api/http/metrics.h"
 #include "base/encoding.h"
 #include "support/engine_fixture.h"

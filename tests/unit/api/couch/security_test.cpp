@@ -1,4 +1,4 @@
-#include "api/couch/databases/security.h"
+#include "api/couch/auth/security.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "api/couch/databases/users_database.h"
+#include "api/couch/auth/users_database.h"
 
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>

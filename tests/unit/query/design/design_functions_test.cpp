@@ -1,4 +1,4 @@
-#include "query/design/design_functions.h"
+#include "query/functions/design_functions.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "query/mango/bookmark.h"
+#include "query/walk/bookmark.h"
 
 #include <random>
 

@@ -12,7 +12,7 @@
 
 #include "query/database/index_check.h"
 #include "query/database/index_manager.h"
-#include "query/index/index_reader.h"
+#include "query/walk/index_reader.h"
 #include "query/json/parsed_document.h"
 #include "query/mango/find_execution.h"
 #include "query/mango/prepared_find.h"

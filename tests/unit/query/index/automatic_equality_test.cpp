@@ -10,7 +10,7 @@
 #include "../sql/sql_fixture.h"
 #include "query/collation/collation.h"
 #include "query/database/index_check.h"
-#include "query/index/automatic/automatic_index.h"
+#include "query/index/automatic_index.h"
 #include "query/json/plain_strings.h"
 #include "query/plan/key_range.h"
 #include "support/patience.h"

@@ -1,4 +1,4 @@
-#include "query/index/automatic/automatic_index.h"
+#include "query/index/automatic_index.h"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,8 @@
 #include "../sql/sql_fixture.h"
 #include "ended_documents.h"
 #include "query/database/index_check.h"
-#include "query/index/automatic/automatic_check.h"
-#include "query/index/automatic/automatic_rows.h"
+#include "query/database/automatic_check.h"
+#include "query/index/automatic_rows.h"
 #include "support/patience.h"
 
 using namespace octavo;

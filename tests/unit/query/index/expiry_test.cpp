@@ -8,7 +8,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/split/partition_split.h"
+#include "partitioning/partition_split.h"
 #include "query/database/index_manager.h"
 #include "storage/partition/partition_check.h"
 #include "support/engine_fixture.h"

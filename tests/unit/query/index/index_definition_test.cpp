@@ -1,3 +1,4 @@
+#include "query/database/create_index.h"
 #include "query/index/index_definition.h"
 
 #include <catch2/catch.hpp>

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/split/partition_split.h"
+#include "partitioning/partition_split.h"
 #include "query/database/index_check.h"
 #include "query/database/index_manager.h"
 #include "support/engine_fixture.h"

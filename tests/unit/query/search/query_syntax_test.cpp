@@ -1,4 +1,4 @@
-#include "query/search/query_syntax.h"
+#include "query/search/syntax/query_syntax.h"
 
 #include <limits>
 #include <string>

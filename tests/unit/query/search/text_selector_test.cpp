@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "query/index/text_index.h"
+#include "query/search/text_index.h"
 
 namespace octavo::query::search {
 namespace {

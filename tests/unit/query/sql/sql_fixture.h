@@ -9,8 +9,8 @@
 
 #include <boost/json.hpp>
 
-#include "query/sql/compile/program.h"
-#include "query/sql/compile/sql_query.h"
+#include "query/sql/evaluate/program.h"
+#include "query/sql/evaluate/sql_query.h"
 #include "query/sql/evaluate/evaluation.h"
 #include "query/sql/evaluate/row_shape.h"
 #include "query/sql/run/sql_execution.h"

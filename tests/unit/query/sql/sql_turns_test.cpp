@@ -11,7 +11,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/split/partition_split.h"
+#include "partitioning/partition_split.h"
 #include "partitioning/throughput/request_charge.h"
 #include "unit/query/sql/sql_fixture.h"
 

@@ -1,0 +1,188 @@
+#include "api/models/document_renderer.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/json_writer.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+using storage::Revision;
+using storage::RevisionTree;
+
+// Size of `{"_id":"","_rev":"","_deleted":true}` and a revision.
+constexpr std::size_t kEnvelopeBytes = 96;
+
+void append_hash(std::string& out, const storage::RevisionHash& hash) {
+  if (hash.is_digest()) {  // hexadecimal digits: no escapes
+    out += '"';
+    hash.append_text(out);
+    out += '"';
+    return;
+  }
+  std::string text;
+  hash.append_text(text);
+  append_json_string(out, text);
+}
+
+void append_revision_list(std::string& out, std::string_view name, const std::vector<Revision>& revisions) {
+  out += ",\"";
+  out += name;
+  out += "\":[";
+  bool first = true;
+  for (const auto& revision : revisions) {
+    if (!std::exchange(first, false)) out += ',';
+    append_revision(out, revision);
+  }
+  out += ']';
+}
+
+void append_revisions(std::string& out, const std::vector<Revision>& history) {
+  if (history.empty()) return;
+  out += ",\"_revisions\":{\"start\":";
+  append_json_number(out, history.front().generation);
+  out += ",\"ids\":[";
+  bool first = true;
+  for (const auto& revision : history) {
+    if (!std::exchange(first, false)) out += ',';
+    append_hash(out, revision.hash);
+  }
+  out += "]}";
+}
+
+// Only leaves keep their bodies, so older revisions are shown as in CouchDB after a compaction.
+std::string_view status_of(const RevisionTree::Node* node) {
+  if (node == nullptr || !node->leaf) return "missing";
+  return node->deleted ? "deleted" : "available";
+}
+
+void append_revisions_info(std::string& out, const RevisionTree& tree, const std::vector<Revision>& history) {
+  out += ",\"_revs_info\":[";
+  for (const auto& revision : history) {
+    const bool newest = &revision == &history.front();
+    if (!newest) out += ',';
+    out += "{\"rev\":";
+    append_revision(out, revision);
+    out += ",\"status\":\"";
+    // The older revisions of a history are never leaves, so they need no lookup.
+    out += status_of(newest ? tree.find(revision) : nullptr);
+    out += "\"}";
+  }
+  out += ']';
+}
+
+std::vector<Revision> other_leaves(const RevisionTree& tree, const Revision& shown, bool deleted) {
+  std::vector<Revision> revisions;
+  for (const auto* leaf : tree.leaves()) {
+    if (leaf->deleted == deleted && leaf->revision != shown) revisions.push_back(leaf->revision);
+  }
+  return revisions;
+}
+
+// Appends the members that `options` request to the open object at the end of `out`. True if any except `_revisions`.
+bool append_meta(std::string& out, const RevisionTree& tree, const Revision& shown, storage::Sequence sequence,
+                 const RenderOptions& options) {
+  bool meta = false;
+  if (options.revisions || options.revisions_info) {
+    const auto history = tree.history(shown);
+    if (options.revisions) append_revisions(out, history);
+    if (options.revisions_info) {
+      append_revisions_info(out, tree, history);
+      meta = true;
+    }
+  }
+  if (options.conflicts) {
+    if (const auto conflicts = other_leaves(tree, shown, false); !conflicts.empty()) {
+      append_revision_list(out, "_conflicts", conflicts);
+      meta = true;
+    }
+  }
+  if (options.deleted_conflicts) {
+    if (const auto conflicts = other_leaves(tree, shown, true); !conflicts.empty()) {
+      append_revision_list(out, "_deleted_conflicts", conflicts);
+      meta = true;
+    }
+  }
+  if (options.local_sequence) {
+    out += ",\"_local_seq\":";
+    append_json_number(out, sequence);
+    meta = true;
+  }
+  return meta;
+}
+
+}  // namespace
+
+void append_revision(std::string& out, const Revision& revision) {
+  if (revision.hash.is_digest()) {
+    out += '"';
+    revision.append_to(out);
+    out += '"';
+    return;
+  }
+  append_json_string(out, revision.to_string());
+}
+
+void append_document(std::string& out, std::string_view id, const Revision& revision, bool deleted,
+                     std::string_view body) {
+  // Grow by doubling, because the rows of a long reply are appended one by one.
+  const auto needed = out.size() + id.size() + body.size() + kEnvelopeBytes;
+  if (needed > out.capacity()) out.reserve(out.empty() ? needed : std::max(needed, 2 * out.capacity()));
+  out += "{\"_id\":";
+  append_json_string(out, id);
+  out += ",\"_rev\":";
+  append_revision(out, revision);
+  if (body.size() > 2) {
+    out += ',';
+    out.append(body, 1, body.size() - 2);
+  }
+  if (deleted) out += ",\"_deleted\":true";
+  out += '}';
+}
+
+void append_document(std::string& out, const storage::DocumentView& document) {
+  append_document(out, document.id, document.revision, document.deleted, document.body);
+}
+
+void append_local_document(std::string& out, const storage::LocalDocumentView& document) {
+  out += "{\"_id\":";
+  append_json_string(out, document.id);
+  out += ",\"_rev\":\"0-";
+  append_json_number(out, document.edit);
+  out += '"';
+  if (document.body.size() > 2) {
+    out += ',';
+    out.append(document.body, 1, document.body.size() - 2);
+  }
+  out += '}';
+}
+
+Expected<bool> append_document(std::string& out, const storage::DocumentView& document,
+                               const storage::Snapshot& snapshot, const RenderOptions& options) {
+  append_document(out, document);
+  // Most documents have no conflicts; then the revision tree need not be read.
+  const bool conflicts = document.has_conflicts && (options.conflicts || options.deleted_conflicts);
+  if (!options.revisions && !options.revisions_info && !options.local_sequence && !conflicts) return false;
+  OCTAVO_TRY(const auto tree, snapshot.revision_tree(document));
+  out.pop_back();
+  const bool meta = append_meta(out, tree, document.revision, document.sequence, options);
+  out += '}';
+  return meta;
+}
+
+Expected<bool> append_leaf(std::string& out, const storage::DocumentView& document, const storage::Snapshot& snapshot,
+                           const RevisionTree& tree, const RevisionTree::Node& leaf, const RenderOptions& options) {
+  OCTAVO_TRY(const auto body, snapshot.leaf_body(document, leaf.revision));
+  if (!body) return fail(ErrorCode::corrupted, "The body of revision " + leaf.revision.to_string() + " is missing.");
+  append_document(out, document.id, leaf.revision, leaf.deleted, *body);
+  if (!options.any()) return false;
+  out.pop_back();
+  const bool meta = append_meta(out, tree, leaf.revision, document.sequence, options);
+  out += '}';
+  return meta;
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,110 @@
+#include "api/models/errors.h"
+
+#include <array>
+
+#include "api/http/error_body.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+struct Word {
+  std::string_view word;
+  ErrorWords words;
+};
+constexpr std::array kWords{
+    Word{word::kKeyMismatch, {400, 1001, "BadRequest"}},
+    Word{word::kCrossPartition, {400, 1004, "BadRequest"}},
+    Word{word::kEtag, {412, 0, "PreconditionFailed"}},
+    Word{word::kExists, {409, 0, "Conflict"}},
+    Word{word::kOwnerMissing, {404, 1003, "NotFound"}},
+    Word{word::kRangeGone, {410, 1002, "Gone"}},
+    Word{word::kMethod, {405, 0, "MethodNotAllowed"}},
+    Word{word::kRetryWith, {449, 0, "RetryWith"}},
+    Word{word::kFailedDependency, {424, 0, "FailedDependency"}},
+    Word{word::kReplyTooLarge, {413, 3402, "RequestEntityTooLarge"}},
+};
+
+ErrorWords by_code(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::bad_request:
+    case ErrorCode::no_usable_index:
+    case ErrorCode::function_failed:
+      return {400, 0, "BadRequest"};
+    case ErrorCode::unauthorized:
+      return {401, 0, "Unauthorized"};
+    case ErrorCode::forbidden:
+      return {403, 0, "Forbidden"};
+    case ErrorCode::not_found:
+    case ErrorCode::deleted:
+      return {404, 0, "NotFound"};
+    case ErrorCode::conflict:
+      return {409, 0, "Conflict"};
+    case ErrorCode::precondition_failed:
+      return {412, 0, "PreconditionFailed"};
+    case ErrorCode::too_large:
+      return {413, 0, "RequestEntityTooLarge"};
+    case ErrorCode::partition_full:
+      return {403, 1014, "Forbidden"};
+    case ErrorCode::unsupported:
+      return {501, 0, "NotImplemented"};
+    case ErrorCode::throttled:
+      return {429, 3200, "TooManyRequests"};
+    case ErrorCode::overloaded:
+      return {503, 0, "ServiceUnavailable"};
+    case ErrorCode::disk_full:
+      return {507, 0, "InsufficientStorage"};
+    case ErrorCode::timeout:
+      return {408, 0, "RequestTimeout"};
+    case ErrorCode::io_failure:
+    case ErrorCode::corrupted:
+    case ErrorCode::internal:
+      break;
+  }
+  return {500, 0, "InternalServerError"};
+}
+
+}  // namespace
+
+ErrorWords words_for(const Error& error) {
+  for (const auto& known : kWords) {
+    if (known.word == error.word) return known.words;
+  }
+  return by_code(error.code);
+}
+
+std::string_view error_message(const Error& error) {
+  if (!error.reason.empty()) return error.reason;
+  const int status = words_for(error).status;
+  switch (status) {
+    case 404:
+      return "Resource Not Found.";
+    case 409:
+      return "Resource with specified id or name already exists.";
+    case 412:
+      return "One of the specified pre-condition is not met.";
+    case 413:
+      return "Request size is too large.";
+    case 503:
+      return "The server is too busy or short of memory; try again later.";
+    case 507:
+      return "The disk is full: reads go on, writes resume when there is space again.";
+    default:
+      return "The request could not be served.";
+  }
+}
+
+Reply error_reply(const Error& error) {
+  const ErrorWords words = words_for(error);
+  auto reply = error_reply(words.status, words.code, error_message(error));
+  if (words.substatus != 0) reply.headers.emplace_back("x-ms-substatus", std::to_string(words.substatus));
+  if (words.status == 429) reply.headers.emplace_back("x-ms-retry-after-ms", std::to_string(error.retry_after_ms));
+  if (words.status == 503) reply.headers.emplace_back("Retry-After", "1");
+  return reply;
+}
+
+Reply error_reply(int status, std::string_view code, std::string_view message) {
+  return error_body(status, {"code", code}, {"message", message});
+}
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,170 @@
+#include "api/models/item_key.h"
+
+#include <cmath>
+
+#include "query/index/raw_field.h"
+#include "query/json/parsed_document.h"
+#include "query/json/split.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+using partitioning::KeyValue;
+using partitioning::MissingValue;
+using partitioning::NullValue;
+using partitioning::TypedKey;
+
+constexpr std::size_t kItemIdCharactersMax = 255;  // Azure Cosmos DB service limits
+constexpr std::size_t kKeyBytesMax = 2048;
+
+std::unexpected<Error> invalid_key() {
+  return fail(ErrorCode::bad_request,
+              "Partition key is invalid: expected a JSON array of strings, numbers, booleans, null, or {} for an item "
+              "without the property, such as [\"books\"].");
+}
+
+Expected<KeyValue> checked(std::string text) {
+  if (text.size() > kKeyBytesMax) {
+    return fail(ErrorCode::bad_request, "The partition key is too long: at most 2048 bytes are allowed.");
+  }
+  return KeyValue(std::move(text));
+}
+
+// Fast path for `["plain"]` without escapes, the common form.
+std::optional<std::string_view> plain_string(std::string_view json) {
+  if (json.size() < 4 || !json.starts_with("[\"") || !json.ends_with("\"]")) return std::nullopt;
+  const std::string_view text = json.substr(2, json.size() - 4);
+  for (const char c : text) {
+    if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x80) {
+      return std::nullopt;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Expected<TypedKey> parse_key(std::string_view json, const ContainerDefinition& container) {
+  if (const auto text = plain_string(json); text && !container.key_paths.empty()) {
+    OCTAVO_TRY(auto value, checked(std::string(*text)));
+    return TypedKey({std::move(value)}, container.hierarchical());
+  }
+  auto parsed = query::parse_json(json);
+  if (!parsed || !parsed->is_array()) return invalid_key();
+  std::vector<KeyValue> values;
+  for (const auto& entry : parsed->get_array()) {
+    if (entry.is_string()) {
+      OCTAVO_TRY(auto value, checked(std::string(entry.get_string())));
+      values.push_back(std::move(value));
+    } else if (entry.is_null()) {
+      values.emplace_back(NullValue{});
+    } else if (entry.is_bool()) {
+      values.emplace_back(entry.get_bool());
+    } else if (entry.is_number()) {
+      const double number = entry.to_number<double>();
+      if (!std::isfinite(number)) return invalid_key();
+      values.emplace_back(number == 0 ? 0.0 : number);
+    } else if (entry.is_object() && entry.get_object().empty()) {
+      values.emplace_back(MissingValue{});
+    } else {
+      return invalid_key();
+    }
+  }
+  if (values.size() > container.key_paths.size()) {
+    return fail(ErrorCode::bad_request,
+                "The partition key supplied has more components than defined in the collection.");
+  }
+  return TypedKey(std::move(values), container.hierarchical());
+}
+
+bool is_complete(const TypedKey& key, const ContainerDefinition& container) {
+  return key.values().size() == container.key_paths.size();
+}
+
+std::unexpected<Error> incomplete_key() {
+  return fail(ErrorCode::bad_request,
+              "The partition key supplied in x-ms-documentdb-partitionkey header has fewer components than defined in "
+              "the collection.");
+}
+
+Expected<partitioning::TypedKey> required_key(const Request& request, const ContainerDefinition& container) {
+  const auto header = request.header("x-ms-documentdb-partitionkey");
+  if (!header || header->empty()) {
+    return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
+  }
+  OCTAVO_TRY(auto key, parse_key(*header, container));
+  if (!is_complete(key, container)) return incomplete_key();
+  return key;
+}
+
+Expected<TypedKey> key_of_item(std::string_view body, const ContainerDefinition& container) {
+  std::vector<KeyValue> values;
+  values.reserve(container.key_paths.size());
+  for (const auto& path : container.key_paths) {
+    const std::string_view raw = query::find_raw_field(body, path);
+    if (raw.empty()) {
+      values.emplace_back(MissingValue{});
+    } else if (raw.front() == '"') {
+      OCTAVO_TRY(auto text, query::decode_json_string(raw));
+      OCTAVO_TRY(auto value, checked(std::move(text)));
+      values.push_back(std::move(value));
+    } else if (raw == "null") {
+      values.emplace_back(NullValue{});
+    } else if (raw == "true" || raw == "false") {
+      values.emplace_back(raw == "true");
+    } else if (raw.front() == '{' || raw.front() == '[') {
+      if (raw != "{}") {
+        return fail(ErrorCode::bad_request, "The value at the partition key path " +
+                                                container.key_path_texts[values.size()] +
+                                                " must be a string, a number, a boolean or null.");
+      }
+      values.emplace_back(MissingValue{});
+    } else {
+      double number = 0;
+      const auto parsed = query::parse_json(raw);
+      if (parsed && parsed->is_number()) number = parsed->to_number<double>();
+      if (!parsed || !std::isfinite(number)) {
+        return fail(ErrorCode::bad_request, "The number at the partition key path is too large.");
+      }
+      values.emplace_back(number == 0 ? 0.0 : number);
+    }
+  }
+  return TypedKey(std::move(values), container.hierarchical());
+}
+
+Expected<void> check_item_id(std::string_view id) {
+  if (id.empty()) {
+    return fail(ErrorCode::bad_request,
+                "The input content is invalid because the required properties - 'id; ' - are missing");
+  }
+  std::size_t characters = 0;
+  for (const char c : id) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xC0) != 0x80) characters += byte >= 0xF0 ? 2 : 1;
+    if (byte == 0)
+      return fail(ErrorCode::bad_request, "The property 'id' of an item cannot hold the character U+0000.");
+  }
+  if (characters > kItemIdCharactersMax) {
+    return fail(ErrorCode::bad_request, "The property 'id' of an item may have at most 255 characters.");
+  }
+  if (id.find_first_of("/\\?#") != std::string_view::npos) {
+    return fail(ErrorCode::bad_request, "Id contains illegal chars: '/', '\\', '?' and '#' are not allowed.");
+  }
+  return {};
+}
+
+std::string document_id(const TypedKey& key, std::string_view id) {
+  std::string text = key.encode();
+  text.reserve(text.size() + 1 + id.size());
+  text += ':';
+  text += id;
+  return text;
+}
+
+std::string_view item_id_of(std::string_view document_id) {
+  const std::size_t colon = document_id.find(':');
+  return colon == std::string_view::npos ? document_id : document_id.substr(colon + 1);
+}
+
+}  // namespace octavo::api::cosmos

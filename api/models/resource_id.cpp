@@ -1,0 +1,95 @@
+#include "api/models/resource_id.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+
+#include "base/digest.h"
+#include "base/encoding.h"
+#include "base/murmur3.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+constexpr std::size_t kPartBytes = 4;
+
+// Never all zero: clients treat zero as "no id".
+std::string random_part() {
+  std::string bytes = crypto::random_bytes(kPartBytes);
+  bytes.back() = static_cast<char>(bytes.back() | 1);
+  return bytes;
+}
+
+}  // namespace
+
+std::string new_database_rid() {
+  return random_part();
+}
+
+std::string new_container_rid(std::string_view database_rid) {
+  std::string part = random_part();
+  part.front() = static_cast<char>(part.front() | 0x80);
+  return std::string(database_rid) + part;
+}
+
+std::string new_user_rid(std::string_view database_rid) {
+  std::string part = random_part();
+  part.front() = static_cast<char>(part.front() & 0x7F);
+  return std::string(database_rid) + part;
+}
+
+std::string new_permission_rid(std::string_view user_rid) {
+  return std::string(user_rid) + crypto::random_bytes(2 * kPartBytes);
+}
+
+std::string new_script_rid(std::string_view container_rid, unsigned kind) {
+  std::string bytes = std::string(container_rid) + crypto::random_bytes(2 * kPartBytes);
+  bytes.back() = static_cast<char>((static_cast<unsigned char>(bytes.back()) & 0x0FU) | (kind << 4U));
+  return bytes;
+}
+
+std::string new_uuid() {
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string id = "00000000-0000-4000-8000-000000000000";
+  std::uint64_t bits = random();
+  for (std::size_t i = 0; i < id.size(); ++i) {
+    if (i == 19) bits = random();
+    if (id[i] == '-' || i == 14) continue;  // keeps the version digit
+    const std::uint64_t digit = i == 19 ? 8 | (bits & 3) : bits & 15;
+    id[i] = kDigits[digit];
+    bits >>= 4;
+  }
+  return id;
+}
+
+std::uint64_t item_number(std::string_view document_id) {
+  // The highest four bits are the kind of resource: 0 is an item.
+  return murmur3_x64_128(document_id).low & 0x0FFF'FFFF'FFFF'FFFFULL;
+}
+
+std::string item_rid(std::string_view container_rid, std::string_view document_id) {
+  std::string bytes(container_rid);
+  const std::uint64_t number = item_number(document_id);
+  for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<char>(number >> shift));
+  return bytes;
+}
+
+std::string show_rid(std::string_view bytes) {
+  std::string shown = crypto::base64_encode(bytes);
+  std::ranges::replace(shown, '/', '-');
+  return shown;
+}
+
+std::optional<std::string> parse_rid(std::string_view shown) {
+  std::string text(shown);
+  std::ranges::replace(text, '-', '/');
+  auto bytes = crypto::base64_decode(text);
+  if (!bytes || bytes->empty() || bytes->size() % kPartBytes != 0 || bytes->size() > 5 * kPartBytes) {
+    return std::nullopt;
+  }
+  return bytes;
+}
+
+}  // namespace octavo::api::cosmos

@@ -1,0 +1,273 @@
+#include "partitioning/split_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "base/memory_retry.h"
+#include "storage/partition/physical_partition.h"
+
+namespace octavo::partitioning {
+
+namespace {
+
+// For this long, a partition that is too large but cannot be split, or whose split failed, is not tried again.
+constexpr std::chrono::minutes kRefusedFor{60};
+
+std::size_t widest(const PartitionMap& map) {
+  const auto& ranges = map.ranges();
+  const auto found = std::ranges::max_element(ranges, {}, [](const auto& range) { return range.last - range.first; });
+  return map.places()[static_cast<std::size_t>(found - ranges.begin())];
+}
+
+bool has_ended(SplitQueue::State state) {
+  return state == SplitQueue::State::completed || state == SplitQueue::State::failed;
+}
+
+}  // namespace
+
+SplitQueue::~SplitQueue() {
+  stop();
+}
+
+Expected<std::uint64_t> SplitQueue::add(const std::shared_ptr<Database>& database, std::size_t place) {
+  return enqueue(database, place, 0);
+}
+
+Expected<std::uint64_t> SplitQueue::enqueue(const std::shared_ptr<Database>& database, std::size_t place,
+                                            std::size_t grow_to) {
+  const PartitionMap& map = database->partition_map();
+  const auto* range = map.range_of(place);
+  if (range == nullptr) return fail(ErrorCode::bad_request, "There is no such physical partition.");
+  if (map.size() >= partitions_max) {
+    return fail(ErrorCode::bad_request, "A database may have at most 1024 physical partitions.");
+  }
+  const std::lock_guard lock(mutex_);
+  if (stopping_) return fail(ErrorCode::overloaded, "The server is shutting down.");
+  for (const auto& entry : entries_) {
+    if (!has_ended(entry->job.state) && entry->database == database && entry->job.place == place) {
+      return fail(ErrorCode::bad_request, "This physical partition is being split already.");
+    }
+  }
+  if (entries_.size() >= jobs_max) {
+    const auto ended = std::ranges::find_if(entries_, [](const auto& entry) { return has_ended(entry->job.state); });
+    if (ended == entries_.end()) return fail(ErrorCode::overloaded, "Too many splits are waiting; try again later.");
+    entries_.erase(ended);
+  }
+  auto entry = std::make_shared<Entry>();
+  entry->database = database;
+  entry->grow_to = grow_to;
+  entry->job.number = ++last_number_;
+  entry->job.database = database->name();
+  entry->job.instance_tag = database->instance_tag();
+  entry->job.place = place;
+  entry->job.source = *range;
+  entry->job.created = entry->job.updated = std::chrono::system_clock::now();
+  entries_.push_back(std::move(entry));
+  wake();
+  return last_number_;
+}
+
+void SplitQueue::start() {
+  const std::lock_guard lock(mutex_);
+  started_ = true;
+  if (!entries_.empty()) wake();
+}
+
+// Call with mutex_ held.
+void SplitQueue::wake() {
+  if (!started_ || stopping_) return;
+  if (!thread_.joinable()) thread_ = std::jthread([this] { run(); });
+  wake_.notify_one();
+}
+
+void SplitQueue::grow(const std::shared_ptr<Database>& database, std::size_t count) {
+  count = std::min(count, partitions_max);
+  if (database->physical_partition_count() >= count) return;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& entry : entries_) {
+      if (has_ended(entry->job.state) || entry->database != database || entry->grow_to == 0) continue;
+      entry->grow_to = std::max(entry->grow_to, count);
+      return;
+    }
+  }
+  // A partition that is being split on its own is followed by others.
+  const auto added = enqueue(database, widest(database->partition_map()), count);
+  if (!added) spdlog::warn("database {}: {}", database->name(), added.error().reason);
+}
+
+SplitQueue::Job SplitQueue::shown(const Entry& entry) const {
+  Job job = entry.job;
+  if (entry.split) {
+    job.stage = entry.split->stage();
+    job.copied = entry.split->copied();
+    job.expected = entry.split->expected();
+  }
+  return job;
+}
+
+std::vector<SplitQueue::Job> SplitQueue::jobs() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Job> jobs;
+  jobs.reserve(entries_.size());
+  for (const auto& entry : entries_) jobs.push_back(shown(*entry));
+  return jobs;
+}
+
+std::optional<SplitQueue::Job> SplitQueue::job(std::uint64_t number) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& entry : entries_) {
+    if (entry->job.number == number) return shown(*entry);
+  }
+  return std::nullopt;
+}
+
+bool SplitQueue::forget(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(entries_, number, [](const auto& entry) { return entry->job.number; });
+  if (found == entries_.end()) return false;
+  (*found)->stop->store(true);
+  entries_.erase(found);
+  return true;
+}
+
+void SplitQueue::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    std::shared_ptr<Entry> next;
+    wake_.wait(lock, [&] {
+      const auto found =
+          std::ranges::find_if(entries_, [](const auto& entry) { return entry->job.state == State::queued; });
+      if (found != entries_.end()) next = *found;
+      return stopping_ || next;
+    });
+    if (stopping_) return;
+    until_memory_suffices([&] { run_one(*next, lock); });
+  }
+}
+
+void SplitQueue::run_one(Entry& entry, std::unique_lock<std::mutex>& lock) {
+  auto split = std::make_shared<PartitionSplit>(
+      entry.database, entry.job.place, [stop = entry.stop] { return stop->load(std::memory_order_relaxed); },
+      [this] {
+        const std::lock_guard ends(mutex_);
+        return stopping_;
+      });
+  entry.split = split;
+  entry.job.state = State::running;
+  entry.job.updated = std::chrono::system_clock::now();
+  lock.unlock();
+  const auto begun = Clock::now();
+  const auto result = split->run();
+  const std::chrono::duration<double> took = Clock::now() - begun;
+  std::size_t grow_to = 0;
+  std::shared_ptr<Database> database;
+  until_memory_suffices([&] {
+    const std::lock_guard ended(mutex_);
+    Job job = shown(entry);
+    job.updated = std::chrono::system_clock::now();
+    if (result) {
+      for (const auto& range : entry.database->partition_map().ranges()) {
+        const bool is_target = !range.ancestors.empty() && range.ancestors.back() == job.place;
+        if (is_target) job.targets.push_back(range);
+      }
+      sources_.push_back({entry.database, job.place, Clock::now() + source_kept_});
+      grow_to = entry.grow_to;
+    } else {
+      job.failure = result.error().reason;
+      refused_.push_back({job.instance_tag, job.place, Clock::now() + kRefusedFor});
+    }
+    job.state = result ? State::completed : State::failed;
+    entry.job = std::move(job);
+    entry.split.reset();
+    database = std::move(entry.database);
+  });
+  if (result) {
+    spdlog::info("database {}: physical partition {} was split, {} documents in {:.1f} s", database->name(),
+                 entry.job.place, entry.job.copied, took.count());
+  } else if (!entry.stop->load()) {
+    spdlog::error("database {}: physical partition {} could not be split: {}", database->name(), entry.job.place,
+                  result.error().reason);
+  }
+  if (grow_to != 0) until_memory_suffices([&] { grow(database, grow_to); });
+  split.reset();
+  database.reset();  // perhaps the last reference: release it without the lock
+  lock.lock();
+}
+
+void SplitQueue::tend(const std::vector<std::shared_ptr<Database>>& open_databases, std::uint64_t bytes_max) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!started_) return;
+  }
+  remove_sources();
+  for (const auto& database : open_databases) {
+    const PartitionMap& map = database->partition_map();
+    for (const std::size_t place : map.places()) {
+      auto& environment = map.partition(place)->environment();
+      // The file size first: reading the pages counts as use, and would keep the environment open.
+      std::error_code unreadable;
+      const auto file_bytes = std::filesystem::file_size(environment.options().folder / "data.mdb", unreadable);
+      if (unreadable || file_bytes <= bytes_max || !environment.is_open()) continue;
+      const auto sizes = environment.sizes();
+      if (!sizes || sizes->used_bytes <= bytes_max) continue;
+      {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(refused_, [](const Refused& refused) { return refused.until < Clock::now(); });
+        const bool refused = std::ranges::any_of(refused_, [&](const Refused& known) {
+          return known.place == place && known.instance_tag == database->instance_tag();
+        });
+        const bool known = std::ranges::any_of(entries_, [&](const auto& entry) {
+          return !has_ended(entry->job.state) && entry->database == database && entry->job.place == place;
+        });
+        if (refused || known) continue;
+      }
+      // A logical partition is never divided, so one that fills its physical partition alone stays there.
+      const auto cut = PartitionSplit::balanced_cut(*database, place);
+      auto added = cut && *cut ? add(database, place) : Expected<std::uint64_t>(std::unexpected(Error{}));
+      if (added) {
+        spdlog::info("database {}: physical partition {} has {} bytes and is split", database->name(), place,
+                     sizes->used_bytes);
+        continue;
+      }
+      const std::lock_guard lock(mutex_);
+      refused_.push_back({database->instance_tag(), place, Clock::now() + kRefusedFor});
+    }
+  }
+}
+
+// A source that is being read is tried again later.
+void SplitQueue::remove_sources() {
+  std::vector<Source> due;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(sources_, [&](Source& source) {
+      if (source.remove_at > Clock::now()) return false;
+      due.push_back(source);
+      return true;
+    });
+  }
+  for (const Source& source : due) {
+    const auto database = source.database.lock();
+    if (!database) continue;  // removed when the database is next opened
+    if (database->physical_partition(source.place).discard()) continue;
+    const std::lock_guard lock(mutex_);
+    sources_.push_back(source);
+  }
+}
+
+void SplitQueue::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    for (const auto& entry : entries_) entry->stop->store(true);
+    wake_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  const std::lock_guard lock(mutex_);
+  entries_.clear();
+}
+
+}  // namespace octavo::partitioning

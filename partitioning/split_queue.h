@@ -1,0 +1,109 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "partitioning/partition_split.h"
+
+namespace octavo::partitioning {
+
+/// The splits of a server, one after the other on a separate thread: the requested ones, and those of physical
+/// partitions that have grown too large. Remembers their results until they are forgotten. Thread-safe.
+class SplitQueue {
+ public:
+  enum class State : std::uint8_t { queued, running, completed, failed };
+
+  struct Job {
+    std::uint64_t number = 0;  ///< from 1, in this run of the server
+    std::string database;
+    std::string instance_tag;
+    std::size_t place = 0;
+    storage::PartitionMapEntry source;
+    std::vector<storage::PartitionMapEntry> targets;  ///< set when completed
+    State state = State::queued;
+    SplitStage stage = SplitStage::waiting;
+    std::uint64_t copied = 0;    ///< documents, including those copied again because they changed
+    std::uint64_t expected = 0;  ///< documents that existed at the beginning
+    std::string failure;         ///< why it failed
+    std::chrono::system_clock::time_point created;
+    std::chrono::system_clock::time_point updated;
+  };
+
+  static constexpr std::size_t partitions_max = 1024;  ///< of one database
+  static constexpr std::size_t jobs_max = 1000;        ///< remembered; the oldest ended ones are dropped first
+
+  explicit SplitQueue(std::chrono::seconds source_kept) : source_kept_(source_kept) {}
+  /// Until then splits are only queued and tend() does nothing: a program that inspects a folder changes nothing.
+  void start();
+  ~SplitQueue();
+  SplitQueue(const SplitQueue&) = delete;
+  SplitQueue& operator=(const SplitQueue&) = delete;
+
+  /// Queues the split of a physical partition; returns the job's number. Errors: bad_request (no such partition id,
+  /// queued already, or the database has partitions_max partitions), overloaded (jobs_max are waiting).
+  Expected<std::uint64_t> add(const std::shared_ptr<Database>& database, std::size_t place);
+  /// Splits the widest ranges until the database has `count` physical partitions (at most partitions_max).
+  void grow(const std::shared_ptr<Database>& database, std::size_t count);
+
+  std::vector<Job> jobs() const;  ///< oldest first
+  std::optional<Job> job(std::uint64_t number) const;
+  /// False: there is no such job. Removes a waiting job from the queue, and stops a running one.
+  bool forget(std::uint64_t number);
+
+  /// Splits partitions larger than `bytes_max`, and removes the files of sources that are due. Called now and then.
+  void tend(const std::vector<std::shared_ptr<Database>>& open_databases, std::uint64_t bytes_max);
+
+  /// Stops the running job and forgets the others. Nothing may be added afterwards.
+  void stop();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Entry {
+    Job job;
+    std::shared_ptr<Database> database;  ///< until it has ended
+    std::size_t grow_to = 0;             ///< continue with other partitions until there are this many; 0: no
+    std::shared_ptr<PartitionSplit> split;
+    std::shared_ptr<std::atomic<bool>> stop = std::make_shared<std::atomic<bool>>(false);
+  };
+  /// A physical partition that was split and still has its files.
+  struct Source {
+    std::weak_ptr<Database> database;
+    std::size_t place;
+    Clock::time_point remove_at;
+  };
+
+  void run();
+  void wake();
+  void run_one(Entry& entry, std::unique_lock<std::mutex>& lock);
+  Expected<std::uint64_t> enqueue(const std::shared_ptr<Database>& database, std::size_t place, std::size_t grow_to);
+  void remove_sources();
+  Job shown(const Entry& entry) const;
+
+  const std::chrono::seconds source_kept_;
+  mutable std::mutex mutex_;  ///< guards all members below
+  std::condition_variable wake_;
+  std::deque<std::shared_ptr<Entry>> entries_;
+  std::vector<Source> sources_;
+  struct Refused {
+    std::string instance_tag;
+    std::size_t place;
+    Clock::time_point until;
+  };
+  std::vector<Refused> refused_;  ///< too large, but not split automatically before `until`
+  std::uint64_t last_number_ = 0;
+  bool started_ = false;
+  bool stopping_ = false;
+  std::jthread thread_;  ///< started with the first job
+};
+
+}  // namespace octavo::partitioning

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "query/sql/evaluate/computed_properties.h"
+#include "query/sql/syntax/sql_error.h"
+
+/// Azure Cosmos DB's query language. How to use it:
+///
+///   auto query = SqlQuery::parse(text, parameters);               the query; SqlError with a position
+///   auto plan  = query_plan(**query, keys);                       what a client that merges partitions needs
+///   auto ready = co_await prepare_sql(database, *query, scope);   by which index it is run
+///   SqlExecution run(database, *ready, options);                  slices of results, and a continuation
+namespace octavo::query::sql {
+
+class Arena;
+struct Query;
+struct Program;
+
+/// `@name` and its value.
+struct SqlParameter {
+  std::string name;   ///< with the `@`
+  std::string value;  ///< JSON text; empty: undefined
+};
+
+/// Parameters of a request body: `[{"name":"@x","value":…}]`, as JSON text. Errors: bad_request.
+Expected<std::vector<SqlParameter>> parse_sql_parameters(std::string_view json);
+
+/// A query, parsed, validated and compiled. Immutable and thread-safe; shared by its runs.
+class SqlQuery {
+ public:
+  using Ptr = std::shared_ptr<const SqlQuery>;
+
+  /// `computed`: the container's computed properties, null for none.
+  static std::expected<Ptr, SqlError> parse(std::string_view text, std::span<const SqlParameter> parameters = {},
+                                            ComputedProperties::Ptr computed = nullptr);
+  ~SqlQuery();
+
+  const std::string& text() const { return text_; }
+  const Query& syntax() const { return *syntax_; }
+  const Program& program() const { return *program_; }
+  /// Whether the top-level property of items is computed: a stored property of that name is then ignored.
+  bool computes(std::string_view name) const { return computed_ && computed_->find(name); }
+  /// Fingerprint of text and parameters: continuations of other queries are rejected by it.
+  std::uint64_t fingerprint() const { return fingerprint_; }
+
+  /// The value of TOP, OFFSET or LIMIT, with parameters resolved.
+  std::optional<std::uint64_t> top() const { return top_; }
+  std::optional<std::uint64_t> offset() const { return offset_; }
+  std::optional<std::uint64_t> limit() const { return limit_; }
+
+  bool has_aggregates() const;
+  bool is_grouped() const;  ///< aggregates or GROUP BY
+  bool is_distinct() const;
+  bool is_ordered() const;
+  bool calls_user_functions() const { return calls_user_functions_; }
+  /// Whether one item may take long, because of many rows, patterns or user-defined functions. Such a query must not
+  /// run on a thread that others wait for.
+  bool may_take_long() const { return may_take_long_; }
+  const std::vector<SqlParameter>& parameters() const { return parameters_; }
+
+ private:
+  SqlQuery();
+
+  std::string text_;
+  std::vector<SqlParameter> parameters_;
+  std::unique_ptr<Arena> constants_;  ///< memory of the program's constants
+  std::unique_ptr<Query> syntax_;
+  ComputedProperties::Ptr computed_;
+  std::unique_ptr<Program> program_;
+  std::uint64_t fingerprint_ = 0;
+  bool calls_user_functions_ = false;
+  bool may_take_long_ = false;
+  std::optional<std::uint64_t> top_;
+  std::optional<std::uint64_t> offset_;
+  std::optional<std::uint64_t> limit_;
+};
+
+/// Calls user-defined functions (`udf.name(…)`). Provided by an API.
+class UserFunctions {
+ public:
+  virtual ~UserFunctions() = default;
+  /// Arguments and result are JSON text, empty for undefined. Called on the thread that runs the query, which is a
+  /// worker. Errors end the query.
+  virtual Expected<std::string> call(std::string_view name, std::span<const std::string> arguments) = 0;
+};
+
+}  // namespace octavo::query::sql

@@ -1,0 +1,73 @@
+#include "query/walk/bookmark.h"
+
+#include <utility>
+
+#include "base/byte_codec.h"
+#include "base/token.h"
+
+namespace octavo::query {
+
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersionWithTurns = 2;
+
+}  // namespace
+
+std::string Bookmark::encode() const {
+  std::string bytes;
+  ByteWriter writer(bytes);
+  const bool has_turns = spent > 0 || !left.empty();
+  writer.u8(has_turns ? kVersionWithTurns : kVersion);
+  writer.u8(static_cast<std::uint8_t>(kind));
+  writer.varint(branch);
+  writer.sized_bytes(identity);
+  writer.sized_bytes(key);
+  if (has_turns) {
+    writer.varint(spent);
+    writer.varint(left.size());
+    for (const Left& one : left) {
+      writer.sized_bytes(one.identity);
+      writer.u8(one.down ? 1 : 0);
+      writer.sized_bytes(one.key);
+    }
+  }
+  return seal_token(std::move(bytes));
+}
+
+std::optional<Bookmark> Bookmark::decode(std::string_view text) {
+  const auto bytes = open_token(text);
+  if (!bytes) return std::nullopt;
+  ByteReader reader(*bytes);
+  const std::uint8_t version = reader.u8();
+  if (version != kVersion && version != kVersionWithTurns) return std::nullopt;
+  Bookmark bookmark;
+  bookmark.kind = static_cast<Kind>(reader.u8());
+  switch (bookmark.kind) {
+    case Kind::primary:
+    case Kind::index:
+    case Kind::combined:
+    case Kind::sorted:
+      break;
+    default:
+      return std::nullopt;
+  }
+  bookmark.branch = reader.varint();
+  bookmark.identity = reader.sized_bytes();
+  bookmark.key = reader.sized_bytes();
+  if (version == kVersionWithTurns) {
+    bookmark.spent = reader.varint();
+    const std::uint64_t count = reader.varint();
+    if (!reader.ok() || count > left_max) return std::nullopt;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      Left& one = bookmark.left.emplace_back();
+      one.identity = reader.sized_bytes();
+      one.down = reader.u8() != 0;
+      one.key = reader.sized_bytes();
+    }
+  }
+  if (!reader.ok() || !reader.rest().empty()) return std::nullopt;
+  return bookmark;
+}
+
+}  // namespace octavo::query

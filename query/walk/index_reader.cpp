@@ -1,0 +1,173 @@
+#include "query/walk/index_reader.h"
+
+#include "base/byte_codec.h"
+#include "query/index/automatic_rows.h"
+#include "query/index/local/local_indexes.h"
+#include "storage/document/document_record.h"
+
+namespace octavo::query {
+
+namespace {
+
+// The present number: a split creates partitions that the view used for planning does not have.
+std::uint32_t number_now(partitioning::Database& database, const IndexDefinition& index, std::size_t place) {
+  const IndexManager* manager = IndexManager::of(database);
+  if (!manager) return 0;
+  // A path uses the entries of its policy's index only.
+  return manager->local_number(index.automatic_path ? automatic_definition(index.automatic)->identity : index.identity,
+                               place);
+}
+
+}  // namespace
+
+Expected<IndexReader> IndexReader::open(partitioning::Database& database, const IndexView& index,
+                                        const IndexScope& scope) {
+  IndexReader reader;
+  if (index.global) {
+    OCTAVO_TRY(auto transaction, index.global->read());
+    auto source = std::make_unique<Source>();
+    source->transaction.emplace(std::move(transaction));
+    source->cursor.emplace(*source->transaction, index.global->entries());
+    source->tree = GlobalIndex::entries_tree;
+    reader.sources_.push_back(std::move(source));
+    return reader;
+  }
+  if (!scope.partition_key.empty()) {
+    OCTAVO_TRY_VOID(
+        reader.add_local(database, index, database.locate_partition_key(scope.partition_key), scope.partition_key));
+    return reader;
+  }
+  if (scope.place) {
+    OCTAVO_TRY_VOID(reader.add_local(database, index, *scope.place, {}));
+    return reader;
+  }
+  for (const std::size_t place : database.places()) OCTAVO_TRY_VOID(reader.add_local(database, index, place, {}));
+  return reader;
+}
+
+Expected<void> IndexReader::add_local(partitioning::Database& database, const IndexView& index, std::size_t place,
+                                      std::string_view partition_key) {
+  std::uint32_t number = place < index.numbers.size() ? index.numbers[place] : 0;
+  OCTAVO_TRY(auto snapshot, database.snapshot(place));
+  OCTAVO_TRY(bool ready, LocalIndexes::is_ready(snapshot, number));
+  if (!ready) {
+    number = number_now(database, *index.definition, place);
+    OCTAVO_TRY(ready, LocalIndexes::is_ready(snapshot, number));
+  }
+  if (!ready) {
+    return fail(ErrorCode::no_usable_index,
+                "The index " + index.definition->name + " was deleted; send the query again.");
+  }
+  auto source = std::make_unique<Source>();
+  if (index.definition->automatic_path) {
+    bool scoped = false;
+    if (!partition_key.empty()) {
+      OCTAVO_TRY(const auto mark, snapshot.index_entry(AutomaticRows::scoped_mark(number, partition_key)));
+      scoped = mark.has_value();
+      if (!scoped) among_others_.assign(partition_key).append(1, ':');
+    }
+    source->prefix =
+        scoped ? AutomaticRows::scoped_prefix(number, partition_key) : AutomaticRows::everything_prefix(number);
+    append_key_u64(source->prefix, *index.definition->automatic_path);
+  } else {
+    source->prefix = LocalIndexes::entry_prefix(number, partition_key);
+  }
+  source->tree = storage::name_of(storage::PartitionTree::index);
+  source->snapshot.emplace(std::move(snapshot));
+  source->cursor.emplace(source->snapshot->index_entries());
+  sources_.push_back(std::move(source));
+  return {};
+}
+
+std::optional<storage::KeyValue> IndexReader::Source::strip(std::optional<storage::KeyValue> found) const {
+  if (!found || !found->key.starts_with(prefix)) return std::nullopt;
+  found->key.remove_prefix(prefix.size());
+  return found;
+}
+
+// The next entry among the present entries of all sources.
+std::optional<storage::KeyValue> IndexReader::choose(bool down) {
+  std::optional<storage::KeyValue> best;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const auto& row = sources_[i]->row;
+    if (!row || (best && (down ? row->key <= best->key : row->key >= best->key))) continue;
+    best = row;
+    current_ = i;
+  }
+  return best;
+}
+
+std::optional<storage::KeyValue> IndexReader::seek(std::string_view key) {
+  for (const auto& source : sources_) {
+    sought_.assign(source->prefix).append(key);
+    source->row = source->strip(source->cursor->seek(sought_));
+  }
+  return choose(false);
+}
+
+std::optional<storage::KeyValue> IndexReader::seek_before(std::string_view key) {
+  for (const auto& source : sources_) {
+    sought_.assign(source->prefix).append(key);
+    auto row = source->cursor->seek_back(sought_);
+    if (row && row->key == sought_) row = source->cursor->previous();
+    source->row = source->strip(row);
+  }
+  return choose(true);
+}
+
+std::optional<storage::KeyValue> IndexReader::step(bool down) {
+  if (sources_.empty()) return std::nullopt;
+  Source& source = *sources_[current_];
+  source.row = source.strip(down ? source.cursor->previous() : source.cursor->next());
+  return sources_.size() == 1 ? source.row : choose(down);
+}
+
+Expected<bool> IndexReader::has_entry(std::uint64_t path, std::string_view key, std::string_view document_id) const {
+  const Source& source = *sources_[current_];
+  const std::string_view rows = std::string_view(source.prefix).substr(0, source.prefix.size() - sizeof path);
+  std::string row;
+  row.reserve(source.prefix.size() + key.size() + document_id.size());
+  row.append(rows);
+  append_key_u64(row, path);
+  row.append(key).append(document_id);
+  OCTAVO_TRY(const auto found, source.snapshot->index_entry(row));
+  return found.has_value();
+}
+
+std::optional<storage::RangeSize> IndexReader::range_size(std::string_view begin, std::string_view end,
+                                                          unsigned samples) const {
+  storage::RangeSize sum{.entries = 0, .exact = true};
+  for (const auto& source : sources_) {
+    const auto& transaction = source->transaction ? *source->transaction : source->snapshot->transaction();
+    const auto tree = storage::TreeSize::open(transaction, source->tree);
+    const auto size = tree
+                          ? tree->range(source->prefix + std::string(begin), source->prefix + std::string(end), samples)
+                          : std::nullopt;
+    if (!size) return std::nullopt;
+    sum.entries += size->entries;
+    sum.exact = sum.exact && size->exact;
+  }
+  return sum;
+}
+
+std::optional<std::string> IndexReader::beyond_others(const storage::KeyValue& entry, bool down) const {
+  if (among_others_.empty()) return std::nullopt;
+  ByteReader value(entry.value);
+  const std::uint64_t id_size = value.varint();
+  if (!value.ok() || id_size > entry.key.size()) return std::nullopt;
+  const std::string_view id = entry.key.substr(entry.key.size() - id_size);
+  if (id.starts_with(among_others_)) return std::nullopt;
+  std::string target(entry.key.substr(0, entry.key.size() - id_size));
+  const bool passed = down ? id < among_others_ : id > among_others_;
+  if (down) {
+    // If the query's ids of this value are below, continue with them; if they would be above, leave this value.
+    if (!passed) target.append(among_others_, 0, among_others_.size() - 1).append(1, ':' + 1);
+  } else if (passed) {
+    target += '\xFF';
+  } else {
+    target += among_others_;
+  }
+  return target;
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,44 @@
+#include "server/http/header_fields.h"
+
+namespace octavo::server {
+namespace {
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+}  // namespace
+
+bool equals_ignoring_case(std::string_view left, std::string_view right) {
+  if (left.size() != right.size()) return false;
+  if (left == right) return true;
+  // Names of one size often begin with the same characters ("x-ms-…"), but seldom end with the same.
+  if (lower(left.back()) != lower(right.back())) return false;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (lower(left[i]) != lower(right[i])) return false;
+  }
+  return true;
+}
+
+void HeaderFields::add(const char* head, std::string_view name, std::string_view value) {
+  const auto offset = [head](std::string_view part) { return static_cast<std::uint32_t>(part.data() - head); };
+  fields_.push_back(
+      {offset(name), static_cast<std::uint32_t>(name.size()), offset(value), static_cast<std::uint32_t>(value.size())});
+}
+
+std::optional<std::string_view> HeaderFields::find(std::string_view name) const {
+  for (const auto& field : fields_) {
+    if (field.name_size == name.size() && equals_ignoring_case({base_ + field.name_offset, field.name_size}, name)) {
+      return std::string_view{base_ + field.value_offset, field.value_size};
+    }
+  }
+  return std::nullopt;
+}
+
+void HeaderFields::for_each(FunctionRef<void(std::string_view name, std::string_view value)> visit) const {
+  for (const auto& field : fields_) {
+    visit({base_ + field.name_offset, field.name_size}, {base_ + field.value_offset, field.value_size});
+  }
+}
+
+}  // namespace octavo::server
