@@ -16,12 +16,15 @@ enum class ErrorCode : std::uint8_t {
   not_found,            ///< never existed
   deleted,              ///< existed, is deleted now
   conflict,             ///< a revision precondition failed
+  unique_key_violated,  ///< another document of the logical partition has the same unique key
   precondition_failed,  ///< e.g. the database exists already
   too_large,            ///< document, body or id over its limit
   partition_full,       ///< logical partition over its size limit
   no_usable_index,      ///< a sort that no index serves and that is too large to do in memory
   unsupported,          ///< valid in the API, but not available here
   overloaded,           ///< a bounded queue is full; retry later
+  partition_split,      ///< the physical partition was split; the request should be sent again
+  index_went_back,      ///< a search index returned to its last commit; the query should be repeated
   throttled,            ///< the requested throughput is used up; Error::retry_after_ms says when to try again
   disk_full,            ///< ENOSPC or quota: writes fail, reads still work
   io_failure,           ///< the disk failed a read, write or sync

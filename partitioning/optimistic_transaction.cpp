@@ -89,7 +89,7 @@ Expected<Expected<void>> OptimisticTransaction::take_unique(const DocumentWrite&
       if (owner && changes_.contains(*owner)) owner.reset();  // it had them before these edits
     }
     if (owner && *owner != write.id) {
-      return Expected<void>(fail(ErrorCode::conflict, "Unique index constraint violation.", "unique_key"));
+      return Expected<void>(fail(ErrorCode::unique_key_violated, "Unique index constraint violation."));
     }
   }
   if (before && !before->deleted) {
@@ -274,7 +274,8 @@ Expected<bool> OptimisticTransaction::commit_on_writer(storage::PartitionTransac
       continue;
     }
     // Unknown to these edits: another leaf, or another document's unique values.
-    if (written.error().code != ErrorCode::conflict) {
+    const ErrorCode code = written.error().code;
+    if (code != ErrorCode::conflict && code != ErrorCode::unique_key_violated) {
       stale_ = false;
       refused_ = written.error();
     }

@@ -18,7 +18,6 @@ constexpr std::array kWords{
     Word{word::kEtag, {412, 0, "PreconditionFailed"}},
     Word{word::kExists, {409, 0, "Conflict"}},
     Word{word::kOwnerMissing, {404, 1003, "NotFound"}},
-    Word{word::kRangeGone, {410, 1002, "Gone"}},
     Word{word::kMethod, {405, 0, "MethodNotAllowed"}},
     Word{word::kRetryWith, {449, 0, "RetryWith"}},
     Word{word::kFailedDependency, {424, 0, "FailedDependency"}},
@@ -39,6 +38,7 @@ ErrorWords by_code(ErrorCode code) {
     case ErrorCode::deleted:
       return {404, 0, "NotFound"};
     case ErrorCode::conflict:
+    case ErrorCode::unique_key_violated:
       return {409, 0, "Conflict"};
     case ErrorCode::precondition_failed:
       return {412, 0, "PreconditionFailed"};
@@ -50,7 +50,10 @@ ErrorWords by_code(ErrorCode code) {
       return {501, 0, "NotImplemented"};
     case ErrorCode::throttled:
       return {429, 3200, "TooManyRequests"};
+    case ErrorCode::partition_split:
+      return {410, 1002, "Gone"};
     case ErrorCode::overloaded:
+    case ErrorCode::index_went_back:
       return {503, 0, "ServiceUnavailable"};
     case ErrorCode::disk_full:
       return {507, 0, "InsufficientStorage"};

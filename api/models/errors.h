@@ -22,7 +22,6 @@ inline constexpr std::string_view kCrossPartition = "cross_partition_query";  //
 inline constexpr std::string_view kEtag = "etag";                             // 412
 inline constexpr std::string_view kExists = "exists";                         // 409
 inline constexpr std::string_view kOwnerMissing = "owner_missing";            // 404/1003
-inline constexpr std::string_view kRangeGone = "range_gone";                  // 410/1002
 inline constexpr std::string_view kMethod = "method_not_allowed";             // 405
 inline constexpr std::string_view kRetryWith = "retry_with";                  // 449
 inline constexpr std::string_view kFailedDependency = "failed_dependency";    // 424

@@ -156,9 +156,7 @@ storage::DocumentWrite creating_write(std::string document_id, std::string body)
 }
 
 Error in_cosmos_words(Error error, bool conditional) {
-  if (error.code == ErrorCode::conflict && error.word == "unique_key") {
-    error.reason = "Unique index constraint violation.";
-  } else if (error.code == ErrorCode::conflict) {
+  if (error.code == ErrorCode::conflict) {
     error.reason.clear();
     if (conditional) error.code = ErrorCode::precondition_failed;
     error.word = conditional ? word::kEtag : word::kExists;

@@ -57,8 +57,9 @@ Expected<Answer> answer_of(Error error, bool creates) {
     case ErrorCode::not_found:
     case ErrorCode::deleted:
       return not_found();
+    case ErrorCode::unique_key_violated:
+      return answer_error(409, std::move(error.reason));
     case ErrorCode::conflict:
-      if (error.word == "unique_key") return answer_error(409, "Unique index constraint violation.");
       if (creates) return answer_error(409, "Resource with specified id or name already exists.");
       return answer_error(412, "One of the specified pre-condition is not met.");
     case ErrorCode::too_large:

@@ -43,8 +43,16 @@ auto run_guarded(std::string_view what, Step step) -> decltype(step()) {
 /// Failures of the disk or for lack of memory may be temporary, so they are worth a retry. A function fails until it is
 /// fixed.
 inline bool may_pass(const Error& error) {
-  return error.code == ErrorCode::disk_full || error.code == ErrorCode::io_failure ||
-         error.code == ErrorCode::overloaded;
+  switch (error.code) {
+    case ErrorCode::disk_full:
+    case ErrorCode::io_failure:
+    case ErrorCode::overloaded:
+    case ErrorCode::partition_split:
+    case ErrorCode::index_went_back:
+      return true;
+    default:
+      return false;
+  }
 }
 
 /// Counts a query that waits for an index, so that commits wake the index's follower at once.

@@ -168,7 +168,7 @@ Expected<bool> SearchIndex::remove_purged(std::uint64_t purge_count, std::size_t
 Expected<SearchResult> SearchIndex::search(const SearchRequest& request) {
   OCTAVO_TRY(const auto snapshot, files_->snapshot(request.at_least));
   if (snapshot->complete_through.load() < request.at_least) {
-    return fail(ErrorCode::overloaded, "The search index went back to its last commit; try again.", kIndexWentBack);
+    return fail(ErrorCode::index_went_back, "The search index went back to its last commit; try again.");
   }
   auto result =
       guard_lucene(files_->last_error(), [&] { return run_search(snapshot, *analyzers_, files_->columns(), request); });

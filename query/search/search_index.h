@@ -14,8 +14,6 @@
 
 namespace octavo::query::search {
 
-inline constexpr std::string_view kIndexWentBack = "index_went_back";
-
 class IndexFiles;
 
 /// A full-text index: Lucene++ with the fields that a FieldSource extracts from each document.
@@ -32,7 +30,7 @@ class SearchIndex final : public FeedIndex {
   ~SearchIndex() override;
 
   /// Errors: bad_request with Cloudant's words; timeout at the request's deadline; corrupted, after which the index is
-  /// rebuilt; errors of the disk; overloaded with the word kIndexWentBack: after an error, the index lost changes up to
+  /// rebuilt; errors of the disk; index_went_back: after an error, the index lost changes up to
   /// `at_least` and is reading them from the feed again.
   Expected<SearchResult> search(const SearchRequest& request);
   const FieldAnalyzers& analyzers() const { return *analyzers_; }

@@ -191,7 +191,7 @@ Expected<Expected<void>> DocumentWriter::check_unique(const DocumentWrite& write
     const std::string owner_id(*owner);
     OCTAVO_TRY(const auto document, find(owner_id));
     if (document && !document->deleted) {
-      return Expected<void>(fail(ErrorCode::conflict, "Unique index constraint violation.", "unique_key"));
+      return Expected<void>(fail(ErrorCode::unique_key_violated, "Unique index constraint violation."));
     }
   }
   return Expected<void>{};

@@ -76,7 +76,7 @@ Expected<Snapshot> PhysicalPartition::snapshot() const {
 }
 
 std::unexpected<Error> PhysicalPartition::was_split() {
-  return fail(ErrorCode::overloaded, "The physical partition was split; send the request again.", "range_gone");
+  return fail(ErrorCode::partition_split, "The physical partition was split; send the request again.");
 }
 
 void PhysicalPartition::set_time_to_live(std::shared_ptr<const TimeToLive> rule) {

@@ -133,7 +133,7 @@ Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
     auto& operation = batch.operations.emplace_back();
     auto read = read_operation(json, container, call.services.settings.cosmos_item_bytes_max, batch.key, operation);
     if (read && !batch.atomic && opened.database->locate_document(operation.document_id) != batch.place) {
-      read = fail(ErrorCode::not_found, "The item is not of this partition key range.", word::kRangeGone);
+      read = fail(ErrorCode::partition_split, "The item is not of this partition key range.");
     }
     if (!read) operation.refused = std::move(read).error();
   }

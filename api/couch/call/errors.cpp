@@ -60,6 +60,8 @@ ErrorWords words_for(ErrorCode code) {
       return {404, "not_found"};
     case ErrorCode::conflict:
       return {409, "conflict"};
+    case ErrorCode::unique_key_violated:
+      return {409, "unique_key"};
     case ErrorCode::precondition_failed:
       return {412, "precondition_failed"};
     case ErrorCode::too_large:
@@ -72,6 +74,10 @@ ErrorWords words_for(ErrorCode code) {
       return {501, "not_implemented"};
     case ErrorCode::overloaded:
       return {503, "service unavailable"};
+    case ErrorCode::partition_split:
+      return {503, "range_gone"};
+    case ErrorCode::index_went_back:
+      return {503, "index_went_back"};
     case ErrorCode::throttled:
       return {429, "too_many_requests"};
     case ErrorCode::disk_full:
@@ -111,7 +117,7 @@ Reply error_reply(const Error& error) {
     if (entry.word == error.word) status = entry.status;
   }
   auto reply = error_reply(status, error_word(error), error_reason(error));
-  if (error.code == ErrorCode::overloaded) reply.headers.emplace_back("Retry-After", "1");
+  if (status == 503) reply.headers.emplace_back("Retry-After", "1");
   if (error.code == ErrorCode::throttled) {
     // Retry-After has whole seconds only; X-Retry-After-Ms is exact.
     reply.headers.emplace_back("Retry-After", std::to_string((error.retry_after_ms + 999) / 1000));

@@ -81,11 +81,15 @@ Expected<std::vector<storage::DocumentWrite>> batch_writes(const Call& call, Bul
   return writes;
 }
 
+bool is_conflict(const Error& error) {
+  return error.code == ErrorCode::conflict || error.code == ErrorCode::unique_key_violated;
+}
+
 // A 409 that lists every document whose precondition failed. Any other error of a document becomes the reply's error.
 Expected<Reply> refused_batch(const std::vector<BulkResult>& results) {
   for (const auto& result : results) {
     const auto& error = std::get<Error>(result.outcome);
-    if (error.code != ErrorCode::conflict && error.code != ErrorCode::precondition_failed) {
+    if (!is_conflict(error) && error.code != ErrorCode::precondition_failed) {
       return std::unexpected(error);
     }
   }
@@ -94,7 +98,7 @@ Expected<Reply> refused_batch(const std::vector<BulkResult>& results) {
   reply.body = "{\"error\":\"conflict\",\"reason\":\"Document update conflict: nothing was written.\",\"results\":[";
   bool first = true;
   for (const auto& result : results) {
-    if (std::get<Error>(result.outcome).code != ErrorCode::conflict) continue;
+    if (!is_conflict(std::get<Error>(result.outcome))) continue;
     if (!std::exchange(first, false)) reply.body += ',';
     append_bulk_result(reply.body, result);
   }

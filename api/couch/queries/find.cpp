@@ -155,7 +155,7 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
       return query::search::run_text_find(*call.database, find, sequence, deadline, started);
     });
     // After an error the index may have returned to its last commit; then it must catch up again.
-  } while (!body && body.error().word == query::search::kIndexWentBack);
+  } while (!body && body.error().code == ErrorCode::index_went_back);
   if (!body) co_return std::unexpected(std::move(body).error());
   Reply reply;
   reply.body = *std::move(body);

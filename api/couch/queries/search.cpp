@@ -267,7 +267,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
   for (int attempt = 1; attempt <= kSearchAttempts; ++attempt) {
     // After an error an index returns to its last commit. If that has just happened, it must catch up again.
     const auto went_back = [&](const Error& error) {
-      return attempt < kSearchAttempts && error.word == query::search::kIndexWentBack;
+      return attempt < kSearchAttempts && error.code == ErrorCode::index_went_back;
     };
     auto first = co_await engine.run_blocking(search_now);
     if (!first && went_back(first.error())) continue;

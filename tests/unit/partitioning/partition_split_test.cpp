@@ -325,7 +325,7 @@ TEST_CASE("a place that was split is readable until its files go") {
   CHECK(splits.job(*number)->targets.size() == 2);
   CHECK(eventually([&] {
     const auto snapshot = database->snapshot(0);
-    return !snapshot && snapshot.error().word == "range_gone";
+    return !snapshot && snapshot.error().code == ErrorCode::partition_split;
   }));
   CHECK(eventually([&] { return !std::filesystem::exists(database->folder() / "partition-0"); }));
 }

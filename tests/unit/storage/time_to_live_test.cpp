@@ -76,7 +76,7 @@ TEST_CASE("a document made anew after its end has its unique values again, whoev
   REQUIRE(fixture.put("p:a", R"({"lives":1,"v":7})"));
   const auto refused = fixture.put("p:c", R"({"lives":1,"v":7})");
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().word == "unique_key");
+  CHECK(refused.error().code == ErrorCode::unique_key_violated);
   fixture.partition().set_time_to_live(nullptr);
   CHECK(check_partition(fixture.partition(), true).value().sound());
 }
