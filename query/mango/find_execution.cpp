@@ -137,21 +137,19 @@ Expected<ScanState> FindExecution::run_index(std::size_t& rows_left) {
     OCTAVO_TRY(leap, Leap::open(*database_, branch(), {partition_key_, std::nullopt}, at.leap,
                                 [this] { return is_turn_over(); }));
   }
-  // A global index may lag behind the document, which is therefore always tested.
-  const bool recheck = branch().recheck || !reader.documents();
   return walk_index(
       reader, ranges, down, at.position, rows_left, until_, statistics_.keys_examined,
       [&](const storage::KeyValue& entry) -> Expected<WalkStep> {
         const bool is_enough = output_.size() >= find_output_bytes_max || has_worked_enough();
         if (is_enough || is_turn_over()) return WalkStep::stop_before;
-        OCTAVO_TRY(const Flow flow, take_row(entry, reader, documents, recheck));
+        OCTAVO_TRY(const Flow flow, take_row(entry, reader, documents));
         return flow == Flow::finished ? WalkStep::finish : WalkStep::next;
       },
       leap ? &*leap : nullptr);
 }
 
 Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& entry, const IndexReader& reader,
-                                                      DocumentLookup& documents, bool recheck) {
+                                                      DocumentLookup& documents) {
   const auto row = IndexRow::decode(entry.key, entry.value);
   if (!row) return fail(ErrorCode::corrupted, "An entry of index " + branch().index->definition->name + " is damaged.");
   visit(entry.key);
@@ -169,6 +167,8 @@ Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& e
   OCTAVO_TRY(const auto found, documents.find(row->document_id()));
   if (!found.document || found.document->deleted) return Flow::next;
   if (plan().covering) return take_covered(*row, entry.key);
+  // A document that changed after the entries were read may not match any more.
+  const bool recheck = branch().recheck || found.document->sequence > reader.exact_through();
   return take_document(*found.document, *found.snapshot, entry.key, recheck);
 }
 

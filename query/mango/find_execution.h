@@ -112,8 +112,7 @@ class FindExecution {
   Expected<partitioning::ScanState> run_index(std::size_t& rows_left);
   Expected<partitioning::ScanState> run_primary(std::size_t& rows_left);
   Expected<partitioning::ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
-  Expected<Flow> take_row(const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents,
-                          bool recheck);
+  Expected<Flow> take_row(const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents);
   Expected<Flow> take_document(const storage::DocumentView& document, const storage::Snapshot& snapshot,
                                std::string_view position, bool recheck);
   Expected<Flow> take_covered(const IndexRow& row, std::string_view position);

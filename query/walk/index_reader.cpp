@@ -24,6 +24,8 @@ Expected<IndexReader> IndexReader::open(partitioning::Database& database, const 
                                         const IndexScope& scope) {
   IndexReader reader;
   if (index.global) {
+    // Before the transaction begins, which then has at least what this promises.
+    reader.exact_through_ = index.global->complete_through();
     OCTAVO_TRY(auto transaction, index.global->read());
     auto source = std::make_unique<Source>();
     source->transaction.emplace(std::move(transaction));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,11 @@ class IndexReader {
   const storage::Snapshot* documents() const {
     return sources_.size() == 1 && sources_[0]->snapshot ? &*sources_[0]->snapshot : nullptr;
   }
+  /// A document whose last change is not later than this has exactly the entries that are read here, if it is read
+  /// after the reader was opened.
+  storage::Sequence exact_through() const {
+    return documents() ? std::numeric_limits<storage::Sequence>::max() : exact_through_;
+  }
 
  private:
   struct Source {
@@ -76,6 +82,7 @@ class IndexReader {
   std::optional<storage::KeyValue> choose(bool down);
 
   std::vector<std::unique_ptr<Source>> sources_;
+  storage::Sequence exact_through_ = 0;
   std::size_t current_ = 0;
   std::string among_others_;  ///< prefix of the query's ids, if others' entries are among them
   std::string sought_;
