@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/byte_codec.h"
 #include "base/json_writer.h"
 #include "query/collation/sort_key.h"
 
@@ -16,6 +17,9 @@ namespace octavo::query {
 
 namespace {
 
+// Texts of group fields whose group is remembered.
+constexpr std::size_t kKnownTextsMax = 4096;
+constexpr std::size_t kKnownTextBytesMax = 256;
 // Overhead of a group beside its own bytes: a node of the table and a few strings.
 constexpr std::size_t kGroupBytes = 160;
 
@@ -76,7 +80,18 @@ Expected<void> Aggregator::append_key(std::string& key, std::string_view text) {
   return {};
 }
 
+// Values are equal by collation, so finding a group takes a sort key of each. The same texts are always the same group.
 Expected<Aggregator::Group*> Aggregator::find_group(Projection::FieldText field_text) {
+  texts_.clear();
+  ByteWriter writer(texts_);
+  for (std::size_t i = 0; i < aggregation_.group_fields; ++i) writer.sized_bytes(field_text(i, request_.fields[i]));
+  if (const auto known = known_texts_.find(texts_); known != known_texts_.end()) return known->second;
+  OCTAVO_TRY(Group * group, find_group_by_key(field_text));
+  if (known_texts_.size() < kKnownTextsMax && texts_.size() <= kKnownTextBytesMax) known_texts_.emplace(texts_, group);
+  return group;
+}
+
+Expected<Aggregator::Group*> Aggregator::find_group_by_key(Projection::FieldText field_text) {
   key_.clear();
   for (std::size_t i = 0; i < aggregation_.group_fields; ++i) {
     OCTAVO_TRY_VOID(append_key(key_, field_text(i, request_.fields[i])));

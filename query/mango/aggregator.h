@@ -48,6 +48,7 @@ class Aggregator {
   };
 
   Expected<Group*> find_group(Projection::FieldText field_text);
+  Expected<Group*> find_group_by_key(Projection::FieldText field_text);
   Expected<void> update(State& state, const Aggregate& aggregate, std::string_view text);
   Expected<void> append_key(std::string& key, std::string_view text);
   static void append_value(std::string& out, const State& state, const Aggregate& aggregate);
@@ -62,7 +63,10 @@ class Aggregator {
   std::unordered_map<std::string, Group> groups_;  ///< by the sort keys of their fields
   std::uint64_t documents_ = 0;
   std::size_t bytes_ = 0;
-  std::string key_;  ///< scratch
+  std::string key_;    ///< scratch
+  std::string texts_;  ///< scratch
+  /// By the texts of their fields, as far as these are short and few.
+  std::unordered_map<std::string, Group*> known_texts_;
 };
 
 }  // namespace octavo::query
