@@ -206,6 +206,24 @@ void partition_sql(Run& run) {
   add_beside_find(run, "partition _sql, the same 25 documents", sql, find);
 }
 
+// Groups of all documents, and one number about them, by SQL and by _find.
+void aggregates(Run& run) {
+  const auto ask = [&](std::string_view way, std::string_view body) -> RequestSource {
+    return [target = fmt::format("/{}/{}", run.data.database, way), body = std::string(body)](
+               std::string& out, std::uint64_t) { append_request(out, "POST", target, body); };
+  };
+  const std::uint16_t port = run.server->port();
+  const auto groups = ask("_sql", R"({"query":"SELECT c.kind, COUNT(1) AS n FROM c GROUP BY c.kind"})");
+  run.report.add(row_of("GROUP BY over all documents, 1 connection", measure_load(run, port, 1, 200, groups)));
+  constexpr double ratio_goal = 0.9;
+  add_in_turn(run, {.name = "_find with group, all documents", .other_name = "the same by _sql", .ratio_goal = ratio_goal},
+              {port, ask("_find", R"({"selector":{},"group":["kind"],"aggregate":{"n":{"$count":true}}})")},
+              {port, groups});
+  add_in_turn(run, {.name = "_find with $sum, all documents", .other_name = "the same by _sql", .ratio_goal = ratio_goal},
+              {port, ask("_find", R"({"selector":{},"aggregate":{"n":{"$sum":"number"}}})")},
+              {port, ask("_sql", R"({"query":"SELECT VALUE SUM(c.number) FROM c"})")});
+}
+
 void global_find(Run& run) {
   const auto target = fmt::format("/{}/_find", run.data.database);
   const auto query_of = [](std::uint64_t customer) {
@@ -412,6 +430,7 @@ const std::vector<Case>& all_cases() {
       {"partition-find", "build of a local index, and queries by it", partition_find},
       {"partition-sql", "the queries of partition-find in SQL; after it", partition_sql},
       {"global-find", "build of a global index, and queries by it", global_find},
+      {"aggregates", "groups and a sum of all documents by SQL and by _find", aggregates},
       {"view", "build of a view, groups and ranges of it", view_queries},
       {"large-view", "the same with a hundred rows for each document", large_view},
       {"view-writes", "durable writes with 0, 1 and 5 views, and a search index", view_writes},
