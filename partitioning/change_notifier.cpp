@@ -42,25 +42,25 @@ ChangeNotifier::ChangeNotifier() = default;
 ChangeNotifier::~ChangeNotifier() = default;
 
 /// A waiter's entry in the list, for exactly as long as it waits.
-class ChangeNotifier::Place {
+class ChangeNotifier::Entry {
  public:
-  Place(ChangeNotifier& notifier, const std::shared_ptr<Waiter>& waiter)
-      : notifier_(notifier), lock_(notifier.mutex_), place_(notifier.waiters_.insert(notifier.waiters_.end(), waiter)) {
+  Entry(ChangeNotifier& notifier, const std::shared_ptr<Waiter>& waiter)
+      : notifier_(notifier), lock_(notifier.mutex_), entry_(notifier.waiters_.insert(notifier.waiters_.end(), waiter)) {
     notifier_.waiting_.fetch_add(1, std::memory_order_seq_cst);
   }
-  ~Place() {
+  ~Entry() {
     if (!lock_.owns_lock()) lock_.lock();
-    notifier_.waiters_.erase(place_);
+    notifier_.waiters_.erase(entry_);
     notifier_.waiting_.fetch_sub(1, std::memory_order_relaxed);
   }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
   void unlock() { lock_.unlock(); }
 
  private:
   ChangeNotifier& notifier_;
   std::unique_lock<std::mutex> lock_;
-  const std::list<std::shared_ptr<Waiter>>::iterator place_;
+  const std::list<std::shared_ptr<Waiter>>::iterator entry_;
 };
 
 Task<bool> ChangeNotifier::wait(std::uint64_t seen, std::chrono::steady_clock::time_point deadline) {
@@ -68,9 +68,9 @@ Task<bool> ChangeNotifier::wait(std::uint64_t seen, std::chrono::steady_clock::t
   auto waiter = std::make_shared<Waiter>(executor);
   waiter->timer.expires_at(deadline);
   {
-    Place place(*this, waiter);
+    Entry entry(*this, waiter);
     if (epoch_.load(std::memory_order_seq_cst) != seen) co_return true;
-    place.unlock();
+    entry.unlock();
     boost::system::error_code error;
     co_await waiter->timer.async_wait(asio::redirect_error(use_task, error));
   }

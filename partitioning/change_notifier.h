@@ -27,7 +27,7 @@ class ChangeNotifier {
   struct Waiter;
   struct Wave;
   static void wake(const std::shared_ptr<Wave>& wave);
-  class Place;
+  class Entry;
   std::atomic<std::uint64_t> epoch_{1};
   std::atomic<std::size_t> waiting_{0};
   std::mutex mutex_;

@@ -18,7 +18,7 @@ using storage::PhysicalPartition;
 
 namespace {
 
-std::size_t place_end_of(const std::vector<storage::PartitionMapEntry>& ranges) {
+std::size_t partition_id_end_of(const std::vector<storage::PartitionMapEntry>& ranges) {
   std::size_t end = 0;
   for (const auto& range : ranges) {
     end = std::max<std::size_t>(end, storage::partition_number(range.folder).value() + std::size_t{1});
@@ -32,11 +32,11 @@ Database::Database(Engine& engine, storage::DatabaseRecord record)
     : engine_(engine),
       record_(std::move(record)),
       folder_(engine.database_folder(record_.instance_tag)),
-      consumption_(PartitionMap(record_.partition_map).places(), place_end_of(record_.partition_map)),
+      consumption_(PartitionMap(record_.partition_map).partition_ids(), partition_id_end_of(record_.partition_map)),
       turns_(std::make_shared<Turns>()),
       revs_limit_(record_.revs_limit) {
   definition_.store(std::make_shared<const DatabaseDefinition>(record_.definition));
-  std::vector<std::shared_ptr<PhysicalPartition>> partitions(place_end_of(record_.partition_map));
+  std::vector<std::shared_ptr<PhysicalPartition>> partitions(partition_id_end_of(record_.partition_map));
   for (const storage::PartitionMapEntry& range : record_.partition_map) {
     auto partition = make_partition(range);
     partitions[partition->options().ordinal] = std::move(partition);
@@ -84,16 +84,16 @@ Database::~Database() {
 Expected<void> Database::open(const ExtensionFactory& extensions) {
   const PartitionMap& map = partition_map();
   storage::Sequence last = 0;
-  for (const std::size_t place : map.places()) {
-    const auto& partition = map.partition(place);
+  for (const std::size_t partition_id : map.partition_ids()) {
+    const auto& partition = map.partition(partition_id);
     OCTAVO_TRY(const storage::Snapshot snapshot, partition->snapshot());
     OCTAVO_TRY(const storage::Sequence partition_last, snapshot.last_sequence());
     last = std::max(last, partition_last);
   }
-  sequences_ = std::make_shared<storage::SequenceAllocator>(map.place_end(), last);
+  sequences_ = std::make_shared<storage::SequenceAllocator>(map.partition_id_end(), last);
   OCTAVO_TRY(auto security, engine_.catalog().fact("security", record_.name));
   if (security) security_.store(std::make_shared<const std::string>(std::move(*security)));
-  for (const std::size_t place : map.places()) attach(*map.partition(place));
+  for (const std::size_t partition_id : map.partition_ids()) attach(*map.partition(partition_id));
   if (extensions) extension_ = extensions(*this);
   return {};
 }
@@ -132,7 +132,7 @@ std::size_t Database::locate_document(std::string_view document_id) const {
 }
 
 std::size_t Database::locate_document(const PartitionMap& map, std::string_view document_id) const {
-  if (map.size() == 1) return map.places().front();
+  if (map.size() == 1) return map.partition_ids().front();
   return map.locate(hash_position(document_id, record_.partitioned, record_.key_scheme));
 }
 
@@ -141,13 +141,13 @@ std::size_t Database::locate_partition_key(std::string_view partition_key) const
 }
 
 std::size_t Database::locate_partition_key(const PartitionMap& map, std::string_view partition_key) const {
-  if (map.size() == 1) return map.places().front();
+  if (map.size() == 1) return map.partition_ids().front();
   return map.locate(hash_position_of_key(partition_key, record_.key_scheme));
 }
 
-Expected<storage::Snapshot> Database::snapshot(std::size_t place) const {
+Expected<storage::Snapshot> Database::snapshot(std::size_t partition_id) const {
   if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
-  const auto& partition = partition_map().partition(place);
+  const auto& partition = partition_map().partition(partition_id);
   if (!partition) return PhysicalPartition::was_split();
   return partition->snapshot();
 }
@@ -167,7 +167,7 @@ Expected<void> Database::admit_document(std::string_view document_id) const {
 
 Expected<void> Database::admit_partition_key(const std::optional<std::string_view>& partition_key) const {
   if (!consumption_.is_limited()) return {};
-  return partition_key ? consumption_.admit(locate_partition_key(*partition_key)) : consumption_.admit(places());
+  return partition_key ? consumption_.admit(locate_partition_key(*partition_key)) : consumption_.admit(partition_ids());
 }
 
 void Database::spend_on_document(std::string_view document_id, RequestUnits units) noexcept {
@@ -180,7 +180,7 @@ void Database::spend_on_document(std::string_view document_id, RequestUnits unit
 
 void Database::spend_on_partition_key(const std::optional<std::string_view>& partition_key,
                                       RequestUnits units) noexcept {
-  if (!partition_key) return spend_on_places(places(), units);
+  if (!partition_key) return spend_on_partitions(partition_ids(), units);
   try {
     consumption_.spend(locate_partition_key(*partition_key), *partition_key, units);
   } catch (const std::bad_alloc&) {
@@ -188,16 +188,18 @@ void Database::spend_on_partition_key(const std::optional<std::string_view>& par
   }
 }
 
-void Database::spend_on_places(std::span<const std::size_t> places, RequestUnits units) noexcept {
-  const double share = units / static_cast<double>(places.size());
-  for (const std::size_t place : places) consumption_.spend(place, {}, share);
+void Database::spend_on_partitions(std::span<const std::size_t> partition_ids, RequestUnits units) noexcept {
+  const double share = units / static_cast<double>(partition_ids.size());
+  for (const std::size_t partition_id : partition_ids) consumption_.spend(partition_id, {}, share);
 }
 
-std::vector<std::optional<Error>> Database::refused_places() const {
+std::vector<std::optional<Error>> Database::refused_partitions() const {
   const PartitionMap& map = partition_map();
-  std::vector<std::optional<Error>> refused(map.place_end());
-  for (const std::size_t place : map.places()) {
-    if (auto admitted = consumption_.admit(place); !admitted) refused[place] = std::move(admitted).error();
+  std::vector<std::optional<Error>> refused(map.partition_id_end());
+  for (const std::size_t partition_id : map.partition_ids()) {
+    if (auto admitted = consumption_.admit(partition_id); !admitted) {
+      refused[partition_id] = std::move(admitted).error();
+    }
   }
   return refused;
 }
@@ -235,8 +237,8 @@ Task<bool> Database::wait_for_change(storage::Sequence after, std::chrono::stead
 
 Expected<storage::DocumentStatistics> Database::statistics() const {
   storage::DocumentStatistics sum;
-  for (const std::size_t place : places()) {
-    OCTAVO_TRY(const storage::Snapshot part, snapshot(place));
+  for (const std::size_t partition_id : partition_ids()) {
+    OCTAVO_TRY(const storage::Snapshot part, snapshot(partition_id));
     OCTAVO_TRY(const storage::DocumentStatistics statistics, part.statistics());
     sum.document_count += statistics.document_count;
     sum.deleted_count += statistics.deleted_count;
@@ -248,8 +250,8 @@ Expected<storage::DocumentStatistics> Database::statistics() const {
 Expected<storage::Environment::Sizes> Database::file_sizes() const {
   storage::Environment::Sizes sum;
   const PartitionMap& map = partition_map();
-  for (const std::size_t place : map.places()) {
-    OCTAVO_TRY(const storage::Environment::Sizes sizes, map.partition(place)->environment().sizes());
+  for (const std::size_t partition_id : map.partition_ids()) {
+    OCTAVO_TRY(const storage::Environment::Sizes sizes, map.partition(partition_id)->environment().sizes());
     sum.file_bytes += sizes.file_bytes;
     sum.used_bytes += sizes.used_bytes;
     sum.map_bytes += sizes.map_bytes;
@@ -259,8 +261,8 @@ Expected<storage::Environment::Sizes> Database::file_sizes() const {
 
 Expected<std::uint64_t> Database::purge_count() const {
   std::uint64_t count = 0;
-  for (const std::size_t place : places()) {
-    OCTAVO_TRY(const storage::Snapshot part, snapshot(place));
+  for (const std::size_t partition_id : partition_ids()) {
+    OCTAVO_TRY(const storage::Snapshot part, snapshot(partition_id));
     OCTAVO_TRY(const std::uint64_t purged, part.purge_count());
     count += purged;
   }
@@ -330,9 +332,9 @@ Expected<storage::Sequence> Database::visible_sequence() const {
   storage::Sequence shown = 0;
   const PartitionMap* map = nullptr;
   while (std::exchange(map, &partition_map()) != &partition_map()) {
-    for (const std::size_t place : map->places()) {
-      if (!sequences_->in_flight(place)) continue;
-      OCTAVO_TRY(const storage::Snapshot part, snapshot(place));
+    for (const std::size_t partition_id : map->partition_ids()) {
+      if (!sequences_->in_flight(partition_id)) continue;
+      OCTAVO_TRY(const storage::Snapshot part, snapshot(partition_id));
       OCTAVO_TRY(const storage::Sequence last, part.last_sequence());
       shown = std::max(shown, last);
     }
@@ -350,7 +352,9 @@ Expected<void> Database::make_durable() {
   }
   if (durable) return {};
   const PartitionMap& map = partition_map();
-  for (const std::size_t place : map.places()) OCTAVO_TRY_VOID(map.partition(place)->environment().sync());
+  for (const std::size_t partition_id : map.partition_ids()) {
+    OCTAVO_TRY_VOID(map.partition(partition_id)->environment().sync());
+  }
   return {};
 }
 

@@ -40,10 +40,10 @@ class DatabaseExtension {
 
   /// A split adds a physical partition that is in no range yet, or removes it after a failure. It takes over documents
   /// once partition_added() has returned. Errors: those of the disk.
-  virtual Expected<void> partition_added(std::size_t /*place*/) { return {}; }
-  virtual void partition_removed(std::size_t /*place*/) {}
-  /// Whether the data derived from the documents is as complete in `place` as in `source`.
-  virtual bool is_partition_ready(std::size_t /*place*/, std::size_t /*source*/) { return true; }
+  virtual Expected<void> partition_added(std::size_t /*partition_id*/) { return {}; }
+  virtual void partition_removed(std::size_t /*partition_id*/) {}
+  /// Whether the data derived from the documents is as complete in `partition_id` as in `source`.
+  virtual bool is_partition_ready(std::size_t /*partition_id*/, std::size_t /*source*/) { return true; }
   /// Database::partition_map() has changed.
   virtual void partitions_changed() {}
 
@@ -85,13 +85,13 @@ class Database : public std::enable_shared_from_this<Database> {
   /// *before* it.
   const PartitionMap& partition_map() const { return *map_.load(std::memory_order_acquire); }
   /// The present partition ids.
-  const std::vector<std::size_t>& places() const { return partition_map().places(); }
+  const std::vector<std::size_t>& partition_ids() const { return partition_map().partition_ids(); }
   /// False: the partition was split.
-  bool is_current(std::size_t place) const { return partition_map().range_of(place) != nullptr; }
+  bool is_current(std::size_t partition_id) const { return partition_map().range_of(partition_id) != nullptr; }
   /// Documents may expire, so data derived from them may mention expired ones.
   bool has_time_to_live() const {
     const PartitionMap& map = partition_map();
-    return map.partition(map.places().front())->has_time_to_live();
+    return map.partition(map.partition_ids().front())->has_time_to_live();
   }
   std::int64_t created_s() const { return record_.created_s; }
   std::size_t physical_partition_count() const { return partition_map().size(); }
@@ -104,13 +104,15 @@ class Database : public std::enable_shared_from_this<Database> {
   Expected<storage::Snapshot> snapshot_for_partition_key(std::string_view partition_key) const;
   /// A partition that was split meanwhile stays readable for some time, in its state at the split; then this fails with
   /// overloaded and the word `range_gone`.
-  Expected<storage::Snapshot> snapshot(std::size_t place) const;
+  Expected<storage::Snapshot> snapshot(std::size_t partition_id) const;
   std::size_t locate_document(std::string_view document_id) const;
   /// As above, in a map that the caller read earlier.
   std::size_t locate_document(const PartitionMap& map, std::string_view document_id) const;
   std::size_t locate_partition_key(std::string_view partition_key) const;
   std::size_t locate_partition_key(const PartitionMap& map, std::string_view partition_key) const;
-  storage::PhysicalPartition& physical_partition(std::size_t place) { return *partition_map().partition(place); }
+  storage::PhysicalPartition& physical_partition(std::size_t partition_id) {
+    return *partition_map().partition(partition_id);
+  }
 
   /// What requests spend in this database, and may spend. Writes are admitted inside write() (throttled in the results
   /// of the documents whose physical partition has used up its throughput); reads must be admitted by their callers.
@@ -123,7 +125,7 @@ class Database : public std::enable_shared_from_this<Database> {
   void spend_on_document(std::string_view document_id, RequestUnits units) noexcept;
   void spend_on_partition_key(const std::optional<std::string_view>& partition_key, RequestUnits units) noexcept;
   /// Divides `units` evenly.
-  void spend_on_places(std::span<const std::size_t> places, RequestUnits units) noexcept;
+  void spend_on_partitions(std::span<const std::size_t> partition_ids, RequestUnits units) noexcept;
 
   /// Writes documents to their physical partitions; one result per write, in order. Fills in each `partition_key`.
   /// Precondition: the ids were checked. Resumes on the caller's I/O thread once durable. `atomic` requires that all
@@ -137,7 +139,7 @@ class Database : public std::enable_shared_from_this<Database> {
                                        std::size_t bytes, bool admitted = false);
   /// As above, for edits of several partition keys in one physical partition. Fails with the word `range_gone` if that
   /// was split.
-  Task<Expected<void>> run_transaction_in(std::size_t place, storage::PhysicalPartition::TransactionTask task,
+  Task<Expected<void>> run_transaction_in(std::size_t partition_id, storage::PhysicalPartition::TransactionTask task,
                                           std::size_t bytes);
   /// Queues without waiting (`batch=ok`). Errors that occur at the commit are lost, as the client accepts.
   Expected<void> write_unacknowledged(std::vector<storage::DocumentWrite> writes);
@@ -203,7 +205,7 @@ class Database : public std::enable_shared_from_this<Database> {
                const std::vector<std::optional<Error>>& refused, storage::PhysicalPartition::Completion& done);
   void scatter_purge(std::vector<storage::PurgeRequest>& requests, storage::PhysicalPartition::PurgeCompletion& done);
   std::shared_ptr<storage::WriteSuccessor> successor();
-  std::vector<std::optional<Error>> refused_places() const;
+  std::vector<std::optional<Error>> refused_partitions() const;
 
   Engine& engine_;
   storage::DatabaseRecord record_;

@@ -59,7 +59,7 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWri
   }
   if (writes.empty()) co_return Results{};
   std::vector<std::optional<Error>> refused;
-  if (consumption_.is_limited()) refused = refused_places();
+  if (consumption_.is_limited()) refused = refused_partitions();
   co_return co_await await_completion<Results>(
       [&](PhysicalPartition::Completion done) { scatter(writes, options, refused, done); });
 }
@@ -69,28 +69,30 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWri
 void Database::scatter(std::vector<DocumentWrite>& writes, storage::WriteOptions options,
                        const std::vector<std::optional<Error>>& refused, PhysicalPartition::Completion& done) {
   const PartitionMap& map = partition_map();
-  const auto is_refused = [&](std::size_t place) { return place < refused.size() && refused[place]; };
-  std::vector<std::size_t> place(writes.size());
-  for (std::size_t i = 0; i < writes.size(); ++i) place[i] = locate_document(map, writes[i].id);
-  if (std::ranges::all_of(place, [&](std::size_t other) { return other == place.front(); })) {
-    if (is_refused(place.front())) {
-      PhysicalPartition::DocumentResults results(writes.size(), std::unexpected(*refused[place.front()]));
+  const auto is_refused = [&](std::size_t partition_id) {
+    return partition_id < refused.size() && refused[partition_id];
+  };
+  std::vector<std::size_t> partition_ids(writes.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) partition_ids[i] = locate_document(map, writes[i].id);
+  if (std::ranges::all_of(partition_ids, [&](std::size_t other) { return other == partition_ids.front(); })) {
+    if (is_refused(partition_ids.front())) {
+      PhysicalPartition::DocumentResults results(writes.size(), std::unexpected(*refused[partition_ids.front()]));
       done(std::move(results));
       return;
     }
     // The id moves with its write; views into it stay valid, as the vector's elements do not move.
-    map.partition(place.front())->write(std::move(writes), options, std::move(done));
+    map.partition(partition_ids.front())->write(std::move(writes), options, std::move(done));
     return;
   }
   // Allocates everything first: once one part is sent, the others must follow.
   auto gather = std::make_shared<Gather>();
   gather->results.assign(writes.size(), storage::WrittenDocument{});
-  std::vector<std::vector<std::size_t>> positions(map.place_end());
+  std::vector<std::vector<std::size_t>> positions(map.partition_id_end());
   for (std::size_t i = 0; i < writes.size(); ++i) {
-    if (is_refused(place[i])) {
-      gather->results[i] = std::unexpected(*refused[place[i]]);
+    if (is_refused(partition_ids[i])) {
+      gather->results[i] = std::unexpected(*refused[partition_ids[i]]);
     } else {
-      positions[place[i]].push_back(i);
+      positions[partition_ids[i]].push_back(i);
     }
   }
   std::vector<std::vector<DocumentWrite>> parts(positions.size());
@@ -120,21 +122,23 @@ void Database::scatter(std::vector<DocumentWrite>& writes, storage::WriteOptions
 Task<Expected<void>> Database::run_transaction(std::string_view partition_key, PhysicalPartition::TransactionTask task,
                                                std::size_t bytes, bool admitted) {
   const auto keep_alive = shared_from_this();
-  const std::size_t place = locate_partition_key(partition_key);
+  const std::size_t partition_id = locate_partition_key(partition_key);
   if (!admitted) {
-    if (auto asked = consumption_.admit(place); !asked) co_return std::unexpected(std::move(asked).error());
+    if (auto asked = consumption_.admit(partition_id); !asked) co_return std::unexpected(std::move(asked).error());
   }
-  PhysicalPartition& partition = *partition_map().partition(place);
+  PhysicalPartition& partition = *partition_map().partition(partition_id);
   std::string key(partition_key);
   co_return co_await await_completion<Expected<void>>(
       [&](auto done) { partition.run_transaction(std::move(task), std::move(key), bytes, std::move(done)); });
 }
 
-Task<Expected<void>> Database::run_transaction_in(std::size_t place, PhysicalPartition::TransactionTask task,
+Task<Expected<void>> Database::run_transaction_in(std::size_t partition_id, PhysicalPartition::TransactionTask task,
                                                   std::size_t bytes) {
   const auto keep_alive = shared_from_this();
-  if (auto admitted = consumption_.admit(place); !admitted) co_return std::unexpected(std::move(admitted).error());
-  PhysicalPartition& partition = *partition_map().partition(place);
+  if (auto admitted = consumption_.admit(partition_id); !admitted) {
+    co_return std::unexpected(std::move(admitted).error());
+  }
+  PhysicalPartition& partition = *partition_map().partition(partition_id);
   co_return co_await await_completion<Expected<void>>(
       [&](auto done) { partition.run_transaction(std::move(task), {}, bytes, std::move(done)); });
 }
@@ -142,9 +146,9 @@ Task<Expected<void>> Database::run_transaction_in(std::size_t place, PhysicalPar
 Expected<void> Database::write_unacknowledged(std::vector<DocumentWrite> writes) {
   if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
   for (DocumentWrite& write : writes) {
-    const std::size_t place = locate_document(write.id);
-    OCTAVO_TRY_VOID(consumption_.admit(place));
-    PhysicalPartition& partition = *partition_map().partition(place);
+    const std::size_t partition_id = locate_document(write.id);
+    OCTAVO_TRY_VOID(consumption_.admit(partition_id));
+    PhysicalPartition& partition = *partition_map().partition(partition_id);
     auto spend = [keep_alive = shared_from_this(), id = write.id, bytes = write.body.size()](const auto& results) {
       const auto& written = results.front();
       keep_alive->spend_on_document(
@@ -178,7 +182,7 @@ void Database::scatter_purge(std::vector<storage::PurgeRequest>& requests, Physi
   const PartitionMap& map = partition_map();
   auto gather = std::make_shared<PurgeGather>();
   gather->purged.resize(requests.size());
-  std::vector<std::vector<std::size_t>> positions(map.place_end());
+  std::vector<std::vector<std::size_t>> positions(map.partition_id_end());
   for (std::size_t i = 0; i < requests.size(); ++i) positions[locate_document(map, requests[i].id)].push_back(i);
   std::vector<std::vector<storage::PurgeRequest>> parts(positions.size());
   std::vector<PhysicalPartition::PurgeCompletion> gatherers(positions.size());

@@ -223,10 +223,10 @@ std::vector<std::string> Engine::database_names_from(const std::optional<std::st
                                                      bool descending, std::size_t count_max) const {
   std::vector<std::string> found;
   std::lock_guard<std::mutex> lock(registry_mutex_);
-  auto place = descending ? names_.end() : names_.begin();
-  if (name) place = inclusive == descending ? names_.upper_bound(*name) : names_.lower_bound(*name);
-  while (found.size() < count_max && place != (descending ? names_.begin() : names_.end())) {
-    found.push_back(descending ? *--place : *place++);
+  auto position = descending ? names_.end() : names_.begin();
+  if (name) position = inclusive == descending ? names_.upper_bound(*name) : names_.lower_bound(*name);
+  while (found.size() < count_max && position != (descending ? names_.begin() : names_.end())) {
+    found.push_back(descending ? *--position : *position++);
   }
   return found;
 }

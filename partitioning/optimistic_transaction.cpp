@@ -28,7 +28,7 @@ std::unexpected<Error> update_conflict() {
 OptimisticTransaction::OptimisticTransaction(std::shared_ptr<Database> database, std::string partition_key)
     : database_(std::move(database)),
       partition_key_(std::move(partition_key)),
-      place_(database_->locate_partition_key(partition_key_)) {}
+      partition_id_(database_->locate_partition_key(partition_key_)) {}
 
 OptimisticTransaction::Seen OptimisticTransaction::seen(const std::optional<DocumentView>& document) {
   if (!document) return {};
@@ -48,7 +48,7 @@ void OptimisticTransaction::note(std::string_view id, const Seen& now) {
 Expected<std::optional<DocumentView>> OptimisticTransaction::find(std::string_view id) {
   if (const auto own = changes_.find(id); own != changes_.end()) return own->second.view;
   if (reads_.size() >= reads_max) OCTAVO_TRY_VOID(reads_all());
-  OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
+  OCTAVO_TRY(const auto snapshot, database_->snapshot(partition_id_));
   OCTAVO_TRY(auto document, snapshot.find(id));
   note(id, seen(document));
   if (!document) return std::nullopt;
@@ -75,7 +75,7 @@ Expected<std::optional<Revision>> OptimisticTransaction::resolve_parent(
 
 Expected<Expected<void>> OptimisticTransaction::take_unique(const DocumentWrite& write,
                                                             const std::optional<DocumentView>& before) {
-  const storage::UniqueKeys* keys = database_->physical_partition(place_).unique_keys();
+  const storage::UniqueKeys* keys = database_->physical_partition(partition_id_).unique_keys();
   if (keys == nullptr) return Expected<void>{};
   std::vector<std::string> digests;
   if (!write.deleted) digests = keys->digests(write.body);
@@ -84,7 +84,7 @@ Expected<Expected<void>> OptimisticTransaction::take_unique(const DocumentWrite&
     if (const auto known = unique_.find(digest); known != unique_.end()) {
       if (!known->second.empty()) owner = known->second;
     } else {
-      OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
+      OCTAVO_TRY(const auto snapshot, database_->snapshot(partition_id_));
       OCTAVO_TRY(owner, snapshot.unique_owner(partition_key_, digest));
       if (owner && changes_.contains(*owner)) owner.reset();  // it had them before these edits
     }
@@ -137,7 +137,7 @@ Expected<Expected<storage::WrittenDocument>> OptimisticTransaction::apply(const 
 
 Expected<void> OptimisticTransaction::note_conflicts(std::string_view id, const std::optional<DocumentView>& before) {
   if (!before || !before->has_conflicts || changes_.contains(id)) return {};
-  OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
+  OCTAVO_TRY(const auto snapshot, database_->snapshot(partition_id_));
   OCTAVO_TRY(const auto document, snapshot.find(id));
   if (!document || document->revision != before->revision) {
     stale_ = true;
@@ -160,7 +160,7 @@ Expected<void> OptimisticTransaction::promote_conflict(std::string_view id, Chan
   Conflicts& conflicts = found->second;
   const Revision revision = conflicts.leaves.back();
   conflicts.leaves.pop_back();
-  OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
+  OCTAVO_TRY(const auto snapshot, database_->snapshot(partition_id_));
   OCTAVO_TRY(const auto document, snapshot.find(id));
   std::optional<std::string_view> body;
   if (document && document->revision == conflicts.stored_winner) {
@@ -196,7 +196,7 @@ void OptimisticTransaction::hide_from_scans(std::string_view id) {
 
 Expected<void> OptimisticTransaction::reads_all() {
   if (standing_) return {};
-  OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
+  OCTAVO_TRY(const auto snapshot, database_->snapshot(partition_id_));
   OCTAVO_TRY(const std::uint64_t purges, snapshot.purge_count());
   standing_ = Standing{snapshot.last_change(partition_key_), purges};
   return {};
@@ -239,7 +239,7 @@ Expected<ScanState> OptimisticTransaction::scan(std::optional<std::string>& from
 
 Expected<bool> OptimisticTransaction::still_holds() {
   if (stale_) return false;
-  OCTAVO_TRY(const auto snapshot, database_->snapshot(place_));
+  OCTAVO_TRY(const auto snapshot, database_->snapshot(partition_id_));
   if (standing_) {
     OCTAVO_TRY(const std::uint64_t purges, snapshot.purge_count());
     stale_ = Standing{snapshot.last_change(partition_key_), purges} != *standing_;

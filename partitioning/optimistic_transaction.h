@@ -106,7 +106,7 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
 
   const std::shared_ptr<Database> database_;
   const std::string partition_key_;
-  const std::size_t place_;  ///< physical partition
+  const std::size_t partition_id_;  ///< physical partition
 
   std::map<std::string, Seen, std::less<>> reads_;
   std::optional<Standing> standing_;  ///< as of the first scan

@@ -72,23 +72,23 @@ class Histogram {
 
 }  // namespace
 
-PartitionSplit::PartitionSplit(std::shared_ptr<Database> database, std::size_t place, std::function<bool()> stopped,
-                               std::function<bool()> server_ends)
+PartitionSplit::PartitionSplit(std::shared_ptr<Database> database, std::size_t partition_id,
+                               std::function<bool()> stopped, std::function<bool()> server_ends)
     : database_(std::move(database)),
-      place_(place),
+      partition_id_(partition_id),
       stopped_(std::move(stopped)),
       server_ends_(server_ends ? std::move(server_ends) : stopped_) {}
 
 PartitionSplit::~PartitionSplit() = default;
 
 // Each pass narrows down the middle: three are enough for the 62 bits.
-Expected<std::optional<HashPosition>> PartitionSplit::balanced_cut(const Database& database, std::size_t place) {
-  const auto* range = database.partition_map().range_of(place);
+Expected<std::optional<HashPosition>> PartitionSplit::balanced_cut(const Database& database, std::size_t partition_id) {
+  const auto* range = database.partition_map().range_of(partition_id);
   if (range == nullptr) return storage::PhysicalPartition::was_split();
   if (range->first == range->last) return std::nullopt;
   // Hashes of complete ids are spread evenly.
   if (!database.partitioned()) return middle_of(*range);
-  OCTAVO_TRY(const auto snapshot, database.snapshot(place));
+  OCTAVO_TRY(const auto snapshot, database.snapshot(partition_id));
   HashPosition first = range->first;
   HashPosition last = range->last;
   std::uint64_t before = 0;
@@ -149,20 +149,20 @@ Expected<void> PartitionSplit::run() {
 
 Expected<void> PartitionSplit::begin() {
   const PartitionMap& map = database_->partition_map();
-  const auto* range = map.range_of(place_);
+  const auto* range = map.range_of(partition_id_);
   if (range == nullptr) return fail(ErrorCode::bad_request, "This physical partition was split already.");
   if (range->first == range->last) {
     return fail(ErrorCode::bad_request, "This physical partition cannot be split any further.");
   }
-  if (map.place_end() + 1 > storage::kPartitionNumberMax) {
+  if (map.partition_id_end() + 1 > storage::kPartitionNumberMax) {
     return fail(ErrorCode::bad_request, "This database was split too often.");
   }
-  source_ = map.partition(place_);
-  OCTAVO_TRY(const auto cut, balanced_cut(*database_, place_));
+  source_ = map.partition(partition_id_);
+  OCTAVO_TRY(const auto cut, balanced_cut(*database_, partition_id_));
   cut_ = cut ? *cut : middle_of(*range);
   auto ancestors = range->ancestors;
-  ancestors.push_back(static_cast<std::uint32_t>(place_));
-  const auto number = static_cast<std::uint32_t>(map.place_end());
+  ancestors.push_back(static_cast<std::uint32_t>(partition_id_));
+  const auto number = static_cast<std::uint32_t>(map.partition_id_end());
   ranges_ = {{range->first, cut_ - 1, storage::partition_folder(number), ancestors},
              {cut_, range->last, storage::partition_folder(number + 1), ancestors}};
 
@@ -181,7 +181,7 @@ Expected<void> PartitionSplit::begin() {
       target->set_revs_limit(database_->revs_limit());
       database_->attach(*target);
     }
-    database_->consumption_.set_places(map.places(), partitions.size());
+    database_->consumption_.set_partition_ids(map.partition_ids(), partitions.size());
     database_->publish(std::make_unique<const PartitionMap>(map.ranges(), std::move(partitions)));
   }
   if (database_->extension_) {
@@ -215,7 +215,7 @@ Expected<void> PartitionSplit::copy() {
 
 bool PartitionSplit::is_ready() const {
   return !database_->extension_ || std::ranges::all_of(targets_, [&](const auto& target) {
-    return database_->extension_->is_partition_ready(target->options().ordinal, place_);
+    return database_->extension_->is_partition_ready(target->options().ordinal, partition_id_);
   });
 }
 
@@ -346,7 +346,7 @@ Expected<void> PartitionSplit::change_catalog() {
   const std::lock_guard lock(database.facts_mutex_);
   const PartitionMap& map = database.partition_map();
   storage::DatabaseRecord changed = database.record_;
-  const auto& old = *map.range_of(place_);
+  const auto& old = *map.range_of(partition_id_);
   const auto entry = std::ranges::find(changed.partition_map, old.folder, &storage::PartitionMapEntry::folder);
   *entry = ranges_[1];
   changed.partition_map.insert(entry, ranges_[0]);
@@ -370,7 +370,8 @@ Expected<void> PartitionSplit::change_catalog() {
     if (!stored || !is_there(stored)) return replaced;
   }
   database.record_.partition_map = std::move(changed.partition_map);
-  until_memory_suffices([&] { database.consumption_.set_places(next->places(), next->place_end()); });
+  until_memory_suffices(
+      [&] { database.consumption_.set_partition_ids(next->partition_ids(), next->partition_id_end()); });
   database.publish(std::move(next));
   ended_ = true;
   if (database.extension_) until_memory_suffices([&] { database.extension_->partitions_changed(); });
@@ -387,7 +388,7 @@ void PartitionSplit::give_up() {
   if (targets_.empty()) return;
   Database& database = *database_;
   const PartitionMap& map = database.partition_map();
-  const bool joined = map.place_end() > targets_.front()->options().ordinal;
+  const bool joined = map.partition_id_end() > targets_.front()->options().ordinal;
   if (joined && database.extension_) {
     for (const auto& target : targets_) database.extension_->partition_removed(target->options().ordinal);
   }

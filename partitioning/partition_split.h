@@ -39,7 +39,7 @@ class PartitionSplit {
   /// Both functions are called now and then, from the thread that runs the split. `stopped`: give up. `server_ends`: do
   /// not even wait any longer for a catalog that can be neither written nor read, which leaves the writes of the
   /// partition waiting; if it is null, `stopped` decides that, too.
-  PartitionSplit(std::shared_ptr<Database> database, std::size_t place, std::function<bool()> stopped,
+  PartitionSplit(std::shared_ptr<Database> database, std::size_t partition_id, std::function<bool()> stopped,
                  std::function<bool()> server_ends = {});
   ~PartitionSplit();
   PartitionSplit(const PartitionSplit&) = delete;
@@ -56,7 +56,7 @@ class PartitionSplit {
 
   /// Where to cut the range of a physical partition so that both parts have about the same size: the first position of
   /// the upper part. nullopt: all documents have the same position, so a cut would move nothing.
-  static Expected<std::optional<HashPosition>> balanced_cut(const Database& database, std::size_t place);
+  static Expected<std::optional<HashPosition>> balanced_cut(const Database& database, std::size_t partition_id);
 
  private:
   using Halves = std::array<storage::PartitionCopy, 2>;
@@ -75,7 +75,7 @@ class PartitionSplit {
   Expected<void> check_stopped() const;
 
   const std::shared_ptr<Database> database_;
-  const std::size_t place_;
+  const std::size_t partition_id_;
   const std::function<bool()> stopped_;
   const std::function<bool()> server_ends_;
   std::shared_ptr<storage::PhysicalPartition> source_;

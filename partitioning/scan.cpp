@@ -7,10 +7,10 @@ namespace octavo::partitioning {
 namespace {
 
 /// Snapshots of the physical partitions that a scan reads: one for a logical partition, else the given one or all.
-Expected<std::deque<storage::Snapshot>> take_snapshots(const Database& database,
-                                                       const std::optional<std::string>& partition_key,
-                                                       std::optional<std::size_t> physical_partition = {},
-                                                       const std::function<std::vector<std::size_t>()>& places = {}) {
+Expected<std::deque<storage::Snapshot>> take_snapshots(
+    const Database& database, const std::optional<std::string>& partition_key,
+    std::optional<std::size_t> physical_partition = {},
+    const std::function<std::vector<std::size_t>()>& partition_ids = {}) {
   std::deque<storage::Snapshot> snapshots;
   if (partition_key) {
     OCTAVO_TRY(storage::Snapshot one, database.snapshot_for_partition_key(*partition_key));
@@ -22,8 +22,8 @@ Expected<std::deque<storage::Snapshot>> take_snapshots(const Database& database,
     snapshots.push_back(std::move(one));
     return snapshots;
   }
-  for (const std::size_t place : places ? places() : database.places()) {
-    OCTAVO_TRY(storage::Snapshot one, database.snapshot(place));
+  for (const std::size_t partition_id : partition_ids ? partition_ids() : database.partition_ids()) {
+    OCTAVO_TRY(storage::Snapshot one, database.snapshot(partition_id));
     snapshots.push_back(std::move(one));
   }
   return snapshots;
@@ -70,7 +70,7 @@ Expected<ScanState> DocumentScan::run(
     ScanBudget budget, FunctionRef<Visit(const storage::DocumentView&, const storage::Snapshot&)> visit) {
   if (done_) return ScanState::done;
   OCTAVO_TRY(const auto snapshots,
-             take_snapshots(database_, range_.partition_key, range_.physical_partition, range_.places));
+             take_snapshots(database_, range_.partition_key, range_.physical_partition, range_.partition_ids));
 
   const bool descending = range_.descending;
   std::vector<Source<storage::Snapshot::DocumentCursor, storage::DocumentView>> sources;
@@ -173,10 +173,10 @@ Expected<ScanState> FeedScan::run(ScanBudget budget,
 VersionScan::VersionScan(Database& database, VersionRange range)
     : database_(database), range_(std::move(range)), position_(range_.since) {}
 
-Expected<std::vector<std::size_t>> VersionScan::places_now() const {
-  if (range_.places) return range_.places();
+Expected<std::vector<std::size_t>> VersionScan::partition_ids_now() const {
+  if (range_.partition_ids) return range_.partition_ids();
   if (range_.partition_key) return std::vector{database_.locate_partition_key(*range_.partition_key)};
-  return database_.places();
+  return database_.partition_ids();
 }
 
 Expected<ScanState> VersionScan::run(ScanBudget budget, FunctionRef<Visit(const storage::VersionRow&)> visit) {
@@ -185,9 +185,9 @@ Expected<ScanState> VersionScan::run(ScanBudget budget, FunctionRef<Visit(const 
   std::deque<storage::Snapshot> snapshots;
   std::vector<Source<storage::VersionLog::Cursor, storage::VersionRow>> sources;
   // After the watermark: parts of a partition that is split only now contain everything up to it.
-  OCTAVO_TRY(const auto places, places_now());
-  for (const std::size_t place : places) {
-    OCTAVO_TRY(storage::Snapshot one, database_.snapshot(place));
+  OCTAVO_TRY(const auto partition_ids, partition_ids_now());
+  for (const std::size_t partition_id : partition_ids) {
+    OCTAVO_TRY(storage::Snapshot one, database_.snapshot(partition_id));
     snapshots.push_back(std::move(one));
     OCTAVO_TRY(const storage::Sequence since, snapshots.back().versions_since());
     if (since > position_) {
@@ -218,12 +218,12 @@ Expected<ScanState> VersionScan::run(ScanBudget budget, FunctionRef<Visit(const 
 }
 
 // Times grow with sequences unless the clock was set back: then this begins too early, or shows everything.
-Expected<storage::Sequence> VersionScan::position_at(const Database& database, std::span<const std::size_t> places,
-                                                     std::int64_t time_s) {
+Expected<storage::Sequence> VersionScan::position_at(const Database& database,
+                                                     std::span<const std::size_t> partition_ids, std::int64_t time_s) {
   storage::Sequence position = database.watermark();
   // Sequences grow over all physical partitions, so the first version among all of them counts.
-  for (const std::size_t place : places) {
-    OCTAVO_TRY(const storage::Snapshot snapshot, database.snapshot(place));
+  for (const std::size_t partition_id : partition_ids) {
+    OCTAVO_TRY(const storage::Snapshot snapshot, database.snapshot(partition_id));
     OCTAVO_TRY(storage::Sequence low, snapshot.versions_since());
     OCTAVO_TRY(storage::Sequence high, snapshot.last_sequence());
     auto cursor = snapshot.versions().rows();

@@ -52,7 +52,7 @@ struct DocumentRange {
   std::optional<std::size_t> physical_partition;  ///< without key: only this partition id; see Database::snapshot
   /// Without either: only these partition ids, evaluated at each call, as partitions may be split between slices. Null:
   /// all.
-  std::function<std::vector<std::size_t>()> places;
+  std::function<std::vector<std::size_t>()> partition_ids;
   bool as_stored = false;  ///< see Snapshot::find_stored
 };
 
@@ -109,7 +109,7 @@ struct VersionRange {
   std::optional<std::string> partition_key;
   /// The partition ids to read, evaluated at each call, as partitions may be split between slices. Null: all, or that
   /// of the partition key.
-  std::function<Expected<std::vector<std::size_t>>()> places;
+  std::function<Expected<std::vector<std::size_t>>()> partition_ids;
 };
 
 /// Walks the versions of documents in sequence order, up to the watermark at the time of each call, as FeedScan walks
@@ -122,11 +122,11 @@ class VersionScan {
   storage::Sequence position() const { return position_; }
 
   /// The position after which the versions of `time_s` and later begin; the watermark if there are none yet.
-  static Expected<storage::Sequence> position_at(const Database& database, std::span<const std::size_t> places,
+  static Expected<storage::Sequence> position_at(const Database& database, std::span<const std::size_t> partition_ids,
                                                  std::int64_t time_s);
 
  private:
-  Expected<std::vector<std::size_t>> places_now() const;
+  Expected<std::vector<std::size_t>> partition_ids_now() const;
 
   Database& database_;
   VersionRange range_;

@@ -18,7 +18,7 @@ constexpr std::chrono::minutes kRefusedFor{60};
 std::size_t widest(const PartitionMap& map) {
   const auto& ranges = map.ranges();
   const auto found = std::ranges::max_element(ranges, {}, [](const auto& range) { return range.last - range.first; });
-  return map.places()[static_cast<std::size_t>(found - ranges.begin())];
+  return map.partition_ids()[static_cast<std::size_t>(found - ranges.begin())];
 }
 
 bool has_ended(SplitQueue::State state) {
@@ -31,14 +31,14 @@ SplitQueue::~SplitQueue() {
   stop();
 }
 
-Expected<std::uint64_t> SplitQueue::add(const std::shared_ptr<Database>& database, std::size_t place) {
-  return enqueue(database, place, 0);
+Expected<std::uint64_t> SplitQueue::add(const std::shared_ptr<Database>& database, std::size_t partition_id) {
+  return enqueue(database, partition_id, 0);
 }
 
-Expected<std::uint64_t> SplitQueue::enqueue(const std::shared_ptr<Database>& database, std::size_t place,
+Expected<std::uint64_t> SplitQueue::enqueue(const std::shared_ptr<Database>& database, std::size_t partition_id,
                                             std::size_t grow_to) {
   const PartitionMap& map = database->partition_map();
-  const auto* range = map.range_of(place);
+  const auto* range = map.range_of(partition_id);
   if (range == nullptr) return fail(ErrorCode::bad_request, "There is no such physical partition.");
   if (map.size() >= partitions_max) {
     return fail(ErrorCode::bad_request, "A database may have at most 1024 physical partitions.");
@@ -46,7 +46,7 @@ Expected<std::uint64_t> SplitQueue::enqueue(const std::shared_ptr<Database>& dat
   const std::lock_guard lock(mutex_);
   if (stopping_) return fail(ErrorCode::overloaded, "The server is shutting down.");
   for (const auto& entry : entries_) {
-    if (!has_ended(entry->job.state) && entry->database == database && entry->job.place == place) {
+    if (!has_ended(entry->job.state) && entry->database == database && entry->job.partition_id == partition_id) {
       return fail(ErrorCode::bad_request, "This physical partition is being split already.");
     }
   }
@@ -61,7 +61,7 @@ Expected<std::uint64_t> SplitQueue::enqueue(const std::shared_ptr<Database>& dat
   entry->job.number = ++last_number_;
   entry->job.database = database->name();
   entry->job.instance_tag = database->instance_tag();
-  entry->job.place = place;
+  entry->job.partition_id = partition_id;
   entry->job.source = *range;
   entry->job.created = entry->job.updated = std::chrono::system_clock::now();
   entries_.push_back(std::move(entry));
@@ -150,7 +150,7 @@ void SplitQueue::run() {
 
 void SplitQueue::run_one(Entry& entry, std::unique_lock<std::mutex>& lock) {
   auto split = std::make_shared<PartitionSplit>(
-      entry.database, entry.job.place, [stop = entry.stop] { return stop->load(std::memory_order_relaxed); },
+      entry.database, entry.job.partition_id, [stop = entry.stop] { return stop->load(std::memory_order_relaxed); },
       [this] {
         const std::lock_guard ends(mutex_);
         return stopping_;
@@ -170,14 +170,14 @@ void SplitQueue::run_one(Entry& entry, std::unique_lock<std::mutex>& lock) {
     job.updated = std::chrono::system_clock::now();
     if (result) {
       for (const auto& range : entry.database->partition_map().ranges()) {
-        const bool is_target = !range.ancestors.empty() && range.ancestors.back() == job.place;
+        const bool is_target = !range.ancestors.empty() && range.ancestors.back() == job.partition_id;
         if (is_target) job.targets.push_back(range);
       }
-      sources_.push_back({entry.database, job.place, Clock::now() + source_kept_});
+      sources_.push_back({entry.database, job.partition_id, Clock::now() + source_kept_});
       grow_to = entry.grow_to;
     } else {
       job.failure = result.error().reason;
-      refused_.push_back({job.instance_tag, job.place, Clock::now() + kRefusedFor});
+      refused_.push_back({job.instance_tag, job.partition_id, Clock::now() + kRefusedFor});
     }
     job.state = result ? State::completed : State::failed;
     entry.job = std::move(job);
@@ -186,9 +186,9 @@ void SplitQueue::run_one(Entry& entry, std::unique_lock<std::mutex>& lock) {
   });
   if (result) {
     spdlog::info("database {}: physical partition {} was split, {} documents in {:.1f} s", database->name(),
-                 entry.job.place, entry.job.copied, took.count());
+                 entry.job.partition_id, entry.job.copied, took.count());
   } else if (!entry.stop->load()) {
-    spdlog::error("database {}: physical partition {} could not be split: {}", database->name(), entry.job.place,
+    spdlog::error("database {}: physical partition {} could not be split: {}", database->name(), entry.job.partition_id,
                   result.error().reason);
   }
   if (grow_to != 0) until_memory_suffices([&] { grow(database, grow_to); });
@@ -205,8 +205,8 @@ void SplitQueue::tend(const std::vector<std::shared_ptr<Database>>& open_databas
   remove_sources();
   for (const auto& database : open_databases) {
     const PartitionMap& map = database->partition_map();
-    for (const std::size_t place : map.places()) {
-      auto& environment = map.partition(place)->environment();
+    for (const std::size_t partition_id : map.partition_ids()) {
+      auto& environment = map.partition(partition_id)->environment();
       // The file size first: reading the pages counts as use, and would keep the environment open.
       std::error_code unreadable;
       const auto file_bytes = std::filesystem::file_size(environment.options().folder / "data.mdb", unreadable);
@@ -217,23 +217,23 @@ void SplitQueue::tend(const std::vector<std::shared_ptr<Database>>& open_databas
         const std::lock_guard lock(mutex_);
         std::erase_if(refused_, [](const Refused& refused) { return refused.until < Clock::now(); });
         const bool refused = std::ranges::any_of(refused_, [&](const Refused& known) {
-          return known.place == place && known.instance_tag == database->instance_tag();
+          return known.partition_id == partition_id && known.instance_tag == database->instance_tag();
         });
         const bool known = std::ranges::any_of(entries_, [&](const auto& entry) {
-          return !has_ended(entry->job.state) && entry->database == database && entry->job.place == place;
+          return !has_ended(entry->job.state) && entry->database == database && entry->job.partition_id == partition_id;
         });
         if (refused || known) continue;
       }
       // A logical partition is never divided, so one that fills its physical partition alone stays there.
-      const auto cut = PartitionSplit::balanced_cut(*database, place);
-      auto added = cut && *cut ? add(database, place) : Expected<std::uint64_t>(std::unexpected(Error{}));
+      const auto cut = PartitionSplit::balanced_cut(*database, partition_id);
+      auto added = cut && *cut ? add(database, partition_id) : Expected<std::uint64_t>(std::unexpected(Error{}));
       if (added) {
-        spdlog::info("database {}: physical partition {} has {} bytes and is split", database->name(), place,
+        spdlog::info("database {}: physical partition {} has {} bytes and is split", database->name(), partition_id,
                      sizes->used_bytes);
         continue;
       }
       const std::lock_guard lock(mutex_);
-      refused_.push_back({database->instance_tag(), place, Clock::now() + kRefusedFor});
+      refused_.push_back({database->instance_tag(), partition_id, Clock::now() + kRefusedFor});
     }
   }
 }
@@ -252,7 +252,7 @@ void SplitQueue::remove_sources() {
   for (const Source& source : due) {
     const auto database = source.database.lock();
     if (!database) continue;  // removed when the database is next opened
-    if (database->physical_partition(source.place).discard()) continue;
+    if (database->physical_partition(source.partition_id).discard()) continue;
     const std::lock_guard lock(mutex_);
     sources_.push_back(source);
   }

@@ -26,7 +26,7 @@ class SplitQueue {
     std::uint64_t number = 0;  ///< from 1, in this run of the server
     std::string database;
     std::string instance_tag;
-    std::size_t place = 0;
+    std::size_t partition_id = 0;
     storage::PartitionMapEntry source;
     std::vector<storage::PartitionMapEntry> targets;  ///< set when completed
     State state = State::queued;
@@ -50,7 +50,7 @@ class SplitQueue {
 
   /// Queues the split of a physical partition; returns the job's number. Errors: bad_request (no such partition id,
   /// queued already, or the database has partitions_max partitions), overloaded (jobs_max are waiting).
-  Expected<std::uint64_t> add(const std::shared_ptr<Database>& database, std::size_t place);
+  Expected<std::uint64_t> add(const std::shared_ptr<Database>& database, std::size_t partition_id);
   /// Splits the widest ranges until the database has `count` physical partitions (at most partitions_max).
   void grow(const std::shared_ptr<Database>& database, std::size_t count);
 
@@ -78,14 +78,15 @@ class SplitQueue {
   /// A physical partition that was split and still has its files.
   struct Source {
     std::weak_ptr<Database> database;
-    std::size_t place;
+    std::size_t partition_id;
     Clock::time_point remove_at;
   };
 
   void run();
   void wake();
   void run_one(Entry& entry, std::unique_lock<std::mutex>& lock);
-  Expected<std::uint64_t> enqueue(const std::shared_ptr<Database>& database, std::size_t place, std::size_t grow_to);
+  Expected<std::uint64_t> enqueue(const std::shared_ptr<Database>& database, std::size_t partition_id,
+                                  std::size_t grow_to);
   void remove_sources();
   Job shown(const Entry& entry) const;
 
@@ -96,7 +97,7 @@ class SplitQueue {
   std::vector<Source> sources_;
   struct Refused {
     std::string instance_tag;
-    std::size_t place;
+    std::size_t partition_id;
     Clock::time_point until;
   };
   std::vector<Refused> refused_;  ///< too large, but not split automatically before `until`

@@ -94,10 +94,10 @@ void add_common_headers(const Call& call, Reply& reply) {
 
 void spend(const Accounting& account) {
   if (account.database == nullptr) return;  // no database to charge
-  if (account.places.empty()) {
-    account.database->consumption().spend(account.place, account.partition_key, account.request_charge);
+  if (account.partition_ids.empty()) {
+    account.database->consumption().spend(account.partition_id, account.partition_key, account.request_charge);
   } else {
-    account.database->spend_on_places(account.places, account.request_charge);
+    account.database->spend_on_partitions(account.partition_ids, account.request_charge);
   }
 }
 
@@ -109,30 +109,30 @@ bool has_flag(const Request& request, std::string_view header) {
          (text->substr(1) == "rue" || text->substr(1) == "RUE");
 }
 
-Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database, std::size_t place,
+Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database, std::size_t partition_id,
                            std::string_view partition_key) {
-  OCTAVO_TRY_VOID(database->consumption().admit(place));
+  OCTAVO_TRY_VOID(database->consumption().admit(partition_id));
   account.database = database;
-  account.place = place;
+  account.partition_id = partition_id;
   account.partition_key = partition_key;
   return {};
 }
 
-Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database, std::vector<std::size_t> places,
-                           std::string_view partition_key) {
-  if (places.size() == 1) return admit(database, places.front(), partition_key);
-  OCTAVO_TRY_VOID(database->consumption().admit(places));
+Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database,
+                           std::vector<std::size_t> partition_ids, std::string_view partition_key) {
+  if (partition_ids.size() == 1) return admit(database, partition_ids.front(), partition_key);
+  OCTAVO_TRY_VOID(database->consumption().admit(partition_ids));
   account.database = database;
-  account.place = places.front();
-  account.places = std::move(places);
+  account.partition_id = partition_ids.front();
+  account.partition_ids = std::move(partition_ids);
   account.partition_key = partition_key;
   return {};
 }
 
 Expected<void> Call::admit_document(const std::shared_ptr<partitioning::Database>& database,
                                     std::string_view document_id) {
-  const std::size_t place = database->locate_document(document_id);
-  return admit(database, place, partitioning::partition_key_of(document_id, true));
+  const std::size_t partition_id = database->locate_document(document_id);
+  return admit(database, partition_id, partitioning::partition_key_of(document_id, true));
 }
 
 bool Call::flag(std::string_view header) const {

@@ -23,8 +23,8 @@ std::vector<Measured> measure(const partitioning::Engine& engine) {
   std::vector<Measured> all;
   for (auto& database : engine.open_databases()) {
     Measured measured;
-    for (const std::size_t place : database->places()) {
-      measured.partitions.emplace_back(place, database->consumption().report(place, 0));
+    for (const std::size_t partition_id : database->partition_ids()) {
+      measured.partitions.emplace_back(partition_id, database->consumption().report(partition_id, 0));
       measured.total += measured.partitions.back().second.total;
     }
     if (measured.total == 0) continue;
@@ -37,9 +37,9 @@ std::vector<Measured> measure(const partitioning::Engine& engine) {
   return all;
 }
 
-ClientMetric labelled(const Measured& of, std::size_t place) {
+ClientMetric labelled(const Measured& of, std::size_t partition_id) {
   ClientMetric metric;
-  metric.label = {{"database", of.database->name()}, {"partition", std::to_string(place)}};
+  metric.label = {{"database", of.database->name()}, {"partition", std::to_string(partition_id)}};
   return metric;
 }
 
@@ -61,13 +61,13 @@ HttpMetrics::Collector database_metrics(partitioning::Engine& engine) {
                       {}};
     for (const auto& measured : measure(engine)) {
       const auto budget = measured.database->consumption().budget();
-      for (const auto& [place, report] : measured.partitions) {
-        spent.metric.push_back(labelled(measured, place));
+      for (const auto& [partition_id, report] : measured.partitions) {
+        spent.metric.push_back(labelled(measured, partition_id));
         spent.metric.back().counter.value = report.total;
         if (!budget || budget->rate() == 0) continue;
-        refused.metric.push_back(labelled(measured, place));
+        refused.metric.push_back(labelled(measured, partition_id));
         refused.metric.back().counter.value = static_cast<double>(report.refused);
-        used.metric.push_back(labelled(measured, place));
+        used.metric.push_back(labelled(measured, partition_id));
         used.metric.back().gauge.value =
             report.last_second * static_cast<double>(budget->shares()) / static_cast<double>(budget->rate());
       }

@@ -8,10 +8,10 @@ namespace octavo::partitioning {
 PartitionMap::PartitionMap(std::vector<storage::PartitionMapEntry> ranges,
                            std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions)
     : ranges_(std::move(ranges)), partitions_(std::move(partitions)) {
-  places_.reserve(ranges_.size());
+  partition_ids_.reserve(ranges_.size());
   last_.reserve(ranges_.size());
   for (const storage::PartitionMapEntry& range : ranges_) {
-    places_.push_back(storage::partition_number(range.folder).value());  // the catalog reads no other names
+    partition_ids_.push_back(storage::partition_number(range.folder).value());  // the catalog reads no other names
     last_.push_back(range.last);
   }
 }
@@ -33,15 +33,15 @@ std::size_t PartitionMap::index_of(HashPosition position) const {
   return found == last_.end() ? last_.size() - 1 : static_cast<std::size_t>(found - last_.begin());
 }
 
-std::vector<std::size_t> PartitionMap::places_between(HashPosition first, HashPosition last) const {
-  const auto begin = places_.begin();
+std::vector<std::size_t> PartitionMap::partition_ids_between(HashPosition first, HashPosition last) const {
+  const auto begin = partition_ids_.begin();
   return {begin + static_cast<std::ptrdiff_t>(index_of(first)),
           begin + static_cast<std::ptrdiff_t>(std::max(index_of(first), index_of(last))) + 1};
 }
 
-const storage::PartitionMapEntry* PartitionMap::range_of(std::size_t place) const {
-  const auto found = std::ranges::find(places_, place);
-  return found == places_.end() ? nullptr : &ranges_[static_cast<std::size_t>(found - places_.begin())];
+const storage::PartitionMapEntry* PartitionMap::range_of(std::size_t partition_id) const {
+  const auto found = std::ranges::find(partition_ids_, partition_id);
+  return found == partition_ids_.end() ? nullptr : &ranges_[static_cast<std::size_t>(found - partition_ids_.begin())];
 }
 
 }  // namespace octavo::partitioning

@@ -17,8 +17,8 @@ namespace octavo::partitioning {
 
 /// Hash range → physical partition, for one database. Immutable: a split creates a new map.
 ///
-/// A physical partition is identified by its partition id (`place`), which it keeps while the database exists, even
-/// after it was split and is in no range. A stored id therefore never refers to another partition.
+/// A physical partition is identified by its partition id, which it keeps while the database exists, even after it was
+/// split and is in no range. A stored id therefore never refers to another partition.
 class PartitionMap {
  public:
   /// `partitions`: by partition id; null if there is none (any more).
@@ -28,28 +28,30 @@ class PartitionMap {
   static std::vector<storage::PartitionMapEntry> even(std::uint32_t count);
 
   /// Number of ranges.
-  std::size_t size() const { return places_.size(); }
+  std::size_t size() const { return partition_ids_.size(); }
   /// In the order of the hash space.
   const std::vector<storage::PartitionMapEntry>& ranges() const { return ranges_; }
   /// The partition id of each range, in the order of ranges().
-  const std::vector<std::size_t>& places() const { return places_; }
+  const std::vector<std::size_t>& partition_ids() const { return partition_ids_; }
   /// The partition id of a position. O(log n).
-  std::size_t locate(HashPosition position) const { return places_[index_of(position)]; }
+  std::size_t locate(HashPosition position) const { return partition_ids_[index_of(position)]; }
   /// Partition ids whose ranges overlap [first, last], in order.
-  std::vector<std::size_t> places_between(HashPosition first, HashPosition last) const;
+  std::vector<std::size_t> partition_ids_between(HashPosition first, HashPosition last) const;
   /// The range of a partition id; null: it has none (any more).
-  const storage::PartitionMapEntry* range_of(std::size_t place) const;
+  const storage::PartitionMapEntry* range_of(std::size_t partition_id) const;
 
   /// All partition ids are below this.
-  std::size_t place_end() const { return partitions_.size(); }
-  const std::shared_ptr<storage::PhysicalPartition>& partition(std::size_t place) const { return partitions_[place]; }
+  std::size_t partition_id_end() const { return partitions_.size(); }
+  const std::shared_ptr<storage::PhysicalPartition>& partition(std::size_t partition_id) const {
+    return partitions_[partition_id];
+  }
   const std::vector<std::shared_ptr<storage::PhysicalPartition>>& partitions() const { return partitions_; }
 
  private:
   std::size_t index_of(HashPosition position) const;
 
   std::vector<storage::PartitionMapEntry> ranges_;
-  std::vector<std::size_t> places_;
+  std::vector<std::size_t> partition_ids_;
   std::vector<std::uint64_t> last_;  ///< inclusive upper bounds of the ranges, ascending
   std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions_;
 };

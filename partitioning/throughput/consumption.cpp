@@ -57,20 +57,20 @@ Consumption::Cell::~Cell() {
   delete meter.load(std::memory_order_relaxed);
 }
 
-Consumption::Consumption(std::span<const std::size_t> places, std::size_t place_end) {
-  set_places(places, place_end);
+Consumption::Consumption(std::span<const std::size_t> partition_ids, std::size_t partition_id_end) {
+  set_partition_ids(partition_ids, partition_id_end);
 }
 
 Consumption::~Consumption() = default;
 
-void Consumption::set_places(std::span<const std::size_t> places, std::size_t place_end) {
+void Consumption::set_partition_ids(std::span<const std::size_t> partition_ids, std::size_t partition_id_end) {
   const std::lock_guard lock(mutex_);
   auto next = std::make_unique<Layout>();
   if (!layouts_.empty()) next->cells = layouts_.back()->cells;
-  while (next->cells.size() < place_end) next->cells.push_back(std::make_shared<Cell>());
-  next->order.resize(place_end, 0);
-  for (std::size_t i = 0; i < places.size(); ++i) next->order[places[i]] = i;
-  next->sharing = places.size();
+  while (next->cells.size() < partition_id_end) next->cells.push_back(std::make_shared<Cell>());
+  next->order.resize(partition_id_end, 0);
+  for (std::size_t i = 0; i < partition_ids.size(); ++i) next->order[partition_ids[i]] = i;
+  next->sharing = partition_ids.size();
   layouts_.push_back(std::move(next));
   layout_.store(layouts_.back().get(), std::memory_order_release);
 }
@@ -89,8 +89,8 @@ std::shared_ptr<ThroughputBudget> Consumption::budget() const {
   return budgets_.empty() ? nullptr : budgets_.back();
 }
 
-Consumption::Meter* Consumption::meter(const Layout& layout, std::size_t place) noexcept {
-  auto& known = layout.cells[place]->meter;
+Consumption::Meter* Consumption::meter(const Layout& layout, std::size_t partition_id) noexcept {
+  auto& known = layout.cells[partition_id]->meter;
   Meter* meter = known.load(std::memory_order_acquire);
   if (meter != nullptr) return meter;
   auto* made = new (std::nothrow) Meter;
@@ -99,17 +99,17 @@ Consumption::Meter* Consumption::meter(const Layout& layout, std::size_t place) 
   return meter;
 }
 
-Expected<void> Consumption::admit(std::span<const std::size_t> places) const {
+Expected<void> Consumption::admit(std::span<const std::size_t> partition_ids) const {
   ThroughputBudget* const budget = budget_.load(std::memory_order_acquire);
   if (budget == nullptr) return {};
   const auto now = ThroughputBudget::Clock::now();
   std::chrono::milliseconds longest{0};
   const Layout& now_laid_out = layout();
-  for (const std::size_t place : places) {
-    const auto wait = budget->wait(now_laid_out.share(place, *budget), now);
+  for (const std::size_t partition_id : partition_ids) {
+    const auto wait = budget->wait(now_laid_out.share(partition_id, *budget), now);
     if (wait <= longest) continue;
     longest = wait;
-    if (Meter* const known = meter(now_laid_out, place)) known->refused.fetch_add(1, std::memory_order_relaxed);
+    if (Meter* const known = meter(now_laid_out, partition_id)) known->refused.fetch_add(1, std::memory_order_relaxed);
   }
   if (longest.count() == 0) return {};
   Error error{ErrorCode::throttled,
@@ -121,22 +121,22 @@ Expected<void> Consumption::admit(std::span<const std::size_t> places) const {
   return std::unexpected(std::move(error));
 }
 
-void Consumption::spend(std::size_t place, std::string_view partition_key, RequestUnits units) noexcept {
+void Consumption::spend(std::size_t partition_id, std::string_view partition_key, RequestUnits units) noexcept {
   if (units <= 0) return;
   const Layout& laid_out = layout();
-  if (Meter* const known = meter(laid_out, place)) {
+  if (Meter* const known = meter(laid_out, partition_id)) {
     const std::int64_t now_s = coarse_now_s();
     known->add(static_cast<std::uint64_t>(std::llround(units * 100)), now_s);
     if (!partition_key.empty()) known->hot_keys.add(partition_key, units, now_s);
   }
   if (ThroughputBudget* const budget = budget_.load(std::memory_order_acquire)) {
-    budget->spend(laid_out.share(place, *budget), units, ThroughputBudget::Clock::now());
+    budget->spend(laid_out.share(partition_id, *budget), units, ThroughputBudget::Clock::now());
   }
 }
 
-Consumption::Report Consumption::report(std::size_t place, std::size_t hot_keys_max) const {
+Consumption::Report Consumption::report(std::size_t partition_id, std::size_t hot_keys_max) const {
   Report report;
-  const Meter* const known = layout().cells[place]->meter.load(std::memory_order_acquire);
+  const Meter* const known = layout().cells[partition_id]->meter.load(std::memory_order_acquire);
   if (known == nullptr) return report;
   const std::int64_t now_s = coarse_now_s();
   report.total = units_of(known->total.load(std::memory_order_relaxed));
@@ -147,8 +147,8 @@ Consumption::Report Consumption::report(std::size_t place, std::size_t hot_keys_
   return report;
 }
 
-RequestUnits Consumption::recent_of(std::size_t place, std::string_view partition_key) const {
-  const Meter* const known = layout().cells[place]->meter.load(std::memory_order_acquire);
+RequestUnits Consumption::recent_of(std::size_t partition_id, std::string_view partition_key) const {
+  const Meter* const known = layout().cells[partition_id]->meter.load(std::memory_order_acquire);
   if (known == nullptr) return 0;
   for (const auto& hot : known->hot_keys.top(SIZE_MAX, coarse_now_s())) {
     if (hot.partition_key == partition_key) return hot.units;

@@ -22,12 +22,12 @@ namespace octavo::partitioning {
 /// without a throughput limit, admission costs one load. Never throws.
 class Consumption {
  public:
-  /// `places`: the partition ids that share the budget, in the order of the hash space. All ids are below `place_end`.
-  Consumption(std::span<const std::size_t> places, std::size_t place_end);
+  /// `partition_ids`: those that share the budget, in the order of the hash space. All are below `partition_id_end`.
+  Consumption(std::span<const std::size_t> partition_ids, std::size_t partition_id_end);
   ~Consumption();
 
-  /// Called after a split. Partitions that are no longer among `places` are still metered.
-  void set_places(std::span<const std::size_t> places, std::size_t place_end);
+  /// Called after a split. Partitions that are no longer among `partition_ids` are still metered.
+  void set_partition_ids(std::span<const std::size_t> partition_ids, std::size_t partition_id_end);
 
   /// Null: unlimited. If a budget has fewer shares than there are physical partitions, neighbours share one.
   void set_budget(std::shared_ptr<ThroughputBudget> budget);
@@ -36,10 +36,10 @@ class Consumption {
   bool is_limited() const { return budget_.load(std::memory_order_relaxed) != nullptr; }
   /// Called before a request reads or writes in these physical partitions. Error: throttled, with the time after which
   /// to retry.
-  Expected<void> admit(std::span<const std::size_t> places) const;
-  Expected<void> admit(std::size_t place) const { return admit(std::span(&place, 1)); }
+  Expected<void> admit(std::span<const std::size_t> partition_ids) const;
+  Expected<void> admit(std::size_t partition_id) const { return admit(std::span(&partition_id, 1)); }
   /// `partition_key`: empty if there is none, or if there are many.
-  void spend(std::size_t place, std::string_view partition_key, RequestUnits units) noexcept;
+  void spend(std::size_t partition_id, std::string_view partition_key, RequestUnits units) noexcept;
 
   struct Report {
     RequestUnits total = 0;        ///< since the database was opened
@@ -48,9 +48,9 @@ class Consumption {
     std::uint64_t refused = 0;     ///< requests refused since the database was opened
     std::vector<HotKey> hot_keys;
   };
-  Report report(std::size_t place, std::size_t hot_keys_max) const;
+  Report report(std::size_t partition_id, std::size_t hot_keys_max) const;
   /// What one partition key spent in the last 30 to 60 seconds; 0 if it is not among the hot ones.
-  RequestUnits recent_of(std::size_t place, std::string_view partition_key) const;
+  RequestUnits recent_of(std::size_t partition_id, std::string_view partition_key) const;
 
  private:
   struct Meter;
@@ -66,11 +66,11 @@ class Consumption {
     std::vector<std::shared_ptr<Cell>> cells;  ///< by partition id
     std::vector<std::size_t> order;            ///< by partition id: its index among those that share the budget
     std::size_t sharing = 0;                   ///< number of partitions that share the budget
-    std::size_t share(std::size_t place, const ThroughputBudget& budget) const {
-      return order[place] * budget.shares() / sharing;
+    std::size_t share(std::size_t partition_id, const ThroughputBudget& budget) const {
+      return order[partition_id] * budget.shares() / sharing;
     }
   };
-  static Meter* meter(const Layout& layout, std::size_t place) noexcept;
+  static Meter* meter(const Layout& layout, std::size_t partition_id) noexcept;
   const Layout& layout() const { return *layout_.load(std::memory_order_acquire); }
 
   std::atomic<const Layout*> layout_{nullptr};

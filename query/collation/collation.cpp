@@ -73,13 +73,13 @@ struct AsciiWeights {
     };
     unique(primaries);
     unique(rests);
-    const auto place = [](const std::vector<std::string>& list, const std::string& key) {
+    const auto index_in = [](const std::vector<std::string>& list, const std::string& key) {
       return static_cast<std::uint8_t>(std::ranges::lower_bound(list, key) - list.begin());
     };
     for (std::size_t c = 0; c < 128; ++c) {
       if (levels[c].primary.empty()) continue;
-      primary[c] = static_cast<std::uint8_t>(place(primaries, levels[c].primary) + 1);
-      tertiary[c] = place(rests, levels[c].rest);
+      primary[c] = static_cast<std::uint8_t>(index_in(primaries, levels[c].primary) + 1);
+      tertiary[c] = index_in(rests, levels[c].rest);
     }
   }
 };

@@ -26,14 +26,14 @@ struct KnownDocument {
 /// Checks one physical partition's rows.
 class AutomaticCheck {
  public:
-  AutomaticCheck(partitioning::Database& database, const IndexView& index, std::size_t place,
+  AutomaticCheck(partitioning::Database& database, const IndexView& index, std::size_t partition_id,
                  const storage::Snapshot& snapshot, storage::CheckReport& report)
       : automatic_(*index.definition->automatic),
-        number_(index.numbers[place]),
+        number_(index.numbers[partition_id]),
         partitioned_(database.partitioned()),
         snapshot_(snapshot),
         report_(report),
-        tree_(database.physical_partition(place).environment().tree(
+        tree_(database.physical_partition(partition_id).environment().tree(
             static_cast<std::size_t>(storage::PartitionTree::documents))) {}
 
   Expected<void> run() {
@@ -139,11 +139,11 @@ class AutomaticCheck {
 
 Expected<void> check_automatic_index(partitioning::Database& database, const IndexView& index,
                                      storage::CheckReport& report) {
-  for (const std::size_t place : database.places()) {
-    OCTAVO_TRY(const storage::Snapshot snapshot, database.snapshot(place));
-    OCTAVO_TRY(const bool ready, LocalIndexes::is_ready(snapshot, index.numbers[place]));
+  for (const std::size_t partition_id : database.partition_ids()) {
+    OCTAVO_TRY(const storage::Snapshot snapshot, database.snapshot(partition_id));
+    OCTAVO_TRY(const bool ready, LocalIndexes::is_ready(snapshot, index.numbers[partition_id]));
     if (!ready) continue;  // replaced meanwhile
-    OCTAVO_TRY_VOID(AutomaticCheck(database, index, place, snapshot, report).run());
+    OCTAVO_TRY_VOID(AutomaticCheck(database, index, partition_id, snapshot, report).run());
   }
   return {};
 }

@@ -147,8 +147,8 @@ Expected<std::optional<std::string>> add_index_to_design_document(const CreateIn
     design["options"] = json::object{{"partitioned", *request.partitioned}};
   }
 
-  const auto put = [&](std::string_view place, json::value value) -> std::optional<std::string> {
-    auto& members = design[place];
+  const auto put = [&](std::string_view member, json::value value) -> std::optional<std::string> {
+    auto& members = design[member];
     if (!members.is_object()) members = json::object{};
     auto& slot = members.get_object()[request.name];
     if (slot == value) return std::nullopt;
@@ -168,9 +168,9 @@ Expected<std::string> remove_index_from_design_document(std::string_view body, s
                                                         IndexType type) {
   OCTAVO_TRY(json::object design, parse_design_document(body));
   bool removed = false;
-  for (const std::string_view place : {"views", "indexes"}) {
-    if (type == IndexType::json ? place == "indexes" : type == IndexType::text && place == "views") continue;
-    auto* members = design.if_contains(place);
+  for (const std::string_view member : {"views", "indexes"}) {
+    if (type == IndexType::json ? member == "indexes" : type == IndexType::text && member == "views") continue;
+    auto* members = design.if_contains(member);
     if (!members || !members->is_object()) continue;
     auto& indexes = members->get_object();
     if (name) {
@@ -181,7 +181,7 @@ Expected<std::string> remove_index_from_design_document(std::string_view body, s
       indexes.clear();
     }
     removed = true;
-    if (indexes.empty()) design.stable_erase(place);
+    if (indexes.empty()) design.stable_erase(member);
   }
   if (!removed) return fail(ErrorCode::not_found, "missing");
   // The partitioned option belongs to the indexes, so without indexes it has no meaning.

@@ -71,15 +71,15 @@ struct Expiration::Progress {
   Expiration* expiration = nullptr;  ///< null: stopped
   partitioning::ChangeNotifier changed;
 
-  bool begin(std::size_t place) {
+  bool begin(std::size_t partition_id) {
     const std::lock_guard lock(mutex);
-    return expiration != nullptr && busy.insert(place).second;
+    return expiration != nullptr && busy.insert(partition_id).second;
   }
 
-  void end(std::size_t place, bool done) {
+  void end(std::size_t partition_id, bool done) {
     {
       const std::lock_guard lock(mutex);
-      busy.erase(place);
+      busy.erase(partition_id);
       if (!done) ++failures;
       // A failed write is retried with the next walk.
       if (expiration != nullptr && done) expiration->walking_.run_now();
@@ -121,17 +121,17 @@ void Expiration::stop() {
 std::optional<milliseconds> Expiration::walk() {
   if (!wanted_) return std::nullopt;
   milliseconds pause = kWalkInterval;
-  for (const std::size_t place : database_.places()) pause = std::min(pause, advance(place));
+  for (const std::size_t partition_id : database_.partition_ids()) pause = std::min(pause, advance(partition_id));
   return pause;
 }
 
 // Begins the next write in one physical partition, if there is anything to do, or returns when to check again.
-milliseconds Expiration::advance(std::size_t place) {
-  auto& partition = database_.physical_partition(place);
+milliseconds Expiration::advance(std::size_t partition_id) {
+  auto& partition = database_.physical_partition(partition_id);
   if (partition.queued_bytes() > kBusyBytes) return kWhileBusy;
   Expected<storage::Snapshot::Ended> ended;
   {
-    const auto snapshot = database_.snapshot(place);
+    const auto snapshot = database_.snapshot(partition_id);
     if (!snapshot) return kWalkInterval;
     ended = snapshot->ended_documents(kDeletionsPerSlice);
   }
@@ -142,22 +142,24 @@ milliseconds Expiration::advance(std::size_t place) {
   if (ended->whole && ended->documents.empty()) {
     return ended->next_end_s ? until(*ended->next_end_s) : kWalkInterval;
   }
-  if (!progress_->begin(place)) return kWalkInterval;
+  if (!progress_->begin(partition_id)) return kWalkInterval;
   try {
     if (ended->whole) {
-      delete_documents(place, ended->documents);
+      delete_documents(partition_id, ended->documents);
     } else {
-      partition.make_expiry_schedule(kScheduledPerSlice, [progress = progress_, place](const Expected<bool>& more) {
-        progress->end(place, more.has_value());
-      });
+      partition.make_expiry_schedule(
+          kScheduledPerSlice, [progress = progress_, partition_id](const Expected<bool>& more) {
+            progress->end(partition_id, more.has_value());
+          });
     }
   } catch (const std::bad_alloc&) {
-    progress_->end(place, false);
+    progress_->end(partition_id, false);
   }
   return kWalkInterval;
 }
 
-void Expiration::delete_documents(std::size_t place, std::vector<storage::Snapshot::Ended::Document>& documents) {
+void Expiration::delete_documents(std::size_t partition_id,
+                                  std::vector<storage::Snapshot::Ended::Document>& documents) {
   std::vector<storage::DocumentWrite> deletions;
   deletions.reserve(documents.size());
   for (auto& document : documents) {
@@ -170,17 +172,17 @@ void Expiration::delete_documents(std::size_t place, std::vector<storage::Snapsh
   }
   const bool partitioned = database_.partitioned();
   for (auto& deletion : deletions) deletion.partition_key = partitioning::partition_key_of(deletion.id, partitioned);
-  database_.physical_partition(place).write(
-      std::move(deletions), {}, [progress = progress_, place](const auto& results) {
-        progress->end(place, std::ranges::all_of(results, [](const auto& result) {
+  database_.physical_partition(partition_id).write(
+      std::move(deletions), {}, [progress = progress_, partition_id](const auto& results) {
+        progress->end(partition_id, std::ranges::all_of(results, [](const auto& result) {
                         return result || result.error().code == ErrorCode::conflict;
                       }));
       });
 }
 
 Expected<bool> Expiration::is_deleted_until(std::int64_t end_s) const {
-  for (const std::size_t place : database_.places()) {
-    OCTAVO_TRY(const storage::Snapshot snapshot, database_.snapshot(place));
+  for (const std::size_t partition_id : database_.partition_ids()) {
+    OCTAVO_TRY(const storage::Snapshot snapshot, database_.snapshot(partition_id));
     OCTAVO_TRY(const auto ended, snapshot.ended_documents(1));
     if (!ended.whole || (!ended.documents.empty() && ended.documents.front().end_s <= end_s)) return false;
   }

@@ -36,8 +36,8 @@ class Expiration {
  private:
   struct Progress;
   std::optional<std::chrono::milliseconds> walk();
-  std::chrono::milliseconds advance(std::size_t place);
-  void delete_documents(std::size_t place, std::vector<storage::Snapshot::Ended::Document>& documents);
+  std::chrono::milliseconds advance(std::size_t partition_id);
+  void delete_documents(std::size_t partition_id, std::vector<storage::Snapshot::Ended::Document>& documents);
   Expected<bool> is_deleted_until(std::int64_t end_s) const;
 
   partitioning::Database& database_;

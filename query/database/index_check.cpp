@@ -69,8 +69,8 @@ void compare_count(const IndexDefinition& definition, std::uint64_t rows, std::u
 }
 
 Expected<void> check_local(partitioning::Database& database, const IndexView& index, storage::CheckReport& report) {
-  for (const std::size_t place : database.places()) {
-    if (!index.ready(place)) return {};  // still being built, so it need not be complete
+  for (const std::size_t partition_id : database.partition_ids()) {
+    if (!index.ready(partition_id)) return {};  // still being built, so it need not be complete
   }
   OCTAVO_TRY(const std::uint64_t expected,
              compare_entries(database, *index.definition, report,
@@ -84,10 +84,11 @@ Expected<void> check_local(partitioning::Database& database, const IndexView& in
                                return row && *row == value;
                              }));
   std::uint64_t rows = 0;
-  for (const std::size_t place : database.places()) {
-    OCTAVO_TRY(const storage::Snapshot snapshot, database.snapshot(place));
+  for (const std::size_t partition_id : database.partition_ids()) {
+    OCTAVO_TRY(const storage::Snapshot snapshot, database.snapshot(partition_id));
     std::string prefix;
-    for (int shift = 24; shift >= 0; shift -= 8) prefix.push_back(static_cast<char>(index.numbers[place] >> shift));
+    const std::uint32_t number = index.numbers[partition_id];
+    for (int shift = 24; shift >= 0; shift -= 8) prefix.push_back(static_cast<char>(number >> shift));
     auto cursor = snapshot.index_entries();
     for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix); row = cursor.next()) ++rows;
   }

@@ -246,7 +246,7 @@ Task<Expected<void>> IndexManager::wait_until_ended_are_deleted(std::chrono::ste
 }
 
 Task<Expected<std::shared_ptr<const IndexCatalog>>> IndexManager::wait_until_ready(
-    std::string identity, std::size_t place, std::chrono::steady_clock::time_point deadline) {
+    std::string identity, std::size_t partition_id, std::chrono::steady_clock::time_point deadline) {
   using Result = Expected<std::shared_ptr<const IndexCatalog>>;
   const auto keep_alive = database_.shared_from_this();
   std::uint64_t attempts_before = 0;
@@ -264,8 +264,8 @@ Task<Expected<std::shared_ptr<const IndexCatalog>>> IndexManager::wait_until_rea
     if (!now) co_return Result(std::unexpected(now.error()));
     const IndexView* view = (*now)->find(identity);
     // Nothing is built any more in a partition that was split.
-    const bool was_split = view && view->is_local() && !database_.is_current(place);
-    if (!view || view->ready(place) || was_split) co_return Result(std::move(*now));
+    const bool was_split = view && view->is_local() && !database_.is_current(partition_id);
+    if (!view || view->ready(partition_id) || was_split) co_return Result(std::move(*now));
     {
       const std::lock_guard lock(mutex_);
       if (shut_down_) co_return Result(fail(ErrorCode::not_found, "Database does not exist."));

@@ -77,11 +77,11 @@ IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
   // Entries of local indexes are maintained from the first write on, even if the definitions are never read.
   if (!database.partitioned() && !database.auto_index()) return;
   const auto unique_keys = unique_keys_of(database.definition()->text);
-  Locals locals(database.partition_map().place_end());
-  for (const std::size_t place : database.places()) {
-    auto& partition = database.physical_partition(place);
-    locals[place] = std::make_shared<LocalIndexes>(partition, tasks, database.name(), database.partitioned());
-    partition.set_observer(locals[place]);
+  Locals locals(database.partition_map().partition_id_end());
+  for (const std::size_t partition_id : database.partition_ids()) {
+    auto& partition = database.physical_partition(partition_id);
+    locals[partition_id] = std::make_shared<LocalIndexes>(partition, tasks, database.name(), database.partitioned());
+    partition.set_observer(locals[partition_id]);
     partition.set_unique_keys(unique_keys);
   }
   set_locals(std::move(locals));
@@ -353,23 +353,23 @@ void IndexManager::remove_retired() {
 // contains. Call with mutex_ held.
 std::optional<IndexView> IndexManager::find_automatic(
     const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const {
-  const std::vector<std::size_t>& places = database_.places();
-  if (!automatic_ || places.front() >= locals.size() || !locals[places.front()]) return std::nullopt;
+  const std::vector<std::size_t>& partition_ids = database_.partition_ids();
+  if (!automatic_ || partition_ids.front() >= locals.size() || !locals[partition_ids.front()]) return std::nullopt;
   std::optional<IndexView> best;
-  for (const auto& candidate : *locals[places.front()]) {
+  for (const auto& candidate : *locals[partition_ids.front()]) {
     if (!candidate.definition->automatic) continue;
     const std::string& identity = candidate.definition->identity;
     IndexView view{candidate.definition, nullptr, std::vector<std::uint32_t>(locals.size()),
-                   std::vector<bool>(locals.size()), places};
-    for (std::size_t place = 0; place < locals.size(); ++place) {
-      if (!locals[place]) continue;
-      for (const auto& index : *locals[place]) {
+                   std::vector<bool>(locals.size()), partition_ids};
+    for (std::size_t partition_id = 0; partition_id < locals.size(); ++partition_id) {
+      if (!locals[partition_id]) continue;
+      for (const auto& index : *locals[partition_id]) {
         if (index.stage != LocalIndexes::Stage::ready || index.definition->identity != identity) continue;
-        view.numbers[place] = index.number;
-        view.local_ready[place] = true;
+        view.numbers[partition_id] = index.number;
+        view.local_ready[partition_id] = true;
       }
     }
-    if (!std::ranges::all_of(places, [&](std::size_t place) { return view.ready(place); })) continue;
+    if (!view.is_built()) continue;
     if (!best || identity == automatic_->identity) best = std::move(view);
   }
   return best;
@@ -380,8 +380,8 @@ std::uint32_t IndexManager::automatic_progress_percent() {
   const std::lock_guard lock(mutex_);
   if (!automatic_) return 100;
   std::uint32_t least = 100;
-  for (const std::size_t place : database_.places()) {
-    const auto& local = locals().at(place);
+  for (const std::size_t partition_id : database_.partition_ids()) {
+    const auto& local = locals().at(partition_id);
     least = std::min(least, local->automatic_progress_percent(automatic_->identity));
   }
   return least;
@@ -414,7 +414,7 @@ void IndexManager::publish() {
       if (global == globals_.end()) continue;
       view.global = *global;
     } else {
-      view.places = database_.places();
+      view.partition_ids = database_.partition_ids();
       for (const auto& indexes : locals) {
         view.numbers.push_back(0);
         view.local_ready.push_back(false);
@@ -435,8 +435,8 @@ void IndexManager::publish() {
            index.definition->identity != automatic_->identity;
   };
   if (next->automatic && next->automatic->definition->identity == automatic_->identity && !shut_down_ &&
-      std::ranges::any_of(database_.places(), [&](std::size_t place) {
-        return locals.at(place) && std::ranges::any_of(*locals[place], is_superseded);
+      std::ranges::any_of(database_.partition_ids(), [&](std::size_t partition_id) {
+        return locals.at(partition_id) && std::ranges::any_of(*locals[partition_id], is_superseded);
       })) {
     jobs_.post_after(kSupersededDelay, [this] { definition_changed(); });
   }

@@ -36,16 +36,17 @@ struct IndexView {
   /// For a local index, by partition id: the number of its entries; 0 if it does not exist (yet).
   std::vector<std::uint32_t> numbers;
   std::vector<bool> local_ready;
-  std::vector<std::size_t> places = {};  ///< for a local index: the partition ids of the database at that time
+  std::vector<std::size_t> partition_ids = {};  ///< for a local index: the partition ids of the database at that time
 
   bool is_local() const { return definition->partitioned; }
   /// Whether the index is complete everywhere.
   bool is_built() const {
-    return global ? global->ready() : std::ranges::all_of(places, [this](std::size_t place) { return ready(place); });
+    if (global) return global->ready();
+    return std::ranges::all_of(partition_ids, [this](std::size_t partition_id) { return ready(partition_id); });
   }
-  /// Whether the index is complete; for a local index, in the physical partition `place`.
-  bool ready(std::size_t place) const {
-    return global ? global->ready() : place < local_ready.size() && local_ready[place];
+  /// Whether the index is complete; for a local index, in the physical partition `partition_id`.
+  bool ready(std::size_t partition_id) const {
+    return global ? global->ready() : partition_id < local_ready.size() && local_ready[partition_id];
   }
 };
 
@@ -81,9 +82,9 @@ class IndexManager final : public partitioning::DatabaseExtension {
   void design_documents_changed() override;
   void committed() override;
   void definition_changed() override;
-  Expected<void> partition_added(std::size_t place) override;
-  void partition_removed(std::size_t place) override;
-  bool is_partition_ready(std::size_t place, std::size_t source) override;
+  Expected<void> partition_added(std::size_t partition_id) override;
+  void partition_removed(std::size_t partition_id) override;
+  bool is_partition_ready(std::size_t partition_id, std::size_t source) override;
   void partitions_changed() override;
   void shut_down() override;
   std::size_t open_environment_count() const override;
@@ -102,9 +103,9 @@ class IndexManager final : public partitioning::DatabaseExtension {
   /// As of the last reading of the design documents; null: never.
   std::shared_ptr<const IndexCatalog> last_catalog() const { return catalog_.load(); }
 
-  /// Number of the entries of a local index, or of the automatic one, in the physical partition `place`, also if that
-  /// is newer than the caller's view; 0 if there is no such index or it is not complete.
-  std::uint32_t local_number(std::string_view identity, std::size_t place) const;
+  /// Number of the entries of a local index, or of the automatic one, in the physical partition `partition_id`, also if
+  /// that is newer than the caller's view; 0 if there is no such index or it is not complete.
+  std::uint32_t local_number(std::string_view identity, std::size_t partition_id) const;
 
   /// Whether a query that begins now need not wait for `index`. Some reads of one row.
   Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const;
@@ -120,9 +121,9 @@ class IndexManager final : public partitioning::DatabaseExtension {
   /// Waits until all documents that have expired by now are deleted, so that indexes that follow the feed no longer
   /// contain them. See Expiration.
   Task<Expected<void>> wait_until_ended_are_deleted(std::chrono::steady_clock::time_point deadline);
-  /// Waits until the index `identity` is built (for a local one in the physical partition `place`); returns the catalog
-  /// that contains it. nullopt at the deadline, or if the index is gone.
-  Task<Expected<std::shared_ptr<const IndexCatalog>>> wait_until_ready(std::string identity, std::size_t place,
+  /// Waits until the index `identity` is built (for a local one in the physical partition `partition_id`); returns the
+  /// catalog that contains it. nullopt at the deadline, or if the index is gone.
+  Task<Expected<std::shared_ptr<const IndexCatalog>>> wait_until_ready(std::string identity, std::size_t partition_id,
                                                                        std::chrono::steady_clock::time_point deadline);
 
  private:

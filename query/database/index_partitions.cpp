@@ -13,19 +13,19 @@ void IndexManager::set_locals(Locals locals) {
 }
 
 // The new partition's first documents come with the entries of all indexes, as an index of nothing is ready at once.
-Expected<void> IndexManager::partition_added(std::size_t place) {
+Expected<void> IndexManager::partition_added(std::size_t partition_id) {
   apply_properties();
   if (!database_.partitioned() && !database_.auto_index()) return {};
   OCTAVO_TRY_VOID(catalog());
-  auto& partition = database_.physical_partition(place);
+  auto& partition = database_.physical_partition(partition_id);
   auto indexes = std::make_shared<LocalIndexes>(partition, tasks_, database_.name(), database_.partitioned());
   partition.set_unique_keys(unique_keys_of(database_.definition()->text));
   partition.set_observer(indexes);
   {
     const std::lock_guard lock(locals_mutex_);
     Locals next = locals();
-    if (next.size() <= place) next.resize(place + 1);
-    next[place] = indexes;
+    if (next.size() <= partition_id) next.resize(partition_id + 1);
+    next[partition_id] = indexes;
     set_locals(std::move(next));
   }
   // A load that began earlier does not include the partition; one that begins later does.
@@ -38,21 +38,21 @@ Expected<void> IndexManager::partition_added(std::size_t place) {
   return {};
 }
 
-void IndexManager::partition_removed(std::size_t place) {
+void IndexManager::partition_removed(std::size_t partition_id) {
   std::shared_ptr<LocalIndexes> removed;
   {
     const std::lock_guard lock(locals_mutex_);
     Locals next = locals();
-    if (place < next.size()) removed = std::move(next[place]);
+    if (partition_id < next.size()) removed = std::move(next[partition_id]);
     set_locals(std::move(next));
   }
   if (removed) removed->shut_down();
 }
 
-bool IndexManager::is_partition_ready(std::size_t place, std::size_t source) {
+bool IndexManager::is_partition_ready(std::size_t partition_id, std::size_t source) {
   const Locals& all = locals();
-  if (place >= all.size() || !all[place]) return true;
-  const auto there = all[place]->indexes();
+  if (partition_id >= all.size() || !all[partition_id]) return true;
+  const auto there = all[partition_id]->indexes();
   const auto here = all[source]->indexes();
   if (!here) return true;
   return std::ranges::all_of(*here, [&](const LocalIndexes::Index& index) {
@@ -64,9 +64,9 @@ bool IndexManager::is_partition_ready(std::size_t place, std::size_t source) {
   });
 }
 
-std::uint32_t IndexManager::local_number(std::string_view identity, std::size_t place) const {
+std::uint32_t IndexManager::local_number(std::string_view identity, std::size_t partition_id) const {
   const Locals& all = locals();
-  const auto indexes = place < all.size() && all[place] ? all[place]->indexes() : nullptr;
+  const auto indexes = partition_id < all.size() && all[partition_id] ? all[partition_id]->indexes() : nullptr;
   if (!indexes) return 0;
   const auto found = std::ranges::find_if(*indexes, [&](const LocalIndexes::Index& index) {
     return index.stage == LocalIndexes::Stage::ready && index.definition->identity == identity;
@@ -84,8 +84,8 @@ bool IndexManager::is_wanted_local(const LocalIndexes::Index& index) {
 void IndexManager::partitions_changed() {
   apply_properties();
   const Locals& all = locals();
-  for (std::size_t place = 0; place < all.size(); ++place) {
-    if (all[place] && !database_.is_current(place)) all[place]->shut_down();
+  for (std::size_t partition_id = 0; partition_id < all.size(); ++partition_id) {
+    if (all[partition_id] && !database_.is_current(partition_id)) all[partition_id]->shut_down();
   }
   publish();
   progress_.notify_all();

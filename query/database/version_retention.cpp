@@ -30,31 +30,31 @@ constexpr milliseconds kRest{5'000};
 class VersionRetention::Trims {
  public:
   /// Zero: a trim may begin. It must not queue behind the previous one, as all writes would wait behind it.
-  milliseconds pause(std::size_t place) {
+  milliseconds pause(std::size_t partition_id) {
     const std::lock_guard lock(mutex_);
-    const auto known = places_.find(place);
-    if (known == places_.end()) return milliseconds{0};
+    const auto known = states_.find(partition_id);
+    if (known == states_.end()) return milliseconds{0};
     if (known->second.busy) return kBetweenTrims;
     return std::max(milliseconds{0}, std::chrono::ceil<milliseconds>(known->second.rests_until - Clock::now()));
   }
-  void begin(std::size_t place) {
+  void begin(std::size_t partition_id) {
     const std::lock_guard lock(mutex_);
-    places_[place].busy = true;
+    states_[partition_id].busy = true;
   }
-  void end(std::size_t place, bool goes_on) {
+  void end(std::size_t partition_id, bool goes_on) {
     const std::lock_guard lock(mutex_);
-    places_[place] = {.busy = false, .rests_until = goes_on ? Clock::time_point{} : Clock::now() + kRest};
+    states_[partition_id] = {.busy = false, .rests_until = goes_on ? Clock::time_point{} : Clock::now() + kRest};
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Place {
+  struct State {
     bool busy = false;
     Clock::time_point rests_until{};
   };
 
   std::mutex mutex_;
-  std::map<std::size_t, Place> places_;
+  std::map<std::size_t, State> states_;
 };
 
 VersionRetention::VersionRetention(partitioning::Database& database)
@@ -70,8 +70,8 @@ void VersionRetention::set_seconds(std::int64_t seconds) {
   trimming_.start(kPauseMin);
 }
 
-bool VersionRetention::has_old_versions(std::size_t place, std::int64_t before_s) const {
-  const auto snapshot = database_.snapshot(place);
+bool VersionRetention::has_old_versions(std::size_t partition_id, std::int64_t before_s) const {
+  const auto snapshot = database_.snapshot(partition_id);
   if (!snapshot) return false;
   const auto since = snapshot->versions_since();
   const auto first = snapshot->versions().rows().seek(0);
@@ -82,10 +82,10 @@ std::optional<milliseconds> VersionRetention::trim() {
   const std::int64_t seconds = seconds_;
   const std::int64_t before_s = seconds > 0 ? unix_now_s() - seconds : std::numeric_limits<std::int64_t>::max();
   std::optional<milliseconds> pause;
-  for (const std::size_t place : database_.places()) {
-    if (!has_old_versions(place, before_s)) continue;
-    const milliseconds until_next = trims_->pause(place);
-    if (until_next == milliseconds{0}) trim(place, before_s);
+  for (const std::size_t partition_id : database_.partition_ids()) {
+    if (!has_old_versions(partition_id, before_s)) continue;
+    const milliseconds until_next = trims_->pause(partition_id);
+    if (until_next == milliseconds{0}) trim(partition_id, before_s);
     pause = std::min(pause.value_or(kRest), std::max(until_next, kBetweenTrims));
   }
   if (pause) return pause;
@@ -93,17 +93,17 @@ std::optional<milliseconds> VersionRetention::trim() {
   return std::clamp(milliseconds(seconds * 100), kPauseMin, kPauseMax);
 }
 
-void VersionRetention::trim(std::size_t place, std::int64_t before_s) {
-  trims_->begin(place);
+void VersionRetention::trim(std::size_t partition_id, std::int64_t before_s) {
+  trims_->begin(partition_id);
   try {
-    database_.physical_partition(place).trim_versions(
-        before_s, kVersionsPerSlice, [trims = trims_, place](const Expected<bool>& trimmed) {
+    database_.physical_partition(partition_id).trim_versions(
+        before_s, kVersionsPerSlice, [trims = trims_, partition_id](const Expected<bool>& trimmed) {
           if (!trimmed) spdlog::warn("old versions of documents could not be removed: {}", trimmed.error().reason);
           // Versions that are left although nothing more can be trimmed wait for their time, or for the next write.
-          trims->end(place, trimmed && *trimmed);
+          trims->end(partition_id, trimmed && *trimmed);
         });
   } catch (const std::bad_alloc&) {
-    trims_->end(place, false);
+    trims_->end(partition_id, false);
   }
 }
 

@@ -25,8 +25,8 @@ class VersionRetention {
  private:
   class Trims;
   std::optional<std::chrono::milliseconds> trim();
-  void trim(std::size_t place, std::int64_t before_s);
-  bool has_old_versions(std::size_t place, std::int64_t before_s) const;
+  void trim(std::size_t partition_id, std::int64_t before_s);
+  bool has_old_versions(std::size_t partition_id, std::int64_t before_s) const;
 
   partitioning::Database& database_;
   std::atomic<std::int64_t> seconds_{0};

@@ -40,9 +40,9 @@ Expected<bool> catch_up_with_purges(partitioning::Database& database, Index& ind
   // One map for all: a split meanwhile changes where documents are, but not which exist.
   const partitioning::PartitionMap& map = database.partition_map();
   std::map<std::size_t, storage::Snapshot> snapshots;
-  for (const std::size_t place : map.places()) {
-    OCTAVO_TRY(auto snapshot, database.snapshot(place));
-    snapshots.emplace(place, std::move(snapshot));
+  for (const std::size_t partition_id : map.partition_ids()) {
+    OCTAVO_TRY(auto snapshot, database.snapshot(partition_id));
+    snapshots.emplace(partition_id, std::move(snapshot));
   }
   OCTAVO_TRY_VOID(database.make_durable());
   return index.remove_purged(purge_count, kDocumentsMax, [&](std::string_view id) -> Expected<bool> {

@@ -24,7 +24,7 @@ constexpr std::string_view kDefinitionFile = "definition.json";
 constexpr std::chrono::milliseconds kRetiredLook{100};
 constexpr std::chrono::milliseconds kReopenDelay{2000};
 
-bool same_place(const FeedIndexView& view, const FeedIndexKind& kind, const FeedIndexDefinition& definition) {
+bool is_same_index(const FeedIndexView& view, const FeedIndexKind& kind, const FeedIndexDefinition& definition) {
   return view.kind == kind.name && view.definition.design_document == definition.design_document &&
          view.definition.name == definition.name;
 }
@@ -268,7 +268,7 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
     }
     if (follower == known.end() || !(*follower)->built.load()) {
       const auto old = std::ranges::find_if(
-          old_views, [&](const FeedIndexView& one) { return same_place(one, *kind, view.definition); });
+          old_views, [&](const FeedIndexView& one) { return is_same_index(one, *kind, view.definition); });
       if (old != old_views.end()) {
         const bool replaced = old->index && old->index != view.index;
         const auto built = [&](const FollowerPtr& one) {
@@ -307,7 +307,7 @@ void FeedIndexes::adopt_folders() {
       std::vector<FeedIndexView*> owners;
       for (const auto& [design_document, index_name] : stored->owners) {
         for (auto& view : views_) {
-          if (!same_place(view, kind, {{}, design_document, index_name, {}}) || view.previous) continue;
+          if (!is_same_index(view, kind, {{}, design_document, index_name, {}}) || view.previous) continue;
           const auto unbuilt = [&](const FollowerPtr& one) { return one->index == view.index && !one->built.load(); };
           if (std::ranges::any_of(followers_, unbuilt)) owners.push_back(&view);
         }

@@ -34,12 +34,12 @@ std::vector<Program::Function> functions_of(const DesignDocument& document, std:
   return functions;
 }
 
-Expected<void> check_compiles(std::string_view kind, std::string_view name, std::string_view place,
+Expected<void> check_compiles(std::string_view kind, std::string_view name, std::string_view owner,
                               std::string_view source) {
   auto checked = javascript::check_function(source);
   if (checked || checked.error().code != ErrorCode::bad_request) return checked;
   checked.error().reason = "Compilation of the " + std::string(kind) + " function in the '" + std::string(name) + "' " +
-                           std::string(place) + " failed: " + checked.error().reason;
+                           std::string(owner) + " failed: " + checked.error().reason;
   return checked;
 }
 

@@ -275,7 +275,7 @@ void AutomaticIndex::visit(const simdjson::dom::element& value, const Rule* rule
     const std::size_t start = entries.bytes_.size();
     append_key_u64(entries.bytes_, path);
     const bool inexact = append_key(entries.bytes_, value, order_);
-    entries.places_.push_back({start, entries.bytes_.size() - start});
+    entries.extents_.push_back({start, entries.bytes_.size() - start});
     if (inexact && !value.is_array() && !value.is_object()) add_mark(path, entries);
     if (unplain_ && value.is_string()) add_unplain(path, value.get_string().value_unsafe(), entries);
   }
@@ -308,7 +308,7 @@ void AutomaticIndex::add_composite_entries(const IndexedDocument& document, Entr
         append_sort_key(entries.bytes_, SortSentinel::missing, field.descending);
       }
     }
-    entries.places_.push_back({start, entries.bytes_.size() - start});
+    entries.extents_.push_back({start, entries.bytes_.size() - start});
     if (inexact) add_mark(composite_hashes_[i], entries);
   }
 }
@@ -316,7 +316,7 @@ void AutomaticIndex::add_composite_entries(const IndexedDocument& document, Entr
 void AutomaticIndex::add_mark(std::uint64_t path, Entries& entries) {
   const std::size_t start = entries.bytes_.size();
   append_key_u64(entries.bytes_, inexact_path(path));
-  entries.places_.push_back({start, entries.bytes_.size() - start});
+  entries.extents_.push_back({start, entries.bytes_.size() - start});
 }
 
 void AutomaticIndex::add_unplain(std::uint64_t path, std::string_view text, Entries& entries) {
@@ -324,7 +324,7 @@ void AutomaticIndex::add_unplain(std::uint64_t path, std::string_view text, Entr
   const std::size_t start = entries.bytes_.size();
   append_key_u64(entries.bytes_, path);
   append_unplain_key(entries.bytes_, text);
-  entries.places_.push_back({start, entries.bytes_.size() - start});
+  entries.extents_.push_back({start, entries.bytes_.size() - start});
 }
 
 void AutomaticIndex::append_unplain_key(std::string& out, std::string_view text) {
@@ -345,12 +345,12 @@ void AutomaticIndex::entries_of(const IndexedDocument& document, Entries& entrie
   entries.clear();
   visit(document.body, &root_, false, kRootPath, entries);
   add_composite_entries(document, entries);
-  const auto text = [&](const Entries::Place& place) {
-    return std::string_view(entries.bytes_).substr(place.start, place.size);
+  const auto text = [&](const Entries::Extent& extent) {
+    return std::string_view(entries.bytes_).substr(extent.start, extent.size);
   };
-  std::ranges::sort(entries.places_, {}, text);
-  const auto repeated = std::ranges::unique(entries.places_, {}, text);
-  entries.places_.erase(repeated.begin(), repeated.end());
+  std::ranges::sort(entries.extents_, {}, text);
+  const auto repeated = std::ranges::unique(entries.extents_, {}, text);
+  entries.extents_.erase(repeated.begin(), repeated.end());
 }
 
 IndexDefinitionPtr automatic_definition(AutomaticIndexPtr automatic) {

@@ -76,23 +76,23 @@ class AutomaticIndex {
   /// Entries of one document without its id, sorted, each once. Reusable: keeps its memory.
   class Entries {
    public:
-    std::size_t size() const { return places_.size(); }
+    std::size_t size() const { return extents_.size(); }
     std::string_view operator[](std::size_t i) const {
-      return std::string_view(bytes_).substr(places_[i].start, places_[i].size);
+      return std::string_view(bytes_).substr(extents_[i].start, extents_[i].size);
     }
     void clear() {
       bytes_.clear();
-      places_.clear();
+      extents_.clear();
     }
 
    private:
     friend class AutomaticIndex;
-    struct Place {
+    struct Extent {
       std::size_t start;
       std::size_t size;
     };
     std::string bytes_;
-    std::vector<Place> places_;
+    std::vector<Extent> extents_;
   };
   /// Replaces the content of `entries`. Some 50 ns for each value, more for long strings in ICU's order.
   void entries_of(const IndexedDocument& document, Entries& entries) const;

@@ -9,12 +9,12 @@ namespace octavo::query {
 partitioning::ScanWork scan_work_of(const partitioning::Database& database, const PreparedFind& prepared,
                                     bool in_partition) {
   const auto& branches = prepared.sure_plan().branches;
-  const auto is_one_place = [](const Branch& branch) { return branch.index && branch.index->global != nullptr; };
-  const auto is_in_one_place = [&](const Plan& plan) {
-    return !plan.branches.empty() && std::ranges::all_of(plan.branches, is_one_place);
+  const auto is_global = [](const Branch& branch) { return branch.index && branch.index->global != nullptr; };
+  const auto uses_only_global_indexes = [&](const Plan& plan) {
+    return !plan.branches.empty() && std::ranges::all_of(plan.branches, is_global);
   };
   partitioning::ScanWork work;
-  const bool one = in_partition || std::ranges::all_of(prepared.plans, is_in_one_place);
+  const bool one = in_partition || std::ranges::all_of(prepared.plans, uses_only_global_indexes);
   work.partitions = one ? 1 : ranges_of_points(database, branches).value_or(database.physical_partition_count());
   for (const Branch& branch : branches) {
     work.predicates += branch.selector.fields_used().size() + prepared.request.sort.size();

@@ -144,7 +144,8 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
   scope.partition_query = !request.partition.empty();
   // An index of the whole database is ready in all physical partitions or in none. The one with id 0 may have been
   // split.
-  scope.place = scope.partition_query ? database->locate_partition_key(request.partition) : database->places().front();
+  scope.partition_id = scope.partition_query ? database->locate_partition_key(request.partition)
+                                             : database->partition_ids().front();
   scope.explain = explain;
   scope.ignore_global = ignore_global;
   choose_pin(**prepared, scope);
@@ -154,7 +155,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
     auto planned = co_await work_on_find(*database, body.size(), plan);
     if (!planned) co_return Result(std::unexpected(planned.error()));
     const IndexView* waiting =
-        explain || scope.ignore_unbuilt ? nullptr : find_unbuilt(planned->plans[planned->sure], scope.place);
+        explain || scope.ignore_unbuilt ? nullptr : find_unbuilt(planned->plans[planned->sure], scope.partition_id);
     if (!waiting) {
       if (explain) (*prepared)->candidates = planned->candidates;
       if (auto finished = finish(**prepared, *std::move(planned)); !finished) {
@@ -169,7 +170,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
     const auto patience =
         request.use_index.empty() ? Clock::duration(kBuildPatience) : Clock::duration(kNamedBuildPatience);
     std::string identity = waiting->definition->identity;
-    auto now = co_await manager->wait_until_ready(std::move(identity), scope.place, Clock::now() + patience);
+    auto now = co_await manager->wait_until_ready(std::move(identity), scope.partition_id, Clock::now() + patience);
     if (!now) {
       if (!request.use_index.empty() || now.error().code == ErrorCode::not_found) {
         co_return Result(std::unexpected(now.error()));
@@ -178,7 +179,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
       continue;
     }
     const IndexView* view = (*now)->find(waiting->definition->identity);
-    scope.ignore_unbuilt = view && !view->ready(scope.place);
+    scope.ignore_unbuilt = view && !view->ready(scope.partition_id);
     *catalog = std::move(*now);
   }
   if (const auto documents = statistics.documents()) (*prepared)->planned_documents = documents->count;

@@ -310,7 +310,7 @@ bool Planner::is_allowed(const Candidate& candidate) const {
 
 // Only the surest plan waits for its index; other plans must be ready.
 bool Planner::is_ready(const Candidate& candidate) const {
-  return !candidate.index || candidate.index->ready(scope_.place);
+  return !candidate.index || candidate.index->ready(scope_.partition_id);
 }
 
 // All matches are needed: no walk ends early.
@@ -354,8 +354,8 @@ std::vector<std::size_t> Planner::choose(const std::vector<Candidate>& candidate
   }
   if (walks.empty()) return {sure};
   if (walks.size() > kTurnsMax) {
-    const auto place = std::ranges::find(walks, sure);
-    if (place - walks.begin() >= static_cast<std::ptrdiff_t>(kTurnsMax)) walks[kTurnsMax - 1] = sure;
+    const auto position = std::ranges::find(walks, sure);
+    if (position - walks.begin() >= static_cast<std::ptrdiff_t>(kTurnsMax)) walks[kTurnsMax - 1] = sure;
     walks.resize(kTurnsMax);
   }
   // A plan that certainly costs no more than the first turn runs alone.

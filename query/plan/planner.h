@@ -43,7 +43,7 @@ class PlannerStatistics {
 /// Where a query runs.
 struct PlannerScope {
   bool partition_query = false;  ///< one logical partition
-  std::size_t place = 0;         ///< partition id of its physical partition
+  std::size_t partition_id = 0;  ///< partition id of its physical partition
   bool ignore_unbuilt = false;   ///< do not use indexes that are still being built
   bool ignore_global = false;    ///< do not use global indexes: the disk is full, so they cannot be updated
   /// From a bookmark: identity of the index to continue with, "" for the primary one.

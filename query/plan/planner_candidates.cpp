@@ -70,7 +70,7 @@ std::vector<IndexView> Planner::automatic_views(const Condition& condition) cons
       if (known.definition->identity == definition->identity) return;
     }
     views.push_back({std::move(definition), nullptr, catalog_.automatic->numbers, catalog_.automatic->local_ready,
-                     catalog_.automatic->places});
+                     catalog_.automatic->partition_ids});
   };
   const auto add_path = [&](const FieldPath& path) {
     // Fields that the storage keeps outside the body have no entries.
@@ -168,7 +168,7 @@ Expected<Candidate> Planner::examine(const IndexView& view, const Condition& con
     candidate.detail = "the selector says nothing of its first field, " + definition.fields[0].path.text();
     return candidate;
   }
-  if (!view.ready(scope_.place) && scope_.ignore_unbuilt) {
+  if (!view.ready(scope_.partition_id) && scope_.ignore_unbuilt) {
     candidate.reason = "not_built";
     candidate.detail = "it is still being built";
     return candidate;

@@ -27,7 +27,7 @@ Expected<void> Planner::estimate(Candidate& candidate, const Selector& selector)
   if (candidate.index) {
     if (candidate.bounds.ranges.empty()) return {};
     OCTAVO_TRY(const std::uint64_t entries, statistics_.entries(*candidate.index));
-    if (!candidate.index->ready(scope_.place)) {
+    if (!candidate.index->ready(scope_.partition_id)) {
       const auto columns = static_cast<double>(candidate.bounds.columns_used);
       candidate.rows = static_cast<std::uint64_t>(static_cast<double>(documents_) * std::pow(kUnbuiltShare, columns));
       candidate.rows_exact = false;

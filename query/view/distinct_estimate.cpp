@@ -44,10 +44,10 @@ double tau(double x) {
 
 void DistinctEstimate::add(std::string_view key) {
   const std::uint64_t hash = murmur3_x64_128(key).high;
-  const std::size_t place = hash >> (64 - kPrecision);
+  const std::size_t number = hash >> (64 - kPrecision);
   const std::uint64_t rest = hash << kPrecision;
   const int rank = rest == 0 ? kRankMax : std::countl_zero(rest) + 1;
-  ranks_[place] = std::max(ranks_[place], static_cast<std::uint8_t>(rank));
+  ranks_[number] = std::max(ranks_[number], static_cast<std::uint8_t>(rank));
 }
 
 void DistinctEstimate::merge(const DistinctEstimate& other) {
@@ -88,8 +88,8 @@ DistinctEstimate DistinctEstimate::from(std::string_view state) {
     for (std::size_t i = 0; i < kRegisters; ++i) estimate.ranks_[i] = byte(i + 1);
   } else if (state.starts_with('\0')) {
     for (std::size_t i = 1; i + 2 < state.size(); i += 3) {
-      const std::size_t place = std::size_t{byte(i)} << 8 | byte(i + 1);
-      if (place < kRegisters) estimate.ranks_[place] = byte(i + 2);
+      const std::size_t number = std::size_t{byte(i)} << 8 | byte(i + 1);
+      if (number < kRegisters) estimate.ranks_[number] = byte(i + 2);
     }
   }
   return estimate;

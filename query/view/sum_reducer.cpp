@@ -107,30 +107,30 @@ bool is_zero(const Sum& sum) {
 SumResult add(Sum sum, const element& value);
 
 SumResult add_array(SumArray sum, const element& value) {
-  std::size_t place = 0;
+  std::size_t i = 0;
   for (const auto part : array_of(value)) {
-    if (place == sum.size()) {
+    if (i == sum.size()) {
       sum.push_back(take(part));
     } else {
-      auto* number = std::get_if<ReducedNumber>(&sum[place].value);
+      auto* number = std::get_if<ReducedNumber>(&sum[i].value);
       if (!number || !is_number(part)) return not_addable(is_number(part) ? value : part);
       *number = *number + ReducedNumber::of(part);
     }
-    ++place;
+    ++i;
   }
   return Sum{std::move(sum)};
 }
 
 SumResult add_object(SumObject sum, const element& value) {
   for (const auto member : object_of(value)) {
-    const auto place =
+    const auto found =
         std::ranges::lower_bound(sum, member.key, {}, [](const auto& one) -> std::string_view { return one.first; });
-    if (place == sum.end() || place->first != member.key) {
-      sum.insert(place, {std::string(member.key), take(member.value)});
+    if (found == sum.end() || found->first != member.key) {
+      sum.insert(found, {std::string(member.key), take(member.value)});
     } else {
-      auto added = add(std::move(place->second), member.value);
+      auto added = add(std::move(found->second), member.value);
       if (!added) return added;
-      place->second = *std::move(added);
+      found->second = *std::move(added);
     }
   }
   return Sum{std::move(sum)};

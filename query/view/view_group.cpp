@@ -87,10 +87,10 @@ Expected<std::unique_ptr<FeedIndex>> ViewGroup::make(const FeedIndexDefinition& 
 Expected<void> ViewGroup::prepare() {
   std::vector<javascript::Program::Function> maps;
   std::vector<javascript::Program::Function> reduces;
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> reduce_numbers;
   for (const auto& view : definition_.views) {
     maps.push_back({"view " + view.name + " map", view.map});
-    places.push_back(reduces.size());
+    reduce_numbers.push_back(reduces.size());
     if (view.reduce && !is_built_in(*view.reduce)) reduces.push_back({"view " + view.name + " reduce", *view.reduce});
   }
   maps_ = std::make_shared<javascript::Program>(options_.database_tag, std::move(maps), definition_.modules);
@@ -99,7 +99,7 @@ Expected<void> ViewGroup::prepare() {
   for (std::size_t i = 0; i < definition_.views.size(); ++i) {
     reducers_.emplace_back();
     if (!definition_.views[i].reduce) continue;
-    OCTAVO_TRY(reducers_.back(), make_reducer(*definition_.views[i].reduce, program, places[i]));
+    OCTAVO_TRY(reducers_.back(), make_reducer(*definition_.views[i].reduce, program, reduce_numbers[i]));
   }
   return {};
 }

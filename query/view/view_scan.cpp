@@ -120,13 +120,13 @@ Expected<RowRange> row_range(const ViewGroup& group, std::size_t view, std::stri
                   "query_parse_error");
     }
   }
-  const auto place = [&](const std::string& sort_key, const std::optional<std::string>& document) {
+  const auto bound_of = [&](const std::string& sort_key, const std::optional<std::string>& document) {
     std::string bound = range.scope + sort_key;
     if (document) append_key_text(bound, *document);
     return bound;
   };
   if (keys.start) {
-    auto bound = place(start, keys.start_document);
+    auto bound = bound_of(start, keys.start_document);
     if (keys.descending) {
       range.high = after_prefix(std::move(bound));
     } else {
@@ -134,7 +134,7 @@ Expected<RowRange> row_range(const ViewGroup& group, std::size_t view, std::stri
     }
   }
   if (keys.end) {
-    auto bound = place(end, keys.end_document);
+    auto bound = bound_of(end, keys.end_document);
     // An inclusive range contains the rows at the bound itself.
     if (keys.descending) {
       range.low = keys.inclusive_end ? std::move(bound) : after_prefix(std::move(bound));

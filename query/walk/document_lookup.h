@@ -24,42 +24,42 @@ class DocumentLookup {
   DocumentLookup(const partitioning::Database& database, const storage::Snapshot* shared)
       : database_(database), map_(database.partition_map()) {
     if (shared) {
-      shared_.emplace(Place{.snapshot = shared, .owned = {}, .cursor = shared->documents()});
+      shared_.emplace(OpenPartition{.snapshot = shared, .owned = {}, .cursor = shared->documents()});
     } else {
-      places_.resize(map_.place_end());
+      partitions_.resize(map_.partition_id_end());
     }
   }
 
   /// Errors: those of the storage; corrupted.
   Expected<Found> find(std::string_view id) {
     if (shared_) return find_at(*shared_, id);
-    const std::size_t number = database_.locate_document(map_, id);
-    auto& place = places_[number];
-    if (!place) {
-      OCTAVO_TRY(auto taken, database_.snapshot(number));
+    const std::size_t partition_id = database_.locate_document(map_, id);
+    auto& partition = partitions_[partition_id];
+    if (!partition) {
+      OCTAVO_TRY(auto taken, database_.snapshot(partition_id));
       auto cursor = taken.documents();
-      place.emplace(Place{.snapshot = nullptr, .owned = std::move(taken), .cursor = std::move(cursor)});
-      place->snapshot = &*place->owned;
+      partition.emplace(OpenPartition{.snapshot = nullptr, .owned = std::move(taken), .cursor = std::move(cursor)});
+      partition->snapshot = &*partition->owned;
     }
-    return find_at(*place, id);
+    return find_at(*partition, id);
   }
 
  private:
-  struct Place {
+  struct OpenPartition {
     const storage::Snapshot* snapshot;
     std::optional<storage::Snapshot> owned;
     storage::Snapshot::DocumentCursor cursor;  ///< declared after the snapshot, so destroyed before it
   };
 
-  static Expected<Found> find_at(Place& place, std::string_view id) {
-    OCTAVO_TRY(auto document, place.cursor.find(id));
-    return Found{.document = std::move(document), .snapshot = place.snapshot};
+  static Expected<Found> find_at(OpenPartition& partition, std::string_view id) {
+    OCTAVO_TRY(auto document, partition.cursor.find(id));
+    return Found{.document = std::move(document), .snapshot = partition.snapshot};
   }
 
   const partitioning::Database& database_;
   const partitioning::PartitionMap& map_;
-  std::optional<Place> shared_;
-  std::vector<std::optional<Place>> places_;
+  std::optional<OpenPartition> shared_;
+  std::vector<std::optional<OpenPartition>> partitions_;
 };
 
 }  // namespace octavo::query

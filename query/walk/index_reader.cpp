@@ -10,12 +10,12 @@ namespace octavo::query {
 namespace {
 
 // The present number: a split creates partitions that the view used for planning does not have.
-std::uint32_t number_now(partitioning::Database& database, const IndexDefinition& index, std::size_t place) {
+std::uint32_t number_now(partitioning::Database& database, const IndexDefinition& index, std::size_t partition_id) {
   const IndexManager* manager = IndexManager::of(database);
   if (!manager) return 0;
   // A path uses the entries of its policy's index only.
   return manager->local_number(index.automatic_path ? automatic_definition(index.automatic)->identity : index.identity,
-                               place);
+                               partition_id);
 }
 
 }  // namespace
@@ -39,21 +39,23 @@ Expected<IndexReader> IndexReader::open(partitioning::Database& database, const 
         reader.add_local(database, index, database.locate_partition_key(scope.partition_key), scope.partition_key));
     return reader;
   }
-  if (scope.place) {
-    OCTAVO_TRY_VOID(reader.add_local(database, index, *scope.place, {}));
+  if (scope.partition_id) {
+    OCTAVO_TRY_VOID(reader.add_local(database, index, *scope.partition_id, {}));
     return reader;
   }
-  for (const std::size_t place : database.places()) OCTAVO_TRY_VOID(reader.add_local(database, index, place, {}));
+  for (const std::size_t partition_id : database.partition_ids()) {
+    OCTAVO_TRY_VOID(reader.add_local(database, index, partition_id, {}));
+  }
   return reader;
 }
 
-Expected<void> IndexReader::add_local(partitioning::Database& database, const IndexView& index, std::size_t place,
-                                      std::string_view partition_key) {
-  std::uint32_t number = place < index.numbers.size() ? index.numbers[place] : 0;
-  OCTAVO_TRY(auto snapshot, database.snapshot(place));
+Expected<void> IndexReader::add_local(partitioning::Database& database, const IndexView& index,
+                                      std::size_t partition_id, std::string_view partition_key) {
+  std::uint32_t number = partition_id < index.numbers.size() ? index.numbers[partition_id] : 0;
+  OCTAVO_TRY(auto snapshot, database.snapshot(partition_id));
   OCTAVO_TRY(bool ready, LocalIndexes::is_ready(snapshot, number));
   if (!ready) {
-    number = number_now(database, *index.definition, place);
+    number = number_now(database, *index.definition, partition_id);
     OCTAVO_TRY(ready, LocalIndexes::is_ready(snapshot, number));
   }
   if (!ready) {

@@ -18,8 +18,8 @@ namespace octavo::query {
 
 /// The part of a database that a query reads.
 struct IndexScope {
-  std::string_view partition_key;    ///< one logical partition; empty: all of them
-  std::optional<std::size_t> place;  ///< one physical partition
+  std::string_view partition_key;           ///< one logical partition; empty: all of them
+  std::optional<std::size_t> partition_id;  ///< one physical partition
 };
 
 /// Walks the entries of one index within a query's scope: a logical partition for a local index, everything for a
@@ -76,7 +76,7 @@ class IndexReader {
     std::optional<storage::KeyValue> strip(std::optional<storage::KeyValue> found) const;
   };
   IndexReader() = default;
-  Expected<void> add_local(partitioning::Database& database, const IndexView& index, std::size_t place,
+  Expected<void> add_local(partitioning::Database& database, const IndexView& index, std::size_t partition_id,
                            std::string_view partition_key);
   std::optional<storage::KeyValue> step(bool down);
   std::optional<storage::KeyValue> choose(bool down);

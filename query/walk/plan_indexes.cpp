@@ -23,9 +23,9 @@ std::vector<std::shared_ptr<GlobalIndex>> global_indexes_of(const Plan& plan) {
 
 }  // namespace
 
-const IndexView* find_unbuilt(const Plan& plan, std::size_t place) {
+const IndexView* find_unbuilt(const Plan& plan, std::size_t partition_id) {
   for (const Branch& branch : plan.branches) {
-    if (branch.index && !branch.index->ready(place)) return &*branch.index;
+    if (branch.index && !branch.index->ready(partition_id)) return &*branch.index;
   }
   return nullptr;
 }

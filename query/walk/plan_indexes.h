@@ -10,9 +10,9 @@
 
 namespace octavo::query {
 
-/// The first index of the plan that is not built yet in the physical partition with id `place`; global indexes are
-/// built for all of them or for none. Null: all are built. Points into the plan.
-const IndexView* find_unbuilt(const Plan& plan, std::size_t place);
+/// The first index of the plan that is not built yet in the physical partition `partition_id`; global indexes are built
+/// for all of them or for none. Null: all are built. Points into the plan.
+const IndexView* find_unbuilt(const Plan& plan, std::size_t partition_id);
 
 /// Waits until the global indexes of the plan contain everything that was written before now; after some minutes it
 /// fails with timeout. Does not suspend if they are current. Errors: those of the indexes and the storage.

@@ -10,11 +10,11 @@ std::optional<std::size_t> ranges_of_points(const partitioning::Database& databa
     return !branch.index && std::ranges::all_of(branch.id_ranges, &IdRange::is_point);
   });
   if (!only_points) return std::nullopt;
-  std::set<std::size_t> places;
+  std::set<std::size_t> partition_ids;
   for (const Branch& branch : branches) {
-    for (const IdRange& range : branch.id_ranges) places.insert(database.locate_document(*range.start));
+    for (const IdRange& range : branch.id_ranges) partition_ids.insert(database.locate_document(*range.start));
   }
-  return std::max<std::size_t>(places.size(), 1);
+  return std::max<std::size_t>(partition_ids.size(), 1);
 }
 
 }  // namespace octavo::query

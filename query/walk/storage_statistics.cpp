@@ -69,7 +69,7 @@ Expected<std::uint64_t> StorageStatistics::entries(const IndexView& index) {
 }
 
 Expected<RowCount> StorageStatistics::size(const IndexView& index, std::span<const KeyRange> ranges) {
-  OCTAVO_TRY(IndexReader reader, IndexReader::open(database_, index, {partition_key_, place_}));
+  OCTAVO_TRY(IndexReader reader, IndexReader::open(database_, index, {partition_key_, partition_id_}));
   const std::size_t looked_at = std::min(ranges.size(), kRangesLookedAtMax);
   RowCount sum;
   for (std::size_t i = 0; i < looked_at; ++i) {
@@ -98,12 +98,12 @@ Expected<RowCount> StorageStatistics::size(const IndexView& index, std::span<con
 }
 
 Expected<bool> StorageStatistics::order_is_exact(const IndexView& index) {
-  IndexScope everything{{}, place_};
-  if (!partition_key_.empty()) everything.place = database_.locate_partition_key(partition_key_);
+  IndexScope everything{{}, partition_id_};
+  if (!partition_key_.empty()) everything.partition_id = database_.locate_partition_key(partition_key_);
   auto marks = *index.definition;
   marks.automatic_path = AutomaticIndex::inexact_path(*marks.automatic_path);
   const IndexView marked{std::make_shared<const IndexDefinition>(std::move(marks)), nullptr, index.numbers,
-                         index.local_ready, index.places};
+                         index.local_ready, index.partition_ids};
   OCTAVO_TRY(IndexReader inexact, IndexReader::open(database_, marked, everything));
   if (inexact.seek({})) return false;
   if (index.definition->fields.size() > 1) return true;
@@ -141,8 +141,8 @@ Expected<RowCount> StorageStatistics::size_of_ids(const IdRange& range) {
     const std::string beyond = partition_key_ + static_cast<char>(':' + 1);
     high = high ? std::min(*high, beyond) : beyond;
   }
-  const auto add = [&](std::size_t place) -> Expected<void> {
-    OCTAVO_TRY(const auto snapshot, database_.snapshot(place));
+  const auto add = [&](std::size_t partition_id) -> Expected<void> {
+    OCTAVO_TRY(const auto snapshot, database_.snapshot(partition_id));
     const auto tree =
         storage::TreeSize::open(snapshot.transaction(), storage::name_of(storage::PartitionTree::documents));
     const auto size = tree ? tree->range(low, high, samples_) : std::nullopt;
@@ -156,10 +156,10 @@ Expected<RowCount> StorageStatistics::size_of_ids(const IdRange& range) {
   };
   if (!partition_key_.empty()) {
     OCTAVO_TRY_VOID(add(database_.locate_partition_key(partition_key_)));
-  } else if (place_) {
-    OCTAVO_TRY_VOID(add(*place_));
+  } else if (partition_id_) {
+    OCTAVO_TRY_VOID(add(*partition_id_));
   } else {
-    for (const std::size_t place : database_.places()) OCTAVO_TRY_VOID(add(place));
+    for (const std::size_t partition_id : database_.partition_ids()) OCTAVO_TRY_VOID(add(partition_id));
   }
   return sum;
 }

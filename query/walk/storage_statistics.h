@@ -14,9 +14,10 @@ namespace octavo::query {
 /// pages of the trees (storage/lmdb/tree_size.h); if these cannot be read, entries are counted.
 class StorageStatistics : public PlannerStatistics {
  public:
-  /// `partition_key` empty: the whole database, or its physical partition with id `place`.
-  StorageStatistics(partitioning::Database& database, std::string partition_key, std::optional<std::size_t> place = {})
-      : database_(database), partition_key_(std::move(partition_key)), place_(place) {}
+  /// `partition_key` empty: the whole database, or its physical partition `partition_id`.
+  StorageStatistics(partitioning::Database& database, std::string partition_key,
+                    std::optional<std::size_t> partition_id = {})
+      : database_(database), partition_key_(std::move(partition_key)), partition_id_(partition_id) {}
 
   /// Reads more pages, so that the sizes of ranges of some thousand rows are exact. For output that people read.
   void look_closely() { samples_ = storage::TreeSize::many; }
@@ -37,7 +38,7 @@ class StorageStatistics : public PlannerStatistics {
 
   partitioning::Database& database_;
   std::string partition_key_;
-  std::optional<std::size_t> place_;
+  std::optional<std::size_t> partition_id_;
   unsigned samples_ = storage::TreeSize::few;
 };
 

@@ -58,8 +58,8 @@ storage::CheckReport check_files(const std::filesystem::path& folder, const stor
 
 Expected<storage::CheckReport> check_rows(partitioning::Database& database) {
   storage::CheckReport total;
-  for (const std::size_t place : database.places()) {
-    auto& partition = database.physical_partition(place);
+  for (const std::size_t partition_id : database.partition_ids()) {
+    auto& partition = database.physical_partition(partition_id);
     const auto time_to_live = partition.time_to_live();
     // Expired documents are still stored, and must be sound.
     partition.set_time_to_live(nullptr);
@@ -67,7 +67,7 @@ Expected<storage::CheckReport> check_rows(partitioning::Database& database) {
                storage::check_partition(partition, database.partitioned(), time_to_live.get()));
     total.documents += part.documents;
     total.feed_rows += part.feed_rows;
-    for (const std::string& problem : part.problems) total.add(fmt::format("partition {}: {}", place, problem));
+    for (const std::string& problem : part.problems) total.add(fmt::format("partition {}: {}", partition_id, problem));
     total.problem_count += part.problem_count - part.problems.size();
   }
   OCTAVO_TRY_VOID(run(query::check_indexes(database, total)));

@@ -48,11 +48,11 @@ int parse_quality(std::string_view parameters) {
       return;
     }
     int value = (digits[0] - '0') * 1000;
-    int place = 100;
-    for (std::size_t i = 2; i < digits.size() && place > 0; ++i, place /= 10) {
+    int weight = 100;
+    for (std::size_t i = 2; i < digits.size() && weight > 0; ++i, weight /= 10) {
       if (digits[i] < '0' || digits[i] > '9') value = -1;
       if (value < 0) break;
-      value += (digits[i] - '0') * place;
+      value += (digits[i] - '0') * weight;
     }
     quality = std::min(value, 1000);
   });

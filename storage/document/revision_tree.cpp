@@ -153,27 +153,27 @@ void RevisionTree::extend(const std::optional<Revision>& parent, const Revision&
 
 // Index of each of the path's revisions among the nodes; -1: not there. A revision's position in the path follows from
 // its generation.
-std::vector<std::int32_t> RevisionTree::places_of(std::span<const Revision> path) const {
-  std::vector<std::int32_t> places(path.size(), -1);
+std::vector<std::int32_t> RevisionTree::indexes_of(std::span<const Revision> path) const {
+  std::vector<std::int32_t> indexes(path.size(), -1);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Revision& revision = nodes_[i].revision;
     const std::uint64_t below = path.front().generation - revision.generation;  // beyond the path when it is newer
-    if (below < path.size() && path[below] == revision) places[below] = static_cast<std::int32_t>(i);
+    if (below < path.size() && path[below] == revision) indexes[below] = static_cast<std::int32_t>(i);
   }
-  return places;
+  return indexes;
 }
 
 // `path` begins with a revision of the tree. If its branch was stemmed, the path may contain more ancestors: the two
 // are joined, as in CouchDB. Otherwise an ancestor that arrives alone later would look like a conflict.
-bool RevisionTree::add_ancestry(std::span<const Revision> path, std::span<const std::int32_t> places) {
+bool RevisionTree::add_ancestry(std::span<const Revision> path, std::span<const std::int32_t> indexes) {
   bool changed = false;
-  std::int32_t index = places.front();
+  std::int32_t index = indexes.front();
   for (std::size_t i = 1; i < path.size(); ++i) {
     std::int32_t parent = nodes_[static_cast<std::size_t>(index)].parent;
     if (parent >= 0) {
       if (nodes_[static_cast<std::size_t>(parent)].revision != path[i]) break;
     } else {
-      parent = places[i];
+      parent = indexes[i];
       if (parent < 0) {
         parent = static_cast<std::int32_t>(nodes_.size());
         nodes_.push_back({path[i], -1, false, false});
@@ -211,12 +211,12 @@ void RevisionTree::sort_parents_first() {
 
 RevisionTree::Merge RevisionTree::merge(std::span<const Revision> path, bool deleted) {
   if (path.empty()) return Merge::known;
-  const std::vector<std::int32_t> places = places_of(path);
-  if (places.front() >= 0) return add_ancestry(path, places) ? Merge::completed : Merge::known;
+  const std::vector<std::int32_t> indexes = indexes_of(path);
+  if (indexes.front() >= 0) return add_ancestry(path, indexes) ? Merge::completed : Merge::known;
   // The newest known ancestor: everything above it is new.
-  const auto joint = std::ranges::find_if(places, [](std::int32_t place) { return place >= 0; });
-  const auto overlap = static_cast<std::size_t>(joint - places.begin());
-  const bool known_ancestor = joint != places.end();
+  const auto joint = std::ranges::find_if(indexes, [](std::int32_t index) { return index >= 0; });
+  const auto overlap = static_cast<std::size_t>(joint - indexes.begin());
+  const bool known_ancestor = joint != indexes.end();
   std::int32_t parent_index = known_ancestor ? *joint : -1;
   const bool extends_leaf = known_ancestor && nodes_[static_cast<std::size_t>(parent_index)].leaf;
   const bool first = nodes_.empty();
@@ -227,7 +227,7 @@ RevisionTree::Merge RevisionTree::merge(std::span<const Revision> path, bool del
     parent_index = static_cast<std::int32_t>(nodes_.size()) - 1;
   }
   if (known_ancestor) {
-    add_ancestry(path.subspan(overlap), std::span(places).subspan(overlap));
+    add_ancestry(path.subspan(overlap), std::span(indexes).subspan(overlap));
     return extends_leaf ? Merge::extended : Merge::branched;
   }
   // A pruned root does not name its parent, so a path that ends just below it cannot be recognised as its ancestry:

@@ -67,8 +67,8 @@ class RevisionTree {
   static bool leaf_before(const Node& a, const Node& b);
 
  private:
-  std::vector<std::int32_t> places_of(std::span<const Revision> path) const;
-  bool add_ancestry(std::span<const Revision> path, std::span<const std::int32_t> places);
+  std::vector<std::int32_t> indexes_of(std::span<const Revision> path) const;
+  bool add_ancestry(std::span<const Revision> path, std::span<const std::int32_t> indexes);
   void sort_parents_first();
   void compact_indexes(const std::vector<bool>& keep);
 

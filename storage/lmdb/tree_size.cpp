@@ -135,8 +135,8 @@ std::optional<double> TreeSize::under(const Page& page, unsigned from, unsigned 
   const unsigned some = std::min(all, samples);
   double sum = 0;
   for (unsigned i = 0; i < some; ++i) {
-    const double place = (i + (some == all ? 0 : fraction)) * all / some;
-    const auto number = child(page, from + std::min(all - 1, static_cast<unsigned>(place)));
+    const double position = (i + (some == all ? 0 : fraction)) * all / some;
+    const auto number = child(page, from + std::min(all - 1, static_cast<unsigned>(position)));
     const auto below = number ? this->page(*number) : std::nullopt;
     if (!below) return std::nullopt;
     if (below->leaf) {

@@ -41,10 +41,10 @@ std::string take_key(InputReader& in) {
   const std::uint8_t shape = in.byte();
   std::string key(lengths[shape % 12], shape & 0x80 ? 'm' : 'k');
   for (int i = shape >> 4 & 3; i > 0; --i) {
-    const std::size_t place = in.byte();
+    const std::size_t choice = in.byte();
     const auto letter = static_cast<char>(in.byte());
     // Near the end, or around the cut of long keys.
-    const std::size_t at = place & 1 ? key.size() - 1 - (place / 2) % key.size() : 470 + place / 2 % 20;
+    const std::size_t at = choice & 1 ? key.size() - 1 - (choice / 2) % key.size() : 470 + choice / 2 % 20;
     if (at < key.size()) key[at] = letter;
   }
   return key;
@@ -64,22 +64,22 @@ Model::const_iterator last_not_above(const Model& model, const std::string& key)
 }
 
 void walk(LongKeyCursor& cursor, InputReader& in, const Model& model) {
-  auto place = model.end();
+  auto expected = model.end();
   const std::uint8_t start = in.byte();
   if (start & 1) {
-    place = model.empty() ? model.end() : std::prev(model.end());
-    require_row(cursor.last(), model, place, "the last row");
+    expected = model.empty() ? model.end() : std::prev(model.end());
+    require_row(cursor.last(), model, expected, "the last row");
   } else {
     const std::string key = take_key(in);
-    place = start & 2 ? model.lower_bound(key) : last_not_above(model, key);
-    require_row(start & 2 ? cursor.seek(key) : cursor.seek_back(key), model, place, "the row sought");
+    expected = start & 2 ? model.lower_bound(key) : last_not_above(model, key);
+    require_row(start & 2 ? cursor.seek(key) : cursor.seek_back(key), model, expected, "the row sought");
   }
-  for (std::uint8_t steps = in.byte(); steps != 0 && place != model.end(); steps >>= 1) {
+  for (std::uint8_t steps = in.byte(); steps != 0 && expected != model.end(); steps >>= 1) {
     if (steps & 1) {
-      require_row(cursor.next(), model, ++place, "the next row");
+      require_row(cursor.next(), model, ++expected, "the next row");
     } else {
-      place = place == model.begin() ? model.end() : std::prev(place);
-      require_row(cursor.previous(), model, place, "the previous row");
+      expected = expected == model.begin() ? model.end() : std::prev(expected);
+      require_row(cursor.previous(), model, expected, "the previous row");
     }
   }
 }

@@ -33,8 +33,8 @@ struct Services {
 struct Accounting {
   double request_charge = 1.0;
   std::shared_ptr<partitioning::Database> database;      ///< its throughput is charged; null: none
-  std::size_t place = 0;                                 ///< charged physical partition, or the first of them
-  std::vector<std::size_t> places;                       ///< all charged partitions, if there are several
+  std::size_t partition_id = 0;                          ///< charged physical partition, or the first of them
+  std::vector<std::size_t> partition_ids;                ///< all charged partitions, if there are several
   std::string partition_key;                             ///< empty: several or none
   std::shared_ptr<const ContainerDefinition> container;  ///< container of the request; null: none
   std::string session_token;                             ///< `range:-1#sequence`
@@ -54,9 +54,9 @@ struct Call {
   std::string activity_id;
 
   /// Charges the request to these physical partitions. Errors: throttled when their throughput is used up.
-  Expected<void> admit(const std::shared_ptr<partitioning::Database>& database, std::vector<std::size_t> places,
+  Expected<void> admit(const std::shared_ptr<partitioning::Database>& database, std::vector<std::size_t> partition_ids,
                        std::string_view partition_key = {});
-  Expected<void> admit(const std::shared_ptr<partitioning::Database>& database, std::size_t place,
+  Expected<void> admit(const std::shared_ptr<partitioning::Database>& database, std::size_t partition_id,
                        std::string_view partition_key = {});
   Expected<void> admit_document(const std::shared_ptr<partitioning::Database>& database, std::string_view document_id);
 

@@ -29,8 +29,8 @@ Handled serve_operations(Call& call) {
 
   partitioning::DocumentRange range;
   range.partition_key = key.encode();
-  const std::size_t place = opened.database->locate_partition_key(*range.partition_key);
-  OCTAVO_CO_TRY_VOID(call.admit(opened.database, place, *range.partition_key));
+  const std::size_t partition_id = opened.database->locate_partition_key(*range.partition_key);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, partition_id, *range.partition_key));
   partitioning::DocumentScan scan(*opened.database, range);
   call.account.request_charge = 0;
   for (bool more = true; more;) {

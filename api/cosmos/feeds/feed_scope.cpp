@@ -73,8 +73,8 @@ bool FeedScope::holds(std::string_view document_id, const ContainerDefinition& c
   return effective >= effective_min && (effective_max.empty() || effective < effective_max);
 }
 
-std::vector<std::size_t> FeedScope::places(const partitioning::Database& database,
-                                           const partitioning::PartitionMap& map,
+std::vector<std::size_t> FeedScope::partition_ids(const partitioning::Database& database,
+                                                  const partitioning::PartitionMap& map,
                                            const ContainerDefinition& container) const {
   if (physical) return {*physical};
   if (!partition_key.empty() || !key_prefix.empty()) {
@@ -83,17 +83,17 @@ std::vector<std::size_t> FeedScope::places(const partitioning::Database& databas
         partition_key.empty() ? std::string_view(key_prefix).substr(0, key_prefix.size() - 1) : partition_key;
     return {database.locate_partition_key(map, key)};
   }
-  if (!is_bounded()) return map.places();
+  if (!is_bounded()) return map.partition_ids();
   const auto last = effective_max.empty() ? partitioning::kHashSpaceEnd - 1
                                           : partitioning::position_of_bound(effective_max, container.key_scheme);
-  return map.places_between(partitioning::position_of_bound(effective_min, container.key_scheme), last);
+  return map.partition_ids_between(partitioning::position_of_bound(effective_min, container.key_scheme), last);
 }
 
-Expected<std::vector<std::size_t>> FeedScope::current_places(const partitioning::Database& database,
-                                                             const ContainerDefinition& container) const {
+Expected<std::vector<std::size_t>> FeedScope::current_partition_ids(const partitioning::Database& database,
+                                                                    const ContainerDefinition& container) const {
   if (!partition_key.empty()) return std::vector{database.locate_partition_key(partition_key)};
   if (physical && !database.is_current(*physical)) return storage::PhysicalPartition::was_split();
-  return places(database, container);
+  return partition_ids(database, container);
 }
 
 }  // namespace octavo::api::cosmos

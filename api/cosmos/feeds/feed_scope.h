@@ -25,17 +25,18 @@ struct FeedScope {
   bool is_bounded() const { return !effective_min.empty() || !effective_max.empty(); }
 
   /// Ids of the physical partitions that can contain its documents, in the order of the hash space.
-  std::vector<std::size_t> places(const partitioning::Database& database, const ContainerDefinition& container) const {
-    return places(database, database.partition_map(), container);
+  std::vector<std::size_t> partition_ids(const partitioning::Database& database,
+                                         const ContainerDefinition& container) const {
+    return partition_ids(database, database.partition_map(), container);
   }
   /// The same for a map that was taken earlier.
-  std::vector<std::size_t> places(const partitioning::Database& database, const partitioning::PartitionMap& map,
-                                  const ContainerDefinition& container) const;
+  std::vector<std::size_t> partition_ids(const partitioning::Database& database, const partitioning::PartitionMap& map,
+                                         const ContainerDefinition& container) const;
   /// The same for feeds, because the feed of a split partition gets no more changes: a partition key is looked up
   /// in the current map, even if the request names a range too. Errors: range_gone if only a range is named and it was
   /// split.
-  Expected<std::vector<std::size_t>> current_places(const partitioning::Database& database,
-                                                    const ContainerDefinition& container) const;
+  Expected<std::vector<std::size_t>> current_partition_ids(const partitioning::Database& database,
+                                                           const ContainerDefinition& container) const;
 
   /// Reads the headers. Errors: bad_request; range_gone if the range does not exist.
   static Expected<FeedScope> parse(const Request& request, const partitioning::Database& database,

@@ -50,7 +50,8 @@ class VersionPage {
       : database_(*opened.database),
         container_(*opened.definition),
         scope_(std::move(scope)),
-        scan_(database_, {.since = since, .partition_key = std::nullopt, .places = [this] { return places(); }}),
+        scan_(database_,
+              {.since = since, .partition_key = std::nullopt, .partition_ids = [this] { return partition_ids(); }}),
         items_max_(items_max) {}
   VersionPage(const VersionPage&) = delete;
   VersionPage& operator=(const VersionPage&) = delete;
@@ -76,10 +77,10 @@ class VersionPage {
   }
 
  private:
-  Expected<std::vector<std::size_t>> places() {
-    OCTAVO_TRY(auto places, scope_.current_places(database_, container_));
-    partitions_ = places.size();
-    return places;
+  Expected<std::vector<std::size_t>> partition_ids() {
+    OCTAVO_TRY(auto ids, scope_.current_partition_ids(database_, container_));
+    partitions_ = ids.size();
+    return ids;
   }
 
   bool is_shown(const VersionRow& row) const {
@@ -133,7 +134,7 @@ class VersionPage {
 };
 
 // The position to start from: now, a time, or the end of an earlier page.
-Expected<Sequence> start_of(const Call& call, const OpenContainer& opened, std::span<const std::size_t> places) {
+Expected<Sequence> start_of(const Call& call, const OpenContainer& opened, std::span<const std::size_t> partition_ids) {
   const auto tag = call.request.header("If-None-Match");
   if (tag && !tag->empty()) {
     if (*tag == "*") return opened.database->watermark();
@@ -154,7 +155,7 @@ Expected<Sequence> start_of(const Call& call, const OpenContainer& opened, std::
     return fail(ErrorCode::bad_request,
                 "The start time lies before the retention of the container's changeFeedPolicy.");
   }
-  return partitioning::VersionScan::position_at(*opened.database, places, time_s);
+  return partitioning::VersionScan::position_at(*opened.database, partition_ids, time_s);
 }
 
 }  // namespace
@@ -168,7 +169,7 @@ Handled list_versions(Call& call, const OpenContainer& opened, FeedScope scope, 
         "in the container.");
   }
   co_await settle_acknowledged(*opened.database);
-  OCTAVO_CO_TRY(const auto since, start_of(call, opened, scope.places(*opened.database, container)));
+  OCTAVO_CO_TRY(const auto since, start_of(call, opened, scope.partition_ids(*opened.database, container)));
   VersionPage page(opened, std::move(scope), since, size);
   auto complete = page.run(ScanBudget::inline_slice());
   while (complete && !*complete) {

@@ -27,7 +27,7 @@ struct Batch {
   bool continues_on_error = true;
   bool shows_bodies = true;
   std::optional<partitioning::TypedKey> key;  ///< of all operations, when atomic
-  std::size_t place = 0;                      ///< physical partition
+  std::size_t partition_id = 0;               ///< physical partition
   std::vector<ItemOperation> operations;
 };
 
@@ -116,9 +116,9 @@ Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
     if (!header) return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
     OCTAVO_TRY(batch.key, parse_key(*header, container));
     if (!is_complete(*batch.key, container)) return incomplete_key();
-    batch.place = opened.database->locate_partition_key(batch.key->encode());
+    batch.partition_id = opened.database->locate_partition_key(batch.key->encode());
   } else if (const auto range = request.header("x-ms-documentdb-partitionkeyrangeid")) {
-    OCTAVO_TRY(batch.place, parse_range_id(*range, *opened.database));
+    OCTAVO_TRY(batch.partition_id, parse_range_id(*range, *opened.database));
   } else if (opened.database->physical_partition_count() > 1) {
     return fail(ErrorCode::bad_request,
                 "A batch that is not atomic needs the header "
@@ -132,7 +132,7 @@ Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
   for (const auto& json : operations) {
     auto& operation = batch.operations.emplace_back();
     auto read = read_operation(json, container, call.services.settings.cosmos_item_bytes_max, batch.key, operation);
-    if (read && !batch.atomic && opened.database->locate_document(operation.document_id) != batch.place) {
+    if (read && !batch.atomic && opened.database->locate_document(operation.document_id) != batch.partition_id) {
       read = fail(ErrorCode::partition_split, "The item is not of this partition key range.");
     }
     if (!read) operation.refused = std::move(read).error();
@@ -261,7 +261,7 @@ Handled serve_batch(Call& call) {
   OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
   const auto& container = *opened.definition;
   OCTAVO_CO_TRY(const auto batch, parse_batch(call, opened));
-  OCTAVO_CO_TRY_VOID(call.admit(opened.database, batch.place, batch.key ? batch.key->encode() : ""));
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, batch.partition_id, batch.key ? batch.key->encode() : ""));
   std::vector<OperationResult> results;
   const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
   OCTAVO_CO_TRY(const auto rules, rules_of(call, opened));
@@ -278,7 +278,7 @@ Handled serve_batch(Call& call) {
       const std::string key = batch.key->encode();
       done = co_await opened.database->run_transaction(key, std::move(task), bytes);
     } else {
-      done = co_await opened.database->run_transaction_in(batch.place, std::move(task), bytes);
+      done = co_await opened.database->run_transaction_in(batch.partition_id, std::move(task), bytes);
     }
   }
   if (!done) co_return std::unexpected(std::move(done).error());
@@ -305,7 +305,7 @@ Handled serve_batch(Call& call) {
   reply.body += ']';
   reply.status = failed ? 207 : 200;
   if (call.account.sequence == 0) call.account.sequence = opened.database->committed_sequence();
-  call.account.session_token = session_token(batch.place, call.account.sequence);
+  call.account.session_token = session_token(batch.partition_id, call.account.sequence);
   co_return reply;
 }
 

@@ -68,33 +68,33 @@ class ListPage final : public ItemPage {
   ListPage(const OpenContainer& opened, FeedScope scope, std::size_t items_max, const std::optional<std::string>& after)
       : ItemPage(opened, std::move(scope), items_max), map_(opened.database->partition_map()) {
     start_ = !scope_.partition_key.empty() ? scope_.partition_key + ':' : scope_.key_prefix;
-    const auto places = scope_.places(*opened.database, map_, *opened.definition);
-    place_ = places.front();
-    last_place_ = places.back();
+    const auto partition_ids = scope_.partition_ids(*opened.database, map_, *opened.definition);
+    partition_id_ = partition_ids.front();
+    last_partition_id_ = partition_ids.back();
     if (!after) return;
     const char* end = after->data() + after->size();
-    const auto [text, error] = std::from_chars(after->data(), end, place_);
+    const auto [text, error] = std::from_chars(after->data(), end, partition_id_);
     if (error == std::errc{} && text != end) last_id_ = std::string(text + 1, end);
   }
 
   std::optional<std::string> continuation() const {
     if (complete_) return std::nullopt;
-    return to_continuation(std::to_string(place_) + ' ' + last_id_.value_or(""));
+    return to_continuation(std::to_string(partition_id_) + ' ' + last_id_.value_or(""));
   }
 
   Expected<bool> run(ScanBudget budget) override {
     for (std::size_t rows = 0;;) {
-      const auto parts = partitioning::parts_of(map_, place_);
+      const auto parts = partitioning::parts_of(map_, partition_id_);
       if (parts.empty()) return fail(ErrorCode::bad_request, "The continuation does not belong to this container.");
-      if (read_ != place_) ranges_ = (read_ ? ranges_ : 0) + 1;
-      read_ = place_;
+      if (read_ != partition_id_) ranges_ = (read_ ? ranges_ : 0) + 1;
+      read_ = partition_id_;
       OCTAVO_TRY(const Walk walk, run_parts(budget, parts, rows));
       if (walk != Walk::ended) return walk == Walk::page_full;
       last_id_.reset();
-      const auto next = std::ranges::find(map_.places(), parts.back()) + 1;
-      complete_ = parts.back() == last_place_ || next == map_.places().end();
+      const auto next = std::ranges::find(map_.partition_ids(), parts.back()) + 1;
+      complete_ = parts.back() == last_partition_id_ || next == map_.partition_ids().end();
       if (complete_) return true;
-      place_ = *next;
+      partition_id_ = *next;
     }
   }
 
@@ -106,11 +106,11 @@ class ListPage final : public ItemPage {
   };
 
   enum class Walk : std::uint8_t { ended, page_full, slice_over };
-  Expected<Walk> run_parts(ScanBudget budget, const std::vector<std::size_t>& places, std::size_t& rows) {
+  Expected<Walk> run_parts(ScanBudget budget, const std::vector<std::size_t>& partition_ids, std::size_t& rows) {
     std::vector<Part> parts;
-    parts.reserve(places.size());
-    for (const std::size_t place : places) {
-      OCTAVO_TRY(auto snapshot, opened_.database->snapshot(place));
+    parts.reserve(partition_ids.size());
+    for (const std::size_t partition_id : partition_ids) {
+      OCTAVO_TRY(auto snapshot, opened_.database->snapshot(partition_id));
       parts.push_back({std::move(snapshot), std::nullopt, std::nullopt});
     }
     for (Part& part : parts) {
@@ -140,8 +140,8 @@ class ListPage final : public ItemPage {
   }
 
   const partitioning::PartitionMap& map_;  // the same for the whole page
-  std::size_t place_ = 0;
-  std::size_t last_place_ = 0;
+  std::size_t partition_id_ = 0;
+  std::size_t last_partition_id_ = 0;
   std::optional<std::size_t> read_;  // id of the partition read last
   std::string start_;                // ids before it are outside the scope
   std::optional<std::string> last_id_;
@@ -174,9 +174,9 @@ class ChangePage final : public ItemPage {
       return rows < budget.rows_max && !budget.is_over_after(rows);
     };
     // Read after the watermark, in every slice: a partition may be split between slices.
-    OCTAVO_TRY(const auto places, scope_.current_places(*opened_.database, *opened_.definition));
-    if (places.size() > 1) return run_merged(budget, take, watermark);
-    OCTAVO_TRY(const auto snapshot, opened_.database->snapshot(places.front()));
+    OCTAVO_TRY(const auto partition_ids, scope_.current_partition_ids(*opened_.database, *opened_.definition));
+    if (partition_ids.size() > 1) return run_merged(budget, take, watermark);
+    OCTAVO_TRY(const auto snapshot, opened_.database->snapshot(partition_ids.front()));
     auto cursor = scope_.partition_key.empty() ? snapshot.feed() : snapshot.feed_of(scope_.partition_key);
     for (auto row = cursor.seek(position_ + 1); row && row->sequence <= watermark; row = cursor.next()) {
       OCTAVO_TRY(const bool more, take(*row, snapshot));
@@ -245,9 +245,9 @@ Handled serve_item_list(Call& call) {
   OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
   OCTAVO_CO_TRY(auto scope, FeedScope::parse(call.request, *opened.database, *opened.definition));
   OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
-  const auto places = scope.places(*opened.database, *opened.definition);
-  OCTAVO_CO_TRY_VOID(call.admit(opened.database, places, scope.partition_key));
-  call.account.session_token = session_token(places.front(), opened.database->committed_sequence());
+  const auto partition_ids = scope.partition_ids(*opened.database, *opened.definition);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, partition_ids, scope.partition_key));
+  call.account.session_token = session_token(partition_ids.front(), opened.database->committed_sequence());
 
   if (const auto mode = call.request.header("A-IM"); mode && !mode->empty()) {
     if (*mode == "Incremental Feed" || *mode == "Incremental feed") {

@@ -24,10 +24,10 @@ Expected<std::optional<Reply>> read_item(Call& call, const OpenContainer& opened
   OCTAVO_TRY(const auto key, required_key(call.request, container));
   const std::string id = document_id(key, call.path.id);
   OCTAVO_TRY_VOID(call.admit_document(opened.database, id));
-  const std::size_t place = call.account.place;
+  const std::size_t partition_id = call.account.partition_id;
   call.account.sequence = opened.database->committed_sequence();
-  call.account.session_token = session_token(place, call.account.sequence);
-  OCTAVO_TRY(const auto snapshot, opened.database->snapshot(place));
+  call.account.session_token = session_token(partition_id, call.account.sequence);
+  OCTAVO_TRY(const auto snapshot, opened.database->snapshot(partition_id));
   OCTAVO_TRY(const auto document, snapshot.find(id));
   if (!document || document->deleted) {
     call.account.request_charge = partitioning::charge_of_miss();
@@ -69,7 +69,7 @@ Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWri
   const auto& container = *opened.definition;
   const std::string id = write.id;
   OCTAVO_CO_TRY_VOID(call.admit_document(opened.database, id));
-  const std::size_t place = call.account.place;
+  const std::size_t partition_id = call.account.partition_id;
   const bool deletes = write.deleted;
   const std::size_t body_bytes = write.body.size();
   std::string body;
@@ -81,7 +81,7 @@ Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWri
   if (!result) co_return std::unexpected(in_cosmos_words(std::move(result).error(), conditional));
 
   call.account.sequence = result->sequence;
-  call.account.session_token = session_token(place, result->sequence);
+  call.account.session_token = session_token(partition_id, result->sequence);
   call.account.request_charge = partitioning::charge_of_write({body_bytes, result->index_rows});
   Reply reply;
   if (deletes) {

@@ -196,8 +196,8 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   OCTAVO_CO_TRY(const auto continuation, query_continuation(call.request));
 
   OCTAVO_CO_TRY(const auto most, max_request_charge(call.request));
-  const auto places = feed.places(*opened.database, *opened.definition);
-  OCTAVO_CO_TRY_VOID(call.admit(opened.database, places, feed.partition_key));
+  const auto partition_ids = feed.partition_ids(*opened.database, *opened.definition);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, partition_ids, feed.partition_key));
   const auto scope = scope_of(feed, *opened.database, *opened.definition);
   const auto prepare = [&](sql::SqlPlanning planning) {
     return sql::prepare_sql(opened.database, query, scope, *opened.definition->shape, continuation, planning);
@@ -239,7 +239,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
 
   const auto& statistics = execution.statistics();
   call.account.request_charge = charge();
-  call.account.session_token = session_token(places.front(), opened.database->committed_sequence());
+  call.account.session_token = session_token(partition_ids.front(), opened.database->committed_sequence());
   Reply reply;
   begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
   reply.body += results;

@@ -9,10 +9,10 @@ Expected<void> add_statistics(const partitioning::Database& database, const Cont
   constexpr std::size_t kKeysShown = 3;  // as in Azure Cosmos DB
   const auto budget = database.consumption().budget();
   boost::json::array all;
-  for (const std::size_t place : database.places()) {
-    OCTAVO_TRY(const auto snapshot, database.snapshot(place));
+  for (const std::size_t partition_id : database.partition_ids()) {
+    OCTAVO_TRY(const auto snapshot, database.snapshot(partition_id));
     OCTAVO_TRY(const auto documents, snapshot.statistics());
-    const auto report = database.consumption().report(place, kKeysShown);
+    const auto report = database.consumption().report(partition_id, kKeysShown);
     boost::json::array keys;
     for (const auto& hot : report.hot_keys) {
       OCTAVO_TRY(const auto stored, snapshot.statistics_of(hot.partition_key));
@@ -21,7 +21,7 @@ Expected<void> add_statistics(const partitioning::Database& database, const Cont
                               {"sizeInKB", (stored.external_bytes + 1023) / 1024},
                               {"_requestUnits", hot.units}});
     }
-    boost::json::object one{{"id", std::to_string(place)},
+    boost::json::object one{{"id", std::to_string(partition_id)},
                             {"sizeInKB", (documents.external_bytes + 1023) / 1024},
                             {"documentCount", documents.document_count},
                             {"partitionKeys", std::move(keys)},

@@ -50,7 +50,7 @@ Handled serve_ranges(Call& call) {
   std::vector<std::string> items;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const bool last = i + 1 == ranges.size();
-    const std::size_t id = map.places()[i];
+    const std::size_t id = map.partition_ids()[i];
     const std::string rid = range_rid(container, id);
     std::string parents;
     for (const std::uint32_t ancestor : ranges[i].ancestors) {

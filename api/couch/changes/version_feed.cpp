@@ -144,7 +144,7 @@ class VersionFeed final : public FollowedFeed {
 Expected<std::unique_ptr<FollowedFeed>> version_feed(const Call& call, ChangesQuery query,
                                                      std::optional<std::string> partition_key) {
   const auto& database = call.database;
-  if (!database->physical_partition(database->places().front()).keeps_versions()) {
+  if (!database->physical_partition(database->partition_ids().front()).keeps_versions()) {
     return fail(ErrorCode::bad_request,
                 "This database does not keep versions: PUT /{db}/_properties with `all_versions`, in seconds, first.");
   }

@@ -123,9 +123,9 @@ Expected<Reply> partition_info(const Call& call) {
   append_json_number(body, statistics.document_count);
   body += ",\"doc_del_count\":";
   append_json_number(body, statistics.deleted_count);
-  const std::size_t place = call.database->locate_partition_key(partition);
+  const std::size_t partition_id = call.database->locate_partition_key(partition);
   body += ",\"request_units\":";
-  body += partitioning::format_charge(call.database->consumption().recent_of(place, partition));
+  body += partitioning::format_charge(call.database->consumption().recent_of(partition_id, partition));
   body += "}\n";
   return reply;
 }

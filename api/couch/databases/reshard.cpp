@@ -200,7 +200,7 @@ Task<Expected<Reply>> post_job(Call& call) {
   for (std::size_t i = 0; i < map.size(); ++i) {
     const auto& range = map.ranges()[i];
     if (wanted.range && *wanted.range != shard_range(range)) continue;
-    OCTAVO_CO_TRY(const auto number, engine.splits().add(opened, map.places()[i]));
+    OCTAVO_CO_TRY(const auto number, engine.splits().add(opened, map.partition_ids()[i]));
     made.push_back(json::object{
         {"ok", true}, {"id", job_id(number)}, {"node", node_name}, {"shard", shard_name(range, wanted.database)}});
   }

@@ -52,9 +52,9 @@ Task<Expected<Reply>> get_throughput(Call& call) {
   const std::uint32_t rate = budget ? budget->rate() : 0;
   json::array partitions;
   const auto& map = database.partition_map();
-  for (const std::size_t place : map.places()) {
-    const auto report = consumption.report(place, wanted);
-    json::object shown{{"range", shard_range(*map.range_of(place))},
+  for (const std::size_t partition_id : map.partition_ids()) {
+    const auto report = consumption.report(partition_id, wanted);
+    json::object shown{{"range", shard_range(*map.range_of(partition_id))},
                        {"last_second", hundredths(report.last_second)},
                        {"per_second_last_minute", hundredths(report.last_minute / 60)},
                        {"total", hundredths(report.total)},

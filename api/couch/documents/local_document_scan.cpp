@@ -44,10 +44,10 @@ Expected<ScanState> LocalDocumentScan::run_forward(ScanBudget budget, Visitor vi
   };
   const auto from = last_ ? *last_ : range_.start.value_or("");
   std::vector<Source> sources;
-  const std::vector<std::size_t>& places = database_.places();
-  sources.reserve(places.size());
-  for (const std::size_t place : places) {
-    OCTAVO_TRY(auto snapshot, database_.snapshot(place));
+  const std::vector<std::size_t>& partition_ids = database_.partition_ids();
+  sources.reserve(partition_ids.size());
+  for (const std::size_t partition_id : partition_ids) {
+    OCTAVO_TRY(auto snapshot, database_.snapshot(partition_id));
     sources.push_back(Source{std::move(snapshot), std::nullopt, std::nullopt});
   }
   for (auto& source : sources) {  // create cursors only now: they refer to the snapshots, which must not move

@@ -9,13 +9,13 @@ namespace octavo::api::couch {
 namespace {
 
 Expected<void> read_keys(const ParameterValue& value, AllDocsQuery& query) {
-  const auto place = value.is_json() ? "body member" : "parameter";
+  const auto kind = value.is_json() ? "body member" : "parameter";
   OCTAVO_TRY(auto keys, value.as_json());
   if (keys.is_null()) {
     query.keys.reset();
     return {};
   }
-  if (!keys.is_array()) return fail(ErrorCode::bad_request, std::string("`keys` ") + place + " must be an array.");
+  if (!keys.is_array()) return fail(ErrorCode::bad_request, std::string("`keys` ") + kind + " must be an array.");
   query.keys = std::move(keys.get_array());
   return {};
 }

@@ -71,17 +71,17 @@ inline void attach(const simdjson::dom::document& document, const std::string& l
 }
 
 /// The layout of an element: the document and the position on its tape.
-struct Place {
+struct ElementLayout {
   const simdjson::dom::document* document;
   std::size_t index;
 };
-static_assert(sizeof(Place) == sizeof(simdjson::dom::element));
+static_assert(sizeof(ElementLayout) == sizeof(simdjson::dom::element));
 static_assert(std::is_trivially_copyable_v<simdjson::dom::element>);
 
 /// The digits of a number; empty unless it is an integer beyond 64 bits. Logarithmic in the number of these.
 inline std::string_view digits_of(const simdjson::dom::element& number) {
-  const auto place = std::bit_cast<Place>(number);
-  const std::uint64_t address = last_word(*place.document) & payload_mask;
+  const auto layout = std::bit_cast<ElementLayout>(number);
+  const std::uint64_t address = last_word(*layout.document) & payload_mask;
   if (address == 0) return {};
   const auto* list = reinterpret_cast<const char*>(static_cast<std::uintptr_t>(address));
   std::uint64_t high = 0;
@@ -90,8 +90,8 @@ inline std::string_view digits_of(const simdjson::dom::element& number) {
     const std::uint64_t middle = low + (high - low) / 2;
     Entry entry;
     std::memcpy(&entry, list + sizeof high + middle * sizeof entry, sizeof entry);
-    if (entry.index == place.index) return {list + entry.offset, entry.size};
-    if (entry.index < place.index) {
+    if (entry.index == layout.index) return {list + entry.offset, entry.size};
+    if (entry.index < layout.index) {
       low = middle + 1;
     } else {
       high = middle;

@@ -297,8 +297,8 @@ class Search {
       if (facets.wanted()) facets.add(document);
       order.read(document, base, score, slots);
       if (after) {
-        const int place = order.compare(slots, *after);
-        if (place < 0 || (place == 0 && document < first_equal)) return;
+        const int comparison = order.compare(slots, *after);
+        if (comparison < 0 || (comparison == 0 && document < first_equal)) return;
       }
       top.offer(document, slots);
     });
@@ -357,8 +357,8 @@ class Search {
     first.reserve(groups.size());
     for (auto& [value, group] : groups) first.emplace_back(value, &group);
     const auto before = [&](const auto& a, const auto& b) {
-      const int place = group_order.compare(a.second->best, b.second->best);
-      return place != 0 ? place < 0 : a.second->best_document < b.second->best_document;
+      const int comparison = group_order.compare(a.second->best, b.second->best);
+      return comparison != 0 ? comparison < 0 : a.second->best_document < b.second->best_document;
     };
     const std::size_t count = std::min(grouping.limit, first.size());
     std::ranges::partial_sort(first, first.begin() + static_cast<std::ptrdiff_t>(count), before);

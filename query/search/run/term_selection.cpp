@@ -109,15 +109,15 @@ PartitionDocuments::PartitionDocuments(std::string_view partition, std::shared_p
     : term_(Lucene::newLucene<Lucene::Term>(partition_field, to_wide(partition))), budget_(std::move(budget)) {}
 
 const std::vector<int32_t>& PartitionDocuments::of(const Lucene::IndexReaderPtr& segment) {
-  const auto [place, is_new] = segments_.try_emplace(segment.get());
+  const auto [found, is_new] = segments_.try_emplace(segment.get());
   if (is_new) {
     const Lucene::TermDocsPtr postings = segment->termDocs(term_);
     while (postings->next()) {
-      place->second.push_back(postings->doc());
+      found->second.push_back(postings->doc());
       budget_->step();
     }
   }
-  return place->second;
+  return found->second;
 }
 
 void TermSelection::for_each(const Lucene::IndexReaderPtr& reader, SearchBudget& budget,

@@ -71,10 +71,10 @@ struct Grouping {
 };
 
 /// The last position of each name.
-inline std::unordered_map<std::string_view, std::size_t> last_places(const std::vector<std::string>& names) {
-  std::unordered_map<std::string_view, std::size_t> places;
-  for (std::size_t i = 0; i < names.size(); ++i) places[names[i]] = i;
-  return places;
+inline std::unordered_map<std::string_view, std::size_t> last_positions(const std::vector<std::string>& names) {
+  std::unordered_map<std::string_view, std::size_t> positions;
+  for (std::size_t i = 0; i < names.size(); ++i) positions[names[i]] = i;
+  return positions;
 }
 
 /// Compiles the syntax tree to a program: resolves names, functions, parameters and aggregates. Queries are in

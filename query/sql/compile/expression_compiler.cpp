@@ -28,9 +28,9 @@ std::optional<std::uint64_t> constant_index(const Expression& expression) {
 }  // namespace
 
 std::size_t Compiler::root_name(std::string_view name) {
-  const auto [place, is_new] = root_numbers_.try_emplace(std::string(name), root_names_.size());
+  const auto [found, is_new] = root_numbers_.try_emplace(std::string(name), root_names_.size());
   if (is_new) root_names_.emplace_back(name);
-  return place->second;
+  return found->second;
 }
 
 // Compiles the expression at its first use. It sees the item as it is stored.
@@ -67,9 +67,9 @@ Compiled<NodePtr> Compiler::root_path(std::vector<PathStep> steps) {
 }
 
 Value Compiler::constant_text(std::string_view text) {
-  auto* place = constants_.allocate_array<char>(text.size());
-  std::ranges::copy(text, place);
-  return Value::of(std::string_view(place, text.size()));
+  auto* buffer = constants_.allocate_array<char>(text.size());
+  std::ranges::copy(text, buffer);
+  return Value::of(std::string_view(buffer, text.size()));
 }
 
 // Each parameter is read only once, even if it is named several times.
@@ -301,7 +301,7 @@ Compiled<NodePtr> Compiler::compile(const Expression& expression, const Scope& s
       // If two members have the same name, the later one counts.
       std::vector<std::string> names;
       std::vector<NodePtr> values;
-      const auto last_of_name = last_places(expression.names);
+      const auto last_of_name = last_positions(expression.names);
       for (std::size_t i = 0; i < nodes.size(); ++i) {
         if (last_of_name.at(expression.names[i]) != i) continue;
         names.push_back(expression.names[i]);

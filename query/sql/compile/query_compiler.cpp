@@ -171,7 +171,7 @@ Compiled<void> Compiler::compile_items(const Query& query, Scope& scope, Program
     for (const auto& expression : query.group_by) grouping.keys.push_back(expression.get());
   }
   const std::vector<std::string> names = item_names(query);
-  const auto last_of_name = last_places(names);
+  const auto last_of_name = last_positions(names);
   for (std::size_t i = 0; i < query.items.size(); ++i) {
     const Expression& expression = *query.items[i].expression;
     ProjectedItem item;

@@ -38,9 +38,9 @@ class Arena {
     size = (size + kAlignment - 1) / kAlignment * kAlignment;
     while (block_ < blocks_.size()) {
       if (blocks_[block_].size - used_ >= size) {
-        void* place = blocks_[block_].bytes.get() + used_;
+        void* memory = blocks_[block_].bytes.get() + used_;
         used_ += size;
-        return place;
+        return memory;
       }
       if (block_ + 1 == blocks_.size()) break;
       ++block_;

@@ -202,36 +202,36 @@ Value ValueList::to_array() const {
 }
 
 char* Evaluation::text_space(std::size_t size) {
-  auto* place = arena.allocate_array<char>(size);
-  if (!place) fail(over_memory());
-  return place;
+  auto* buffer = arena.allocate_array<char>(size);
+  if (!buffer) fail(over_memory());
+  return buffer;
 }
 
 Value Evaluation::text(std::string_view text) {
-  auto* place = text_space(text.size());
-  if (!place) return {};
-  if (!text.empty()) std::memcpy(place, text.data(), text.size());
-  return Value::of(std::string_view(place, text.size()));
+  auto* buffer = text_space(text.size());
+  if (!buffer) return {};
+  if (!text.empty()) std::memcpy(buffer, text.data(), text.size());
+  return Value::of(std::string_view(buffer, text.size()));
 }
 
 Value* Evaluation::values(std::size_t count) {
-  auto* place = arena.allocate_array<Value>(count);
-  if (!place) {
+  auto* buffer = arena.allocate_array<Value>(count);
+  if (!buffer) {
     fail(over_memory());
     return nullptr;
   }
-  std::uninitialized_default_construct_n(place, count);
-  return place;
+  std::uninitialized_default_construct_n(buffer, count);
+  return buffer;
 }
 
 Member* Evaluation::members(std::size_t count) {
-  auto* place = arena.allocate_array<Member>(count);
-  if (!place) {
+  auto* buffer = arena.allocate_array<Member>(count);
+  if (!buffer) {
     fail(over_memory());
     return nullptr;
   }
-  std::uninitialized_value_construct_n(place, count);
-  return place;
+  std::uninitialized_value_construct_n(buffer, count);
+  return buffer;
 }
 
 std::int64_t Evaluation::now_us() {

@@ -143,10 +143,10 @@ Value Binary::evaluate(Evaluation& evaluation) const {
       if (!left.is_string() || !right.is_string()) return {};
       const std::string_view a = left.string();
       const std::string_view b = right.string();
-      char* place = evaluation.text_space(a.size() + b.size());
-      if (!place) return {};
-      std::ranges::copy(b, std::ranges::copy(a, place).out);
-      return Value::of(std::string_view(place, a.size() + b.size()));
+      char* buffer = evaluation.text_space(a.size() + b.size());
+      if (!buffer) return {};
+      std::ranges::copy(b, std::ranges::copy(a, buffer).out);
+      return Value::of(std::string_view(buffer, a.size() + b.size()));
     }
     default:
       if (!left.is_number() || !right.is_number()) return {};

@@ -25,10 +25,10 @@ bool decode_string(std::string_view raw, Arena& arena, std::string_view& decoded
   }
   std::string text;
   append_decoded_string(raw, text);
-  auto* place = arena.allocate_array<char>(text.size());
-  if (!place) return false;
-  std::ranges::copy(text, place);
-  decoded = {place, text.size()};
+  auto* buffer = arena.allocate_array<char>(text.size());
+  if (!buffer) return false;
+  std::ranges::copy(text, buffer);
+  decoded = {buffer, text.size()};
   return true;
 }
 

@@ -86,11 +86,11 @@ Value concat(Evaluation& evaluation, Arguments arguments) {
   if (!all_strings(arguments)) return {};
   std::size_t size = 0;
   for (const Value& argument : arguments) size += argument.string().size();
-  char* place = evaluation.text_space(size);
-  if (!place) return {};
-  char* at = place;
+  char* buffer = evaluation.text_space(size);
+  if (!buffer) return {};
+  char* at = buffer;
   for (const Value& argument : arguments) at = std::ranges::copy(argument.string(), at).out;
-  return Value::of(std::string_view(place, size));
+  return Value::of(std::string_view(buffer, size));
 }
 
 // Like std::string_view::find, but always linear.
@@ -144,10 +144,10 @@ Value index_of(Evaluation&, Arguments arguments) {
 
 // The bytes in reverse order, in the arena; empty if the evaluation failed.
 std::string_view reversed_bytes(Evaluation& evaluation, std::string_view text) {
-  char* place = evaluation.text_space(text.size());
-  if (!place) return {};
-  std::ranges::reverse_copy(text, place);
-  return {place, text.size()};
+  char* buffer = evaluation.text_space(text.size());
+  if (!buffer) return {};
+  std::ranges::reverse_copy(text, buffer);
+  return {buffer, text.size()};
 }
 
 Value last_index_of(Evaluation& evaluation, Arguments arguments) {
@@ -263,9 +263,9 @@ Value replace(Evaluation& evaluation, Arguments arguments) {
        at = find_text(text, part, at + part.size()))
     ++count;
   if (count == 0) return arguments[0];
-  char* place = evaluation.text_space(text.size() - count * part.size() + count * replacement.size());
-  if (!place) return {};
-  char* out = place;
+  char* buffer = evaluation.text_space(text.size() - count * part.size() + count * replacement.size());
+  if (!buffer) return {};
+  char* out = buffer;
   std::size_t run = 0;
   for (std::size_t at = find_text(text, part); at != std::string_view::npos; at = find_text(text, part, run)) {
     out = std::ranges::copy(text.substr(run, at - run), out).out;
@@ -273,7 +273,7 @@ Value replace(Evaluation& evaluation, Arguments arguments) {
     run = at + part.size();
   }
   out = std::ranges::copy(text.substr(run), out).out;
-  return Value::of(std::string_view(place, static_cast<std::size_t>(out - place)));
+  return Value::of(std::string_view(buffer, static_cast<std::size_t>(out - buffer)));
 }
 
 Value replicate(Evaluation& evaluation, Arguments arguments) {
@@ -282,25 +282,25 @@ Value replicate(Evaluation& evaluation, Arguments arguments) {
   const double count = std::floor(arguments[1].number());
   if (count * static_cast<double>(text.size()) > static_cast<double>(sql_replicate_bytes_max)) return {};
   const std::size_t times = text.empty() ? 0 : static_cast<std::size_t>(count);
-  char* place = evaluation.text_space(text.size() * times);
-  if (!place) return {};
-  for (std::size_t i = 0; i < times; ++i) std::memcpy(place + i * text.size(), text.data(), text.size());
-  return Value::of(std::string_view(place, text.size() * times));
+  char* buffer = evaluation.text_space(text.size() * times);
+  if (!buffer) return {};
+  for (std::size_t i = 0; i < times; ++i) std::memcpy(buffer + i * text.size(), text.data(), text.size());
+  return Value::of(std::string_view(buffer, text.size() * times));
 }
 
 Value reverse(Evaluation& evaluation, Arguments arguments) {
   if (!arguments[0].is_string()) return {};
   const std::string_view text = arguments[0].string();
-  char* place = evaluation.text_space(text.size());
-  if (!place) return {};
-  char* out = place + text.size();
+  char* buffer = evaluation.text_space(text.size());
+  if (!buffer) return {};
+  char* out = buffer + text.size();
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t size = utf8::character_size(text, at);
     out -= size;
     std::memcpy(out, text.data() + at, size);
     at += size;
   }
-  return Value::of(std::string_view(place, text.size()));
+  return Value::of(std::string_view(buffer, text.size()));
 }
 
 Value string_join(Evaluation& evaluation, Arguments arguments) {

@@ -30,12 +30,12 @@ class CollectedRows {
       : rows_max_(rows_max), bytes_max_(bytes_max) {}
 
   /// Whether a row with this key could be among those that are kept.
-  bool has_place_for(std::string_view key) const {
+  bool has_room_for(std::string_view key) const {
     return !is_full() || (!rows_.empty() && key < std::string_view(rows_.front().key));
   }
 
   void add(CollectedRow row) {
-    if (!has_place_for(row.key)) return;
+    if (!has_room_for(row.key)) return;
     if (rows_.size() == rows_max_) drop_last();
     bytes_ += size_of(row);
     rows_.push_back(std::move(row));
@@ -45,13 +45,13 @@ class CollectedRows {
   }
 
   void add_distinct(const std::string& identity, CollectedRow row) {
-    const auto [place, is_new] = distinct_.try_emplace(identity);
+    const auto [found, is_new] = distinct_.try_emplace(identity);
     if (is_new) {
       bytes_ += identity.size() + size_of(row) + kMapBytes;
-      place->second = std::move(row);
-    } else if (row.key < place->second.key) {
-      bytes_ = bytes_ - size_of(place->second) + size_of(row);
-      place->second = std::move(row);
+      found->second = std::move(row);
+    } else if (row.key < found->second.key) {
+      bytes_ = bytes_ - size_of(found->second) + size_of(row);
+      found->second = std::move(row);
     }
   }
 

@@ -12,7 +12,7 @@ namespace octavo::query::sql {
 namespace {
 constexpr std::uint8_t kContinuationVersion = 1;
 constexpr std::uint8_t kContinuationVersionOfLongKeys = 2;
-constexpr std::uint8_t kContinuationVersionWithPlace = 3;
+constexpr std::uint8_t kContinuationVersionWithPartitionId = 3;
 constexpr std::size_t kDigestBytes = 16;
 }  // namespace
 
@@ -32,10 +32,10 @@ void Continuation::set_key(std::string whole, std::size_t bytes_max) {
 std::string Continuation::encode() const {
   std::string bytes;
   ByteWriter writer(bytes);
-  // Only plain results have places, and only those in an order have long keys.
-  writer.u8(place != 0        ? kContinuationVersionWithPlace
-            : has_whole_key() ? kContinuationVersion
-                              : kContinuationVersionOfLongKeys);
+  // Only plain results name a partition id, and only those in an order have long keys.
+  writer.u8(partition_id_plus_one != 0 ? kContinuationVersionWithPartitionId
+            : has_whole_key()          ? kContinuationVersion
+                                       : kContinuationVersionOfLongKeys);
   writer.u8(static_cast<std::uint8_t>(kind));
   for (int shift = 56; shift >= 0; shift -= 8) writer.u8(static_cast<std::uint8_t>(fingerprint >> shift));
   writer.varint(skip);
@@ -46,8 +46,8 @@ std::string Continuation::encode() const {
   writer.varint(positions.size());
   for (const std::uint64_t position : positions) writer.varint(position);
   if (has_start()) writer.sized_bytes(start);
-  if (place != 0) {
-    writer.varint(place);
+  if (partition_id_plus_one != 0) {
+    writer.varint(partition_id_plus_one);
   } else if (!has_whole_key()) {
     bytes += digest;
     writer.varint(same_beginning);
@@ -60,7 +60,7 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
   if (!bytes) return std::nullopt;
   ByteReader reader(*bytes);
   const std::uint8_t version = reader.u8();
-  if (version < kContinuationVersion || version > kContinuationVersionWithPlace) return std::nullopt;
+  if (version < kContinuationVersion || version > kContinuationVersionWithPartitionId) return std::nullopt;
   Continuation result;
   result.kind = static_cast<Kind>(reader.u8());
   switch (result.kind) {
@@ -91,9 +91,9 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
     result.digest = reader.bytes(kDigestBytes);
     result.same_beginning = reader.varint();
   }
-  if (version == kContinuationVersionWithPlace) {
-    result.place = reader.varint();
-    if (result.place == 0) return std::nullopt;
+  if (version == kContinuationVersionWithPartitionId) {
+    result.partition_id_plus_one = reader.varint();
+    if (result.partition_id_plus_one == 0) return std::nullopt;
   }
   if (!reader.ok() || !reader.rest().empty()) return std::nullopt;
   return result;

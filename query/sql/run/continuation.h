@@ -15,7 +15,7 @@ namespace octavo::query::sql {
 ///                   [size:varint start] [digest[16] same_beginning:varint] checksum:u32
 ///
 /// `start` exists for the kinds of has_start() only. Version 1 has a whole key. Version 2 has the first bytes of a long
-/// key, and its digest. Version 3 has `place` (varint) instead of the digest.
+/// key, and its digest. Version 3 has `partition_id_plus_one` (varint) instead of the digest.
 ///
 /// It only says how much of the result was returned: a forged one names another starting point in what the client may
 /// read anyway. `fingerprint` binds it to its query, and it is checked like any other input.
@@ -37,7 +37,7 @@ struct Continuation {
   std::uint64_t branch = 0;         ///< of a union; for `ordered`: 1 if the index was read downwards
   /// For a query that reads one physical partition after the other: the id of the one it reads, plus 1. 0: it reads
   /// all.
-  std::uint64_t place = 0;
+  std::uint64_t partition_id_plus_one = 0;
   std::string identity;
   std::string key;
   /// Position inside the document at `key`: the combination of JOIN after which to continue. Empty: after the document.

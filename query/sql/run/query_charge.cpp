@@ -16,12 +16,12 @@ std::size_t partitions_visited(const partitioning::Database& database, const Pre
   const SqlScope& scope = prepared.scope;
   const auto& branches = prepared.sure_plan().branches;
   if (!scope.partition_key.empty() || !scope.id_prefix.empty() || scope.physical_partition) return 1;
-  const auto is_in_one_place = [](const Plan& plan) {
+  const auto uses_only_global_indexes = [](const Plan& plan) {
     return !plan.branches.empty() && std::ranges::all_of(plan.branches, [](const Branch& branch) {
       return branch.index && branch.index->global != nullptr;
     });
   };
-  if (std::ranges::all_of(prepared.plans, is_in_one_place)) return 1;
+  if (std::ranges::all_of(prepared.plans, uses_only_global_indexes)) return 1;
   if (const auto ranges = ranges_of_points(database, branches)) return *ranges;
   if (!scope.hash_range) return database.physical_partition_count();
   const auto [first, end] = *scope.hash_range;

@@ -217,12 +217,12 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
     return flow == Flow::pause ? ScanState::more : ScanState::done;
   }
   if (prepared_->over_source && options_.source != nullptr) return run_source(rows_left);
-  if (!place_) return scan_branches(rows_left);
+  if (!partition_id_) return scan_branches(rows_left);
   while (true) {
     const auto& map = database_->partition_map();
-    parts_ = partitioning::parts_of(map, *place_);
+    parts_ = partitioning::parts_of(map, *partition_id_);
     if (parts_.empty()) return fail(ErrorCode::bad_request, "The continuation is none of this server's.");
-    if (std::exchange(place_counted_, place_) != place_) ++statistics_.ranges_read;
+    if (std::exchange(counted_partition_id_, partition_id_) != partition_id_) ++statistics_.ranges_read;
     auto state = scan_branches(rows_left);
     if (!state || *state == ScanState::more) return state;
     if (finished_ || !begin_next_range(map)) return ScanState::done;
@@ -256,35 +256,37 @@ bool SqlExecution::Implementation::may_read_by_range() const {
   const bool is_plain = mode_ == Mode::streaming && program().order_by.empty() && program().reads_items;
   if (!is_plain || prepared_->over_source || options_.source != nullptr) return false;
   if (!scope_.partition_key.empty() || !scope_.id_prefix.empty() || scope_.physical_partition) return false;
-  if (prepared_->continuation) return prepared_->continuation->place != 0;
+  if (prepared_->continuation) return prepared_->continuation->partition_id_plus_one != 0;
   const auto& branches = plan().branches;
   const auto is_global = [](const Branch& branch) { return branch.index && branch.index->global; };
   // A global index has the entries of all partitions in one environment.
   if (branches.empty() || std::ranges::any_of(branches, is_global)) return false;
-  return !ranges_of_points(*database_, branches) && places_in_scope().size() > 1;
+  return !ranges_of_points(*database_, branches) && partition_ids_in_scope().size() > 1;
 }
 
-std::vector<std::size_t> SqlExecution::Implementation::places_in_scope() const {
+std::vector<std::size_t> SqlExecution::Implementation::partition_ids_in_scope() const {
   const auto& map = database_->partition_map();
-  return scope_.hash_range ? map.places_between(scope_.hash_range->first, scope_.hash_range->second - 1) : map.places();
+  if (!scope_.hash_range) return map.partition_ids();
+  return map.partition_ids_between(scope_.hash_range->first, scope_.hash_range->second - 1);
 }
 
 void SqlExecution::Implementation::begin_first_range() {
-  place_ = prepared_->continuation ? prepared_->continuation->place - 1 : places_in_scope().front();
+  const auto& continuation = prepared_->continuation;
+  partition_id_ = continuation ? continuation->partition_id_plus_one - 1 : partition_ids_in_scope().front();
 }
 
 bool SqlExecution::Implementation::begin_next_range(const partitioning::PartitionMap& map) {
-  const auto next = std::ranges::find(map.places(), parts_.back()) + 1;
-  if (next == map.places().end()) return false;
+  const auto next = std::ranges::find(map.partition_ids(), parts_.back()) + 1;
+  if (next == map.partition_ids().end()) return false;
   if (scope_.hash_range && map.range_of(*next)->first >= scope_.hash_range->second) return false;
-  place_ = *next;
+  partition_id_ = *next;
   branch_ = 0;
   position_ = {};
   return true;
 }
 
-std::optional<std::size_t> SqlExecution::Implementation::place_read() const {
-  if (!place_) return scope_.physical_partition;
+std::optional<std::size_t> SqlExecution::Implementation::partition_id_read() const {
+  if (!partition_id_) return scope_.physical_partition;
   return parts_.size() == 1 ? std::optional(parts_.front()) : std::nullopt;
 }
 

@@ -71,19 +71,19 @@ FindRequest request_for(const SqlQuery& query, const SqlConstraints& constraints
   return request;
 }
 
-void pin_to(const std::optional<Continuation>& continuation, PlannerScope& place) {
+void pin_to(const std::optional<Continuation>& continuation, PlannerScope& scope) {
   if (!continuation) return;
   switch (continuation->kind) {
     case Continuation::Kind::primary:
-      place.pinned = std::string();
+      scope.pinned = std::string();
       break;
     case Continuation::Kind::index:
     case Continuation::Kind::automatic:
-      place.pinned = continuation->identity;
+      scope.pinned = continuation->identity;
       break;
     case Continuation::Kind::combined:
-      place.pinned = continuation->identity;
-      place.pinned_side = continuation->branch;
+      scope.pinned = continuation->identity;
+      scope.pinned_side = continuation->branch;
       break;
     default:
       break;
@@ -120,7 +120,7 @@ struct PlanningTask {
   bool ready = false;                            ///< there is nothing to plan
   WhereHolds where_holds = WhereHolds::unknown;  ///< for documents that the selector finds
   FindRequest request;
-  PlannerScope place;
+  PlannerScope planner_scope;
 };
 
 Expected<PlanningTask> begin_planning(const partitioning::Database& database, SqlQuery::Ptr query, SqlScope scope,
@@ -147,15 +147,16 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
   task.where_holds = constraints.where_holds;
   if (constraints.where_is_fixed) prepared.equal_texts = equal_texts_of(constraints.fixed, shape);
   task.request = request_for(*prepared.query, constraints, prepared.scope, prepared.continuation);
-  PlannerScope& place = task.place;
-  place.partition_query = !prepared.scope.partition_key.empty();
+  PlannerScope& planner_scope = task.planner_scope;
+  planner_scope.partition_query = !prepared.scope.partition_key.empty();
   // An index of the whole database is ready in all physical partitions or in none. The one with id 0 may have been
   // split.
-  place.place =
-      place.partition_query ? database.locate_partition_key(prepared.scope.partition_key) : database.places().front();
-  place.explain = planning.explain;
-  place.ignore_global = planning.ignore_global;
-  pin_to(prepared.continuation, place);
+  planner_scope.partition_id = planner_scope.partition_query
+                                   ? database.locate_partition_key(prepared.scope.partition_key)
+                                   : database.partition_ids().front();
+  planner_scope.explain = planning.explain;
+  planner_scope.ignore_global = planning.ignore_global;
+  pin_to(prepared.continuation, planner_scope);
   return task;
 }
 
@@ -163,10 +164,10 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
 // before.
 bool fall_back(PlanningTask& task) {
   PreparedSql& prepared = *task.prepared;
-  if (!task.place.pinned || prepared.continuation->kind != Continuation::Kind::automatic) return false;
+  if (!task.planner_scope.pinned || prepared.continuation->kind != Continuation::Kind::automatic) return false;
   prepared.gone_index = GoneIndex::from_text(prepared.continuation->start);
   if (!prepared.gone_index) return false;
-  task.place.pinned.reset();
+  task.planner_scope.pinned.reset();
   task.request.sort.clear();
   task.request.skip = 0;
   task.request.limit = std::numeric_limits<std::uint32_t>::max();
@@ -174,19 +175,19 @@ bool fall_back(PlanningTask& task) {
 }
 
 bool has_lost_order(const PlanningTask& task, const Plan& plan) {
-  return task.place.pinned && !task.request.sort.empty() && plan.sort_in_memory;
+  return task.planner_scope.pinned && !task.request.sort.empty() && plan.sort_in_memory;
 }
 
 Expected<PlannerResult> plan_task(PlanningTask& task, const IndexCatalog& catalog, PlannerStatistics& statistics) {
-  auto planned = plan_query(task.request, catalog, task.place, statistics);
+  auto planned = plan_query(task.request, catalog, task.planner_scope, statistics);
   const bool is_gone =
       planned ? has_lost_order(task, planned->plans[0]) : planned.error().code == ErrorCode::bad_request;
   if (!is_gone || !fall_back(task)) return planned;
-  return plan_query(task.request, catalog, task.place, statistics);
+  return plan_query(task.request, catalog, task.planner_scope, statistics);
 }
 
 Error planning_error(const PlanningTask& task, Error error) {
-  if (!task.place.pinned || error.code != ErrorCode::bad_request) return error;
+  if (!task.planner_scope.pinned || error.code != ErrorCode::bad_request) return error;
   return invalid_continuation("The index that the query was run by is not there any more.").error();
 }
 
@@ -218,7 +219,7 @@ void keep_plans(PlannerResult& planned, const PlannerScope& scope, PreparedSql& 
 Expected<void> finish_planning(const PlanningTask& task, std::uint64_t generation) {
   PreparedSql& prepared = *task.prepared;
   prepared.presorted = !task.request.sort.empty() && !prepared.plan().sort_in_memory;
-  if (task.place.pinned && prepared.query->is_ordered() && !prepared.presorted) {
+  if (task.planner_scope.pinned && prepared.query->is_ordered() && !prepared.presorted) {
     return invalid_continuation("The index that the query was sorted by is not there any more.");
   }
   prepared.generation = generation;
@@ -255,32 +256,33 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
   if (task.ready) co_return Result(task.prepared);
   auto catalog = manager->catalog();
   if (!catalog) co_return Result(std::unexpected(catalog.error()));
-  PlannerScope& place = task.place;
+  PlannerScope& planner_scope = task.planner_scope;
   StorageStatistics statistics(*database, prepared.scope.partition_key, prepared.scope.physical_partition);
   while (true) {
     auto planned = plan_task(task, **catalog, statistics);
     if (!planned) co_return Result(std::unexpected(planning_error(task, planned.error())));
-    keep_plans(*planned, place, prepared);
-    const bool waits = !planning.explain && !place.ignore_unbuilt;
-    const IndexView* waiting = waits ? find_unbuilt(prepared.sure_plan(), place.place) : nullptr;
+    keep_plans(*planned, planner_scope, prepared);
+    const bool waits = !planning.explain && !planner_scope.ignore_unbuilt;
+    const IndexView* waiting = waits ? find_unbuilt(prepared.sure_plan(), planner_scope.partition_id) : nullptr;
     if (!waiting) {
       if (planning.explain) prepared.candidates = std::move(planned->candidates);
       break;
     }
     std::string identity = waiting->definition->identity;
-    auto now = co_await manager->wait_until_ready(identity, place.place, Clock::now() + kSqlBuildPatience);
+    auto now =
+        co_await manager->wait_until_ready(identity, planner_scope.partition_id, Clock::now() + kSqlBuildPatience);
     if (!now) {
-      place.ignore_unbuilt = true;  // it cannot be built now, but the documents can be read
+      planner_scope.ignore_unbuilt = true;  // it cannot be built now, but the documents can be read
       continue;
     }
     const IndexView* view = (*now)->find(identity);
-    place.ignore_unbuilt = view && !view->ready(place.place);
+    planner_scope.ignore_unbuilt = view && !view->ready(planner_scope.partition_id);
     *catalog = std::move(*now);
   }
   auto finished = finish_planning(task, (*catalog)->generation);
   if (!finished) co_return Result(std::unexpected(std::move(finished).error()));
-  prepared.keepable = !prepared.continuation && !place.ignore_unbuilt && !planning.explain && !planning.ignore_global &&
-                      !prepared.plan().order_may_lapse;
+  prepared.keepable = !prepared.continuation && !planner_scope.ignore_unbuilt && !planning.explain &&
+                      !planning.ignore_global && !prepared.plan().order_may_lapse;
   if (const auto documents = statistics.documents()) prepared.planned_documents = documents->count;
   co_return Result(task.prepared);
 }
@@ -293,12 +295,12 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Datab
   OCTAVO_TRY(PlanningTask task, begin_planning(database, std::move(query), std::move(scope), shape, continuation, {}));
   if (task.ready) return task.prepared;
   OCTAVO_TRY(const auto catalog, manager->catalog());
-  task.place.ignore_unbuilt = true;
-  task.place.ignore_global = true;  // they may lag behind the last writes
+  task.planner_scope.ignore_unbuilt = true;
+  task.planner_scope.ignore_global = true;  // they may lag behind the last writes
   StorageStatistics statistics(database, task.prepared->scope.partition_key, task.prepared->scope.physical_partition);
   auto planned = plan_task(task, *catalog, statistics);
   if (!planned) return std::unexpected(planning_error(task, planned.error()));
-  keep_plans(*planned, task.place, *task.prepared);
+  keep_plans(*planned, task.planner_scope, *task.prepared);
   OCTAVO_TRY_VOID(finish_planning(task, catalog->generation));
   return task.prepared;
 }

@@ -79,7 +79,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::s
   first_ = false;
   const Flow flow = count_result(output_.size() - start);
   if (flow == Flow::next || limit_left_ == 0) return flow;
-  next_ = point_after(position, branch_, place_);
+  next_ = point_after(position, branch_, partition_id_);
   if (!program().sources.empty()) next_->positions = from_.positions();
   if (!may_look_ahead()) return flow;
   // Clients send another request if there is a continuation, and some never stop. Looking ahead costs no more than the
@@ -102,9 +102,9 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::end_page() {
 }
 
 Continuation SqlExecution::Implementation::point_after(std::string_view position, std::size_t branch,
-                                                       std::optional<std::size_t> place) const {
+                                                       std::optional<std::size_t> partition_id) const {
   Continuation point;
-  if (place) point.place = *place + 1;
+  if (partition_id) point.partition_id_plus_one = *partition_id + 1;
   point.key.assign(position);
   point.branch = branch;
   if (!program().reads_items) return point;
@@ -127,7 +127,7 @@ bool SqlExecution::Implementation::stop() {
   if (sorts_by_entries_) return stop_sorting();
   if (!is_resumable() || finished_ || !visited_) return false;
   if (inside_ && inside_positions_.empty()) return false;  // its row is still to be taken
-  next_ = point_after(*visited_, visited_branch_, visited_place_);
+  next_ = point_after(*visited_, visited_branch_, visited_partition_id_);
   if (inside_) next_->positions = inside_positions_;
   finished_ = scanned_ = true;
   return true;
@@ -270,7 +270,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std
   if (!make_row_key()) return Flow::next;
   if (reads_in_runs_ && note_run(position) == Flow::finished) return Flow::finished;
   if (has_resume_key_ && sort_key_ <= resume_key_) return Flow::next;
-  if (!collected_.has_place_for(sort_key_)) return Flow::next;
+  if (!collected_.has_room_for(sort_key_)) return Flow::next;
   CollectedRow row;
   if (!program().append_projection(evaluation_, row.text) || evaluation_.failed()) return Flow::next;
   row.key = sort_key_;
@@ -292,7 +292,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::note_run(std::s
   const std::string_view order = std::string_view(sort_key_).substr(0, order_bytes_);
   const bool same = !run_starts_.empty() && (order == run_order_ || entry_fields_ == run_fields_);
   if (!same) {
-    if (!run_starts_.empty() && !collected_.has_place_for(order)) return Flow::finished;
+    if (!run_starts_.empty() && !collected_.has_room_for(order)) return Flow::finished;
     run_starts_.emplace_back(position);
   }
   run_order_ = order;
@@ -308,7 +308,7 @@ bool SqlExecution::Implementation::is_off_page(const IndexRow& entry) {
   sort_key_ = run_order_;
   append_tie_key(entry.document_id());
   const bool was_given_out = has_resume_key_ && sort_key_ < resume_key_ && !resume_key_.starts_with(sort_key_);
-  return was_given_out || !collected_.has_place_for(sort_key_);
+  return was_given_out || !collected_.has_room_for(sort_key_);
 }
 
 // Collects rows in the requested order, then by value; rows with equal values count once.
@@ -385,14 +385,14 @@ void SqlExecution::Implementation::prepare_results() {
       rows_ = collected_.take_sorted();
       break;
   }
-  if (has_resume_key_) first_row_ = place_after_resume_key();
+  if (has_resume_key_) first_row_ = row_after_resume_key();
   written_ = first_row_;
   const auto skipped = std::min<std::uint64_t>(skip_left_, rows_.size() - written_);
   written_ += static_cast<std::size_t>(skipped);
   skip_left_ -= skipped;
 }
 
-std::size_t SqlExecution::Implementation::place_after_resume_key() {
+std::size_t SqlExecution::Implementation::row_after_resume_key() {
   const auto begin = std::ranges::upper_bound(rows_, resume_key_, {}, &CollectedRow::key);
   if (resume_digest_.empty()) return static_cast<std::size_t>(begin - rows_.begin());
   const auto end = std::find_if_not(

@@ -80,11 +80,11 @@ class SqlExecution::Implementation {
   /// Whether the results may come one physical partition after the other.
   bool may_read_by_range() const;
   void begin_first_range();
-  std::vector<std::size_t> places_in_scope() const;
+  std::vector<std::size_t> partition_ids_in_scope() const;
   /// `map` has the parts that were read. False: there are no more.
   bool begin_next_range(const partitioning::PartitionMap& map);
   /// The physical partition that is read now, if it is only one.
-  std::optional<std::size_t> place_read() const;
+  std::optional<std::size_t> partition_id_read() const;
   Expected<ScanState> run_index(std::size_t& rows_left);
   Expected<Flow> take_entry(const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents);
   Expected<ScanState> run_primary(std::size_t& rows_left);
@@ -109,7 +109,8 @@ class SqlExecution::Implementation {
   /// Whether WHERE is known to hold for the current row without evaluating it.
   bool where_is_known() const;
   Flow emit_row(std::string_view position);
-  Continuation point_after(std::string_view position, std::size_t branch, std::optional<std::size_t> place) const;
+  Continuation point_after(std::string_view position, std::size_t branch,
+                           std::optional<std::size_t> partition_id) const;
   Flow collect_row(std::string_view position);
   void collect_distinct();
   bool make_sort_key();
@@ -135,7 +136,7 @@ class SqlExecution::Implementation {
 
   void prepare_results();
   void prepare_groups();
-  std::size_t place_after_resume_key();
+  std::size_t row_after_resume_key();
   ScanState write_results();
   void go_on_after(std::size_t row);
   Flow count_result(std::size_t bytes);
@@ -159,9 +160,9 @@ class SqlExecution::Implementation {
 
   // Position of the walk. If it reads one physical partition after the other: the current one, which may have been
   // split into `parts_` since the previous page.
-  std::optional<std::size_t> place_;
+  std::optional<std::size_t> partition_id_;
   std::vector<std::size_t> parts_;
-  std::optional<std::size_t> place_counted_;  ///< the last one counted in the statistics
+  std::optional<std::size_t> counted_partition_id_;  ///< the last one counted in the statistics
   std::size_t branch_ = 0;
   /// Position in the branch. In the primary index, its key is the id after which to continue, or with `inside_` the id
   /// itself.
@@ -174,7 +175,7 @@ class SqlExecution::Implementation {
   bool is_changed_ = false;             ///< the current document differs from the stored one
   std::optional<std::string> visited_;  ///< key of the last document, where the page may be stopped
   std::size_t visited_branch_ = 0;
-  std::optional<std::size_t> visited_place_;
+  std::optional<std::size_t> visited_partition_id_;
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool first_slice_ = true;
   bool scanned_ = false;

@@ -32,7 +32,7 @@ struct PathOfItem {
 };
 
 /// Where an expression's value is stored: in a field of the item, or in the elements of an array field.
-struct Place {
+struct ValuePath {
   FieldPath field;
   std::optional<FieldPath> in_elements;
 };
@@ -65,8 +65,8 @@ class Translator {
  private:
   void add_elements(const FromSource& source);
   std::optional<PathOfItem> path_from(const Expression& expression, std::string_view root) const;
-  std::optional<Place> place_of(const Expression& expression) const;
-  std::optional<json::value> compares(const Place& place, SqlOperator op, const json::value& value) const;
+  std::optional<ValuePath> value_path_of(const Expression& expression) const;
+  std::optional<json::value> compares(const ValuePath& path, SqlOperator op, const json::value& value) const;
   std::optional<json::value> translate_array_contains(const Expression& expression) const;
   std::optional<json::value> constant_of(const Expression& expression) const;
   std::optional<json::value> translate_comparison(const Expression& expression) const;
@@ -86,15 +86,15 @@ class Translator {
   std::vector<ElementAlias> elements_;
 };
 
-json::value condition(const Place& place, json::object operators) {
-  if (!place.in_elements) return json::object{{place.field.text(), std::move(operators)}};
-  json::object inner = place.in_elements->empty() ? std::move(operators)
-                                                  : json::object{{place.in_elements->text(), std::move(operators)}};
-  return json::object{{place.field.text(), json::object{{"$elemMatch", std::move(inner)}}}};
+json::value condition(const ValuePath& path, json::object operators) {
+  if (!path.in_elements) return json::object{{path.field.text(), std::move(operators)}};
+  json::object inner = path.in_elements->empty() ? std::move(operators)
+                                                 : json::object{{path.in_elements->text(), std::move(operators)}};
+  return json::object{{path.field.text(), json::object{{"$elemMatch", std::move(inner)}}}};
 }
 
 // Equality with a constant; nullopt for arrays and objects, for which Mango's equality differs.
-std::optional<json::value> equals(const Place& path, const json::value& value) {
+std::optional<json::value> equals(const ValuePath& path, const json::value& value) {
   if (value.is_array() || value.is_object()) return std::nullopt;
   if (value.is_number() && !is_exact(value.to_number<double>())) {
     return condition(path, {{"$type", "number"}});
@@ -136,7 +136,7 @@ bool is_ordering(SqlOperator op) {
 }
 
 // `path op value`, which also fixes the type of the property.
-std::optional<json::value> Translator::compares(const Place& path, SqlOperator op, const json::value& value) const {
+std::optional<json::value> Translator::compares(const ValuePath& path, SqlOperator op, const json::value& value) const {
   if (value.is_number()) {
     json::object operators{{"$type", "number"}};
     if (is_exact(value.to_number<double>())) operators[mango_operator(op)] = value;
@@ -202,13 +202,13 @@ std::optional<FieldPath> Translator::field_of(const Expression& expression) cons
   return path && shape_ ? shape_->field_path(path->names) : std::nullopt;
 }
 
-std::optional<Place> Translator::place_of(const Expression& expression) const {
-  if (auto field = field_of(expression)) return Place{*std::move(field), std::nullopt};
+std::optional<ValuePath> Translator::value_path_of(const Expression& expression) const {
+  if (auto field = field_of(expression)) return ValuePath{*std::move(field), std::nullopt};
   for (const ElementAlias& alias : elements_) {
     const auto path = path_from(expression, alias.name);
     if (!path || path->has_numbers) continue;
-    if (path->names.empty()) return Place{alias.array, FieldPath()};
-    if (auto below = field_path_of(path->names)) return Place{alias.array, std::move(below)};
+    if (path->names.empty()) return ValuePath{alias.array, FieldPath()};
+    if (auto below = field_path_of(path->names)) return ValuePath{alias.array, std::move(below)};
   }
   return std::nullopt;
 }
@@ -246,11 +246,11 @@ std::optional<json::value> Translator::constant_of(const Expression& expression)
 
 std::optional<json::value> Translator::translate_comparison(const Expression& expression) const {
   if (expression.op != SqlOperator::equal && !is_ordering(expression.op)) return std::nullopt;
-  auto field = place_of(*expression.operands[0]);
+  auto field = value_path_of(*expression.operands[0]);
   auto value = constant_of(*expression.operands[1]);
   SqlOperator op = expression.op;
   if (!field || !value) {
-    field = place_of(*expression.operands[1]);
+    field = value_path_of(*expression.operands[1]);
     value = constant_of(*expression.operands[0]);
     op = mirrored(op);
   }
@@ -259,7 +259,7 @@ std::optional<json::value> Translator::translate_comparison(const Expression& ex
 }
 
 std::optional<json::value> Translator::translate_in(const Expression& expression) const {
-  const auto field = place_of(*expression.operands[0]);
+  const auto field = value_path_of(*expression.operands[0]);
   if (expression.flag || !field) return std::nullopt;
   json::array sides;
   for (std::size_t i = 1; i < expression.operands.size(); ++i) {
@@ -274,7 +274,7 @@ std::optional<json::value> Translator::translate_in(const Expression& expression
 }
 
 std::optional<json::value> Translator::translate_between(const Expression& expression) const {
-  const auto field = place_of(*expression.operands[0]);
+  const auto field = value_path_of(*expression.operands[0]);
   if (expression.flag || !field) return std::nullopt;
   const auto low = constant_of(*expression.operands[1]);
   const auto high = constant_of(*expression.operands[2]);
@@ -284,13 +284,13 @@ std::optional<json::value> Translator::translate_between(const Expression& expre
   return from ? from : to;
 }
 
-std::optional<json::value> begins_with(const Place& field, std::string prefix) {
+std::optional<json::value> begins_with(const ValuePath& field, std::string prefix) {
   if (prefix.empty()) return condition(field, {{"$type", "string"}});
   return condition(field, {{"$beginsWith", std::move(prefix)}});
 }
 
 std::optional<json::value> Translator::translate_like(const Expression& expression) const {
-  const auto field = place_of(*expression.operands[0]);
+  const auto field = value_path_of(*expression.operands[0]);
   if (expression.flag || !field) return std::nullopt;
   const auto pattern = constant_of(*expression.operands[1]);
   if (!pattern || !pattern->is_string()) return condition(*field, {{"$type", "string"}});
@@ -302,7 +302,7 @@ std::optional<json::value> Translator::translate_like(const Expression& expressi
 
 std::optional<json::value> Translator::translate_call(const Expression& expression) const {
   if (expression.flag || expression.operands.empty()) return std::nullopt;
-  const auto field = place_of(*expression.operands[0]);
+  const auto field = value_path_of(*expression.operands[0]);
   if (!field) return std::nullopt;
   const std::string_view name = expression.text;
   if (is_name_of(name, "STARTSWITH") && expression.operands.size() == 2) {
@@ -391,7 +391,7 @@ std::optional<json::value> Translator::translate(const Expression& expression) c
     case ExpressionKind::unary:
       return translate_not(expression);
     case ExpressionKind::property: {
-      const auto field = place_of(expression);
+      const auto field = value_path_of(expression);
       return field ? equals(*field, json::value(true)) : std::nullopt;
     }
     default:

@@ -25,7 +25,8 @@ Expected<ScanState> SqlExecution::Implementation::run_index(std::size_t& rows_le
   const bool down = plan().descending;
   const auto& ranges = branch().bounds.ranges;
   if (ranges.empty()) return ScanState::done;
-  OCTAVO_TRY(IndexReader reader, IndexReader::open(*database_, *branch().index, {scope_.partition_key, place_read()}));
+  OCTAVO_TRY(IndexReader reader,
+             IndexReader::open(*database_, *branch().index, {scope_.partition_key, partition_id_read()}));
   DocumentLookup documents(*database_, reader.documents());
   if (!entry_filter_) entry_filter_.emplace(branch());
   std::optional<Leap> leap;
@@ -91,7 +92,9 @@ Expected<ScanState> SqlExecution::Implementation::run_points(std::size_t& rows_l
   const bool in_partition =
       key.empty() || (id.starts_with(key) && std::string_view(id).substr(key.size()).starts_with(':'));
   if (behind || !in_partition || !is_in_scope(id)) return ScanState::done;
-  if (place_ && std::ranges::find(parts_, database_->locate_document(id)) == parts_.end()) return ScanState::done;
+  if (partition_id_ && std::ranges::find(parts_, database_->locate_document(id)) == parts_.end()) {
+    return ScanState::done;
+  }
   OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
   OCTAVO_TRY(const auto document, snapshot.find(id));
   ++statistics_.keys_examined;
@@ -106,7 +109,7 @@ Expected<ScanState> SqlExecution::Implementation::run_id_range(const IdRange& ra
     partitioning::DocumentRange bounds = documents_in(range, down, position_.key);
     if (!scope_.partition_key.empty()) bounds.partition_key = scope_.partition_key;
     bounds.physical_partition = scope_.physical_partition;
-    if (place_) bounds.places = [this] { return parts_; };
+    if (partition_id_) bounds.partition_ids = [this] { return parts_; };
     scan_ = std::make_unique<partitioning::DocumentScan>(*database_, std::move(bounds));
   }
   if (rows_left == 0) return ScanState::more;
@@ -208,7 +211,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   if (options_.may_stop) {
     visited_ = std::string(position);
     visited_branch_ = branch_;
-    visited_place_ = place_;
+    visited_partition_id_ = partition_id_;
   }
   if (turns_) begin_entry(position);
   if (document.deleted) return Flow::next;

@@ -44,14 +44,14 @@ TEST_CASE("a partition key is text that may stand in front of an id") {
   }
 }
 
-TEST_CASE("the places of a map keep their numbers, whatever the order of their ranges") {
+TEST_CASE("the partition ids of a map stay the same, whatever the order of their ranges") {
   const PartitionMap map({{0, 9, "partition-5"}, {10, 19, "partition-2"}, {20, 99, "partition-7"}});
-  CHECK(map.places() == std::vector<std::size_t>{5, 2, 7});
+  CHECK(map.partition_ids() == std::vector<std::size_t>{5, 2, 7});
   CHECK(map.locate(9) == 5);
   CHECK(map.locate(10) == 2);
   CHECK(map.locate(99) == 7);
-  CHECK(map.places_between(5, 15) == std::vector<std::size_t>{5, 2});
-  CHECK(map.places_between(12, 12) == std::vector<std::size_t>{2});
+  CHECK(map.partition_ids_between(5, 15) == std::vector<std::size_t>{5, 2});
+  CHECK(map.partition_ids_between(12, 12) == std::vector<std::size_t>{2});
   REQUIRE(map.range_of(7) != nullptr);
   CHECK(map.range_of(7)->first == 20);
   CHECK(map.range_of(0) == nullptr);

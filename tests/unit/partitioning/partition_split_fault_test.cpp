@@ -66,7 +66,7 @@ TEST_CASE("a split that is stopped while the catalog fails lets the writes go on
   CHECK_FALSE(result.get());
   REQUIRE(written.wait_for(octavo::tests::patiently(std::chrono::seconds{30})) == std::future_status::ready);
   CHECK(written.get());
-  CHECK(database->places() == std::vector<std::size_t>{0});
+  CHECK(database->partition_ids() == std::vector<std::size_t>{0});
 }
 
 }  // namespace octavo::partitioning

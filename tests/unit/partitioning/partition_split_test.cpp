@@ -76,13 +76,13 @@ std::vector<std::string> feed_of(Database& database) {
   return ids;
 }
 
-Expected<void> split(const std::shared_ptr<Database>& database, std::size_t place) {
-  return PartitionSplit(database, place, [] { return false; }).run();
+Expected<void> split(const std::shared_ptr<Database>& database, std::size_t partition_id) {
+  return PartitionSplit(database, partition_id, [] { return false; }).run();
 }
 
 void check_sound(Database& database) {
-  for (const std::size_t place : database.places()) {
-    const auto report = storage::check_partition(database.physical_partition(place), database.partitioned());
+  for (const std::size_t partition_id : database.partition_ids()) {
+    const auto report = storage::check_partition(database.physical_partition(partition_id), database.partitioned());
     REQUIRE(report.has_value());
     for (const auto& problem : report->problems) FAIL_CHECK(problem);
   }
@@ -114,7 +114,7 @@ TEST_CASE("a split leaves documents, revisions, sequences and the feed as they w
   REQUIRE(split(database, 0).has_value());
 
   CHECK(database->physical_partition_count() == 2);
-  CHECK(database->places() == std::vector<std::size_t>{1, 2});
+  CHECK(database->partition_ids() == std::vector<std::size_t>{1, 2});
   CHECK(documents_of(*database) == before);
   CHECK(feed_of(*database) == feed);
   CHECK(database->statistics().value().document_count == statistics.document_count);
@@ -129,8 +129,8 @@ TEST_CASE("both parts of a split hold about the same amount") {
   const auto database = fixture.create("shop", {.partitioned = true});
   fill(*database, 400);
   REQUIRE(split(database, 0).has_value());
-  for (const std::size_t place : database->places()) {
-    const auto snapshot = database->snapshot(place).value();
+  for (const std::size_t partition_id : database->partition_ids()) {
+    const auto snapshot = database->snapshot(partition_id).value();
     CHECK(snapshot.statistics().value().document_count >= 150);
   }
 }
@@ -229,7 +229,7 @@ TEST_CASE("a follower of the feed misses nothing while partitions are split") {
   std::atomic<bool> splitting = true;
   std::atomic<int> splits = 0;
   std::jthread splitter([&] {
-    for (const std::size_t place : {0, 1, 2, 3}) splits += split(database, place) ? 1 : 0;
+    for (const std::size_t partition_id : {0, 1, 2, 3}) splits += split(database, partition_id) ? 1 : 0;
     splitting = false;
   });
   FeedScan follower(*database, {});
@@ -254,8 +254,8 @@ TEST_CASE("a reader of the versions misses none while what it reads is split") {
   const auto database = fixture.create("shop", {.partitioned = true});
   database->physical_partition(0).set_keeps_versions(true);
   fill(*database, 100);
-  VersionScan scan(*database,
-                   {.since = 0, .partition_key = std::nullopt, .places = [&] { return database->places(); }});
+  const auto current = [&] { return database->partition_ids(); };
+  VersionScan scan(*database, {.since = 0, .partition_key = std::nullopt, .partition_ids = current});
   std::vector<std::string> ids;
   const auto read = [&](std::size_t rows_max) {
     return scan.run({.rows_max = rows_max}, [&](const storage::VersionRow& row) {
@@ -265,7 +265,9 @@ TEST_CASE("a reader of the versions misses none while what it reads is split") {
   };
   REQUIRE(read(30) == ScanState::more);
   REQUIRE(split(database, 0).has_value());
-  for (const std::size_t place : database->places()) database->physical_partition(place).set_keeps_versions(true);
+  for (const std::size_t partition_id : database->partition_ids()) {
+    database->physical_partition(partition_id).set_keeps_versions(true);
+  }
   REQUIRE(read(30) == ScanState::more);
   REQUIRE(split(database, 1).has_value());
   REQUIRE(read(1000) == ScanState::done);
@@ -289,7 +291,7 @@ TEST_CASE("after a restart the database has the parts, and no files of what was 
   std::filesystem::create_directories(folder / "partition-7");  // of a split that was cut off
   fixture.start();
   const auto database = fixture.engine().open_database("shop").value();
-  CHECK(database->places() == std::vector<std::size_t>{1, 2});
+  CHECK(database->partition_ids() == std::vector<std::size_t>{1, 2});
   CHECK(documents_of(*database) == before);
   CHECK_FALSE(std::filesystem::exists(folder / "partition-0"));
   CHECK_FALSE(std::filesystem::exists(folder / "partition-7"));
@@ -304,14 +306,14 @@ TEST_CASE("a split that is stopped leaves everything as it was") {
   const auto before = documents_of(*database);
   const auto stopped = PartitionSplit(database, 0, [] { return true; }).run();
   REQUIRE_FALSE(stopped.has_value());
-  CHECK(database->places() == std::vector<std::size_t>{0});
+  CHECK(database->partition_ids() == std::vector<std::size_t>{0});
   CHECK(documents_of(*database) == before);
   EngineFixture::put(*database, "key1:later", "{}");
   REQUIRE(split(database, 0).has_value());
   CHECK(documents_of(*database).size() == before.size() + 1);
 }
 
-TEST_CASE("a place that was split is readable until its files go") {
+TEST_CASE("a physical partition that was split is readable until its files go") {
   config::Settings settings;
   settings.split_source_kept_s = std::chrono::seconds{0};
   EngineFixture fixture({}, settings);

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 namespace {
 
 const ThroughputBudget::Clock::time_point kStart{1000s};
-constexpr std::array<std::size_t, 2> kTwoPlaces{0, 1};
+constexpr std::array<std::size_t, 2> kTwoPartitionIds{0, 1};
 
 }  // namespace
 
@@ -75,28 +75,28 @@ TEST_CASE("shares have the same part of the rate and do not pay for each other")
 }
 
 TEST_CASE("a hot physical partition is refused while the others go on") {
-  Consumption consumption(kTwoPlaces, 2);
+  Consumption consumption(kTwoPartitionIds, 2);
   CHECK_FALSE(consumption.is_limited());
   auto budget = std::make_shared<ThroughputBudget>(2);
   budget->set_rate(10);
   consumption.set_budget(budget);
-  CHECK(consumption.admit(kTwoPlaces));
+  CHECK(consumption.admit(kTwoPartitionIds));
   consumption.spend(0, "hot", 1000);
   const auto refused = consumption.admit(0);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::throttled);
   CHECK(refused.error().retry_after_ms > 9000);
   CHECK(consumption.admit(1));
-  CHECK_FALSE(consumption.admit(kTwoPlaces));
+  CHECK_FALSE(consumption.admit(kTwoPartitionIds));
   CHECK(consumption.report(0, 5).refused == 2);
   CHECK(consumption.report(1, 5).refused == 0);
   budget->set_rate(0);
-  CHECK(consumption.admit(kTwoPlaces));
+  CHECK(consumption.admit(kTwoPartitionIds));
 }
 
 TEST_CASE("containers that share one share are refused together") {
-  Consumption one(kTwoPlaces, 2);
-  Consumption other(kTwoPlaces, 2);
+  Consumption one(kTwoPartitionIds, 2);
+  Consumption other(kTwoPartitionIds, 2);
   auto budget = std::make_shared<ThroughputBudget>(1);
   budget->set_rate(100);
   one.set_budget(budget);
@@ -106,7 +106,7 @@ TEST_CASE("containers that share one share are refused together") {
 }
 
 TEST_CASE("what is spent is counted by physical partition, and the hottest keys come first") {
-  Consumption consumption(kTwoPlaces, 2);
+  Consumption consumption(kTwoPartitionIds, 2);
   CHECK(consumption.report(0, 5).total == 0);
   for (int i = 0; i < 10; ++i) consumption.spend(0, "ann", 2.5);
   consumption.spend(0, "bob", 1);

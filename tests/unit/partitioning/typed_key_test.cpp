@@ -136,10 +136,10 @@ TEST_CASE("a key lives in the range of effective keys that holds its own") {
     for (int i = 0; i < 2000; ++i) {
       const TypedKey key({i % 2 == 0 ? KeyValue(double(i)) : KeyValue("key" + std::to_string(i))},
                          scheme == KeyScheme::multi_hash);
-      const std::size_t place = map.locate(key.position(scheme));
+      const std::size_t partition_id = map.locate(key.position(scheme));
       const std::string effective = key.effective(scheme);
-      CHECK(effective >= effective_bound(ranges[place].first, scheme));
-      if (place + 1 < ranges.size()) CHECK(effective < effective_bound(ranges[place + 1].first, scheme));
+      CHECK(effective >= effective_bound(ranges[partition_id].first, scheme));
+      if (partition_id + 1 < ranges.size()) CHECK(effective < effective_bound(ranges[partition_id + 1].first, scheme));
       CHECK(position_of_bound(effective, scheme) <=
             key.position(scheme) + (scheme == KeyScheme::hash_v1 ? 1ULL << 30 : 0));
       CHECK(hash_position(key.encode() + ":id", true, scheme) == key.position(scheme));

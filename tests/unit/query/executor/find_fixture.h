@@ -97,9 +97,11 @@ class FindFixture {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     const auto catalog = manager().catalog();
     for (const auto& view : (*catalog)->indexes) {
-      for (std::size_t place = 0; place < database->physical_partition_count(); ++place) {
-        const auto ready = run_task(manager().wait_until_ready(view.definition->identity, place, deadline));
-        if (!ready || !(*ready)->find(view.definition->identity)->ready(place)) throw std::runtime_error("not built");
+      for (std::size_t partition_id = 0; partition_id < database->physical_partition_count(); ++partition_id) {
+        const auto ready = run_task(manager().wait_until_ready(view.definition->identity, partition_id, deadline));
+        if (!ready || !(*ready)->find(view.definition->identity)->ready(partition_id)) {
+          throw std::runtime_error("not built");
+        }
       }
     }
   }

@@ -20,8 +20,9 @@ class EverythingHasEnded final : public storage::TimeToLive {
 
 /// Whether all documents but design documents have ended. Nobody deletes them.
 inline void set_all_ended(partitioning::Database& database, bool ended) {
-  for (const std::size_t place : database.places()) {
-    database.physical_partition(place).set_time_to_live(ended ? std::make_shared<EverythingHasEnded>() : nullptr);
+  for (const std::size_t partition_id : database.partition_ids()) {
+    auto& partition = database.physical_partition(partition_id);
+    partition.set_time_to_live(ended ? std::make_shared<EverythingHasEnded>() : nullptr);
   }
 }
 

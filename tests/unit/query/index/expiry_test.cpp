@@ -35,8 +35,8 @@ Expected<void> wait_until_deleted(partitioning::Database& database) {
 
 storage::DocumentStatistics statistics(partitioning::Database& database) {
   storage::DocumentStatistics sum;
-  for (const std::size_t place : database.places()) {
-    const auto snapshot = database.snapshot(place);
+  for (const std::size_t partition_id : database.partition_ids()) {
+    const auto snapshot = database.snapshot(partition_id);
     REQUIRE(snapshot);
     const auto one = snapshot->statistics().value();
     sum.document_count += one.document_count;
@@ -46,8 +46,8 @@ storage::DocumentStatistics statistics(partitioning::Database& database) {
 }
 
 bool knows_all_ends(partitioning::Database& database) {
-  for (const std::size_t place : database.places()) {
-    const auto snapshot = database.snapshot(place);
+  for (const std::size_t partition_id : database.partition_ids()) {
+    const auto snapshot = database.snapshot(partition_id);
     REQUIRE(snapshot);
     if (!snapshot->ended_documents(1).value().whole) return false;
   }
@@ -56,8 +56,8 @@ bool knows_all_ends(partitioning::Database& database) {
 
 void check_rows(partitioning::Database& database, std::int64_t default_s) {
   const auto rule = time_to_live(default_s);
-  for (const std::size_t place : database.places()) {
-    auto& partition = database.physical_partition(place);
+  for (const std::size_t partition_id : database.partition_ids()) {
+    auto& partition = database.physical_partition(partition_id);
     partition.set_time_to_live(nullptr);
     const auto report = storage::check_partition(partition, database.partitioned(), rule.get()).value();
     for (const auto& problem : report.problems) FAIL_CHECK(problem);
@@ -128,7 +128,7 @@ TEST_CASE("the parts of a partition that was split know when their documents end
   }
   const std::function<bool()> never = [] { return false; };
   REQUIRE(partitioning::PartitionSplit(database, 0, never).run().has_value());
-  REQUIRE(database->places().size() == 2);
+  REQUIRE(database->partition_ids().size() == 2);
   CHECK(knows_all_ends(*database));
   check_rows(*database, -1);
 }

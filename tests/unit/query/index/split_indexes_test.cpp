@@ -35,7 +35,7 @@ void check_index_rows(partitioning::Database& database) {
 /// The results of a query, in the middle of which a physical partition is split.
 template <class Execution>
 std::string results_across_split(Execution&& execution, const std::shared_ptr<partitioning::Database>& database,
-                                 std::size_t place) {
+                                 std::size_t partition_id) {
   std::string results;
   bool split = false;
   while (true) {
@@ -45,7 +45,7 @@ std::string results_across_split(Execution&& execution, const std::shared_ptr<pa
     execution.output().clear();
     if (*state == partitioning::ScanState::done) return split ? results : "it was not split";
     if (!std::exchange(split, true)) {
-      const auto done = partitioning::PartitionSplit(database, place, [] { return false; }).run();
+      const auto done = partitioning::PartitionSplit(database, partition_id, [] { return false; }).run();
       if (!done) return done.error().reason;
     }
   }
@@ -148,7 +148,7 @@ TEST_CASE("a query that began before a split goes on by its local or automatic i
                                         database->locate_partition_key("key2"))) == all);
 }
 
-TEST_CASE("the automatic index serves queries of the whole database when its first place is no more") {
+TEST_CASE("the automatic index serves queries of the whole database when its first physical partition is no more") {
   octavo::tests::SqlFixture fixture(partitioning::CreateDatabaseOptions{.partitioned = true, .auto_index = true});
   for (int i = 0; i < 300; ++i) {
     fixture.put("key" + std::to_string(i % 20) + ":" + std::to_string(i), R"({"n":)" + std::to_string(i) + "}");

@@ -20,7 +20,7 @@ using octavo::tests::EngineFixture;
 using octavo::tests::FaultPlan;
 using Call = storage::StorageCall;
 
-/// A database in one place whose log has versions, on an engine that can be made to fail.
+/// A database in one physical partition whose log has versions, on an engine that can be made to fail.
 struct VersionedDatabase {
   VersionedDatabase() {
     settings.data_dir = folder.path() / "data";
@@ -38,7 +38,7 @@ struct VersionedDatabase {
     const auto snapshot = database->snapshot(0).value();
     return snapshot.versions().rows().seek(0).has_value();
   }
-  /// From now on it is counted how often the place's writer begins.
+  /// From now on it is counted how often the partition's writer begins.
   void count_writes() {
     faults.plan(
         {.calls = {Call::begin_write}, .from = std::numeric_limits<std::size_t>::max(), .folder_part = "partition-0"});

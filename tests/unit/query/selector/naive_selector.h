@@ -111,9 +111,9 @@ inline json::value normalized(const json::value& selector) {
   return negations_down(fields_down(explicit_operators(selector), ""));
 }
 
-enum class Place { found, missing, bad };
+enum class Finding { found, missing, bad };
 
-inline Place find(const json::value& from, std::string path, const json::value*& found) {
+inline Finding find(const json::value& from, std::string path, const json::value*& found) {
   found = &from;
   while (!path.empty()) {
     const std::size_t dot = path.find('.');
@@ -121,16 +121,16 @@ inline Place find(const json::value& from, std::string path, const json::value*&
     path = dot == std::string::npos ? "" : path.substr(dot + 1);
     if (found->is_object()) {
       const json::value* next = found->get_object().if_contains(name);
-      if (next == nullptr) return Place::missing;
+      if (next == nullptr) return Finding::missing;
       found = next;
     } else if (found->is_array() && name.find_first_not_of("0123456789") == std::string::npos &&
                std::stoul(name) < found->get_array().size()) {
       found = &found->get_array()[std::stoul(name)];
     } else {
-      return Place::bad;
+      return Finding::bad;
     }
   }
-  return Place::found;
+  return Finding::found;
 }
 
 inline std::string type_of(const json::value& value) {
@@ -201,11 +201,11 @@ inline bool matches(const json::value& selector, const json::value& value, bool 
   if (op.starts_with('$')) throw std::logic_error("no such operator: " + op);
   const json::value* found = nullptr;
   switch (find(value, op, found)) {
-    case Place::found:
+    case Finding::found:
       return matches(argument, *found, raw || op == "_id");
-    case Place::missing:
+    case Finding::missing:
       return strictly_equal(argument, single("$exists", false));
-    case Place::bad:
+    case Finding::bad:
       return false;
   }
   return false;

@@ -152,10 +152,10 @@ bool has_element(const json::value& whole, const FieldPath& array, const FieldPa
                  const FieldConstraint& constraint) {
   if (constraint.may_be_missing) return true;
   const json::value* list = nullptr;
-  if (naive::find(whole, array.text(), list) != naive::Place::found || !list->is_array()) return false;
+  if (naive::find(whole, array.text(), list) != naive::Finding::found || !list->is_array()) return false;
   return std::ranges::any_of(list->get_array(), [&](const json::value& element) {
     const json::value* value = &element;
-    if (!below.empty() && naive::find(element, below.text(), value) != naive::Place::found) return false;
+    if (!below.empty() && naive::find(element, below.text(), value) != naive::Finding::found) return false;
     return contains(constraint, value, false);
   });
 }
@@ -210,7 +210,7 @@ TEST_CASE("matching documents lie within the constraints, and exact constraints 
       for (const FieldPath& path : selector->fields_used()) {
         const FieldConstraint constraint = selector->constraint_for(path);
         const json::value* value = nullptr;
-        if (naive::find(whole, path.text(), value) != naive::Place::found) value = nullptr;
+        if (naive::find(whole, path.text(), value) != naive::Finding::found) value = nullptr;
         are_all_inside = are_all_inside && contains(constraint, value, path.is("_id"));
         are_all_exact = are_all_exact && constraint.exact;
       }

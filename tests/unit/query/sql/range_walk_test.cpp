@@ -97,7 +97,7 @@ TEST_CASE("a continuation says in which physical partition it goes on") {
   const auto page = db.page(parse_sql("SELECT VALUE c.n FROM c"), {}, options);
   const auto continuation = sql::Continuation::decode(page.continuation.value());
   REQUIRE(continuation);
-  CHECK(continuation->place > 0);
+  CHECK(continuation->partition_id_plus_one > 0);
   CHECK(sql::Continuation::decode(continuation->encode()) == continuation);
 }
 
@@ -107,6 +107,6 @@ TEST_CASE("a continuation in a physical partition that there never was is refuse
   options.page_items_max = 3;
   const auto query = parse_sql("SELECT VALUE c.n FROM c");
   auto continuation = *sql::Continuation::decode(*db.page(query, {}, options).continuation);
-  continuation.place = 1000;
+  continuation.partition_id_plus_one = 1000;
   CHECK(db.page(query, {}, options, continuation.encode()).error == "The continuation is none of this server's.");
 }

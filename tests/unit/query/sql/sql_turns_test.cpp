@@ -191,10 +191,10 @@ struct Asked {
     for (const OrderedItem& item : items.items()) {
       if (matches(item)) rows.insert(rows.end(), by_tags ? 2 : 1, &item);
     }
-    const auto place = [&](const OrderedItem* item) {
+    const auto order_of = [&](const OrderedItem* item) {
       return std::pair(value_of(*item), is_merged ? hashed_number(item->id) : 0);
     };
-    std::ranges::stable_sort(rows, {}, place);
+    std::ranges::stable_sort(rows, {}, order_of);
     if (down) std::ranges::reverse(rows);
     return rows;
   }
@@ -478,8 +478,8 @@ TEST_CASE("pages of a query that was left for a sort go on across a split") {
     std::size_t pages = 0;
     const AskedPages read = read_asked(items, asked, 7, [&] {
       if (++pages > 2) return;
-      const std::size_t place = items.database->places().back();
-      REQUIRE(partitioning::PartitionSplit(items.database, place, never).run().has_value());
+      const std::size_t partition_id = items.database->partition_ids().back();
+      REQUIRE(partitioning::PartitionSplit(items.database, partition_id, never).run().has_value());
     });
     check_asked(items, asked, read.rows);
     CHECK(read.left > 0);

@@ -126,8 +126,8 @@ void compare_summaries(SummarizedRows& rows, std::size_t view, std::mt19937& ran
     CHECK(state->has_value() == sum.has_value());
     if (*state && sum) CHECK(**state == std::to_string(*sum));
     if (total > 0) {
-      const auto place = random() % total;
-      CHECK(reader.at(place) == keys[place]);
+      const auto rank = random() % total;
+      CHECK(reader.at(rank) == keys[rank]);
     }
   }
 }
