@@ -28,10 +28,10 @@ constexpr std::size_t kScheduledPerSlice = 5'000;
 /// If this many bytes are waiting to be written, deleting waits, too.
 constexpr std::size_t kBusyBytes = 16ULL << 20;
 
-milliseconds until(std::int64_t end_s) {
+milliseconds until(std::int64_t time_s) {
   using namespace std::chrono;
   const auto now_ms = duration_cast<milliseconds>(system_clock::now().time_since_epoch());
-  return std::max(milliseconds{0}, seconds(end_s) - now_ms);
+  return std::max(milliseconds{0}, seconds(time_s) - now_ms);
 }
 
 class DefinedTimeToLive final : public storage::TimeToLive {
@@ -46,10 +46,10 @@ class DefinedTimeToLive final : public storage::TimeToLive {
       const auto own = whole_number(raw);
       if (own && *own >= -1 && *own != 0) seconds = *own;
     }
-    std::int64_t end_s = 0;
+    std::int64_t expiration_s = 0;
     // Documents of the CouchDB API may contain any number: one beyond the end of time means forever.
-    if (seconds < 0 || __builtin_add_overflow(document.modified_s, seconds, &end_s)) return std::nullopt;
-    return end_s;
+    if (seconds < 0 || __builtin_add_overflow(document.modified_s, seconds, &expiration_s)) return std::nullopt;
+    return expiration_s;
   }
   std::int64_t identity() const override { return default_s_; }
 
@@ -129,23 +129,23 @@ std::optional<milliseconds> Expiration::walk() {
 milliseconds Expiration::advance(std::size_t partition_id) {
   auto& partition = database_.physical_partition(partition_id);
   if (partition.queued_bytes() > kBusyBytes) return kWhileBusy;
-  Expected<storage::Snapshot::Ended> ended;
+  Expected<storage::Snapshot::Expired> expired;
   {
     const auto snapshot = database_.snapshot(partition_id);
     if (!snapshot) return kWalkInterval;
-    ended = snapshot->ended_documents(kDeletionsPerSlice);
+    expired = snapshot->expired_documents(kDeletionsPerSlice);
   }
-  if (!ended) {
-    spdlog::warn("database {}: cannot tell which documents have ended: {}", database_.name(), ended.error().reason);
+  if (!expired) {
+    spdlog::warn("database {}: cannot tell which documents have ended: {}", database_.name(), expired.error().reason);
     return kWalkInterval;
   }
-  if (ended->whole && ended->documents.empty()) {
-    return ended->next_end_s ? until(*ended->next_end_s) : kWalkInterval;
+  if (expired->whole && expired->documents.empty()) {
+    return expired->next_expiration_s ? until(*expired->next_expiration_s) : kWalkInterval;
   }
   if (!progress_->begin(partition_id)) return kWalkInterval;
   try {
-    if (ended->whole) {
-      delete_documents(partition_id, ended->documents);
+    if (expired->whole) {
+      delete_documents(partition_id, expired->documents);
     } else {
       partition.make_expiry_schedule(
           kScheduledPerSlice, [progress = progress_, partition_id](const Expected<bool>& more) {
@@ -159,7 +159,7 @@ milliseconds Expiration::advance(std::size_t partition_id) {
 }
 
 void Expiration::delete_documents(std::size_t partition_id,
-                                  std::vector<storage::Snapshot::Ended::Document>& documents) {
+                                  std::vector<storage::Snapshot::Expired::Document>& documents) {
   std::vector<storage::DocumentWrite> deletions;
   deletions.reserve(documents.size());
   for (auto& document : documents) {
@@ -180,11 +180,12 @@ void Expiration::delete_documents(std::size_t partition_id,
       });
 }
 
-Expected<bool> Expiration::is_deleted_until(std::int64_t end_s) const {
+Expected<bool> Expiration::is_deleted_until(std::int64_t time_s) const {
   for (const std::size_t partition_id : database_.partition_ids()) {
     OCTAVO_TRY(const storage::Snapshot snapshot, database_.snapshot(partition_id));
-    OCTAVO_TRY(const auto ended, snapshot.ended_documents(1));
-    if (!ended.whole || (!ended.documents.empty() && ended.documents.front().end_s <= end_s)) return false;
+    OCTAVO_TRY(const auto expired, snapshot.expired_documents(1));
+    if (!expired.whole) return false;
+    if (!expired.documents.empty() && expired.documents.front().expiration_s <= time_s) return false;
   }
   return true;
 }
@@ -192,11 +193,11 @@ Expected<bool> Expiration::is_deleted_until(std::int64_t end_s) const {
 Task<Expected<void>> Expiration::wait_until_deleted(std::chrono::steady_clock::time_point deadline) {
   const auto keep_alive = database_.shared_from_this();
   const auto progress = progress_;
-  const std::int64_t end_s = unix_now_s();
+  const std::int64_t time_s = unix_now_s();
   std::optional<std::uint64_t> failures_before;
   while (wanted_) {
     const std::uint64_t epoch = progress->changed.epoch();
-    const auto deleted = is_deleted_until(end_s);
+    const auto deleted = is_deleted_until(time_s);
     if (!deleted) co_return std::unexpected(deleted.error());
     if (*deleted) break;
     const auto failures = progress->failures_unless_stopped();

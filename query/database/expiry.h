@@ -37,8 +37,8 @@ class Expiration {
   struct Progress;
   std::optional<std::chrono::milliseconds> walk();
   std::chrono::milliseconds advance(std::size_t partition_id);
-  void delete_documents(std::size_t partition_id, std::vector<storage::Snapshot::Ended::Document>& documents);
-  Expected<bool> is_deleted_until(std::int64_t end_s) const;
+  void delete_documents(std::size_t partition_id, std::vector<storage::Snapshot::Expired::Document>& documents);
+  Expected<bool> is_deleted_until(std::int64_t time_s) const;
 
   partitioning::Database& database_;
   std::atomic<bool> wanted_{false};

@@ -235,7 +235,7 @@ Task<Expected<void>> IndexManager::wait_until_current(std::shared_ptr<GlobalInde
   }
 }
 
-Task<Expected<void>> IndexManager::wait_until_ended_are_deleted(std::chrono::steady_clock::time_point deadline) {
+Task<Expected<void>> IndexManager::wait_for_expirations(std::chrono::steady_clock::time_point deadline) {
   Expiration* expiration = nullptr;
   {
     const std::lock_guard lock(mutex_);

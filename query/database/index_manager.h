@@ -120,7 +120,7 @@ class IndexManager final : public partitioning::DatabaseExtension {
                                           std::chrono::steady_clock::time_point deadline);
   /// Waits until all documents that have expired by now are deleted, so that indexes that follow the feed no longer
   /// contain them. See Expiration.
-  Task<Expected<void>> wait_until_ended_are_deleted(std::chrono::steady_clock::time_point deadline);
+  Task<Expected<void>> wait_for_expirations(std::chrono::steady_clock::time_point deadline);
   /// Waits until the index `identity` is built (for a local one in the physical partition `partition_id`); returns the
   /// catalog that contains it. nullopt at the deadline, or if the index is gone.
   Task<Expected<std::shared_ptr<const IndexCatalog>>> wait_until_ready(std::string identity, std::size_t partition_id,

@@ -28,7 +28,7 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
       partition_key_(std::move(partition_key)),
       sort_bytes_max_(sort_bytes_max),
       started_(started),
-      documents_end_(database_->has_time_to_live()),
+      documents_expire_(database_->has_time_to_live()),
       skip_left_(prepared_->request.skip),
       limit_left_(prepared_->request.limit) {
   const FindRequest& request = prepared_->request;
@@ -73,7 +73,7 @@ Expected<ScanState> FindExecution::run(partitioning::ScanBudget budget) {
 // Whether the result is the number of documents, which the storage keeps.
 bool FindExecution::counts_everything() const {
   const FindRequest& request = prepared_->request;
-  return aggregator_ && !documents_end_ && !request.aggregation->rows && request.selector.fields_used().empty() &&
+  return aggregator_ && !documents_expire_ && !request.aggregation->rows && request.selector.fields_used().empty() &&
          !request.selector.needs_whole_document();
 }
 
@@ -160,7 +160,7 @@ Expected<FindExecution::Flow> FindExecution::take_row(const storage::KeyValue& e
     OCTAVO_TRY(const bool returned, was_returned(*row, documents));
     if (returned) return Flow::next;
   }
-  if (plan().covering && !documents_end_) return take_covered(*row, entry.key);
+  if (plan().covering && !documents_expire_) return take_covered(*row, entry.key);
 
   OCTAVO_TRY(const bool wanted, progress().filter->passes(reader, row->document_id(), statistics_.keys_examined));
   if (!wanted) return Flow::next;

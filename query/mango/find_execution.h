@@ -141,7 +141,7 @@ class FindExecution {
   std::string partition_key_;
   std::size_t sort_bytes_max_;
   std::chrono::steady_clock::time_point started_;
-  const bool documents_end_;  ///< documents can expire: an index entry does not show whether its document has expired
+  const bool documents_expire_;  ///< documents can expire: an index entry does not show whether its document has
 
   std::size_t plan_ = 0;            ///< the one that runs
   std::vector<Progress> progress_;  ///< by plan

@@ -27,8 +27,8 @@ class Expiry {
   Expiry(std::shared_ptr<const TimeToLive> rule, std::int64_t now_s) : rule_(std::move(rule)), now_s_(now_s) {}
   bool applies_to(const DocumentView& document) const {
     if (rule_ == nullptr || document.deleted) return false;
-    const auto end = rule_->expires_s(document);
-    return end && *end <= now_s_;
+    const auto expiration = rule_->expires_s(document);
+    return expiration && *expiration <= now_s_;
   }
   /// The document as readers see it.
   DocumentView seen(DocumentView document) const {

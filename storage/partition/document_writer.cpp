@@ -197,7 +197,7 @@ Expected<Expected<void>> DocumentWriter::check_unique(const DocumentWrite& write
   return Expected<void>{};
 }
 
-Expected<void> DocumentWriter::move_unique(const DocumentChange& change, bool ended) {
+Expected<void> DocumentWriter::move_unique(const DocumentChange& change, bool expired) {
   if (environment_.unique_keys == nullptr || change.partition_key.empty()) return {};
   const Tree partitions = tree(PartitionTree::partitions);
   std::vector<std::string> before;
@@ -211,7 +211,7 @@ Expected<void> DocumentWriter::move_unique(const DocumentChange& change, bool en
     if (owner && *owner == change.id) OCTAVO_TRY_VOID(transaction_.erase(partitions, key));
   }
   for (const std::string& digest : after) {
-    if (!ended && std::ranges::find(before, digest) != before.end()) continue;
+    if (!expired && std::ranges::find(before, digest) != before.end()) continue;
     const std::string key = partition_unique_key(change.partition_key, digest);
     OCTAVO_TRY_VOID(transaction_.put(partitions, key, change.id));
   }
@@ -359,8 +359,8 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
                                          std::string_view new_body) {
   const RevisionTree::Node* winner = after.winner();
   // An expired document that is written again before it was deleted gets two versions: its expiry, and the new one.
-  const bool ended = before.exists && !before.document.deleted && !before.live;
-  const bool two = environment_.keeps_versions && ended && winner != nullptr && !winner->deleted;
+  const bool expired = before.exists && !before.document.deleted && !before.live;
+  const bool two = environment_.keeps_versions && expired && winner != nullptr && !winner->deleted;
   const Sequence expired_at = two ? next_sequence() : 0;
   const Sequence sequence = next_sequence();
   std::optional<DocumentView> stored;
@@ -413,7 +413,7 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
   OCTAVO_TRY_VOID(schedule_end(before, stored ? &*stored : nullptr));
   if (environment_.keeps_versions) OCTAVO_TRY_VOID(log_versions(id, before, stored, sequence, expired_at));
   const std::uint64_t writes_before = transaction_.writes();
-  OCTAVO_TRY_VOID(move_unique(change, ended));
+  OCTAVO_TRY_VOID(move_unique(change, expired));
   index_rows_ = static_cast<std::uint32_t>(transaction_.writes() - writes_before);
   if (environment_.observer != nullptr && (change.before || change.after)) {
     if (!partition_key.empty()) {

@@ -79,8 +79,8 @@ class DocumentWriter {
   Expected<std::optional<Revision>> resolve_parent(const DocumentWrite& write, const Before& before) const;
   Expected<Expected<void>> check_quota(const DocumentWrite& write, const Before& before);
   Expected<Expected<void>> check_unique(const DocumentWrite& write);
-  /// `ended`: the document had expired, so others may have taken, and given back, its former values.
-  Expected<void> move_unique(const DocumentChange& change, bool ended);
+  /// `expired`: the document had expired, so others may have taken, and given back, its former values.
+  Expected<void> move_unique(const DocumentChange& change, bool expired);
   Expected<DocumentStatistics*> statistics_of(std::string_view partition_key);
   Expected<Sequence> store(std::string_view id, std::string_view partition_key, const Before& before,
                            const RevisionTree& after, const std::optional<Revision>& new_revision,

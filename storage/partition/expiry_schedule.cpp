@@ -69,9 +69,9 @@ Extent extent_after(std::optional<Extent> stored, const TimeToLive& rule, Sequen
   return goes_on(stored, rule, last_sequence) ? *std::move(stored) : made_anew(stored, rule, last_sequence);
 }
 
-std::string row_key(std::int64_t end_s, Sequence sequence) {
+std::string row_key(std::int64_t expiration_s, Sequence sequence) {
   std::string key(1, kRowPrefix);
-  append_key_u64(key, static_cast<std::uint64_t>(end_s));
+  append_key_u64(key, static_cast<std::uint64_t>(expiration_s));
   append_key_u64(key, sequence);
   return key;
 }
@@ -80,7 +80,7 @@ bool is_row_key(std::string_view key) {
   return key.size() == kRowKeyBytes && key.front() == kRowPrefix;
 }
 
-std::optional<std::int64_t> end_of(const TimeToLive& rule, const DocumentView& document) {
+std::optional<std::int64_t> expiration_of(const TimeToLive& rule, const DocumentView& document) {
   return document.deleted ? std::nullopt : rule.expires_s(document);
 }
 
@@ -116,7 +116,9 @@ Expected<bool> fill_rows(WriteTransaction& transaction, Tree meta, Tree document
       const auto document = decode_document(row->key, row->value);
       // A damaged document never expires; `octavo check` reports it.
       if (!document) continue;
-      if (const auto end = end_of(rule, *document)) rows.emplace_back(row_key(*end, document->sequence), row->key);
+      if (const auto expiration = expiration_of(rule, *document)) {
+        rows.emplace_back(row_key(*expiration, document->sequence), row->key);
+      }
     }
     more = row.has_value();
     extent.id = std::move(last);
@@ -133,8 +135,8 @@ Expected<bool> ExpirySchedule::is_whole(const TimeToLive& rule, Sequence last_se
   return extent_after(std::move(stored), rule, last_sequence).stage == Stage::whole;
 }
 
-Expected<bool> ExpirySchedule::has(std::int64_t end_s, const DocumentView& document) const {
-  OCTAVO_TRY(const auto id, transaction_.get(meta_, row_key(end_s, document.sequence)));
+Expected<bool> ExpirySchedule::has(std::int64_t expiration_s, const DocumentView& document) const {
+  OCTAVO_TRY(const auto id, transaction_.get(meta_, row_key(expiration_s, document.sequence)));
   return id && *id == document.id;
 }
 
@@ -168,13 +170,13 @@ Expected<void> ExpirySchedule::end_group(WriteTransaction& transaction, Tree met
 Expected<void> ExpirySchedule::move(WriteTransaction& transaction, Tree meta, const TimeToLive& rule,
                                     const DocumentView* before, const DocumentView* after) {
   if (before != nullptr) {
-    if (const auto end = end_of(rule, *before)) {
-      OCTAVO_TRY_VOID(transaction.erase(meta, row_key(*end, before->sequence)));
+    if (const auto expiration = expiration_of(rule, *before)) {
+      OCTAVO_TRY_VOID(transaction.erase(meta, row_key(*expiration, before->sequence)));
     }
   }
   if (after == nullptr) return {};
-  const auto end = end_of(rule, *after);
-  return end ? transaction.put(meta, row_key(*end, after->sequence), after->id) : Expected<void>{};
+  const auto expiration = expiration_of(rule, *after);
+  return expiration ? transaction.put(meta, row_key(*expiration, after->sequence), after->id) : Expected<void>{};
 }
 
 Expected<bool> ExpirySchedule::make(WriteTransaction& transaction, Tree meta, Tree documents, const TimeToLive& rule,

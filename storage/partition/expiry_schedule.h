@@ -19,7 +19,7 @@ namespace octavo::storage {
 class ExpirySchedule {
  public:
   struct Row {
-    std::int64_t end_s = 0;
+    std::int64_t expiration_s = 0;
     Sequence sequence = 0;
     std::string_view id;
   };
@@ -29,8 +29,8 @@ class ExpirySchedule {
   /// Whether it contains every document that expires. `last_sequence`: the partition's.
   Expected<bool> is_whole(const TimeToLive& rule, Sequence last_sequence) const;
 
-  /// Whether it contains this document, which expires at `end_s`.
-  Expected<bool> has(std::int64_t end_s, const DocumentView& document) const;
+  /// Whether it contains this document, which expires at `expiration_s`.
+  Expected<bool> has(std::int64_t expiration_s, const DocumentView& document) const;
 
   class Cursor {
    public:

@@ -30,7 +30,7 @@ class PartitionChecker {
     check_strays(PartitionTree::revisions, "revisions", trees_seen_);
     check_strays(PartitionTree::leaves, "leaves", leaves_seen_);
     check_versions();
-    check_ends();
+    check_expirations();
     check_counters();
     return std::move(report_);
   }
@@ -129,7 +129,7 @@ class PartitionChecker {
   }
 
   // A complete schedule has every document that expires, and no others.
-  void check_ends() {
+  void check_expirations() {
     const auto last = snapshot_.last_sequence();
     if (time_to_live_ == nullptr || !last) return;
     const ExpirySchedule schedule(transaction_, tree(PartitionTree::meta));
@@ -141,10 +141,10 @@ class PartitionChecker {
     for (auto row = documents.seek(""); row; row = documents.next()) {
       const auto document = decode_document(row->key, row->value);
       if (!document || document->deleted) continue;
-      const auto end_s = time_to_live_->expires_s(*document);
-      if (!end_s) continue;
+      const auto expiration_s = time_to_live_->expires_s(*document);
+      if (!expiration_s) continue;
       ++expected;
-      const auto known = schedule.has(*end_s, *document);
+      const auto known = schedule.has(*expiration_s, *document);
       if (!known || !*known) report_.add(fmt::format("ends: that of document '{}' is missing", row->key));
     }
     std::uint64_t found = 0;

@@ -125,17 +125,18 @@ class Snapshot {
   DocumentCursor documents() const;
   DocumentCursor stored_documents() const;  ///< as find_stored()
   /// Expired documents that are not deleted yet, at most `rows_max`. Reads no other documents.
-  struct Ended {
+  struct Expired {
     struct Document {
       std::string id;
       Revision revision;
-      std::int64_t end_s = 0;
+      std::int64_t expiration_s = 0;
     };
-    bool whole = true;                ///< false: the schedule is incomplete (make_expiry_schedule); there may be more
-    std::vector<Document> documents;  ///< by expiration time
-    std::optional<std::int64_t> next_end_s;  ///< Unix time of the next expiration; nullopt: unknown or none
+    /// False: the schedule is incomplete (make_expiry_schedule); there may be more.
+    bool whole = true;
+    std::vector<Document> documents;                ///< by expiration time
+    std::optional<std::int64_t> next_expiration_s;  ///< Unix time of the next expiration; nullopt: unknown or none
   };
-  Expected<Ended> ended_documents(std::size_t rows_max) const;
+  Expected<Expired> expired_documents(std::size_t rows_max) const;
 
   class LocalDocumentCursor {
    public:

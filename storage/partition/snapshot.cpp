@@ -70,27 +70,27 @@ Snapshot::DocumentCursor Snapshot::stored_documents() const {
   return {LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::documents)), {}};
 }
 
-Expected<Snapshot::Ended> Snapshot::ended_documents(std::size_t rows_max) const {
-  Ended ended;
-  if (expiry_.rule() == nullptr) return ended;
+Expected<Snapshot::Expired> Snapshot::expired_documents(std::size_t rows_max) const {
+  Expired expired;
+  if (expiry_.rule() == nullptr) return expired;
   const ExpirySchedule schedule(transaction_, tree_of(*partition_, PartitionTree::meta));
   OCTAVO_TRY(const Sequence last, last_sequence());
-  OCTAVO_TRY(ended.whole, schedule.is_whole(*expiry_.rule(), last));
-  if (!ended.whole) return ended;
+  OCTAVO_TRY(expired.whole, schedule.is_whole(*expiry_.rule(), last));
+  if (!expired.whole) return expired;
   auto cursor = schedule.rows();
-  for (auto row = cursor.first(); row && ended.documents.size() < rows_max; row = cursor.next()) {
-    if (row->end_s > expiry_.now_s()) {
-      ended.next_end_s = row->end_s;
+  for (auto row = cursor.first(); row && expired.documents.size() < rows_max; row = cursor.next()) {
+    if (row->expiration_s > expiry_.now_s()) {
+      expired.next_expiration_s = row->expiration_s;
       break;
     }
     OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::documents), row->id));
     if (!record) continue;
     OCTAVO_TRY(const DocumentView document, decode_document(row->id, *record));
     if (document.sequence == row->sequence && expiry_.applies_to(document)) {
-      ended.documents.push_back({std::string(row->id), document.revision, row->end_s});
+      expired.documents.push_back({std::string(row->id), document.revision, row->expiration_s});
     }
   }
-  return ended;
+  return expired;
 }
 
 std::optional<DocumentView> Snapshot::DocumentCursor::seen(const std::optional<KeyValue>& row) const {

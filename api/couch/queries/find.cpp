@@ -140,7 +140,7 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
   auto& indexes = manager.feed_indexes();
   storage::Sequence sequence = 0;
   if (find.request.update) {
-    OCTAVO_CO_TRY_VOID(co_await manager.wait_until_ended_are_deleted(started + kTextIndexWaitMax));
+    OCTAVO_CO_TRY_VOID(co_await manager.wait_for_expirations(started + kTextIndexWaitMax));
     OCTAVO_CO_TRY(sequence, call.database->visible_sequence());
   }
   Expected<std::string> body;

@@ -236,7 +236,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
   OCTAVO_CO_TRY_VOID(database.admit_partition_key(partition));
   if (database.has_time_to_live()) {
     const auto deadline = std::chrono::steady_clock::now() + kIndexWaitMax;
-    OCTAVO_CO_TRY_VOID(co_await query::IndexManager::of(database)->wait_until_ended_are_deleted(deadline));
+    OCTAVO_CO_TRY_VOID(co_await query::IndexManager::of(database)->wait_for_expirations(deadline));
   }
   OCTAVO_CO_TRY(const storage::Sequence sequence, database.visible_sequence());
   SearchParameters parameters;

@@ -107,7 +107,7 @@ Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
       co_return previous;
     }
     if (call.database->has_time_to_live()) {
-      OCTAVO_CO_TRY_VOID(co_await manager.wait_until_ended_are_deleted(Clock::now() + kIndexPatience));
+      OCTAVO_CO_TRY_VOID(co_await manager.wait_for_expirations(Clock::now() + kIndexPatience));
     }
     OCTAVO_CO_TRY(const auto sequence, call.database->visible_sequence());
     auto current = co_await indexes.wait_until_current(found.index, sequence, Clock::now() + kIndexPatience);

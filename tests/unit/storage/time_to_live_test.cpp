@@ -11,8 +11,8 @@ using octavo::tests::PartitionFixture;
 
 namespace {
 
-/// Documents whose body begins so have ended long ago.
-class Ended final : public TimeToLive {
+/// Documents whose body begins so expired long ago.
+class MarkedExpired final : public TimeToLive {
  public:
   std::optional<std::int64_t> expires_s(const DocumentView& document) const override {
     if (document.body.starts_with("{\"ended\"")) return 1;
@@ -35,12 +35,12 @@ class UniqueValues final : public UniqueKeys {
 
 }  // namespace
 
-TEST_CASE("a document at its end is deleted to every reader") {
+TEST_CASE("an expired document is deleted to every reader") {
   PartitionFixture fixture;
   REQUIRE(fixture.put("p:a", R"({"ended":1})"));
   REQUIRE(fixture.put("p:b", R"({"lives":1})"));
   CHECK_FALSE(fixture.snapshot().find("p:a").value()->deleted);
-  fixture.partition().set_time_to_live(std::make_shared<Ended>());
+  fixture.partition().set_time_to_live(std::make_shared<MarkedExpired>());
   const auto snapshot = fixture.snapshot();
   CHECK(snapshot.find("p:a").value()->deleted);
   CHECK(snapshot.find("p:a").value()->body == "{}");
@@ -51,10 +51,10 @@ TEST_CASE("a document at its end is deleted to every reader") {
   CHECK(cursor.previous()->deleted);
 }
 
-TEST_CASE("a document at its end can be made anew, and not be changed") {
+TEST_CASE("an expired document can be made anew, and not be changed") {
   PartitionFixture fixture;
   REQUIRE(fixture.put("p:a", R"({"ended":1})"));
-  fixture.partition().set_time_to_live(std::make_shared<Ended>());
+  fixture.partition().set_time_to_live(std::make_shared<MarkedExpired>());
   auto replacement = PartitionFixture::make("p:a", "{}");
   replacement.base = WriteBase::live_winner;
   CHECK(fixture.write({replacement}).front().error().code == ErrorCode::not_found);
@@ -66,11 +66,11 @@ TEST_CASE("a document at its end can be made anew, and not be changed") {
   CHECK(check_partition(fixture.partition(), true).value().sound());
 }
 
-TEST_CASE("a document made anew after its end has its unique values again, whoever had them meanwhile") {
+TEST_CASE("a document made anew after it expired has its unique values again, whoever had them meanwhile") {
   PartitionFixture fixture;
   fixture.partition().set_unique_keys(std::make_shared<UniqueValues>());
   REQUIRE(fixture.put("p:a", R"({"ended":1,"v":7})"));
-  fixture.partition().set_time_to_live(std::make_shared<Ended>());
+  fixture.partition().set_time_to_live(std::make_shared<MarkedExpired>());
   const auto other = fixture.put("p:b", R"({"lives":1,"v":7})").value();
   REQUIRE(fixture.put("p:b", "{}", other.revision, true));
   REQUIRE(fixture.put("p:a", R"({"lives":1,"v":7})"));

@@ -47,7 +47,7 @@ bool trim(PartitionFixture& fixture, std::int64_t before_s, std::size_t rows_max
 }
 
 /// Ends what begins so.
-class EndedVersions final : public TimeToLive {
+class ExpiredVersions final : public TimeToLive {
  public:
   std::optional<std::int64_t> expires_s(const DocumentView& document) const override {
     if (document.body.starts_with("{\"ended\"")) return 1;
@@ -132,7 +132,7 @@ TEST_CASE("a purged document is a removed one") {
 TEST_CASE("the end of a document's time is marked, whether it is removed or made anew") {
   PartitionFixture fixture;
   fixture.partition().set_keeps_versions(true);
-  fixture.partition().set_time_to_live(std::make_shared<EndedVersions>());
+  fixture.partition().set_time_to_live(std::make_shared<ExpiredVersions>());
   const auto removed_one = fixture.put("p:a", R"({"ended":1})").value();
   REQUIRE(fixture.put("p:b", R"({"ended":2})"));
   REQUIRE(fixture.put("p:a", "{}", removed_one.revision, true));

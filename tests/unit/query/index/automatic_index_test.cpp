@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "../sql/sql_fixture.h"
-#include "ended_documents.h"
+#include "expired_documents.h"
 #include "query/database/index_check.h"
 #include "query/database/automatic_check.h"
 #include "query/index/automatic_rows.h"
@@ -644,19 +644,19 @@ TEST_CASE("a logical partition that becomes large while its documents are being 
   CHECK(report.problems == std::vector<std::string>{});
 }
 
-TEST_CASE("an automatic index has documents that had ended when it was built") {
+TEST_CASE("an automatic index has documents that had expired when it was built") {
   SqlFixture fixture(container_options({{"indexingMode", "none"}}, 2));
   for (int i = 0; i < 200; ++i) {
     fixture.put("p" + std::to_string(i % 2) + ":" + std::to_string(i), R"({"n":)" + std::to_string(i) + "}");
   }
-  octavo::tests::set_all_ended(*fixture.database, true);
+  octavo::tests::set_all_expired(*fixture.database, true);
   REQUIRE(fixture.database->set_definition(container_with(policy_of({"/*"}, {}))));
   fixture.wait_for_automatic_index();
-  for (const bool ended : {true, false}) {
-    octavo::tests::set_all_ended(*fixture.database, ended);
-    CHECK(fixture.ask("SELECT VALUE c.n FROM c WHERE c.n = 5") == (ended ? "[]" : "[5]"));
+  for (const bool expired : {true, false}) {
+    octavo::tests::set_all_expired(*fixture.database, expired);
+    CHECK(fixture.ask("SELECT VALUE c.n FROM c WHERE c.n = 5") == (expired ? "[]" : "[5]"));
     CHECK(ran_by_automatic(fixture));
-    CHECK(fixture.ask("SELECT VALUE c.n FROM c WHERE c.n = 5", {}, in_partition("p1")) == (ended ? "[]" : "[5]"));
+    CHECK(fixture.ask("SELECT VALUE c.n FROM c WHERE c.n = 5", {}, in_partition("p1")) == (expired ? "[]" : "[5]"));
     CHECK(fixture.index_problems() == std::vector<std::string>{});
   }
 }

@@ -1,4 +1,4 @@
-// Documents that come to their end: their removal, waited for and in the background.
+// Documents that expire: their removal, waited for and in the background.
 #include "query/database/expiry.h"
 
 #include <chrono>
@@ -30,7 +30,7 @@ void sleep_beyond_the_end() {
 
 Expected<void> wait_until_deleted(partitioning::Database& database) {
   const auto deadline = std::chrono::steady_clock::now() + octavo::tests::patiently(seconds{30});
-  return run_task(IndexManager::of(database)->wait_until_ended_are_deleted(deadline));
+  return run_task(IndexManager::of(database)->wait_for_expirations(deadline));
 }
 
 storage::DocumentStatistics statistics(partitioning::Database& database) {
@@ -49,7 +49,7 @@ bool knows_all_ends(partitioning::Database& database) {
   for (const std::size_t partition_id : database.partition_ids()) {
     const auto snapshot = database.snapshot(partition_id);
     REQUIRE(snapshot);
-    if (!snapshot->ended_documents(1).value().whole) return false;
+    if (!snapshot->expired_documents(1).value().whole) return false;
   }
   return true;
 }
@@ -66,7 +66,7 @@ void check_rows(partitioning::Database& database, std::int64_t default_s) {
 
 }  // namespace
 
-TEST_CASE("whoever waits for it finds no document that had ended by then") {
+TEST_CASE("whoever waits for it finds no document that had expired by then") {
   ActiveTasks tasks;
   EngineFixture fixture(IndexManager::factory(&tasks));
   const auto database = fixture.create("notes", {.q = 2, .definition = std::string(kEndIfTheySay)});
@@ -94,7 +94,7 @@ TEST_CASE("documents from before their database had a time to live are found, to
   check_rows(*database, 1);
 }
 
-TEST_CASE("nobody has to ask: what has ended is deleted in the background") {
+TEST_CASE("nobody has to ask: what has expired is deleted in the background") {
   ActiveTasks tasks;
   EngineFixture fixture(IndexManager::factory(&tasks));
   const auto database = fixture.create("notes", {.definition = std::string(kEndUnlessTheySay)});
@@ -111,10 +111,10 @@ TEST_CASE("where documents do not end nobody waits") {
   EngineFixture fixture(IndexManager::factory(&tasks));
   const auto database = fixture.create("notes", {});
   EngineFixture::put(*database, "a", R"({"ttl":1})");
-  CHECK(run_task(IndexManager::of(*database)->wait_until_ended_are_deleted(std::chrono::steady_clock::now())));
+  CHECK(run_task(IndexManager::of(*database)->wait_for_expirations(std::chrono::steady_clock::now())));
   REQUIRE(database->set_definition(std::string(kEndUnlessTheySay)));
   REQUIRE(database->set_definition(""));
-  CHECK(run_task(IndexManager::of(*database)->wait_until_ended_are_deleted(std::chrono::steady_clock::now())));
+  CHECK(run_task(IndexManager::of(*database)->wait_for_expirations(std::chrono::steady_clock::now())));
   CHECK(statistics(*database).document_count == 1);
 }
 

@@ -12,7 +12,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/jobs/background_jobs.h"
-#include "ended_documents.h"
+#include "expired_documents.h"
 #include "partitioning/scan.h"
 #include "query/follow/parallel_work.h"
 #include "support/engine_fixture.h"
@@ -279,10 +279,10 @@ TEST_CASE("a purged document leaves an index that follows the feed") {
   CHECK(ids_in(lists.current_rows("d", "all")) == IdList{"_design/d"});
 }
 
-TEST_CASE("an index that follows the feed has documents that have ended until they are deleted") {
+TEST_CASE("an index that follows the feed has documents that have expired until they are deleted") {
   Lists lists({false, 2});
   lists.put("a", "{}");
-  octavo::tests::set_all_ended(*lists.database, true);
+  octavo::tests::set_all_expired(*lists.database, true);
   lists.put("_design/d", R"({"lists":{"all":"x"}})");
   CHECK(ids_in(lists.current_rows("d", "all")) == IdList{"_design/d", "a"});
   const auto revision = EngineFixture::put(*lists.database, "b", "{}").revision;

@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "../executor/find_fixture.h"
-#include "ended_documents.h"
+#include "expired_documents.h"
 #include "query/database/index_check.h"
 #include "query/index/index_entry.h"
 
@@ -273,7 +273,7 @@ TEST_CASE("background tasks show progress, rate and the time that is left") {
   CHECK(tasks.list().empty());
 }
 
-TEST_CASE("an index has documents that have ended, which another time to live may bring back") {
+TEST_CASE("an index has documents that have expired, which another time to live may bring back") {
   const bool partitioned = GENERATE(false, true);
   const std::string partition = partitioned ? "p" : "";
   const std::string prefix = partitioned ? "p:" : "";
@@ -282,7 +282,7 @@ TEST_CASE("an index has documents that have ended, which another time to live ma
     return EngineFixture::put(*fixture.database, prefix + id, R"({"a":)" + std::to_string(a) + "}").revision;
   };
   for (int i = 0; i < 20; ++i) put("early" + std::to_string(i), i);
-  octavo::tests::set_all_ended(*fixture.database, true);
+  octavo::tests::set_all_expired(*fixture.database, true);
   fixture.create_index(R"({"index":{"fields":["a"]},"ddoc":"by-a"})");
   fixture.wait_for_indexes();
   storage::Revision last;
@@ -302,7 +302,7 @@ TEST_CASE("an index has documents that have ended, which another time to live ma
   REQUIRE(run_task(check_indexes(*fixture.database, report)));
   CHECK(report.problems == std::vector<std::string>{});
 
-  octavo::tests::set_all_ended(*fixture.database, false);
+  octavo::tests::set_all_expired(*fixture.database, false);
   CHECK(fixture.find(query, partition).at("docs").as_array().size() == left);
   CHECK(rows_of(fixture, view, partition) == expected_rows(fixture, view, partition));
 }

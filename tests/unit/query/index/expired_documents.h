@@ -10,7 +10,7 @@
 
 namespace octavo::tests {
 
-class EverythingHasEnded final : public storage::TimeToLive {
+class EverythingExpired final : public storage::TimeToLive {
  public:
   std::optional<std::int64_t> expires_s(const storage::DocumentView& document) const override {
     return storage::is_design_id(document.id) ? std::nullopt : std::optional<std::int64_t>(0);
@@ -18,11 +18,11 @@ class EverythingHasEnded final : public storage::TimeToLive {
   std::int64_t identity() const override { return 0; }
 };
 
-/// Whether all documents but design documents have ended. Nobody deletes them.
-inline void set_all_ended(partitioning::Database& database, bool ended) {
+/// Whether all documents but design documents have expired. Nobody deletes them.
+inline void set_all_expired(partitioning::Database& database, bool expired) {
   for (const std::size_t partition_id : database.partition_ids()) {
     auto& partition = database.physical_partition(partition_id);
-    partition.set_time_to_live(ended ? std::make_shared<EverythingHasEnded>() : nullptr);
+    partition.set_time_to_live(expired ? std::make_shared<EverythingExpired>() : nullptr);
   }
 }
 
