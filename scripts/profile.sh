@@ -50,7 +50,7 @@ for name in ${only//,/ }; do
         if (dso ~ /libc\.|libstdc/) return "copying and comparing bytes"
         if (symbol ~ /beast|server::/) return "HTTP: parsing, reply head"
         if (symbol ~ /asio/) return "scheduling of coroutines (Asio)"
-        if (symbol ~ /api::/) return "door: routing, rights, reply body"
+        if (symbol ~ /api::/) return "API: routing, rights, reply body"
         if (symbol ~ /query::/) return "query: plan, index rows, results"
         if (symbol ~ /storage::|partitioning::/) return "storage: rows, queue, group commit"
         return "other"

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "api/cosmos/door.h"
+#include "api/cosmos/cosmos_api.h"
 #include "api/couch/auth/authenticator.h"
 #include "api/couch/auth/users_database.h"
-#include "api/couch/door.h"
+#include "api/couch/couch_api.h"
 #include "api/http/database_metrics.h"
 #include "api/http/metrics.h"
 #include "config/validate.h"
@@ -134,25 +134,25 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   if (!authenticator) return refuse(authenticator.error());
   api::HttpMetrics metrics(io_thread_count(settings));
   metrics.add_collector(api::database_metrics(engine));
-  api::couch::Door couch_door({.engine = engine,
-                               .authenticator = **authenticator,
-                               .metrics = metrics,
-                               .settings = settings,
-                               .active_tasks = &active_tasks});
-  api::cosmos::Door cosmos_door(engine, settings, [&] { return (*authenticator)->has_admins(); });
+  api::couch::CouchApi couch_api({.engine = engine,
+                                  .authenticator = **authenticator,
+                                  .metrics = metrics,
+                                  .settings = settings,
+                                  .active_tasks = &active_tasks});
+  api::cosmos::CosmosApi cosmos_api(engine, settings, [&] { return (*authenticator)->has_admins(); });
   std::unique_ptr<AccessLog> access_log;
   if (settings.access_log) access_log = std::make_unique<AccessLog>(settings.log_format, write_log_lines);
   HttpServer server(settings, metrics, access_log.get());
   const ListenOptions couch{.address = settings.bind,
                             .port = settings.port,
-                            .handler = &couch_door,
+                            .handler = &couch_api,
                             .tls_certificate = settings.tls_certificate,
                             .tls_key = settings.tls_key};
   if (auto listening = server.listen(couch); !listening) return refuse(listening.error());
   if (settings.cosmos_enabled) {
     const ListenOptions cosmos{.address = settings.cosmos_bind.empty() ? settings.bind : settings.cosmos_bind,
                                .port = settings.cosmos_port,
-                               .handler = &cosmos_door,
+                               .handler = &cosmos_api,
                                .tls_certificate = settings.tls_certificate,
                                .tls_key = settings.tls_key};
     if (auto listening = server.listen(cosmos); !listening) {

@@ -52,14 +52,14 @@ bool is_request_id(std::string_view text) {
 
 }  // namespace
 
-Connection::Connection(Socket socket, std::string peer_address, ConnectionSlot slot, const Door& door)
+Connection::Connection(Socket socket, std::string peer_address, ConnectionSlot slot, const Endpoint& endpoint)
     : slot_(std::move(slot)),
       thread_(slot_.thread()),
-      transport_(std::move(socket), door.tls ? door.tls->current().get() : nullptr),
-      door_(door),
+      transport_(std::move(socket), endpoint.tls ? endpoint.tls->current().get() : nullptr),
+      endpoint_(endpoint),
       body_bytes_held_(thread_.bounds().body_bytes.held) {
   request_.peer_address = std::move(peer_address);
-  request_.tls = door.tls != nullptr;
+  request_.tls = endpoint.tls != nullptr;
   request_.headers = &fields_;
   request_.client = this;
   auto& metrics = thread_.metrics();
@@ -282,7 +282,7 @@ Task<void> Connection::refuse(Refusal refusal) {
   } else {
     request_.target = in_.data().substr(head_.target_offset, head_.target_size);
   }
-  api::Reply reply = door_.handler.protocol_error(refusal.status, refusal.reason);
+  api::Reply reply = endpoint_.handler.protocol_error(refusal.status, refusal.reason);
   if (refusal.status == 503) reply.headers.emplace_back("Retry-After", "1");
   prepare_reply(reply);
   GatherList list;

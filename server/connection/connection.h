@@ -26,7 +26,7 @@
 namespace octavo::server {
 
 /// The configuration of one listening port. Outlives its connections.
-struct Door {
+struct Endpoint {
   api::Handler& handler;
   std::shared_ptr<TlsPort> tls;  ///< null: plain HTTP
 };
@@ -38,7 +38,7 @@ struct Door {
 /// request at a time (head, body), and the head and body of one reply. While it is idle it frees its buffers.
 class Connection final : public ConnectionHook, private api::BodySink, private api::Client {
  public:
-  Connection(Socket socket, std::string peer_address, ConnectionSlot slot, const Door& door);
+  Connection(Socket socket, std::string peer_address, ConnectionSlot slot, const Endpoint& endpoint);
   ~Connection() override;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -139,7 +139,7 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
   const ConnectionSlot slot_;
   ThreadState& thread_;
   Transport transport_;
-  const Door& door_;
+  const Endpoint& endpoint_;
 
   ReadBuffer in_;
   std::string out_;  // replies, or heads of replies, not yet sent

@@ -42,7 +42,7 @@ Task<bool> Connection::handle_and_reply() {
   auto& metrics = thread_.metrics();
   if (metrics.requests_in_flight.value() >= thread_.requests_in_flight_max()) {
     metrics.requests_rejected.add(1);
-    reply = door_.handler.protocol_error(503, "Too many requests at once. Try again later.");
+    reply = endpoint_.handler.protocol_error(503, "Too many requests at once. Try again later.");
     reply.headers.emplace_back("Retry-After", "1");
   } else {
     metrics.requests_in_flight.add(1);
@@ -52,7 +52,7 @@ Task<bool> Connection::handle_and_reply() {
     try {
       // Counted only while the handler runs, not during a streamed reply.
       const CountedBytes in_hand(thread_.bounds().body_bytes.in_hand, body_bytes_held_.bytes());
-      reply = co_await door_.handler.handle(request_);
+      reply = co_await endpoint_.handler.handle(request_);
     } catch (const std::bad_alloc&) {
       short_of_memory = true;
     } catch (const std::exception& error) {
@@ -62,8 +62,10 @@ Task<bool> Connection::handle_and_reply() {
     }
     handling_ = false;
     metrics.requests_in_flight.subtract(1);
-    if (short_of_memory) reply = door_.handler.protocol_error(503, "The server is short of memory. Try again later.");
-    if (threw) reply = door_.handler.protocol_error(500, "An unexpected error; the server's log tells more.");
+    if (short_of_memory) {
+      reply = endpoint_.handler.protocol_error(503, "The server is short of memory. Try again later.");
+    }
+    if (threw) reply = endpoint_.handler.protocol_error(500, "An unexpected error; the server's log tells more.");
   }
   prepare_reply(reply);
   if (reply.stream) co_return co_await send_stream(reply);
@@ -96,7 +98,7 @@ void Connection::prepare_reply(api::Reply& reply) {
   if (!facts_.well_formed) {
     spdlog::error("{} {} {}: the handler's reply has a malformed status or header; answered 500", request_.request_id,
                   to_string(head_.method), loggable_target(request_.target));
-    reply = door_.handler.protocol_error(500, "An unexpected error; the server's log tells more.");
+    reply = endpoint_.handler.protocol_error(500, "An unexpected error; the server's log tells more.");
     reply.headers.clear();
     reply.stream = nullptr;
     facts_ = ReplyFacts{};

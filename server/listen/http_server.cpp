@@ -38,13 +38,13 @@ HttpServer::~HttpServer() {
 }
 
 Expected<void> HttpServer::listen(const ListenOptions& options) {
-  Door door{.handler = *options.handler, .tls = nullptr};
+  Endpoint endpoint{.handler = *options.handler, .tls = nullptr};
   if (!options.tls_certificate.empty()) {
     OCTAVO_TRY(auto context, make_tls_context(options.tls_certificate, options.tls_key));
-    door.tls = std::make_shared<TlsPort>(std::move(context));
-    tls_ports_.push_back(door.tls);
+    endpoint.tls = std::make_shared<TlsPort>(std::move(context));
+    tls_ports_.push_back(endpoint.tls);
   }
-  auto listener = std::make_unique<Listener>(std::move(door), thread_states_);
+  auto listener = std::make_unique<Listener>(std::move(endpoint), thread_states_);
   OCTAVO_TRY_VOID(listener->open(options.address, options.port));
   listeners_.push_back(std::move(listener));
   return {};

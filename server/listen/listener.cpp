@@ -35,8 +35,8 @@ std::string address_text(const Socket& socket) {
 
 }  // namespace
 
-Listener::Listener(Door door, std::span<const std::unique_ptr<ThreadState>> threads)
-    : door_(std::move(door)),
+Listener::Listener(Endpoint endpoint, std::span<const std::unique_ptr<ThreadState>> threads)
+    : endpoint_(std::move(endpoint)),
       threads_(threads),
       acceptor_(threads.front()->context()),
       retry_timer_(threads.front()->context()) {}
@@ -107,7 +107,7 @@ void Listener::hand_over(Socket socket, ThreadState& thread) {
   asio::post(thread.context(), [this, accepted = std::move(socket), held = std::move(slot)]() mutable {
     auto peer = address_text(accepted);
     auto& context = held.thread().context();
-    auto connection = std::make_unique<Connection>(std::move(accepted), std::move(peer), std::move(held), door_);
+    auto connection = std::make_unique<Connection>(std::move(accepted), std::move(peer), std::move(held), endpoint_);
     asio::co_spawn(context, Connection::run(std::move(connection)), asio::detached);
   });
 }

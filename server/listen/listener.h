@@ -20,7 +20,7 @@ namespace octavo::server {
 class Listener {
  public:
   /// `threads` must outlive this.
-  Listener(Door door, std::span<const std::unique_ptr<ThreadState>> threads);
+  Listener(Endpoint endpoint, std::span<const std::unique_ptr<ThreadState>> threads);
 
   /// Binds and listens. `address` is an IP address; port 0 means any free port. The error says what to do.
   Expected<void> open(const std::string& address, std::uint16_t port);
@@ -38,7 +38,7 @@ class Listener {
   void on_accept_error(const boost::system::error_code& error);
   ThreadState& choose_thread();
 
-  Door door_;
+  Endpoint endpoint_;
   std::span<const std::unique_ptr<ThreadState>> threads_;
   Acceptor acceptor_;
   boost::asio::steady_timer retry_timer_;

@@ -22,7 +22,7 @@ constexpr std::string_view well_known_key =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 constexpr std::string_view container_link = "dbs/bench-cosmos/colls/items";
 constexpr std::string_view couch_name = "bench-cosmos%2Fitems";
-constexpr double door_ratio = 0.85;
+constexpr double cosmos_ratio = 0.85;
 constexpr unsigned read_connections = 32;
 constexpr unsigned write_connections = 256;
 constexpr std::size_t reads_prepared = 20'000;
@@ -106,7 +106,7 @@ void expect_signed(Run& run, const Signer& signer, std::string_view target, std:
   if (result.errors != 0) throw std::runtime_error(fmt::format("POST {}: {}", target, result.first_error));
 }
 
-/// The run's documents in a container of one physical partition, without indexes: the doors are measured.
+/// The run's documents in a container of one physical partition, without indexes: the APIs are measured.
 DataSet container_with_documents(Run& run, const Signer& signer) {
   DataSet items = run.data;
   items.database = couch_name;
@@ -121,10 +121,10 @@ DataSet container_with_documents(Run& run, const Signer& signer) {
   return items;
 }
 
-/// The Cosmos door is the result, the Couch door the limit.
+/// The Cosmos DB API is the result, the CouchDB API the limit.
 void add_beside_couch(Run& run, const std::string& name, unsigned connections, int status, const RequestSource& cosmos,
                       const RequestSource& couch) {
-  add_in_turn(run, {name, "the same by the CouchDB API", connections, status, door_ratio},
+  add_in_turn(run, {name, "the same by the CouchDB API", connections, status, cosmos_ratio},
               {run.server->cosmos_port(), cosmos}, {run.server->port(), couch});
 }
 

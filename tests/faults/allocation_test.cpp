@@ -19,7 +19,7 @@ namespace {
 struct Run {
   std::size_t allocations = 0;
   std::size_t refused = 0;  ///< answered 503
-  std::size_t dropped = 0;  ///< not answered by the door: the connection answers 503 itself
+  std::size_t dropped = 0;  ///< not answered by the API: the connection answers 503 itself
 };
 
 Run run_everywhere(FaultyShop& shop, const ShopRequest& request) {
@@ -138,7 +138,7 @@ TEST_CASE("requests are answered while threads in the background are short of me
   }
 }
 
-TEST_CASE("a request of the Cosmos door that is refused memory is answered, and leaves nothing half done") {
+TEST_CASE("a request of the Cosmos DB API that is refused memory is answered, and leaves nothing half done") {
   FaultyShop shop(config::Durability::ephemeral);
   shop.add_container();
   auto requests = item_reads();

@@ -1,4 +1,4 @@
-// A whole connection: bytes go in as a client sends them, through the server's connection, router and door to an engine
+// A whole connection: bytes go in as a client sends them, through the server's connection, router and API to an engine
 // with real files, and the replies are read by a strict client.
 //
 // The first byte of the input chooses the server, how the rest is cut into packets, and what the rest is: bytes as they
@@ -23,7 +23,7 @@
 
 #include "api/couch/auth/authenticator.h"
 #include "api/couch/auth/users_database.h"
-#include "api/couch/door.h"
+#include "api/couch/couch_api.h"
 #include "base/encoding.h"
 #include "fuzz/reply_check.h"
 #include "fuzz/target.h"
@@ -71,23 +71,23 @@ config::Settings make_settings(bool with_users) {
   return settings;
 }
 
-/// The door, noting which replies the client may expect.
+/// The API, noting which replies the client may expect.
 class Recorder final : public api::Handler {
  public:
-  explicit Recorder(api::Handler& door) : door_(door) {}
+  explicit Recorder(api::Handler& handler) : handler_(handler) {}
   Task<api::Reply> handle(api::Request& request) override {
     expected.push_back({request.method});
-    return door_.handle(request);
+    return handler_.handle(request);
   }
   api::Reply protocol_error(int status, std::string_view reason) const override {
     require(status != 500, "no exception leaves a handler");
     expected.push_back({std::nullopt});
-    return door_.protocol_error(status, reason);
+    return handler_.protocol_error(status, reason);
   }
   mutable std::vector<ExpectedReply> expected;
 
  private:
-  api::Handler& door_;
+  api::Handler& handler_;
 };
 
 /// Everything of a server but its listener and threads.
@@ -103,13 +103,13 @@ class Server {
     auto authenticator = api::couch::Authenticator::create(engine_.settings(), engine_.engine());
     require(authenticator.has_value(), "the settings are good");
     authenticator_ = *std::move(authenticator);
-    couch_ = std::make_unique<api::couch::Door>(api::couch::Services{.engine = engine_.engine(),
-                                                                     .authenticator = *authenticator_,
-                                                                     .metrics = metrics_,
-                                                                     .settings = engine_.settings(),
-                                                                     .active_tasks = &tasks_});
+    couch_ = std::make_unique<api::couch::CouchApi>(api::couch::Services{.engine = engine_.engine(),
+                                                                         .authenticator = *authenticator_,
+                                                                         .metrics = metrics_,
+                                                                         .settings = engine_.settings(),
+                                                                         .active_tasks = &tasks_});
     recorder_ = std::make_unique<Recorder>(*couch_);
-    door_ = std::make_unique<server::Door>(server::Door{.handler = *recorder_, .tls = nullptr});
+    endpoint_ = std::make_unique<server::Endpoint>(server::Endpoint{.handler = *recorder_, .tls = nullptr});
   }
 
   void serve(std::string_view bytes, std::size_t packet_bytes) {
@@ -124,7 +124,7 @@ class Server {
     {
       server::Socket socket(context_.get_executor(), boost::asio::ip::tcp::v4(), sockets[0]);
       auto connection = std::make_unique<server::Connection>(
-          std::move(socket), "127.0.0.1", server::ConnectionSlot(thread_, server::Admission::accepted), *door_);
+          std::move(socket), "127.0.0.1", server::ConnectionSlot(thread_, server::Admission::accepted), *endpoint_);
       connection_ = connection.get();
       boost::asio::co_spawn(context_, server::Connection::run(std::move(connection)), boost::asio::detached);
     }
@@ -213,9 +213,9 @@ class Server {
   server::SharedBounds bounds_;
   server::ThreadState thread_;
   std::unique_ptr<api::couch::Authenticator> authenticator_;
-  std::unique_ptr<api::couch::Door> couch_;
+  std::unique_ptr<api::couch::CouchApi> couch_;
   std::unique_ptr<Recorder> recorder_;
-  std::unique_ptr<server::Door> door_;
+  std::unique_ptr<server::Endpoint> endpoint_;
   int client_ = -1;
   server::Connection* connection_ = nullptr;
   std::string received_;

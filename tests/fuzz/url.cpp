@@ -9,7 +9,7 @@
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/call/router.h"
 #include "api/couch/changes/changes_query.h"
-#include "api/couch/door.h"
+#include "api/couch/couch_api.h"
 #include "api/couch/queries/all_docs_query.h"
 #include "api/http/request.h"
 #include "fuzz/target.h"

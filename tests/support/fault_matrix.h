@@ -40,7 +40,7 @@ inline std::vector<FaultKind> fault_kinds() {
   };
 }
 
-/// What an answer must look like in the dialect of its door, and how that door is read meanwhile.
+/// What an answer must look like in the dialect of its API, and how that API is read meanwhile.
 struct FaultDialect {
   void (*check_error)(const Received& answer, const FaultKind& kind);    ///< of a request that met the fault
   void (*check_success)(const Received& answer, const FaultKind& kind);  ///< the same, where its status is a success's

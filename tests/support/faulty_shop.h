@@ -15,28 +15,28 @@
 #include "query/database/index_check.h"
 #include "query/database/index_manager.h"
 #include "storage/partition/partition_check.h"
-#include "support/cosmos_door.h"
+#include "support/cosmos_api_fixture.h"
 #include "support/engine_fixture.h"
 #include "support/fault_plan.h"
-#include "unit/api/couch/door_fixture.h"
+#include "unit/api/couch/couch_api_fixture.h"
 
 namespace octavo::tests {
 
-/// A small shop behind the Couch door, with a local and a global index, on an engine that can be made to fail.
+/// A small shop behind the CouchDB API, with a local and a global index, on an engine that can be made to fail.
 class FaultyShop {
  public:
   explicit FaultyShop(config::Durability durability = config::Durability::commit)
-      : door_(settings(),
-              {.extensions = query::IndexManager::factory(nullptr), .faults = &faults_, .durability = durability}) {
-    REQUIRE(door_.put("/shop?partitioned=true&q=2").status == 201);
+      : couch_(settings(),
+               {.extensions = query::IndexManager::factory(nullptr), .faults = &faults_, .durability = durability}) {
+    REQUIRE(couch_.put("/shop?partitioned=true&q=2").status == 201);
     std::string docs;
     for (int i = 0; i < 6; ++i) {
       docs += fmt::format(R"({}{{"_id":"p{}:d{}","n":{}}})", i == 0 ? "" : ",", i % 2, i, i);
     }
-    REQUIRE(door_.post("/shop/_bulk_docs", R"({"docs":[)" + docs + "]}").status == 201);
-    REQUIRE(door_.post("/shop/_index", R"({"index":{"fields":["n"]},"ddoc":"local","name":"local"})").status == 200);
+    REQUIRE(couch_.post("/shop/_bulk_docs", R"({"docs":[)" + docs + "]}").status == 201);
+    REQUIRE(couch_.post("/shop/_index", R"({"index":{"fields":["n"]},"ddoc":"local","name":"local"})").status == 200);
     REQUIRE(
-        door_.post("/shop/_index", R"({"index":{"fields":["n"]},"ddoc":"global","name":"global","partitioned":false})")
+        couch_.post("/shop/_index", R"({"index":{"fields":["n"]},"ddoc":"global","name":"global","partitioned":false})")
             .status == 200);
     check();
   }
@@ -48,9 +48,9 @@ class FaultyShop {
   /// The view alone.
   void add_view() { put_functions(""); }
 
-  /// The container `mall/items` of the Cosmos door, indexed by every path, with a log of all versions.
+  /// The container `mall/items` of the Cosmos DB API, indexed by every path, with a log of all versions.
   void add_container() {
-    cosmos_ = std::make_unique<CosmosDoor>(door_.engine(), door_.settings());
+    cosmos_ = std::make_unique<CosmosApiFixture>(couch_.engine(), couch_.settings());
     REQUIRE(cosmos().post("/dbs", R"({"id":"mall"})").status == 201);
     REQUIRE(cosmos()
                 .post("/dbs/mall/colls", R"({"id":"items","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
@@ -65,39 +65,39 @@ class FaultyShop {
     check();
   }
 
-  CouchDoor& door() { return door_; }
-  CosmosDoor& cosmos() { return *cosmos_; }
-  /// Called when the next request of either door is ready to run.
+  CouchApiFixture& couch() { return couch_; }
+  CosmosApiFixture& cosmos() { return *cosmos_; }
+  /// Called when the next request of either API is ready to run.
   void before_run(const std::function<void()>& call) {
-    door_.before_run = call;
+    couch_.before_run = call;
     if (cosmos_) cosmos_->before_run = call;
   }
   FaultPlan& faults() { return faults_; }
 
   /// Creates or changes a document while nothing fails; its revision.
   std::string revision_of(const std::string& id) {
-    const auto existing = door_.get("/shop/" + id);
+    const auto existing = couch_.get("/shop/" + id);
     if (existing.status == 200) return text(existing.json(), "_rev");
-    const auto created = door_.put("/shop/" + id, R"({"n":1})");
+    const auto created = couch_.put("/shop/" + id, R"({"n":1})");
     REQUIRE(created.status == 201);
     return text(created.json(), "rev");
   }
 
   /// Reads of all kinds answer.
   void check_reads() {
-    CHECK(door_.get("/shop/p0:d0").status == 200);
-    CHECK(door_.get("/shop/_all_docs?include_docs=true").status == 200);
-    CHECK(door_.get("/shop/_changes").status == 200);
-    CHECK(door_.get("/shop/_partition/p1/_all_docs").status == 200);
-    CHECK(door_.get("/_all_dbs").status == 200);
-    CHECK(door_.get("/_up").status == 200);
+    CHECK(couch_.get("/shop/p0:d0").status == 200);
+    CHECK(couch_.get("/shop/_all_docs?include_docs=true").status == 200);
+    CHECK(couch_.get("/shop/_changes").status == 200);
+    CHECK(couch_.get("/shop/_partition/p1/_all_docs").status == 200);
+    CHECK(couch_.get("/_all_dbs").status == 200);
+    CHECK(couch_.get("/_up").status == 200);
   }
 
   /// Documents, feed, counters and indexes of all databases agree; indexes first catch up with their documents.
   void check() {
-    for (const std::string& name : door_.engine().database_names()) {
+    for (const std::string& name : couch_.engine().database_names()) {
       CAPTURE(name);
-      const auto opened = door_.engine().open_database(name);
+      const auto opened = couch_.engine().open_database(name);
       REQUIRE(opened);
       auto& database = **opened;
       storage::CheckReport report;
@@ -121,15 +121,15 @@ class FaultyShop {
 
   void restart() {
     const bool has_container = std::exchange(cosmos_, nullptr) != nullptr;
-    door_.restart();
-    if (has_container) cosmos_ = std::make_unique<CosmosDoor>(door_.engine(), door_.settings());
+    couch_.restart();
+    if (has_container) cosmos_ = std::make_unique<CosmosApiFixture>(couch_.engine(), couch_.settings());
   }
 
  private:
   void put_functions(const std::string& others) {
     const std::string view = R"("views":{"v":{"map":"function(doc) { emit(doc.n, 1); }","reduce":"_sum"}})";
-    REQUIRE(door_.put("/shop/_design/functions", R"({"options":{"partitioned":false},)" + view + others + "}").status ==
-            201);
+    const std::string body = R"({"options":{"partitioned":false},)" + view + others + "}";
+    REQUIRE(couch_.put("/shop/_design/functions", body).status == 201);
     check();
   }
 
@@ -146,8 +146,8 @@ class FaultyShop {
   }
 
   FaultPlan faults_;
-  CouchDoor door_;
-  std::unique_ptr<CosmosDoor> cosmos_;
+  CouchApiFixture couch_;
+  std::unique_ptr<CosmosApiFixture> cosmos_;
 };
 
 /// One kind of request, and how it may be answered.
@@ -165,11 +165,11 @@ struct ShopRequest {
 inline std::vector<ShopRequest> shop_reads() {
   const auto get = [](std::string target) {
     return
-        [target](FaultyShop& shop, const std::string&) { return [&shop, target] { return shop.door().get(target); }; };
+        [target](FaultyShop& shop, const std::string&) { return [&shop, target] { return shop.couch().get(target); }; };
   };
   const auto find = [](std::string target) {
     return [target](FaultyShop& shop, const std::string&) {
-      return [&shop, target] { return shop.door().post(target, R"({"selector":{"n":3}})"); };
+      return [&shop, target] { return shop.couch().post(target, R"({"selector":{"n":3}})"); };
     };
   };
   return {
@@ -190,7 +190,7 @@ inline std::vector<ShopRequest> shop_functions() {
   const auto after_a_write = [](std::string target) {
     return [target](FaultyShop& shop, N n) {
       shop.revision_of("p0:followed" + n);
-      return [&shop, target] { return shop.door().get("/shop/_design/functions/" + target); };
+      return [&shop, target] { return shop.couch().get("/shop/_design/functions/" + target); };
     };
   };
   return {
@@ -204,9 +204,9 @@ inline std::vector<ShopRequest> shop_functions() {
                R"({{"options":{{"partitioned":false}},"views":{{"v":{{"map":"function(doc) {{ if (doc.n === 5) emit({}); }}"}}}},)"
                R"("validate_doc_update":"function(doc) {{ if (doc.never) throw({{forbidden: 'no'}}); }}"}})",
                n);
-           const auto stored = shop.door().put("/shop/_design/f" + n, body);
+           const auto stored = shop.couch().put("/shop/_design/f" + n, body);
            if (stored.status != 201 && stored.status != 409) return stored;
-           return shop.door().get("/shop/_design/f" + n + "/_view/v?limit=1");
+           return shop.couch().get("/shop/_design/f" + n + "/_view/v?limit=1");
          };
        },
        {200},
@@ -215,11 +215,11 @@ inline std::vector<ShopRequest> shop_functions() {
       {"DELETE a design document with functions",
        [](FaultyShop& shop, N n) {
          const auto made =
-             shop.door().put("/shop/_design/x" + n,
-                             R"({"views":{"v":{"map":"function(doc) { if (doc.n === 5) emit()" + n + "); }\"}}}");
+             shop.couch().put("/shop/_design/x" + n,
+                              R"({"views":{"v":{"map":"function(doc) { if (doc.n === 5) emit()" + n + "); }\"}}}");
          REQUIRE(made.status == 201);
          return [&shop, target = "/shop/_design/x" + n + "?rev=" + text(made.json(), "rev")] {
-           return shop.door().del(target);
+           return shop.couch().del(target);
          };
        },
        {200},
@@ -232,13 +232,13 @@ inline std::vector<ShopRequest> shop_writes() {
   using N = const std::string&;
   return {
       {"PUT a new document",
-       [](FaultyShop& shop, N n) { return [&shop, n] { return shop.door().put("/shop/p0:new" + n, R"({"n":7})"); }; },
+       [](FaultyShop& shop, N n) { return [&shop, n] { return shop.couch().put("/shop/p0:new" + n, R"({"n":7})"); }; },
        {201},
        {409}},
       {"PUT a change",
        [](FaultyShop& shop, N n) {
          return [&shop, id = "/shop/p1:changed" + n, revision = shop.revision_of("p1:changed" + n)] {
-           return shop.door().put(id, R"({"n":8,"_rev":")" + revision + "\"}");
+           return shop.couch().put(id, R"({"n":8,"_rev":")" + revision + "\"}");
          };
        },
        {201},
@@ -246,7 +246,7 @@ inline std::vector<ShopRequest> shop_writes() {
       {"DELETE a document",
        [](FaultyShop& shop, N n) {
          return [&shop, target = "/shop/p1:gone" + n + "?rev=" + shop.revision_of("p1:gone" + n)] {
-           return shop.door().del(target);
+           return shop.couch().del(target);
          };
        },
        {200},
@@ -255,7 +255,7 @@ inline std::vector<ShopRequest> shop_writes() {
        [](FaultyShop& shop, N n) {
          shop.revision_of("p0:forked" + n);
          return [&shop, id = "/shop/p0:forked" + n + "?new_edits=false"] {
-           return shop.door().put(id, R"({"n":9,"_rev":"1-00000000000000000000000000000001"})");
+           return shop.couch().put(id, R"({"n":9,"_rev":"1-00000000000000000000000000000001"})");
          };
        },
        {201},
@@ -266,27 +266,30 @@ inline std::vector<ShopRequest> shop_writes() {
          for (int i = 0; i < 6; ++i) {
            docs += fmt::format(R"({}{{"_id":"p{}:bulk{}_{}","n":{}}})", i == 0 ? "" : ",", i % 2, n, i, i);
          }
-         return [&shop, docs] { return shop.door().post("/shop/_bulk_docs", R"({"docs":[)" + docs + "]}"); };
+         return [&shop, docs] { return shop.couch().post("/shop/_bulk_docs", R"({"docs":[)" + docs + "]}"); };
        },
        {201},
        {}},
       {"an atomic batch",
        [](FaultyShop& shop, N n) {
          return [&shop, n] {
-           return shop.door().post("/shop/_partition/p0/_batch",
-                                   fmt::format(R"({{"docs":[{{"_id":"p0:one{0}"}},{{"_id":"p0:two{0}","n":1}}]}})", n));
+           return shop.couch().post(
+               "/shop/_partition/p0/_batch",
+               fmt::format(R"({{"docs":[{{"_id":"p0:one{0}"}},{{"_id":"p0:two{0}","n":1}}]}})", n));
          };
        },
        {201},
        {409}},
       {"PUT a local document",
-       [](FaultyShop& shop, N n) { return [&shop, n] { return shop.door().put("/shop/_local/l" + n, R"({"n":1})"); }; },
+       [](FaultyShop& shop, N n) {
+         return [&shop, n] { return shop.couch().put("/shop/_local/l" + n, R"({"n":1})"); };
+       },
        {201},
        {409}},
       {"_purge",
        [](FaultyShop& shop, N n) {
          return [&shop, n, revision = shop.revision_of("p1:purged" + n)] {
-           return shop.door().post("/shop/_purge", fmt::format(R"({{"p1:purged{}":["{}"]}})", n, revision));
+           return shop.couch().post("/shop/_purge", fmt::format(R"({{"p1:purged{}":["{}"]}})", n, revision));
          };
        },
        {200, 201},
@@ -294,31 +297,31 @@ inline std::vector<ShopRequest> shop_writes() {
       {"PUT _security",
        [](FaultyShop& shop, N n) {
          return [&shop, n] {
-           return shop.door().put("/shop/_security", R"({"members":{"names":[],"roles":[]},"n":)" + n + "}");
+           return shop.couch().put("/shop/_security", R"({"members":{"names":[],"roles":[]},"n":)" + n + "}");
          };
        },
        {200},
        {}},
       {"PUT _revs_limit",
-       [](FaultyShop& shop, N n) { return [&shop, n] { return shop.door().put("/shop/_revs_limit", "1" + n); }; },
+       [](FaultyShop& shop, N n) { return [&shop, n] { return shop.couch().put("/shop/_revs_limit", "1" + n); }; },
        {200},
        {}},
       {"PUT a database",
-       [](FaultyShop& shop, N n) { return [&shop, n] { return shop.door().put("/made" + n + "?q=2"); }; },
+       [](FaultyShop& shop, N n) { return [&shop, n] { return shop.couch().put("/made" + n + "?q=2"); }; },
        {201},
        {412}},
       {"DELETE a database",
        [](FaultyShop& shop, N n) {
-         REQUIRE(shop.door().put("/doomed" + n).status == 201);
-         return [&shop, n] { return shop.door().del("/doomed" + n); };
+         REQUIRE(shop.couch().put("/doomed" + n).status == 201);
+         return [&shop, n] { return shop.couch().del("/doomed" + n); };
        },
        {200},
        {404}},
       {"POST a local index",
        [](FaultyShop& shop, N n) {
          return [&shop, n] {
-           return shop.door().post("/shop/_index",
-                                   fmt::format(R"({{"index":{{"fields":["l{0}"]}},"ddoc":"l{0}","name":"l{0}"}})", n));
+           return shop.couch().post("/shop/_index",
+                                    fmt::format(R"({{"index":{{"fields":["l{0}"]}},"ddoc":"l{0}","name":"l{0}"}})", n));
          };
        },
        {200},
@@ -327,7 +330,7 @@ inline std::vector<ShopRequest> shop_writes() {
       {"POST a global index",
        [](FaultyShop& shop, N n) {
          return [&shop, n] {
-           return shop.door().post(
+           return shop.couch().post(
                "/shop/_index",
                fmt::format(R"({{"index":{{"fields":["g{0}"]}},"ddoc":"g{0}","name":"g{0}","partitioned":false}})", n));
          };
@@ -337,11 +340,11 @@ inline std::vector<ShopRequest> shop_writes() {
        true},
       {"DELETE an index",
        [](FaultyShop& shop, N n) {
-         REQUIRE(shop.door()
+         REQUIRE(shop.couch()
                      .post("/shop/_index",
                            fmt::format(R"({{"index":{{"fields":["x{0}"]}},"ddoc":"x{0}","name":"x{0}"}})", n))
                      .status == 200);
-         return [&shop, n] { return shop.door().del("/shop/_index/_design/x" + n + "/json/x" + n); };
+         return [&shop, n] { return shop.couch().del("/shop/_index/_design/x" + n + "/json/x" + n); };
        },
        {200},
        {404},

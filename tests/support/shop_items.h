@@ -8,7 +8,7 @@
 
 #include "support/faulty_shop.h"
 
-/// Requests of the Cosmos door on the container of a FaultyShop.
+/// Requests of the Cosmos DB API on the container of a FaultyShop.
 namespace octavo::tests {
 
 namespace items {

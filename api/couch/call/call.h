@@ -76,7 +76,7 @@ struct Route {
   CouchHandler handler;
 };
 
-/// The file of each subject adds its routes; all_routes() (door.h) collects them.
+/// The file of each subject adds its routes; all_routes() (couch_api.h) collects them.
 using RouteList = std::vector<Route>;
 void add_server_routes(RouteList& routes);      // server.cpp: /, /_up, /_uuids, /_all_dbs, /_active_tasks, /_node/…
 void add_session_routes(RouteList& routes);     // session.cpp: /_session

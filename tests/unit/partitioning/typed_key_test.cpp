@@ -147,7 +147,7 @@ TEST_CASE("a key lives in the range of effective keys that holds its own") {
   }
 }
 
-TEST_CASE("a plain string lives where the Couch door puts it too") {
+TEST_CASE("a plain string lives where the CouchDB API puts it too") {
   CHECK(hash_position("books:1", true, KeyScheme::hash_v2) == hash_position("books:1", true));
 }
 

@@ -1,5 +1,5 @@
-// Requests of the Cosmos door with every kind of fault: the answer is an error of the right kind in its dialect, reads
-// go on, the same request succeeds afterwards, and the files are in order, also after a restart.
+// Requests of the Cosmos DB API with every kind of fault: the answer is an error of the right kind in its dialect,
+// reads go on, the same request succeeds afterwards, and the files are in order, also after a restart.
 #include <algorithm>
 #include <iterator>
 
@@ -42,7 +42,7 @@ void restart_and_check(FaultyShop& shop) {
 
 }  // namespace
 
-TEST_CASE("requests of the Cosmos door answer every fault") {
+TEST_CASE("requests of the Cosmos DB API answer every fault") {
   const FaultKind kind = GENERATE(from_range(fault_kinds()));
   FaultyShop shop;
   shop.add_container();
@@ -50,8 +50,8 @@ TEST_CASE("requests of the Cosmos door answer every fault") {
   restart_and_check(shop);
 }
 
-// Run by hand ([matrix]): it takes longer than all other tests of the door.
-TEST_CASE("requests of the Cosmos door answer every fault at every storage call", "[.][matrix]") {
+// Run by hand ([matrix]): it takes longer than all other tests of the API.
+TEST_CASE("requests of the Cosmos DB API answer every fault at every storage call", "[.][matrix]") {
   const FaultKind kind = GENERATE(from_range(fault_kinds()));
   FaultyShop shop;
   shop.add_container();

@@ -6,9 +6,9 @@
 #include <catch2/catch.hpp>
 
 #include "api/http/request.h"
-#include "unit/api/couch/door_fixture.h"
+#include "unit/api/couch/couch_api_fixture.h"
 
-using octavo::tests::CouchDoor;
+using octavo::tests::CouchApiFixture;
 using octavo::tests::text;
 
 namespace {
@@ -77,8 +77,8 @@ std::vector<std::string> model(const std::set<std::string>& live, const Ask& ask
 }  // namespace
 
 TEST_CASE("random lists are what the model says") {
-  CouchDoor door;
-  REQUIRE(door.put("/db?partitioned=true&q=3").status == 201);
+  CouchApiFixture couch;
+  REQUIRE(couch.put("/db?partitioned=true&q=3").status == 201);
   Random random(20240517);
   std::set<std::string> live;
   for (int i = 0; i < 120; ++i) {
@@ -86,18 +86,18 @@ TEST_CASE("random lists are what the model says") {
     const auto path = "/db/" + octavo::api::percent_encode(id);
     if (live.contains(id)) {
       if (pick(random, 2) == 0) continue;
-      const auto rev = text(door.get(path).json(), "_rev");
-      REQUIRE(door.del(path + "?rev=" + rev).status == 200);
+      const auto rev = text(couch.get(path).json(), "_rev");
+      REQUIRE(couch.del(path + "?rev=" + rev).status == 200);
       live.erase(id);
     } else {
-      REQUIRE(door.put(path, "{}").status == 201);
+      REQUIRE(couch.put(path, "{}").status == 201);
       live.insert(id);
     }
   }
 
   for (int i = 0; i < 400; ++i) {
     const auto ask = random_ask(random);
-    const auto reply = door.get(ask.target());
+    const auto reply = couch.get(ask.target());
     INFO(ask.target());
     REQUIRE(reply.status == 200);
     std::vector<std::string> found;

@@ -65,7 +65,7 @@ class TestRequest : public api::HeaderSource {
   api::Request request_;
 };
 
-/// An engine with an authenticator, cheap passwords, and handlers called as the door calls them.
+/// An engine with an authenticator, cheap passwords, and handlers called as the API calls them.
 class AuthFixture {
  public:
   static config::Settings settings_with(std::map<std::string, std::string> admins) {
@@ -104,7 +104,7 @@ class AuthFixture {
 
   api::couch::Services services() { return {engine(), *authenticator_, metrics_, settings_}; }
 
-  /// Runs the handler of the route with that method and pattern, without the door's checks.
+  /// Runs the handler of the route with that method and pattern, without the API's checks.
   Expected<api::Reply> handle(const api::couch::RouteList& routes, std::string_view pattern, TestRequest& request,
                               api::couch::UserContext user = {},
                               std::vector<std::pair<std::string_view, std::string>> parameters = {},

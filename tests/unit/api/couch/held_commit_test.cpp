@@ -8,10 +8,10 @@
 
 #include "query/database/index_manager.h"
 #include "support/patience.h"
-#include "unit/api/couch/door_fixture.h"
+#include "unit/api/couch/couch_api_fixture.h"
 
 using namespace octavo;
-using octavo::tests::CouchDoor;
+using octavo::tests::CouchApiFixture;
 using octavo::tests::patiently;
 using octavo::tests::Received;
 using octavo::tests::text;
@@ -68,9 +68,9 @@ class HeldCommits final : public storage::FaultInjector {
 /// A database of two physical partitions: while a write to the first is being committed, `written` is acknowledged by
 /// the second.
 struct Subject {
-  Subject() : door({}, {.extensions = query::IndexManager::factory(nullptr), .faults = &commits}) {
-    REQUIRE(door.put("/db?q=2").status == 201);
-    const auto database = *door.engine().open_database("db");
+  Subject() : couch({}, {.extensions = query::IndexManager::factory(nullptr), .faults = &commits}) {
+    REQUIRE(couch.put("/db?q=2").status == 201);
+    const auto database = *couch.engine().open_database("db");
     for (int i = 0; slow.empty() || written.empty(); ++i) {
       const std::string id = "d" + std::to_string(i);
       (database->locate_document(id) == 0 ? slow : written) = id;
@@ -80,9 +80,9 @@ struct Subject {
 
   void write() {
     commits.hold();
-    REQUIRE(door.put("/db/" + slow + "?batch=ok", R"({"n":1})").status == 202);
+    REQUIRE(couch.put("/db/" + slow + "?batch=ok", R"({"n":1})").status == 202);
     commits.wait_until_held();
-    REQUIRE(door.put("/db/" + written, R"({"n":1})").status == 201);
+    REQUIRE(couch.put("/db/" + written, R"({"n":1})").status == 201);
   }
   /// A request that comes while the commit is held, which then goes on.
   Received send(std::string_view method, std::string_view target, std::string_view body = "", int code = 0) {
@@ -90,11 +90,11 @@ struct Subject {
       std::this_thread::sleep_for(milliseconds(50));
       commits.release(code);
     });
-    return method == "POST" ? door.post(target, body) : door.send(method, target, body);
+    return method == "POST" ? couch.post(target, body) : couch.send(method, target, body);
   }
 
   HeldCommits commits;
-  CouchDoor door;
+  CouchApiFixture couch;
   std::string slow;
   std::string written;
 };
@@ -133,9 +133,9 @@ TEST_CASE("a feed that is read after a write was acknowledged shows it, whatever
 
 TEST_CASE("a feed that ends shows a document that was there all the time, though it is just being written") {
   Subject subject;
-  const auto rev = text(subject.door.put("/db/" + subject.slow, "{}").json(), "rev");
+  const auto rev = text(subject.couch.put("/db/" + subject.slow, "{}").json(), "rev");
   subject.commits.hold(true);
-  REQUIRE(subject.door.put("/db/" + subject.slow + "?batch=ok&rev=" + rev, R"({"n":1})").status == 202);
+  REQUIRE(subject.couch.put("/db/" + subject.slow + "?batch=ok&rev=" + rev, R"({"n":1})").status == 202);
   subject.commits.wait_until_held();
   SECTION("as it is") {
     CHECK(lists(subject.send("GET", "/db/_changes"), subject.slow));
@@ -145,7 +145,7 @@ TEST_CASE("a feed that ends shows a document that was there all the time, though
     CHECK(lists(subject.send("POST", "/db/_changes?filter=_doc_ids", body), subject.slow));
   }
   SECTION("but it does not wait for ever") {
-    const auto reply = subject.door.get("/db/_changes?heartbeat=100");
+    const auto reply = subject.couch.get("/db/_changes?heartbeat=100");
     CHECK(reply.status == 200);
     CHECK(!lists(reply, subject.slow));
   }
@@ -154,16 +154,16 @@ TEST_CASE("a feed that ends shows a document that was there all the time, though
 TEST_CASE("a feed does not wait for a commit beyond its timeout") {
   Subject subject;
   subject.write();
-  const auto reply = subject.door.get("/db/_changes?timeout=20");
+  const auto reply = subject.couch.get("/db/_changes?timeout=20");
   CHECK(reply.json().at("results").as_array().empty());
   CHECK(text(reply.json(), "last_seq").starts_with("0-"));
 }
 
 TEST_CASE("a query by a global index after a write was acknowledged finds it, whatever else is being committed") {
   Subject subject;
-  REQUIRE(subject.door.post("/db/_index", R"({"index":{"fields":["n"]}})").status == 200);
+  REQUIRE(subject.couch.post("/db/_index", R"({"index":{"fields":["n"]}})").status == 200);
   const std::string query = R"({"selector":{"n":1}})";
-  REQUIRE(subject.door.post("/db/_find", query).json().at("docs").as_array().empty());
+  REQUIRE(subject.couch.post("/db/_find", query).json().at("docs").as_array().empty());
   subject.write();
   const auto reply = subject.send("POST", "/db/_find", query).json();
   bool found = false;
@@ -173,19 +173,19 @@ TEST_CASE("a query by a global index after a write was acknowledged finds it, wh
 
 TEST_CASE("a query by a global index finds a document that is just being written") {
   Subject subject;
-  REQUIRE(subject.door.post("/db/_index", R"({"index":{"fields":["n"]}})").status == 200);
+  REQUIRE(subject.couch.post("/db/_index", R"({"index":{"fields":["n"]}})").status == 200);
   const std::string query = R"({"selector":{"n":1}})";
-  REQUIRE(subject.door.post("/db/_find", query).json().at("docs").as_array().empty());
-  const auto rev = text(subject.door.put("/db/" + subject.slow, R"({"n":1})").json(), "rev");
+  REQUIRE(subject.couch.post("/db/_find", query).json().at("docs").as_array().empty());
+  const auto rev = text(subject.couch.put("/db/" + subject.slow, R"({"n":1})").json(), "rev");
   subject.commits.hold(true);
-  REQUIRE(subject.door.put("/db/" + subject.slow + "?batch=ok&rev=" + rev, R"({"n":1,"again":true})").status == 202);
+  REQUIRE(subject.couch.put("/db/" + subject.slow + "?batch=ok&rev=" + rev, R"({"n":1,"again":true})").status == 202);
   subject.commits.wait_until_held();
   CHECK(subject.send("POST", "/db/_find", query).json().at("docs").as_array().size() == 1);
 }
 
 TEST_CASE("a commit that fails holds followers up no longer than one that succeeds") {
   Subject subject;
-  const auto before = text(subject.door.get("/db").json(), "update_seq");
+  const auto before = text(subject.couch.get("/db").json(), "update_seq");
   subject.write();
   const auto begin = steady_clock::now();
   const auto reply = subject.send("GET", "/db/_changes?feed=longpoll&timeout=20000&since=" + before, "", ENOSPC);
@@ -195,9 +195,9 @@ TEST_CASE("a commit that fails holds followers up no longer than one that succee
 
 TEST_CASE("a commit that fails holds queries by a global index up no longer than one that succeeds") {
   Subject subject;
-  REQUIRE(subject.door.post("/db/_index", R"({"index":{"fields":["n"]}})").status == 200);
+  REQUIRE(subject.couch.post("/db/_index", R"({"index":{"fields":["n"]}})").status == 200);
   const std::string query = R"({"selector":{"n":1}})";
-  REQUIRE(subject.door.post("/db/_find", query).json().at("docs").as_array().empty());
+  REQUIRE(subject.couch.post("/db/_find", query).json().at("docs").as_array().empty());
   subject.write();
   const auto begin = steady_clock::now();
   const auto reply = subject.send("POST", "/db/_find", query, ENOSPC).json();
@@ -208,11 +208,11 @@ TEST_CASE("a commit that fails holds queries by a global index up no longer than
 TEST_CASE("a write that is committed while its database is deleted does not make followers believe that it is there") {
   Subject subject;
   subject.write();
-  REQUIRE(subject.door.del("/db").status == 200);
+  REQUIRE(subject.couch.del("/db").status == 200);
   subject.commits.release();
   const auto deadline = steady_clock::now() + milliseconds(300);
   while (steady_clock::now() < deadline) {
-    const auto reply = subject.door.get("/_db_updates").json();
+    const auto reply = subject.couch.get("/_db_updates").json();
     for (const auto& event : reply.at("results").as_array()) {
       if (text(event, "db_name") == "db") REQUIRE(text(event, "type") == "deleted");
     }

@@ -1,4 +1,4 @@
-// A door decides what a document looks like as a row, and which documents a condition can be about.
+// An API decides what a document looks like as a row, and which documents a condition can be about.
 
 #include <catch2/catch.hpp>
 
@@ -77,7 +77,7 @@ class Items : public SqlFixture {
 
 }  // namespace
 
-TEST_CASE("rows are what the door makes of documents") {
+TEST_CASE("rows are what the API makes of documents") {
   Items items;
   CHECK(items.ask("SELECT * FROM c WHERE c.n = 3") == R"([{"id":"i3","key":"b","n":3,"_rid":"rid-b:i3"}])");
   CHECK(items.ask("SELECT c._rid, c.id FROM c WHERE c._ts > 0 AND c.n = 4") == R"([{"_rid":"rid-a:i4","id":"i4"}])");

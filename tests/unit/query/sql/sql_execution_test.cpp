@@ -420,7 +420,7 @@ TEST_CASE("what is kept in memory is bounded") {
   CHECK(orders.ask("SELECT TOP 2 c.n FROM c GROUP BY c.n") == R"([{"n":0},{"n":1}])");
 }
 
-TEST_CASE("user-defined functions are called through the door") {
+TEST_CASE("user-defined functions are called through the API") {
   class Doubling : public sql::UserFunctions {
    public:
     Expected<std::string> call(std::string_view name, std::span<const std::string> arguments) override {

@@ -13,10 +13,10 @@ namespace octavo::api::cosmos {
 /// Errors are values, rendered in one place.
 ///
 /// Immutable after construction, so thread-safe. `engine` and `settings` must outlive it.
-class Door final : public Handler {
+class CosmosApi final : public Handler {
  public:
   /// `has_admins`: see Authorization.
-  Door(partitioning::Engine& engine, const config::Settings& settings, std::function<bool()> has_admins);
+  CosmosApi(partitioning::Engine& engine, const config::Settings& settings, std::function<bool()> has_admins);
 
   Task<Reply> handle(Request& request) override;
   Reply protocol_error(int status, std::string_view reason) const override;

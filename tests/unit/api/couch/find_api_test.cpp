@@ -1,20 +1,20 @@
 #include <catch2/catch.hpp>
 
 #include "query/database/index_manager.h"
-#include "unit/api/couch/door_fixture.h"
+#include "unit/api/couch/couch_api_fixture.h"
 
-using octavo::tests::CouchDoor;
+using octavo::tests::CouchApiFixture;
 using octavo::tests::text;
 
 namespace {
 
-struct FindDoor {
-  CouchDoor door{{}, {.extensions = octavo::query::IndexManager::factory(nullptr)}};
+struct FindApi {
+  CouchApiFixture couch{{}, {.extensions = octavo::query::IndexManager::factory(nullptr)}};
 
-  FindDoor() {
-    door.put("/db?q=2");
-    door.put("/db/a", R"({"name":"Ann"})");
-    door.put("/db/b", R"({"name":"Bob"})");
+  FindApi() {
+    couch.put("/db?q=2");
+    couch.put("/db/a", R"({"name":"Ann"})");
+    couch.put("/db/b", R"({"name":"Bob"})");
   }
 };
 
@@ -28,9 +28,9 @@ std::string asking_for_ann_and(std::size_t others) {
 }  // namespace
 
 TEST_CASE("a long query finds what a short one finds") {
-  FindDoor subject;
+  FindApi subject;
   const std::size_t others = GENERATE(3, 20'000);
-  const auto reply = subject.door.post("/db/_find", asking_for_ann_and(others));
+  const auto reply = subject.couch.post("/db/_find", asking_for_ann_and(others));
   REQUIRE(reply.status == 200);
   const auto found = reply.json().at("docs").as_array();
   REQUIRE(found.size() == 1);
@@ -38,26 +38,26 @@ TEST_CASE("a long query finds what a short one finds") {
 }
 
 TEST_CASE("a long query can be explained, and its charge estimated") {
-  FindDoor subject;
+  FindApi subject;
   const std::string query = asking_for_ann_and(20'000);
-  const auto explained = subject.door.post("/db/_explain", query);
+  const auto explained = subject.couch.post("/db/_explain", query);
   CHECK(explained.status == 200);
   CHECK(text(explained.json(), "dbname") == "db");
-  CHECK(subject.door.post("/db/_find", query, {{"Prefer", "dry-run"}}).status == 200);
+  CHECK(subject.couch.post("/db/_find", query, {{"Prefer", "dry-run"}}).status == 200);
 }
 
 TEST_CASE("a long query that makes no sense is refused like a short one") {
-  FindDoor subject;
+  FindApi subject;
   const std::string padding(200'000, ' ');
-  const auto refused = subject.door.post("/db/_find", R"({"selector":{"name":{"$in":5}}})" + padding);
+  const auto refused = subject.couch.post("/db/_find", R"({"selector":{"name":{"$in":5}}})" + padding);
   CHECK(refused.status == 400);
   CHECK(text(refused.json(), "error") == "bad_arg");
 }
 
 TEST_CASE("a query that lists too many values is refused") {
-  FindDoor subject;
+  FindApi subject;
   for (const char* target : {"/db/_find", "/db/_explain"}) {
-    const auto refused = subject.door.post(target, asking_for_ann_and(100'000));
+    const auto refused = subject.couch.post(target, asking_for_ann_and(100'000));
     CHECK(refused.status == 400);
     CHECK(text(refused.json(), "error") == "invalid_selector");
     CHECK(text(refused.json(), "reason") == "Selector lists over 100000 values in $in, $nin and $all");

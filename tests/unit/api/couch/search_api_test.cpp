@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "unit/api/couch/door_fixture.h"
+#include "unit/api/couch/couch_api_fixture.h"
 
-using octavo::tests::CouchDoor;
+using octavo::tests::CouchApiFixture;
 using octavo::tests::text;
 
 namespace {
@@ -19,23 +19,23 @@ TEST_CASE("_search_analyze is for server admins") {
   octavo::config::Settings settings;
   settings.admins = {{"admin", "secret"}};
   settings.pbkdf2_iterations = 10;
-  CouchDoor door(settings);
-  const auto by_get = door.get("/_search_analyze?analyzer=simple&text=a");
+  CouchApiFixture couch(settings);
+  const auto by_get = couch.get("/_search_analyze?analyzer=simple&text=a");
   CHECK(by_get.status == 401);
   CHECK(text(by_get.json(), "reason") == "You are not a server admin.");
-  CHECK(door.post("/_search_analyze", analysis_of(1)).status == 401);
+  CHECK(couch.post("/_search_analyze", analysis_of(1)).status == 401);
 }
 
 TEST_CASE("_search_analyze is open on a server without admins") {
-  CouchDoor door;
-  const auto reply = door.get("/_search_analyze?analyzer=simple&text=One+two");
+  CouchApiFixture couch;
+  const auto reply = couch.get("/_search_analyze?analyzer=simple&text=One+two");
   CHECK(reply.body == "{\"tokens\":[\"one\",\"two\"]}\n");
 }
 
 TEST_CASE("_search_analyze takes a long text, but not any") {
-  CouchDoor door;
-  CHECK(door.post("/_search_analyze", analysis_of(kTextBytesMax)).status == 200);
-  const auto refused = door.post("/_search_analyze", analysis_of(kTextBytesMax + 1));
+  CouchApiFixture couch;
+  CHECK(couch.post("/_search_analyze", analysis_of(kTextBytesMax)).status == 200);
+  const auto refused = couch.post("/_search_analyze", analysis_of(kTextBytesMax + 1));
   CHECK(refused.status == 413);
   CHECK(text(refused.json(), "reason") == "text must not be longer than 1048576 bytes");
 }

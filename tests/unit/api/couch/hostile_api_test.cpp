@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "unit/api/couch/door_fixture.h"
+#include "unit/api/couch/couch_api_fixture.h"
 
-using octavo::tests::CouchDoor;
+using octavo::tests::CouchApiFixture;
 
 namespace {
 
@@ -90,9 +90,9 @@ const T& pick(std::mt19937& random, const std::vector<T>& from) {
 }  // namespace
 
 TEST_CASE("random requests are answered below 500 and leave the database readable") {
-  CouchDoor door;
-  REQUIRE(door.put("/db?partitioned=true&q=2").status == 201);
-  REQUIRE(door.put("/db/p:kept", R"({"n":1})").status == 201);
+  CouchApiFixture couch;
+  REQUIRE(couch.put("/db?partitioned=true&q=2").status == 201);
+  REQUIRE(couch.put("/db/p:kept", R"({"n":1})").status == 201);
   const std::vector<std::string> methods{"GET", "PUT", "POST", "DELETE", "HEAD", "COPY", "OPTIONS", "PATCH"};
   std::mt19937 random(7);
   for (int i = 0; i < 3000; ++i) {
@@ -106,11 +106,11 @@ TEST_CASE("random requests are answered below 500 and leave the database readabl
     if (random() % 4 != 0) headers["Content-Type"] = "application/json";
     if (random() % 8 == 0) headers["If-Match"] = "\"1-a\"";
     if (random() % 8 == 0) headers["Destination"] = "p:copy?rev=1-a";
-    const auto reply = door.send(method, target, body, headers);
+    const auto reply = couch.send(method, target, body, headers);
     INFO(method << " " << target << " " << body << " -> " << reply.status << " " << reply.body);
     REQUIRE((reply.status < 500 || reply.status == 501));
     REQUIRE_FALSE(reply.broken);
   }
-  CHECK(door.get("/db/p:kept").status == 200);
-  CHECK(door.get("/db/_all_docs").status == 200);
+  CHECK(couch.get("/db/p:kept").status == 200);
+  CHECK(couch.get("/db/_all_docs").status == 200);
 }

@@ -1,4 +1,4 @@
-#include "api/cosmos/door.h"
+#include "api/cosmos/cosmos_api.h"
 
 #include <new>
 
@@ -193,12 +193,12 @@ Task<Expected<OpenContainer>> open_container(Call& call) {
   co_return OpenContainer{std::move(*opened), std::move(*definition)};
 }
 
-Door::Door(partitioning::Engine& engine, const config::Settings& settings, std::function<bool()> has_admins)
+CosmosApi::CosmosApi(partitioning::Engine& engine, const config::Settings& settings, std::function<bool()> has_admins)
     : schema_(engine),
       authorization_(settings, engine, std::move(has_admins)),
       services_{.engine = engine, .settings = settings, .authorization = authorization_, .schema = schema_} {}
 
-Task<Reply> Door::handle(Request& request) {
+Task<Reply> CosmosApi::handle(Request& request) {
   Call call{.request = request,
             .services = services_,
             .path = {},
@@ -221,7 +221,7 @@ Task<Reply> Door::handle(Request& request) {
   co_return reply;
 }
 
-Handled Door::dispatch(Call& call) {
+Handled CosmosApi::dispatch(Call& call) {
   OCTAVO_CO_TRY(call.path, ResourcePath::parse(call.request.segments));
   OCTAVO_CO_TRY(call.credential, authorization_.check(call.request, call.path, only_reads(call.request, call.path)));
   switch (call.path.resource) {
@@ -252,7 +252,7 @@ Handled Door::dispatch(Call& call) {
   co_return fail(ErrorCode::internal, "A resource without a handler.");
 }
 
-Reply Door::protocol_error(int status, std::string_view reason) const {
+Reply CosmosApi::protocol_error(int status, std::string_view reason) const {
   const std::string_view code = status == 413   ? "RequestEntityTooLarge"
                                 : status == 408 ? "RequestTimeout"
                                 : status == 503 ? "ServiceUnavailable"

@@ -5,21 +5,21 @@
 #include <string_view>
 
 #include "api/cosmos/call/authorization.h"
-#include "api/cosmos/door.h"
+#include "api/cosmos/cosmos_api.h"
 #include "base/digest.h"
 #include "base/encoding.h"
-#include "support/door_driver.h"
+#include "support/api_driver.h"
 
 namespace octavo::tests {
 
-/// The Cosmos door over the engine of a test; requests are signed with `settings.cosmos_key`. Both outlive it.
-class CosmosDoor final : public DoorDriver {
+/// The Cosmos DB API over the engine of a test; requests are signed with `settings.cosmos_key`. Both outlive it.
+class CosmosApiFixture final : public ApiDriver {
  public:
-  CosmosDoor(partitioning::Engine& engine, const config::Settings& settings)
-      : key_(settings.cosmos_key), door_(engine, settings, [] { return false; }) {}
+  CosmosApiFixture(partitioning::Engine& engine, const config::Settings& settings)
+      : key_(settings.cosmos_key), api_(engine, settings, [] { return false; }) {}
 
  private:
-  api::Handler& door() override { return door_; }
+  api::Handler& handler() override { return api_; }
   void prepare(api::Request& request, Headers& headers) const override {
     const std::time_t now = std::time(nullptr);
     std::tm parts{};
@@ -34,7 +34,7 @@ class CosmosDoor final : public DoorDriver {
   }
 
   const std::string key_;
-  api::cosmos::Door door_;
+  api::cosmos::CosmosApi api_;
 };
 
 }  // namespace octavo::tests

@@ -1,15 +1,15 @@
 #include <catch2/catch.hpp>
 
-#include "unit/api/couch/door_fixture.h"
+#include "unit/api/couch/couch_api_fixture.h"
 
-using octavo::tests::CouchDoor;
+using octavo::tests::CouchApiFixture;
 using octavo::tests::text;
 
 TEST_CASE("_bulk_docs answers in the order of the documents, conflicts among them") {
-  CouchDoor door;
-  door.put("/db?q=4");
-  door.put("/db/b", "{}");
-  const auto post = door.post("/db/_bulk_docs", R"({"docs":[{"_id":"a"},{"_id":"b","x":1},{"_id":"c"}]})");
+  CouchApiFixture couch;
+  couch.put("/db?q=4");
+  couch.put("/db/b", "{}");
+  const auto post = couch.post("/db/_bulk_docs", R"({"docs":[{"_id":"a"},{"_id":"b","x":1},{"_id":"c"}]})");
   REQUIRE(post.status == 201);
   const auto results = post.json().as_array();
   REQUIRE(results.size() == 3);
@@ -21,98 +21,98 @@ TEST_CASE("_bulk_docs answers in the order of the documents, conflicts among the
 }
 
 TEST_CASE("_bulk_docs gives ids to documents without") {
-  CouchDoor door;
-  door.put("/db");
-  const auto post = door.post("/db/_bulk_docs", R"({"docs":[{"x":1},{"x":2}]})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto post = couch.post("/db/_bulk_docs", R"({"docs":[{"x":1},{"x":2}]})");
   REQUIRE(post.json().as_array().size() == 2);
   CHECK(text(post.json().as_array()[0], "id").size() == 32);
 }
 
 TEST_CASE("_bulk_docs without docs is refused") {
-  CouchDoor door;
-  door.put("/db");
-  CHECK(text(door.post("/db/_bulk_docs", "{}").json(), "reason") == "POST body must include `docs` parameter.");
-  CHECK(text(door.post("/db/_bulk_docs", R"({"docs":1})").json(), "reason") == "`docs` parameter must be an array.");
-  CHECK(text(door.post("/db/_bulk_docs", R"({"docs":[],"new_edits":1})").json(), "reason") ==
+  CouchApiFixture couch;
+  couch.put("/db");
+  CHECK(text(couch.post("/db/_bulk_docs", "{}").json(), "reason") == "POST body must include `docs` parameter.");
+  CHECK(text(couch.post("/db/_bulk_docs", R"({"docs":1})").json(), "reason") == "`docs` parameter must be an array.");
+  CHECK(text(couch.post("/db/_bulk_docs", R"({"docs":[],"new_edits":1})").json(), "reason") ==
         "`new_edits` parameter must be a boolean.");
 }
 
 TEST_CASE("one document that is none refuses the whole request") {
-  CouchDoor door;
-  door.put("/db");
-  CHECK(door.post("/db/_bulk_docs", R"({"docs":[{"_id":"a"},5]})").status == 400);
-  CHECK(door.get("/db/a").status == 404);
+  CouchApiFixture couch;
+  couch.put("/db");
+  CHECK(couch.post("/db/_bulk_docs", R"({"docs":[{"_id":"a"},5]})").status == 400);
+  CHECK(couch.get("/db/a").status == 404);
 }
 
 TEST_CASE("_bulk_docs with new_edits=false keeps the revisions and reports only errors") {
-  CouchDoor door;
-  door.put("/db");
-  const auto post = door.post(
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto post = couch.post(
       "/db/_bulk_docs", R"({"new_edits":false,"docs":[{"_id":"a","_revisions":{"start":2,"ids":["b","a"]},"x":1}]})");
   CHECK(post.status == 201);
   CHECK(post.body == "[]\n");
-  CHECK(text(door.get("/db/a").json(), "_rev") == "2-b");
+  CHECK(text(couch.get("/db/a").json(), "_rev") == "2-b");
 }
 
 TEST_CASE("_bulk_docs writes local documents too") {
-  CouchDoor door;
-  door.put("/db");
-  const auto post = door.post("/db/_bulk_docs", R"({"docs":[{"_id":"_local/x","v":1},{"_id":"y"}]})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto post = couch.post("/db/_bulk_docs", R"({"docs":[{"_id":"_local/x","v":1},{"_id":"y"}]})");
   CHECK(post.json().as_array()[0].at("rev") == "0-1");
-  CHECK(door.get("/db/_local/x").status == 200);
+  CHECK(couch.get("/db/_local/x").status == 200);
 }
 
 TEST_CASE("deletions in _bulk_docs leave tombstones") {
-  CouchDoor door;
-  door.put("/db");
-  const auto rev = text(door.put("/db/a", "{}").json(), "rev");
-  const auto post = door.post("/db/_bulk_docs", R"({"docs":[{"_id":"a","_rev":")" + rev + R"(","_deleted":true}]})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto rev = text(couch.put("/db/a", "{}").json(), "rev");
+  const auto post = couch.post("/db/_bulk_docs", R"({"docs":[{"_id":"a","_rev":")" + rev + R"(","_deleted":true}]})");
   CHECK(post.json().as_array()[0].at("ok") == true);
-  CHECK(text(door.get("/db/a").json(), "reason") == "deleted");
+  CHECK(text(couch.get("/db/a").json(), "reason") == "deleted");
 }
 
 TEST_CASE("an atomic batch writes everything") {
-  CouchDoor door;
-  door.put("/db?partitioned=true");
-  const auto post = door.post("/db/_partition/p/_batch", R"({"docs":[{"_id":"p:1"},{"_id":"p:2","x":1}]})");
+  CouchApiFixture couch;
+  couch.put("/db?partitioned=true");
+  const auto post = couch.post("/db/_partition/p/_batch", R"({"docs":[{"_id":"p:1"},{"_id":"p:2","x":1}]})");
   CHECK(post.status == 201);
   CHECK(post.json().as_array().size() == 2);
-  CHECK(door.get("/db/p:2").json().at("x") == 1);
+  CHECK(couch.get("/db/p:2").json().at("x") == 1);
 }
 
 TEST_CASE("an atomic batch with a failed precondition writes nothing and names it") {
-  CouchDoor door;
-  door.put("/db?partitioned=true");
-  door.put("/db/p:2", "{}");
-  const auto post = door.post("/db/_partition/p/_batch", R"({"docs":[{"_id":"p:1"},{"_id":"p:2"}]})");
+  CouchApiFixture couch;
+  couch.put("/db?partitioned=true");
+  couch.put("/db/p:2", "{}");
+  const auto post = couch.post("/db/_partition/p/_batch", R"({"docs":[{"_id":"p:1"},{"_id":"p:2"}]})");
   CHECK(post.status == 409);
   CHECK(text(post.json(), "error") == "conflict");
   REQUIRE(post.json().at("results").as_array().size() == 1);
   CHECK(post.json().at("results").as_array()[0].at("id") == "p:2");
-  CHECK(door.get("/db/p:1").status == 404);
+  CHECK(couch.get("/db/p:1").status == 404);
 }
 
 TEST_CASE("a batch refuses documents of other partitions and repeated ids") {
-  CouchDoor door;
-  door.put("/db?partitioned=true");
-  CHECK(door.post("/db/_partition/p/_batch", R"({"docs":[{"_id":"q:1"}]})").status == 400);
-  CHECK(door.post("/db/_partition/p/_batch", R"({"docs":[{"_id":"p:1"},{"_id":"p:1"}]})").status == 400);
+  CouchApiFixture couch;
+  couch.put("/db?partitioned=true");
+  CHECK(couch.post("/db/_partition/p/_batch", R"({"docs":[{"_id":"q:1"}]})").status == 400);
+  CHECK(couch.post("/db/_partition/p/_batch", R"({"docs":[{"_id":"p:1"},{"_id":"p:1"}]})").status == 400);
 }
 
 TEST_CASE("a batch gives documents without an id one in its partition") {
-  CouchDoor door;
-  door.put("/db?partitioned=true");
-  const auto post = door.post("/db/_partition/p/_batch", R"({"docs":[{"x":1}]})");
+  CouchApiFixture couch;
+  couch.put("/db?partitioned=true");
+  const auto post = couch.post("/db/_partition/p/_batch", R"({"docs":[{"x":1}]})");
   REQUIRE(post.status == 201);
   CHECK(text(post.json().as_array()[0], "id").starts_with("p:"));
 }
 
 TEST_CASE("_bulk_get answers each document or its error") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a", R"({"x":1})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a", R"({"x":1})");
   const auto got =
-      door.post("/db/_bulk_get", R"({"docs":[{"id":"a"},{"id":"b"},{"id":"a","rev":"9-x"},{"id":"a","rev":"zz"}]})");
+      couch.post("/db/_bulk_get", R"({"docs":[{"id":"a"},{"id":"b"},{"id":"a","rev":"9-x"},{"id":"a","rev":"zz"}]})");
   REQUIRE(got.status == 200);
   const auto results = got.json().at("results").as_array();
   REQUIRE(results.size() == 4);
@@ -124,46 +124,46 @@ TEST_CASE("_bulk_get answers each document or its error") {
 }
 
 TEST_CASE("_bulk_get shows histories when asked") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a", "{}");
-  const auto got = door.post("/db/_bulk_get?revs=true", R"({"docs":[{"id":"a"}]})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a", "{}");
+  const auto got = couch.post("/db/_bulk_get?revs=true", R"({"docs":[{"id":"a"}]})");
   CHECK(got.json().at("results").as_array()[0].at("docs").as_array()[0].at("ok").as_object().contains("_revisions"));
 }
 
 TEST_CASE("_revs_diff names unknown revisions and the leaves that may lead to them") {
-  CouchDoor door;
-  door.put("/db");
-  const auto rev = text(door.put("/db/a", "{}").json(), "rev");
-  const auto diff = door.post("/db/_revs_diff", R"({"a":[")" + rev + R"(","2-x"],"b":["1-y"]})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto rev = text(couch.put("/db/a", "{}").json(), "rev");
+  const auto diff = couch.post("/db/_revs_diff", R"({"a":[")" + rev + R"(","2-x"],"b":["1-y"]})");
   CHECK(diff.json().at("a").at("missing") == boost::json::array{"2-x"});
   CHECK(diff.json().at("a").at("possible_ancestors").as_array()[0] == boost::json::value(rev));
   CHECK(diff.json().at("b").at("missing") == boost::json::array{"1-y"});
 }
 
 TEST_CASE("_revs_diff of many revisions of one document names those that are missing, in their order") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a?new_edits=false", R"({"_revisions":{"start":3,"ids":["c","b","a"]}})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a?new_edits=false", R"({"_revisions":{"start":3,"ids":["c","b","a"]}})");
   std::string asked;
   boost::json::array missing;
   for (int i = 0; i < 50; ++i) {
     asked += "\"2-x" + std::to_string(i) + "\",";
     missing.emplace_back("2-x" + std::to_string(i));
   }
-  const auto diff = door.post("/db/_revs_diff", R"({"a":["1-a","2-b",)" + asked + R"("3-c"]})");
+  const auto diff = couch.post("/db/_revs_diff", R"({"a":["1-a","2-b",)" + asked + R"("3-c"]})");
   CHECK(diff.json().at("a").at("missing") == missing);
 }
 
 TEST_CASE("_revs_diff and _missing_revs refuse too many revisions, of one document or of many") {
   octavo::config::Settings settings;
   settings.documents_per_bulk_max = 3;
-  CouchDoor door(settings);
-  door.put("/db");
+  CouchApiFixture couch(settings);
+  couch.put("/db");
   for (const std::string target : {"/db/_revs_diff", "/db/_missing_revs"}) {
-    CHECK(door.post(target, R"({"a":["1-a","1-b","1-c"]})").status == 200);
+    CHECK(couch.post(target, R"({"a":["1-a","1-b","1-c"]})").status == 200);
     for (const char* asked : {R"({"a":["1-a","1-b"],"b":["1-c","1-d"]})", R"({"a":[],"b":[],"c":[],"d":[]})"}) {
-      const auto refused = door.post(target, asked);
+      const auto refused = couch.post(target, asked);
       CHECK(refused.status == 413);
       CHECK(refused.json() ==
             boost::json::value({{"error", "too_large"},
@@ -173,32 +173,32 @@ TEST_CASE("_revs_diff and _missing_revs refuse too many revisions, of one docume
 }
 
 TEST_CASE("a large _revs_diff is answered like a small one") {
-  CouchDoor door;
-  door.put("/db");
+  CouchApiFixture couch;
+  couch.put("/db");
   std::string asked;
   for (int i = 0; i < 20'000; ++i) asked += ",\"1-" + std::to_string(i) + "\"";
-  const auto diff = door.post("/db/_revs_diff", R"({"a":["1-a")" + asked + "]}");
+  const auto diff = couch.post("/db/_revs_diff", R"({"a":["1-a")" + asked + "]}");
   REQUIRE(diff.status == 200);
   CHECK(diff.json().at("a").at("missing").as_array().size() == 20'001);
 }
 
 TEST_CASE("_missing_revs leaves out what is known") {
-  CouchDoor door;
-  door.put("/db");
-  const auto rev = text(door.put("/db/a", "{}").json(), "rev");
-  const auto reply = door.post("/db/_missing_revs", R"({"a":[")" + rev + R"("],"b":["1-y"]})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto rev = text(couch.put("/db/a", "{}").json(), "rev");
+  const auto reply = couch.post("/db/_missing_revs", R"({"a":[")" + rev + R"("],"b":["1-y"]})");
   CHECK(reply.body == R"({"missing_revs":{"b":["1-y"]}})"
                       "\n");
 }
 
 TEST_CASE("_purge removes a document without a trace") {
-  CouchDoor door;
-  door.put("/db");
-  const auto rev = text(door.put("/db/a", "{}").json(), "rev");
-  const auto purge = door.post("/db/_purge", R"({"a":[")" + rev + R"("]})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto rev = text(couch.put("/db/a", "{}").json(), "rev");
+  const auto purge = couch.post("/db/_purge", R"({"a":[")" + rev + R"("]})");
   CHECK(purge.status == 201);
   CHECK(purge.body == R"({"purge_seq":null,"purged":{"a":[")" + rev +
                           R"("]}})"
                           "\n");
-  CHECK(text(door.get("/db/a").json(), "reason") == "missing");
+  CHECK(text(couch.get("/db/a").json(), "reason") == "missing");
 }

@@ -1,4 +1,4 @@
-#include "api/couch/door.h"
+#include "api/couch/couch_api.h"
 
 #include <algorithm>
 #include <new>
@@ -60,9 +60,9 @@ RouteList all_routes() {
   return routes;
 }
 
-Door::Door(Services services) : services_(services), router_(all_routes()), cors_(services.settings) {}
+CouchApi::CouchApi(Services services) : services_(services), router_(all_routes()), cors_(services.settings) {}
 
-Task<Reply> Door::handle(Request& request) {
+Task<Reply> CouchApi::handle(Request& request) {
   if (request.method == Method::options) {
     if (auto reply = cors_.preflight(request)) co_return std::move(*reply);
   }
@@ -81,14 +81,14 @@ Task<Reply> Door::handle(Request& request) {
   co_return reply;
 }
 
-bool Door::host_may_ask(const Request& request) const {
+bool CouchApi::host_may_ask(const Request& request) const {
   const auto& settings = services_.settings;
   const auto host = request.header("Host");
   return !host || is_trusted_host(*host, settings.allowed_hosts) || services_.authenticator.has_admins() ||
          !config::is_loopback(settings.bind);
 }
 
-Task<Expected<Reply>> Door::dispatch(Call& call) {
+Task<Expected<Reply>> CouchApi::dispatch(Call& call) {
   auto& request = call.request;
   if (!host_may_ask(request)) {
     co_return fail(
@@ -141,7 +141,7 @@ Task<Expected<Reply>> Door::dispatch(Call& call) {
   co_return co_await route.handler(call);
 }
 
-void Door::finish(const Call& call, Reply& reply) const {
+void CouchApi::finish(const Call& call, Reply& reply) const {
   if (reply.content_type == "application/json" && !reply.stream && !reply.body.empty() && reply.body.back() != '\n') {
     reply.body += '\n';
   }
@@ -162,7 +162,7 @@ void Door::finish(const Call& call, Reply& reply) const {
   cors_.decorate(call.request, reply);
 }
 
-Reply Door::protocol_error(int status, std::string_view reason) const {
+Reply CouchApi::protocol_error(int status, std::string_view reason) const {
   struct Word {
     int status;
     std::string_view error;

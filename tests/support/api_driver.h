@@ -37,10 +37,10 @@ struct Received {
 
 using Headers = std::map<std::string, std::string>;
 
-/// A door without sockets: requests go in, replies come out.
-class DoorDriver {
+/// An API without sockets: requests go in, replies come out.
+class ApiDriver {
  public:
-  virtual ~DoorDriver() = default;
+  virtual ~ApiDriver() = default;
 
   Received get(std::string_view target, Headers headers = {}) { return send("GET", target, "", std::move(headers)); }
   Received del(std::string_view target, Headers headers = {}) { return send("DELETE", target, "", std::move(headers)); }
@@ -95,8 +95,8 @@ class DoorDriver {
   }
 
  protected:
-  virtual api::Handler& door() = 0;
-  /// What every request of this door has.
+  virtual api::Handler& handler() = 0;
+  /// What every request of this API has.
   virtual void prepare(api::Request&, Headers&) const {}
 
  private:
@@ -146,7 +146,7 @@ class DoorDriver {
   }
 
   Task<void> serve(std::unique_ptr<Exchange> exchange, Received& received) {
-    auto reply = co_await door().handle(exchange->request);
+    auto reply = co_await handler().handle(exchange->request);
     received.body = std::move(reply.body);
     if (reply.stream) {
       received.streamed = true;

@@ -13,9 +13,9 @@ namespace octavo::api::couch {
 /// → headers of every reply. Errors are returned as values and rendered in one place.
 ///
 /// Immutable after construction, so thread-safe. The objects that `services` refers to must outlive it.
-class Door final : public Handler {
+class CouchApi final : public Handler {
  public:
-  explicit Door(Services services);
+  explicit CouchApi(Services services);
 
   Task<Reply> handle(Request& request) override;
   Reply protocol_error(int status, std::string_view reason) const override;

@@ -2,9 +2,9 @@
 
 #include "support/engine_fixture.h"
 #include "support/revisions.h"
-#include "unit/api/couch/door_fixture.h"
+#include "unit/api/couch/couch_api_fixture.h"
 
-using octavo::tests::CouchDoor;
+using octavo::tests::CouchApiFixture;
 using octavo::tests::text;
 
 namespace {
@@ -14,26 +14,26 @@ std::string rev_of(const octavo::tests::Received& received) {
 }
 
 /// The document `a` of `db`, whose revisions 1-a0 to 1-a9 come in pieces.
-void put_ten_large_leaves(CouchDoor& door) {
-  door.put("/db");
+void put_ten_large_leaves(CouchApiFixture& couch) {
+  couch.put("/db");
   for (int i = 0; i < 10; ++i) {
     const std::string revision = "1-a" + std::to_string(i);
-    door.put("/db/a?new_edits=false", R"({"_rev":")" + revision + R"(","v":")" + std::string(50'000, 'x') + "\"}");
+    couch.put("/db/a?new_edits=false", R"({"_rev":")" + revision + R"(","v":")" + std::string(50'000, 'x') + "\"}");
   }
 }
 
 }  // namespace
 
 TEST_CASE("a document that was put is read back with its id and revision before its fields") {
-  CouchDoor door;
-  door.put("/db");
-  const auto put = door.put("/db/a", R"({ "n": 1.0, "s": "x" })");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto put = couch.put("/db/a", R"({ "n": 1.0, "s": "x" })");
   REQUIRE(put.status == 201);
   const auto rev = rev_of(put);
   CHECK(put.header("ETag") == "\"" + rev + "\"");
   CHECK(put.header("Location") == "http://localhost/db/a");
 
-  const auto got = door.get("/db/a");
+  const auto got = couch.get("/db/a");
 
   CHECK(got.status == 200);
   CHECK(got.body == R"({"_id":"a","_rev":")" + rev + R"(","n":1.0,"s":"x"})" + "\n");
@@ -42,192 +42,192 @@ TEST_CASE("a document that was put is read back with its id and revision before 
 }
 
 TEST_CASE("a document that never was is missing") {
-  CouchDoor door;
-  door.put("/db");
-  const auto got = door.get("/db/nothing");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto got = couch.get("/db/nothing");
   CHECK(got.status == 404);
   CHECK(got.body == "{\"error\":\"not_found\",\"reason\":\"missing\"}\n");
 }
 
 TEST_CASE("a deleted document says so") {
-  CouchDoor door;
-  door.put("/db");
-  const auto rev = rev_of(door.put("/db/a", "{}"));
-  CHECK(door.del("/db/a?rev=" + rev).status == 200);
-  const auto got = door.get("/db/a");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto rev = rev_of(couch.put("/db/a", "{}"));
+  CHECK(couch.del("/db/a?rev=" + rev).status == 200);
+  const auto got = couch.get("/db/a");
   CHECK(got.status == 404);
   CHECK(text(got.json(), "reason") == "deleted");
 }
 
 TEST_CASE("a document of a database that does not exist") {
-  CouchDoor door;
-  const auto got = door.get("/nowhere/a");
+  CouchApiFixture couch;
+  const auto got = couch.get("/nowhere/a");
   CHECK(got.status == 404);
   CHECK(text(got.json(), "reason") == "Database does not exist.");
 }
 
 TEST_CASE("an edit without the current revision is a conflict") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a", "{}");
-  const auto put = door.put("/db/a", R"({"x":1})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a", "{}");
+  const auto put = couch.put("/db/a", R"({"x":1})");
   CHECK(put.status == 409);
   CHECK(put.body == "{\"error\":\"conflict\",\"reason\":\"Document update conflict.\"}\n");
 }
 
 TEST_CASE("the revision of an edit may come in the body, the query or If-Match") {
-  CouchDoor door;
-  door.put("/db");
-  auto rev = rev_of(door.put("/db/a", "{}"));
-  const auto in_body = door.put("/db/a", R"({"_rev":")" + rev + "\"}");
+  CouchApiFixture couch;
+  couch.put("/db");
+  auto rev = rev_of(couch.put("/db/a", "{}"));
+  const auto in_body = couch.put("/db/a", R"({"_rev":")" + rev + "\"}");
   REQUIRE(in_body.status == 201);
-  const auto in_query = door.put("/db/a?rev=" + rev_of(in_body), "{}");
+  const auto in_query = couch.put("/db/a?rev=" + rev_of(in_body), "{}");
   REQUIRE(in_query.status == 201);
-  const auto in_header = door.put("/db/a", "{}", {{"If-Match", "\"" + rev_of(in_query) + "\""}});
+  const auto in_header = couch.put("/db/a", "{}", {{"If-Match", "\"" + rev_of(in_query) + "\""}});
   CHECK(in_header.status == 201);
   CHECK(rev_of(in_header).starts_with("4-"));
 }
 
 TEST_CASE("revisions that disagree are refused") {
-  CouchDoor door;
-  door.put("/db");
-  const auto put = door.put("/db/a?rev=1-a", R"({"_rev":"1-b"})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto put = couch.put("/db/a?rev=1-a", R"({"_rev":"1-b"})");
   CHECK(put.status == 400);
   CHECK(text(put.json(), "reason") == "Document rev from request body and query string have different values");
 }
 
 TEST_CASE("If-None-Match with the current revision is answered 304 without a body") {
-  CouchDoor door;
-  door.put("/db");
-  const auto rev = rev_of(door.put("/db/a", "{}"));
-  const auto got = door.get("/db/a", {{"If-None-Match", "\"" + rev + "\""}});
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto rev = rev_of(couch.put("/db/a", "{}"));
+  const auto got = couch.get("/db/a", {{"If-None-Match", "\"" + rev + "\""}});
   CHECK(got.status == 304);
   CHECK(got.body.empty());
   CHECK(got.header("ETag") == "\"" + rev + "\"");
 }
 
 TEST_CASE("a document can be written again after its deletion without a revision") {
-  CouchDoor door;
-  door.put("/db");
-  const auto rev = rev_of(door.put("/db/a", "{}"));
-  door.del("/db/a?rev=" + rev);
-  const auto again = door.put("/db/a", R"({"again":true})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto rev = rev_of(couch.put("/db/a", "{}"));
+  couch.del("/db/a?rev=" + rev);
+  const auto again = couch.put("/db/a", R"({"again":true})");
   CHECK(again.status == 201);
   CHECK(rev_of(again).starts_with("3-"));
 }
 
 TEST_CASE("deleting without a revision is a conflict, deleting what is not there is not found") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a", "{}");
-  CHECK(door.del("/db/a").status == 409);
-  CHECK(door.del("/db/b").status == 404);
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a", "{}");
+  CHECK(couch.del("/db/a").status == 409);
+  CHECK(couch.del("/db/b").status == 404);
 }
 
 TEST_CASE("an unknown path that starts with an underscore is no endpoint") {
-  CouchDoor door;
-  door.put("/db");
-  const auto put = door.put("/db/_foo", "{}");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto put = couch.put("/db/_foo", "{}");
   CHECK(put.status == 404);
   CHECK(text(put.json(), "error") == "not_found");
   CHECK(text(put.json(), "reason") == "There is no such endpoint: /{db}/_foo");
 }
 
 TEST_CASE("a partitioned database wants partition:id") {
-  CouchDoor door;
-  door.put("/db?partitioned=true");
-  const auto put = door.put("/db/plain", "{}");
+  CouchApiFixture couch;
+  couch.put("/db?partitioned=true");
+  const auto put = couch.put("/db/plain", "{}");
   CHECK(put.status == 400);
   CHECK(text(put.json(), "reason") == "Doc id must be of form partition:id");
-  CHECK(door.put("/db/p:1", "{}").status == 201);
+  CHECK(couch.put("/db/p:1", "{}").status == 201);
 }
 
 TEST_CASE("text that is no JSON is refused") {
-  CouchDoor door;
-  door.put("/db");
-  const auto put = door.put("/db/a", "{nope");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto put = couch.put("/db/a", "{nope");
   CHECK(put.status == 400);
   CHECK(text(put.json(), "error") == "bad_request");
 }
 
 TEST_CASE("POST makes an id when the document has none") {
-  CouchDoor door;
-  door.put("/db");
-  const auto post = door.post("/db", R"({"x":1})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto post = couch.post("/db", R"({"x":1})");
   REQUIRE(post.status == 201);
   const auto id = text(post.json(), "id");
   CHECK(id.size() == 32);
-  CHECK(door.get("/db/" + id).status == 200);
+  CHECK(couch.get("/db/" + id).status == 200);
 }
 
 TEST_CASE("POST wants a JSON content type") {
-  CouchDoor door;
-  door.put("/db");
-  const auto post = door.send("POST", "/db", "{}", {{"Content-Type", "text/plain"}});
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto post = couch.send("POST", "/db", "{}", {{"Content-Type", "text/plain"}});
   CHECK(post.status == 415);
   CHECK(text(post.json(), "error") == "bad_content_type");
 }
 
 TEST_CASE("COPY writes the source's fields under the destination's id") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a", R"({"x":1})");
-  const auto copy = door.send("COPY", "/db/a", "", {{"Destination", "b%20c"}});
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a", R"({"x":1})");
+  const auto copy = couch.send("COPY", "/db/a", "", {{"Destination", "b%20c"}});
   CHECK(copy.status == 201);
   CHECK(text(copy.json(), "id") == "b c");
-  CHECK(door.get("/db/b%20c").json().at("x") == 1);
+  CHECK(couch.get("/db/b%20c").json().at("x") == 1);
 }
 
 TEST_CASE("COPY over a document needs its revision") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a", R"({"x":1})");
-  const auto rev = rev_of(door.put("/db/b", "{}"));
-  CHECK(door.send("COPY", "/db/a", "", {{"Destination", "b"}}).status == 409);
-  CHECK(door.send("COPY", "/db/a", "", {{"Destination", "b?rev=" + rev}}).status == 201);
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a", R"({"x":1})");
+  const auto rev = rev_of(couch.put("/db/b", "{}"));
+  CHECK(couch.send("COPY", "/db/a", "", {{"Destination", "b"}}).status == 409);
+  CHECK(couch.send("COPY", "/db/a", "", {{"Destination", "b?rev=" + rev}}).status == 201);
 }
 
 TEST_CASE("replicated edits make conflicts, which readers can see") {
-  CouchDoor door;
-  door.put("/db");
-  CHECK(door.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":1})").status == 201);
-  CHECK(door.put("/db/a?new_edits=false", R"({"_rev":"1-bb","v":2})").status == 201);
+  CouchApiFixture couch;
+  couch.put("/db");
+  CHECK(couch.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":1})").status == 201);
+  CHECK(couch.put("/db/a?new_edits=false", R"({"_rev":"1-bb","v":2})").status == 201);
 
-  const auto got = door.get("/db/a?conflicts=true");
+  const auto got = couch.get("/db/a?conflicts=true");
 
   CHECK(text(got.json(), "_rev") == "1-bb");
   CHECK(got.json().at("_conflicts") == boost::json::array{"1-aa"});
   CHECK_FALSE(got.header("ETag").has_value());
-  CHECK(door.get("/db/a?rev=1-aa").json().at("v") == 1);
+  CHECK(couch.get("/db/a?rev=1-aa").json().at("v") == 1);
 }
 
 TEST_CASE("open_revs=all shows every leaf") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":1})");
-  door.put("/db/a?new_edits=false", R"({"_rev":"1-bb","v":2})");
-  const auto got = door.get("/db/a?open_revs=all");
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":1})");
+  couch.put("/db/a?new_edits=false", R"({"_rev":"1-bb","v":2})");
+  const auto got = couch.get("/db/a?open_revs=all");
   REQUIRE(got.status == 200);
   CHECK(got.json().as_array().size() == 2);
   CHECK(got.json().as_array()[0].at("ok").at("_rev") == "1-bb");
 }
 
 TEST_CASE("open_revs names what is missing") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":1})");
-  const auto got = door.get(R"(/db/a?open_revs=["1-aa","9-zz"])");
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":1})");
+  const auto got = couch.get(R"(/db/a?open_revs=["1-aa","9-zz"])");
   REQUIRE(got.status == 200);
   CHECK(got.json().as_array()[1] == boost::json::value({{"missing", "9-zz"}}));
 }
 
 TEST_CASE("open_revs answers a revision that is named twice once") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":1})");
-  door.put("/db/a?new_edits=false", R"({"_rev":"1-bb","v":2})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":1})");
+  couch.put("/db/a?new_edits=false", R"({"_rev":"1-bb","v":2})");
 
-  const auto got = door.get(R"(/db/a?open_revs=["1-aa","9-zz","1-bb","1-aa","9-zz"])");
+  const auto got = couch.get(R"(/db/a?open_revs=["1-aa","9-zz","1-bb","1-aa","9-zz"])");
 
   REQUIRE(got.status == 200);
   REQUIRE(got.json().as_array().size() == 3);
@@ -237,12 +237,12 @@ TEST_CASE("open_revs answers a revision that is named twice once") {
 }
 
 TEST_CASE("open_revs with latest answers each leaf once, where it is asked for first") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a?new_edits=false", R"({"_revisions":{"start":3,"ids":["c","b","a"]},"v":1})");
-  door.put("/db/a?new_edits=false", R"({"_revisions":{"start":2,"ids":["d","a"]},"v":2})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a?new_edits=false", R"({"_revisions":{"start":3,"ids":["c","b","a"]},"v":1})");
+  couch.put("/db/a?new_edits=false", R"({"_revisions":{"start":2,"ids":["d","a"]},"v":2})");
 
-  const auto got = door.get(R"(/db/a?latest=true&open_revs=["2-d","1-a","9-z","2-b","3-c"])");
+  const auto got = couch.get(R"(/db/a?latest=true&open_revs=["2-d","1-a","9-z","2-b","3-c"])");
 
   REQUIRE(got.status == 200);
   REQUIRE(got.json().as_array().size() == 3);
@@ -252,22 +252,22 @@ TEST_CASE("open_revs with latest answers each leaf once, where it is asked for f
 }
 
 TEST_CASE("open_revs does not take a revision for its leaf without latest") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a?new_edits=false", R"({"_revisions":{"start":2,"ids":["b","a"]},"v":1})");
-  const auto got = door.get(R"(/db/a?open_revs=["1-a"])");
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a?new_edits=false", R"({"_revisions":{"start":2,"ids":["b","a"]},"v":1})");
+  const auto got = couch.get(R"(/db/a?open_revs=["1-a"])");
   CHECK(got.body == "[{\"missing\":\"1-a\"}]\n");
 }
 
 TEST_CASE("open_revs of a large document sends it once, however often it is named") {
-  CouchDoor door;
-  door.put("/db");
+  CouchApiFixture couch;
+  couch.put("/db");
   const std::size_t bytes = 4 * 1024 * 1024;
-  door.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":")" + std::string(bytes, 'x') + "\"}");
+  couch.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":")" + std::string(bytes, 'x') + "\"}");
   std::string list = "\"1-aa\"";
   for (int i = 0; i < 5'000; ++i) list += ",\"1-aa\"";
 
-  const auto got = door.get("/db/a?open_revs=[" + list + "]");
+  const auto got = couch.get("/db/a?open_revs=[" + list + "]");
 
   REQUIRE(got.status == 200);
   CHECK(got.body.size() < bytes + 1'000);
@@ -275,10 +275,10 @@ TEST_CASE("open_revs of a large document sends it once, however often it is name
 }
 
 TEST_CASE("open_revs of many large leaves comes in pieces, each leaf whole") {
-  CouchDoor door;
-  put_ten_large_leaves(door);
+  CouchApiFixture couch;
+  put_ten_large_leaves(couch);
 
-  const auto got = door.get("/db/a?open_revs=all");
+  const auto got = couch.get("/db/a?open_revs=all");
 
   REQUIRE(got.status == 200);
   CHECK(got.streamed);
@@ -289,14 +289,14 @@ TEST_CASE("open_revs of many large leaves comes in pieces, each leaf whole") {
 
 TEST_CASE("open_revs=all tells of leaves only, also when one becomes another meanwhile") {
   // Given leaves that come in pieces
-  CouchDoor door;
-  put_ten_large_leaves(door);
+  CouchApiFixture couch;
+  put_ten_large_leaves(couch);
   // When one that was not sent yet is edited
-  door.after_first_piece = [&] {
-    const auto database = door.engine().find_database("db");
+  couch.after_first_piece = [&] {
+    const auto database = couch.engine().find_database("db");
     octavo::tests::EngineFixture::put(*database, "a", R"({"v":"edited"})", octavo::tests::rev(1, "a0"));
   };
-  const auto got = door.get("/db/a?open_revs=all");
+  const auto got = couch.get("/db/a?open_revs=all");
   // Then its edit comes instead, and nothing is missing
   const auto leaves = got.json().as_array();
   REQUIRE(leaves.size() == 10);
@@ -310,56 +310,56 @@ TEST_CASE("open_revs=all tells of leaves only, also when one becomes another mea
 }
 
 TEST_CASE("open_revs=all of a document that never was is missing") {
-  CouchDoor door;
-  door.put("/db");
-  CHECK(door.get("/db/nothing?open_revs=all").status == 404);
+  CouchApiFixture couch;
+  couch.put("/db");
+  CHECK(couch.get("/db/nothing?open_revs=all").status == 404);
 }
 
 TEST_CASE("open_revs tells in parts what is missing") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a", "{}");
-  const auto got = door.get(R"(/db/a?open_revs=["9-zz"])", {{"Accept", "multipart/mixed"}});
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a", "{}");
+  const auto got = couch.get(R"(/db/a?open_revs=["9-zz"])", {{"Accept", "multipart/mixed"}});
   CHECK(got.body.find("Content-Type: application/json; error=\"true\"\r\n\r\n{\"missing\":\"9-zz\"}\r\n--") !=
         std::string::npos);
   CHECK(got.body.ends_with("--"));
 }
 
 TEST_CASE("a large revision is read by its name") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":")" + std::string(300'000, 'x') + "\"}");
-  door.put("/db/a?new_edits=false", R"({"_rev":"1-bb","v":2})");
-  const auto got = door.get("/db/a?rev=1-aa");
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a?new_edits=false", R"({"_rev":"1-aa","v":")" + std::string(300'000, 'x') + "\"}");
+  couch.put("/db/a?new_edits=false", R"({"_rev":"1-bb","v":2})");
+  const auto got = couch.get("/db/a?rev=1-aa");
   REQUIRE(got.status == 200);
   CHECK(text(got.json(), "v").size() == 300'000);
 }
 
 TEST_CASE("open_revs answers in parts when the client asks for them by name") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a", "{}");
-  const auto got = door.get("/db/a?open_revs=all", {{"Accept", "multipart/mixed"}});
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a", "{}");
+  const auto got = couch.get("/db/a?open_revs=all", {{"Accept", "multipart/mixed"}});
   CHECK(got.header("Content-Type")->starts_with("multipart/mixed; boundary="));
   CHECK(got.body.find("Content-Type: application/json\r\n\r\n{\"_id\":\"a\"") != std::string::npos);
 }
 
 TEST_CASE("revs shows the history and keeps the entity tag") {
-  CouchDoor door;
-  door.put("/db");
-  auto rev = rev_of(door.put("/db/a", "{}"));
-  rev = rev_of(door.put("/db/a?rev=" + rev, "{}"));
-  const auto got = door.get("/db/a?revs=true");
+  CouchApiFixture couch;
+  couch.put("/db");
+  auto rev = rev_of(couch.put("/db/a", "{}"));
+  rev = rev_of(couch.put("/db/a?rev=" + rev, "{}"));
+  const auto got = couch.get("/db/a?revs=true");
   CHECK(got.json().at("_revisions").at("start") == 2);
   CHECK(got.json().at("_revisions").at("ids").as_array().size() == 2);
   CHECK(got.header("ETag").has_value());
 }
 
 TEST_CASE("revs_info tells that the bodies of older revisions are gone") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a?new_edits=false", R"({"_revisions":{"start":3,"ids":["c","b","a"]}})");
-  const auto info = door.get("/db/a?revs_info=true").json().at("_revs_info").as_array();
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a?new_edits=false", R"({"_revisions":{"start":3,"ids":["c","b","a"]}})");
+  const auto info = couch.get("/db/a?revs_info=true").json().at("_revs_info").as_array();
   REQUIRE(info.size() == 3);
   CHECK(info[0] == boost::json::value({{"rev", "3-c"}, {"status", "available"}}));
   CHECK(info[1] == boost::json::value({{"rev", "2-b"}, {"status", "missing"}}));
@@ -367,59 +367,59 @@ TEST_CASE("revs_info tells that the bodies of older revisions are gone") {
 }
 
 TEST_CASE("meta shows revs_info") {
-  CouchDoor door;
-  door.put("/db");
-  door.put("/db/a", "{}");
-  const auto got = door.get("/db/a?meta=true&local_seq=true");
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a", "{}");
+  const auto got = couch.get("/db/a?meta=true&local_seq=true");
   CHECK(got.json().at("_revs_info").as_array()[0].at("status") == "available");
   CHECK(got.json().at("_local_seq") == 1);
 }
 
 TEST_CASE("local documents have revisions of their own and no feed row") {
-  CouchDoor door;
-  door.put("/db");
-  const auto put = door.put("/db/_local/checkpoint", R"({"seq":5})");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto put = couch.put("/db/_local/checkpoint", R"({"seq":5})");
   CHECK(put.status == 201);
   CHECK(text(put.json(), "rev") == "0-1");
-  CHECK(door.get("/db/_local/checkpoint").body == R"({"_id":"_local/checkpoint","_rev":"0-1","seq":5})"
+  CHECK(couch.get("/db/_local/checkpoint").body == R"({"_id":"_local/checkpoint","_rev":"0-1","seq":5})"
                                                   "\n");
-  CHECK(door.get("/db/_changes").json().at("results").as_array().empty());
-  CHECK(door.del("/db/_local/checkpoint?rev=0-1").status == 200);
-  CHECK(door.get("/db/_local/checkpoint").status == 404);
+  CHECK(couch.get("/db/_changes").json().at("results").as_array().empty());
+  CHECK(couch.del("/db/_local/checkpoint?rev=0-1").status == 200);
+  CHECK(couch.get("/db/_local/checkpoint").status == 404);
 }
 
 TEST_CASE("attachments are not supported yet, so no document has one") {
-  CouchDoor door;
-  door.put("/db");
-  CHECK(text(door.get("/db/a/b.txt").json(), "reason") == "missing");
-  door.put("/db/a", "{}");
-  CHECK(text(door.get("/db/a/b.txt").json(), "reason") == "Document is missing attachment");
-  const auto put = door.put("/db/a/b.txt", "x");
+  CouchApiFixture couch;
+  couch.put("/db");
+  CHECK(text(couch.get("/db/a/b.txt").json(), "reason") == "missing");
+  couch.put("/db/a", "{}");
+  CHECK(text(couch.get("/db/a/b.txt").json(), "reason") == "Document is missing attachment");
+  const auto put = couch.put("/db/a/b.txt", "x");
   CHECK(put.status == 501);
   CHECK(text(put.json(), "error") == "not_implemented");
 }
 
 TEST_CASE("a design document is reached by its two segments or with an encoded slash") {
-  CouchDoor door;
-  door.put("/db");
-  CHECK(door.put("/db/_design/x", R"({"language":"query"})").status == 201);
-  CHECK(door.get("/db/_design/x").status == 200);
-  CHECK(door.get("/db/_design%2Fx").status == 200);
+  CouchApiFixture couch;
+  couch.put("/db");
+  CHECK(couch.put("/db/_design/x", R"({"language":"query"})").status == 201);
+  CHECK(couch.get("/db/_design/x").status == 200);
+  CHECK(couch.get("/db/_design%2Fx").status == 200);
 }
 
 TEST_CASE("a method that a path does not know is answered with those it does") {
-  CouchDoor door;
-  door.put("/db");
-  const auto reply = door.send("DELETE", "/db/_all_docs", "");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto reply = couch.send("DELETE", "/db/_all_docs", "");
   CHECK(reply.status == 405);
   CHECK(reply.header("Allow") == "GET,HEAD,POST");
   CHECK(reply.body == "{\"error\":\"method_not_allowed\",\"reason\":\"Only GET,HEAD,POST allowed\"}\n");
 }
 
 TEST_CASE("batch=ok is acknowledged before it is written") {
-  CouchDoor door;
-  door.put("/db");
-  const auto put = door.put("/db/a?batch=ok", "{}");
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto put = couch.put("/db/a?batch=ok", "{}");
   CHECK(put.status == 202);
   CHECK(put.body == "{\"ok\":true,\"id\":\"a\"}\n");
 }

@@ -34,7 +34,7 @@ void check_rows(const Received& answer, const FaultKind& kind) {
 
 const FaultDialect kCouch{.check_error = check_couch_error,
                           .check_success = check_rows,
-                          .read_one = [](FaultyShop& faulty) { return faulty.door().get("/shop/p0:d0").status; },
+                          .read_one = [](FaultyShop& faulty) { return faulty.couch().get("/shop/p0:d0").status; },
                           .check_reads = [](FaultyShop& faulty) { faulty.check_reads(); }};
 
 void run_everywhere(FaultyShop& faulty, const ShopRequest& request, const FaultKind& kind,
