@@ -194,9 +194,9 @@ Task<Expected<OpenContainer>> open_container(Call& call) {
 }
 
 CosmosApi::CosmosApi(partitioning::Engine& engine, const config::Settings& settings, std::function<bool()> has_admins)
-    : schema_(engine),
+    : registry_(engine),
       authorization_(settings, engine, std::move(has_admins)),
-      services_{.engine = engine, .settings = settings, .authorization = authorization_, .schema = schema_} {}
+      services_{.engine = engine, .settings = settings, .authorization = authorization_, .registry = registry_} {}
 
 Task<Reply> CosmosApi::handle(Request& request) {
   Call call{.request = request,

@@ -2,7 +2,7 @@
 
 #include "api/cosmos/call/authorization.h"
 #include "api/cosmos/call/call.h"
-#include "api/cosmos/resources/schema.h"
+#include "api/cosmos/resources/registry.h"
 #include "api/http/handler.h"
 
 namespace octavo::api::cosmos {
@@ -24,7 +24,7 @@ class CosmosApi final : public Handler {
  private:
   Handled dispatch(Call& call);
 
-  Schema schema_;
+  Registry registry_;
   Authorization authorization_;
   Services services_;
 };

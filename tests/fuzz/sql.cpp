@@ -14,8 +14,8 @@
 #include "query/sql/evaluate/evaluation.h"
 #include "query/sql/evaluate/groups.h"
 #include "query/sql/evaluate/row_shape.h"
+#include "query/sql/run/client_merge_plan.h"
 #include "query/sql/run/continuation.h"
-#include "query/sql/run/query_plan.h"
 #include "query/sql/run/sql_selector.h"
 #include "query/sql/syntax/syntax_text.h"
 
@@ -84,7 +84,7 @@ void check_plan(const SqlQuery& query, std::span<const SqlParameter> parameters)
   ContainerKey key;
   key.paths = {{"a"}, {"b"}};
   key.range_of = [](std::span<const boost::json::value>) { return ContainerKey::Range{"05", "05", true}; };
-  const auto plan = query_plan(query, key);
+  const auto plan = client_merge_plan(query, key);
   if (!plan) return;
   std::string rewritten(plan->at("queryInfo").at("rewrittenQuery").as_string());
   if (rewritten.empty()) return;

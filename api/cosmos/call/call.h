@@ -18,7 +18,7 @@ namespace octavo::api::cosmos {
 
 class Authorization;
 enum class Credential : std::uint8_t;
-class Schema;
+class Registry;
 struct ContainerDefinition;
 
 /// What every handler uses. Lives as long as the server.
@@ -26,7 +26,7 @@ struct Services {
   partitioning::Engine& engine;
   const config::Settings& settings;
   const Authorization& authorization;
-  Schema& schema;
+  Registry& registry;
 };
 
 /// Facts about the request for the headers that every reply has. Handlers fill in what they know.

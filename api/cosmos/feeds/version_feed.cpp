@@ -9,7 +9,7 @@
 #include "api/models/partition_key_json.h"
 #include "api/cosmos/feeds/change_start.h"
 #include "api/cosmos/call/feed_page.h"
-#include "api/cosmos/resources/schema.h"
+#include "api/cosmos/resources/registry.h"
 #include "api/models/container_definition.h"
 #include "api/models/item_shape.h"
 #include "base/json_writer.h"

@@ -22,10 +22,10 @@
 #include "query/json/split.h"
 #include "query/plan/explain.h"
 #include "query/sql/evaluate/sql_query.h"
-#include "query/sql/run/current_sql.h"
+#include "query/sql/run/wait_for_indexes.h"
+#include "query/sql/run/client_merge_plan.h"
 #include "query/sql/run/index_metrics.h"
 #include "query/sql/run/query_charge.h"
-#include "query/sql/run/query_plan.h"
 #include "query/sql/run/sql_estimate.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/sql/run/sql_preparation.h"
@@ -75,7 +75,7 @@ sql::ContainerKey key_for_plan(const ContainerDefinition& container) {
 }
 
 Handled plan_query(const OpenContainer& opened, const sql::SqlQuery& query) {
-  const auto plan = sql::query_plan(query, key_for_plan(*opened.definition));
+  const auto plan = sql::client_merge_plan(query, key_for_plan(*opened.definition));
   if (!plan) co_return std::unexpected(sql_error(plan.error()));
   co_return resource_reply(200, boost::json::serialize(*plan), "");
 }
@@ -204,7 +204,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   };
   OCTAVO_CO_TRY(auto prepared, co_await prepare({.explain = prefers(call.request, "dry-run"), .ignore_global = false}));
   if (prefers(call.request, "dry-run")) co_return dry_run(opened, *prepared, size);
-  OCTAVO_CO_TRY(prepared, co_await sql::current_sql(opened.database, prepared, prepare));
+  OCTAVO_CO_TRY(prepared, co_await sql::wait_for_indexes(opened.database, prepared, prepare));
   times.planned = Clock::now();
   sql::SqlOptions options;
   options.page_items_max = size;

@@ -6,8 +6,8 @@
 #include "api/models/resource_id.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/container_statistics.h"
+#include "api/cosmos/resources/registry.h"
 #include "api/cosmos/resources/resource_query.h"
-#include "api/cosmos/resources/schema.h"
 #include "query/database/index_manager.h"
 
 namespace octavo::api::cosmos {
@@ -21,7 +21,7 @@ Handled create_container(Call& call) {
                                                      call.request.header("x-ms-cosmos-offer-autopilot-settings")));
   definition.throughput = throughput;
   OCTAVO_CO_TRY(const auto created, co_await call.services.engine.run_blocking([&] {
-    return call.services.schema.create_container(call.path.database, definition);
+    return call.services.registry.create_container(call.path.database, definition);
   }));
   co_return resource_reply(201, created.to_json(), created.etag);
 }
@@ -33,14 +33,14 @@ struct FoundContainers {
 
 // Runs on a worker.
 Expected<FoundContainers> find_containers(const Call& call, std::string_view after, std::size_t count_max) {
-  const auto& schema = call.services.schema;
-  OCTAVO_TRY(const auto owner, schema.database(call.path.database));
+  const auto& registry = call.services.registry;
+  OCTAVO_TRY(const auto owner, registry.database(call.path.database));
   if (!owner) {
     return fail(ErrorCode::not_found,
                 "Owner resource does not exist: there is no database '" + call.path.database + "'.",
                 word::kOwnerMissing);
   }
-  OCTAVO_TRY(auto containers, schema.containers(call.path.database, after, count_max));
+  OCTAVO_TRY(auto containers, registry.containers(call.path.database, after, count_max));
   return FoundContainers{show_rid(owner->rid), std::move(containers)};
 }
 
@@ -110,14 +110,15 @@ Handled replace_container(Call& call) {
   OCTAVO_CO_TRY(const auto body, json_body(call.request));
   const auto etag = etag_of(call.request);
   OCTAVO_CO_TRY(const auto replaced, co_await call.services.engine.run_blocking([&] {
-    return call.services.schema.replace_container(call.path.database, call.path.id, body, etag);
+    return call.services.registry.replace_container(call.path.database, call.path.id, body, etag);
   }));
   co_return resource_reply(200, replaced.to_json(), replaced.etag);
 }
 
 Handled delete_container(Call& call) {
-  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(
-      [&] { return call.services.schema.delete_container(call.path.database, call.path.id, etag_of(call.request)); }));
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking([&] {
+    return call.services.registry.delete_container(call.path.database, call.path.id, etag_of(call.request));
+  }));
   Reply reply;
   reply.status = 204;
   reply.content_type = {};

@@ -2,8 +2,8 @@
 #include "api/cosmos/call/call.h"
 #include "api/models/errors.h"
 #include "api/cosmos/call/feed_page.h"
+#include "api/cosmos/resources/registry.h"
 #include "api/cosmos/resources/resource_query.h"
-#include "api/cosmos/resources/schema.h"
 
 namespace octavo::api::cosmos {
 
@@ -15,7 +15,7 @@ Handled create_database(Call& call) {
   OCTAVO_CO_TRY(const auto throughput, throughput_of(call.request.header("x-ms-offer-throughput"),
                                                      call.request.header("x-ms-cosmos-offer-autopilot-settings")));
   OCTAVO_CO_TRY(const auto created, co_await call.services.engine.run_blocking(
-                                        [&] { return call.services.schema.create_database(id, throughput); }));
+                                        [&] { return call.services.registry.create_database(id, throughput); }));
   co_return resource_reply(201, created.to_json(), created.etag);
 }
 
@@ -23,7 +23,7 @@ Handled list_databases(Call& call) {
   OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
   OCTAVO_CO_TRY(const auto after, continuation_of(call.request));
   OCTAVO_CO_TRY(const auto found, co_await call.services.engine.run_blocking(
-                                      [&] { return call.services.schema.databases(after.value_or(""), size + 1); }));
+                                      [&] { return call.services.registry.databases(after.value_or(""), size + 1); }));
   std::vector<std::string> items;
   for (std::size_t i = 0; i < std::min(found.size(), size); ++i) items.push_back(found[i].to_json());
   std::optional<std::string> continuation;
@@ -33,7 +33,7 @@ Handled list_databases(Call& call) {
 
 Handled query_databases(Call& call) {
   OCTAVO_CO_TRY(const auto found, co_await call.services.engine.run_blocking(
-                                      [&] { return call.services.schema.databases("", SIZE_MAX); }));
+                                      [&] { return call.services.registry.databases("", SIZE_MAX); }));
   ResourceList resources;
   for (const auto& database : found) resources.emplace_back(database.id, database.to_json());
   co_return co_await query_resources(call, "", "Databases", std::move(resources));
@@ -49,10 +49,10 @@ Handled serve_databases(Call& call) {
     if (method == Method::get || method == Method::head) co_return co_await list_databases(call);
     co_return method_not_allowed();
   }
-  auto& schema = call.services.schema;
+  auto& registry = call.services.registry;
   if (method == Method::del) {
     OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(
-        [&] { return schema.delete_database(call.path.id, etag_of(call.request)); }));
+        [&] { return registry.delete_database(call.path.id, etag_of(call.request)); }));
     Reply reply;
     reply.status = 204;
     reply.content_type = {};
@@ -60,7 +60,7 @@ Handled serve_databases(Call& call) {
   }
   if (method != Method::get && method != Method::head) co_return method_not_allowed();
   OCTAVO_CO_TRY(const auto found,
-                co_await call.services.engine.run_blocking([&] { return schema.database(call.path.id); }));
+                co_await call.services.engine.run_blocking([&] { return registry.database(call.path.id); }));
   if (!found) co_return fail(ErrorCode::not_found, "Resource Not Found: there is no database '" + call.path.id + "'.");
   co_return resource_reply(200, found->to_json(), found->etag);
 }

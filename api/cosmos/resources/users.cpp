@@ -12,8 +12,8 @@
 #include "api/models/errors.h"
 #include "api/models/resource_id.h"
 #include "api/cosmos/call/feed_page.h"
+#include "api/cosmos/resources/registry.h"
 #include "api/cosmos/resources/resource_query.h"
-#include "api/cosmos/resources/schema.h"
 #include "base/unix_time.h"
 #include "query/json/parsed_document.h"
 
@@ -79,7 +79,7 @@ Expected<std::string> shown(const Call& call, std::string_view text) {
 
 // Converts a link with resource ids (`_rid`), which clients copy from `_self`, to a link with names.
 // Errors: bad_request.
-Expected<std::string> named_link(const Schema& schema, const std::string& link) {
+Expected<std::string> named_link(const Registry& registry, const std::string& link) {
   const std::string_view text = link;
   const std::size_t containers = text.find(kContainersPart, kDatabasesPart.size());
   const std::string_view database = text.substr(0, containers).substr(kDatabasesPart.size());
@@ -88,12 +88,12 @@ Expected<std::string> named_link(const Schema& schema, const std::string& link) 
   const auto database_rid = parse_rid(database);
   const auto container_rid = parse_rid(container);
   if (!database_rid || !container_rid || database_rid->size() != 4 || container_rid->size() != 8) return link;
-  OCTAVO_TRY(const auto by_name, schema.database(database));
+  OCTAVO_TRY(const auto by_name, registry.database(database));
   if (by_name) return link;
-  OCTAVO_TRY(const auto owners, schema.databases("", SIZE_MAX));
+  OCTAVO_TRY(const auto owners, registry.databases("", SIZE_MAX));
   const auto owner = std::ranges::find(owners, *database_rid, &DatabaseDefinition::rid);
   if (owner == owners.end()) return link;
-  OCTAVO_TRY(const auto others, schema.containers(owner->id, "", SIZE_MAX));
+  OCTAVO_TRY(const auto others, registry.containers(owner->id, "", SIZE_MAX));
   const auto found = std::ranges::find(others, *container_rid, &ContainerDefinition::rid);
   if (found == others.end()) return link;
   if (container.size() < inside.size()) {
@@ -104,7 +104,7 @@ Expected<std::string> named_link(const Schema& schema, const std::string& link) 
   return std::string(kDatabasesPart) + owner->id + std::string(kContainersPart) + found->id;
 }
 
-Expected<json::object> checked_permission(const Schema& schema, const json::object& body) {
+Expected<json::object> checked_permission(const Registry& registry, const json::object& body) {
   json::object permission;
   const std::string mode = string_of(body, "permissionMode");
   if (mode != "All" && mode != "Read" && mode != "all" && mode != "read") {
@@ -120,7 +120,7 @@ Expected<json::object> checked_permission(const Schema& schema, const json::obje
                 "dbs/{db}/colls/{container}");
   }
   permission["permissionMode"] = mode.ends_with("ll") ? "All" : "Read";
-  OCTAVO_TRY(resource, named_link(schema, resource));
+  OCTAVO_TRY(resource, named_link(registry, resource));
   permission["resource"] = resource;
   if (const auto* key = body.if_contains("resourcePartitionKey"); key != nullptr && !key->is_null()) {
     if (!key->is_array()) return fail(ErrorCode::bad_request, "resourcePartitionKey must be an array of values.");
@@ -159,7 +159,7 @@ Expected<Owner> find_owner(Call& call) {
   const auto no_owner = [] {
     return fail(ErrorCode::not_found, "Owner resource does not exist.", word::kOwnerMissing);
   };
-  OCTAVO_TRY(const auto database, call.services.schema.database(call.path.database));
+  OCTAVO_TRY(const auto database, call.services.registry.database(call.path.database));
   if (!database) return no_owner();
   if (!is_permission(call)) return Owner{database->rid, database->self_link()};
   auto& catalog = call.services.engine.catalog();
@@ -204,7 +204,7 @@ Expected<void> rename_user(storage::Catalog& catalog, const std::string& from, c
 Expected<Stored> store(Call& call, const json::object& body, const std::optional<std::string>& replaces, bool upsert) {
   // Serialised: of two requests that create one resource, the second must find the first's. Otherwise a token could
   // exist that cannot be revoked.
-  const auto changes = call.services.schema.hold_changes();
+  const auto changes = call.services.registry.hold_changes();
   auto& catalog = call.services.engine.catalog();
   OCTAVO_TRY(const auto id, id_of(body));
   OCTAVO_TRY(const auto owner, find_owner(call));
@@ -224,7 +224,7 @@ Expected<Stored> store(Call& call, const json::object& body, const std::optional
 
   json::object resource;
   if (is_permission(call)) {
-    OCTAVO_TRY(resource, checked_permission(call.services.schema, body));
+    OCTAVO_TRY(resource, checked_permission(call.services.registry, body));
   }
   const std::string etag = new_etag();
   resource["id"] = id;
@@ -245,7 +245,7 @@ Expected<Stored> store(Call& call, const json::object& body, const std::optional
 }
 
 Expected<void> remove(Call& call) {
-  const auto changes = call.services.schema.hold_changes();
+  const auto changes = call.services.registry.hold_changes();
   auto& catalog = call.services.engine.catalog();
   const std::string name = name_prefix(call) + call.path.id;
   OCTAVO_TRY(const auto before, catalog.fact(area_of(call), name));

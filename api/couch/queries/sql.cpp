@@ -21,11 +21,11 @@
 #include "partitioning/throughput/request_charge.h"
 #include "query/json/split.h"
 #include "query/plan/explain.h"
-#include "query/sql/run/current_sql.h"
 #include "query/sql/run/query_charge.h"
 #include "query/sql/run/sql_estimate.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/sql/run/sql_preparation.h"
+#include "query/sql/run/wait_for_indexes.h"
 
 /// `_sql` of a database and of a partition.
 namespace octavo::api::couch {
@@ -228,7 +228,7 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   OCTAVO_CO_TRY(auto prepared, co_await prepare_as({.explain = dry, .ignore_global = false}));
   if (dry) co_return dry_run(call, *prepared, partition, request.limit);
   if (request.update) {
-    OCTAVO_CO_TRY(prepared, co_await sql::current_sql(call.database, prepared, prepare_as));
+    OCTAVO_CO_TRY(prepared, co_await sql::wait_for_indexes(call.database, prepared, prepare_as));
   }
 
   sql::SqlOptions options;

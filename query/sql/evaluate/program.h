@@ -56,7 +56,7 @@ struct Program {
   bool grouped = false;       ///< has aggregates or GROUP BY
   bool reads_items = false;   ///< FROM begins with the database's items
   bool projects_row = false;  ///< SELECT * or SELECT VALUE of the unchanged item
-  /// The rows have the form that clients merge by ORDER BY: `_rid`, `orderByItems`, `payload` (query_plan.h).
+  /// The rows have the form that clients merge by ORDER BY: `_rid`, `orderByItems`, `payload` (client_merge_plan.h).
   bool is_merged_by_client = false;
   std::vector<CompiledSource> sources;  ///< `is_distinct` only in the first one of the outermost program
   NodePtr where;

@@ -16,7 +16,7 @@
 /// Azure Cosmos DB's query language. How to use it:
 ///
 ///   auto query = SqlQuery::parse(text, parameters);               the query; SqlError with a position
-///   auto plan  = query_plan(**query, keys);                       what a client that merges partitions needs
+///   auto plan  = client_merge_plan(**query, keys);                what a client that merges partitions needs
 ///   auto ready = co_await prepare_sql(database, *query, scope);   by which index it is run
 ///   SqlExecution run(database, *ready, options);                  slices of results, and a continuation
 namespace octavo::query::sql {

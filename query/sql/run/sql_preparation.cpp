@@ -145,7 +145,7 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
     return task;
   }
   task.where_holds = constraints.where_holds;
-  if (constraints.where_is_fixed) prepared.equal_texts = equal_texts_of(constraints.fixed, shape);
+  if (constraints.where_is_fixed) prepared.exact_matches = exact_matches_of(constraints.fixed, shape);
   task.request = request_for(*prepared.query, constraints, prepared.scope, prepared.continuation);
   PlannerScope& planner_scope = task.planner_scope;
   planner_scope.partition_query = !prepared.scope.partition_key.empty();

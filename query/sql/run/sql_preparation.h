@@ -16,7 +16,7 @@
 #include "query/sql/evaluate/sql_query.h"
 #include "query/sql/evaluate/row_shape.h"
 #include "query/sql/run/continuation.h"
-#include "query/sql/run/equal_texts.h"
+#include "query/sql/run/exact_matches.h"
 #include "query/sql/run/sql_selector.h"
 
 namespace octavo::query::sql {
@@ -64,7 +64,7 @@ struct PreparedSql : CachedQuery {
   std::uint64_t planned_documents = 0;           ///< in the scope, when it was planned
   WhereHolds where_holds = WhereHolds::unknown;  ///< for the documents that the index finds
   /// WHERE holds for any document that has these texts; empty: it must be evaluated.
-  std::vector<EqualText> equal_texts;
+  std::vector<ExactMatch> exact_matches;
   bool over_source = false;  ///< reads the documents of SqlOptions::source
 
   const Plan& plan() const { return plans.front(); }
@@ -77,8 +77,8 @@ struct SqlPlanning {
 };
 
 /// Plans `query` with the database's indexes. `shape` must outlive the result. If the best index is still being built,
-/// waits for it some seconds and then plans without it. Does not wait until global indexes are current: current_sql.h
-/// does. Errors: those of the indexes and the storage; bad_request if the scope is invalid.
+/// waits for it some seconds and then plans without it. Does not wait until global indexes are current:
+/// wait_for_indexes.h does. Errors: those of the indexes and the storage; bad_request if the scope is invalid.
 Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<partitioning::Database> database,
                                                                SqlQuery::Ptr query, SqlScope scope,
                                                                const RowShape& shape,

@@ -30,8 +30,8 @@ bool SqlExecution::Implementation::where_is_known() const {
       return true;
     }
   }
-  const auto& texts = prepared_->equal_texts;
-  return !texts.empty() && has_texts(body, texts);
+  const auto& texts = prepared_->exact_matches;
+  return !texts.empty() && has_exact_matches(body, texts);
 }
 
 SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::string_view position) {

@@ -7,7 +7,7 @@
 
 #include "query/collation/collation.h"
 #include "query/json/parsed_document.h"
-#include "query/sql/run/equal_texts.h"
+#include "query/sql/run/exact_matches.h"
 #include "query/sql/syntax/syntax_tree.h"
 
 namespace octavo::query::sql {

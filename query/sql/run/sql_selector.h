@@ -11,7 +11,7 @@
 #include "query/selector/selector.h"
 #include "query/sql/evaluate/sql_query.h"
 #include "query/sql/evaluate/row_shape.h"
-#include "query/sql/run/equal_texts.h"
+#include "query/sql/run/exact_matches.h"
 
 namespace octavo::query::sql {
 

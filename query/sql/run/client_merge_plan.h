@@ -11,7 +11,7 @@
 
 namespace octavo::query::sql {
 
-/// The part of a container's partition key that a query plan needs.
+/// The part of a container's partition key that the plan needs.
 struct ContainerKey {
   /// Property paths of the key's levels: {{"address","zip"}}, or several for a hierarchical key.
   std::vector<std::vector<std::string>> paths;
@@ -40,10 +40,10 @@ struct ContainerKey {
 ///
 /// Errors: queries that a client cannot merge, namely compositions of aggregates and other expressions, and a subquery
 /// with DISTINCT in FROM.
-std::expected<boost::json::object, SqlError> query_plan(const SqlQuery& query, const ContainerKey& key);
+std::expected<boost::json::object, SqlError> client_merge_plan(const SqlQuery& query, const ContainerKey& key);
 
 /// Whether `query` cannot be sent to partitions without a plan: it has ORDER BY, aggregates, DISTINCT, GROUP BY, TOP or
 /// OFFSET, whose results must be merged with those of other partitions.
-bool needs_query_plan(const SqlQuery& query);
+bool needs_client_merge_plan(const SqlQuery& query);
 
 }  // namespace octavo::query::sql

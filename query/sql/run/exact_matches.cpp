@@ -1,4 +1,4 @@
-#include "query/sql/run/equal_texts.h"
+#include "query/sql/run/exact_matches.h"
 
 #include <algorithm>
 #include <cmath>
@@ -63,8 +63,8 @@ WhereHolds equality_of(std::span<const FixedProperty> fixed, const RowShape& sha
   return holds;
 }
 
-std::vector<EqualText> equal_texts_of(std::span<const FixedProperty> fixed, const RowShape& shape) {
-  std::vector<EqualText> texts;
+std::vector<ExactMatch> exact_matches_of(std::span<const FixedProperty> fixed, const RowShape& shape) {
+  std::vector<ExactMatch> texts;
   for (const FixedProperty& property : fixed) {
     auto field = stored_field(property, shape);
     if (!field) return {};
@@ -75,9 +75,9 @@ std::vector<EqualText> equal_texts_of(std::span<const FixedProperty> fixed, cons
   return texts;
 }
 
-bool has_texts(std::string_view body, std::span<const EqualText> texts) {
+bool has_exact_matches(std::string_view body, std::span<const ExactMatch> texts) {
   return std::ranges::all_of(
-      texts, [&](const EqualText& text) { return find_raw_field(body, text.field) == std::string_view(text.json); });
+      texts, [&](const ExactMatch& text) { return find_raw_field(body, text.field) == std::string_view(text.json); });
 }
 
 }  // namespace octavo::query::sql

@@ -1,4 +1,4 @@
-#include "query/sql/run/query_plan.h"
+#include "query/sql/run/client_merge_plan.h"
 
 #include <algorithm>
 #include <set>
@@ -383,11 +383,11 @@ std::expected<json::object, SqlError> PlanMaker::run() {
 
 }  // namespace
 
-std::expected<json::object, SqlError> query_plan(const SqlQuery& query, const ContainerKey& key) {
+std::expected<json::object, SqlError> client_merge_plan(const SqlQuery& query, const ContainerKey& key) {
   return PlanMaker(query, key).run();
 }
 
-bool needs_query_plan(const SqlQuery& query) {
+bool needs_client_merge_plan(const SqlQuery& query) {
   return query.is_grouped() || query.is_distinct() || query.is_ordered() || query.top() || query.offset();
 }
 

@@ -1,4 +1,4 @@
-#include "api/cosmos/resources/schema.h"
+#include "api/cosmos/resources/registry.h"
 
 #include <algorithm>
 
@@ -110,7 +110,7 @@ std::string Offer::to_json() const {
                                       {"_ts", modified_s}});
 }
 
-Expected<std::optional<DatabaseDefinition>> Schema::database(std::string_view id) const {
+Expected<std::optional<DatabaseDefinition>> Registry::database(std::string_view id) const {
   if (id.size() > kNameBytesMax) return std::nullopt;
   OCTAVO_TRY(const auto stored, engine_.catalog().fact(kDatabaseArea, id));
   if (!stored) return std::nullopt;
@@ -118,7 +118,7 @@ Expected<std::optional<DatabaseDefinition>> Schema::database(std::string_view id
   return definition;
 }
 
-Expected<std::vector<DatabaseDefinition>> Schema::databases(std::string_view after, std::size_t count_max) const {
+Expected<std::vector<DatabaseDefinition>> Registry::databases(std::string_view after, std::size_t count_max) const {
   OCTAVO_TRY(const auto stored, engine_.catalog().facts(kDatabaseArea));
   std::vector<DatabaseDefinition> definitions;
   for (const auto& [id, text] : stored) {
@@ -130,7 +130,7 @@ Expected<std::vector<DatabaseDefinition>> Schema::databases(std::string_view aft
   return definitions;
 }
 
-Expected<void> Schema::store(const DatabaseDefinition& definition) {
+Expected<void> Registry::store(const DatabaseDefinition& definition) {
   json::object stored{{"rid", show_rid(definition.rid)},
                       {"etag", definition.etag},
                       {"modified_s", definition.modified_s},
@@ -140,7 +140,7 @@ Expected<void> Schema::store(const DatabaseDefinition& definition) {
   return engine_.catalog().set_fact(kDatabaseArea, definition.id, json::serialize(stored));
 }
 
-Expected<DatabaseDefinition> Schema::create_database(std::string id, std::optional<Throughput> throughput) {
+Expected<DatabaseDefinition> Registry::create_database(std::string id, std::optional<Throughput> throughput) {
   if (id.size() > kNameBytesMax) {
     return fail(ErrorCode::bad_request, "The input name is invalid: at most 240 bytes are possible here.");
   }
@@ -163,7 +163,7 @@ Expected<DatabaseDefinition> Schema::create_database(std::string id, std::option
   return definition;
 }
 
-Expected<void> Schema::delete_database(std::string_view id, const std::optional<std::string>& etag) {
+Expected<void> Registry::delete_database(std::string_view id, const std::optional<std::string>& etag) {
   std::lock_guard<std::mutex> lock(changes_);
   OCTAVO_TRY(const auto known, database(id));
   if (!known) return fail(ErrorCode::not_found, "");
@@ -188,7 +188,7 @@ Expected<void> Schema::delete_database(std::string_view id, const std::optional<
   return engine_.catalog().erase_fact(kDatabaseArea, id);
 }
 
-Expected<ContainerDefinition> Schema::stored_container(std::string_view name) const {
+Expected<ContainerDefinition> Registry::stored_container(std::string_view name) const {
   // An open database knows what a failed disk may have kept from the catalog.
   OCTAVO_TRY(const auto record, engine_.catalog().find(name));
   if (!record || record->definition.empty() || query::is_couch_definition(record->definition)) {
@@ -197,8 +197,8 @@ Expected<ContainerDefinition> Schema::stored_container(std::string_view name) co
   return ContainerDefinition::from_stored(record->definition);
 }
 
-Expected<std::vector<ContainerDefinition>> Schema::containers(std::string_view database_id, std::string_view after,
-                                                              std::size_t count_max) const {
+Expected<std::vector<ContainerDefinition>> Registry::containers(std::string_view database_id, std::string_view after,
+                                                                std::size_t count_max) const {
   constexpr std::size_t kBatch = 100;
   const std::string prefix = std::string(database_id) + '/';
   std::string from = prefix + std::string(after);
@@ -221,7 +221,7 @@ Expected<std::vector<ContainerDefinition>> Schema::containers(std::string_view d
   return definitions;
 }
 
-Expected<ContainerDefinition> Schema::create_container(std::string_view database_id, ContainerDefinition definition) {
+Expected<ContainerDefinition> Registry::create_container(std::string_view database_id, ContainerDefinition definition) {
   std::lock_guard<std::mutex> lock(changes_);
   OCTAVO_TRY(const auto owner, database(database_id));
   if (!owner) return no_owner(database_id);
@@ -252,9 +252,9 @@ Expected<ContainerDefinition> Schema::create_container(std::string_view database
   return definition;
 }
 
-Expected<ContainerDefinition> Schema::replace_container(std::string_view database_id, std::string_view id,
-                                                        const json::object& body,
-                                                        const std::optional<std::string>& etag) {
+Expected<ContainerDefinition> Registry::replace_container(std::string_view database_id, std::string_view id,
+                                                          const json::object& body,
+                                                          const std::optional<std::string>& etag) {
   std::lock_guard<std::mutex> lock(changes_);
   OCTAVO_TRY(const auto opened, engine_.open_database(std::string(database_id) + '/' + std::string(id)));
   OCTAVO_TRY(const auto current, container_of(*opened));
@@ -266,8 +266,8 @@ Expected<ContainerDefinition> Schema::replace_container(std::string_view databas
   return next;
 }
 
-Expected<void> Schema::delete_container(std::string_view database_id, std::string_view id,
-                                        const std::optional<std::string>& etag) {
+Expected<void> Registry::delete_container(std::string_view database_id, std::string_view id,
+                                          const std::optional<std::string>& etag) {
   std::lock_guard<std::mutex> lock(changes_);
   const std::string name = std::string(database_id) + '/' + std::string(id);
   OCTAVO_TRY(const auto stored, stored_container(name));
@@ -275,7 +275,7 @@ Expected<void> Schema::delete_container(std::string_view database_id, std::strin
   return engine_.delete_database(name);
 }
 
-Expected<std::vector<Offer>> Schema::offers() const {
+Expected<std::vector<Offer>> Registry::offers() const {
   std::vector<Offer> offers;
   OCTAVO_TRY(const auto owners, databases("", SIZE_MAX));
   for (const auto& owner : owners) {
@@ -288,8 +288,8 @@ Expected<std::vector<Offer>> Schema::offers() const {
   return offers;
 }
 
-Expected<Offer> Schema::replace_offer(std::string_view id, Throughput throughput,
-                                      const std::optional<std::string>& etag) {
+Expected<Offer> Registry::replace_offer(std::string_view id, Throughput throughput,
+                                        const std::optional<std::string>& etag) {
   std::lock_guard<std::mutex> lock(changes_);
   OCTAVO_TRY(const auto all, offers());
   const auto found = std::ranges::find(all, id, &Offer::id);

@@ -26,16 +26,16 @@ enum class WhereHolds : std::uint8_t {
 WhereHolds equality_of(std::span<const FixedProperty> fixed, const RowShape& shape);
 
 /// A stored property and the JSON text that makes it equal to a constant of the query.
-struct EqualText {
+struct ExactMatch {
   FieldPath field;
   std::string json;
 };
 
 /// The texts that show, without reading values, that a document has these properties, each equal to its one constant:
 /// stored JSON is minified and has one spelling for most values. Empty if one of the properties has no such text.
-std::vector<EqualText> equal_texts_of(std::span<const FixedProperty> fixed, const RowShape& shape);
+std::vector<ExactMatch> exact_matches_of(std::span<const FixedProperty> fixed, const RowShape& shape);
 
 /// Whether the stored document has all of these texts. If not, its properties may still be equal.
-bool has_texts(std::string_view body, std::span<const EqualText> texts);
+bool has_exact_matches(std::string_view body, std::span<const ExactMatch> texts);
 
 }  // namespace octavo::query::sql

@@ -43,9 +43,9 @@ struct Offer {
 
 /// Databases, containers and offers, stored in the catalog. Functions wait for the disk, unless they only read memory:
 /// call them through Engine::run_blocking. Thread-safe; changes are serialised.
-class Schema {
+class Registry {
  public:
-  explicit Schema(partitioning::Engine& engine) : engine_(engine) {}
+  explicit Registry(partitioning::Engine& engine) : engine_(engine) {}
 
   Expected<std::optional<DatabaseDefinition>> database(std::string_view id) const;
   /// In the order of their ids, those after `after`.

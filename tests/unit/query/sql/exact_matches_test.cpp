@@ -1,6 +1,6 @@
 // Equality with constants told from the stored text, and what only evaluation can tell.
 
-#include "query/sql/run/equal_texts.h"
+#include "query/sql/run/exact_matches.h"
 
 #include <catch2/catch.hpp>
 
@@ -11,8 +11,8 @@ using namespace octavo::tests;
 
 namespace {
 
-std::vector<sql::EqualText> texts_for(std::vector<sql::FixedProperty> fixed) {
-  return sql::equal_texts_of(fixed, sql::document_rows());
+std::vector<sql::ExactMatch> texts_for(std::vector<sql::FixedProperty> fixed) {
+  return sql::exact_matches_of(fixed, sql::document_rows());
 }
 
 }  // namespace
@@ -21,9 +21,9 @@ TEST_CASE("a document with the constants as they are stored is known to match") 
   const auto texts =
       texts_for({{{"kind"}, {"a \"b\""}}, {{"o", "n"}, {5.0}}, {{"flag"}, {true}}, {{"none"}, {nullptr}}});
   REQUIRE(texts.size() == 4);
-  CHECK(sql::has_texts(R"({"flag":true,"kind":"a \"b\"","o":{"m":1,"n":5},"none":null})", texts));
-  CHECK_FALSE(sql::has_texts(R"({"flag":true,"kind":"a \"b\"","o":{"m":5,"n":6},"none":null})", texts));
-  CHECK_FALSE(sql::has_texts(R"({"flag":true,"kind":"a \"b\"","n":5,"none":null})", texts));
+  CHECK(sql::has_exact_matches(R"({"flag":true,"kind":"a \"b\"","o":{"m":1,"n":5},"none":null})", texts));
+  CHECK_FALSE(sql::has_exact_matches(R"({"flag":true,"kind":"a \"b\"","o":{"m":5,"n":6},"none":null})", texts));
+  CHECK_FALSE(sql::has_exact_matches(R"({"flag":true,"kind":"a \"b\"","n":5,"none":null})", texts));
 }
 
 TEST_CASE("what has several spellings, or stands elsewhere than in the body, is left to evaluation") {

@@ -1,6 +1,6 @@
 // Query plans as Azure Cosmos DB makes them for its clients, and rewritten queries that can be run.
 
-#include "query/sql/run/query_plan.h"
+#include "query/sql/run/client_merge_plan.h"
 
 #include <catch2/catch.hpp>
 
@@ -25,7 +25,7 @@ sql::ContainerKey key_of(std::vector<std::vector<std::string>> paths) {
 
 json::object plan_of(std::string_view text, std::vector<std::vector<std::string>> paths = {{"key"}},
                      std::vector<sql::SqlParameter> parameters = {}) {
-  const auto made = sql::query_plan(*parse_sql(text, std::move(parameters)), key_of(std::move(paths)));
+  const auto made = sql::client_merge_plan(*parse_sql(text, std::move(parameters)), key_of(std::move(paths)));
   if (!made) return {{"error", made.error().message}};
   return *made;
 }
@@ -69,8 +69,8 @@ TEST_CASE("a plain query is sent to the partitions as it is") {
       R"("limit":null,"orderBy":[],"orderByExpressions":[],"groupByExpressions":[],"groupByAliases":[],"aggregates":[],)"
       R"("groupByAliasToAggregateType":{},"rewrittenQuery":"","hasSelectValue":false,"hasNonStreamingOrderBy":false,)"
       R"("dCountInfo":null},"queryRanges":[{"min":"","max":"FF","isMinInclusive":true,"isMaxInclusive":false}]})");
-  CHECK_FALSE(sql::needs_query_plan(*parse_sql("SELECT * FROM c")));
-  CHECK(sql::needs_query_plan(*parse_sql("SELECT TOP 1 * FROM c")));
+  CHECK_FALSE(sql::needs_client_merge_plan(*parse_sql("SELECT * FROM c")));
+  CHECK(sql::needs_client_merge_plan(*parse_sql("SELECT TOP 1 * FROM c")));
 }
 
 TEST_CASE("ORDER BY asks for the items' order and place") {
