@@ -8,6 +8,13 @@
 namespace octavo {
 
 /// Appends the primitives that record formats consist of. Fixed-size integers are little endian, except in keys.
+///
+/// Format (primitives):
+///   u8, u16, u32, u48, u64     an integer of so many bits; little endian in records
+///   u16be, u32be, u64be        the same, big endian: in keys, so that they sort by value
+///   varint                     seven bits a byte, the lowest first; the top bit says that another byte follows
+///   sized := size:varint bytes
+///   name:type                  a value and its type; name[16]: 16 bytes; x*: any number; x?, [x]: may be absent
 class ByteWriter {
  public:
   explicit ByteWriter(std::string& out) : out_(out) {}

@@ -6,8 +6,11 @@
 
 namespace octavo {
 
-/// Encodes bytes that clients keep and send back unread, as base64url text with a checksum:
+/// Encodes bytes that clients keep and send back unread, as base64url text with a checksum.
+///
+/// Format (token):
 ///   token := base64url(bytes checksum), checksum := FNV-1a 32 of bytes, u32be
+///
 /// The checksum detects accidents; it does not protect against forgery.
 std::string seal_token(std::string bytes);
 /// The bytes; nullopt if `text` was not made by seal_token, or was cut or changed.

@@ -91,6 +91,8 @@ Expected<void> Database::open(const ExtensionFactory& extensions) {
     last = std::max(last, partition_last);
   }
   sequences_ = std::make_shared<storage::SequenceAllocator>(map.partition_id_end(), last);
+  // Format (security object in the catalog):
+  //   area "security", name of the database   → JSON
   OCTAVO_TRY(auto security, engine_.catalog().fact("security", record_.name));
   if (security) security_.store(std::make_shared<const std::string>(std::move(*security)));
   for (const std::size_t partition_id : map.partition_ids()) attach(*map.partition(partition_id));

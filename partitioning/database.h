@@ -154,7 +154,8 @@ class Database : public std::enable_shared_from_this<Database> {
   /// As above, for every write that a read started now sees: LMDB shows a commit while its last sync is still running.
   /// An index that has reached this sequence never returns less than an earlier read of a document.
   Expected<storage::Sequence> visible_sequence() const;
-  /// `<n>-<instance tag>`.
+  /// Format (sequence of a database):
+  ///   sequence := number "-" instance tag
   std::string format_sequence(storage::Sequence sequence) const;
   /// Accepts `n`, `n-<tag>`, `now`, and `"n-tag"` in JSON quotes; another incarnation's tag gives 0. Error bad_request
   /// otherwise.

@@ -39,6 +39,8 @@ class DatabaseUpdates {
   /// Events after `since`, oldest first, at most `limit`.
   std::vector<Event> since(std::uint64_t since, std::size_t limit) const;
   std::uint64_t last_sequence() const;
+  /// Format (sequence of _db_updates):
+  ///   sequence := number "-" run tag      the run tag is made when the server starts
   std::string format_sequence(std::uint64_t sequence) const;
   /// `n-<run tag>`, a number, or `now`; another run's tag gives 0; nullopt if malformed.
   std::optional<std::uint64_t> parse_sequence(std::string_view text) const;

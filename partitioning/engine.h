@@ -47,6 +47,16 @@ using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Databa
 
 /// The database engine of one data folder: the catalog, the open databases, the threads that commit and the workers
 /// that scan. One per process and data folder (the folder is locked). Thread-safe.
+///
+/// Format (data folder):
+///   octavo.format                 the number of the folder's format as text, "1"; a higher one is refused
+///   octavo.lock                   is locked (flock) while a process uses the folder
+///   catalog/                      LMDB: the catalog
+///   databases/<instance tag>/     one database; 32 hexadecimal digits, made when the database is created
+///     partition-<partition id>/   LMDB: one physical partition
+///     index-<identity>/           LMDB: one global index
+///     view-<identity>/            LMDB: the views of a design document; definition.json
+///     search-<identity>/          one full-text index; definition.json
 class Engine {
  public:
   /// Opens or creates the data folder, and finishes interrupted creations and deletions of databases.

@@ -1,7 +1,14 @@
-// database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned, 2 auto_index)
-//                    revs_limit:varint entry_count:varint (first:u64 last:u64 folder:sized)*
-//                    [version 2, 3: key_scheme:u8 definition:sized]
-//                    [version 3: for each entry ancestor_count:varint ancestor:varint*]
+// Format (trees of the catalog):
+//   databases  name          → database record
+//   garbage    instance tag  → name      the folder of a removed database, whose files may still exist
+//   facts      area 00 name  → text      the owner of an area defines its text
+//
+// Format (database record):
+//   database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned, 2 auto_index)
+//                      revs_limit:varint entry_count:varint (first:u64 last:u64 folder:sized)*
+//                      [version 2, 3: key_scheme:u8 definition:sized]
+//                      [version 3: for each entry ancestor_count:varint ancestor:varint*]
+//
 // A record is written in the lowest version that can express it, so that older programs can read it.
 #include "storage/catalog.h"
 

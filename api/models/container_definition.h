@@ -30,6 +30,9 @@ struct Throughput {
 
 /// A container: its definition as sent by the client, checked and completed with Cosmos DB's defaults, and what the
 /// server added at creation. Stored as JSON with the engine's database that contains the items. A value type.
+///
+/// Format (definition of a container):
+///   {"resource":{…},"rid","etag","modified_s","throughput":{…},"offer_rid","offer_etag"}
 struct ContainerDefinition {
   boost::json::object resource;  ///< the container as shown, without system properties
   std::string rid;               ///< 8 bytes; the first 4 are the database's

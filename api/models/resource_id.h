@@ -5,8 +5,16 @@
 #include <string>
 #include <string_view>
 
-/// System resource ids (`_rid`): 4 bytes of the database, 4 more of the container, 8 more of the item, shown in base64
-/// with `-` for `/`. Clients derive the kind from the length, and the container's id from an item's.
+/// System resource ids (`_rid`). Clients derive the kind from the length, and the container's id from an item's.
+///
+/// Format (resource id, _rid):
+///   rid        := base64, with "-" for "/", of one of these:
+///   database   := random[4]                  the last byte is odd
+///   container  := database random[4]         the top bit of its first byte is set
+///   user       := database random[4]         that bit is clear
+///   permission := user random[8]
+///   item       := container number:u64       the low 60 bits of MurmurHash3 x64-128 of the document id
+///   script     := container random[8]        the top four bits of the last byte: 8 procedure, 7 trigger, 6 function
 namespace octavo::api::cosmos {
 
 /// 4 random bytes. The first byte of a container's part has its top bit set, and that of a user's part does not.

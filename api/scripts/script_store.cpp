@@ -24,6 +24,9 @@ std::string area_of(const partitioning::Database& database) {
   return storage::Catalog::area_of_database(database.instance_tag());
 }
 
+// Format (function stored in the catalog):
+//   area "of:" instance tag, name ("sprocs/" | "triggers/" | "udfs/") id
+//   → JSON {"id","body","_rid","_etag","_ts"} and, for a trigger, "triggerType","triggerOperation"
 std::string encode(const Script& script) {
   json::object object{{"id", script.id},
                       {"body", script.body},

@@ -23,9 +23,13 @@ using KeyValue = std::variant<MissingValue, NullValue, bool, double, std::string
 
 /// A typed partition key: one value, or several in a hierarchy. A value type.
 ///
-/// Its text is the part of a document id before the first `:`. A plain string is written unchanged, with `:`, `%` and a
-/// leading `_` or `!` percent-encoded; other types, and the empty string, are `!` and JSON (`!42`, `!true`, `!null`,
-/// `!none`, `!""`). The values of a hierarchy are joined by `,`, which is percent-encoded inside them.
+/// Its text is the part of a document id before the first `:`.
+///
+/// Format (text of a typed partition key):
+///   key   := value ("," value)*       several values only in a hierarchy, where "," inside a value is percent-encoded
+///   value := text                     a string that is not empty: ":", "%" and a leading "_" or "!" percent-encoded
+///          | "!" JSON                 other types and the empty string: !42 !true !null !""
+///          | "!none"                  no value
 class TypedKey {
  public:
   TypedKey() = default;

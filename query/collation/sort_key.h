@@ -13,6 +13,7 @@ namespace octavo::query {
 /// Sort keys: JSON values as bytes whose memcmp order is the collation (collation.h):
 /// sign(memcmp(key(a), key(b))) == sign(compare(a, b)), and equal values have equal keys.
 ///
+/// Format (sort key):
 ///   key      := lowest | missing | value | highest
 ///   lowest   := 01                        below everything
 ///   missing  := 02                        a field that does not exist: below null

@@ -7,10 +7,13 @@
 
 namespace octavo::query {
 
-/// What a database does with its documents beyond storing them. Part of its definition, for both APIs:
+/// What a database does with its documents beyond storing them. Part of its definition, for both APIs.
+///
+/// Format (properties in a database's definition):
 ///   Cosmos:  {"resource":{"defaultTtl":…,"changeFeedPolicy":{"retentionDuration":minutes},…},
 ///             "throughput":{"manual":…,"autoscale_max":…,"enforced":true},…}
 ///   Couch:   {"properties":{"ttl":…,"throughput":…,"all_versions":…}}
+///
 /// A value type.
 struct DatabaseProperties {
   /// Seconds that documents live unless their own `ttl` differs; -1: forever. Absent: `ttl` is an ordinary field.

@@ -46,7 +46,11 @@ struct FeedIndexKind {
   Expected<std::unique_ptr<FeedIndex>> (*make)(const FeedIndexDefinition& definition, FeedIndexOptions options);
 };
 
-/// Hexadecimal hash of what decides an index's entries: FeedIndex::identity().
+/// Hash of what decides an index's entries: FeedIndex::identity().
+///
+/// Format (identity of a view group or search index):
+///   identity := 32 hexadecimal digits: the first 16 bytes of SHA-256 over the content (views), or over
+///               "octavo-search-1\n" and the JSON of the content (search)
 std::string feed_index_identity(std::string_view content);
 
 }  // namespace octavo::query

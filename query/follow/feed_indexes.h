@@ -52,7 +52,10 @@ struct FeedIndexCatalog {
 /// the others. While no query waits the job is delayed a little, so that many small commits make one batch. An index
 /// that fails is retried after a growing delay, or soon after documents have changed; the others are not affected.
 ///
-/// Folders: <database>/<kind>-<identity>. Beside an index's own files lies `definition.json`:
+/// Folders: <database>/<kind>-<identity>. Beside an index's own files lies `definition.json`, from which the index is
+/// made again after a restart although the design document has changed.
+///
+/// Format (file definition.json):
 ///   {"content":text,"owners":[[design document,name],…]}
 ///
 /// Thread-safe. Design documents are read on first use, so an idle database costs nothing.

@@ -21,6 +21,7 @@ inline constexpr std::size_t automatic_key_bytes_max = 256;
 
 /// An index of every path of the documents that a policy includes, without a client having named a field.
 ///
+/// Format (entry of an automatic index):
 ///   entry  := path:u64be key+                what is at the path, in the order of `order()`; then the document's id
 ///   key    := a sort key (collation/sort_key.h), cut off after 256 bytes and closed with FF
 ///           | 08 00 | 09 00                  an array, an object: that it is there, not what is in it

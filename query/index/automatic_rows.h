@@ -12,8 +12,9 @@ namespace octavo::query {
 /// Logical partitions with at least this many documents have separate rows.
 inline constexpr std::uint64_t scoped_documents_min = 64;
 
-/// The rows of an automatic index in a physical partition's index tree:
+/// The rows of an automatic index in a physical partition's index tree.
 ///
+/// Format (rows of an automatic index):
 ///   number:u32be 01 entry id                       → id_size:varint   every entry, in one order for all documents
 ///   number:u32be 02 partition key ':' entry id     → id_size:varint   the same, for large logical partitions only
 ///   number:u32be 03 partition key                  → (empty)          which logical partitions have such

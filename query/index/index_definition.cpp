@@ -17,6 +17,9 @@ namespace {
 
 namespace json = boost::json;
 
+// Format (identity of a JSON index):
+//   identity := 32 hexadecimal digits: the first 16 bytes of SHA-256 over
+//               "octavo-index-2\n" collation version "\n" ("local" | "global") "\n" definition (JSON)
 // Part of every identity: raise it when the entry format (index_entry.h) changes, so that all indexes are built again.
 constexpr std::string_view kEntryFormat = "octavo-index-2";
 

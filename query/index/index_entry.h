@@ -13,8 +13,9 @@
 
 namespace octavo::query {
 
-/// Index entries, the same for local and global indexes (a local index adds a prefix to the key, see LocalIndexes):
+/// Index entries, the same for local and global indexes (a local index adds a prefix to the key, see LocalIndexes).
 ///
+/// Format (entry of an index):
 ///   key    := field key* document id                 sort keys (query/collation/sort_key.h), `_id` by its bytes
 ///   value  := id_size:varint (size:varint json)*     one per field, as JSON text; size 0: the document lacks the field
 ///

@@ -53,8 +53,9 @@ std::string serialize_json(const boost::json::value& value);
 /// Appends a value as JSON, with large integers as numbers.
 void append_json(std::string& out, const simdjson::dom::element& value);
 
-/// Appends how far an integer is from its nearest double, as bytes that sort in the order of the distances:
+/// Appends how far an integer is from its nearest double, as bytes that sort in the order of the distances.
 ///
+/// Format (residual of a large integer):
 ///   residual := 0001..FFFE                  the distance + 8000, if it fits
 ///             | FFFF size:1 magnitude:size  a larger distance; 1 <= size < FF
 ///             | FFFF FF count:4 digits      an integer of over 309 digits, which is beyond all doubles

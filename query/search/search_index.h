@@ -18,8 +18,10 @@ class IndexFiles;
 
 /// A full-text index: Lucene++ with the fields that a FieldSource extracts from each document.
 ///
-/// Files: <folder>/lucene/ is Lucene's; <folder>/checkpoint records how far the index has followed the feed without any
-/// change to it since the last commit.
+/// Format (files of a search index):
+///   lucene/          Lucene's own files, in the format of Lucene 3
+///   checkpoint       how far the index has followed the feed without any change to it since the last commit
+///   definition.json  the definition, as of each index that follows the feed
 ///
 /// Searches run on the calling thread, which must be a worker because they may take long. FeedIndex describes which
 /// threads may call the other functions.

@@ -15,8 +15,9 @@ inline constexpr std::string_view search_kind_name = "search";
 
 /// The kind of the search indexes among those that follow the feed: `indexes` of design documents.
 ///
-/// content := ('p' | 'g') JSON       p: each search is in one logical partition
-///   JSON  := {"index":JavaScript,"analyzer":…} | {"text":definition of a Mango text index,"analyzer":…}
+/// Format (content in definition.json of a search index):
+///   content := ('p' | 'g') JSON       p: each search is in one logical partition
+///   JSON    := {"index":JavaScript,"analyzer":…} | {"text":definition of a Mango text index,"analyzer":…}
 ///
 /// The identity depends on the JSON only: one index serves partitions and the whole database.
 FeedIndexKind search_index_kind();

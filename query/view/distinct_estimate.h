@@ -18,8 +18,9 @@ class DistinctEstimate {
   void merge(const DistinctEstimate& other);
   std::uint64_t count() const;
 
-  /// state := 00 (register:u16be rank:u8)*  few registers
-  ///        | 01 rank:u8 * 2048             many
+  /// Format (state of _approx_count_distinct):
+  ///   state := 00 (register:u16be rank:u8)*  few registers
+  ///          | 01 rank:u8 * 2048             many
   void append_to(std::string& state) const;
   /// Skips invalid parts of `state`.
   static DistinctEstimate from(std::string_view state);

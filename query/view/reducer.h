@@ -14,7 +14,14 @@ namespace octavo::query::views {
 
 /// The reduce function of a view: CouchDB's built-in ones, or JavaScript.
 ///
-/// Reductions of rows are stored as *states*, in a format private to the reducer. States can be merged, in the order of
+/// Reductions of rows are stored as *states*, in a format private to the reducer.
+///
+/// Format (states of reducers):
+///   _count                           varint
+///   _approx_count_distinct           registers (distinct_estimate.h)
+///   _sum, _stats, _top_N, _bottom_N, _first, _last, a JavaScript function: JSON text of the reduction
+///
+/// States can be merged, in the order of
 /// their rows; finish() turns a state into the value that a client sees. An error in the rows (a `_sum` of strings, a
 /// reduction that does not shrink) is part of the state: it does not keep the index from being built, and only a query
 /// for this reduction reports it.

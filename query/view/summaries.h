@@ -17,8 +17,9 @@
 ///
 /// The rows of a view are divided into blocks of about 64 rows, these blocks of level 1 into blocks of about 64 blocks,
 /// and so on up to level kLevels. A block stores its number of rows and, in a view with a reduce function, their
-/// reduction:
+/// reduction.
 ///
+/// Format (summaries of views):
 ///   key   := level:u8 start                      `start`: above all rows of the previous block, not above its own
 ///   value := children:varint rows:varint state   `state`: the Reducer's; empty without a reducer or without rows
 ///

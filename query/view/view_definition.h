@@ -25,6 +25,10 @@ struct ViewGroupDefinition {
   std::optional<std::size_t> find(std::string_view name) const;
 
   /// JSON text of the definition together with the versions of formats and collation that the rows depend on.
+  ///
+  /// Format (content in definition.json of a view group):
+  ///   {"format":1,"collation":version | "raw","raw":bool,"include_design":bool,"local_seq":bool,"partitioned":bool,
+  ///    "modules":text,"views":[{"name","map"[,"reduce"]},…]}
   std::string content() const;
   /// Reads the result of content(). Errors: bad_request.
   static Expected<ViewGroupDefinition> from_content(std::string_view content);

@@ -25,7 +25,7 @@ namespace octavo::query::views {
 /// The index of all views of a design document, in its own LMDB environment. A document is parsed and mapped once for
 /// all views.
 ///
-/// Trees:
+/// Format (trees of a view group):
 ///   rows         row key          → row value                                  (view_key.h)
 ///   by_document  document id      → (size:varint row key)*    all rows of the document
 ///   summaries    level, start     → counts and reductions                      (summaries.h)

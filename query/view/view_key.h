@@ -13,6 +13,7 @@
 
 /// Keys and values of the rows of a group of views.
 ///
+/// Format (rows of views):
 ///   row key   := view:u16be partition? sort_key document ordinal:u32be
 ///   partition := the partition key as text, only in partitioned groups
 ///   document  := the document's id as text

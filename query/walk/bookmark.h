@@ -8,10 +8,11 @@
 
 namespace octavo::query {
 
-/// Where the next page of a query starts: after the row named here. Clients see opaque base64url text.
+/// Where the next page of a query starts: after the row named here. Clients see a token (base/token.h).
 ///
-///   bookmark := version:u8 kind:u8 branch:varint (size:varint identity) (size:varint key)
-///               [spent:varint count:varint ((size:varint identity) down:u8 (size:varint key))*] checksum:u32
+/// Format (bookmark of _find):
+///   bookmark := version:u8 kind:u8 branch:varint identity:sized key:sized
+///               [spent:varint count:varint (identity:sized down:u8 key:sized)*]
 ///
 /// Version 1 lacks the part in brackets.
 ///

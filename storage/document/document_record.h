@@ -12,19 +12,23 @@
 namespace octavo::storage {
 
 /// The trees of a physical partition's environment, in the order of their handles.
-enum class PartitionTree : std::size_t {
-  meta,        ///< "counters" → counters record; "format" → u8; if they are kept, the log of versions (VersionLog) and
-               ///< the expiry schedule (ExpirySchedule)
-  documents,   ///< document id → document record
-  feed,        ///< sequence:u64be → feed record
-  partitions,  ///< rows of each logical partition, side by side, so that a write touches one page for both:
-               ///< hash:u64be 0 partition key → statistics record; hash:u64be 1 sequence:u64be → empty (its feed);
-               ///< hash:u64be 2 digest[16] → document id (see UniqueKeys)
-  revisions,   ///< document id → revision tree (only of documents written more than once)
-  leaves,      ///< document id NUL generation:u64be hash → body of a leaf that is not the winner
-  local,       ///< local document id → edit:u64 body
-  index        ///< rows of local indexes; the query layer owns their format
-};
+///
+/// Format (trees of a physical partition):
+///   meta        "counters"                         → counters record
+///               rows of the log of versions (VersionLog) and of the expiry schedule (ExpirySchedule), if kept
+///   documents   document id                        → document record
+///   feed        sequence:u64be                     → feed record
+///   partitions  hash:u64be 00 partition key        → statistics record
+///               hash:u64be 01 sequence:u64be       → (empty)        the feed of a logical partition
+///               hash:u64be 02 digest[16]           → document id    a unique key (UniqueKeys)
+///   revisions   document id                        → revision tree, only of documents written more than once
+///   leaves      document id 00 generation:u64be hash  → body of a leaf that is not the winner
+///   local       local document id                  → edit:u64 body
+///   index       rows of local indexes; the query layer owns their format
+///
+/// `hash` is the partition key's FNV-1a with 64 bits. The rows of a logical partition are adjacent, so that a write
+/// touches one page for its statistics and its feed.
+enum class PartitionTree : std::size_t { meta, documents, feed, partitions, revisions, leaves, local, index };
 inline constexpr std::size_t kPartitionTreeCount = 8;
 /// The trees' names in the environment.
 inline constexpr std::array<std::string_view, kPartitionTreeCount> partition_tree_names{
@@ -33,23 +37,29 @@ constexpr std::string_view name_of(PartitionTree tree) {
   return partition_tree_names[static_cast<std::size_t>(tree)];
 }
 
-/// revision := generation:varint hash: size:varint bytes if it is text, else 16 bytes
+/// Format (revision in a record):
+///   revision := generation:varint hash
+///   hash     := sized if it is text, else 16 bytes; flags of the record tell which
 void write_revision(ByteWriter& writer, const Revision& revision);
 /// False: the bytes are damaged.
 bool read_revision(ByteReader& reader, bool text_hash, Revision& revision);
 
-/// Stored form of a document's winning revision:
-///   record := version:u8 flags:u8 sequence:u64 modified_s:u48 generation:varint hash body
-///   flags  := 1 deleted, 2 has history, 4 has conflicts, 8 the hash is text: size:varint bytes, else 16 bytes
+/// Stored form of a document's winning revision.
+///
+/// Format (document record):
+///   record := version:u8 flags:u8 sequence:u64 modified_s:u48 revision body
+///   flags  := 1 deleted, 2 has history, 4 has conflicts, 8 the hash is text
 ///   body   := minified JSON object without _id, _rev, _deleted; absent stands for {}
 void encode_document(std::string& out, const DocumentView& document);
 Expected<DocumentView> decode_document(std::string_view id, std::string_view record);
 
-/// feed record := flags:u8 (1 deleted, 4 has conflicts, 8 text hash) generation:varint hash id
+/// Format (feed record):
+///   feed record := flags:u8 revision id      flags: 1 deleted, 4 has conflicts, 8 the hash is text
 void encode_feed_row(std::string& out, const FeedRow& row);
 Expected<FeedRow> decode_feed_row(std::string_view key, std::string_view record);
 
-/// statistics record := document_count:varint deleted_count:varint external_bytes:varint
+/// Format (statistics of a logical partition):
+///   statistics record := document_count:varint deleted_count:varint external_bytes:varint
 void encode_statistics(std::string& out, const DocumentStatistics& statistics);
 Expected<DocumentStatistics> decode_statistics(std::string_view record);
 
@@ -59,7 +69,8 @@ struct PartitionCounters {
   Sequence last_sequence = 0;
   std::uint64_t purge_count = 0;
 };
-/// counters record := last_sequence:u64 purge_count:u64 statistics
+/// Format (counters of a physical partition):
+///   counters record := last_sequence:u64 purge_count:u64 statistics record
 void encode_counters(std::string& out, const PartitionCounters& counters);
 Expected<PartitionCounters> decode_counters(std::string_view record);
 inline constexpr std::string_view kCountersKey = "counters";

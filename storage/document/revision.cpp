@@ -107,7 +107,9 @@ std::string Revision::to_string() const {
 }
 
 Revision next_revision(const std::optional<Revision>& parent, bool deleted, std::string_view body) {
-  // digest input := deleted:u8 parent_generation:u64le parent_hash_size:u8 parent_hash body
+  // Format (hash of a new revision):
+  //   hash         := the first 16 bytes of SHA-256 over the digest input
+  //   digest input := deleted:u8 parent_generation:u64 parent_hash_size:u8 parent_hash body
   std::string head;
   head.push_back(deleted ? '\1' : '\0');
   const std::uint64_t parent_generation = parent ? parent->generation : 0;

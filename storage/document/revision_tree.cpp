@@ -1,4 +1,4 @@
-// Stored form of a revision tree:
+// Format (revision tree):
 //   tree := version:u8 node_count:varint node*           parents precede their children
 //   node := flags:u8 [parent:varint] [generation:varint] hash
 //           flags: 1 leaf, 2 deleted, 4 hash is a 16-byte digest, 8 child of the previous node (parent and

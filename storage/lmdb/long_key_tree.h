@@ -11,12 +11,14 @@ namespace octavo::storage {
 
 /// A tree whose keys may be longer than LMDB's 511 bytes and still sort exactly, by bytes.
 ///
-/// Row format:
+/// Format (rows with long keys):
 ///   short key (≤ 480 bytes):  key                              → value
-///   long key:                 key[0..480) digest[16]           → key_size:u32le key[480..] value
-/// A long key's row sorts after the short keys that are its prefix. Rows with the same 480-byte prefix form a run; the
-/// cursor orders it by the full key: a seek into a run reads its rows once and keeps the few that follow. A step past
-/// those does the same and keeps twice as many each time. Elsewhere the cost is that of Cursor.
+///   long key:                 key[0..480) digest[16]           → key_size:u32 key[480..] value
+///
+/// `digest` is the beginning of the key's SHA-256. A long key's row sorts after the short keys that are its prefix.
+/// Rows with the same 480-byte prefix form a run; the cursor orders it by the full key: a seek into a run reads its
+/// rows once and keeps the few that follow. A step past those does the same and keeps twice as many each time.
+/// Elsewhere the cost is that of Cursor.
 namespace long_key {
 
 inline constexpr std::size_t kPrefixBytes = 480;

@@ -13,8 +13,9 @@
 
 /// Reads LMDB's data file without LMDB, which trusts its pages, so that a file can be checked before LMDB opens it.
 /// Nothing in the file is trusted; every offset is checked.
+/// LMDB 0.9 with 64 bits; native byte order; pages of the system's size.
 ///
-/// Format (LMDB 0.9 with 64 bits; native byte order; pages of the system's size):
+/// Format (LMDB's data file):
 ///   file   := meta meta page*                    the meta page of the higher transaction counts
 ///   page   := number:u64 pad:u16 flags:u16 (lower:u16 upper:u16 offset:u16* … node* | pages:u32 value)
 ///             flags: 1 branch, 2 leaf, 4 overflow (one value over several pages), 8 meta

@@ -33,12 +33,15 @@ struct VersionRow {
   bool removes() const { return operation == VersionOperation::removed || operation == VersionOperation::expired; }
 };
 
-/// The log of versions of a physical partition, kept in its tree `meta` in the transaction of the documents:
+/// The log of versions of a physical partition, kept in its tree `meta` in the transaction of the documents.
+///
+/// Format (log of versions):
 ///   'v' sequence:u64be → version:u8 operation:u8 flags:u8 (1 hash, 2 body's hash is text) time_s:u48
 ///                        previous_sequence:varint revision id:sized [removes: body_time_s:u48 revision] body
-///   revision := generation:varint hash: size:varint bytes if text, else 16 bytes
-///   "versions" → since:u64 last:u64: the log has every change above `since`, up to `last`, the partition's last
-///                sequence at that time. If the partition has changed without it, the log is invalid and starts again.
+///   "versions"         → since:u64 last:u64
+///
+/// The log has every change above `since`, up to `last`, the partition's last sequence at that time. If the partition
+/// has changed without it, the log is invalid and starts again.
 class VersionLog {
  public:
   VersionLog(const Transaction& transaction, Tree meta) : transaction_(transaction), meta_(meta) {}

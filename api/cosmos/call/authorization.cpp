@@ -1,6 +1,8 @@
-// authorization := percent-encoded "type=master&ver=1.0&sig=" base64(HMAC-SHA-256(key, text_to_sign))
-//                | percent-encoded "type=resource&ver=1.0&sig=" base64(MAC) ";" base64(grant) ";"
-// grant         := JSON {"permission": "db/user/permission", "rid", "mode", "link", "key", "until"}
+// Format (Authorization of the Azure Cosmos DB API):
+//   authorization := percent-encoded "type=master&ver=1.0&sig=" base64(HMAC-SHA-256(key, text_to_sign))
+//                  | percent-encoded "type=resource&ver=1.0&sig=" base64(MAC) ";" base64(grant) ";"
+//   MAC           := HMAC-SHA-256(secret of this run of the server, grant)
+//   grant         := JSON {"rid","mode","link","key","container","until"}
 #include "api/cosmos/call/authorization.h"
 
 #include <chrono>

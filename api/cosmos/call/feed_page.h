@@ -18,8 +18,14 @@ inline constexpr std::size_t page_items_max = 1000;
 /// `x-ms-max-item-count`: absent or -1 is the server's choice. Errors: bad_request.
 Expected<std::size_t> page_size_of(const Request& request);
 
-/// The position where a page continues: our own text in base64, opaque to clients. nullopt: from the beginning.
+/// The position where a page continues: our own text, opaque to clients. nullopt: from the beginning.
 /// Errors: bad_request if the continuation is invalid.
+///
+/// Format (continuation of a feed of the Azure Cosmos DB API):
+///   continuation := base64url(text)
+///   text         := id                        databases, containers, scripts: the last one shown
+///                 | partition id " " id       items: the last one shown; without an id, the partition begins
+///                 | continuation              queries of databases, containers and other resources: that of SQL
 Expected<std::optional<std::string>> continuation_of(const Request& request);
 std::string to_continuation(std::string_view text);
 

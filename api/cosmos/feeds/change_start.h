@@ -9,7 +9,10 @@
 /// Functions for both modes of the change feed.
 namespace octavo::api::cosmos {
 
-/// `"N"`: the sequence that a reader of changes has reached. Errors: bad_request.
+/// The sequence that a reader of changes has reached. Errors: bad_request.
+///
+/// Format (ETag of a page of changes):
+///   tag := '"' sequence '"'      decimal digits
 Expected<storage::Sequence> parse_change_tag(std::string_view text);
 /// The date of `If-Modified-Since`, as Unix time. Errors: bad_request.
 Expected<std::int64_t> parse_modified_since(std::string_view text);

@@ -46,7 +46,10 @@ struct FeedScope {
 /// Partition id in `3` or `<rid>,3`. Errors: range_gone.
 Expected<std::size_t> parse_range_id(std::string_view text, const partitioning::Database& database);
 
-/// `range:-1#sequence` for one physical partition, or for all of them.
+/// For one physical partition, or for all of them.
+///
+/// Format (session token):
+///   token := partition id ":-1#" sequence
 std::string session_token(std::size_t range, std::uint64_t sequence);
 
 }  // namespace octavo::api::cosmos

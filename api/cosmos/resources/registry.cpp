@@ -16,6 +16,9 @@ namespace {
 
 namespace json = boost::json;
 
+// Format (Cosmos DB database in the catalog):
+//   area "cosmos_databases", name id
+//   → JSON {"rid","etag","modified_s","offer_rid","offer_etag"} and, if it has throughput, "throughput"
 constexpr std::string_view kDatabaseArea = "cosmos_databases";
 constexpr std::size_t kNameBytesMax = 240;  // of a database: the name is part of keys of the catalog
 constexpr std::uint32_t kThroughputPerPartitionMax = partitioning::partition_throughput_max;

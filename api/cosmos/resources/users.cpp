@@ -23,6 +23,10 @@ namespace {
 
 namespace json = boost::json;
 
+// Format (users and permissions in the catalog):
+//   area "cosmos_users", name database "/" user                            → JSON of the resource
+//   area "cosmos_permissions", name database "/" user "/" permission       → JSON of the resource, without a token
+//   area "cosmos_permissions_by_rid", name _rid of the permission          → name of the permission
 constexpr std::string_view kUserArea = "cosmos_users";
 constexpr std::string_view kPermissionArea = "cosmos_permissions";
 constexpr std::string_view kPermissionRidArea = "cosmos_permissions_by_rid";

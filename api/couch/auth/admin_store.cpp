@@ -9,6 +9,9 @@ namespace octavo::api::couch {
 
 namespace {
 
+// Format (admins and secrets in the catalog):
+//   area "admins", name of the admin     → admin entry (stored_password.cpp)
+//   area "secrets", name of the secret   → random bytes in hexadecimal: "cookie" has 32, "server_uuid" 16
 constexpr std::string_view admins_area = "admins";
 constexpr std::string_view secrets_area = "secrets";
 

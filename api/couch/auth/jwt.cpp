@@ -14,8 +14,9 @@
 #include "base/encoding.h"
 #include "query/json/parsed_document.h"
 
-// token     := header "." payload "." signature, each base64url without padding
-// signature := HMAC-SHA-256 | RSASSA-PKCS1-v1_5 | r[32] s[32] over `header "." payload`
+// Format (JSON Web Token):
+//   token     := header "." payload "." signature, each base64url without padding
+//   signature := HMAC-SHA-256 | RSASSA-PKCS1-v1_5 | r[32] s[32] over `header "." payload`
 
 namespace octavo::api::couch {
 

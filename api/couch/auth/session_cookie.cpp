@@ -8,9 +8,10 @@
 #include "base/digest.h"
 #include "base/encoding.h"
 
-// cookie := base64url(user ":" time ":" signature)
-// time   := Unix seconds in hexadecimal, upper case
-// signature := HMAC-SHA-256(secret salt, user ":" time), raw
+// Format (AuthSession cookie):
+//   cookie    := base64url(user ":" time ":" signature)
+//   time      := Unix seconds in hexadecimal, upper case
+//   signature := HMAC-SHA-256(secret salt, user ":" time), raw
 
 namespace octavo::api::couch {
 

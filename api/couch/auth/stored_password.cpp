@@ -4,9 +4,10 @@
 
 #include "base/encoding.h"
 
-// admin entry := "-pbkdf2:" digest "-" key "," salt "," iterations
-//              | "-pbkdf2-" key "," salt "," iterations             SHA-1
-//              | "-hashed-" key "," salt                            SHA-1, not iterated
+// Format (password of an admin in the catalog):
+//   admin entry := "-pbkdf2:" digest "-" key "," salt "," iterations
+//                | "-pbkdf2-" key "," salt "," iterations             SHA-1
+//                | "-hashed-" key "," salt                            SHA-1, not iterated
 
 namespace octavo::api::couch {
 

@@ -21,6 +21,8 @@ namespace octavo::api::couch {
 namespace {
 
 constexpr std::uint32_t kPurgedInfosLimitDefault = 1000;
+// Format (limit of purge infos in the catalog):
+//   area "purged_infos_limit", name instance tag   → decimal digits
 constexpr std::string_view kPurgedInfosLimitArea = "purged_infos_limit";
 constexpr std::int64_t kRevsLimitMax = 1'000'000;
 

@@ -23,7 +23,7 @@ namespace octavo::query {
 /// A global index: the entries of a whole database in the order of their values, in a separate LMDB environment, so
 /// that a query of the whole database reads one sorted range and does not fan out.
 ///
-/// Trees:
+/// Format (trees of a global index):
 ///   entries      entry key                → entry value                              (index_entry.h)
 ///   by_document  document id              → field keys of its entry, as they stand in `entries`
 ///   meta         "state"                  → version:u8 stage:u8 checkpoint:u64 purge_count:u64

@@ -18,7 +18,9 @@ namespace octavo::query {
 /// Sorts more key-value pairs than fit in memory: fills a buffer, writes it to disk as a sorted run, and merges the
 /// runs at the end. Data that fits in one buffer is never written. Keys must be unique. One thread at a time.
 ///
-/// The run files lie in `folder` and are removed with this object.
+/// The files `run-<n>` lie in `folder` and are removed with this object.
+///
+/// Format (sorted run of an index build):
 ///   run := (key_size:varint value_size:varint key value)*
 class SortedRuns {
  public:

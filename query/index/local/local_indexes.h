@@ -21,7 +21,9 @@ namespace octavo::query {
 /// The local indexes of one physical partition: entries change in the transaction of their documents, so a query never
 /// sees one without the other.
 ///
-/// Rows in the partition's index tree:
+/// Rows in the partition's index tree.
+///
+/// Format (rows of local indexes):
 ///   number:u32be partition key ':' entry key        → entry value                   (index_entry.h)
 ///   number:u32be kind:u8 …                          → …        of the automatic index (automatic_rows.h)
 ///   0:u32be 'I' number:u32be                        → identity[32] state:u8 cursor:sized definition (JSON)

@@ -32,8 +32,9 @@ class ListTokenStream : public Lucene::TokenStream {
   Lucene::PositionIncrementAttributePtr position_;
 };
 
-/// The data of a document that a hit needs, stored in Lucene as one binary field:
+/// The data of a document that a hit needs, stored in Lucene as one binary field.
 ///
+/// Format (stored document of a search index):
 ///   stored := ordinal:u64 id_size:varint id fields      fields: JSON object of stored fields; absent if there are none
 ///
 /// Ordinals increase with the document's number in the index, and merges preserve that order.

@@ -12,6 +12,7 @@ namespace octavo::query::search {
 /// range is then a few hundred terms at most, however many values are in it. Lucene's own numeric fields do the same
 /// with four bits per step; eight bits halve the number of terms.
 ///
+/// Format (number as terms):
 ///   term := (' ' + bits left out):char (7 bits):char…     sorts like the number
 inline constexpr int number_step_bits = 8;
 

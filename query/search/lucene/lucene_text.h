@@ -21,12 +21,18 @@ inline std::string to_utf8(std::wstring_view wide) {
   return out;
 }
 
-/// Names of Lucene fields. Text is stored under the name from the index function; our own fields begin with a character
-/// with which no name in a query begins by accident.
+/// Names of Lucene fields. Our own fields begin with a character with which no name in a query begins by accident.
+///
+/// Format (Lucene fields):
+///   name              words of a text, or "true", "false"; `name` comes from the index function
+///   01 "n" name       a number (number_terms.h)
+///   01 "f" name       a text as one term, for facets
+///   01 "id"           the document's id
+///   01 "partition"    the partition key, if there is one
+///   01 "stored"       the stored document (document_builder.h)
 inline const Lucene::String id_field = L"\x01id";
 inline const Lucene::String partition_field = L"\x01partition";
 inline const Lucene::String stored_field = L"\x01stored";
-/// Numbers and facets of a field are stored separately from its words.
 inline Lucene::String number_field(std::string_view name) {
   return L"\x01n" + to_wide(name);
 }

@@ -25,6 +25,15 @@
 namespace octavo::query::search {
 
 /// The progress of an index. Stored in Lucene's commits as text.
+///
+/// Format (commit data of a search index):
+///   "checkpoint"  the sequence up to which the feed was applied, as decimal digits
+///   "purges"      the number of purges applied, likewise
+///   "ordinal"     the ordinal of the next document added, likewise
+///   "scored"      (name as JSON string, line feed)*      fields whose length counts for the score
+///
+/// Format (file checkpoint of a search index):
+///   note := checkpoint in the commit " " later checkpoint " " purges "\n"      decimal digits
 struct IndexState {
   storage::Sequence checkpoint = 0;
   std::uint64_t purge_count = 0;

@@ -31,11 +31,12 @@ Expected<SortKey> parse_sort_key(std::string_view text);
 /// A value by which a hit was sorted; monostate if the document has no such field.
 using OrderValue = std::variant<std::monostate, double, std::string>;
 
-/// The end of a page of results. Clients see opaque base64url text. A modified bookmark is rejected, or means another
+/// The end of a page of results. Clients see a token (base/token.h). A modified bookmark is rejected, or means another
 /// position in results that the client may read anyway.
 ///
-///   bookmark := version:u8 sort:varint ordinal:u64 count:varint value…  checksum:u32
-///   value    := 0 | 1 double:u64 | 2 size:varint bytes
+/// Format (bookmark of a search):
+///   bookmark := version:u8 sort:varint ordinal:u64 count:varint value*
+///   value    := 00 | 01 double:u64 | 02 text:sized
 ///
 /// The last row's `ordinal` decides between rows with equal sort values. Documents stay in the index in the order in
 /// which they were added, through all merges, so pages neither repeat nor skip an unchanged row.

@@ -137,8 +137,9 @@ class Elements {
 /// The order of two values of one scalar type; nullopt: they cannot be compared.
 std::optional<int> compare_scalars(const Value& a, const Value& b);
 
-/// Appends bytes whose memcmp order is the order of ORDER BY, and which are equal exactly for equal values:
+/// Appends bytes whose memcmp order is the order of ORDER BY, and which are equal exactly for equal values.
 ///
+/// Format (key of ORDER BY):
 ///   key := 01                               undefined
 ///        | 02 | 03 | 04                     null | false | true
 ///        | 05 double:8                      number, big-endian, negative ones complemented
