@@ -9,9 +9,9 @@
 #include <spdlog/spdlog.h>
 
 #include "base/completion.h"
+#include "base/folder.h"
 #include "partitioning/engine.h"
 #include "partitioning/turns.h"
-#include "base/folder.h"
 
 namespace octavo::partitioning {
 using storage::PhysicalPartition;

@@ -13,8 +13,8 @@
 #include <openssl/rand.h>
 #include <spdlog/spdlog.h>
 
-#include "base/unix_time.h"
 #include "base/folder.h"
+#include "base/unix_time.h"
 
 namespace octavo::partitioning {
 namespace asio = boost::asio;

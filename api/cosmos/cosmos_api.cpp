@@ -4,14 +4,14 @@
 
 #include <fmt/format.h>
 
-#include "api/models/errors.h"
-#include "api/models/resource_id.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/http/entity_tag.h"
 #include "api/http/worker_bodies.h"
 #include "api/models/container_definition.h"
+#include "api/models/errors.h"
 #include "api/models/item_shape.h"
+#include "api/models/resource_id.h"
 #include "base/read_failure.h"
 #include "partitioning/keys/partition_key.h"
 #include "partitioning/throughput/request_charge.h"

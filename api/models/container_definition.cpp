@@ -5,10 +5,10 @@
 #include <charconv>
 #include <limits>
 
-#include "api/models/resource_id.h"
-#include "api/models/item.h"
 #include "api/models/container_members.h"
+#include "api/models/item.h"
 #include "api/models/item_shape.h"
+#include "api/models/resource_id.h"
 #include "query/database/database_properties.h"
 #include "query/json/parsed_document.h"
 #include "query/json/property_path.h"

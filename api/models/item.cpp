@@ -4,8 +4,8 @@
 #include <array>
 #include <limits>
 
-#include "api/models/errors.h"
 #include "api/http/entity_tag.h"
+#include "api/models/errors.h"
 #include "base/json_writer.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "api/models/item_key.h"
 #include "api/http/request.h"
 #include "api/models/container_definition.h"
+#include "api/models/item_key.h"
 #include "partitioning/keys/typed_key.h"
 #include "storage/document/document.h"
 

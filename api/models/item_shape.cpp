@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
-#include "api/models/resource_id.h"
-#include "api/models/item_key.h"
 #include "api/models/container_definition.h"
+#include "api/models/item_key.h"
+#include "api/models/resource_id.h"
 #include "base/json_writer.h"
 #include "query/index/raw_field.h"
 #include "query/json/property_path.h"

@@ -1,9 +1,9 @@
 #include "api/scripts/item_model.h"
 
-#include "api/models/resource_id.h"
 #include "api/models/item.h"
 #include "api/models/item_key.h"
 #include "api/models/item_shape.h"
+#include "api/models/resource_id.h"
 #include "query/index/raw_field.h"
 #include "query/json/property_path.h"
 

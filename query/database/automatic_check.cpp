@@ -33,8 +33,9 @@ class AutomaticCheck {
         partitioned_(database.partitioned()),
         snapshot_(snapshot),
         report_(report),
-        tree_(database.physical_partition(partition_id).environment().tree(
-            static_cast<std::size_t>(storage::PartitionTree::documents))) {}
+        tree_(database.physical_partition(partition_id)
+                  .environment()
+                  .tree(static_cast<std::size_t>(storage::PartitionTree::documents))) {}
 
   Expected<void> run() {
     OCTAVO_TRY_VOID(look_for_entries());

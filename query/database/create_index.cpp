@@ -64,7 +64,8 @@ Expected<CreateIndexRequest> parse_create_index(const json::value& body) {
   }
   if (const auto* design = members.if_contains("ddoc")) {
     OCTAVO_TRY(request.design_document, checked_name(*design));
-    if (request.design_document == "_design/") return rejected("invalid_index_name", "Invalid index name: \"_design/\"");
+    if (request.design_document == "_design/")
+      return rejected("invalid_index_name", "Invalid index name: \"_design/\"");
   }
   for (const auto& member : members) {
     constexpr std::array<std::string_view, 6> known{"index", "type", "name", "ddoc", "w", "partitioned"};
@@ -133,7 +134,7 @@ Expected<std::optional<std::string>> add_index_to_design_document(const CreateIn
     const auto* language = design.if_contains("language");
     if (!language || *language != "query") {
       return rejected("invalid_ddoc_lang", "Existing design doc has an invalid language: " +
-                                          (language ? serialize_json(*language) : std::string("\"javascript\"")));
+                                               (language ? serialize_json(*language) : std::string("\"javascript\"")));
     }
     const auto* options = design.if_contains("options");
     const auto* stored = options && options->is_object() ? options->get_object().if_contains("partitioned") : nullptr;

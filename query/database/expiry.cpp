@@ -147,10 +147,10 @@ milliseconds Expiration::advance(std::size_t partition_id) {
     if (expired->whole) {
       delete_documents(partition_id, expired->documents);
     } else {
-      partition.make_expiry_schedule(
-          kScheduledPerSlice, [progress = progress_, partition_id](const Expected<bool>& more) {
-            progress->end(partition_id, more.has_value());
-          });
+      partition.make_expiry_schedule(kScheduledPerSlice,
+                                     [progress = progress_, partition_id](const Expected<bool>& more) {
+                                       progress->end(partition_id, more.has_value());
+                                     });
     }
   } catch (const std::bad_alloc&) {
     progress_->end(partition_id, false);
@@ -172,8 +172,8 @@ void Expiration::delete_documents(std::size_t partition_id,
   }
   const bool partitioned = database_.partitioned();
   for (auto& deletion : deletions) deletion.partition_key = partitioning::partition_key_of(deletion.id, partitioned);
-  database_.physical_partition(partition_id).write(
-      std::move(deletions), {}, [progress = progress_, partition_id](const auto& results) {
+  database_.physical_partition(partition_id)
+      .write(std::move(deletions), {}, [progress = progress_, partition_id](const auto& results) {
         progress->end(partition_id, std::ranges::all_of(results, [](const auto& result) {
                         return result || result.error().code == ErrorCode::conflict;
                       }));

@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "query/database/feed_index_kinds.h"
 #include "query/database/index_manager.h"
 #include "query/design/design_scan.h"
-#include "query/database/feed_index_kinds.h"
 #include "query/follow/feed_indexes.h"
 #include "query/index/index_definition.h"
 

@@ -10,7 +10,6 @@
 
 namespace octavo::query {
 
-
 /// The error text of queries that use an index beyond the limit.
 inline constexpr std::string_view index_beyond_limit_reason =
     "The design documents of this database define more indexes than the 1,000 that it can have: those of the last ids, "

@@ -6,13 +6,13 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/folder.h"
 #include "base/memory_retry.h"
 #include "partitioning/scan.h"
 #include "query/database/database_properties.h"
 #include "query/database/feed_index_kinds.h"
 #include "query/design/design_scan.h"
 #include "query/index/local/unique_keys.h"
-#include "base/folder.h"
 
 namespace octavo::query {
 

@@ -96,8 +96,8 @@ std::optional<milliseconds> VersionRetention::trim() {
 void VersionRetention::trim(std::size_t partition_id, std::int64_t before_s) {
   trims_->begin(partition_id);
   try {
-    database_.physical_partition(partition_id).trim_versions(
-        before_s, kVersionsPerSlice, [trims = trims_, partition_id](const Expected<bool>& trimmed) {
+    database_.physical_partition(partition_id)
+        .trim_versions(before_s, kVersionsPerSlice, [trims = trims_, partition_id](const Expected<bool>& trimmed) {
           if (!trimmed) spdlog::warn("old versions of documents could not be removed: {}", trimmed.error().reason);
           // Versions that are left although nothing more can be trimmed wait for their time, or for the next write.
           trims->end(partition_id, trimmed && *trimmed);

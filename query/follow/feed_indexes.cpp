@@ -9,10 +9,10 @@
 #include <boost/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "base/folder.h"
 #include "base/memory_retry.h"
 #include "query/design/design_scan.h"
 #include "query/follow/feed_follower.h"
-#include "base/folder.h"
 
 namespace octavo::query {
 

@@ -61,8 +61,7 @@ struct FeedIndexCatalog {
 /// Thread-safe. Design documents are read on first use, so an idle database costs nothing.
 class FeedIndexes {
  public:
-  FeedIndexes(partitioning::Database& database, ActiveTasks* tasks,
-              const std::vector<FeedIndexKind>& kinds);
+  FeedIndexes(partitioning::Database& database, ActiveTasks* tasks, const std::vector<FeedIndexKind>& kinds);
   ~FeedIndexes();
   FeedIndexes(const FeedIndexes&) = delete;
   FeedIndexes& operator=(const FeedIndexes&) = delete;

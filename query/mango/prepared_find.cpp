@@ -144,8 +144,8 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
   scope.partition_query = !request.partition.empty();
   // An index of the whole database is ready in all physical partitions or in none. The one with id 0 may have been
   // split.
-  scope.partition_id = scope.partition_query ? database->locate_partition_key(request.partition)
-                                             : database->partition_ids().front();
+  scope.partition_id =
+      scope.partition_query ? database->locate_partition_key(request.partition) : database->partition_ids().front();
   scope.explain = explain;
   scope.ignore_global = ignore_global;
   choose_pin(**prepared, scope);

@@ -9,9 +9,9 @@
 
 #include "partitioning/database.h"
 #include "query/follow/feed_indexes.h"
-#include "query/search/text_index.h"
 #include "query/plan/find_request.h"
 #include "query/search/search_index.h"
+#include "query/search/text_index.h"
 
 namespace octavo::query::search {
 

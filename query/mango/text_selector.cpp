@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "query/search/text_index.h"
 #include "query/json/number.h"
 #include "query/json/parsed_document.h"
 #include "query/search/syntax/text_names.h"
+#include "query/search/text_index.h"
 
 /// Translates Mango selectors to searches of a text index, like CouchDB's mango_selector_text. A search finds at least
 /// the documents that the selector matches, with the rule of Mango's text indexes that a condition only applies to

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "partitioning/keys/partition_key.h"
-#include "query/search/text_index.h"
 #include "query/json/parsed_document.h"
+#include "query/search/text_index.h"
 
 namespace octavo::query {
 

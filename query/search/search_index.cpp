@@ -8,9 +8,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include "query/search/run/index_files.h"
 #include "query/search/lucene/lucene_guard.h"
 #include "query/search/lucene/lucene_text.h"
+#include "query/search/run/index_files.h"
 #include "query/search/run/searcher.h"
 
 namespace octavo::query::search {

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "query/design/design_document.h"
-#include "query/search/text_index.h"
 #include "query/json/parsed_document.h"
 #include "query/search/documents/function_fields.h"
 #include "query/search/search_index.h"
+#include "query/search/text_index.h"
 
 namespace octavo::query::search {
 

@@ -8,11 +8,11 @@
 #include <spdlog/spdlog.h>
 
 #include "base/byte_codec.h"
+#include "base/folder.h"
 #include "base/json_writer.h"
 #include "query/follow/parallel_work.h"
 #include "query/javascript/functions.h"
 #include "query/json/parsed_document.h"
-#include "base/folder.h"
 
 namespace octavo::query::views {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "query/walk/index_reader.h"
 #include "query/plan/plan.h"
+#include "query/walk/index_reader.h"
 
 namespace octavo::query {
 

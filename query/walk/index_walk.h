@@ -9,9 +9,9 @@
 
 #include "base/function_ref.h"
 #include "partitioning/scan.h"
-#include "query/walk/index_reader.h"
 #include "query/plan/key_range.h"
 #include "query/plan/plan.h"
+#include "query/walk/index_reader.h"
 #include "query/walk/leap.h"
 
 namespace octavo::query {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "query/walk/index_reader.h"
 #include "query/plan/plan.h"
+#include "query/walk/index_reader.h"
 
 namespace octavo::query {
 

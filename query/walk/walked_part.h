@@ -9,8 +9,8 @@
 #include "query/index/automatic_index.h"
 #include "query/index/index_definition.h"
 #include "query/index/index_entry.h"
-#include "query/walk/bookmark.h"
 #include "query/plan/plan.h"
+#include "query/walk/bookmark.h"
 #include "query/walk/index_walk.h"
 
 namespace octavo::query {

@@ -8,11 +8,11 @@
 #include <boost/asio/co_spawn.hpp>
 #include <fmt/format.h>
 
+#include "base/folder.h"
 #include "partitioning/engine.h"
 #include "query/database/index_check.h"
 #include "query/database/index_manager.h"
 #include "query/follow/active_tasks.h"
-#include "base/folder.h"
 #include "storage/lmdb/page_check.h"
 #include "storage/partition/partition_check.h"
 

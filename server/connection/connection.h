@@ -13,15 +13,15 @@
 #include "api/http/handler.h"
 #include "api/http/request.h"
 #include "server/connection/body_turns.h"
-#include "server/http/compression.h"
 #include "server/connection/counted_bytes.h"
-#include "server/http/header_fields.h"
 #include "server/connection/read_buffer.h"
-#include "server/http/reply_head.h"
-#include "server/http/request_parser.h"
+#include "server/connection/thread_state.h"
 #include "server/connection/tls.h"
 #include "server/connection/transport.h"
-#include "server/connection/thread_state.h"
+#include "server/http/compression.h"
+#include "server/http/header_fields.h"
+#include "server/http/reply_head.h"
+#include "server/http/request_parser.h"
 
 namespace octavo::server {
 

@@ -17,8 +17,8 @@
 #include "api/http/metrics.h"
 #include "config/settings.h"
 #include "server/connection/body_turns.h"
-#include "server/http/compression.h"
 #include "server/connection/descriptor_budget.h"
+#include "server/http/compression.h"
 #include "server/process/access_log.h"
 
 namespace octavo::server {

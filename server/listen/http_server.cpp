@@ -7,10 +7,10 @@
 
 #include <boost/asio/post.hpp>
 
+#include "server/connection/thread_state.h"
 #include "server/connection/tls.h"
 #include "server/listen/io_threads.h"
 #include "server/listen/listener.h"
-#include "server/connection/thread_state.h"
 #include "server/process/access_log.h"
 
 namespace octavo::server {

@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
-#include "base/thread_ordinal.h"
 #include "base/folder.h"
+#include "base/thread_ordinal.h"
 #include "storage/lmdb/address_space.h"
 #include "storage/lmdb/exclusive_gate.h"
 #include "storage/lmdb/lmdb_error.h"

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/memory_retry.h"
 #include "base/folder.h"
+#include "base/memory_retry.h"
 #include "storage/partition/document_writer.h"
 #include "storage/partition/physical_partition.h"
 

@@ -19,10 +19,10 @@
 #include "storage/document/document_record.h"
 #include "storage/document/expiry.h"
 #include "storage/document/revision_tree.h"
+#include "storage/document/sequence_allocator.h"
 #include "storage/lmdb/environment.h"
 #include "storage/lmdb/long_key_tree.h"
 #include "storage/partition/document_copy.h"
-#include "storage/document/sequence_allocator.h"
 #include "storage/partition/version_log.h"
 #include "storage/partition/writer_pool.h"
 

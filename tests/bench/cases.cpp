@@ -216,10 +216,11 @@ void aggregates(Run& run) {
   const auto groups = ask("_sql", R"({"query":"SELECT c.kind, COUNT(1) AS n FROM c GROUP BY c.kind"})");
   run.report.add(row_of("GROUP BY over all documents, 1 connection", measure_load(run, port, 1, 200, groups)));
   constexpr double ratio_goal = 0.9;
-  add_in_turn(run, {.name = "_find with group, all documents", .other_name = "the same by _sql", .ratio_goal = ratio_goal},
-              {port, ask("_find", R"({"selector":{},"group":["kind"],"aggregate":{"n":{"$count":true}}})")},
-              {port, groups});
-  add_in_turn(run, {.name = "_find with $sum, all documents", .other_name = "the same by _sql", .ratio_goal = ratio_goal},
+  add_in_turn(
+      run, {.name = "_find with group, all documents", .other_name = "the same by _sql", .ratio_goal = ratio_goal},
+      {port, ask("_find", R"({"selector":{},"group":["kind"],"aggregate":{"n":{"$count":true}}})")}, {port, groups});
+  add_in_turn(run,
+              {.name = "_find with $sum, all documents", .other_name = "the same by _sql", .ratio_goal = ratio_goal},
               {port, ask("_find", R"({"selector":{},"aggregate":{"n":{"$sum":"number"}}})")},
               {port, ask("_sql", R"({"query":"SELECT VALUE SUM(c.number) FROM c"})")});
 }

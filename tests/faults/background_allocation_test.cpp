@@ -16,13 +16,13 @@
 #include <boost/asio/thread_pool.hpp>
 #include <catch2/catch.hpp>
 
+#include "base/folder.h"
 #include "base/jobs/background_jobs.h"
 #include "base/jobs/repeated_job.h"
 #include "faults/failing_allocator.h"
 #include "query/follow/parallel_work.h"
 #include "query/javascript/script.h"
 #include "query/json/parsed_document.h"
-#include "base/folder.h"
 #include "support/partition_fixture.h"
 #include "support/temporary_folder.h"
 

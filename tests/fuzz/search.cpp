@@ -16,8 +16,8 @@
 #include <spdlog/spdlog.h>
 
 #include "fuzz/target.h"
-#include "query/search/syntax/query_syntax.h"
 #include "query/search/search_index.h"
+#include "query/search/syntax/query_syntax.h"
 #include "support/apply_changes.h"
 #include "support/temporary_folder.h"
 

@@ -12,9 +12,9 @@
 #include <boost/json.hpp>
 
 #include "api/cosmos/call/call.h"
+#include "api/http/trusted_host.h"
 #include "api/models/errors.h"
 #include "api/models/resource_id.h"
-#include "api/http/trusted_host.h"
 #include "base/digest.h"
 #include "base/encoding.h"
 #include "base/unix_time.h"

@@ -1,8 +1,8 @@
 // POST …/operations/partitionkeydelete: removes all items of a logical partition.
 #include "api/cosmos/call/call.h"
+#include "api/models/container_definition.h"
 #include "api/models/errors.h"
 #include "api/models/item.h"
-#include "api/models/container_definition.h"
 #include "partitioning/scan.h"
 #include "partitioning/throughput/request_charge.h"
 

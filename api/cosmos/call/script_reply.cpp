@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "api/models/errors.h"
 #include "api/http/request.h"
+#include "api/models/errors.h"
 #include "base/json_writer.h"
 
 namespace octavo::api::cosmos {

@@ -75,7 +75,7 @@ bool FeedScope::holds(std::string_view document_id, const ContainerDefinition& c
 
 std::vector<std::size_t> FeedScope::partition_ids(const partitioning::Database& database,
                                                   const partitioning::PartitionMap& map,
-                                           const ContainerDefinition& container) const {
+                                                  const ContainerDefinition& container) const {
   if (physical) return {*physical};
   if (!partition_key.empty() || !key_prefix.empty()) {
     // The first value of a hierarchical key decides the physical partition.

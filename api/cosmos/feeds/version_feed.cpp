@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/call/call.h"
-#include "api/models/errors.h"
-#include "api/models/partition_key_json.h"
-#include "api/cosmos/feeds/change_start.h"
 #include "api/cosmos/call/feed_page.h"
+#include "api/cosmos/feeds/change_start.h"
 #include "api/cosmos/resources/registry.h"
 #include "api/models/container_definition.h"
+#include "api/models/errors.h"
 #include "api/models/item_shape.h"
+#include "api/models/partition_key_json.h"
 #include "base/json_writer.h"
 #include "base/unix_time.h"
 #include "partitioning/scan.h"

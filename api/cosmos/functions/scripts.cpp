@@ -4,13 +4,13 @@
 #include <boost/json.hpp>
 
 #include "api/cosmos/call/call.h"
-#include "api/models/errors.h"
-#include "api/models/resource_id.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/registry.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/models/container_definition.h"
+#include "api/models/errors.h"
 #include "api/models/item_shape.h"
+#include "api/models/resource_id.h"
 #include "api/scripts/script_store.h"
 #include "base/json_writer.h"
 #include "base/unix_time.h"

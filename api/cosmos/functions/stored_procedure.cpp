@@ -2,13 +2,13 @@
 #include <algorithm>
 
 #include "api/cosmos/call/call.h"
-#include "api/models/errors.h"
-#include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/call/script_reply.h"
+#include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/items/item_functions.h"
-#include "api/models/item_key.h"
 #include "api/http/worker_bodies.h"
 #include "api/models/container_definition.h"
+#include "api/models/errors.h"
+#include "api/models/item_key.h"
 #include "api/scripts/item_model.h"
 #include "api/scripts/procedure_run.h"
 #include "api/scripts/script_store.h"

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/call/call.h"
-#include "api/models/errors.h"
 #include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/items/item_functions.h"
 #include "api/cosmos/items/item_operation.h"
 #include "api/models/container_definition.h"
+#include "api/models/errors.h"
 #include "api/models/item_shape.h"
 #include "base/json_writer.h"
 #include "query/json/split.h"

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "api/cosmos/call/authorization.h"
-#include "api/models/errors.h"
-#include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/call/script_reply.h"
-#include "api/models/item_key.h"
+#include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/items/item_operation.h"
-#include "api/scripts/item_model.h"
+#include "api/models/errors.h"
+#include "api/models/item_key.h"
 #include "api/models/item_shape.h"
+#include "api/scripts/item_model.h"
 #include "api/scripts/script_session.h"
 #include "api/scripts/script_store.h"
 #include "api/scripts/user_functions.h"

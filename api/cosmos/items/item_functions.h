@@ -5,9 +5,9 @@
 #include <string>
 
 #include "api/cosmos/call/call.h"
-#include "api/models/item.h"
 #include "api/cosmos/items/patch.h"
 #include "api/models/container_definition.h"
+#include "api/models/item.h"
 #include "api/scripts/write_rules.h"
 
 namespace octavo::api::cosmos {

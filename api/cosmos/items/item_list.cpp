@@ -2,12 +2,12 @@
 #include <charconv>
 
 #include "api/cosmos/call/call.h"
-#include "api/models/errors.h"
-#include "api/cosmos/feeds/change_start.h"
 #include "api/cosmos/call/feed_page.h"
+#include "api/cosmos/feeds/change_start.h"
 #include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/feeds/version_feed.h"
 #include "api/models/container_definition.h"
+#include "api/models/errors.h"
 #include "api/models/item_shape.h"
 #include "partitioning/keys/range_parts.h"
 #include "partitioning/scan.h"

@@ -1,8 +1,8 @@
 #include "api/cosmos/items/item_operation.h"
 
-#include "api/models/errors.h"
 #include "api/cosmos/items/patch_condition.h"
 #include "api/models/container_definition.h"
+#include "api/models/errors.h"
 #include "api/models/item_shape.h"
 #include "partitioning/keys/partition_key.h"
 #include "partitioning/throughput/request_charge.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "api/models/item.h"
 #include "api/cosmos/items/patch.h"
+#include "api/models/item.h"
 #include "storage/partition/physical_partition.h"
 
 namespace octavo::api::cosmos {

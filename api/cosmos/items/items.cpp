@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/call/call.h"
-#include "api/models/errors.h"
 #include "api/cosmos/feeds/feed_scope.h"
-#include "api/models/item.h"
 #include "api/cosmos/items/item_functions.h"
 #include "api/cosmos/items/item_operation.h"
 #include "api/http/worker_bodies.h"
 #include "api/models/container_definition.h"
+#include "api/models/errors.h"
+#include "api/models/item.h"
 #include "api/models/item_shape.h"
 #include "partitioning/throughput/request_charge.h"
 

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "api/models/item.h"
 #include "api/cosmos/items/patch_condition.h"
+#include "api/models/item.h"
 #include "base/json_writer.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <string>
 
-#include "query/sql/evaluate/program.h"
 #include "query/sql/evaluate/evaluation.h"
+#include "query/sql/evaluate/program.h"
 
 namespace octavo::api::cosmos {
 

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/call/call.h"
-#include "api/models/errors.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/http/charge_limit.h"
 #include "api/http/worker_slices.h"
 #include "api/models/container_definition.h"
+#include "api/models/errors.h"
 #include "api/models/item_shape.h"
 #include "api/scripts/user_functions.h"
 #include "base/encoding.h"
@@ -22,13 +22,13 @@
 #include "query/json/split.h"
 #include "query/plan/explain.h"
 #include "query/sql/evaluate/sql_query.h"
-#include "query/sql/run/wait_for_indexes.h"
 #include "query/sql/run/client_merge_plan.h"
 #include "query/sql/run/index_metrics.h"
 #include "query/sql/run/query_charge.h"
 #include "query/sql/run/sql_estimate.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/sql/run/sql_preparation.h"
+#include "query/sql/run/wait_for_indexes.h"
 
 namespace octavo::api::cosmos {
 

@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/call/call.h"
-#include "api/models/errors.h"
-#include "api/models/resource_id.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/container_statistics.h"
 #include "api/cosmos/resources/registry.h"
 #include "api/cosmos/resources/resource_query.h"
+#include "api/models/errors.h"
+#include "api/models/resource_id.h"
 #include "query/database/index_manager.h"
 
 namespace octavo::api::cosmos {

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/call/call.h"
-#include "api/models/errors.h"
-#include "api/models/resource_id.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/models/container_definition.h"
+#include "api/models/errors.h"
+#include "api/models/resource_id.h"
 #include "base/encoding.h"
 #include "partitioning/keys/typed_key.h"
 

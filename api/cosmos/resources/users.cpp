@@ -9,11 +9,11 @@
 
 #include "api/cosmos/call/authorization.h"
 #include "api/cosmos/call/call.h"
-#include "api/models/errors.h"
-#include "api/models/resource_id.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/registry.h"
 #include "api/cosmos/resources/resource_query.h"
+#include "api/models/errors.h"
+#include "api/models/resource_id.h"
 #include "base/unix_time.h"
 #include "query/json/parsed_document.h"
 

@@ -5,8 +5,8 @@
 #include <boost/json.hpp>
 
 #include "api/couch/auth/authenticator.h"
-#include "api/couch/auth/stored_password.h"
 #include "api/couch/auth/security.h"
+#include "api/couch/auth/stored_password.h"
 #include "base/digest.h"
 #include "base/json_writer.h"
 #include "query/json/parsed_document.h"
@@ -52,7 +52,7 @@ const json::value* member(const json::object& object, std::string_view name) {
   return object.if_contains({name.data(), name.size()});
 }
 
-std::optional<std::string_view> text_member(const json::object& object, std::string_view name) {
+std::optional<std::string_view> user_text_member(const json::object& object, std::string_view name) {
   const auto* value = member(object, name);
   if (value == nullptr || !value->is_string()) return std::nullopt;
   return std::string_view(value->get_string());
@@ -88,7 +88,7 @@ Expected<std::vector<std::string>> roles_of(const json::object& document) {
 
 Expected<void> check_password_fields(const json::object& document) {
   if (has_new_password(document)) {
-    const auto password = text_member(document, "password");
+    const auto password = user_text_member(document, "password");
     if (!password) return forbidden("The password must be a string.");
     if (password->size() > password_bytes_max) return forbidden("The password is longer than 16 KiB.");
     return {};  // the fields below will be replaced
@@ -105,18 +105,18 @@ Expected<void> check_password_fields(const json::object& document) {
   if (name == "pbkdf2") {
     const auto* iterations = member(document, "iterations");
     if (iterations == nullptr || !iterations->is_number()) return forbidden("iterations must be a number.");
-    if (!text_member(document, "derived_key")) return forbidden("derived_key must be a string.");
+    if (!user_text_member(document, "derived_key")) return forbidden("derived_key must be a string.");
   }
   return {};
 }
 
 Expected<void> check_names(std::string_view id, const json::object& document, const std::optional<json::object>& old) {
-  if (text_member(document, "type") != "user") return forbidden("doc.type must be user");
-  const auto name = text_member(document, "name");
+  if (user_text_member(document, "type") != "user") return forbidden("doc.type must be user");
+  const auto name = user_text_member(document, "name");
   if (!name || name->empty()) return forbidden("doc.name is required");
   OCTAVO_TRY_VOID(roles_of(document));
   if (name_in_id(id) != *name) return forbidden("Doc ID must be of the form org.couchdb.user:name");
-  if (old && text_member(*old, "name") != name) return forbidden("Usernames can not be changed.");
+  if (old && user_text_member(*old, "name") != name) return forbidden("Usernames can not be changed.");
   return {};
 }
 
@@ -127,7 +127,7 @@ Expected<void> check_roles(const UserContext& user, bool admin, const json::obje
     if (!old) {
       if (!roles.empty()) return forbidden("Only _admin may set roles");
     } else {
-      if (text_member(document, "name") != user.name) {
+      if (user_text_member(document, "name") != user.name) {
         return forbidden("You may only update your own user document.");
       }
       const auto old_roles = roles_of(*old).value_or(std::vector<std::string>());
@@ -144,7 +144,7 @@ Expected<void> check_roles(const UserContext& user, bool admin, const json::obje
 
 Expected<void> check_deletion(const UserContext& user, bool admin, const std::optional<json::object>& old) {
   if (admin) return {};
-  if (old && !user.name.empty() && text_member(*old, "name") == user.name) return {};
+  if (old && !user.name.empty() && user_text_member(*old, "name") == user.name) return {};
   return forbidden("Only admins may delete other user docs.");
 }
 
@@ -208,7 +208,7 @@ Expected<void> ensure_system_databases(partitioning::Engine& engine) {
 
 Task<Expected<std::string>> prepare_user_document(Call& call, std::string_view id, bool deleted, std::string body) {
   const bool admin = is_admin(call);
-  if (is_design_id(id)) {
+  if (storage::is_design_id(id)) {
     if (!admin) co_return forbidden("You are not a db or server admin.");
     co_return body;
   }
@@ -232,7 +232,7 @@ Task<Expected<std::string>> prepare_user_document(Call& call, std::string_view i
 
 Expected<void> check_user_document_read(const Call& call, std::string_view id) {
   if (is_own_document(call.user, id) || is_admin(call)) return {};
-  if (is_design_id(id)) return forbidden("Only administrators can view design docs in the users database.");
+  if (storage::is_design_id(id)) return forbidden("Only administrators can view design docs in the users database.");
   return fail(ErrorCode::not_found, "");
 }
 

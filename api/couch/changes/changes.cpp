@@ -3,6 +3,7 @@
 #include <chrono>
 #include <limits>
 
+#include "api/couch/auth/users_database.h"
 #include "api/couch/call/call.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
@@ -12,7 +13,6 @@
 #include "api/couch/changes/changes_query.h"
 #include "api/couch/changes/feed_stream.h"
 #include "api/couch/changes/version_feed.h"
-#include "api/couch/auth/users_database.h"
 #include "base/json_writer.h"
 
 namespace octavo::api::couch {

@@ -6,9 +6,9 @@
 #include <boost/json.hpp>
 
 #include "api/couch/call/query_parameters.h"
-#include "api/models/document_renderer.h"
 #include "api/couch/documents/edit.h"
 #include "api/couch/documents/function_request.h"
+#include "api/models/document_renderer.h"
 #include "query/database/index_manager.h"
 #include "query/javascript/functions.h"
 #include "query/selector/match_budget.h"

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "api/couch/auth/users_database.h"
 #include "api/couch/call/errors.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/query_parameters.h"
-#include "api/couch/auth/users_database.h"
 #include "api/couch/documents/bulk_edit.h"
 #include "api/couch/documents/bulk_handlers.h"
 #include "api/couch/documents/validation.h"

@@ -1,11 +1,11 @@
 #include "api/couch/documents/bulk_edit.h"
 
-#include "api/couch/call/errors.h"
 #include "api/couch/auth/users_database.h"
-#include "api/models/document_renderer.h"
+#include "api/couch/call/errors.h"
 #include "api/couch/documents/validation.h"
 #include "api/couch/server/server.h"
 #include "api/http/worker_bodies.h"
+#include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 #include "partitioning/throughput/request_charge.h"
 #include "query/json/split.h"

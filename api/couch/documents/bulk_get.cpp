@@ -1,15 +1,15 @@
 // POST /{db}/_bulk_get: reads many documents by id and revision; each result has the leaves or an error.
 #include <boost/json.hpp>
 
+#include "api/couch/auth/users_database.h"
 #include "api/couch/call/errors.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/call/sliced_reply.h"
-#include "api/couch/auth/users_database.h"
 #include "api/couch/documents/bulk_handlers.h"
 #include "api/couch/documents/document_handlers.h"
-#include "api/models/document_renderer.h"
 #include "api/couch/documents/edit.h"
+#include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 #include "partitioning/throughput/request_charge.h"
 

@@ -1,6 +1,6 @@
 // Writing single documents: PUT, POST, DELETE and COPY, local documents included.
-#include "api/couch/call/query_parameters.h"
 #include "api/couch/auth/users_database.h"
+#include "api/couch/call/query_parameters.h"
 #include "api/couch/documents/document_handlers.h"
 #include "api/couch/documents/edit.h"
 #include "api/couch/documents/validation.h"

@@ -8,11 +8,11 @@
 #include <simdjson.h>
 
 #include "api/couch/auth/authenticator.h"
-#include "api/couch/call/query_parameters.h"
 #include "api/couch/auth/security.h"
 #include "api/couch/auth/users_database.h"
-#include "api/models/document_renderer.h"
+#include "api/couch/call/query_parameters.h"
 #include "api/couch/documents/validation.h"
+#include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 #include "partitioning/throughput/request_charge.h"
 #include "query/json/normalize.h"

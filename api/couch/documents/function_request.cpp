@@ -8,8 +8,8 @@
 #include <simdjson.h>
 
 #include "api/couch/auth/authenticator.h"
-#include "api/couch/call/database_info.h"
 #include "api/couch/auth/security.h"
+#include "api/couch/call/database_info.h"
 #include "api/couch/server/server.h"
 #include "base/json_writer.h"
 #include "query/json/normalize.h"

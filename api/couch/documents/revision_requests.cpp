@@ -4,12 +4,12 @@
 
 #include <boost/json.hpp>
 
+#include "api/couch/auth/users_database.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
-#include "api/couch/auth/users_database.h"
 #include "api/couch/documents/bulk_handlers.h"
-#include "api/models/document_renderer.h"
 #include "api/couch/documents/edit.h"
+#include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 
 namespace octavo::api::couch {

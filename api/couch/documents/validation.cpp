@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "api/models/document_renderer.h"
 #include "api/couch/documents/edit.h"
 #include "api/couch/documents/function_request.h"
+#include "api/models/document_renderer.h"
 #include "api/scripts/write_rules.h"
 #include "query/javascript/functions.h"
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "api/couch/call/errors.h"
 #include "api/couch/auth/users_database.h"
-#include "api/models/document_renderer.h"
+#include "api/couch/call/errors.h"
 #include "api/couch/documents/edit.h"
 #include "api/couch/documents/function_request.h"
+#include "api/models/document_renderer.h"
 #include "base/encoding.h"
 #include "base/json_writer.h"
 #include "query/database/index_manager.h"

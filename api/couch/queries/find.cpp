@@ -6,13 +6,13 @@
 
 #include <boost/json.hpp>
 
+#include "api/couch/auth/users_database.h"
 #include "api/couch/call/call.h"
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/call/sliced_reply.h"
-#include "api/couch/auth/users_database.h"
 #include "api/couch/queries/dry_run.h"
 #include "api/http/charge_limit.h"
 #include "partitioning/engine.h"

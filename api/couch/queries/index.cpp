@@ -7,16 +7,16 @@
 
 #include <boost/json.hpp>
 
+#include "api/couch/auth/users_database.h"
 #include "api/couch/call/call.h"
 #include "api/couch/call/errors.h"
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
-#include "api/couch/auth/users_database.h"
 #include "partitioning/engine.h"
+#include "query/database/create_index.h"
 #include "query/database/index_allowance.h"
 #include "query/database/index_manager.h"
-#include "query/database/create_index.h"
 #include "query/index/index_definition.h"
 #include "query/json/parsed_document.h"
 #include "query/mango/text_find.h"

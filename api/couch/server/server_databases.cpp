@@ -6,10 +6,10 @@
 
 #include <boost/json.hpp>
 
+#include "api/couch/call/database_info.h"
 #include "api/couch/call/errors.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
-#include "api/couch/call/database_info.h"
 #include "api/couch/server/server.h"
 #include "base/json_writer.h"
 #include "query/json/parsed_document.h"

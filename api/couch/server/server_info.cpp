@@ -1,8 +1,8 @@
 #include <charconv>
 
 #include "api/couch/auth/admin_store.h"
-#include "api/couch/call/errors.h"
 #include "api/couch/auth/users_database.h"
+#include "api/couch/call/errors.h"
 #include "api/couch/server/server.h"
 #include "base/digest.h"
 #include "base/encoding.h"

@@ -14,9 +14,9 @@
 #include "config/settings.h"
 #include "query/follow/purge_scan.h"
 #include "query/index/index_definition.h"
+#include "storage/document/sequence_allocator.h"
 #include "storage/lmdb/environment.h"
 #include "storage/lmdb/long_key_tree.h"
-#include "storage/document/sequence_allocator.h"
 
 namespace octavo::query {
 

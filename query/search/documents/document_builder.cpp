@@ -10,8 +10,8 @@
 #include "base/json_writer.h"
 #include "query/json/parsed_document.h"
 #include "query/search/documents/json_number.h"
-#include "query/search/lucene/lucene_text.h"
 #include "query/search/documents/number_terms.h"
+#include "query/search/lucene/lucene_text.h"
 
 namespace octavo::query::search {
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "query/search/lucene/lucene_text.h"
 #include "base/folder.h"
+#include "query/search/lucene/lucene_text.h"
 
 namespace octavo::query::search {
 

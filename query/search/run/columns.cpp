@@ -6,8 +6,8 @@
 #include <lucene++/TermEnum.h>
 #include <utility>
 
-#include "query/search/lucene/lucene_text.h"
 #include "query/search/documents/number_terms.h"
+#include "query/search/lucene/lucene_text.h"
 #include "query/search/run/term_selection.h"
 
 namespace octavo::query::search {

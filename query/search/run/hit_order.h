@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "query/search/run/index_snapshot.h"
 #include "query/search/run/columns.h"
+#include "query/search/run/index_snapshot.h"
 #include "query/search/syntax/search_request.h"
 
 namespace octavo::query::search {

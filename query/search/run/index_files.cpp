@@ -16,12 +16,12 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/folder.h"
 #include "query/search/lucene/background_merges.h"
 #include "query/search/lucene/commit_data.h"
 #include "query/search/lucene/lucene_guard.h"
 #include "query/search/lucene/lucene_text.h"
 #include "query/search/lucene/lucene_values.h"
-#include "base/folder.h"
 
 namespace octavo::query::search {
 

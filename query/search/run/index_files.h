@@ -18,9 +18,9 @@
 #include "query/follow/feed_index_kind.h"
 #include "query/search/documents/document_builder.h"
 #include "query/search/lucene/background_merges.h"
-#include "query/search/run/index_snapshot.h"
 #include "query/search/lucene/lucene_directory.h"
 #include "query/search/run/columns.h"
+#include "query/search/run/index_snapshot.h"
 
 namespace octavo::query::search {
 

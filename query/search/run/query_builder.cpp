@@ -15,8 +15,8 @@
 #include <fmt/format.h>
 #include <unicode/uchar.h>
 
-#include "query/search/lucene/lucene_text.h"
 #include "query/search/documents/number_terms.h"
+#include "query/search/lucene/lucene_text.h"
 #include "query/selector/internal/regex.h"
 
 namespace octavo::query::search {

@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "query/search/analysis/analyzer.h"
-#include "query/search/syntax/query_syntax.h"
 #include "query/search/lucene/search_budget.h"
 #include "query/search/run/term_selection.h"
+#include "query/search/syntax/query_syntax.h"
 
 namespace octavo::query::search {
 

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "query/search/analysis/analyzer.h"
-#include "query/search/run/index_snapshot.h"
 #include "query/search/run/columns.h"
+#include "query/search/run/index_snapshot.h"
 #include "query/search/syntax/search_request.h"
 
 namespace octavo::query::search {

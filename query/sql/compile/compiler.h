@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "query/sql/evaluate/computed_properties.h"
-#include "query/sql/evaluate/program.h"
 #include "query/sql/evaluate/nodes.h"
+#include "query/sql/evaluate/program.h"
 #include "query/sql/syntax/syntax_text.h"
 
 namespace octavo::query::sql {

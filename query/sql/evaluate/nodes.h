@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "query/sql/evaluate/program.h"
 #include "query/sql/evaluate/evaluation.h"
 #include "query/sql/evaluate/functions.h"
+#include "query/sql/evaluate/program.h"
 #include "query/sql/syntax/syntax_tree.h"
 
 /// The kinds of resolved expressions.

@@ -13,7 +13,8 @@ namespace octavo::query::sql {
 /// Format (continuation of SQL):
 ///   continuation := version:u8 kind:u8 fingerprint:u64be skip:varint left:varint branch:varint
 ///                   identity:sized key:sized (count:varint position:varint*)
-///                   [start:sized] [version 2: digest[16] same_beginning:varint] [version 3: place:varint]
+///                   [start:sized] [version 2: digest[16] same_beginning:varint] [version 3:
+///                   partition_id_plus_one:varint]
 ///
 /// `start` exists for the kinds of has_start() only. Version 1 has a whole key. Version 2 has the first bytes of a long
 /// key, and its digest. Version 3 has `partition_id_plus_one` (varint) instead of the digest.

@@ -88,8 +88,8 @@ class Translator {
 
 json::value condition(const ValuePath& path, json::object operators) {
   if (!path.in_elements) return json::object{{path.field.text(), std::move(operators)}};
-  json::object inner = path.in_elements->empty() ? std::move(operators)
-                                                 : json::object{{path.in_elements->text(), std::move(operators)}};
+  json::object inner =
+      path.in_elements->empty() ? std::move(operators) : json::object{{path.in_elements->text(), std::move(operators)}};
   return json::object{{path.field.text(), json::object{{"$elemMatch", std::move(inner)}}}};
 }
 

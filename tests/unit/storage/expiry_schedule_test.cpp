@@ -102,9 +102,8 @@ TEST_CASE("the expirations of a request that was undone are not scheduled") {
   PartitionFixture fixture;
   fixture.partition().set_time_to_live(std::make_shared<StatedExpiration>());
   REQUIRE(fixture.put("p:there", "{}"));
-  const auto results =
-      fixture.write({PartitionFixture::make("p:new", expires_at(1)), PartitionFixture::make("p:there", expires_at(1))},
-                    true);
+  const auto results = fixture.write(
+      {PartitionFixture::make("p:new", expires_at(1)), PartitionFixture::make("p:there", expires_at(1))}, true);
   CHECK_FALSE(results.front());
   CHECK(expired_now(fixture).documents.empty());
   CHECK(is_sound(fixture, StatedExpiration()));

@@ -8,8 +8,8 @@
 #include <catch2/catch.hpp>
 
 #include "api/couch/auth/authenticator.h"
-#include "api/couch/call/call.h"
 #include "api/couch/auth/users_database.h"
+#include "api/couch/call/call.h"
 #include "api/http/metrics.h"
 #include "base/encoding.h"
 #include "support/engine_fixture.h"

@@ -64,8 +64,8 @@ TEST_CASE("the feed has CouchDB's bytes") {
   const auto rev = text(couch.put("/db/a", "{}").json(), "rev");
   const auto seq = text(couch.get("/db").json(), "update_seq");
   CHECK(couch.get("/db/_changes").body == "{\"results\":[\n{\"seq\":\"" + seq +
-                                             "\",\"id\":\"a\",\"changes\":[{\"rev\":\"" + rev +
-                                             "\"}]}\n],\n\"last_seq\":\"" + seq + "\",\"pending\":0}\n");
+                                              "\",\"id\":\"a\",\"changes\":[{\"rev\":\"" + rev +
+                                              "\"}]}\n],\n\"last_seq\":\"" + seq + "\",\"pending\":0}\n");
 }
 
 TEST_CASE("the feed shows each document once, at its newest change") {

@@ -382,7 +382,7 @@ TEST_CASE("local documents have revisions of their own and no feed row") {
   CHECK(put.status == 201);
   CHECK(text(put.json(), "rev") == "0-1");
   CHECK(couch.get("/db/_local/checkpoint").body == R"({"_id":"_local/checkpoint","_rev":"0-1","seq":5})"
-                                                  "\n");
+                                                   "\n");
   CHECK(couch.get("/db/_changes").json().at("results").as_array().empty());
   CHECK(couch.del("/db/_local/checkpoint?rev=0-1").status == 200);
   CHECK(couch.get("/db/_local/checkpoint").status == 404);

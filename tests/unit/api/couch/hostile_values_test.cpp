@@ -90,8 +90,9 @@ TEST_CASE("generations beyond what can be counted on are refused") {
   REQUIRE(couch.put("/db").status == 201);
   const std::string largest = "18446744073709551615-0123456789abcdef0123456789abcdef";
   CHECK(couch.put("/db/a?new_edits=false", R"({"_rev":")" + largest + R"("})").status == 400);
-  CHECK(couch.put("/db/a?new_edits=false",
-                  R"({"_revisions":{"start":18446744073709551615,"ids":["0123456789abcdef0123456789abcdef"]}})")
+  CHECK(couch
+            .put("/db/a?new_edits=false",
+                 R"({"_revisions":{"start":18446744073709551615,"ids":["0123456789abcdef0123456789abcdef"]}})")
             .status == 400);
   CHECK(couch.put("/db/a?rev=" + largest, "{}").status == 400);
   CHECK(couch.get("/db/a").status == 404);

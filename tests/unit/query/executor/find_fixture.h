@@ -10,12 +10,13 @@
 
 #include <boost/json.hpp>
 
+#include "query/database/create_index.h"
 #include "query/database/index_check.h"
 #include "query/database/index_manager.h"
-#include "query/walk/index_reader.h"
 #include "query/json/parsed_document.h"
 #include "query/mango/find_execution.h"
 #include "query/mango/prepared_find.h"
+#include "query/walk/index_reader.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
 

@@ -10,8 +10,8 @@
 
 #include "../sql/sql_fixture.h"
 #include "expired_documents.h"
-#include "query/database/index_check.h"
 #include "query/database/automatic_check.h"
+#include "query/database/index_check.h"
 #include "query/index/automatic_rows.h"
 #include "support/patience.h"
 

@@ -1,8 +1,8 @@
-#include "query/database/create_index.h"
 #include "query/index/index_definition.h"
 
 #include <catch2/catch.hpp>
 
+#include "query/database/create_index.h"
 #include "query/json/parsed_document.h"
 
 using namespace octavo;
