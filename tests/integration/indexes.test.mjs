@@ -167,6 +167,20 @@ describe('_index', () => {
     assert.equal(body.execution_stats.total_docs_examined, 1);
   });
 
+  test('a query that does not wait for the index returns no document that matches no more', async () => {
+    await fresh();
+    await create({ index: { fields: ['kind'] }, ddoc: 'kind', name: 'kind', partitioned: false });
+    const ids = async (kind, more) => docIds((await server.post(`/${db}/_find`, { selector: { kind }, use_index: 'kind', ...more })).body.docs);
+    let revision;
+    for (let round = 0; round < 30; ++round) {
+      revision = expectStatus(await server.put(`/${db}/d`, { kind: 'a', round, ...(revision && { _rev: revision }) }), 201).rev;
+      assert.deepEqual(await ids('a'), ['d']);
+      revision = expectStatus(await server.put(`/${db}/d`, { kind: 'b', _rev: revision }), 201).rev;
+      // The entry still says "a", as the index follows some milliseconds later.
+      assert.deepEqual(await ids('a', { update: false }), []);
+    }
+  });
+
   test('wrong definitions are refused', async () => {
     await fresh();
     expectError(await create({}), 400, 'missing_required_key', 'Missing required key: index');

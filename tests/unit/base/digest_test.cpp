@@ -92,3 +92,11 @@ TEST_CASE("a keyed hash tells parts apart that look alike when joined") {
   CHECK(keyed({"ab", "c"}) != keyed({"a", "bc"}));
   CHECK(keyed({"ab", "c"}) != KeyedHash("other")({"ab", "c"}));
 }
+
+TEST_CASE("SHA-256 of parts is that of their concatenation") {
+  const auto abc = sha256("abc");
+  CHECK(hex_encode({abc.data(), abc.size()}) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(sha256({"a", "", "bc"}) == abc);
+  CHECK(sha256({{}, "abc"}) == abc);
+  CHECK(std::string(abc.data(), abc.size()) == hash(Digest::sha256, "abc"));
+}
