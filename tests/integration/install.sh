@@ -22,8 +22,8 @@ fi
 copy() {
   cmp -s "$1" "$2" || { mkdir -p "$(dirname "$2")" && cp "$1" "$2.new" && mv "$2.new" "$2"; }
 }
-for file in "$source_dir"/*.mjs; do
-  copy "$file" "$work_dir/$(basename "$file")"
+for file in "$source_dir"/*.mjs "$source_dir"/*/*.mjs; do
+  copy "$file" "$work_dir/${file#"$source_dir/"}"
 done
 # The programs that use the packages, and what they import, where they stand beside each other in the source.
 for file in "$source_dir"/../support/*.mjs "$source_dir"/../bench/cosmos/*.mjs "$source_dir"/../bench/cosmos/*/*.mjs; do

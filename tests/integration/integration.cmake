@@ -8,7 +8,8 @@ if(NOT OCTAVO_SANITIZE)
   list(APPEND octavo_suite_environment "FILE_LAYER_LIBRARY=$<TARGET_FILE:octavo_file_layer>")
 endif()
 set(OCTAVO_NPM_DIR ${PROJECT_BINARY_DIR}/integration CACHE PATH "Where the npm packages of the suites are installed")
-file(GLOB octavo_suites CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/integration/*.test.mjs)
+file(GLOB octavo_suites CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/integration/*.test.mjs
+     ${CMAKE_CURRENT_SOURCE_DIR}/integration/*/*.test.mjs)
 if(OCTAVO_SANITIZE)
   list(FILTER octavo_suites EXCLUDE REGEX "/readme\\.test\\.mjs$")  # of the README, not of the server
 endif()

@@ -10,4 +10,5 @@ suite=$2
 "$source_dir/install.sh" "$work_dir"
 export OCTAVO_SOURCE_DIR="${source_dir%/tests/integration}"
 cd "$work_dir"
-exec node --test --test-reporter=spec "$suite.test.mjs"
+# In the folder of its subject.
+exec node --test --test-reporter=spec "$(cd "$source_dir" && find . -name "$suite.test.mjs")"

@@ -1,0 +1,208 @@
+// The Cosmos door's databases, containers, throughput, users and permissions, by @azure/cosmos.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { CosmosClient } from '@azure/cosmos';
+import { cosmosClient, cosmosRequest, errorOf, newContainer } from '../cosmos.mjs';
+import { Server } from '../harness.mjs';
+
+describe('resources of the Cosmos door', () => {
+  let server, client;
+  before(async () => {
+    server = await Server.start();
+    client = cosmosClient(server);
+  });
+  after(() => server?.stop());
+
+  test('the account says where to read and write, and how consistent that is', async () => {
+    const { resource } = await client.getDatabaseAccount();
+    assert.equal(resource.writableLocations.length, 1);
+    assert.equal(resource.readableLocations[0].databaseAccountEndpoint, `http://127.0.0.1:${server.cosmosPort}/`);
+    assert.equal(resource.consistencyPolicy, 'Session');
+  });
+
+  test('databases are created, read, listed page by page, and deleted', async () => {
+    for (const id of ['page-a', 'page-b', 'page-c']) {
+      const { resource, statusCode } = await client.databases.create({ id });
+      assert.equal(statusCode, 201);
+      assert.equal(Buffer.from(resource._rid.replace(/-/g, '/'), 'base64').length, 4);
+      assert.equal(resource._self, `dbs/${resource._rid}/`);
+      assert.match(resource._etag, /^".+"$/);
+      assert.ok(Math.abs(resource._ts - Date.now() / 1000) < 60);
+    }
+    const listed = [];
+    const iterator = client.databases.readAll({ maxItemCount: 2 });
+    let pages = 0;
+    while (iterator.hasMoreResults()) {
+      const { resources } = await iterator.fetchNext();
+      listed.push(...(resources ?? []).map((one) => one.id));
+      pages++;
+    }
+    assert.deepEqual(listed.filter((id) => id.startsWith('page-')), ['page-a', 'page-b', 'page-c']);
+    assert.ok(pages >= 2);
+    assert.equal((await client.database('page-b').read()).resource.id, 'page-b');
+    assert.equal((await client.database('page-b').delete()).statusCode, 204);
+    assert.equal((await errorOf(client.database('page-b').read())).code, 404);
+    const again = await errorOf(client.databases.create({ id: 'page-a' }));
+    assert.equal(again.code, 409);
+    assert.equal((await client.databases.createIfNotExists({ id: 'page-a' })).statusCode, 200);
+  });
+
+  test('ids with spaces and other scripts are ids like any others', async () => {
+    const { database } = await client.databases.create({ id: 'Größe & Maß 100%' });
+    const { container } = await database.containers.create({ id: 'Ünïted +1', partitionKey: '/a/b' });
+    assert.equal((await container.read()).resource.id, 'Ünïted +1');
+    const { resource } = await container.items.create({ id: 'é 1+1=2 %20', a: { b: 'ключ' } });
+    assert.equal((await container.item(resource.id, 'ключ').read()).resource.id, 'é 1+1=2 %20');
+    await database.delete();
+  });
+
+  test('a container with an analytical store is refused, as there is none', async () => {
+    for (const analyticalStorageTtl of [-1, 3600]) {
+      const error = await errorOf(newContainer(client, { analyticalStorageTtl }));
+      assert.equal(error.code, 400);
+      assert.match(error.message, /There is no analytical store/);
+    }
+    const container = await newContainer(client, { analyticalStorageTtl: 0 });
+    const { resource } = await container.read();
+    assert.equal((await errorOf(container.replace({ ...resource, analyticalStorageTtl: -1 }))).code, 400);
+  });
+
+  test('the log names members of a container that do nothing', async () => {
+    const container = await newContainer(client, { inventedMember: 1 });
+    assert.equal((await container.read()).resource.inventedMember, 1);
+    assert.ok(server.lines.some((line) => line.includes('members that do nothing here: "inventedMember"')));
+    const { resource } = await (await newContainer(client)).read();
+    const before = server.lines.length;
+    await container.replace({ ...resource, id: container.id, partitionKey: { paths: ['/pk'] } });
+    assert.ok(!server.lines.slice(before).some((line) => line.includes('members that do nothing')));
+  });
+
+  test('a client in direct mode is told to use the gateway', async () => {
+    for (const target of ['/addresses/?$resolveFor=dbs', '//addresses/']) {
+      const reply = await cosmosRequest(server, 'GET', target);
+      assert.equal(reply.status, 400);
+      assert.match(reply.body.message, /ConnectionMode\.Gateway/);
+    }
+    const { database } = await client.databases.create({ id: 'addresses' });
+    assert.equal((await database.read()).statusCode, 200);
+  });
+
+  test('a container is completed with defaults, and keeps what it was given', async () => {
+    const container = await newContainer(client);
+    const { resource } = await container.read();
+    assert.deepEqual(resource.partitionKey, { paths: ['/pk'], kind: 'Hash', version: 2 });
+    assert.deepEqual(resource.indexingPolicy, {
+      indexingMode: 'consistent', automatic: true,
+      includedPaths: [{ path: '/*' }], excludedPaths: [{ path: '/"_etag"/?' }],
+    });
+    assert.equal(resource.conflictResolutionPolicy.mode, 'LastWriterWins');
+    assert.deepEqual(resource.geospatialConfig, { type: 'Geography' });
+    assert.equal(Buffer.from(resource._rid.replace(/-/g, '/'), 'base64').length, 8);
+    const rich = await newContainer(client, {
+      partitionKey: { paths: ['/tenant', '/user/id'], kind: 'MultiHash', version: 2 },
+      defaultTtl: 3600,
+      uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/email'] }] },
+      indexingPolicy: {
+        indexingMode: 'consistent', includedPaths: [{ path: '/*' }], excludedPaths: [{ path: '/blob/*' }],
+        compositeIndexes: [[{ path: '/a', order: 'ascending' }, { path: '/b', order: 'descending' }]],
+      },
+      computedProperties: [{ name: 'lower', query: 'SELECT VALUE LOWER(c.name) FROM c' }],
+    });
+    const read = (await rich.read()).resource;
+    assert.equal(read.partitionKey.kind, 'MultiHash');
+    assert.equal(read.defaultTtl, 3600);
+    assert.deepEqual(read.uniqueKeyPolicy.uniqueKeys, [{ paths: ['/email'] }]);
+    assert.equal(read.indexingPolicy.compositeIndexes[0][1].order, 'descending');
+    assert.equal(read.computedProperties[0].name, 'lower');
+  });
+
+  test('a container is replaced, but for its key, its unique keys and its id', async () => {
+    const container = await newContainer(client);
+    const { resource } = await container.read();
+    const replaced = await container.replace({ ...resource, defaultTtl: 100 });
+    assert.equal(replaced.resource.defaultTtl, 100);
+    assert.notEqual(replaced.resource._etag, resource._etag);
+    assert.equal((await errorOf(container.replace({ ...resource, partitionKey: { paths: ['/other'] } }))).code, 400);
+    assert.equal((await errorOf(container.replace({ ...resource, id: 'other' }))).code, 400);
+    assert.equal((await container.delete()).statusCode, 204);
+    assert.equal((await errorOf(container.read())).code, 404);
+  });
+
+  test('mistakes in a definition are named', async () => {
+    const { database } = await client.databases.create({ id: 'mistakes' });
+    const mistake = async (definition) => {
+      const error = await errorOf(database.containers.create({ id: 'x', partitionKey: { paths: ['/pk'] }, ...definition }));
+      assert.equal(error.code, 400, JSON.stringify(definition));
+      return error.body.message;
+    };
+    assert.match(await mistake({ partitionKey: { paths: ['pk'] } }), /not valid/);
+    assert.match(await mistake({ partitionKey: { paths: ['/a', '/b'], kind: 'Hash' } }), /Too many/);
+    assert.match(await mistake({ partitionKey: { paths: ['/a'], kind: 'Range' } }), /kind/);
+    assert.match(await mistake({ partitionKey: { paths: ['/a'], version: 3 } }), /version/);
+    assert.match(await mistake({ defaultTtl: 0 }), /defaultTtl/);
+    assert.match(await mistake({ indexingPolicy: { includedPaths: [{ path: '/a/?' }] } }), /mandatory/);
+    assert.match(await mistake({ indexingPolicy: { includedPaths: [{ path: '/*' }, { path: '/a' }] } }), /'\/a'/);
+    assert.match(await mistake({ indexingPolicy: { includedPaths: [{ path: '/*' }], compositeIndexes: [[{ path: '/a' }]] } }), /composite/);
+    assert.match(await mistake({ uniqueKeyPolicy: { uniqueKeys: [{ paths: [] }] } }), /unique key/);
+    await database.delete();
+  });
+
+  test('throughput is provisioned, read and changed, by hand and automatic', async () => {
+    const container = await newContainer(client, { throughput: 1000 });
+    const { resource: offer } = await container.readOffer();
+    assert.equal(offer.content.offerThroughput, 1000);
+    assert.equal(offer.offerVersion, 'V2');
+    offer.content.offerThroughput = 2000;
+    assert.equal((await client.offer(offer.id).replace(offer)).resource.content.offerThroughput, 2000);
+    assert.equal((await client.offer(offer.id).read()).resource.content.offerThroughput, 2000);
+    const automatic = await newContainer(client, { maxThroughput: 4000 });
+    const { resource } = await automatic.readOffer();
+    assert.equal(resource.content.offerAutopilotSettings.maxThroughput, 4000);
+    assert.equal((await errorOf(newContainer(client, { throughput: 150 }))).code, 400);
+    assert.ok((await client.offers.readAll().fetchAll()).resources.length >= 2);
+  });
+
+  test('throughput decides the number of physical partitions, whose ranges cover the key space', async () => {
+    const container = await newContainer(client, { throughput: 30_000 });
+    const { resources } = await container.readPartitionKeyRanges().fetchAll();
+    assert.deepEqual(resources.map((range) => range.id), ['0', '1', '2']);
+    assert.equal(resources[0].minInclusive, '');
+    assert.equal(resources[2].maxExclusive, 'FF');
+    assert.equal(resources[0].maxExclusive, resources[1].minInclusive);
+  });
+
+  test('permissions give tokens, which open what they name and nothing else', async () => {
+    const container = await newContainer(client);
+    const other = await newContainer(client);
+    await container.items.create({ id: 'a', pk: 'x' });
+    const { user } = await container.database.users.create({ id: 'ann' });
+    const { resource: permission } = await user.permissions.create({ id: 'read', permissionMode: 'read', resource: container.url });
+    assert.match(permission._token, /^type=resource&ver=1\.0&sig=/);
+    const reader = new CosmosClient({ endpoint: `http://127.0.0.1:${server.cosmosPort}`, resourceTokens: { [container.url]: permission._token } });
+    const item = reader.database(container.database.id).container(container.id).item('a', 'x');
+    assert.equal((await item.read()).resource.id, 'a');
+    const denied = await errorOf(item.delete());
+    assert.equal(denied.code, 403);
+    const elsewhere = new CosmosClient({ endpoint: `http://127.0.0.1:${server.cosmosPort}`, resourceTokens: { [other.url]: permission._token } });
+    assert.equal((await errorOf(elsewhere.database(other.database.id).container(other.id).item('a', 'x').read())).code, 403);
+    assert.deepEqual((await user.permissions.readAll().fetchAll()).resources.map((one) => one.id), ['read']);
+    await user.permission('read').delete();
+    assert.equal((await errorOf(item.read())).code, 403);
+    assert.deepEqual((await container.database.users.readAll().fetchAll()).resources.map((one) => one.id), ['ann']);
+    await user.delete();
+    assert.equal((await errorOf(user.read())).code, 404);
+  });
+
+  test('everything is there after a restart', async () => {
+    const container = await newContainer(client, { throughput: 20_000, defaultTtl: -1 });
+    const { resource: before } = await container.read();
+    await container.items.create({ id: 'a', pk: 'x', n: 12345 });
+    await server.stop({ keepFolder: true });
+    await server.launch();
+    client = cosmosClient(server);
+    const again = client.database(container.database.id).container('items');
+    assert.deepEqual((await again.read()).resource, before);
+    assert.equal((await again.item('a', 'x').read()).resource.n, 12345);
+    assert.equal((await again.readPartitionKeyRanges().fetchAll()).resources.length, 2);
+  });
+});

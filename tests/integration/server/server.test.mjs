@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { expectError, expectStatus, Server } from '../harness.mjs';
+
+describe('server endpoints', () => {
+  let server;
+  before(async () => {
+    server = await Server.start();
+    for (const name of ['alpha', 'beta', 'gamma', 'delta']) await server.put(`/${name}`);
+  });
+  after(() => server?.stop());
+
+  test('the root welcomes with version, vendor and features', async () => {
+    const reply = await server.get('/');
+    expectStatus(reply, 200);
+    assert.equal(reply.body.couchdb, 'Welcome');
+    assert.match(reply.body.version, /^\d+\.\d+\.\d+/);
+    assert.match(reply.body.uuid, /^[0-9a-f]{32}$/);
+    assert.ok(Array.isArray(reply.body.features));
+    assert.equal(typeof reply.body.vendor.name, 'string');
+    assert.match(reply.headers['content-type'], /^application\/json/);
+    assert.ok(reply.headers.server && reply.headers.date && reply.headers['x-couch-request-id']);
+  });
+
+  test('the server keeps its uuid over requests', async () => {
+    assert.equal((await server.get('/')).body.uuid, (await server.get('/')).body.uuid);
+  });
+
+  test('HEAD answers the head of GET without a body', async () => {
+    const get = await server.get('/');
+    const head = await server.head('/');
+    expectStatus(head, 200);
+    assert.equal(head.text, '');
+    assert.equal(head.headers['content-length'], get.headers['content-length']);
+  });
+
+  test('_up says ok', async () => {
+    assert.equal(expectStatus(await server.get('/_up'), 200).status, 'ok');
+  });
+
+  test('_uuids gives as many different ids as asked for', async () => {
+    const one = expectStatus(await server.get('/_uuids'), 200);
+    assert.equal(one.uuids.length, 1);
+    const many = await server.get('/_uuids?count=100');
+    assert.equal(new Set(many.body.uuids).size, 100);
+    for (const uuid of many.body.uuids) assert.match(uuid, /^[0-9a-f]{32}$/);
+    assert.match(many.headers['cache-control'], /no-cache/);
+  });
+
+  test('_uuids refuses more than a thousand', async () => {
+    expectStatus(await server.get('/_uuids?count=1000'), 200);
+    expectError(await server.get('/_uuids?count=1001'), 400, 'bad_request', 'count parameter too large');
+    expectStatus(await server.get('/_uuids?count=many'), 400);
+  });
+
+  test('_uuids is for GET', async () => {
+    const reply = await server.post('/_uuids', {});
+    expectError(reply, 405, 'method_not_allowed', /^Only GET.* allowed$/);
+    assert.match(reply.headers.allow, /^GET/);
+  });
+
+  test('_all_dbs lists in order, and pages', async () => {
+    // The databases of the system itself come first.
+    const own = (names) => names.filter((name) => !name.startsWith('_'));
+    assert.deepEqual(own((await server.get('/_all_dbs')).body), ['alpha', 'beta', 'delta', 'gamma']);
+    assert.deepEqual((await server.get('/_all_dbs?limit=2&startkey="a"')).body, ['alpha', 'beta']);
+    assert.deepEqual((await server.get('/_all_dbs?skip=3&startkey="a"')).body, ['gamma']);
+    assert.deepEqual((await server.get('/_all_dbs?descending=true&limit=1')).body, ['gamma']);
+    assert.deepEqual((await server.get('/_all_dbs?startkey="b"&endkey="e"')).body, ['beta', 'delta']);
+    assert.deepEqual((await server.get('/_all_dbs?start_key="beta"&end_key="delta"')).body, ['beta', 'delta']);
+  });
+
+  test('_dbs_info tells of all databases, or of those asked for', async () => {
+    const all = expectStatus(await server.get('/_dbs_info'), 200);
+    assert.deepEqual(all.map((row) => row.key).filter((name) => !name.startsWith('_')), ['alpha', 'beta', 'delta', 'gamma']);
+    const some = expectStatus(await server.post('/_dbs_info', { keys: ['gamma', 'nowhere'] }), 200);
+    assert.equal(some[0].info.db_name, 'gamma');
+    assert.deepEqual(some[1], { key: 'nowhere', error: 'not_found' });
+    expectError(await server.post('/_dbs_info', {}), 400, 'bad_request', '`keys` member must exist.');
+    expectError(await server.post('/_dbs_info', { keys: 'a' }), 400, 'bad_request', '`keys` member must be an array.');
+    const tooMany = Array.from({ length: 101 }, (_, n) => `db${n}`);
+    expectStatus(await server.post('/_dbs_info', { keys: tooMany }), 400);
+  });
+
+  test('_active_tasks is a list', async () => {
+    assert.ok(Array.isArray(expectStatus(await server.get('/_active_tasks'), 200)));
+  });
+
+  test('_membership names one node', async () => {
+    const body = expectStatus(await server.get('/_membership'), 200);
+    assert.equal(body.all_nodes.length, 1);
+    assert.deepEqual(body.cluster_nodes, body.all_nodes);
+  });
+
+  test('_node/_local names the node, and has statistics, system and settings', async () => {
+    const name = expectStatus(await server.get('/_node/_local'), 200).name;
+    assert.equal((await server.get('/_membership')).body.all_nodes[0], name);
+    const stats = expectStatus(await server.get('/_node/_local/_stats'), 200);
+    assert.ok(stats.couchdb?.httpd ?? stats.couchdb, JSON.stringify(stats).slice(0, 200));
+    expectStatus(await server.get('/_node/_local/_system'), 200);
+    const config = expectStatus(await server.get('/_node/_local/_config'), 200);
+    assert.equal(typeof config, 'object');
+    expectStatus(await server.get('/_node/nonode@elsewhere/_stats'), 404);
+  });
+
+  test('_prometheus speaks the text format', async () => {
+    const reply = await server.get('/_node/_local/_prometheus');
+    expectStatus(reply, 200);
+    assert.match(reply.headers['content-type'], /^text\/plain/);
+    assert.match(reply.text, /^# TYPE [a-z_]+ (counter|gauge|histogram|summary)$/m);
+  });
+
+  test('request counters grow with requests', async () => {
+    const total = async () =>
+      [...(await server.get('/_node/_local/_prometheus')).text.matchAll(/^[a-z_]*requests_total(?:\{[^}]*\})? (\S+)$/gm)]
+        .reduce((sum, match) => sum + Number(match[1]), 0);
+    const before = await total();
+    for (let n = 0; n < 10; ++n) await server.get('/');
+    assert.ok((await total()) >= before + 10);
+  });
+
+  test('an unknown endpoint is not found', async () => {
+    expectStatus(await server.get('/_nothing_here'), 404);
+    expectStatus(await server.get('/alpha/_nothing_here'), 404);
+  });
+
+  test('a request id is taken over when it is well formed', async () => {
+    const reply = await server.get('/', { headers: { 'X-Couch-Request-ID': 'abcdef1234' } });
+    assert.match(reply.headers['x-couch-request-id'], /^[0-9a-zA-Z-]+$/);
+  });
+});
