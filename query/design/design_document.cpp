@@ -77,6 +77,9 @@ Expected<std::vector<NamedFunction>> read_functions(const MemberList& document, 
 
 Expected<void> read_views(const MemberList& document, const FieldType& map_type, DesignDocument& design) {
   OCTAVO_TRY(const MemberList views, read_object(document, "views"));
+  if (views.size() > design_views_max) {
+    return invalid_design("A design document can have at most " + std::to_string(design_views_max) + " views");
+  }
   for (const auto& member : views) {
     const auto path = join("views", member.name);
     OCTAVO_TRY_VOID(check_type(path, member.raw, kObject));

@@ -18,6 +18,9 @@ struct DesignOptions {
   bool local_sequence = false;      ///< `_local_seq` is in the documents that functions see
 };
 
+/// Views of one design document. Its index numbers them with 16 bits.
+inline constexpr std::size_t design_views_max = 10'000;
+
 /// A view as it stands in the design document: source texts.
 struct ViewSource {
   std::string name;

@@ -92,6 +92,9 @@ TEST_CASE("members of the wrong type are refused in CouchDB's words") {
   CHECK(design_error_of(R"({"views":{"lib":"x"}})") == "`views.lib` field must have object type");
   CHECK(design_error_of(R"({"views":{"a":"x"}})") == "`views.a` field must have object type");
   CHECK(design_error_of(R"({"views":{"a":{}}})") == "View `a` must contain map function");
+  std::string many = R"({"views":{)";
+  for (int i = 0; i <= 10'000; ++i) many += (i == 0 ? "\"v" : ",\"v") + std::to_string(i) + R"(":{"map":"f"})";
+  CHECK(design_error_of(many + "}}") == "A design document can have at most 10000 views");
   CHECK(design_error_of(R"({"views":{"a":{"map":{}}}})") == "`views.a.map` field must have string type");
   CHECK(design_error_of(R"({"views":{"a":{"map":"x","reduce":1}}})") == "`views.a.reduce` field must have string type");
   CHECK(design_error_of(R"({"language":"query","views":{"a":{"map":"x"}}})") ==
