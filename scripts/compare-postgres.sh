@@ -41,21 +41,22 @@ CREATE INDEX by_kind ON bench (split_part(id, ':', 1), (doc->>'kind'));
 VACUUM ANALYZE bench;
 SQL
 
+# chr(58) is a colon: pgbench takes one in a text for the beginning of a variable.
 last_customer=$((documents / 25 - 1)) last_partition=$((documents / 100 - 1))
 cat >"$folder/get.sql" <<SQL
 \\set n random(0, $documents - 1)
-SELECT doc FROM bench WHERE id = 'c' || lpad((:n / 100)::text, 7, '0') || ':d' || lpad((:n % 100)::text, 3, '0');
+SELECT doc FROM bench WHERE id = 'c' || lpad((:n::int / 100)::text, 7, '0') || chr(58) || 'd' || lpad((:n::int % 100)::text, 3, '0');
 SQL
 cat >"$folder/global-find.sql" <<SQL
 \\set n random(2, $last_customer)
-SELECT id, doc FROM bench WHERE doc->>'customer' = 'u' || lpad((:n)::text, 7, '0') LIMIT 25;
+SELECT id, doc FROM bench WHERE doc->>'customer' = 'u' || lpad((:n::int)::text, 7, '0') LIMIT 25;
 SQL
 cat >"$folder/partition-find.sql" <<SQL
 \\set n random(0, $last_partition)
-SELECT id, doc FROM bench WHERE split_part(id, ':', 1) = 'c' || lpad((:n)::text, 7, '0') AND doc->>'kind' = 'k1' LIMIT 25;
+SELECT id, doc FROM bench WHERE split_part(id, ':', 1) = 'c' || lpad((:n::int)::text, 7, '0') AND doc->>'kind' = 'k1' LIMIT 25;
 SQL
 cat >"$folder/put.sql" <<SQL
-INSERT INTO bench SELECT 'w' || gen_random_uuid(), doc FROM bench WHERE id = 'c0000000:d001';
+INSERT INTO bench SELECT 'w' || gen_random_uuid(), doc FROM bench WHERE id = 'c0000000' || chr(58) || 'd001';
 SQL
 echo "SELECT doc->>'kind', count(*) FROM bench GROUP BY 1;" >"$folder/group.sql"
 chmod 644 "$folder"/*.sql
