@@ -67,7 +67,7 @@ class SqlExecution::Implementation {
   void begin_turns();
   double spent() const;
   bool is_turn_over() const;
-  bool leave_walk();
+  void leave_walk();
   void return_to_walk();
   bool is_left() const { return turns_ && plan_ != 0; }
   bool find_left_entry();

@@ -51,12 +51,12 @@ bool SqlExecution::Implementation::is_turn_over() const {
   return turns_ && plan_ == 0 && !finished_ && !looks_ahead_ && !inside_ && spent() >= turns_->allowed();
 }
 
-// The turn of the walk is over; false: it found enough to go on. Rows that were given out are told by their place in
-// the walk. Where none was yet, as of rows for clients that merge, the sort begins with the page.
-bool SqlExecution::Implementation::leave_walk() {
+// The turn of the walk is over; if it found enough, it gets more and stays. Rows that were returned are known by their
+// position in the walk. If there are none yet, as with rows for clients that merge, the sort begins with the page.
+void SqlExecution::Implementation::leave_walk() {
   const double left = static_cast<double>(rows_left()) - static_cast<double>(collected_.rows().size());
   const double found = 1 - left / static_cast<double>(rows_wanted_);
-  if (!turns_->end_turn(spent(), found)) return false;
+  if (!turns_->end_turn(spent(), found)) return;
   plan_ = turns_->current();
   statistics_.left_walk = true;
   left_position_ = position_;
@@ -69,7 +69,6 @@ bool SqlExecution::Implementation::leave_walk() {
   }
   reads_in_runs_ = false;
   begin_anew(looks_for_resume_key_);
-  return true;
 }
 
 // The sorted rows do not fit into memory: the walk continues to its end at any cost.
