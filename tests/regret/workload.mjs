@@ -1,7 +1,9 @@
 // The documents and the queries of the regret tests: ten fields (independent, correlated, rare, in the order of time, at
-// one end of it), and one to three conditions on them, often with an order.
+// one end of it), and one to three conditions on them, often with an order. `mixed` queries also have alternatives, and
+// ask for some fields only; they may use the composite indexes, too.
 
 export const fields = ['zipf', 'group', 'rare', 'time', 'skew', 'even', 'few', 'anti', 'recent', 'early'];
+export const composites = [['few', 'time'], ['group', 'even'], ['rare', 'time', 'skew']];
 
 // Both are the same for the same seed and number of documents, if first all documents are asked for, then queries.
 export class Workload {
@@ -39,10 +41,9 @@ export class Workload {
       return { _id: `${String(zipf).padStart(5, '0')}-${i}`, ...values, text: 'x'.repeat(100) };
     };
 
-    this.query = () => {
+    const conditionsOn = (count) => {
       const selector = {};
-      const conditions = 1 + below(3);
-      while (Object.keys(selector).length < conditions) {
+      while (Object.keys(selector).length < count) {
         const field = pick(fields);
         if (field in selector) continue;
         let value = valueOf(field);
@@ -54,9 +55,23 @@ export class Workload {
         else if (below(2)) selector[field] = { $gte: value };
         else selector[field] = { $gte: value, $lt: value + 1 + Math.floor((field === 'time' ? n : 100_000) ** random()) };
       }
-      const query = { selector, limit: pick([1, 20, 20, 20, 25, 100]) };
+      return selector;
+    };
+
+    this.query = () => {
+      const query = { selector: conditionsOn(1 + below(3)), limit: pick([1, 20, 20, 20, 25, 100]) };
       if (below(10) < 6) query.sort = [{ [pick(['time', 'time', 'time', 'even', 'skew'])]: pick(['asc', 'desc']) }];
       if (below(20) === 0) query.skip = below(50);
+      return query;
+    };
+
+    this.mixedQuery = () => {
+      const query = this.query();
+      const kind = below(4);
+      if (kind === 0) {
+        query.selector = { $or: [conditionsOn(1), conditionsOn(1 + below(2))], ...(below(2) ? conditionsOn(1) : {}) };
+      }
+      if (kind === 1) query.fields = ['_id', ...Object.keys(query.selector)];
       return query;
     };
   }
