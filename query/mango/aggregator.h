@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "query/json/parsed_document.h"
+#include "query/mango/find_request.h"
 #include "query/mango/projection.h"
-#include "query/plan/find_request.h"
 
 namespace octavo::query {
 

@@ -140,6 +140,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
   auto prepared = co_await work_on_find(*database, body.size(), parse_body);
   if (!prepared) co_return Result(std::unexpected(prepared.error()));
   const FindRequest& request = (*prepared)->request;
+  const PlanRequest plan_request = request.plan_request();
   PlannerScope scope;
   scope.partition_query = !request.partition.empty();
   // An index of the whole database is ready in all physical partitions or in none. The one with id 0 may have been
@@ -151,7 +152,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
   choose_pin(**prepared, scope);
   StorageStatistics statistics(*database, request.partition);
   while (true) {
-    const auto plan = [&] { return plan_query(request, **catalog, scope, statistics); };
+    const auto plan = [&] { return plan_query(plan_request, **catalog, scope, statistics); };
     auto planned = co_await work_on_find(*database, body.size(), plan);
     if (!planned) co_return Result(std::unexpected(planned.error()));
     const IndexView* waiting =

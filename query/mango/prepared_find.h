@@ -7,8 +7,8 @@
 
 #include "base/task.h"
 #include "query/database/index_manager.h"
+#include "query/mango/find_request.h"
 #include "query/mango/projection.h"
-#include "query/plan/find_request.h"
 #include "query/plan/planner.h"
 #include "query/walk/bookmark.h"
 #include "query/walk/walked_part.h"

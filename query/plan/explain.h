@@ -1,26 +1,23 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
-#include <string_view>
-#include <vector>
 
 #include <boost/json.hpp>
 
-#include "query/plan/find_request.h"
 #include "query/plan/plan.h"
 
 namespace octavo::query {
 
-/// The reply to `_explain`: CouchDB's members, and what the planner knows besides: rows and charges of every candidate,
-/// the ranges that are read, whether documents are tested, whether the result is sorted in memory. `plans` and `sure`:
-/// as in PlannerResult.
-boost::json::object explain(const FindRequest& request, std::span<const Plan> plans, std::size_t sure,
-                            const std::vector<Candidate>& candidates, std::string_view database,
-                            bool database_is_partitioned);
-
-/// Only the plans, with their branches, ranges, charges and warnings: the first plan, then those that take turns with
-/// it.
+/// The plans, with their branches, ranges, charges and warnings: the first plan, then those that take turns with it.
+/// `plans` and `sure`: as in PlannerResult.
 boost::json::object explain_plans(std::span<const Plan> plans, std::size_t sure);
+
+/// The definition of an index; absent: the primary index.
+boost::json::object explain_index(const std::optional<IndexView>& index);
+
+/// An index that was examined, with its rows and charges, and why the plans use it or not.
+boost::json::object explain_candidate(const Candidate& candidate);
 
 }  // namespace octavo::query

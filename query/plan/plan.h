@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "query/database/index_manager.h"
-#include "query/plan/find_request.h"
 #include "query/plan/key_range.h"
+#include "query/selector/selector.h"
 
 namespace octavo::query {
 

@@ -273,7 +273,7 @@ Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate
   PlannerResult result;
   // A single walk in the requested order tests the whole condition, and may end before the union has read what it
   // sorts.
-  if (plan.sort_in_memory && !request_.aggregation && !scope_.pinned_side) {
+  if (plan.sort_in_memory && !request_.is_aggregated && !scope_.pinned_side) {
     const Candidate* walk = nullptr;
     for (const Candidate& candidate : single) {
       if (!is_allowed(candidate) || !candidate.serves_sort || !is_ready(candidate)) continue;
@@ -316,7 +316,7 @@ bool Planner::is_ready(const Candidate& candidate) const {
 // All matches are needed: no walk ends early.
 bool Planner::reads_everything() const {
   constexpr std::uint64_t wanted_max = std::numeric_limits<std::uint32_t>::max();
-  return request_.aggregation || request_.matches_needed() >= wanted_max;
+  return request_.is_aggregated || request_.matches_needed >= wanted_max;
 }
 
 // The candidates that take turns, in that order. Includes the surest, unless one candidate is cheap enough to run
@@ -457,21 +457,9 @@ Expected<PlannerResult> Planner::run() {
   return result;
 }
 
-Expected<PlannerResult> plan_query(const FindRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
+Expected<PlannerResult> plan_query(const PlanRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
                                    PlannerStatistics& statistics) {
   return Planner(request, catalog, scope, statistics).run();
-}
-
-Error missing_sort_index(const FindRequest& request, bool database_is_partitioned) {
-  std::string_view kind = "index";
-  if (database_is_partitioned) kind = request.partition.empty() ? "global index" : "partitioned index";
-  json::object index{{"index", json::object{{"fields", ordered_fields_to_json(request.sort)}}}, {"type", "json"}};
-  if (database_is_partitioned) index["partitioned"] = !request.partition.empty();
-  return Error{ErrorCode::no_usable_index,
-               fmt::format("No {} exists for this sort, try indexing by the sort fields. The result is too large to be "
-                           "sorted in memory; POST to _index: {}",
-                           kind, json::serialize(index)),
-               "no_usable_index"};
 }
 
 }  // namespace octavo::query

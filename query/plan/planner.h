@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "query/database/index_manager.h"
-#include "query/plan/find_request.h"
 #include "query/plan/plan.h"
+#include "query/plan/plan_request.h"
 
 namespace octavo::query {
 
@@ -70,10 +70,7 @@ struct PlannerResult {
 /// `use_index` is obeyed if that index can be used; a partial index then returns only what it contains. Errors:
 /// no_usable_index / invalid_index for `allow_fallback: false`; bad_request invalid_bookmark if the pinned index cannot
 /// be used; those of the statistics.
-Expected<PlannerResult> plan_query(const FindRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
+Expected<PlannerResult> plan_query(const PlanRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
                                    PlannerStatistics& statistics);
-
-/// The error for a sort that needs an index: CouchDB's text, and the index to create.
-Error missing_sort_index(const FindRequest& request, bool database_is_partitioned);
 
 }  // namespace octavo::query

@@ -161,7 +161,7 @@ Expected<Candidate> Planner::examine(const IndexView& view, const Condition& con
   }
   const bool in_order = !request_.sort.empty() && candidate.serves_sort;
   // An aggregation reads all matches; entries are shorter than documents.
-  const bool spares_documents = request_.aggregation && candidate.covering;
+  const bool spares_documents = request_.is_aggregated && candidate.covering;
   const bool filter_narrows = definition.partial_filter && !candidate.leaves_out;
   if (!candidate.bounds.narrows() && !filter_narrows && !in_order && !spares_documents) {
     candidate.reason = "field_mismatch";
@@ -203,7 +203,7 @@ bool Planner::needs_recheck(const Candidate& candidate, const Selector& selector
 }
 
 bool Planner::is_covering(const Candidate& candidate, const Selector& selector) const {
-  if (request_.fields.empty() || request_.conflicts) return false;
+  if (request_.fields.empty()) return false;
   const IndexDefinition& definition = *candidate.index->definition;
   const auto held = [&](const FieldPath& path) {
     return path.is("_id") ||

@@ -49,7 +49,7 @@ const allowed = {
   'query/database':
     'query/design query/follow query/functions query/index query/index/global query/index/local query/json ' +
     'query/search query/view',
-  'query/plan': 'query/collation query/database query/index query/json query/search query/selector',
+  'query/plan': 'query/collation query/database query/index query/json query/selector',
   'query/walk': 'query/database query/design query/index query/index/local query/json query/plan',
   'query/mango':
     'query/collation query/database query/follow query/index query/json query/plan query/search ' +

@@ -15,13 +15,13 @@ bool is_named(const IndexView& view, const std::vector<std::string>& use_index);
 /// The conditions of a query, or of one side of a union.
 struct Condition {
   const Selector& selector;
-  const Selector* ordinal = nullptr;  ///< FindRequest::ordinal
+  const Selector* ordinal = nullptr;  ///< PlanRequest::ordinal
 };
 
 /// One run of plan_query.
 class Planner {
  public:
-  Planner(const FindRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
+  Planner(const PlanRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
           PlannerStatistics& statistics)
       : request_(request), catalog_(catalog), scope_(scope), statistics_(statistics) {}
 
@@ -59,7 +59,7 @@ class Planner {
   void add_filters(Branch& branch, const Candidate& walked, const std::vector<Candidate>& candidates) const;
   static Branch branch_of(const Candidate& candidate, const Selector& selector);
 
-  const FindRequest& request_;
+  const PlanRequest& request_;
   const IndexCatalog& catalog_;
   const PlannerScope& scope_;
   PlannerStatistics& statistics_;

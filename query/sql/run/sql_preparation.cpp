@@ -20,6 +20,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kSqlBuildPatience{2};
 // Assumed number of rows that are wanted if the query does not limit them.
 constexpr std::uint64_t kRowsWanted = 100;
+// For queries that need all rows: so many that no walk is expected to end before.
+constexpr std::uint64_t kAllRows = std::numeric_limits<std::uint32_t>::max();
 
 std::unexpected<Error> invalid_continuation(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), "invalid_continuation");
@@ -45,29 +47,24 @@ bool collects_results(const SqlQuery& query) {
   return query.is_grouped() || query.is_distinct() || query.program().has_distinct_source();
 }
 
-FindRequest request_for(const SqlQuery& query, const SqlConstraints& constraints, const SqlScope& scope,
+PlanRequest request_for(const SqlQuery& query, const SqlConstraints& constraints,
                         const std::optional<Continuation>& continuation) {
-  FindRequest request;
-  request.selector_json = constraints.selector_json;
+  PlanRequest request;
   request.selector = constraints.selector;
   request.ordinal = constraints.ordinal;
-  request.partition = scope.partition_key;
   const bool sorted_before = continuation && (continuation->kind == Continuation::Kind::sorted ||
                                               continuation->kind == Continuation::Kind::walked);
   if (!collects_results(query) && !sorted_before) request.sort = constraints.sort;
   request.sort_is_ordinal = constraints.sort_is_ordinal;
   request.sort_keeps_missing = request.sort.size() > 1;  // a single sort field leaves out items without it
-  const bool all_rows = collects_results(query) || (query.is_ordered() && request.sort.empty());
+  request.matches_needed = kAllRows;
+  if (collects_results(query) || (query.is_ordered() && request.sort.empty())) return request;
+  // A query with neither a limit nor an order takes all rows, page by page.
   const Program& program = query.program();
-  if (all_rows) {
-    request.limit = std::numeric_limits<std::uint32_t>::max();
-  } else {
-    request.skip = program.offset;
-    // A query with neither a limit nor an order takes all rows, page by page.
-    constexpr auto no_limit = std::numeric_limits<std::uint64_t>::max();
-    const bool takes_all = !query.is_ordered() && program.limit == no_limit;
-    request.limit = takes_all ? std::numeric_limits<std::uint32_t>::max() : std::min(program.limit, kRowsWanted);
-  }
+  constexpr auto no_limit = std::numeric_limits<std::uint64_t>::max();
+  const bool takes_all = !query.is_ordered() && program.limit == no_limit;
+  const std::uint64_t rows = takes_all ? kAllRows : std::min(program.limit, kRowsWanted);
+  request.matches_needed = program.offset > no_limit - rows ? no_limit : program.offset + rows;
   return request;
 }
 
@@ -119,7 +116,7 @@ struct PlanningTask {
   std::shared_ptr<PreparedSql> prepared;
   bool ready = false;                            ///< there is nothing to plan
   WhereHolds where_holds = WhereHolds::unknown;  ///< for documents that the selector finds
-  FindRequest request;
+  PlanRequest request;
   PlannerScope planner_scope;
 };
 
@@ -146,7 +143,7 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
   }
   task.where_holds = constraints.where_holds;
   if (constraints.where_is_fixed) prepared.exact_matches = exact_matches_of(constraints.fixed, shape);
-  task.request = request_for(*prepared.query, constraints, prepared.scope, prepared.continuation);
+  task.request = request_for(*prepared.query, constraints, prepared.continuation);
   PlannerScope& planner_scope = task.planner_scope;
   planner_scope.partition_query = !prepared.scope.partition_key.empty();
   // An index of the whole database is ready in all physical partitions or in none. The one with id 0 may have been
@@ -169,8 +166,7 @@ bool fall_back(PlanningTask& task) {
   if (!prepared.gone_index) return false;
   task.planner_scope.pinned.reset();
   task.request.sort.clear();
-  task.request.skip = 0;
-  task.request.limit = std::numeric_limits<std::uint32_t>::max();
+  task.request.matches_needed = kAllRows;
   return true;
 }
 

@@ -7,7 +7,8 @@
 
 #include "query/index/index_entry.h"
 #include "query/json/parsed_document.h"
-#include "query/plan/explain.h"
+#include "query/mango/find_explain.h"
+#include "query/mango/find_request.h"
 
 using namespace octavo;
 using namespace octavo::query;
@@ -56,7 +57,7 @@ struct Setting {
   Expected<PlannerResult> plan(std::string_view request) {
     scope.partition_query = true;
     last = *parse_find_request(request, "p", 25);
-    return plan_query(last, catalog, scope, statistics);
+    return plan_query(last.plan_request(), catalog, scope, statistics);
   }
   std::string chosen(std::string_view request) {
     const auto result = plan(request);

@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "query/index/index_definition.h"
 #include "query/json/field_path.h"
-#include "query/plan/aggregation.h"
+#include "query/mango/aggregation.h"
+#include "query/plan/plan_request.h"
 #include "query/selector/selector.h"
 
 namespace octavo::query {
@@ -22,16 +23,10 @@ inline constexpr std::size_t find_bookmark_bytes_max = 64 * 1024;
 
 /// A validated `_find` or `_explain` request. Immutable once parsed.
 struct FindRequest {
-  boost::json::value selector_json;  ///< as sent
   Selector selector;
   /// Set if the selector has `$text`: the selector as sent, while `selector` has the conditions that can be tested on a
   /// document. Only a text index can answer it (search/text_find.h).
   std::optional<boost::json::value> text_selector;
-  /// Additional conditions that hold when strings are compared by their bytes (SQL queries); used for indexes in that
-  /// order. Has the alternatives of `selector`, in the same order.
-  std::optional<Selector> ordinal;
-  bool sort_is_ordinal = false;         ///< `sort` is by bytes: indexes in the collation's order do not serve it
-  bool sort_keeps_missing = false;      ///< documents without a sort field are results too, and come first
   bool matches_nothing = false;         ///< the selector is `{"$or":[]}` or similar: no query is run, as in CouchDB
   std::vector<std::string> use_index;   ///< empty, [ddoc] or [ddoc, name]; ddoc as sent, with or without `_design/`
   std::optional<std::string> bookmark;  ///< nullopt: from the start
@@ -52,6 +47,8 @@ struct FindRequest {
 
   /// Maximum number of matches that are needed, counted from the first: skip + limit, or unlimited for an aggregation.
   std::uint64_t matches_needed() const;
+  /// What the planner needs to know of it.
+  PlanRequest plan_request() const;
   /// The options in the form that `_explain` shows.
   boost::json::object options_to_json() const;
 };
@@ -60,5 +57,8 @@ struct FindRequest {
 /// Mango's error names (missing_required_key, invalid_key, invalid_boolean, …) or the errors of the selector.
 Expected<FindRequest> parse_find_request(std::string_view body, std::string_view partition,
                                          std::uint64_t default_limit);
+
+/// The error for a sort that needs an index: CouchDB's text, and the index to create.
+Error missing_sort_index(const FindRequest& request, bool database_is_partitioned);
 
 }  // namespace octavo::query

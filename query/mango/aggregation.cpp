@@ -1,4 +1,4 @@
-#include "query/plan/aggregation.h"
+#include "query/mango/aggregation.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "query/plan/find_request.h"
+#include "query/mango/find_request.h"
 
 #include <algorithm>
 #include <array>
@@ -135,6 +135,20 @@ std::uint64_t FindRequest::matches_needed() const {
   return aggregation || skip > kAll - limit ? kAll : skip + limit;
 }
 
+PlanRequest FindRequest::plan_request() const {
+  PlanRequest plan;
+  plan.selector = selector;
+  plan.matches_nothing = matches_nothing;
+  plan.sort = sort;
+  plan.matches_needed = matches_needed();
+  plan.is_aggregated = aggregation.has_value();
+  // Only the document says which conflicts it has.
+  if (!conflicts) plan.fields = fields;
+  plan.use_index = use_index;
+  plan.allow_fallback = allow_fallback;
+  return plan;
+}
+
 json::object FindRequest::options_to_json() const {
   json::array index;
   for (const auto& part : use_index) index.push_back(json::string(part));
@@ -186,7 +200,6 @@ Expected<FindRequest> parse_find_request(std::string_view body, std::string_view
     OCTAVO_TRY(exact, parse_json(body, LargeIntegers::exact));
     selector = &exact.at("selector");
   }
-  request.selector_json = *selector;
   auto testable = search::without_text(*selector);
   if (testable) request.text_selector = *selector;
   auto parsed = Selector::parse(testable ? *testable : *selector);
@@ -258,6 +271,18 @@ Expected<FindRequest> parse_find_request(std::string_view body, std::string_view
     request.stable = true;
   }
   return request;
+}
+
+Error missing_sort_index(const FindRequest& request, bool database_is_partitioned) {
+  std::string_view kind = "index";
+  if (database_is_partitioned) kind = request.partition.empty() ? "global index" : "partitioned index";
+  json::object index{{"index", json::object{{"fields", ordered_fields_to_json(request.sort)}}}, {"type", "json"}};
+  if (database_is_partitioned) index["partitioned"] = !request.partition.empty();
+  return Error{ErrorCode::no_usable_index,
+               fmt::format("No {} exists for this sort, try indexing by the sort fields. The result is too large to be "
+                           "sorted in memory; POST to _index: {}",
+                           kind, json::serialize(index)),
+               "no_usable_index"};
 }
 
 }  // namespace octavo::query
