@@ -2,18 +2,18 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "partitioning/throughput/request_charge.h"
 #include "query/plan/internal/planner_run.h"
+#include "query/selector/selector_builder.h"
 
 namespace octavo::query {
 
 namespace {
-
-namespace json = boost::json;
 
 constexpr std::size_t kUnionBranchesMax = 16;
 // Keys are looked up until one is found: more of them would cost as much as loading the document.
@@ -214,27 +214,22 @@ Expected<void> Planner::check_use_index(std::vector<Candidate>& candidates, std:
 
 // The sides of a `$or` at the top level or directly inside a top-level `$and`, each combined with the other conditions.
 std::vector<Selector> Planner::alternatives(const Selector& selector) {
-  const json::value whole = selector.to_json();
-  if (!whole.is_object()) return {};
-  json::array conditions;
-  if (const auto* all = whole.get_object().if_contains("$and"); all && all->is_array()) {
-    conditions = all->get_array();
-  } else {
-    conditions.push_back(whole);
-  }
+  using Kind = SelectorNode::Kind;
+  const SelectorNode& root = selector.root();
+  const std::span<const SelectorNode> conditions =
+      root.kind == Kind::conjunction ? std::span(root.children) : std::span(&root, 1);
   for (std::size_t i = 0; i < conditions.size(); ++i) {
-    const auto* sides = conditions[i].is_object() ? conditions[i].get_object().if_contains("$or") : nullptr;
-    if (!sides || !sides->is_array()) continue;
-    if (sides->get_array().size() < 2 || sides->get_array().size() > kUnionBranchesMax) continue;
+    const std::vector<SelectorNode>& sides = conditions[i].children;
+    if (conditions[i].kind != Kind::disjunction || sides.size() < 2 || sides.size() > kUnionBranchesMax) continue;
     std::vector<Selector> selectors;
-    for (const auto& side : sides->get_array()) {
-      json::array joined{side};
+    for (const SelectorNode& side : sides) {
+      std::vector<SelectorNode> joined;
+      joined.reserve(conditions.size());
+      joined.push_back(side);
       for (std::size_t k = 0; k < conditions.size(); ++k) {
         if (k != i) joined.push_back(conditions[k]);
       }
-      auto alternative = Selector::parse(json::object{{"$and", std::move(joined)}});
-      if (!alternative) return {};
-      selectors.push_back(*std::move(alternative));
+      selectors.push_back(Selector::of(SelectorBuilder::all_of(std::move(joined))));
     }
     return selectors;
   }

@@ -10,6 +10,7 @@
 #include "query/collation/collation.h"
 #include "query/json/large_integer.h"
 #include "query/selector/internal/regex.h"
+#include "query/selector/internal/selector_limits.h"
 #include "query/selector/selector.h"
 
 namespace octavo::query {
@@ -127,12 +128,8 @@ struct Context {
 class SelectorParser {
  public:
   Expected<SelectorNode> value(const json::value& selector, const Context& context) {
-    if (context.depth > selector_depth_max) {
-      return fail(ErrorCode::bad_request, fmt::format("Selector is nested over {} levels deep", selector_depth_max));
-    }
-    if (++nodes_ > selector_nodes_max) {
-      return fail(ErrorCode::bad_request, fmt::format("Selector has over {} conditions", selector_nodes_max));
-    }
+    if (context.depth > selector_depth_max) return selector_too_deep();
+    if (++nodes_ > selector_nodes_max) return selector_too_large();
     const json::object* object = selector.if_object();
     if (object == nullptr || object->empty()) return comparison(Operator::equal, selector, context);
     if (object->size() == 1) return member(*object->begin(), context);
@@ -140,9 +137,7 @@ class SelectorParser {
     node.kind = context.is_negated ? SelectorNode::Kind::disjunction : SelectorNode::Kind::conjunction;
     const Context inner = below(context);
     for (const auto& pair : *object) {
-      if (++nodes_ > selector_nodes_max) {
-        return fail(ErrorCode::bad_request, fmt::format("Selector has over {} conditions", selector_nodes_max));
-      }
+      if (++nodes_ > selector_nodes_max) return selector_too_large();
       OCTAVO_TRY(auto child, member(pair, inner));
       node.children.push_back(std::move(child));
     }
@@ -358,12 +353,16 @@ Expected<Selector> Selector::parse(const json::value& selector_json) {
   if (object == nullptr) {
     return fail(ErrorCode::bad_request, fmt::format("Selector must be a JSON object, not: {}", quoted(selector_json)));
   }
-  Selector selector;
-  if (object->empty()) return selector;
+  if (object->empty()) return Selector();
   OCTAVO_TRY(auto root, SelectorParser().value(selector_json, {}));
   if (root.kind == SelectorNode::Kind::comparison && root.path.empty()) {
     return fail(ErrorCode::bad_request, "One or more conditions is missing a field name.");
   }
+  return of(std::move(root));
+}
+
+Selector Selector::of(SelectorNode root) {
+  Selector selector;
   collect_fields(root, selector.fields_, selector.needs_whole_document_);
   keep_first_of_each(selector.fields_);
   selector.root_ = std::make_shared<const SelectorNode>(std::move(root));
@@ -374,11 +373,7 @@ Selector Selector::both(const Selector& a, const Selector& b) {
   SelectorNode root;
   root.kind = SelectorNode::Kind::conjunction;
   root.children = {*a.root_, *b.root_};
-  Selector result;
-  collect_fields(root, result.fields_, result.needs_whole_document_);
-  keep_first_of_each(result.fields_);
-  result.root_ = std::make_shared<const SelectorNode>(std::move(root));
-  return result;
+  return of(std::move(root));
 }
 
 json::value Selector::to_json() const {

@@ -48,7 +48,7 @@ std::string_view operator_name(Operator op);
 
 class CompiledRegex;
 
-/// A node of a normalised selector. Immutable once parsed.
+/// A node of a normalised selector. Immutable once it is part of a Selector.
 ///
 /// Above element operators, negations have been pushed down as Mango does, so only `everything`, `conjunction`,
 /// `disjunction` and `comparison` occur there; `negation` and `joint_denial` ($nor) occur only inside the sub-selector
@@ -102,6 +102,9 @@ class Selector {
   /// Errors: bad_request with Mango's text ("Invalid operator: $foo"), whose short name `mango_error_name` returns;
   /// unsupported for `$text`.
   static Expected<Selector> parse(const boost::json::value& json);
+
+  /// The selector with this tree, which must be normalised and within the limits.
+  static Selector of(SelectorNode root);
 
   /// Matches the documents that both match.
   static Selector both(const Selector& a, const Selector& b);
