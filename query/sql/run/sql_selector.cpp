@@ -7,6 +7,7 @@
 
 #include "query/collation/collation.h"
 #include "query/json/parsed_document.h"
+#include "query/selector/selector_builder.h"
 #include "query/sql/run/exact_matches.h"
 #include "query/sql/syntax/syntax_tree.h"
 
@@ -57,7 +58,7 @@ class Translator {
   bool has_root() const { return !root_.empty(); }
 
   /// A condition that holds wherever `expression` is true; nullopt: none is known.
-  std::optional<json::value> translate(const Expression& expression) const;
+  std::optional<SelectorNode> translate(const Expression& expression) const;
   void collect_fixed(const Expression& expression, std::vector<FixedProperty>& fixed) const;
   std::optional<PathOfItem> path_of(const Expression& expression) const;
   std::optional<FieldPath> field_of(const Expression& expression) const;
@@ -66,15 +67,15 @@ class Translator {
   void add_elements(const FromSource& source);
   std::optional<PathOfItem> path_from(const Expression& expression, std::string_view root) const;
   std::optional<ValuePath> value_path_of(const Expression& expression) const;
-  std::optional<json::value> compares(const ValuePath& path, SqlOperator op, const json::value& value) const;
-  std::optional<json::value> translate_array_contains(const Expression& expression) const;
+  std::optional<SelectorNode> compares(const ValuePath& path, SqlOperator op, const json::value& value) const;
+  std::optional<SelectorNode> translate_array_contains(const Expression& expression) const;
   std::optional<json::value> constant_of(const Expression& expression) const;
-  std::optional<json::value> translate_comparison(const Expression& expression) const;
-  std::optional<json::value> translate_in(const Expression& expression) const;
-  std::optional<json::value> translate_between(const Expression& expression) const;
-  std::optional<json::value> translate_like(const Expression& expression) const;
-  std::optional<json::value> translate_call(const Expression& expression) const;
-  std::optional<json::value> translate_not(const Expression& expression) const;
+  std::optional<SelectorNode> translate_comparison(const Expression& expression) const;
+  std::optional<SelectorNode> translate_in(const Expression& expression) const;
+  std::optional<SelectorNode> translate_between(const Expression& expression) const;
+  std::optional<SelectorNode> translate_like(const Expression& expression) const;
+  std::optional<SelectorNode> translate_call(const Expression& expression) const;
+  std::optional<SelectorNode> translate_not(const Expression& expression) const;
 
   const SqlQuery& query_;
   const RowShape* shape_;
@@ -86,32 +87,44 @@ class Translator {
   std::vector<ElementAlias> elements_;
 };
 
-json::value condition(const ValuePath& path, json::object operators) {
-  if (!path.in_elements) return json::object{{path.field.text(), std::move(operators)}};
-  json::object inner =
-      path.in_elements->empty() ? std::move(operators) : json::object{{path.in_elements->text(), std::move(operators)}};
-  return json::object{{path.field.text(), json::object{{"$elemMatch", std::move(inner)}}}};
+/// One condition on a value.
+struct ValueTest {
+  Operator op;
+  json::value argument;
+};
+
+// The value at the path passes all of the tests; at least one.
+SelectorNode condition(const ValuePath& path, std::vector<ValueTest> tests) {
+  const FieldPath& tested = path.in_elements ? *path.in_elements : path.field;
+  std::vector<SelectorNode> nodes;
+  for (ValueTest& test : tests) {
+    nodes.push_back(SelectorBuilder::compare(tested, test.op, std::move(test.argument)));
+  }
+  SelectorNode joined = nodes.size() == 1 ? std::move(nodes[0]) : SelectorBuilder::all_of(std::move(nodes));
+  return path.in_elements ? SelectorBuilder::some_element(path.field, std::move(joined)) : joined;
+}
+
+SelectorNode has_type(const ValuePath& path, std::string_view type) {
+  return condition(path, {{Operator::type, json::value(type)}});
 }
 
 // Equality with a constant; nullopt for arrays and objects, for which Mango's equality differs.
-std::optional<json::value> equals(const ValuePath& path, const json::value& value) {
+std::optional<SelectorNode> equals(const ValuePath& path, const json::value& value) {
   if (value.is_array() || value.is_object()) return std::nullopt;
-  if (value.is_number() && !is_exact(value.to_number<double>())) {
-    return condition(path, {{"$type", "number"}});
-  }
-  return condition(path, {{"$eq", value}});
+  if (value.is_number() && !is_exact(value.to_number<double>())) return has_type(path, "number");
+  return condition(path, {{Operator::equal, value}});
 }
 
-std::string_view mango_operator(SqlOperator op) {
+Operator selector_operator(SqlOperator op) {
   switch (op) {
     case SqlOperator::less:
-      return "$lt";
+      return Operator::less;
     case SqlOperator::less_equal:
-      return "$lte";
+      return Operator::less_equal;
     case SqlOperator::greater:
-      return "$gt";
+      return Operator::greater;
     default:
-      return "$gte";
+      return Operator::greater_equal;
   }
 }
 
@@ -136,20 +149,20 @@ bool is_ordering(SqlOperator op) {
 }
 
 // `path op value`, which also fixes the type of the property.
-std::optional<json::value> Translator::compares(const ValuePath& path, SqlOperator op, const json::value& value) const {
+std::optional<SelectorNode> Translator::compares(const ValuePath& path, SqlOperator op,
+                                                 const json::value& value) const {
+  const ValueTest test{selector_operator(op), value};
   if (value.is_number()) {
-    json::object operators{{"$type", "number"}};
-    if (is_exact(value.to_number<double>())) operators[mango_operator(op)] = value;
-    return condition(path, std::move(operators));
+    if (!is_exact(value.to_number<double>())) return has_type(path, "number");
+    return condition(path, {{Operator::type, "number"}, test});
   }
   if (value.is_string()) {
-    if (!path.in_elements && path.field.is("_id")) return condition(path, {{mango_operator(op), value}});
-    json::object operators{{"$type", "string"}};
-    if (ordinal_) operators[mango_operator(op)] = value;
-    return condition(path, std::move(operators));
+    if (!path.in_elements && path.field.is("_id")) return condition(path, {test});
+    if (!ordinal_) return has_type(path, "string");
+    return condition(path, {{Operator::type, "string"}, test});
   }
-  if (value.is_bool()) return condition(path, {{"$type", "boolean"}});
-  if (value.is_null()) return condition(path, {{"$eq", nullptr}});
+  if (value.is_bool()) return has_type(path, "boolean");
+  if (value.is_null()) return condition(path, {{Operator::equal, nullptr}});
   return std::nullopt;
 }
 
@@ -244,7 +257,7 @@ std::optional<json::value> Translator::constant_of(const Expression& expression)
   }
 }
 
-std::optional<json::value> Translator::translate_comparison(const Expression& expression) const {
+std::optional<SelectorNode> Translator::translate_comparison(const Expression& expression) const {
   if (expression.op != SqlOperator::equal && !is_ordering(expression.op)) return std::nullopt;
   auto field = value_path_of(*expression.operands[0]);
   auto value = constant_of(*expression.operands[1]);
@@ -258,10 +271,10 @@ std::optional<json::value> Translator::translate_comparison(const Expression& ex
   return op == SqlOperator::equal ? equals(*field, *value) : compares(*field, op, *value);
 }
 
-std::optional<json::value> Translator::translate_in(const Expression& expression) const {
+std::optional<SelectorNode> Translator::translate_in(const Expression& expression) const {
   const auto field = value_path_of(*expression.operands[0]);
   if (expression.flag || !field) return std::nullopt;
-  json::array sides;
+  std::vector<SelectorNode> sides;
   for (std::size_t i = 1; i < expression.operands.size(); ++i) {
     const auto value = constant_of(*expression.operands[i]);
     auto side = value ? equals(*field, *value) : std::nullopt;
@@ -270,72 +283,74 @@ std::optional<json::value> Translator::translate_in(const Expression& expression
   }
   if (sides.size() == 1) return sides[0];
   // Nested one level deeper, so that it stays one set of ranges of one index.
-  return json::object{{"$and", json::array{json::object{{"$or", std::move(sides)}}}}};
+  std::vector<SelectorNode> nested;
+  nested.push_back(SelectorBuilder::any_of(std::move(sides)));
+  return SelectorBuilder::all_of(std::move(nested));
 }
 
-std::optional<json::value> Translator::translate_between(const Expression& expression) const {
+std::optional<SelectorNode> Translator::translate_between(const Expression& expression) const {
   const auto field = value_path_of(*expression.operands[0]);
   if (expression.flag || !field) return std::nullopt;
   const auto low = constant_of(*expression.operands[1]);
   const auto high = constant_of(*expression.operands[2]);
   auto from = low ? compares(*field, SqlOperator::greater_equal, *low) : std::nullopt;
   auto to = high ? compares(*field, SqlOperator::less_equal, *high) : std::nullopt;
-  if (from && to) return json::object{{"$and", json::array{*std::move(from), *std::move(to)}}};
+  if (from && to) return SelectorBuilder::all_of({*std::move(from), *std::move(to)});
   return from ? from : to;
 }
 
-std::optional<json::value> begins_with(const ValuePath& field, std::string prefix) {
-  if (prefix.empty()) return condition(field, {{"$type", "string"}});
-  return condition(field, {{"$beginsWith", std::move(prefix)}});
+SelectorNode begins_with(const ValuePath& field, std::string_view prefix) {
+  if (prefix.empty()) return has_type(field, "string");
+  return condition(field, {{Operator::begins_with, json::value(prefix)}});
 }
 
-std::optional<json::value> Translator::translate_like(const Expression& expression) const {
+std::optional<SelectorNode> Translator::translate_like(const Expression& expression) const {
   const auto field = value_path_of(*expression.operands[0]);
   if (expression.flag || !field) return std::nullopt;
   const auto pattern = constant_of(*expression.operands[1]);
-  if (!pattern || !pattern->is_string()) return condition(*field, {{"$type", "string"}});
+  if (!pattern || !pattern->is_string()) return has_type(*field, "string");
   const std::string_view text(pattern->get_string().data(), pattern->get_string().size());
   std::string prefix(text.substr(0, text.find_first_of("%_[")));
   if (!expression.text.empty()) prefix = prefix.substr(0, prefix.find(expression.text));
-  return begins_with(*field, std::move(prefix));
+  return begins_with(*field, prefix);
 }
 
-std::optional<json::value> Translator::translate_call(const Expression& expression) const {
+std::optional<SelectorNode> Translator::translate_call(const Expression& expression) const {
   if (expression.flag || expression.operands.empty()) return std::nullopt;
   const auto field = value_path_of(*expression.operands[0]);
   if (!field) return std::nullopt;
   const std::string_view name = expression.text;
   if (is_name_of(name, "STARTSWITH") && expression.operands.size() == 2) {
     const auto prefix = constant_of(*expression.operands[1]);
-    if (prefix && prefix->is_string()) return begins_with(*field, std::string(prefix->get_string()));
-    return condition(*field, {{"$type", "string"}});
+    if (prefix && prefix->is_string()) return begins_with(*field, prefix->get_string());
+    return has_type(*field, "string");
   }
   for (const std::string_view of_text : {"CONTAINS", "STARTSWITH", "ENDSWITH", "REGEXMATCH", "STRINGEQUALS"}) {
-    if (is_name_of(name, of_text)) return condition(*field, {{"$type", "string"}});
+    if (is_name_of(name, of_text)) return has_type(*field, "string");
   }
   if (is_name_of(name, "ARRAY_CONTAINS")) {
     auto element = translate_array_contains(expression);
-    return element ? std::move(element) : condition(*field, {{"$type", "array"}});
+    return element ? std::move(element) : has_type(*field, "array");
   }
-  if (is_name_of(name, "IS_DEFINED")) return condition(*field, {{"$exists", true}});
-  if (is_name_of(name, "IS_NULL")) return condition(*field, {{"$eq", nullptr}});
-  if (is_name_of(name, "IS_BOOL")) return condition(*field, {{"$type", "boolean"}});
-  if (is_name_of(name, "IS_NUMBER")) return condition(*field, {{"$type", "number"}});
-  if (is_name_of(name, "IS_STRING")) return condition(*field, {{"$type", "string"}});
-  if (is_name_of(name, "IS_ARRAY")) return condition(*field, {{"$type", "array"}});
-  if (is_name_of(name, "IS_OBJECT")) return condition(*field, {{"$type", "object"}});
+  if (is_name_of(name, "IS_DEFINED")) return condition(*field, {{Operator::exists, true}});
+  if (is_name_of(name, "IS_NULL")) return condition(*field, {{Operator::equal, nullptr}});
+  if (is_name_of(name, "IS_BOOL")) return has_type(*field, "boolean");
+  if (is_name_of(name, "IS_NUMBER")) return has_type(*field, "number");
+  if (is_name_of(name, "IS_STRING")) return has_type(*field, "string");
+  if (is_name_of(name, "IS_ARRAY")) return has_type(*field, "array");
+  if (is_name_of(name, "IS_OBJECT")) return has_type(*field, "object");
   return std::nullopt;
 }
 
 // ARRAY_CONTAINS(path, constant). For an object: some element has those of its members that are not containers.
-std::optional<json::value> Translator::translate_array_contains(const Expression& expression) const {
+std::optional<SelectorNode> Translator::translate_array_contains(const Expression& expression) const {
   if (expression.operands.size() < 2) return std::nullopt;
   const auto array = field_of(*expression.operands[0]);
   if (!array || array->is("_id")) return std::nullopt;
   const Expression& wanted = *expression.operands[1];
   if (const auto value = constant_of(wanted)) return equals({*array, FieldPath()}, *value);
   if (wanted.kind != ExpressionKind::object) return std::nullopt;
-  json::array conditions;
+  std::vector<SelectorNode> conditions;
   for (std::size_t i = 0; i < wanted.operands.size(); ++i) {
     const auto value = constant_of(*wanted.operands[i]);
     const auto below = field_path_of(std::span(&wanted.names[i], 1));
@@ -343,11 +358,11 @@ std::optional<json::value> Translator::translate_array_contains(const Expression
     if (auto condition = equals({*array, below}, *value)) conditions.push_back(*std::move(condition));
   }
   if (conditions.empty()) return std::nullopt;
-  return json::object{{"$and", std::move(conditions)}};
+  return SelectorBuilder::all_of(std::move(conditions));
 }
 
 // Only what certainly holds in Mango, too: NOT IS_DEFINED of a top-level property.
-std::optional<json::value> Translator::translate_not(const Expression& expression) const {
+std::optional<SelectorNode> Translator::translate_not(const Expression& expression) const {
   const Expression& operand = *expression.operands[0];
   if (expression.op != SqlOperator::logical_not || operand.kind != ExpressionKind::call || operand.flag ||
       !is_name_of(operand.text, "IS_DEFINED") || operand.operands.size() != 1) {
@@ -356,27 +371,27 @@ std::optional<json::value> Translator::translate_not(const Expression& expressio
   const auto path = path_of(*operand.operands[0]);
   const auto field = field_of(*operand.operands[0]);
   if (!path || !field || path->has_numbers || field->parts().size() != 1 || field->is("_id")) return std::nullopt;
-  return condition({*field, std::nullopt}, {{"$exists", false}});
+  return condition({*field, std::nullopt}, {{Operator::exists, false}});
 }
 
-std::optional<json::value> Translator::translate(const Expression& expression) const {
+std::optional<SelectorNode> Translator::translate(const Expression& expression) const {
   switch (expression.kind) {
     case ExpressionKind::conjunction: {
-      json::array conditions;
+      std::vector<SelectorNode> conditions;
       for (const auto& operand : expression.operands) {
         if (auto translated = translate(*operand)) conditions.push_back(*std::move(translated));
       }
       if (conditions.empty()) return std::nullopt;
-      return json::object{{"$and", std::move(conditions)}};
+      return SelectorBuilder::all_of(std::move(conditions));
     }
     case ExpressionKind::disjunction: {
-      json::array sides;
+      std::vector<SelectorNode> sides;
       for (const auto& operand : expression.operands) {
         auto translated = translate(*operand);
         if (!translated) return std::nullopt;
         sides.push_back(*std::move(translated));
       }
-      return json::object{{"$or", std::move(sides)}};
+      return SelectorBuilder::any_of(std::move(sides));
     }
     case ExpressionKind::binary:
       return translate_comparison(expression);
@@ -456,7 +471,6 @@ bool is_in_collation(const std::vector<OrderedField>& sort, const Selector& sele
 
 SqlConstraints constraints_of(const SqlQuery& query, const RowShape& shape) {
   SqlConstraints constraints;
-  constraints.selector_json = json::object();
   const Translator translator(query, &shape);
   if (!translator.has_root()) return constraints;
   if (query.syntax().where) {
@@ -464,12 +478,12 @@ SqlConstraints constraints_of(const SqlQuery& query, const RowShape& shape) {
     constraints.where_is_fixed = constraints.fixed.size() == conjuncts_of(*query.syntax().where);
     if (auto translated = translator.translate(*query.syntax().where)) {
       // If it is too large for a selector, no index is used.
-      if (auto selector = Selector::parse(*translated)) {
-        constraints.selector_json = *std::move(translated);
+      if (auto selector = SelectorBuilder::build(*std::move(translated))) {
         constraints.selector = *std::move(selector);
         const Translator ordinal(query, &shape, true);
-        const auto by_bytes = ordinal.translate(*query.syntax().where);
-        if (auto more = by_bytes ? Selector::parse(*by_bytes) : Selector()) constraints.ordinal = *std::move(more);
+        auto by_bytes = ordinal.translate(*query.syntax().where);
+        auto more = by_bytes ? SelectorBuilder::build(*std::move(by_bytes)) : Expected<Selector>();
+        if (more) constraints.ordinal = *std::move(more);
         if (constraints.where_is_fixed) constraints.where_holds = equality_of(constraints.fixed, shape);
       }
     }

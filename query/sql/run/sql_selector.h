@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <boost/json.hpp>
-
 #include "query/index/index_definition.h"
 #include "query/selector/selector.h"
 #include "query/sql/evaluate/row_shape.h"
@@ -15,15 +13,14 @@
 
 namespace octavo::query::sql {
 
-/// What indexes can use of a query: a Mango selector that matches every item that WHERE matches (and maybe more: each
-/// item is tested anyway).
+/// What indexes can use of a query: a selector that matches every item that WHERE matches (and maybe more: each item is
+/// tested anyway).
 ///
 /// Where the two languages differ, the selector is weaker. Mango's indexes have strings in ICU's order, so only the
 /// type is left of a range of strings, except for `_id`; equal strings are equal in both. Numbers beyond 2^53, which
 /// differ in an index but are equal here, become any number.
 struct SqlConstraints {
-  boost::json::value selector_json;  ///< `{}`: no condition
-  Selector selector;
+  Selector selector;  ///< matches everything if no condition is known
   /// The same for indexes with strings in byte order, including ranges of strings.
   Selector ordinal;
   /// Matching documents for which WHERE is known to hold without evaluating it.

@@ -377,6 +377,19 @@ TEST_CASE("two values asked for are intersected before documents are read") {
   CHECK(fixture.find(R"({"selector":{"user":1,"at":4,"type":"post"}})").at("docs").get_array().size() == 7);
 }
 
+TEST_CASE("properties with the names of Mango's operators are found by an automatic index") {
+  SqlFixture fixture(container_options(policy_of({"/*"}, {})));
+  fixture.put("p:1", R"({"$eq":1,"$or":"x","tags":[{"$elemMatch":1}]})");
+  for (int i = 2; i < 100; ++i) fixture.put("p:" + std::to_string(i), R"({"$eq":2,"$or":"y","tags":[{"k":1}]})");
+  fixture.wait_for_automatic_index();
+  for (const std::string condition : {R"(c["$eq"] = 1)", R"(c["$or"] = 'x' OR c.missing = 1)",
+                                      R"(ARRAY_CONTAINS(c.tags, {"$elemMatch": 1}, true))"}) {
+    CAPTURE(condition);
+    CHECK(fixture.ask("SELECT VALUE c._id FROM c WHERE " + condition) == R"(["p:1"])");
+    CHECK(ran_by_automatic(fixture));
+  }
+}
+
 TEST_CASE("what many have and what fewer have is told apart where it matters") {
   SqlFixture fixture(container_options(policy_of({"/*"}, {}), GENERATE(1U, 3U)));
   // More than are counted at first have either; a walk in order would meet a post in every thirty-second.
