@@ -1,9 +1,9 @@
 #include "query/mango/prepared_find.h"
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 
+#include "query/mango/internal/find_preparation.h"
 #include "query/walk/plan_indexes.h"
 #include "query/walk/storage_statistics.h"
 
@@ -18,12 +18,11 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kBuildPatience{2};
 constexpr std::chrono::minutes kNamedBuildPatience{5};
 
-Expected<std::shared_ptr<PreparedFind>> parse(partitioning::Database& database, std::string_view body,
-                                              const std::string& partition_key) {
+// What the request says by itself; the plans are missing.
+Expected<std::shared_ptr<PreparedFind>> begin_find(const partitioning::Database& database, FindRequest parsed) {
   auto prepared = std::make_shared<PreparedFind>();
-  OCTAVO_TRY(prepared->request,
-             parse_find_request(body, partition_key, database.engine().settings().find_limit_default));
-  FindRequest& request = prepared->request;
+  prepared->request = std::move(parsed);
+  const FindRequest& request = prepared->request;
   if (request.text_selector) {
     return fail(ErrorCode::no_usable_index, "There is no text index available for this selector.", "no_usable_index");
   }
@@ -40,13 +39,6 @@ Expected<std::shared_ptr<PreparedFind>> parse(partitioning::Database& database, 
   }
   prepared->projection = Projection(request.fields);
   return prepared;
-}
-
-// Runs on a worker if the request is long.
-template <class Work>
-Task<std::invoke_result_t<Work&>> work_on_find(partitioning::Database& database, std::size_t body_bytes, Work work) {
-  if (body_bytes <= find_inline_bytes_max) co_return work();
-  co_return co_await database.engine().run_patiently(std::move(work));
 }
 
 void choose_pin(const PreparedFind& prepared, PlannerScope& scope) {
@@ -113,31 +105,44 @@ Expected<void> finish(PreparedFind& prepared, PlannerResult planned) {
 
 }  // namespace
 
-Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr<partitioning::Database> database,
-                                                                 std::string_view body, std::string partition_key,
-                                                                 bool explain, bool ignore_global) {
+FindPreparation::FindPreparation(std::shared_ptr<partitioning::Database> database, IndexManager& manager,
+                                 std::string_view body, std::string partition_key, bool explain, bool ignore_global)
+    : database_(std::move(database)),
+      manager_(manager),
+      body_(body),
+      partition_key_(std::move(partition_key)),
+      explain_(explain),
+      ignore_global_(ignore_global),
+      catalog_(manager_.catalog()) {
+  if (explain || ignore_global || body.size() >= QueryCache::kTextBytesMax) return;
+  // Equal requests for different logical partitions share a plan if these are in one physical partition: an index may
+  // be built in one only.
+  cache_key_.reserve(body.size() + 8);
+  cache_key_ = partition_key_.empty() ? "all" : std::to_string(database_->locate_partition_key(partition_key_));
+  cache_key_ += body;
+}
+
+std::shared_ptr<const PreparedFind> FindPreparation::earlier() const {
+  if (cache_key_.empty() || !catalog_) return nullptr;
+  auto cached = manager_.cache().find(cache_key_, (*catalog_)->generation);
+  if (!cached) return nullptr;
+  auto known = std::static_pointer_cast<const PreparedFind>(std::move(cached));
+  StorageStatistics statistics(*database_, partition_key_.empty() ? known->request.partition : partition_key_);
+  return statistics.are_as_planned(known->planned_documents) ? known : nullptr;
+}
+
+Task<Expected<FindRequest>> FindPreparation::parse() const {
+  const auto parse_body = [this] {
+    return parse_find_request(body_, partition_key_, database_->engine().settings().find_limit_default);
+  };
+  co_return co_await work_on_find(*database_, body_.size(), parse_body);
+}
+
+Task<Expected<std::shared_ptr<const PreparedFind>>> FindPreparation::plan(FindRequest parsed) const {
   using Result = Expected<std::shared_ptr<const PreparedFind>>;
-  IndexManager* manager = IndexManager::of(*database);
-  if (!manager) co_return Result(fail(ErrorCode::internal, "This database has no indexes."));
-  auto catalog = manager->catalog();
-  if (!catalog) co_return Result(std::unexpected(catalog.error()));
-
-  std::string cache_key;
-  if (!explain && !ignore_global && body.size() < QueryCache::kTextBytesMax) {
-    // Equal requests for different logical partitions share a plan if these are in one physical partition: an index may
-    // be built in one only.
-    cache_key.reserve(body.size() + 8);
-    cache_key = partition_key.empty() ? "all" : std::to_string(database->locate_partition_key(partition_key));
-    cache_key += body;
-    if (auto cached = manager->cache().find(cache_key, (*catalog)->generation)) {
-      auto known = std::static_pointer_cast<const PreparedFind>(std::move(cached));
-      StorageStatistics statistics(*database, partition_key.empty() ? known->request.partition : partition_key);
-      if (statistics.are_as_planned(known->planned_documents)) co_return Result(std::move(known));
-    }
-  }
-
-  const auto parse_body = [&] { return parse(*database, body, partition_key); };
-  auto prepared = co_await work_on_find(*database, body.size(), parse_body);
+  if (!catalog_) co_return Result(std::unexpected(catalog_.error()));
+  auto catalog = *catalog_;
+  auto prepared = begin_find(*database_, std::move(parsed));
   if (!prepared) co_return Result(std::unexpected(prepared.error()));
   const FindRequest& request = (*prepared)->request;
   const PlanRequest plan_request = request.plan_request();
@@ -146,19 +151,19 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
   // An index of the whole database is ready in all physical partitions or in none. The one with id 0 may have been
   // split.
   scope.partition_id =
-      scope.partition_query ? database->locate_partition_key(request.partition) : database->partition_ids().front();
-  scope.explain = explain;
-  scope.ignore_global = ignore_global;
+      scope.partition_query ? database_->locate_partition_key(request.partition) : database_->partition_ids().front();
+  scope.explain = explain_;
+  scope.ignore_global = ignore_global_;
   choose_pin(**prepared, scope);
-  StorageStatistics statistics(*database, request.partition);
+  StorageStatistics statistics(*database_, request.partition);
   while (true) {
-    const auto plan = [&] { return plan_query(plan_request, **catalog, scope, statistics); };
-    auto planned = co_await work_on_find(*database, body.size(), plan);
+    const auto plan_now = [&] { return plan_query(plan_request, *catalog, scope, statistics); };
+    auto planned = co_await work_on_find(*database_, body_.size(), plan_now);
     if (!planned) co_return Result(std::unexpected(planned.error()));
     const IndexView* waiting =
-        explain || scope.ignore_unbuilt ? nullptr : find_unbuilt(planned->plans[planned->sure], scope.partition_id);
+        explain_ || scope.ignore_unbuilt ? nullptr : find_unbuilt(planned->plans[planned->sure], scope.partition_id);
     if (!waiting) {
-      if (explain) (*prepared)->candidates = planned->candidates;
+      if (explain_) (*prepared)->candidates = planned->candidates;
       if (auto finished = finish(**prepared, *std::move(planned)); !finished) {
         co_return Result(std::unexpected(std::move(finished).error()));
       }
@@ -171,7 +176,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
     const auto patience =
         request.use_index.empty() ? Clock::duration(kBuildPatience) : Clock::duration(kNamedBuildPatience);
     std::string identity = waiting->definition->identity;
-    auto now = co_await manager->wait_until_ready(std::move(identity), scope.partition_id, Clock::now() + patience);
+    auto now = co_await manager_.wait_until_ready(std::move(identity), scope.partition_id, Clock::now() + patience);
     if (!now) {
       if (!request.use_index.empty() || now.error().code == ErrorCode::not_found) {
         co_return Result(std::unexpected(now.error()));
@@ -181,16 +186,30 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr
     }
     const IndexView* view = (*now)->find(waiting->definition->identity);
     scope.ignore_unbuilt = view && !view->ready(scope.partition_id);
-    *catalog = std::move(*now);
+    catalog = std::move(*now);
   }
   if (const auto documents = statistics.documents()) (*prepared)->planned_documents = documents->count;
   const bool may_lapse = std::ranges::any_of((*prepared)->plans, &Plan::order_may_lapse);
   std::shared_ptr<const PreparedFind> result = std::move(*prepared);
   // A partition named in the body is part of the text; one in the URL is not, and is passed again with each run.
-  if (!cache_key.empty() && !result->bookmark && !scope.ignore_unbuilt && !may_lapse) {
-    manager->cache().store(cache_key, (*catalog)->generation, result);
+  if (!cache_key_.empty() && !result->bookmark && !scope.ignore_unbuilt && !may_lapse) {
+    manager_.cache().store(cache_key_, catalog->generation, result);
   }
   co_return Result(std::move(result));
+}
+
+Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr<partitioning::Database> database,
+                                                                 std::string_view body, std::string partition_key,
+                                                                 bool explain, bool ignore_global) {
+  using Result = Expected<std::shared_ptr<const PreparedFind>>;
+  IndexManager* manager = IndexManager::of(*database);
+  if (!manager) co_return Result(fail(ErrorCode::internal, "This database has no indexes."));
+  const FindPreparation preparation(std::move(database), *manager, body, std::move(partition_key), explain,
+                                    ignore_global);
+  if (auto earlier = preparation.earlier()) co_return Result(std::move(earlier));
+  auto request = co_await preparation.parse();
+  if (!request) co_return Result(std::unexpected(std::move(request).error()));
+  co_return co_await preparation.plan(*std::move(request));
 }
 
 Task<Expected<void>> wait_for_indexes(std::shared_ptr<partitioning::Database> database,

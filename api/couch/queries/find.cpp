@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include <boost/json.hpp>
 
@@ -19,12 +19,12 @@
 #include "partitioning/throughput/request_charge.h"
 #include "query/database/index_manager.h"
 #include "query/mango/find_charge.h"
+#include "query/mango/find_choice.h"
 #include "query/mango/find_execution.h"
 #include "query/mango/find_explain.h"
 #include "query/mango/prepared_find.h"
 #include "query/mango/text_find.h"
 #include "query/plan/charge_estimate.h"
-#include "query/search/search_index.h"
 #include "query/selector/match_budget.h"
 #include "query/walk/storage_statistics.h"
 
@@ -98,42 +98,6 @@ Task<std::invoke_result_t<Work&>> work_on_find_body(const Call& call, Work work)
   return work_on_body(call, std::move(work), query::find_inline_bytes_max + 1);
 }
 
-/// The request as a query of a text index, if one should answer it: the request uses `$text`, names a text index,
-/// continues from a bookmark of one, or would otherwise read all documents. nullopt if not; also if the request is
-/// invalid, which the caller detects later.
-Task<Expected<std::optional<query::search::TextFind>>> plan_by_text(Call& call, const std::string& partition) {
-  using Result = Expected<std::optional<query::search::TextFind>>;
-  auto* manager = query::IndexManager::of(*call.database);
-  if (!manager) co_return Result(std::nullopt);
-  auto& indexes = manager->feed_indexes();
-  if (!indexes.is_loaded()) co_await call.services.engine.run_blocking([&] { return indexes.catalog(); });
-  const auto catalog = indexes.catalog();
-  if (!catalog) co_return Result(std::nullopt);
-  const std::string_view body = call.request.body;
-  const auto looks_for_text = [&] {
-    return query::search::has_text_index(**catalog) || body.find("$text") != std::string_view::npos;
-  };
-  const bool may_be_textual = co_await work_on_find_body(call, looks_for_text);
-  if (!may_be_textual) co_return Result(std::nullopt);
-  const auto parse = [&] {
-    return query::parse_find_request(body, partition, call.services.settings.find_limit_default);
-  };
-  auto request = co_await work_on_find_body(call, parse);
-  if (!request || (!request->partition.empty() && !call.database->partitioned())) co_return Result(std::nullopt);
-  const bool goes_on = request->bookmark && query::search::SearchBookmark::decode(*request->bookmark);
-  const bool named = query::search::names_text_index(**catalog, request->use_index);
-  if (!request->text_selector && !goes_on && !named) {
-    const auto prepared = co_await query::prepare_find(call.database, body, partition, false);
-    if (!prepared) co_return Result(std::nullopt);
-    const auto& branches = (*prepared)->sure_plan().branches;
-    if (std::ranges::any_of(branches, [](const query::Branch& branch) { return branch.index.has_value(); })) {
-      co_return Result(std::nullopt);
-    }
-  }
-  const auto plan = [&] { return query::search::plan_text_find(**catalog, *std::move(request)); };
-  co_return co_await work_on_find_body(call, plan);
-}
-
 Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
                                     std::chrono::steady_clock::time_point started) {
   auto& manager = *query::IndexManager::of(*call.database);
@@ -180,18 +144,20 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   const auto started = std::chrono::steady_clock::now();
   if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_find"));
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
-  OCTAVO_CO_TRY(auto by_text, co_await plan_by_text(call, partition));
   OCTAVO_CO_TRY(const auto most, max_request_charge(call.request));
-  if (by_text && most) {
-    co_return fail(ErrorCode::bad_request, "X-Max-Request-Charge does not work with indexes of type text.");
-  }
   const bool dry = prefers(call.request, "dry-run");
-  if (by_text && dry) {
-    co_return fail(ErrorCode::bad_request,
-                   "Prefer: dry-run does not work with indexes of type text; _explain shows the plan.");
+  OCTAVO_CO_TRY(auto choice, co_await query::choose_find(call.database, call.request.body, partition, dry));
+  if (auto* by_text = std::get_if<query::search::TextFind>(&choice)) {
+    if (most) {
+      co_return fail(ErrorCode::bad_request, "X-Max-Request-Charge does not work with indexes of type text.");
+    }
+    if (dry) {
+      co_return fail(ErrorCode::bad_request,
+                     "Prefer: dry-run does not work with indexes of type text; _explain shows the plan.");
+    }
+    co_return co_await run_text_find(call, std::move(*by_text), started);
   }
-  if (by_text) co_return co_await run_text_find(call, *std::move(by_text), started);
-  OCTAVO_CO_TRY(auto prepared, co_await query::prepare_find(call.database, call.request.body, partition, dry));
+  auto prepared = std::get<std::shared_ptr<const query::PreparedFind>>(std::move(choice));
   if (dry) {
     const auto estimate = [&] {
       return dry_run(call, *prepared, partition.empty() ? prepared->request.partition : partition);
@@ -222,15 +188,14 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
 Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
   if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_explain"));
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
-  OCTAVO_CO_TRY(const auto by_text, co_await plan_by_text(call, partition));
-  if (by_text) {
+  OCTAVO_CO_TRY(const auto choice,
+                co_await query::choose_find(call.database, call.request.body, std::move(partition), true));
+  if (const auto* by_text = std::get_if<query::search::TextFind>(&choice)) {
     const auto show = [&] { return json_reply(by_text->explain(*call.database)); };
     co_return co_await work_on_find_body(call, show);
   }
-  OCTAVO_CO_TRY(const auto prepared,
-                co_await query::prepare_find(call.database, call.request.body, std::move(partition), true));
+  const query::PreparedFind& find = *std::get<std::shared_ptr<const query::PreparedFind>>(choice);
   const auto show = [&] {
-    const query::PreparedFind& find = *prepared;
     Reply reply;
     reply.body = query::serialize_json(query::explain(find.request, find.plans, find.sure, find.candidates,
                                                       call.database->name(), call.database->partitioned()));
