@@ -103,10 +103,6 @@ class IndexManager final : public partitioning::DatabaseExtension {
   /// As of the last reading of the design documents; null: never.
   std::shared_ptr<const IndexCatalog> last_catalog() const { return catalog_.load(); }
 
-  /// Number of the entries of a local index, or of the automatic one, in the physical partition `partition_id`, also if
-  /// that is newer than the caller's view; 0 if there is no such index or it is not complete.
-  std::uint32_t local_number(std::string_view identity, std::size_t partition_id) const;
-
   /// Whether a query that begins now need not wait for `index`. Some reads of one row.
   Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const;
   /// Plans of queries of this database; cleared whenever the catalog changes.

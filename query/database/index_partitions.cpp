@@ -64,16 +64,6 @@ bool IndexManager::is_partition_ready(std::size_t partition_id, std::size_t sour
   });
 }
 
-std::uint32_t IndexManager::local_number(std::string_view identity, std::size_t partition_id) const {
-  const Locals& all = locals();
-  const auto indexes = partition_id < all.size() && all[partition_id] ? all[partition_id]->indexes() : nullptr;
-  if (!indexes) return 0;
-  const auto found = std::ranges::find_if(*indexes, [&](const LocalIndexes::Index& index) {
-    return index.stage == LocalIndexes::Stage::ready && index.definition->identity == identity;
-  });
-  return found == indexes->end() ? 0 : found->number;
-}
-
 // An index that is no longer wanted, such as that of the former policy, may be missing.
 bool IndexManager::is_wanted_local(const LocalIndexes::Index& index) {
   const std::lock_guard loading(load_mutex_);

@@ -1,6 +1,7 @@
 #include "query/walk/index_reader.h"
 
 #include "base/byte_codec.h"
+#include "query/index/automatic_index.h"
 #include "query/index/automatic_rows.h"
 #include "query/index/local/local_indexes.h"
 #include "storage/document/document_record.h"
@@ -9,13 +10,11 @@ namespace octavo::query {
 
 namespace {
 
-// The present number: a split creates partitions that the view used for planning does not have.
-std::uint32_t number_now(partitioning::Database& database, const IndexDefinition& index, std::size_t partition_id) {
-  const IndexManager* manager = IndexManager::of(database);
-  if (!manager) return 0;
+// The number in the snapshot: a split creates partitions that the view used for planning does not have.
+std::uint32_t number_in(const storage::Snapshot& snapshot, const IndexDefinition& index) {
   // A path uses the entries of its policy's index only.
-  return manager->local_number(index.automatic_path ? automatic_definition(index.automatic)->identity : index.identity,
-                               partition_id);
+  return LocalIndexes::find_ready(
+      snapshot, index.automatic_path ? automatic_definition(index.automatic)->identity : index.identity);
 }
 
 }  // namespace
@@ -55,8 +54,8 @@ Expected<void> IndexReader::add_local(partitioning::Database& database, const In
   OCTAVO_TRY(auto snapshot, database.snapshot(partition_id));
   OCTAVO_TRY(bool ready, LocalIndexes::is_ready(snapshot, number));
   if (!ready) {
-    number = number_now(database, *index.definition, partition_id);
-    OCTAVO_TRY(ready, LocalIndexes::is_ready(snapshot, number));
+    number = number_in(snapshot, *index.definition);
+    ready = number != 0;
   }
   if (!ready) {
     return fail(ErrorCode::no_usable_index,

@@ -46,6 +46,17 @@ Expected<bool> LocalIndexes::is_ready(const storage::Snapshot& snapshot, std::ui
   return value && registry::says_ready(*value);
 }
 
+std::uint32_t LocalIndexes::find_ready(const storage::Snapshot& snapshot, std::string_view identity) {
+  const std::string prefix = registry::key('I');
+  auto cursor = snapshot.index_entries();
+  for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix); row = cursor.next()) {
+    if (row->value.starts_with(identity) && registry::says_ready(row->value)) {
+      return registry::read_u32(row->key.substr(prefix.size()));
+    }
+  }
+  return 0;
+}
+
 Expected<void> LocalIndexes::refresh_cache(const storage::Transaction& transaction, storage::Tree tree) {
   OCTAVO_TRY(const auto value, transaction.get(tree, registry::key('S')));
   const std::uint64_t stamp = value ? ByteReader(*value).u64() : 0;

@@ -76,6 +76,8 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   static std::string entry_prefix(std::uint32_t number, std::string_view partition_key);
   /// Whether the index exists and is complete in this snapshot. One lookup.
   static Expected<bool> is_ready(const storage::Snapshot& snapshot, std::uint32_t number);
+  /// Number of the index `identity` if it exists and is complete in this snapshot; else 0. Reads all indexes' records.
+  static std::uint32_t find_ready(const storage::Snapshot& snapshot, std::string_view identity);
 
  private:
   struct Chunk;
