@@ -25,7 +25,7 @@ class Database;
 class Engine;
 class Turns;
 
-/// What the query layer attaches to an open database: its index manager. Created by the factory given to the Engine.
+/// What the query layer attaches to an open database: its services. Created by the factory given to the Engine.
 class DatabaseExtension {
  public:
   virtual ~DatabaseExtension() = default;
@@ -179,6 +179,7 @@ class Database : public std::enable_shared_from_this<Database> {
   /// snapshot is written to other files, or that data could survive a power loss that its source does not.
   Expected<void> make_durable();
 
+  /// Of the type that the engine's factory makes; null if the engine was opened without a factory.
   DatabaseExtension* extension() const { return extension_.get(); }
   /// Turns of functions that work on one logical partition, by partition key: see run_optimistically.
   Turns& turns() { return *turns_; }

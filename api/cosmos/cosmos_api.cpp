@@ -15,6 +15,7 @@
 #include "base/read_failure.h"
 #include "partitioning/keys/partition_key.h"
 #include "partitioning/throughput/request_charge.h"
+#include "query/database/database_services.h"
 #include "query/json/parsed_document.h"
 
 namespace octavo::api::cosmos {
@@ -171,6 +172,10 @@ Expected<boost::json::object> json_body(const Request& request) {
   if (!value) return fail(ErrorCode::bad_request, "The request body is not JSON: " + value.error().reason);
   if (!value->is_object()) return fail(ErrorCode::bad_request, "The request body must be a JSON object.");
   return std::move(value->get_object());
+}
+
+query::DatabaseServices* OpenContainer::services() const {
+  return query::services_of(*database);
 }
 
 Task<Expected<OpenContainer>> open_container(Call& call) {

@@ -41,7 +41,10 @@ Task<ProcedureOutcome> run_procedure(ProcedureCall call) {
     }
     StoredFunctions functions(call.database);
     ScriptSession session(transaction, call.model,
-                          {.call_time = call.call_time, .user_functions = &functions, .rules = call.rules});
+                          {.call_time = call.call_time,
+                           .services = call.services,
+                           .user_functions = &functions,
+                           .rules = call.rules});
     auto ran = javascript::run_script(program, session, script_call);
     outcome.charge = session.charge() + partitioning::charge_of_function(session.worked());
     if (!ran) return std::unexpected(std::move(ran).error());

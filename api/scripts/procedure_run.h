@@ -17,6 +17,7 @@ namespace octavo::api::scripts {
 /// A call of a stored procedure. Referenced objects must outlive the run.
 struct ProcedureCall {
   std::shared_ptr<partitioning::Database> database;
+  query::DatabaseServices* services = nullptr;  ///< of the database, for queries; null: none
   std::string partition_key;  ///< as in document ids
   const DocumentModel& model;
   std::string arguments;              ///< a JSON array

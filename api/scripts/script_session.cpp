@@ -6,6 +6,7 @@
 #include "api/http/entity_tag.h"
 #include "partitioning/keys/partition_key.h"
 #include "partitioning/scan.h"
+#include "query/database/database_services.h"
 #include "query/sql/run/continuation.h"
 #include "query/sql/run/query_charge.h"
 #include "query/sql/run/sql_execution.h"
@@ -212,9 +213,13 @@ Expected<Answer> ScriptSession::query(const Request& request) {
   const bool over_source = transaction_.has_writes() && !goes_on_by_index(request.continuation);
   sql::SqlScope scope;
   scope.partition_key = transaction_.partition_key();
-  auto prepared = over_source ? sql::prepare_sql_over(*std::move(parsed), model_.shape(), request.continuation)
-                              : sql::prepare_sql_now(*transaction_.database(), *std::move(parsed), std::move(scope),
-                                                     model_.shape(), request.continuation);
+  const auto prepare = [&]() -> Expected<std::shared_ptr<const sql::PreparedSql>> {
+    if (over_source) return sql::prepare_sql_over(*std::move(parsed), model_.shape(), request.continuation);
+    OCTAVO_TRY(auto* const services, query::required(options_.services));
+    return sql::prepare_sql_now(services->indexes(), *std::move(parsed), std::move(scope), model_.shape(),
+                                request.continuation);
+  };
+  auto prepared = prepare();
   if (!prepared) return answer_of(std::move(prepared).error(), false);
   sql::SqlOptions options;
   if (request.page_size) options.page_items_max = *request.page_size;

@@ -22,6 +22,7 @@ class ScriptSession final : public query::javascript::ScriptHost {
  public:
   struct Options {
     std::chrono::milliseconds call_time{5'000};           ///< calls are refused after three quarters of it
+    query::DatabaseServices* services = nullptr;          ///< of the database, for queries; null: none
     query::sql::UserFunctions* user_functions = nullptr;  ///< for queries; null: none
     const WriteRules* rules = nullptr;                    ///< checked at each write; null: none
   };

@@ -2,7 +2,7 @@
 
 #include "api/models/document_renderer.h"
 #include "base/json_writer.h"
-#include "query/database/index_manager.h"
+#include "query/database/database_services.h"
 #include "query/javascript/functions.h"
 
 namespace octavo::api::scripts {
@@ -34,10 +34,9 @@ std::string document_for_validation(std::string_view id, const std::vector<stora
   return out;
 }
 
-Expected<std::shared_ptr<const query::Validation>> WriteRules::validation_of(partitioning::Database& database) {
-  auto* manager = query::IndexManager::of(database);
-  if (manager == nullptr) return nullptr;
-  return manager->design_functions().validation();
+Expected<std::shared_ptr<const query::Validation>> WriteRules::validation_of(query::DatabaseServices* services) {
+  if (services == nullptr) return nullptr;
+  return services->design_functions().validation();
 }
 
 Expected<void> WriteRules::check(const storage::DocumentView& after,

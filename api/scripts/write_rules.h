@@ -10,6 +10,10 @@
 #include "query/functions/design_functions.h"
 #include "storage/document/document.h"
 
+namespace octavo::query {
+class DatabaseServices;
+}
+
 namespace octavo::api::scripts {
 
 /// A new revision as `validate_doc_update` sees it. `history`, newest first: the revision that it is based on, or the
@@ -20,8 +24,8 @@ std::string document_for_validation(std::string_view id, const std::vector<stora
 /// The validations that writes of a database must pass, for one request. Used on a worker.
 class WriteRules {
  public:
-  /// Null: no validations (one atomic load). Errors: those of reading the design documents.
-  static Expected<std::shared_ptr<const query::Validation>> validation_of(partitioning::Database& database);
+  /// Null: no validations (one atomic load), or no services. Errors: those of reading the design documents.
+  static Expected<std::shared_ptr<const query::Validation>> validation_of(query::DatabaseServices* services);
 
   WriteRules(std::shared_ptr<const query::Validation> validation, std::string user_context, std::string security)
       : validation_(std::move(validation)), user_context_(std::move(user_context)), security_(std::move(security)) {}

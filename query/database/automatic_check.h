@@ -1,7 +1,7 @@
 #pragma once
 
 #include "partitioning/database.h"
-#include "query/database/index_manager.h"
+#include "query/index/catalog/index_catalog.h"
 #include "storage/lmdb/check_report.h"
 
 namespace octavo::query {

@@ -2,19 +2,18 @@
 
 #include <utility>
 
+#include "query/database/database_services.h"
 #include "query/database/feed_index_kinds.h"
-#include "query/database/index_manager.h"
 #include "query/design/design_scan.h"
-#include "query/follow/feed_indexes.h"
 #include "query/index/index_definition.h"
 
 namespace octavo::query {
 
-IndexAllowance::IndexAllowance(partitioning::Database& database) : database_(database) {
-  auto* manager = IndexManager::of(database);
-  if (manager == nullptr) return;
-  const auto json = manager->last_catalog();
-  const auto feed = manager->feed_indexes().last_catalog();
+IndexAllowance::IndexAllowance(partitioning::Database& database, const DatabaseServices* services)
+    : database_(database) {
+  if (services == nullptr) return;
+  const auto json = services->indexes().last_catalog();
+  const auto feed = services->feed_indexes().last_catalog();
   is_known_ = json != nullptr && feed != nullptr;
   if (is_known_) total_ = {.json = json->indexes.size(), .feed = feed->indexes.size()};
 }

@@ -10,6 +10,8 @@
 
 namespace octavo::query {
 
+class DatabaseServices;
+
 /// The error text of queries that use an index beyond the limit.
 inline constexpr std::string_view index_beyond_limit_reason =
     "The design documents of this database define more indexes than the 1,000 that it can have: those of the last ids, "
@@ -21,7 +23,8 @@ inline constexpr std::string_view index_beyond_limit_reason =
 /// both get the last place: an index beyond the limit is then not built, which the log and queries report.
 class IndexAllowance {
  public:
-  explicit IndexAllowance(partitioning::Database& database);
+  /// `services`: those of `database`, which know the last count; null: it is unknown.
+  IndexAllowance(partitioning::Database& database, const DatabaseServices* services);
 
   /// Checks that design document `id` may become `body`. Errors: forbidden if the database would have too many indexes
   /// of one sort, and this document defines more of them than before; those of the storage.

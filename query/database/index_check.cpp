@@ -1,5 +1,7 @@
 #include "query/database/index_check.h"
 
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "base/byte_codec.h"
@@ -7,6 +9,7 @@
 #include "partitioning/scan.h"
 #include "query/database/automatic_check.h"
 #include "query/index/index_entry.h"
+#include "query/index/local/local_indexes.h"
 #include "query/search/search_index.h"
 #include "query/search/search_kind.h"
 #include "query/view/view_check.h"
@@ -145,10 +148,10 @@ Task<Expected<void>> check_search_indexes(partitioning::Database& database, Feed
 
 }  // namespace
 
-Task<Expected<void>> check_indexes(partitioning::Database& database, storage::CheckReport& report) {
-  IndexManager* manager = IndexManager::of(database);
-  if (manager == nullptr) co_return fail(ErrorCode::internal, "The engine was opened without indexes.");
-  auto catalog = manager->catalog();
+Task<Expected<void>> check_indexes(DatabaseServices& services, storage::CheckReport& report) {
+  partitioning::Database& database = services.database();
+  MangoIndexes& indexes = services.indexes();
+  auto catalog = indexes.catalog();
   if (!catalog) co_return std::unexpected(catalog.error());
   const std::shared_ptr<const IndexCatalog> at_start = *catalog;
   const auto deadline = std::chrono::steady_clock::now() + kCatchUpMax;
@@ -157,9 +160,9 @@ Task<Expected<void>> check_indexes(partitioning::Database& database, storage::Ch
     if (index.is_local()) {
       checked = check_local(database, index, report);
     } else {
-      auto ready = co_await manager->wait_until_ready(index.definition->identity, 0, deadline);
+      auto ready = co_await indexes.wait_until_ready(index.definition->identity, 0, deadline);
       if (!ready) co_return std::unexpected(ready.error());
-      auto current = co_await manager->wait_until_current(index.global, database.watermark(), deadline);
+      auto current = co_await indexes.wait_until_current(index.global, database.watermark(), deadline);
       if (!current) co_return current;
       checked = check_global(database, index, report);
     }
@@ -169,7 +172,7 @@ Task<Expected<void>> check_indexes(partitioning::Database& database, storage::Ch
     auto checked = check_automatic_index(database, *at_start->automatic, report);
     if (!checked) co_return checked;
   }
-  FeedIndexes& followers = manager->feed_indexes();
+  FeedIndexes& followers = services.feed_indexes();
   auto followed = followers.catalog();
   if (!followed) co_return std::unexpected(followed.error());
   for (const FeedIndexView& followed_index : (*followed)->indexes) {
@@ -183,7 +186,7 @@ Task<Expected<void>> check_indexes(partitioning::Database& database, storage::Ch
     auto checked = views::check_view_group(database, *group, label, report);
     if (!checked) co_return checked;
   }
-  co_return co_await check_search_indexes(database, manager->feed_indexes(), report, deadline);
+  co_return co_await check_search_indexes(database, followers, report, deadline);
 }
 
 }  // namespace octavo::query

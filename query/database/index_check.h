@@ -1,17 +1,14 @@
 #pragma once
 
-#include <chrono>
-
 #include "base/task.h"
-#include "partitioning/database.h"
-#include "query/database/index_manager.h"
-#include "storage/partition/partition_check.h"
+#include "query/database/database_services.h"
+#include "storage/lmdb/check_report.h"
 
 namespace octavo::query {
 
 /// Compares every complete index of a database with the entries that its documents should have, and adds differences to
 /// `report`. Global indexes are first brought up to date with the feed (they may lag after a crash, by design). The
 /// database must not be written to meanwhile. O(documents × indexes), constant memory.
-Task<Expected<void>> check_indexes(partitioning::Database& database, storage::CheckReport& report);
+Task<Expected<void>> check_indexes(DatabaseServices& services, storage::CheckReport& report);
 
 }  // namespace octavo::query

@@ -44,7 +44,7 @@ struct FeedIndexCatalog {
 };
 
 /// The indexes of one open database that follow its feed (feed_index.h). Reads the definitions in design documents,
-/// creates and removes the files, and feeds each index in the background. Owned by the IndexManager.
+/// creates and removes the files, and feeds each index in the background. Owned by the DatabaseServices.
 ///
 /// Each index is followed by a separate job on the engine's indexers: a batch of changes is read, made durable, and
 /// given to the index with its checkpoint. A new index begins at sequence 0; after a crash an index continues where it

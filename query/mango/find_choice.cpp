@@ -22,18 +22,16 @@ bool uses_index(const Plan& plan) {
 
 }  // namespace
 
-Task<Expected<FindChoice>> choose_find(std::shared_ptr<partitioning::Database> database, std::string_view body,
+Task<Expected<FindChoice>> choose_find(MangoIndexes& indexes, FeedIndexes& feed_indexes, std::string_view body,
                                        std::string partition_key, bool explain) {
-  IndexManager* manager = IndexManager::of(*database);
-  if (!manager) co_return fail(ErrorCode::internal, "This database has no indexes.");
-  auto& indexes = manager->feed_indexes();
-  if (!indexes.is_loaded()) co_await database->engine().run_blocking([&] { return indexes.catalog(); });
-  const auto catalog = indexes.catalog();
+  partitioning::Database& database = indexes.database();
+  if (!feed_indexes.is_loaded()) co_await database.engine().run_blocking([&] { return feed_indexes.catalog(); });
+  const auto catalog = feed_indexes.catalog();
   const auto looks_for_text = [&] {
     return catalog && (search::has_text_index(**catalog) || body.find("$text") != std::string_view::npos);
   };
-  const bool may_be_textual = co_await work_on_find(*database, body.size(), looks_for_text);
-  const FindPreparation preparation(database, *manager, body, partition_key, explain, false);
+  const bool may_be_textual = co_await work_on_find(database, body.size(), looks_for_text);
+  const FindPreparation preparation(indexes, body, partition_key, explain, false);
   auto prepared = preparation.earlier();
   if (prepared && !may_be_textual) co_return FindChoice(std::move(prepared));
   FindRequest request;
@@ -48,7 +46,7 @@ Task<Expected<FindChoice>> choose_find(std::shared_ptr<partitioning::Database> d
     co_return FindChoice(std::move(prepared));
   }
   // A request that names a partition of a database without partitions is an error, whatever index it asks for.
-  const bool has_scope = request.partition.empty() || database->partitioned();
+  const bool has_scope = request.partition.empty() || database.partitioned();
   const bool asks = has_scope && asks_for_text_index(request, **catalog);
   if (!asks) {
     if (!prepared) {
@@ -57,7 +55,7 @@ Task<Expected<FindChoice>> choose_find(std::shared_ptr<partitioning::Database> d
     if (uses_index(prepared->sure_plan())) co_return FindChoice(std::move(prepared));
   }
   const auto plan_by_text = [&] { return search::plan_text_find(**catalog, request); };
-  OCTAVO_CO_TRY(auto by_text, co_await work_on_find(*database, body.size(), plan_by_text));
+  OCTAVO_CO_TRY(auto by_text, co_await work_on_find(database, body.size(), plan_by_text));
   if (by_text) co_return FindChoice(*std::move(by_text));
   if (!prepared) {
     OCTAVO_CO_TRY(prepared, co_await preparation.plan(std::move(request)));

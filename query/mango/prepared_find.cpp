@@ -105,15 +105,15 @@ Expected<void> finish(PreparedFind& prepared, PlannerResult planned) {
 
 }  // namespace
 
-FindPreparation::FindPreparation(std::shared_ptr<partitioning::Database> database, IndexManager& manager,
-                                 std::string_view body, std::string partition_key, bool explain, bool ignore_global)
-    : database_(std::move(database)),
-      manager_(manager),
+FindPreparation::FindPreparation(MangoIndexes& indexes, std::string_view body, std::string partition_key, bool explain,
+                                 bool ignore_global)
+    : database_(indexes.database().shared_from_this()),
+      indexes_(indexes),
       body_(body),
       partition_key_(std::move(partition_key)),
       explain_(explain),
       ignore_global_(ignore_global),
-      catalog_(manager_.catalog()) {
+      catalog_(indexes_.catalog()) {
   if (explain || ignore_global || body.size() >= QueryCache::kTextBytesMax) return;
   // Equal requests for different logical partitions share a plan if these are in one physical partition: an index may
   // be built in one only.
@@ -124,7 +124,7 @@ FindPreparation::FindPreparation(std::shared_ptr<partitioning::Database> databas
 
 std::shared_ptr<const PreparedFind> FindPreparation::earlier() const {
   if (cache_key_.empty() || !catalog_) return nullptr;
-  auto cached = manager_.cache().find(cache_key_, (*catalog_)->generation);
+  auto cached = indexes_.cache().find(cache_key_, (*catalog_)->generation);
   if (!cached) return nullptr;
   auto known = std::static_pointer_cast<const PreparedFind>(std::move(cached));
   StorageStatistics statistics(*database_, partition_key_.empty() ? known->request.partition : partition_key_);
@@ -176,7 +176,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> FindPreparation::plan(FindRe
     const auto patience =
         request.use_index.empty() ? Clock::duration(kBuildPatience) : Clock::duration(kNamedBuildPatience);
     std::string identity = waiting->definition->identity;
-    auto now = co_await manager_.wait_until_ready(std::move(identity), scope.partition_id, Clock::now() + patience);
+    auto now = co_await indexes_.wait_until_ready(std::move(identity), scope.partition_id, Clock::now() + patience);
     if (!now) {
       if (!request.use_index.empty() || now.error().code == ErrorCode::not_found) {
         co_return Result(std::unexpected(now.error()));
@@ -193,30 +193,26 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> FindPreparation::plan(FindRe
   std::shared_ptr<const PreparedFind> result = std::move(*prepared);
   // A partition named in the body is part of the text; one in the URL is not, and is passed again with each run.
   if (!cache_key_.empty() && !result->bookmark && !scope.ignore_unbuilt && !may_lapse) {
-    manager_.cache().store(cache_key_, catalog->generation, result);
+    indexes_.cache().store(cache_key_, catalog->generation, result);
   }
   co_return Result(std::move(result));
 }
 
-Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr<partitioning::Database> database,
-                                                                 std::string_view body, std::string partition_key,
-                                                                 bool explain, bool ignore_global) {
+Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(MangoIndexes& indexes, std::string_view body,
+                                                                 std::string partition_key, bool explain,
+                                                                 bool ignore_global) {
   using Result = Expected<std::shared_ptr<const PreparedFind>>;
-  IndexManager* manager = IndexManager::of(*database);
-  if (!manager) co_return Result(fail(ErrorCode::internal, "This database has no indexes."));
-  const FindPreparation preparation(std::move(database), *manager, body, std::move(partition_key), explain,
-                                    ignore_global);
+  const FindPreparation preparation(indexes, body, std::move(partition_key), explain, ignore_global);
   if (auto earlier = preparation.earlier()) co_return Result(std::move(earlier));
   auto request = co_await preparation.parse();
   if (!request) co_return Result(std::unexpected(std::move(request).error()));
   co_return co_await preparation.plan(*std::move(request));
 }
 
-Task<Expected<void>> wait_for_indexes(std::shared_ptr<partitioning::Database> database,
-                                      std::shared_ptr<const PreparedFind> prepared) {
+Task<Expected<void>> wait_for_indexes(MangoIndexes& indexes, std::shared_ptr<const PreparedFind> prepared) {
   if (!prepared->request.update) co_return Expected<void>{};
   for (const Plan& plan : prepared->plans) {
-    auto waited = co_await wait_for_indexes(database, std::shared_ptr<const Plan>(prepared, &plan));
+    auto waited = co_await wait_for_indexes(indexes, std::shared_ptr<const Plan>(prepared, &plan));
     if (!waited) co_return waited;
   }
   co_return Expected<void>{};

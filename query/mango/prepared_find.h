@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "base/task.h"
-#include "query/database/index_manager.h"
+#include "query/index/catalog/mango_indexes.h"
+#include "query/index/catalog/query_cache.h"
 #include "query/mango/find_request.h"
 #include "query/mango/projection.h"
 #include "query/plan/planner.h"
@@ -41,16 +42,16 @@ struct PreparedFind : CachedQuery {
   const Plan& sure_plan() const { return plans[sure]; }
 };
 
-/// Parses and plans a `_find` of `database`. `partition_key` empty: the whole database. With `explain`, all candidates
-/// are examined and kept, and no index is waited for. Otherwise, if the best index is still being built, waits for it
-/// some seconds (longer if `use_index` names it), and then plans without it. Errors: bad_request for bad requests, …
-Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(std::shared_ptr<partitioning::Database> database,
-                                                                 std::string_view body, std::string partition_key,
-                                                                 bool explain, bool ignore_global = false);
+/// Parses and plans a `_find` of the indexes' database. `partition_key` empty: all of it. With `explain`, all
+/// candidates are examined and kept, and no index is waited for. Otherwise, if the best index is still being built,
+/// waits for it some seconds (longer if `use_index` names it), and then plans without it. Errors: bad_request for bad
+/// requests, …
+Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(MangoIndexes& indexes, std::string_view body,
+                                                                 std::string partition_key, bool explain,
+                                                                 bool ignore_global = false);
 
 /// Waits until the global indexes of the plan contain everything that was written before now, unless the request says
 /// `update: false`. Does not suspend if they are current.
-Task<Expected<void>> wait_for_indexes(std::shared_ptr<partitioning::Database> database,
-                                      std::shared_ptr<const PreparedFind> prepared);
+Task<Expected<void>> wait_for_indexes(MangoIndexes& indexes, std::shared_ptr<const PreparedFind> prepared);
 
 }  // namespace octavo::query

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "query/database/index_manager.h"
+#include "query/index/catalog/index_catalog.h"
 #include "query/plan/key_range.h"
 #include "query/selector/selector.h"
 

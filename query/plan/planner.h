@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "query/database/index_manager.h"
+#include "query/index/catalog/index_catalog.h"
 #include "query/plan/plan.h"
 #include "query/plan/plan_request.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "partitioning/database.h"
-#include "query/database/index_manager.h"
+#include "query/index/catalog/index_catalog.h"
 #include "storage/lmdb/long_key_tree.h"
 #include "storage/lmdb/tree_size.h"
 #include "storage/partition/physical_partition.h"

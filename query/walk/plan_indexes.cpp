@@ -30,19 +30,18 @@ const IndexView* find_unbuilt(const Plan& plan, std::size_t partition_id) {
   return nullptr;
 }
 
-Task<Expected<void>> wait_for_indexes(std::shared_ptr<partitioning::Database> database,
-                                      std::shared_ptr<const Plan> plan) {
-  const auto indexes = global_indexes_of(*plan);
-  if (indexes.empty()) co_return Expected<void>{};
-  IndexManager* manager = IndexManager::of(*database);
-  const auto visible = database->visible_sequence();
+Task<Expected<void>> wait_for_indexes(MangoIndexes& indexes, std::shared_ptr<const Plan> plan) {
+  const auto read = global_indexes_of(*plan);
+  if (read.empty()) co_return Expected<void>{};
+  const auto keep_alive = indexes.database().shared_from_this();
+  const auto visible = keep_alive->visible_sequence();
   if (!visible) co_return std::unexpected(visible.error());
   const storage::Sequence now = *visible;
-  for (const auto& index : indexes) {
-    auto current = manager->is_current(*index, now);
+  for (const auto& index : read) {
+    auto current = indexes.is_current(*index, now);
     if (!current) co_return std::unexpected(current.error());
     if (*current) continue;
-    auto waited = co_await manager->wait_until_current(index, now, std::chrono::steady_clock::now() + kUpdatePatience);
+    auto waited = co_await indexes.wait_until_current(index, now, std::chrono::steady_clock::now() + kUpdatePatience);
     if (!waited) co_return waited;
   }
   co_return Expected<void>{};

@@ -4,8 +4,7 @@
 #include <memory>
 
 #include "base/task.h"
-#include "partitioning/database.h"
-#include "query/database/index_manager.h"
+#include "query/index/catalog/mango_indexes.h"
 #include "query/plan/planner.h"
 
 namespace octavo::query {
@@ -16,7 +15,6 @@ const IndexView* find_unbuilt(const Plan& plan, std::size_t partition_id);
 
 /// Waits until the global indexes of the plan contain everything that was written before now; after some minutes it
 /// fails with timeout. Does not suspend if they are current. Errors: those of the indexes and the storage.
-Task<Expected<void>> wait_for_indexes(std::shared_ptr<partitioning::Database> database,
-                                      std::shared_ptr<const Plan> plan);
+Task<Expected<void>> wait_for_indexes(MangoIndexes& indexes, std::shared_ptr<const Plan> plan);
 
 }  // namespace octavo::query

@@ -10,8 +10,8 @@
 
 #include "base/folder.h"
 #include "partitioning/engine.h"
+#include "query/database/database_services.h"
 #include "query/database/index_check.h"
-#include "query/database/index_manager.h"
 #include "query/follow/active_tasks.h"
 #include "storage/lmdb/page_check.h"
 #include "storage/partition/partition_check.h"
@@ -70,7 +70,7 @@ Expected<storage::CheckReport> check_rows(partitioning::Database& database) {
     for (const std::string& problem : part.problems) total.add(fmt::format("partition {}: {}", partition_id, problem));
     total.problem_count += part.problem_count - part.problems.size();
   }
-  OCTAVO_TRY_VOID(run(query::check_indexes(database, total)));
+  OCTAVO_TRY_VOID(run(query::check_indexes(*query::services_of(database), total)));
   return total;
 }
 
@@ -113,7 +113,7 @@ int run_check(const config::Settings& settings, const std::string& database) {
     return 1;
   }
   query::ActiveTasks tasks;
-  auto engine = partitioning::Engine::open(settings, query::IndexManager::factory(&tasks));
+  auto engine = partitioning::Engine::open(settings, query::DatabaseServices::factory(&tasks));
   if (!engine) {
     fmt::print(stderr, "octavo: {}\n", engine.error().reason);
     return 1;

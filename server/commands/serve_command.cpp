@@ -15,7 +15,7 @@
 #include "api/http/metrics.h"
 #include "config/validate.h"
 #include "partitioning/engine.h"
-#include "query/database/index_manager.h"
+#include "query/database/database_services.h"
 #include "query/follow/active_tasks.h"
 #include "query/javascript/executable_memory.h"
 #include "query/javascript/interruption.h"
@@ -125,7 +125,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
 
   // The order matters: objects below use those above, and are destroyed before them.
   query::ActiveTasks active_tasks;
-  auto opened = partitioning::Engine::open(settings, query::IndexManager::factory(&active_tasks));
+  auto opened = partitioning::Engine::open(settings, query::DatabaseServices::factory(&active_tasks));
   if (!opened) return refuse(opened.error());
   partitioning::Engine& engine = **opened;
   if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());

@@ -27,7 +27,7 @@
 #include "base/encoding.h"
 #include "fuzz/reply_check.h"
 #include "fuzz/target.h"
-#include "query/database/index_manager.h"
+#include "query/database/database_services.h"
 #include "query/follow/active_tasks.h"
 #include "query/json/parsed_document.h"
 #include "support/engine_fixture.h"
@@ -94,7 +94,7 @@ class Recorder final : public api::Handler {
 class Server {
  public:
   explicit Server(bool with_users)
-      : engine_(query::IndexManager::factory(&tasks_), make_settings(with_users)),
+      : engine_(query::DatabaseServices::factory(&tasks_), make_settings(with_users)),
         thread_(0, context_, engine_.settings(), metrics_, bounds_, nullptr) {
     spdlog::set_level(spdlog::level::off);
     // What the libraries make on first use must be there longer than the threads of the engine, which end last of all.

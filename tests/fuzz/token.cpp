@@ -30,7 +30,7 @@ class Database {
     fixture_.create_index(
         R"({"index":{"fields":[{"b":"desc"},{"a":"desc"}]},"ddoc":"two","name":"two","type":"json"})");
     fixture_.wait_for_indexes();
-    for (const auto& view : (*fixture_.manager().catalog())->indexes) identities_.push_back(view.definition->identity);
+    for (const auto& view : (*fixture_.indexes().catalog())->indexes) identities_.push_back(view.definition->identity);
   }
 
   const std::string& identity(std::size_t i) const { return identities_[i % identities_.size()]; }

@@ -36,6 +36,8 @@ const allowed = {
   'query/index': 'query/collation query/json query/selector',
   'query/index/global': 'query/follow query/index query/json',
   'query/index/local': 'query/follow query/index query/json',
+  'query/index/catalog':
+    'query/design query/follow query/index query/index/global query/index/local query/json',
   'query/search/analysis': '',
   'query/search/lucene': 'query/search/analysis',
   'query/search/documents': 'query/follow query/javascript query/json query/search/analysis query/search/lucene',
@@ -47,19 +49,19 @@ const allowed = {
     'query/design query/follow query/json query/search/analysis query/search/documents query/search/lucene ' +
     'query/search/run query/search/syntax query/selector',
   'query/database':
-    'query/design query/follow query/functions query/index query/index/global query/index/local query/json ' +
+    'query/design query/follow query/functions query/index query/index/catalog query/index/local query/json ' +
     'query/search query/view',
-  'query/plan': 'query/collation query/database query/index query/json query/selector',
-  'query/walk': 'query/database query/design query/index query/index/local query/json query/plan',
+  'query/plan': 'query/collation query/index query/index/catalog query/json query/selector',
+  'query/walk': 'query/design query/index query/index/catalog query/index/local query/json query/plan',
   'query/mango':
-    'query/collation query/database query/follow query/index query/json query/plan query/search ' +
+    'query/collation query/follow query/index query/index/catalog query/json query/plan query/search ' +
     'query/search/syntax query/selector query/walk',
   'query/sql/syntax': 'query/json',
   'query/sql/evaluate': 'query/index query/json query/selector query/sql/syntax',
   'query/sql/compile': 'query/sql/evaluate query/sql/syntax',
   'query/sql/functions': 'query/index query/json query/selector query/sql/evaluate query/sql/syntax',
   'query/sql/run':
-    'query/collation query/database query/index query/json query/plan query/selector query/sql/evaluate ' +
+    'query/collation query/index query/index/catalog query/json query/plan query/selector query/sql/evaluate ' +
     'query/sql/syntax query/walk',
   'api/http': '',
   'api/models': 'api/http',

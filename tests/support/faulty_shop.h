@@ -12,8 +12,8 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include "query/database/database_services.h"
 #include "query/database/index_check.h"
-#include "query/database/index_manager.h"
 #include "storage/partition/partition_check.h"
 #include "support/cosmos_api_fixture.h"
 #include "support/engine_fixture.h"
@@ -26,8 +26,9 @@ namespace octavo::tests {
 class FaultyShop {
  public:
   explicit FaultyShop(config::Durability durability = config::Durability::commit)
-      : couch_(settings(),
-               {.extensions = query::IndexManager::factory(nullptr), .faults = &faults_, .durability = durability}) {
+      : couch_(settings(), {.extensions = query::DatabaseServices::factory(nullptr),
+                            .faults = &faults_,
+                            .durability = durability}) {
     REQUIRE(couch_.put("/shop?partitioned=true&q=2").status == 201);
     std::string docs;
     for (int i = 0; i < 6; ++i) {
@@ -108,10 +109,10 @@ class FaultyShop {
       }
       // What follows the documents in the background may have met the fault too; it tries again by itself.
       const auto give_up = std::chrono::steady_clock::now() + kCatchUpMax;
-      auto indexes = run_task(query::check_indexes(database, report));
+      auto indexes = run_task(query::check_indexes(*query::services_of(database), report));
       while (!indexes && std::chrono::steady_clock::now() < give_up) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        indexes = run_task(query::check_indexes(database, report));
+        indexes = run_task(query::check_indexes(*query::services_of(database), report));
       }
       if (!indexes) report.add("indexes: " + indexes.error().reason);
       CAPTURE(report.problems);

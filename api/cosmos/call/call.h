@@ -14,6 +14,10 @@
 #include "api/http/request.h"
 #include "partitioning/engine.h"
 
+namespace octavo::query {
+class DatabaseServices;
+}
+
 namespace octavo::api::cosmos {
 
 class Authorization;
@@ -100,6 +104,10 @@ Expected<boost::json::object> json_body(const Request& request);
 struct OpenContainer {
   std::shared_ptr<partitioning::Database> database;
   std::shared_ptr<const ContainerDefinition> definition;
+
+  /// What the query layer keeps for the database: indexes, functions (query/database/database_services.h). Null if the
+  /// engine was opened without it.
+  query::DatabaseServices* services() const;
 };
 Task<Expected<OpenContainer>> open_container(Call& call);
 

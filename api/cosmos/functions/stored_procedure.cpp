@@ -30,6 +30,7 @@ Handled execute_procedure(Call& call) {
   OCTAVO_CO_TRY_VOID(call.admit(opened.database, partition_id, partition_key));
   const ItemModel model(container, std::move(key), call.path.container_link(), settings.cosmos_item_bytes_max);
   scripts::ProcedureCall procedure{.database = opened.database,
+                                   .services = opened.services(),
                                    .partition_key = partition_key,
                                    .model = model,
                                    .arguments = std::move(arguments),

@@ -134,9 +134,11 @@ class FunctionalWrite {
       found_ = true;
     }
     scripts::StoredFunctions functions(opened_.database);
-    scripts::ScriptSession session(
-        transaction, model_,
-        {.call_time = call_.services.settings.javascript_call_time_ms, .user_functions = &functions, .rules = rules_});
+    scripts::ScriptSession session(transaction, model_,
+                                   {.call_time = call_.services.settings.javascript_call_time_ms,
+                                    .services = opened_.services(),
+                                    .user_functions = &functions,
+                                    .rules = rules_});
     auto verdict = run(transaction, session);
     charge_ = session.charge() + partitioning::charge_of_function(session.worked());
     return verdict;
@@ -239,7 +241,7 @@ class FunctionalWrite {
 }  // namespace
 
 Expected<std::optional<scripts::WriteRules>> rules_of(const Call& call, const OpenContainer& opened) {
-  OCTAVO_TRY(auto validation, scripts::WriteRules::validation_of(*opened.database));
+  OCTAVO_TRY(auto validation, scripts::WriteRules::validation_of(opened.services()));
   if (!validation) return std::nullopt;
   // Account keys act as admin; resource tokens have no user name and no roles.
   std::string user = "{\"db\":";
@@ -253,7 +255,7 @@ Expected<std::optional<scripts::WriteRules>> rules_of(const Call& call, const Op
 
 Expected<bool> has_functions(const Call& call, const OpenContainer& opened) {
   if (call.request.header(kPreTriggers) || call.request.header(kPostTriggers)) return true;
-  OCTAVO_TRY(const auto validation, scripts::WriteRules::validation_of(*opened.database));
+  OCTAVO_TRY(const auto validation, scripts::WriteRules::validation_of(opened.services()));
   return validation != nullptr;
 }
 

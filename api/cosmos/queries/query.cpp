@@ -17,7 +17,7 @@
 #include "base/encoding.h"
 #include "partitioning/keys/typed_key.h"
 #include "partitioning/throughput/request_charge.h"
-#include "query/database/index_manager.h"
+#include "query/database/database_services.h"
 #include "query/json/property_path.h"
 #include "query/json/split.h"
 #include "query/plan/explain.h"
@@ -152,15 +152,13 @@ Expected<Reply> dry_run(const OpenContainer& opened, const sql::PreparedSql& pre
 }
 
 // The newer form is percent-encoded JSON, the older one flat JSON in Base64.
-void add_index_metrics(const Call& call, partitioning::Database& database, const sql::PreparedSql& prepared,
+void add_index_metrics(const Call& call, query::MangoIndexes& indexes, const sql::PreparedSql& prepared,
                        Reply& reply) {
   const bool newer = call.flag("x-ms-cosmos-populateindexmetrics-v2");
   if (!newer && !call.flag("x-ms-cosmos-populateindexmetrics")) return;
   query::AutomaticIndexPtr automatic;
-  if (auto* manager = query::IndexManager::of(database)) {
-    const auto catalog = manager->catalog();
-    if (catalog && (*catalog)->automatic) automatic = (*catalog)->automatic->definition->automatic;
-  }
+  const auto catalog = indexes.catalog();
+  if (catalog && (*catalog)->automatic) automatic = (*catalog)->automatic->definition->automatic;
   const auto metrics = sql::index_metrics_of(prepared, automatic.get());
   reply.headers.emplace_back("x-ms-cosmos-index-utilization",
                              newer ? percent_encode(boost::json::serialize(metrics.to_json()))
@@ -198,13 +196,15 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   OCTAVO_CO_TRY(const auto most, max_request_charge(call.request));
   const auto partition_ids = feed.partition_ids(*opened.database, *opened.definition);
   OCTAVO_CO_TRY_VOID(call.admit(opened.database, partition_ids, feed.partition_key));
+  OCTAVO_CO_TRY(auto* const services, query::required(opened.services()));
+  auto& indexes = services->indexes();
   const auto scope = scope_of(feed, *opened.database, *opened.definition);
   const auto prepare = [&](sql::SqlPlanning planning) {
-    return sql::prepare_sql(opened.database, query, scope, *opened.definition->shape, continuation, planning);
+    return sql::prepare_sql(indexes, query, scope, *opened.definition->shape, continuation, planning);
   };
   OCTAVO_CO_TRY(auto prepared, co_await prepare({.explain = prefers(call.request, "dry-run"), .ignore_global = false}));
   if (prefers(call.request, "dry-run")) co_return dry_run(opened, *prepared, size);
-  OCTAVO_CO_TRY(prepared, co_await sql::wait_for_indexes(opened.database, prepared, prepare));
+  OCTAVO_CO_TRY(prepared, co_await sql::wait_for_indexes(indexes, prepared, prepare));
   times.planned = Clock::now();
   sql::SqlOptions options;
   options.page_items_max = size;
@@ -248,7 +248,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   if (call.flag("x-ms-documentdb-populatequerymetrics")) {
     reply.headers.emplace_back("x-ms-documentdb-query-metrics", metrics_of(statistics, times));
   }
-  add_index_metrics(call, *opened.database, *prepared, reply);
+  add_index_metrics(call, indexes, *prepared, reply);
   co_return reply;
 }
 

@@ -8,7 +8,7 @@
 #include "api/cosmos/resources/resource_query.h"
 #include "api/models/errors.h"
 #include "api/models/resource_id.h"
-#include "query/database/index_manager.h"
+#include "query/database/database_services.h"
 
 namespace octavo::api::cosmos {
 
@@ -100,9 +100,9 @@ Handled read_container(Call& call) {
   if (call.flag("x-ms-documentdb-populatequotainfo")) {
     OCTAVO_CO_TRY_VOID(add_quota(call, *opened->database, reply));
   }
-  auto* indexes = query::IndexManager::of(*opened->database);
-  reply.headers.emplace_back("x-ms-documentdb-collection-index-transformation-progress",
-                             std::to_string(indexes != nullptr ? indexes->automatic_progress_percent() : 100));
+  auto* services = opened->services();
+  const std::uint32_t progress = services != nullptr ? services->indexes().automatic_progress_percent() : 100;
+  reply.headers.emplace_back("x-ms-documentdb-collection-index-transformation-progress", std::to_string(progress));
   co_return reply;
 }
 

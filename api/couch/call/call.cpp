@@ -3,10 +3,16 @@
 #include <algorithm>
 #include <cassert>
 
+#include "query/database/database_services.h"
+
 namespace octavo::api::couch {
 
 bool UserContext::has_role(std::string_view role) const {
   return std::ranges::find(roles, role) != roles.end();
+}
+
+query::DatabaseServices* Call::database_services() const {
+  return query::services_of(*database);
 }
 
 void Call::charge_document(std::string_view document_id, double units) {

@@ -13,7 +13,8 @@
 
 namespace octavo::query {
 class ActiveTasks;
-}
+class DatabaseServices;
+}  // namespace octavo::query
 namespace octavo::api {
 class HttpMetrics;
 }
@@ -50,6 +51,10 @@ struct Call {
   std::vector<std::pair<std::string_view, std::string>> path_parameters;
   double request_charge =
       0;  ///< request units so far (partitioning/throughput/request_charge.h); 0: unknown, not shown
+
+  /// What the query layer keeps for `database`: indexes, functions (query/database/database_services.h). Null if the
+  /// engine was opened without it.
+  query::DatabaseServices* database_services() const;
 
   /// Adds `units` to the charge shown in the reply, and spends them from the budget of the physical partition that
   /// contains the document or the logical partition, or evenly from all budgets if `partition_key` is absent.

@@ -9,7 +9,7 @@
 #include "api/couch/documents/edit.h"
 #include "api/couch/documents/function_request.h"
 #include "api/models/document_renderer.h"
-#include "query/database/index_manager.h"
+#include "query/database/database_services.h"
 #include "query/javascript/functions.h"
 #include "query/selector/match_budget.h"
 
@@ -109,9 +109,8 @@ Expected<std::unique_ptr<ChangesFilter::Function>> ChangesFilter::find_function(
   OCTAVO_TRY(const auto parts, split_name(name, is_view ? "`view` must be of the form `designname/viewname`"
                                                         : "`filter` must be of the form `designname/filtername`"));
   OCTAVO_TRY_VOID(check_member(call, parts, is_view ? "views" : "filters"));
-  auto* manager = query::IndexManager::of(*call.database);
-  if (manager == nullptr) return fail(ErrorCode::unsupported, "Design functions are not available here.");
-  OCTAVO_TRY(const auto programs, manager->design_functions().find(parts.design));
+  OCTAVO_TRY(auto* const services, query::required(call.database_services()));
+  OCTAVO_TRY(const auto programs, services->design_functions().find(parts.design));
   auto function = std::make_unique<Function>();
   function->is_view = is_view;
   const auto& design = *programs->document;

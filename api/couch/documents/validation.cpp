@@ -149,7 +149,7 @@ class Validator {
 }  // namespace
 
 Expected<std::shared_ptr<const query::Validation>> validation_of(const Call& call) {
-  return scripts::WriteRules::validation_of(*call.database);
+  return scripts::WriteRules::validation_of(call.database_services());
 }
 
 Task<std::vector<Expected<void>>> validate(Call& call, std::shared_ptr<const query::Validation> validation,
@@ -175,7 +175,7 @@ Task<Expected<void>> check_design_document(Call& call, const storage::DocumentWr
     OCTAVO_TRY(const auto document, query::read_design_document(write.id, "", write.body));
     if (document) OCTAVO_TRY_VOID(query::check_functions(*document, write.replicated));
     if (write.replicated) return {};
-    if (!allowance) allowance.emplace(*call.database);
+    if (!allowance) allowance.emplace(*call.database, call.database_services());
     return allowance->take(write.id, write.body);
   };
   co_return co_await call.services.engine.run_function(std::move(check));

@@ -55,11 +55,12 @@ Task<Expected<Reply>> call_procedure(Call& call) {
   OCTAVO_CO_TRY(const auto model, model_of(call, partition));
   const auto parse = [&call] { return scripts::parse_arguments(call.request.body); };
   OCTAVO_CO_TRY(auto arguments, co_await work_on_body(call, parse));
-  OCTAVO_CO_TRY(auto validation, scripts::WriteRules::validation_of(*call.database));
+  OCTAVO_CO_TRY(auto validation, scripts::WriteRules::validation_of(call.database_services()));
   std::optional<scripts::WriteRules> rules;
   if (validation) rules.emplace(std::move(validation), user_context_json(call), security_json(call));
 
   scripts::ProcedureCall procedure{.database = call.database,
+                                   .services = call.database_services(),
                                    .partition_key = partition,
                                    .model = *model,
                                    .arguments = std::move(arguments),

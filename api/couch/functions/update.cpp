@@ -13,7 +13,7 @@
 #include "api/models/document_renderer.h"
 #include "base/encoding.h"
 #include "base/json_writer.h"
-#include "query/database/index_manager.h"
+#include "query/database/database_services.h"
 #include "query/javascript/functions.h"
 #include "query/json/split.h"
 
@@ -129,9 +129,8 @@ struct UpdateFunction {
 };
 
 Expected<UpdateFunction> find_update(const Call& call) {
-  auto* manager = query::IndexManager::of(*call.database);
-  if (manager == nullptr) return fail(ErrorCode::unsupported, "Design functions are not available here.");
-  OCTAVO_TRY(const auto programs, manager->design_functions().find(call.path("ddoc")));
+  OCTAVO_TRY(auto* const services, query::required(call.database_services()));
+  OCTAVO_TRY(const auto programs, services->design_functions().find(call.path("ddoc")));
   const auto& updates = programs->document->updates;
   const auto& name = call.path("function");
   for (std::size_t i = 0; i < updates.size(); ++i) {

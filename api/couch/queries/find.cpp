@@ -17,7 +17,7 @@
 #include "api/http/charge_limit.h"
 #include "partitioning/engine.h"
 #include "partitioning/throughput/request_charge.h"
-#include "query/database/index_manager.h"
+#include "query/database/database_services.h"
 #include "query/mango/find_charge.h"
 #include "query/mango/find_choice.h"
 #include "query/mango/find_execution.h"
@@ -100,11 +100,11 @@ Task<std::invoke_result_t<Work&>> work_on_find_body(const Call& call, Work work)
 
 Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
                                     std::chrono::steady_clock::time_point started) {
-  auto& manager = *query::IndexManager::of(*call.database);
-  auto& indexes = manager.feed_indexes();
+  auto& services = *call.database_services();
+  auto& indexes = services.feed_indexes();
   storage::Sequence sequence = 0;
   if (find.request.update) {
-    OCTAVO_CO_TRY_VOID(co_await manager.wait_for_expirations(started + kTextIndexWaitMax));
+    OCTAVO_CO_TRY_VOID(co_await services.wait_for_expirations(started + kTextIndexWaitMax));
     OCTAVO_CO_TRY(sequence, call.database->visible_sequence());
   }
   Expected<std::string> body;
@@ -146,7 +146,10 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto most, max_request_charge(call.request));
   const bool dry = prefers(call.request, "dry-run");
-  OCTAVO_CO_TRY(auto choice, co_await query::choose_find(call.database, call.request.body, partition, dry));
+  OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
+  auto& indexes = services->indexes();
+  OCTAVO_CO_TRY(auto choice,
+                co_await query::choose_find(indexes, services->feed_indexes(), call.request.body, partition, dry));
   if (auto* by_text = std::get_if<query::search::TextFind>(&choice)) {
     if (most) {
       co_return fail(ErrorCode::bad_request, "X-Max-Request-Charge does not work with indexes of type text.");
@@ -164,10 +167,10 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
     };
     co_return co_await work_on_find_body(call, estimate);
   }
-  auto current = co_await query::wait_for_indexes(call.database, prepared);
+  auto current = co_await query::wait_for_indexes(indexes, prepared);
   if (!current && (current.error().code == ErrorCode::disk_full || current.error().code == ErrorCode::io_failure)) {
     // The index cannot store the latest writes, but the documents can still be read.
-    auto without = co_await query::prepare_find(call.database, call.request.body, partition, false, true);
+    auto without = co_await query::prepare_find(indexes, call.request.body, partition, false, true);
     if (without) {
       prepared = *std::move(without);
       current = {};
@@ -188,8 +191,9 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
 Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
   if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_explain"));
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
-  OCTAVO_CO_TRY(const auto choice,
-                co_await query::choose_find(call.database, call.request.body, std::move(partition), true));
+  OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
+  OCTAVO_CO_TRY(const auto choice, co_await query::choose_find(services->indexes(), services->feed_indexes(),
+                                                               call.request.body, std::move(partition), true));
   if (const auto* by_text = std::get_if<query::search::TextFind>(&choice)) {
     const auto show = [&] { return json_reply(by_text->explain(*call.database)); };
     co_return co_await work_on_find_body(call, show);

@@ -15,8 +15,8 @@
 #include "api/couch/call/query_parameters.h"
 #include "partitioning/engine.h"
 #include "query/database/create_index.h"
+#include "query/database/database_services.h"
 #include "query/database/index_allowance.h"
-#include "query/database/index_manager.h"
 #include "query/index/index_definition.h"
 #include "query/json/parsed_document.h"
 #include "query/mango/text_find.h"
@@ -88,7 +88,7 @@ Task<Expected<Reply>> create_index(Call& call) {
     json::object reply{{"result", "exists"}, {"id", request.design_document}, {"name", request.name}};
     if (!edited) co_return json_reply(reply);
     const auto take_allowance = [&]() -> Expected<void> {
-      query::IndexAllowance allowance(*call.database);
+      query::IndexAllowance allowance(*call.database, call.database_services());
       return allowance.take(request.design_document, *edited);
     };
     OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_patiently(take_allowance));
@@ -172,10 +172,9 @@ Task<Expected<Reply>> list_indexes(Call& call) {
   const auto bad_parameters = [] {
     return error_reply(500, "invalid_list_index_params", "Index parameter ranges: limit > 1, skip > 0");
   };
-  auto* manager = query::IndexManager::of(*call.database);
-  if (!manager) co_return fail(ErrorCode::internal, "This database has no indexes.");
-  OCTAVO_CO_TRY(const auto catalog, manager->catalog());
-  OCTAVO_CO_TRY(const auto followers, manager->feed_indexes().catalog());
+  OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
+  OCTAVO_CO_TRY(const auto catalog, services->indexes().catalog());
+  OCTAVO_CO_TRY(const auto followers, services->feed_indexes().catalog());
   std::vector<json::object> shown{query::primary_index_to_json()};
   for (const auto& index : catalog->indexes) shown.push_back(index.definition->to_json());
   for (const auto& index : query::search::text_indexes_in(*followers)) shown.push_back(index->to_json());

@@ -17,8 +17,8 @@
 #include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 #include "partitioning/throughput/request_charge.h"
+#include "query/database/database_services.h"
 #include "query/database/index_allowance.h"
-#include "query/database/index_manager.h"
 #include "query/design/design_document.h"
 #include "query/json/parsed_document.h"
 #include "query/search/documents/json_number.h"
@@ -45,12 +45,6 @@ struct FoundIndex {
   bool of_partitions = false;
 };
 
-Expected<query::FeedIndexes*> feed_indexes_of(partitioning::Database& database) {
-  auto* manager = query::IndexManager::of(database);
-  if (manager == nullptr) return fail(ErrorCode::internal, "The engine was opened without indexes.");
-  return &manager->feed_indexes();
-}
-
 // The reason why there is no such index: no design document, no index in it, or an index that cannot be created.
 Error missing_index(const partitioning::Database& database, const std::string& design_id, const std::string& name,
                     bool over_limit) {
@@ -74,9 +68,9 @@ Error missing_index(const partitioning::Database& database, const std::string& d
 }
 
 // May read design documents and open files, so it runs on a worker.
-Expected<FoundIndex> find_index(partitioning::Database& database, const std::string& design, const std::string& name) {
-  OCTAVO_TRY(auto* indexes, feed_indexes_of(database));
-  OCTAVO_TRY(const auto catalog, indexes->catalog());
+Expected<FoundIndex> find_index(const partitioning::Database& database, query::FeedIndexes& indexes,
+                                const std::string& design, const std::string& name) {
+  OCTAVO_TRY(const auto catalog, indexes.catalog());
   const std::string design_id = "_design/" + design;
   const auto* view = catalog->find(search::search_kind_name, design_id, name);
   if (view == nullptr) return std::unexpected(missing_index(database, design_id, name, catalog->over_limit));
@@ -213,16 +207,15 @@ Expected<std::string> search_reply(const partitioning::Database& database, const
   return out;
 }
 
-Expected<std::string> run_search(partitioning::Database& database, search::SearchIndex& index,
-                                 SearchParameters& parameters, storage::Sequence at_least) {
+Expected<std::string> run_search(partitioning::Database& database, query::FeedIndexes& indexes,
+                                 search::SearchIndex& index, SearchParameters& parameters,
+                                 storage::Sequence at_least) {
   parameters.request.partition = parameters.partition;
   parameters.request.at_least = parameters.stale_ok ? 0 : at_least;
   parameters.request.deadline = std::chrono::steady_clock::now() + kSearchTimeMax;
   auto result = index.search(parameters.request);
   if (!result) {
-    if (result.error().code == ErrorCode::corrupted) {
-      if (auto indexes = feed_indexes_of(database)) (*indexes)->update(index);
-    }
+    if (result.error().code == ErrorCode::corrupted) indexes.update(index);
     return std::unexpected(std::move(result).error());
   }
   return search_reply(database, parameters, *result);
@@ -234,16 +227,18 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
   if (is_users_database(database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_search"));
   if (call.request.method == Method::post) OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY_VOID(database.admit_partition_key(partition));
+  OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
+  auto& indexes = services->feed_indexes();
   if (database.has_time_to_live()) {
     const auto deadline = std::chrono::steady_clock::now() + kIndexWaitMax;
-    OCTAVO_CO_TRY_VOID(co_await query::IndexManager::of(database)->wait_for_expirations(deadline));
+    OCTAVO_CO_TRY_VOID(co_await services->wait_for_expirations(deadline));
   }
   OCTAVO_CO_TRY(const storage::Sequence sequence, database.visible_sequence());
   SearchParameters parameters;
   FoundIndex found;
   // Does the whole search in one task on a worker; nullopt if the index is not current yet.
   const auto search_now = [&]() -> Expected<std::optional<std::string>> {
-    OCTAVO_TRY(found, find_index(database, call.path("ddoc"), call.path("index")));
+    OCTAVO_TRY(found, find_index(database, indexes, call.path("ddoc"), call.path("index")));
     OCTAVO_TRY(parameters, read_search_parameters(call.request, database.partitioned()));
     if (partition) {
       if (parameters.partition && *parameters.partition != *partition) {
@@ -254,14 +249,13 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
       OCTAVO_TRY_VOID(partitioning::check_partition_key(*parameters.partition));
     }
     OCTAVO_TRY_VOID(check_scope(found, parameters, database.partitioned()));
-    OCTAVO_TRY(auto* indexes, feed_indexes_of(database));
     if (!parameters.stale_ok) {
-      OCTAVO_TRY(const bool current, indexes->is_current(*found.index, sequence));
+      OCTAVO_TRY(const bool current, indexes.is_current(*found.index, sequence));
       if (!current) return std::nullopt;
     } else {
-      indexes->update(*found.index);
+      indexes.update(*found.index);
     }
-    OCTAVO_TRY(auto body, run_search(database, *found.index, parameters, sequence));
+    OCTAVO_TRY(auto body, run_search(database, indexes, *found.index, parameters, sequence));
     return body;
   };
   for (int attempt = 1; attempt <= kSearchAttempts; ++attempt) {
@@ -278,15 +272,15 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
       call.charge_scan(partition, partitioning::charge_of_scan({.result_bytes = reply.body.size()}));
       co_return reply;
     }
-    auto indexes = feed_indexes_of(database);
-    auto waited = co_await (*indexes)->wait_until_current(found.index, sequence,
-                                                          std::chrono::steady_clock::now() + kIndexWaitMax);
+    auto waited =
+        co_await indexes.wait_until_current(found.index, sequence, std::chrono::steady_clock::now() + kIndexWaitMax);
     if (!waited) {
       const bool replaced = waited.error().code == ErrorCode::not_found && !database.deleted();
       if (replaced) continue;
       co_return std::unexpected(std::move(waited).error());
     }
-    auto body = co_await engine.run_blocking([&] { return run_search(database, *found.index, parameters, sequence); });
+    auto body = co_await engine.run_blocking(
+        [&] { return run_search(database, indexes, *found.index, parameters, sequence); });
     if (!body && went_back(body.error())) continue;
     if (!body) co_return std::unexpected(std::move(body).error());
     reply.body = *std::move(body);
@@ -308,8 +302,10 @@ Task<Expected<Reply>> search_partition(Call& call) {
 Task<Expected<Reply>> index_info(Call& call, bool size_only) {
   auto& database = *call.database;
   if (is_users_database(database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_search_info"));
+  OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
   co_return co_await call.services.engine.run_blocking([&]() -> Expected<Reply> {
-    OCTAVO_TRY(const auto found, find_index(database, call.path("ddoc"), call.path("index")));
+    OCTAVO_TRY(const auto found,
+               find_index(database, services->feed_indexes(), call.path("ddoc"), call.path("index")));
     OCTAVO_TRY(const auto info, found.index->info());
     json::object shown{{"disk_size", info.bytes_on_disk}};
     if (!size_only) {
@@ -334,12 +330,8 @@ Task<Expected<Reply>> search_disk_size(Call& call) {
 }
 
 Task<Expected<Reply>> search_cleanup(Call& call) {
-  auto& database = *call.database;
-  const auto clean_up = [&]() -> Expected<void> {
-    OCTAVO_TRY(auto* indexes, feed_indexes_of(database));
-    return indexes->clean_up();
-  };
-  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(clean_up));
+  OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking([&] { return services->feed_indexes().clean_up(); }));
   Reply reply = json_reply(json::object{{"ok", true}});
   reply.status = 202;
   co_return reply;

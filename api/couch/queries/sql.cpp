@@ -19,6 +19,7 @@
 #include "base/json_writer.h"
 #include "partitioning/engine.h"
 #include "partitioning/throughput/request_charge.h"
+#include "query/database/database_services.h"
 #include "query/json/split.h"
 #include "query/plan/explain.h"
 #include "query/sql/run/query_charge.h"
@@ -180,8 +181,8 @@ class SqlReply : public SliceProducer {
 
 using Prepared = std::shared_ptr<const sql::PreparedSql>;
 
-Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::string partition,
-                                 sql::SqlPlanning planning) {
+Task<Expected<Prepared>> prepare(Call& call, query::MangoIndexes& indexes, const SqlRequest& request,
+                                 std::string partition, sql::SqlPlanning planning) {
   // Equal queries of different logical partitions share a plan if they are in the same physical partition: an index may
   // be built in only one of these. With computed properties no plan is shared, because their definitions may change.
   std::string key;
@@ -189,7 +190,7 @@ Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::str
   if (!request.bookmark && !planning.ignore_global && !computed) {
     key = partition.empty() ? "sql:all:" : fmt::format("sql:{}:", call.database->locate_partition_key(partition));
     key.append(request.query).append(request.parameters);
-    if (auto found = sql::find_prepared_sql(*call.database, key, partition)) co_return found;
+    if (auto found = sql::find_prepared_sql(indexes, key, partition)) co_return found;
   }
   Expected<sql::SqlQuery::Ptr> query;
   if (request.query.size() + request.parameters.size() <= kInlineParsedBytesMax) {
@@ -201,9 +202,9 @@ Task<Expected<Prepared>> prepare(Call& call, const SqlRequest& request, std::str
   if (!query) co_return std::unexpected(std::move(query).error());
   sql::SqlScope scope;
   scope.partition_key = std::move(partition);
-  auto prepared = co_await sql::prepare_sql(call.database, *std::move(query), std::move(scope), sql::document_rows(),
+  auto prepared = co_await sql::prepare_sql(indexes, *std::move(query), std::move(scope), sql::document_rows(),
                                             request.bookmark, planning);
-  if (prepared && !key.empty()) sql::keep_prepared_sql(*call.database, key, *prepared);
+  if (prepared && !key.empty()) sql::keep_prepared_sql(indexes, key, *prepared);
   co_return prepared;
 }
 
@@ -224,11 +225,15 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
 
   OCTAVO_CO_TRY(const auto most, max_request_charge(call.request));
   const bool dry = prefers(call.request, "dry-run");
-  const auto prepare_as = [&](sql::SqlPlanning planning) { return prepare(call, request, partition, planning); };
+  OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
+  auto& indexes = services->indexes();
+  const auto prepare_as = [&](sql::SqlPlanning planning) {
+    return prepare(call, indexes, request, partition, planning);
+  };
   OCTAVO_CO_TRY(auto prepared, co_await prepare_as({.explain = dry, .ignore_global = false}));
   if (dry) co_return dry_run(call, *prepared, partition, request.limit);
   if (request.update) {
-    OCTAVO_CO_TRY(prepared, co_await sql::wait_for_indexes(call.database, prepared, prepare_as));
+    OCTAVO_CO_TRY(prepared, co_await sql::wait_for_indexes(indexes, prepared, prepare_as));
   }
 
   sql::SqlOptions options;

@@ -15,8 +15,8 @@
 #include "base/json_writer.h"
 #include "partitioning/engine.h"
 #include "query/collation/collation.h"
+#include "query/database/database_services.h"
 #include "query/database/index_allowance.h"
-#include "query/database/index_manager.h"
 #include "query/view/view_group.h"
 
 /// Queries of views: `_view` and `_view/queries` of a database and of a partition; `_info`; `_view_cleanup`.
@@ -47,9 +47,8 @@ Expected<void> check_design_document_exists(const partitioning::Database& databa
 }
 
 Expected<query::FeedIndexView> find_group(const Call& call) {
-  auto* manager = query::IndexManager::of(*call.database);
-  if (!manager) return fail(ErrorCode::internal, "This database has no indexes.");
-  OCTAVO_TRY(const auto catalog, manager->feed_indexes().catalog());
+  OCTAVO_TRY(auto* const services, query::required(call.database_services()));
+  OCTAVO_TRY(const auto catalog, services->feed_indexes().catalog());
   const std::string id = "_design/" + call.path("ddoc");
   const auto* found = catalog->find("view", id, {});
   if (!found) {
@@ -92,8 +91,8 @@ Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
     const ViewRequest as_asked = request;
     auto target = target_in(call, found.index, request);
     if (!target) co_return target;
-    auto& manager = *query::IndexManager::of(*call.database);
-    auto& indexes = manager.feed_indexes();
+    auto& services = *call.database_services();
+    auto& indexes = services.feed_indexes();
     if (!request.waits()) {
       if (request.wants_update()) indexes.update(*found.index);
       if (!found.previous) co_return target;
@@ -107,7 +106,7 @@ Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
       co_return previous;
     }
     if (call.database->has_time_to_live()) {
-      OCTAVO_CO_TRY_VOID(co_await manager.wait_for_expirations(Clock::now() + kIndexPatience));
+      OCTAVO_CO_TRY_VOID(co_await services.wait_for_expirations(Clock::now() + kIndexPatience));
     }
     OCTAVO_CO_TRY(const auto sequence, call.database->visible_sequence());
     auto current = co_await indexes.wait_until_current(found.index, sequence, Clock::now() + kIndexPatience);
@@ -129,10 +128,10 @@ Expected<void> check_view_access(const Call& call, bool partition) {
 
 // Reads changed design documents and opens their indexes, on a worker.
 Task<void> load_indexes(const Call& call) {
-  auto* manager = query::IndexManager::of(*call.database);
-  if (manager == nullptr || manager->feed_indexes().is_loaded()) co_return;
+  auto* services = call.database_services();
+  if (services == nullptr || services->feed_indexes().is_loaded()) co_return;
   // Ignore errors here: requests that need an index that cannot be loaded report them.
-  co_await call.services.engine.run_blocking([&] { return manager->feed_indexes().catalog(); });
+  co_await call.services.engine.run_blocking([&] { return services->feed_indexes().catalog(); });
 }
 
 Task<Expected<Reply>> answer(Call& call, ViewRequest request, bool several) {
@@ -214,9 +213,8 @@ void append_counter(std::string& out, std::string_view name, std::uint64_t value
 Expected<Reply> view_information(const Call& call) {
   const std::string id = "_design/" + call.path("ddoc");
   OCTAVO_TRY_VOID(check_design_document_exists(*call.database, id));
-  auto* manager = query::IndexManager::of(*call.database);
-  if (!manager) return fail(ErrorCode::internal, "This database has no indexes.");
-  auto& indexes = manager->feed_indexes();
+  OCTAVO_TRY(auto* const services, query::required(call.database_services()));
+  auto& indexes = services->feed_indexes();
   OCTAVO_TRY(const auto catalog, indexes.catalog());
   const auto* found = catalog->find("view", id, {});
   const auto group = found ? std::dynamic_pointer_cast<ViewGroup>(found->index) : nullptr;
@@ -266,8 +264,8 @@ Task<Expected<Reply>> get_view_information(Call& call) {
 }
 
 Task<Expected<Reply>> clean_up_views(Call& call) {
-  if (auto* manager = query::IndexManager::of(*call.database)) {
-    OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking([&] { return manager->feed_indexes().clean_up(); }));
+  if (auto* services = call.database_services()) {
+    OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking([&] { return services->feed_indexes().clean_up(); }));
   }
   Reply reply;
   reply.status = 202;

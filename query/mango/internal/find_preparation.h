@@ -11,7 +11,7 @@
 #include "base/task.h"
 #include "partitioning/database.h"
 #include "partitioning/engine.h"
-#include "query/database/index_manager.h"
+#include "query/index/catalog/mango_indexes.h"
 #include "query/mango/find_request.h"
 #include "query/mango/prepared_find.h"
 
@@ -28,8 +28,8 @@ Task<std::invoke_result_t<Work&>> work_on_find(partitioning::Database& database,
 class FindPreparation {
  public:
   /// As for prepare_find; `body` must outlive this.
-  FindPreparation(std::shared_ptr<partitioning::Database> database, IndexManager& manager, std::string_view body,
-                  std::string partition_key, bool explain, bool ignore_global);
+  FindPreparation(MangoIndexes& indexes, std::string_view body, std::string partition_key, bool explain,
+                  bool ignore_global);
 
   /// The plans of an earlier equal request. Null if none are kept, or if the number of documents has changed much
   /// since. If the URL names a logical partition, the request that they have may name another one.
@@ -40,7 +40,7 @@ class FindPreparation {
 
  private:
   const std::shared_ptr<partitioning::Database> database_;
-  IndexManager& manager_;
+  MangoIndexes& indexes_;
   const std::string_view body_;
   const std::string partition_key_;
   const bool explain_;

@@ -237,20 +237,18 @@ std::optional<GoneIndex> GoneIndex::from_text(std::string_view text) {
   return GoneIndex{*std::move(path), text[0] == 'b' ? StringOrder::bytes : StringOrder::icu};
 }
 
-Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<partitioning::Database> database,
-                                                               SqlQuery::Ptr query, SqlScope scope,
-                                                               const RowShape& shape,
+Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(MangoIndexes& indexes, SqlQuery::Ptr query,
+                                                               SqlScope scope, const RowShape& shape,
                                                                std::optional<std::string> continuation,
                                                                SqlPlanning planning) {
   using Result = Expected<std::shared_ptr<const PreparedSql>>;
-  IndexManager* manager = IndexManager::of(*database);
-  if (!manager) co_return Result(fail(ErrorCode::internal, "This database has no indexes."));
+  const auto database = indexes.database().shared_from_this();
   auto begun = begin_planning(*database, std::move(query), std::move(scope), shape, continuation, planning);
   if (!begun) co_return Result(std::unexpected(std::move(begun).error()));
   PlanningTask& task = *begun;
   PreparedSql& prepared = *task.prepared;
   if (task.ready) co_return Result(task.prepared);
-  auto catalog = manager->catalog();
+  auto catalog = indexes.catalog();
   if (!catalog) co_return Result(std::unexpected(catalog.error()));
   PlannerScope& planner_scope = task.planner_scope;
   StorageStatistics statistics(*database, prepared.scope.partition_key, prepared.scope.physical_partition);
@@ -266,7 +264,7 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
     }
     std::string identity = waiting->definition->identity;
     auto now =
-        co_await manager->wait_until_ready(identity, planner_scope.partition_id, Clock::now() + kSqlBuildPatience);
+        co_await indexes.wait_until_ready(identity, planner_scope.partition_id, Clock::now() + kSqlBuildPatience);
     if (!now) {
       planner_scope.ignore_unbuilt = true;  // it cannot be built now, but the documents can be read
       continue;
@@ -283,14 +281,13 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<p
   co_return Result(task.prepared);
 }
 
-Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Database& database, SqlQuery::Ptr query,
-                                                             SqlScope scope, const RowShape& shape,
+Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(MangoIndexes& indexes, SqlQuery::Ptr query, SqlScope scope,
+                                                             const RowShape& shape,
                                                              const std::optional<std::string>& continuation) {
-  IndexManager* manager = IndexManager::of(database);
-  if (!manager) return fail(ErrorCode::internal, "This database has no indexes.");
+  partitioning::Database& database = indexes.database();
   OCTAVO_TRY(PlanningTask task, begin_planning(database, std::move(query), std::move(scope), shape, continuation, {}));
   if (task.ready) return task.prepared;
-  OCTAVO_TRY(const auto catalog, manager->catalog());
+  OCTAVO_TRY(const auto catalog, indexes.catalog());
   task.planner_scope.ignore_unbuilt = true;
   task.planner_scope.ignore_global = true;  // they may lag behind the last writes
   StorageStatistics statistics(database, task.prepared->scope.partition_key, task.prepared->scope.physical_partition);
@@ -309,22 +306,20 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr quer
   return prepared;
 }
 
-std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request,
+std::shared_ptr<const PreparedSql> find_prepared_sql(MangoIndexes& indexes, std::string_view request,
                                                      const std::string& partition_key) {
-  IndexManager* manager = IndexManager::of(database);
-  if (!manager || request.size() >= QueryCache::kTextBytesMax) return nullptr;
-  const auto catalog = manager->catalog();
+  if (request.size() >= QueryCache::kTextBytesMax) return nullptr;
+  const auto catalog = indexes.catalog();
   if (!catalog) return nullptr;
-  auto known = std::dynamic_pointer_cast<const PreparedSql>(manager->cache().find(request, (*catalog)->generation));
+  auto known = std::dynamic_pointer_cast<const PreparedSql>(indexes.cache().find(request, (*catalog)->generation));
   if (!known) return nullptr;
-  StorageStatistics statistics(database, partition_key);
+  StorageStatistics statistics(indexes.database(), partition_key);
   return statistics.are_as_planned(known->planned_documents) ? known : nullptr;
 }
 
-void keep_prepared_sql(partitioning::Database& database, std::string_view request,
+void keep_prepared_sql(MangoIndexes& indexes, std::string_view request,
                        const std::shared_ptr<const PreparedSql>& prepared) {
-  IndexManager* manager = IndexManager::of(database);
-  if (manager && prepared->keepable) manager->cache().store(request, prepared->generation, prepared);
+  if (prepared->keepable) indexes.cache().store(request, prepared->generation, prepared);
 }
 
 }  // namespace octavo::query::sql

@@ -10,7 +10,8 @@
 #include "base/task.h"
 #include "partitioning/keys/partition_key.h"
 #include "query/collation/sort_key.h"
-#include "query/database/query_cache.h"
+#include "query/index/catalog/mango_indexes.h"
+#include "query/index/catalog/query_cache.h"
 #include "query/json/field_path.h"
 #include "query/plan/planner.h"
 #include "query/sql/evaluate/row_shape.h"
@@ -76,18 +77,17 @@ struct SqlPlanning {
   bool ignore_global = false;  ///< do not use global indexes: the disk is full, so they cannot be updated
 };
 
-/// Plans `query` with the database's indexes. `shape` must outlive the result. If the best index is still being built,
+/// Plans `query` of the indexes' database. `shape` must outlive the result. If the best index is still being built,
 /// waits for it some seconds and then plans without it. Does not wait until global indexes are current:
 /// wait_for_indexes.h does. Errors: those of the indexes and the storage; bad_request if the scope is invalid.
-Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(std::shared_ptr<partitioning::Database> database,
-                                                               SqlQuery::Ptr query, SqlScope scope,
-                                                               const RowShape& shape,
+Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(MangoIndexes& indexes, SqlQuery::Ptr query,
+                                                               SqlScope scope, const RowShape& shape,
                                                                std::optional<std::string> continuation = {},
                                                                SqlPlanning planning = {});
 
 /// Like prepare_sql, but never waits: indexes that are not built yet are not used. For callers that are not coroutines.
-Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(partitioning::Database& database, SqlQuery::Ptr query,
-                                                             SqlScope scope, const RowShape& shape,
+Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(MangoIndexes& indexes, SqlQuery::Ptr query, SqlScope scope,
+                                                             const RowShape& shape,
                                                              const std::optional<std::string>& continuation = {});
 /// Prepares `query` for all documents of a source (SqlOptions::source), without an index and without a database.
 Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr query, const RowShape& shape,
@@ -95,9 +95,9 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr quer
 
 /// The plans of an earlier equal request. `request`: a text of the whole request (query, parameters, scope). Null if no
 /// plan is kept, or if the number of documents of `partition_key` (empty: of the database) has changed much since.
-std::shared_ptr<const PreparedSql> find_prepared_sql(partitioning::Database& database, std::string_view request,
+std::shared_ptr<const PreparedSql> find_prepared_sql(MangoIndexes& indexes, std::string_view request,
                                                      const std::string& partition_key);
-void keep_prepared_sql(partitioning::Database& database, std::string_view request,
+void keep_prepared_sql(MangoIndexes& indexes, std::string_view request,
                        const std::shared_ptr<const PreparedSql>& prepared);
 
 }  // namespace octavo::query::sql

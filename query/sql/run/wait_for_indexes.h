@@ -14,12 +14,12 @@ namespace octavo::query::sql {
 ///
 /// `prepare(SqlPlanning)` returns a task like prepare_sql's; it must outlive this task. Errors: those of both.
 template <class Prepare>
-Task<Expected<std::shared_ptr<const PreparedSql>>> wait_for_indexes(std::shared_ptr<partitioning::Database> database,
+Task<Expected<std::shared_ptr<const PreparedSql>>> wait_for_indexes(MangoIndexes& indexes,
                                                                     std::shared_ptr<const PreparedSql> prepared,
                                                                     const Prepare& prepare) {
   Expected<void> current;
   for (const Plan& plan : prepared->plans) {
-    current = co_await query::wait_for_indexes(database, std::shared_ptr<const Plan>(prepared, &plan));
+    current = co_await query::wait_for_indexes(indexes, std::shared_ptr<const Plan>(prepared, &plan));
     if (!current) break;
   }
   if (current) co_return prepared;

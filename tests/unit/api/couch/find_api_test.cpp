@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "query/database/index_manager.h"
+#include "query/database/database_services.h"
 #include "unit/api/couch/couch_api_fixture.h"
 
 using octavo::tests::CouchApiFixture;
@@ -9,7 +9,7 @@ using octavo::tests::text;
 namespace {
 
 struct FindApi {
-  CouchApiFixture couch{{}, {.extensions = octavo::query::IndexManager::factory(nullptr)}};
+  CouchApiFixture couch{{}, {.extensions = octavo::query::DatabaseServices::factory(nullptr)}};
 
   FindApi() {
     couch.put("/db?q=2");

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "query/database/index_manager.h"
+#include "query/database/database_services.h"
 #include "support/patience.h"
 #include "unit/api/couch/couch_api_fixture.h"
 
@@ -68,7 +68,7 @@ class HeldCommits final : public storage::FaultInjector {
 /// A database of two physical partitions: while a write to the first is being committed, `written` is acknowledged by
 /// the second.
 struct Subject {
-  Subject() : couch({}, {.extensions = query::IndexManager::factory(nullptr), .faults = &commits}) {
+  Subject() : couch({}, {.extensions = query::DatabaseServices::factory(nullptr), .faults = &commits}) {
     REQUIRE(couch.put("/db?q=2").status == 201);
     const auto database = *couch.engine().open_database("db");
     for (int i = 0; slow.empty() || written.empty(); ++i) {

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "query/database/index_manager.h"
+#include "query/database/database_services.h"
 #include "query/javascript/functions.h"
 #include "support/engine_fixture.h"
 
@@ -17,9 +17,9 @@ namespace {
 class DesignShop {
  public:
   DesignShop()
-      : fixture(IndexManager::factory(nullptr)), database(fixture.create("shop", {.partitioned = false, .q = 3})) {}
+      : fixture(DatabaseServices::factory(nullptr)), database(fixture.create("shop", {.partitioned = false, .q = 3})) {}
 
-  DesignFunctions& functions() { return IndexManager::of(*database)->design_functions(); }
+  DesignFunctions& functions() { return services_of(*database)->design_functions(); }
   std::size_t validation_count() {
     const auto validation = functions().validation();
     REQUIRE(validation);

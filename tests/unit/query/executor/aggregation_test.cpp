@@ -16,7 +16,7 @@ json::value rows(FindFixture& fixture, std::string_view request, std::string par
 
 /// The rows as they are written: numbers are not read on the way.
 std::string text_of(FindFixture& fixture, std::string_view request) {
-  auto prepared = octavo::tests::run_task(query::prepare_find(fixture.database, request, "", false));
+  auto prepared = octavo::tests::run_task(query::prepare_find(fixture.indexes(), request, "", false));
   query::FindExecution execution(fixture.database, *prepared, "", 100'000);
   REQUIRE(execution.run({10}));
   return std::move(execution.output());

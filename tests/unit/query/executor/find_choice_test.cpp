@@ -16,7 +16,7 @@ constexpr std::string_view text_index_request = R"({"index":{},"ddoc":"texts","n
 
 // "text" or "plans", or the error's name.
 std::string chosen_for(FindFixture& fixture, std::string_view body) {
-  const auto choice = run_task(choose_find(fixture.database, body, "", false));
+  const auto choice = run_task(choose_find(fixture.indexes(), fixture.services().feed_indexes(), body, "", false));
   if (!choice) return std::string(choice.error().word);
   return std::holds_alternative<search::TextFind>(*choice) ? "text" : "plans";
 }
@@ -51,7 +51,8 @@ TEST_CASE("a text index is asked for the partition in the URL, also by a request
   EngineFixture::put(*fixture.database, "r:1", R"({"b":1})");
   fixture.create_index(text_index_request);
   for (const std::string partition : {"p", "r", "p"}) {
-    const auto choice = run_task(choose_find(fixture.database, R"({"selector":{"b":1}})", partition, false));
+    const auto choice = run_task(choose_find(fixture.indexes(), fixture.services().feed_indexes(),
+                                             R"({"selector":{"b":1}})", partition, false));
     REQUIRE(choice);
     const auto* text = std::get_if<search::TextFind>(&*choice);
     REQUIRE(text != nullptr);

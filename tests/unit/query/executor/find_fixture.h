@@ -11,8 +11,8 @@
 #include <boost/json.hpp>
 
 #include "query/database/create_index.h"
+#include "query/database/database_services.h"
 #include "query/database/index_check.h"
-#include "query/database/index_manager.h"
 #include "query/json/parsed_document.h"
 #include "query/mango/find_execution.h"
 #include "query/mango/prepared_find.h"
@@ -28,7 +28,7 @@ namespace json = boost::json;
 class FindFixture {
  public:
   explicit FindFixture(partitioning::CreateDatabaseOptions options = {}, config::Settings settings = {})
-      : engine(query::IndexManager::factory(&tasks), std::move(settings)) {
+      : engine(query::DatabaseServices::factory(&tasks), std::move(settings)) {
     database = engine.create("db", options);
   }
 
@@ -39,7 +39,8 @@ class FindFixture {
     database = engine.engine().find_database("db");
   }
 
-  query::IndexManager& manager() { return *query::IndexManager::of(*database); }
+  query::DatabaseServices& services() { return *query::services_of(*database); }
+  query::MangoIndexes& indexes() { return services().indexes(); }
 
   void create_index(std::string_view request) {
     const auto parsed = query::parse_create_index(*query::parse_json(request));
@@ -51,9 +52,9 @@ class FindFixture {
 
   /// The reply to a query, as JSON; an error as {"error":word or code,"reason":…}.
   json::object find(std::string_view body, std::string partition = {}, std::size_t slice = 7) {
-    auto prepared = run_task(query::prepare_find(database, body, partition, false));
+    auto prepared = run_task(query::prepare_find(indexes(), body, partition, false));
     if (!prepared) return error(prepared.error());
-    auto current = run_task(query::wait_for_indexes(database, *prepared));
+    auto current = run_task(query::wait_for_indexes(indexes(), *prepared));
     if (!current) return error(current.error());
     query::FindExecution execution(database, *prepared, partition, engine.settings().sort_bytes_max);
     std::string text = "{\"docs\":[";
@@ -88,7 +89,7 @@ class FindFixture {
   }
 
   std::shared_ptr<const query::PreparedFind> explain(std::string_view body, std::string partition = {}) {
-    auto prepared = run_task(query::prepare_find(database, body, partition, true));
+    auto prepared = run_task(query::prepare_find(indexes(), body, partition, true));
     if (!prepared) throw std::runtime_error(prepared.error().reason);
     return *prepared;
   }
@@ -96,10 +97,10 @@ class FindFixture {
   /// Waits until all indexes are built.
   void wait_for_indexes() {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    const auto catalog = manager().catalog();
+    const auto catalog = indexes().catalog();
     for (const auto& view : (*catalog)->indexes) {
       for (std::size_t partition_id = 0; partition_id < database->physical_partition_count(); ++partition_id) {
-        const auto ready = run_task(manager().wait_until_ready(view.definition->identity, partition_id, deadline));
+        const auto ready = run_task(indexes().wait_until_ready(view.definition->identity, partition_id, deadline));
         if (!ready || !(*ready)->find(view.definition->identity)->ready(partition_id)) {
           throw std::runtime_error("not built");
         }
@@ -109,7 +110,7 @@ class FindFixture {
 
   void wait_for_automatic_index() {
     const auto deadline = std::chrono::steady_clock::now() + patiently(std::chrono::seconds(20));
-    while (manager().automatic_progress_percent() < 100) {
+    while (indexes().automatic_progress_percent() < 100) {
       if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("the automatic index is not built");
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -118,7 +119,7 @@ class FindFixture {
   /// What `octavo check` finds wrong with the indexes.
   std::vector<std::string> index_problems() {
     storage::CheckReport report;
-    const auto checked = run_task(query::check_indexes(*database, report));
+    const auto checked = run_task(query::check_indexes(services(), report));
     if (!checked) return {checked.error().reason};
     return report.problems;
   }

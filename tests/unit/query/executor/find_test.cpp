@@ -57,7 +57,7 @@ TEST_CASE("fields are cut out nested, with the spelling of their numbers") {
   FindFixture fixture;
   EngineFixture::put(*fixture.database, "1", R"({"a":{"b":1.50,"c":2},"n":12345678901234567890,"x":[{"y":1e3}]})");
   const std::string body = R"({"selector":{},"fields":["_id","a.b","n","none","x.0.y"]})";
-  auto prepared = octavo::tests::run_task(prepare_find(fixture.database, body, "", false));
+  auto prepared = octavo::tests::run_task(prepare_find(fixture.indexes(), body, "", false));
   FindExecution execution(fixture.database, *prepared, "", 1000);
   REQUIRE(execution.run({10}));
   CHECK(execution.output() == R"({"_id":"1","a":{"b":1.50},"n":12345678901234567890,"x":{"0":{"y":1e3}}})");

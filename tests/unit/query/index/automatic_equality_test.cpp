@@ -251,7 +251,7 @@ TEST_CASE("an index from before equal strings had entries is read as it is, and 
 
   // A folder as it was left: with an index in that format.
   SqlFixture fixture(equality_container(no_paths, 1));
-  REQUIRE(fixture.manager().catalog());
+  REQUIRE(fixture.indexes().catalog());
   json::array rest;  // so that building takes a while
   for (int i = 0; i < 40; ++i) rest.emplace_back(i);
   for (std::size_t i = 0; i < 3'000; ++i) {
@@ -273,8 +273,8 @@ TEST_CASE("an index from before equal strings had entries is read as it is, and 
   // Whichever serves.
   bool was_old = false;
   for (bool built = false; !built;) {
-    built = fixture.manager().automatic_progress_percent() == 100;
-    const auto catalog = fixture.manager().catalog();
+    built = fixture.indexes().automatic_progress_percent() == 100;
+    const auto catalog = fixture.indexes().catalog();
     REQUIRE(catalog);
     if ((*catalog)->automatic) {
       const auto& automatic = *(*catalog)->automatic->definition->automatic;
@@ -289,5 +289,5 @@ TEST_CASE("an index from before equal strings had entries is read as it is, and 
   CHECK(fixture.index_problems() == std::vector<std::string>{});
   fixture.restart();
   CHECK(found_by(fixture, selector, "") == expected);
-  CHECK(fixture.manager().automatic_progress_percent() == 100);
+  CHECK(fixture.indexes().automatic_progress_percent() == 100);
 }

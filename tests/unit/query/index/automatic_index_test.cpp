@@ -474,7 +474,7 @@ TEST_CASE("pages in the order of an automatic index go on in it when a value com
                          {"limit", 7}};
     const std::string first = json::serialize(request);
     const auto sorts = [&] {
-      return (*run_task(prepare_find(fixture.database, first, {}, false)))->plans[0].sort_in_memory;
+      return (*run_task(prepare_find(fixture.indexes(), first, {}, false)))->plans[0].sort_in_memory;
     };
     CHECK_FALSE(sorts());
     for (std::size_t found = 7; found == 7;) {
@@ -503,7 +503,7 @@ TEST_CASE("_find over an automatic index gives what a scan gives") {
   Words words(container ? 11 : 12);
   std::size_t by_index = 0;
   edit_both(indexed, plain, words, 900, 3, 150);
-  indexed.manager().catalog().value();
+  indexed.indexes().catalog().value();
   indexed.wait_for_automatic_index();
   for (int i = 0; i < 300; ++i) {
     const std::string partition = words.below(2) == 0 ? "" : "p" + std::to_string(words.below(4));

@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "partitioning/partition_split.h"
-#include "query/database/index_manager.h"
+#include "query/database/database_services.h"
 #include "storage/partition/partition_check.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
@@ -30,7 +30,7 @@ void sleep_beyond_the_end() {
 
 Expected<void> wait_until_deleted(partitioning::Database& database) {
   const auto deadline = std::chrono::steady_clock::now() + octavo::tests::patiently(seconds{30});
-  return run_task(IndexManager::of(database)->wait_for_expirations(deadline));
+  return run_task(services_of(database)->wait_for_expirations(deadline));
 }
 
 storage::DocumentStatistics statistics(partitioning::Database& database) {
@@ -68,7 +68,7 @@ void check_rows(partitioning::Database& database, std::int64_t default_s) {
 
 TEST_CASE("whoever waits for it finds no document that had expired by then") {
   ActiveTasks tasks;
-  EngineFixture fixture(IndexManager::factory(&tasks));
+  EngineFixture fixture(DatabaseServices::factory(&tasks));
   const auto database = fixture.create("notes", {.q = 2, .definition = std::string(kEndIfTheySay)});
   for (int i = 0; i < 100; ++i) {
     EngineFixture::put(*database, "n" + std::to_string(i), i % 2 == 0 ? R"({"ttl":1})" : R"({"ttl":1000})");
@@ -83,7 +83,7 @@ TEST_CASE("whoever waits for it finds no document that had expired by then") {
 
 TEST_CASE("documents from before their database had a time to live are found, too") {
   ActiveTasks tasks;
-  EngineFixture fixture(IndexManager::factory(&tasks));
+  EngineFixture fixture(DatabaseServices::factory(&tasks));
   const auto database = fixture.create("notes", {});
   for (int i = 0; i < 50; ++i) EngineFixture::put(*database, "n" + std::to_string(i), "{}");
   EngineFixture::put(*database, "stays", R"({"ttl":-1})");
@@ -96,7 +96,7 @@ TEST_CASE("documents from before their database had a time to live are found, to
 
 TEST_CASE("nobody has to ask: what has expired is deleted in the background") {
   ActiveTasks tasks;
-  EngineFixture fixture(IndexManager::factory(&tasks));
+  EngineFixture fixture(DatabaseServices::factory(&tasks));
   const auto database = fixture.create("notes", {.definition = std::string(kEndUnlessTheySay)});
   for (int i = 0; i < 1'200; ++i) EngineFixture::put(*database, "n" + std::to_string(i), "{}");
   const auto until = std::chrono::steady_clock::now() + octavo::tests::patiently(seconds{30});
@@ -108,19 +108,19 @@ TEST_CASE("nobody has to ask: what has expired is deleted in the background") {
 
 TEST_CASE("where documents do not end nobody waits") {
   ActiveTasks tasks;
-  EngineFixture fixture(IndexManager::factory(&tasks));
+  EngineFixture fixture(DatabaseServices::factory(&tasks));
   const auto database = fixture.create("notes", {});
   EngineFixture::put(*database, "a", R"({"ttl":1})");
-  CHECK(run_task(IndexManager::of(*database)->wait_for_expirations(std::chrono::steady_clock::now())));
+  CHECK(run_task(services_of(*database)->wait_for_expirations(std::chrono::steady_clock::now())));
   REQUIRE(database->set_definition(std::string(kEndUnlessTheySay)));
   REQUIRE(database->set_definition(""));
-  CHECK(run_task(IndexManager::of(*database)->wait_for_expirations(std::chrono::steady_clock::now())));
+  CHECK(run_task(services_of(*database)->wait_for_expirations(std::chrono::steady_clock::now())));
   CHECK(statistics(*database).document_count == 1);
 }
 
 TEST_CASE("the parts of a partition that was split know when their documents end") {
   ActiveTasks tasks;
-  EngineFixture fixture(IndexManager::factory(&tasks));
+  EngineFixture fixture(DatabaseServices::factory(&tasks));
   const auto database = fixture.create("notes", {.partitioned = true, .definition = std::string(kEndIfTheySay)});
   for (int i = 0; i < 200; ++i) {
     EngineFixture::put(*database, "key" + std::to_string(i % 20) + ":" + std::to_string(i),

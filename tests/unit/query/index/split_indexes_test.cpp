@@ -7,8 +7,8 @@
 #include <catch2/catch.hpp>
 
 #include "partitioning/partition_split.h"
+#include "query/database/database_services.h"
 #include "query/database/index_check.h"
-#include "query/database/index_manager.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
 #include "unit/query/sql/sql_fixture.h"
@@ -28,7 +28,7 @@ bool becomes_true(const std::function<bool()>& holds) {
 
 void check_index_rows(partitioning::Database& database) {
   storage::CheckReport report;
-  REQUIRE(run_task(check_indexes(database, report)).has_value());
+  REQUIRE(run_task(check_indexes(*services_of(database), report)).has_value());
   for (const auto& problem : report.problems) FAIL_CHECK(problem);
 }
 
@@ -70,14 +70,14 @@ constexpr std::string_view kIndexOfN =
 
 TEST_CASE("local and automatic indexes are there after a split, and sound") {
   ActiveTasks tasks;
-  EngineFixture fixture(IndexManager::factory(&tasks));
+  EngineFixture fixture(DatabaseServices::factory(&tasks));
   const auto database = fixture.create("shop", {.partitioned = true, .auto_index = true});
   EngineFixture::put(*database, "_design/by-n", std::string(kIndexOfN));
   for (int i = 0; i < 500; ++i) {
     EngineFixture::put(*database, "key" + std::to_string(i % 40) + ":" + std::to_string(i),
                        R"({"n":)" + std::to_string(i) + "}");
   }
-  auto& indexes = *IndexManager::of(*database);
+  auto& indexes = services_of(*database)->indexes();
   const auto is_built = [&] {
     const auto catalog = indexes.catalog().value();
     return catalog->automatic && catalog->indexes.size() == 1 && catalog->indexes.front().is_built();
@@ -100,11 +100,11 @@ TEST_CASE("local and automatic indexes are there after a split, and sound") {
 }
 
 TEST_CASE("beside an automatic index a local one has the document that makes its logical partition large") {
-  EngineFixture fixture(IndexManager::factory(nullptr));
+  EngineFixture fixture(DatabaseServices::factory(nullptr));
   const auto database = fixture.create("shop", {.partitioned = true, .auto_index = true});
   EngineFixture::put(*database, "_design/by-n", std::string(kIndexOfN));
   REQUIRE(becomes_true([&] {
-    const auto catalog = IndexManager::of(*database)->catalog().value();
+    const auto catalog = services_of(*database)->indexes().catalog().value();
     return catalog->automatic && catalog->indexes.size() == 1 && catalog->indexes.front().is_built();
   }));
   for (int i = 0; i < 100; ++i) {
@@ -124,10 +124,12 @@ TEST_CASE("a query that began before a split goes on by its local or automatic i
     if (i % 5 == 1) of_one.push_back(i);
   }
   fixture.wait_for_indexes();
-  REQUIRE(becomes_true([&] { return fixture.manager().automatic_progress_percent() == 100; }));
+  REQUIRE(becomes_true([&] { return fixture.indexes().automatic_progress_percent() == 100; }));
   const auto& database = fixture.database;
   const std::string request = R"({"selector":{"n":{"$gte":0}},"limit":1000})";
-  const auto prepare = [&](const std::string& key) { return *run_task(prepare_find(database, request, key, false)); };
+  const auto prepare = [&](const std::string& key) {
+    return *run_task(prepare_find(fixture.indexes(), request, key, false));
+  };
   const auto is_automatic = [](const Plan& plan) { return plan.branches[0].index->definition->automatic != nullptr; };
   const std::size_t sort_bytes_max = fixture.engine.settings().sort_bytes_max;
 
@@ -142,7 +144,7 @@ TEST_CASE("a query that began before a split goes on by its local or automatic i
                                         database->locate_partition_key("key1"))) == all);
 
   const auto query = octavo::tests::parse_sql("SELECT VALUE c.n FROM c WHERE c.n >= 0");
-  const auto by_sql = *run_task(sql::prepare_sql(database, query, {}, sql::document_rows()));
+  const auto by_sql = *run_task(sql::prepare_sql(fixture.indexes(), query, {}, sql::document_rows()));
   REQUIRE(is_automatic(by_sql->plan()));
   CHECK(numbers_in(results_across_split(sql::SqlExecution(database, by_sql, {}), database,
                                         database->locate_partition_key("key2"))) == all);
@@ -153,7 +155,7 @@ TEST_CASE("the automatic index serves queries of the whole database when its fir
   for (int i = 0; i < 300; ++i) {
     fixture.put("key" + std::to_string(i % 20) + ":" + std::to_string(i), R"({"n":)" + std::to_string(i) + "}");
   }
-  const auto is_built = [&] { return fixture.manager().automatic_progress_percent() == 100; };
+  const auto is_built = [&] { return fixture.indexes().automatic_progress_percent() == 100; };
   REQUIRE(becomes_true(is_built));
   REQUIRE(partitioning::PartitionSplit(fixture.database, 0, [] { return false; }).run().has_value());
   fixture.restart();

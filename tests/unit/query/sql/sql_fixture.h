@@ -65,14 +65,15 @@ class SqlFixture : public FindFixture {
   Page page(const sql::SqlQuery::Ptr& query, sql::SqlScope scope, sql::SqlOptions options,
             std::optional<std::string> continuation = {}) {
     Page page;
-    auto prepared = run_task(sql::prepare_sql(database, query, scope, *shape, std::move(continuation)));
+    auto prepared = run_task(sql::prepare_sql(indexes(), query, scope, *shape, std::move(continuation)));
     if (!prepared) {
       page.error = prepared.error().reason;
       return page;
     }
     last = *prepared;
     for (const query::Plan& plan : last->plans) {
-      const auto current = run_task(query::wait_for_indexes(database, std::shared_ptr<const query::Plan>(last, &plan)));
+      const auto current =
+          run_task(query::wait_for_indexes(indexes(), std::shared_ptr<const query::Plan>(last, &plan)));
       if (current) continue;
       page.error = current.error().reason;
       return page;

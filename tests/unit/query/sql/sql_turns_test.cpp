@@ -440,7 +440,7 @@ TEST_CASE("a query with an order may be ended by its charge wherever it is, and 
     std::optional<std::string> continuation;
     bool sorts_only = false;
     for (int pages = 0; pages < 5'000; ++pages) {
-      const auto prepared = *run_task(sql::prepare_sql(items.database, query, {}, *items.shape, continuation));
+      const auto prepared = *run_task(sql::prepare_sql(items.indexes(), query, {}, *items.shape, continuation));
       sorts_only = prepared->plans.size() == 1 && !prepared->presorted;
       if (sorts_only) break;
       sql::SqlOptions options;

@@ -1,20 +1,19 @@
-// The part of IndexManager that follows splits: local indexes of physical partitions that are added and removed.
+// The part of MangoIndexes that follows splits: local indexes of physical partitions that are added and removed.
 #include <algorithm>
 #include <utility>
 
-#include "query/database/index_manager.h"
+#include "query/index/catalog/mango_indexes.h"
 #include "query/index/local/unique_keys.h"
 
 namespace octavo::query {
 
-void IndexManager::set_locals(Locals locals) {
+void MangoIndexes::set_locals(Locals locals) {
   all_locals_.push_back(std::make_unique<const Locals>(std::move(locals)));
   locals_.store(all_locals_.back().get(), std::memory_order_release);
 }
 
 // The new partition's first documents come with the entries of all indexes, as an index of nothing is ready at once.
-Expected<void> IndexManager::partition_added(std::size_t partition_id) {
-  apply_properties();
+Expected<void> MangoIndexes::partition_added(std::size_t partition_id) {
   if (!database_.partitioned() && !database_.auto_index()) return {};
   OCTAVO_TRY_VOID(catalog());
   auto& partition = database_.physical_partition(partition_id);
@@ -38,7 +37,7 @@ Expected<void> IndexManager::partition_added(std::size_t partition_id) {
   return {};
 }
 
-void IndexManager::partition_removed(std::size_t partition_id) {
+void MangoIndexes::partition_removed(std::size_t partition_id) {
   std::shared_ptr<LocalIndexes> removed;
   {
     const std::lock_guard lock(locals_mutex_);
@@ -49,7 +48,7 @@ void IndexManager::partition_removed(std::size_t partition_id) {
   if (removed) removed->shut_down();
 }
 
-bool IndexManager::is_partition_ready(std::size_t partition_id, std::size_t source) {
+bool MangoIndexes::is_partition_ready(std::size_t partition_id, std::size_t source) {
   const Locals& all = locals();
   if (partition_id >= all.size() || !all[partition_id]) return true;
   const auto there = all[partition_id]->indexes();
@@ -65,14 +64,13 @@ bool IndexManager::is_partition_ready(std::size_t partition_id, std::size_t sour
 }
 
 // An index that is no longer wanted, such as that of the former policy, may be missing.
-bool IndexManager::is_wanted_local(const LocalIndexes::Index& index) {
+bool MangoIndexes::is_wanted_local(const LocalIndexes::Index& index) {
   const std::lock_guard loading(load_mutex_);
   return std::ranges::any_of(
       wanted_locals_, [&](const auto& definition) { return definition->identity == index.definition->identity; });
 }
 
-void IndexManager::partitions_changed() {
-  apply_properties();
+void MangoIndexes::partitions_changed() {
   const Locals& all = locals();
   for (std::size_t partition_id = 0; partition_id < all.size(); ++partition_id) {
     if (all[partition_id] && !database_.is_current(partition_id)) all[partition_id]->shut_down();

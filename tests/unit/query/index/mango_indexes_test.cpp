@@ -22,7 +22,7 @@ namespace {
 using Rows = std::map<std::string, std::string>;
 
 IndexView view_of(FindFixture& fixture, std::string_view design) {
-  const auto catalog = *fixture.manager().catalog();
+  const auto catalog = *fixture.indexes().catalog();
   for (const auto& view : catalog->indexes) {
     if (view.definition->design_document == "_design/" + std::string(design)) return view;
   }
@@ -57,7 +57,7 @@ Rows expected_rows(FindFixture& fixture, const IndexView& view, const std::strin
 
 void wait_until_current(FindFixture& fixture, const IndexView& view) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  REQUIRE(run_task(fixture.manager().wait_until_current(view.global, fixture.database->watermark(), deadline)));
+  REQUIRE(run_task(fixture.indexes().wait_until_current(view.global, fixture.database->watermark(), deadline)));
 }
 
 void edit(FindFixture& fixture, std::mt19937& random, const std::string& prefix, int edits) {
@@ -119,7 +119,7 @@ TEST_CASE("a dropped local index leaves no rows, and can be created again") {
   const auto view = view_of(fixture, "x");
   const auto design = *(*fixture.database->snapshot_for_document("_design/x")).find("_design/x");
   const auto deleted = EngineFixture::put(*fixture.database, "_design/x", "{}", design->revision, true);
-  CHECK((*fixture.manager().catalog())->indexes.empty());
+  CHECK((*fixture.indexes().catalog())->indexes.empty());
   const auto rows = [&] {
     const auto snapshot = *fixture.database->snapshot(0);
     auto cursor = snapshot.index_entries();
@@ -228,7 +228,7 @@ TEST_CASE("the files of a dropped global index go, also when it was dropped by a
   CHECK(index_folders(fixture) == 1);
   const auto design = *(*fixture.database->snapshot_for_document("_design/g")).find("_design/g");
   EngineFixture::put(*fixture.database, "_design/g", "{}", design->revision, true);
-  REQUIRE(fixture.manager().catalog());
+  REQUIRE(fixture.indexes().catalog());
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (index_folders(fixture) != 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
   CHECK(index_folders(fixture) == 0);
@@ -301,7 +301,7 @@ TEST_CASE("an index has documents that have expired, which another time to live 
   const auto view = view_of(fixture, "by-a");
   if (!partitioned) wait_until_current(fixture, view);
   storage::CheckReport report;
-  REQUIRE(run_task(check_indexes(*fixture.database, report)));
+  REQUIRE(run_task(check_indexes(fixture.services(), report)));
   CHECK(report.problems == std::vector<std::string>{});
 
   octavo::tests::set_all_expired(*fixture.database, false);
@@ -321,7 +321,7 @@ TEST_CASE("of two threads that put a database's properties in force, neither goe
     bool added = false;
     std::thread split([&] {
       begun = true;
-      added = fixture.manager().partition_added(0).has_value();
+      added = fixture.services().partition_added(0).has_value();
     });
     while (!begun) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -4,11 +4,11 @@
 #include <spdlog/spdlog.h>
 
 #include "base/memory_retry.h"
-#include "query/database/index_manager.h"
 #include "query/follow/feed_batch.h"
+#include "query/index/catalog/mango_indexes.h"
 #include "query/index/index_entry.h"
 
-/// The part of the index manager that keeps global indexes up to date with the feed, builds new ones, and lets queries
+/// The part of MangoIndexes that keeps global indexes up to date with the feed, builds new ones, and lets queries
 /// wait for them.
 namespace octavo::query {
 
@@ -26,7 +26,7 @@ constexpr storage::Sequence kVisibleBacklog = 20'000;
 
 }  // namespace
 
-void IndexManager::wake(bool now) {
+void MangoIndexes::wake(bool now) {
   if (!has_globals_.load(std::memory_order_acquire)) return;
   if (now) {
     jobs_.post([this] { follow(); });
@@ -36,7 +36,7 @@ void IndexManager::wake(bool now) {
   jobs_.post_after(kFollowDelay, [this] { follow(); });
 }
 
-void IndexManager::follow() {
+void MangoIndexes::follow() {
   wake_planned_.store(false, std::memory_order_release);
   follow_again_.store(true);
   if (following_.exchange(true)) return;  // the running call will check again
@@ -62,12 +62,12 @@ void IndexManager::follow() {
   if (follow_again_.load() && !jobs_.stopping()) jobs_.post([this] { follow(); });
 }
 
-std::uint64_t IndexManager::begin_attempt() {
+std::uint64_t MangoIndexes::begin_attempt() {
   const std::lock_guard lock(mutex_);
   return ++attempts_;
 }
 
-void IndexManager::fail_waiters(std::uint64_t attempt, const Error& error) {
+void MangoIndexes::fail_waiters(std::uint64_t attempt, const Error& error) {
   {
     const std::lock_guard lock(mutex_);
     failure_ = copy_when_memory_suffices(error);
@@ -79,7 +79,7 @@ void IndexManager::fail_waiters(std::uint64_t attempt, const Error& error) {
   progress_.notify_all();
 }
 
-Expected<bool> IndexManager::follow_batch() {
+Expected<bool> MangoIndexes::follow_batch() {
   std::vector<std::shared_ptr<GlobalIndex>> ready;
   {
     const std::lock_guard lock(mutex_);
@@ -150,7 +150,7 @@ Expected<bool> IndexManager::follow_batch() {
   return !batch.complete || batch.reached < database_.watermark();
 }
 
-void IndexManager::build() {
+void MangoIndexes::build() {
   const auto attempt = begin_attempt();
   const auto state = run_guarded("building indexes", [this] { return build_slice(); });
   if (state && *state == GlobalIndexBuilder::State::more) {
@@ -178,7 +178,7 @@ void IndexManager::build() {
   wake(true);
 }
 
-Expected<GlobalIndexBuilder::State> IndexManager::build_slice() {
+Expected<GlobalIndexBuilder::State> MangoIndexes::build_slice() {
   if (!builder_) {
     std::vector<std::shared_ptr<GlobalIndex>> unbuilt;
     {
@@ -193,13 +193,13 @@ Expected<GlobalIndexBuilder::State> IndexManager::build_slice() {
 
 // --- waiting ---
 
-Expected<bool> IndexManager::is_current(const GlobalIndex& index, storage::Sequence sequence) const {
+Expected<bool> MangoIndexes::is_current(const GlobalIndex& index, storage::Sequence sequence) const {
   if (!index.ready() || index.complete_through() < sequence) return false;
   OCTAVO_TRY(const std::uint64_t purge_count, database_.purge_count());
   return index.purge_count() >= purge_count;
 }
 
-Task<Expected<void>> IndexManager::wait_until_current(std::shared_ptr<GlobalIndex> index, storage::Sequence sequence,
+Task<Expected<void>> MangoIndexes::wait_until_current(std::shared_ptr<GlobalIndex> index, storage::Sequence sequence,
                                                       std::chrono::steady_clock::time_point deadline) {
   const auto keep_alive = database_.shared_from_this();
   std::optional<CountedWaiter> waiting;
@@ -235,17 +235,7 @@ Task<Expected<void>> IndexManager::wait_until_current(std::shared_ptr<GlobalInde
   }
 }
 
-Task<Expected<void>> IndexManager::wait_for_expirations(std::chrono::steady_clock::time_point deadline) {
-  Expiration* expiration = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    expiration = expiration_.get();
-  }
-  if (expiration == nullptr) co_return Expected<void>{};
-  co_return co_await expiration->wait_until_deleted(deadline);
-}
-
-Task<Expected<std::shared_ptr<const IndexCatalog>>> IndexManager::wait_until_ready(
+Task<Expected<std::shared_ptr<const IndexCatalog>>> MangoIndexes::wait_until_ready(
     std::string identity, std::size_t partition_id, std::chrono::steady_clock::time_point deadline) {
   using Result = Expected<std::shared_ptr<const IndexCatalog>>;
   const auto keep_alive = database_.shared_from_this();

@@ -1,4 +1,4 @@
-#include "query/database/index_manager.h"
+#include "query/index/catalog/mango_indexes.h"
 
 #include <algorithm>
 #include <set>
@@ -8,10 +8,9 @@
 
 #include "base/folder.h"
 #include "base/memory_retry.h"
-#include "partitioning/scan.h"
-#include "query/database/database_properties.h"
-#include "query/database/feed_index_kinds.h"
+#include "partitioning/engine.h"
 #include "query/design/design_scan.h"
+#include "query/index/automatic_index.h"
 #include "query/index/local/unique_keys.h"
 
 namespace octavo::query {
@@ -27,53 +26,11 @@ constexpr std::chrono::milliseconds kPublishRetryDelay{10};
 // Queries that use the automatic index of the former policy may continue for this long.
 constexpr std::chrono::milliseconds kSupersededDelay{2000};
 
-void apply_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
-  auto& engine = database.engine();
-  if (!engine.settings().enforce_throughput) return;
-  auto& consumption = database.consumption();
-  if (properties.shares_throughput) {
-    const std::string owner = database.name().substr(0, database.name().find('/'));
-    const auto stored = engine.catalog().fact("cosmos_databases", owner);
-    const std::uint32_t rate = stored && *stored ? shared_throughput_of(**stored) : 0;
-    if (rate != 0) consumption.set_budget(engine.shared_budget(owner, rate));
-    return;
-  }
-  auto own = consumption.budget();
-  if (own == nullptr && properties.throughput == 0) return;
-  const std::size_t count = database.physical_partition_count();
-  if (own == nullptr || own->shares() != count) own = std::make_shared<partitioning::ThroughputBudget>(count);
-  own->set_rate(properties.throughput);
-  consumption.set_budget(std::move(own));
-}
-
-// If the throughput exceeds what the physical partitions can have, there must be more of them.
-void grow_for_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
-  if (!database.engine().settings().enforce_throughput || properties.shares_throughput) return;
-  using partitioning::partition_throughput_max;
-  const std::uint32_t needed = properties.throughput / partition_throughput_max +
-                               (properties.throughput % partition_throughput_max == 0 ? 0 : 1);
-  const std::size_t wanted = std::min(needed, database.engine().settings().q_max);
-  if (wanted <= database.physical_partition_count()) return;
-  if (const auto held = database.weak_from_this().lock()) database.engine().splits().grow(held, wanted);
-}
-
 }  // namespace
 
-const IndexView* IndexCatalog::find(std::string_view identity) const {
-  const auto found = std::ranges::find(
-      indexes, identity, [](const IndexView& view) -> std::string_view { return view.definition->identity; });
-  return found == indexes.end() ? nullptr : &*found;
-}
-
-IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
-    : database_(database),
-      design_functions_(database),
-      tasks_(tasks),
-      opened_at_(database.watermark()),
-      feed_indexes_(database, tasks, feed_index_kinds()),
-      jobs_(database.engine().workers()) {
+MangoIndexes::MangoIndexes(partitioning::Database& database, ActiveTasks* tasks)
+    : database_(database), tasks_(tasks), opened_at_(database.watermark()), jobs_(database.engine().workers()) {
   set_locals({});
-  apply_properties();
   // Entries of local indexes are maintained from the first write on, even if the definitions are never read.
   if (!database.partitioned() && !database.auto_index()) return;
   const auto unique_keys = unique_keys_of(database.definition()->text);
@@ -89,30 +46,17 @@ IndexManager::IndexManager(partitioning::Database& database, ActiveTasks* tasks)
   if (opened_at_ == 0 && read_automatic()) jobs_.post([this] { load_in_background(); });
 }
 
-IndexManager::~IndexManager() {
+MangoIndexes::~MangoIndexes() {
   shut_down();
 }
 
-partitioning::ExtensionFactory IndexManager::factory(ActiveTasks* tasks) {
-  return [tasks](partitioning::Database& database) -> std::unique_ptr<partitioning::DatabaseExtension> {
-    return std::make_unique<IndexManager>(database, tasks);
-  };
-}
-
-IndexManager* IndexManager::of(partitioning::Database& database) {
-  return dynamic_cast<IndexManager*>(database.extension());
-}
-
-void IndexManager::design_documents_changed() {
-  design_functions_.design_documents_changed();
-  feed_indexes_.design_documents_changed();
+void MangoIndexes::definitions_changed() {
   changes_.fetch_add(1, std::memory_order_acq_rel);
   // A definition takes effect even without queries.
   jobs_.post([this] { load_in_background(); });
 }
 
-void IndexManager::committed() {
-  feed_indexes_.committed();
+void MangoIndexes::committed() {
   if (has_globals_.load(std::memory_order_relaxed)) {
     wake(waiters_.load(std::memory_order_relaxed) > 0);
   } else if (changes_loaded_.load(std::memory_order_relaxed) == 0) {
@@ -129,41 +73,18 @@ void IndexManager::committed() {
   }
 }
 
-void IndexManager::definition_changed() {
-  apply_properties();
-  // The indexing policy may have changed.
-  changes_.fetch_add(1, std::memory_order_acq_rel);
-  jobs_.post([this] { load_in_background(); });
-}
-
-void IndexManager::load_in_background() {
+void MangoIndexes::load_in_background() {
   const auto loaded = run_guarded("reading index definitions", [this] { return catalog(); });
   if (loaded) return;
   spdlog::warn("database {}: cannot read the index definitions: {}", database_.name(), loaded.error().reason);
   if (may_pass(loaded.error())) jobs_.post_after(kOpenRetryDelay, [this] { load_in_background(); });
 }
 
-void IndexManager::apply_properties() {
-  const std::lock_guard lock(mutex_);
-  // Read under the mutex, so that the last thread to apply properties has the newest.
-  const auto properties = DatabaseProperties::of(database_.definition()->text);
-  if (shut_down_) return;
-  if (properties.ttl_s && !expiration_) expiration_ = std::make_unique<Expiration>(database_);
-  if (expiration_) expiration_->set_default(properties.ttl_s);
-  if (properties.all_versions_s > 0 && !retention_) retention_ = std::make_unique<VersionRetention>(database_);
-  if (retention_) retention_->set_seconds(properties.all_versions_s);
-  apply_throughput(database_, properties);
-  grow_for_throughput(database_, properties);
-}
-
-void IndexManager::shut_down() {
+void MangoIndexes::shut_down() {
   {
     const std::lock_guard lock(mutex_);
     shut_down_ = true;
   }
-  if (expiration_) expiration_->stop();
-  if (retention_) retention_->stop();
-  feed_indexes_.shut_down();
   for (const auto& local : locals()) {
     if (local) local->shut_down();
   }
@@ -174,23 +95,22 @@ void IndexManager::shut_down() {
   progress_.notify_all();
 }
 
-std::size_t IndexManager::open_environment_count() const {
+std::size_t MangoIndexes::open_environment_count() const {
   const std::lock_guard lock(mutex_);
   const auto is_open = [](const auto& index) { return index->environment().is_open(); };
-  return static_cast<std::size_t>(std::ranges::count_if(globals_, is_open) + std::ranges::count_if(retired_, is_open)) +
-         feed_indexes_.open_environment_count();
+  return static_cast<std::size_t>(std::ranges::count_if(globals_, is_open) + std::ranges::count_if(retired_, is_open));
 }
 
-std::uint64_t IndexManager::last_used_ms() const {
+std::uint64_t MangoIndexes::last_used_ms() const {
   const std::lock_guard lock(mutex_);
-  std::uint64_t newest = feed_indexes_.last_used_ms();
+  std::uint64_t newest = 0;
   for (const auto& index : globals_) newest = std::max(newest, index->environment().last_used_ms());
   return newest;
 }
 
-std::size_t IndexManager::close_idle(std::uint64_t last_used_before_ms) {
+std::size_t MangoIndexes::close_idle(std::uint64_t last_used_before_ms) {
   const std::lock_guard lock(mutex_);
-  std::size_t closed = feed_indexes_.close_idle(last_used_before_ms);
+  std::size_t closed = 0;
   for (const auto& index : globals_) {
     auto& environment = index->environment();
     if (!environment.is_open() || environment.last_used_ms() > last_used_before_ms) continue;
@@ -201,14 +121,14 @@ std::size_t IndexManager::close_idle(std::uint64_t last_used_before_ms) {
 
 // --- definitions ---
 
-Expected<std::shared_ptr<const IndexCatalog>> IndexManager::catalog() {
+Expected<std::shared_ptr<const IndexCatalog>> MangoIndexes::catalog() {
   if (changes_loaded_.load(std::memory_order_acquire) != changes_.load(std::memory_order_acquire)) {
     OCTAVO_TRY_VOID(load());
   }
   return catalog_.load();
 }
 
-Expected<std::vector<IndexDefinitionPtr>> IndexManager::read_definitions() {
+Expected<std::vector<IndexDefinitionPtr>> MangoIndexes::read_definitions() {
   std::vector<IndexDefinitionPtr> definitions;
   OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView& document) {
     // An invalid design document defines nothing.
@@ -223,17 +143,17 @@ Expected<std::vector<IndexDefinitionPtr>> IndexManager::read_definitions() {
   return definitions;
 }
 
-IndexDefinitionPtr IndexManager::read_automatic() const {
+IndexDefinitionPtr MangoIndexes::read_automatic() const {
   auto automatic = database_.auto_index() ? AutomaticIndex::of_everything(StringOrder::icu)
                                           : automatic_index_of(database_.definition()->text);
   return automatic ? automatic_definition(std::move(automatic)) : nullptr;
 }
 
-void IndexManager::reconcile(LocalIndexes& indexes, std::vector<IndexDefinitionPtr> wanted) {
+void MangoIndexes::reconcile(LocalIndexes& indexes, std::vector<IndexDefinitionPtr> wanted) {
   indexes.reconcile(std::move(wanted), [this] { publish_or_retry(); });
 }
 
-Expected<void> IndexManager::load() {
+Expected<void> MangoIndexes::load() {
   const std::lock_guard loading(load_mutex_);
   const std::uint64_t changes = changes_.load(std::memory_order_acquire);
   if (changes_loaded_.load(std::memory_order_acquire) == changes) return {};
@@ -269,7 +189,7 @@ Expected<void> IndexManager::load() {
   if (failure) {
     // Queries continue without that index.
     spdlog::warn("database {}: an index cannot be opened, will try again: {}", database_.name(), failure->reason);
-    jobs_.post_after(kOpenRetryDelay, [this] { design_documents_changed(); });
+    jobs_.post_after(kOpenRetryDelay, [this] { definitions_changed(); });
   }
   wake(true);
   progress_.notify_all();
@@ -277,7 +197,7 @@ Expected<void> IndexManager::load() {
 }
 
 // Opens the wanted indexes and retires the rest. An index that cannot be opened is left out, and its error returned.
-Expected<std::optional<Error>> IndexManager::open_globals(const std::vector<IndexDefinitionPtr>& definitions) {
+Expected<std::optional<Error>> MangoIndexes::open_globals(const std::vector<IndexDefinitionPtr>& definitions) {
   std::optional<Error> failure;
   std::vector<std::shared_ptr<GlobalIndex>> old;
   {
@@ -321,7 +241,7 @@ Expected<std::optional<Error>> IndexManager::open_globals(const std::vector<Inde
 }
 
 // Called at the first load only, when no other index is open.
-void IndexManager::remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions) {
+void MangoIndexes::remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions) {
   std::error_code error;
   for (const std::string& name : storage::folder_entries(database_.folder(), error)) {
     if (!name.starts_with(kFolderPrefix)) continue;
@@ -334,7 +254,7 @@ void IndexManager::remove_stray_folders(const std::vector<IndexDefinitionPtr>& d
 }
 
 // Repeats while queries still read one.
-void IndexManager::remove_retired() {
+void MangoIndexes::remove_retired() {
   std::vector<std::shared_ptr<GlobalIndex>> unused;
   const std::lock_guard lock(mutex_);
   unused.reserve(retired_.size());
@@ -351,7 +271,7 @@ void IndexManager::remove_retired() {
 
 // The index of the policy or, while that is being built, the former one: each serves queries of the paths that it
 // contains. Call with mutex_ held.
-std::optional<IndexView> IndexManager::find_automatic(
+std::optional<IndexView> MangoIndexes::find_automatic(
     const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const {
   const std::vector<std::size_t>& partition_ids = database_.partition_ids();
   if (!automatic_ || partition_ids.front() >= locals.size() || !locals[partition_ids.front()]) return std::nullopt;
@@ -375,7 +295,7 @@ std::optional<IndexView> IndexManager::find_automatic(
   return best;
 }
 
-std::uint32_t IndexManager::automatic_progress_percent() {
+std::uint32_t MangoIndexes::automatic_progress_percent() {
   if (!catalog()) return 0;
   const std::lock_guard lock(mutex_);
   if (!automatic_) return 100;
@@ -388,7 +308,7 @@ std::uint32_t IndexManager::automatic_progress_percent() {
 }
 
 // For callers that cannot fail or wait for the memory of a whole catalog: nothing else would publish their changes.
-void IndexManager::publish_or_retry() {
+void MangoIndexes::publish_or_retry() {
   try {
     publish();
   } catch (const std::bad_alloc&) {
@@ -398,7 +318,7 @@ void IndexManager::publish_or_retry() {
   progress_.notify_all();
 }
 
-void IndexManager::publish() {
+void MangoIndexes::publish() {
   const std::lock_guard lock(mutex_);
   const auto old = catalog_.load();
   auto next = std::make_shared<IndexCatalog>();
@@ -438,7 +358,7 @@ void IndexManager::publish() {
       std::ranges::any_of(database_.partition_ids(), [&](std::size_t partition_id) {
         return locals.at(partition_id) && std::ranges::any_of(*locals[partition_id], is_superseded);
       })) {
-    jobs_.post_after(kSupersededDelay, [this] { definition_changed(); });
+    jobs_.post_after(kSupersededDelay, [this] { definitions_changed(); });
   }
   std::ranges::sort(next->indexes, {}, [](const IndexView& view) {
     return std::pair<std::string_view, std::string_view>(view.definition->design_document, view.definition->name);

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -14,88 +14,51 @@
 #include "base/jobs/background_jobs.h"
 #include "base/published.h"
 #include "partitioning/change_notifier.h"
-#include "partitioning/engine.h"
-#include "query/database/expiry.h"
-#include "query/database/query_cache.h"
-#include "query/database/version_retention.h"
+#include "partitioning/database.h"
 #include "query/follow/active_tasks.h"
-#include "query/follow/feed_indexes.h"
-#include "query/functions/design_functions.h"
-#include "query/index/automatic_index.h"
+#include "query/index/catalog/index_catalog.h"
+#include "query/index/catalog/query_cache.h"
 #include "query/index/global/global_index.h"
 #include "query/index/global/global_index_builder.h"
 #include "query/index/index_definition.h"
 #include "query/index/local/local_indexes.h"
+#include "query/json/parsed_document.h"
 
 namespace octavo::query {
 
-/// An index as queries see it. A value; while it exists, a global index's files stay open.
-struct IndexView {
-  IndexDefinitionPtr definition;
-  std::shared_ptr<GlobalIndex> global;  ///< set for a global index
-  /// For a local index, by partition id: the number of its entries; 0 if it does not exist (yet).
-  std::vector<std::uint32_t> numbers;
-  std::vector<bool> local_ready;
-  std::vector<std::size_t> partition_ids = {};  ///< for a local index: the partition ids of the database at that time
-
-  bool is_local() const { return definition->partitioned; }
-  /// Whether the index is complete everywhere.
-  bool is_built() const {
-    if (global) return global->ready();
-    return std::ranges::all_of(partition_ids, [this](std::size_t partition_id) { return ready(partition_id); });
-  }
-  /// Whether the index is complete; for a local index, in the physical partition `partition_id`.
-  bool ready(std::size_t partition_id) const {
-    return global ? global->ready() : partition_id < local_ready.size() && local_ready[partition_id];
-  }
-};
-
-/// All indexes of a database at one moment, ordered by design document and name.
-struct IndexCatalog {
-  std::uint64_t generation = 0;  ///< of this run of the server; a new one for each change
-  std::vector<IndexView> indexes;
-
-  /// The automatic index; nullopt: the database has none, or none that is complete in every physical partition.
-  std::optional<IndexView> automatic;
-
-  const IndexView* find(std::string_view identity) const;
-};
-
-/// The indexes of one open database: reads their definitions from the design documents, and creates, builds, updates
-/// and drops them in the background. One per database, created by the engine through factory().
+/// The local, global and automatic indexes of one open database, for `_find` and SQL: reads their definitions from the
+/// design documents and the database's definition, and creates, builds, updates and drops them in the background. Owned
+/// by the database's DatabaseServices.
 ///
 /// Local indexes change with their documents (local_indexes.h). Global ones follow the feed: a job on the worker pool
 /// reads a batch of changes, parses each document once for all indexes, and applies the batch to each with its
 /// checkpoint. While no query waits the job is delayed a little, so that many small commits make one batch.
 ///
 /// Thread-safe. Definitions are read on first use, so an idle database costs nothing.
-class IndexManager final : public partitioning::DatabaseExtension {
+class MangoIndexes {
  public:
-  IndexManager(partitioning::Database& database, ActiveTasks* tasks);
-  ~IndexManager() override;
+  /// `tasks` may be null.
+  MangoIndexes(partitioning::Database& database, ActiveTasks* tasks);
+  ~MangoIndexes();
+  MangoIndexes(const MangoIndexes&) = delete;
+  MangoIndexes& operator=(const MangoIndexes&) = delete;
 
-  /// For Engine::open. `tasks` may be null; it must outlive the engine.
-  static partitioning::ExtensionFactory factory(ActiveTasks* tasks);
-  /// The manager of an open database; nullptr if the engine was opened without this factory.
-  static IndexManager* of(partitioning::Database& database);
+  /// Design documents, or the database's definition, have changed. Must not block.
+  void definitions_changed();
+  // As in DatabaseExtension.
+  void committed();
+  Expected<void> partition_added(std::size_t partition_id);
+  void partition_removed(std::size_t partition_id);
+  bool is_partition_ready(std::size_t partition_id, std::size_t source);
+  void partitions_changed();
+  void shut_down();
+  std::size_t open_environment_count() const;
+  std::uint64_t last_used_ms() const;
+  std::size_t close_idle(std::uint64_t last_used_before_ms);
 
-  void design_documents_changed() override;
-  void committed() override;
-  void definition_changed() override;
-  Expected<void> partition_added(std::size_t partition_id) override;
-  void partition_removed(std::size_t partition_id) override;
-  bool is_partition_ready(std::size_t partition_id, std::size_t source) override;
-  void partitions_changed() override;
-  void shut_down() override;
-  std::size_t open_environment_count() const override;
-  std::uint64_t last_used_ms() const override;
-  std::size_t close_idle(std::uint64_t last_used_before_ms) override;
-
+  partitioning::Database& database() { return database_; }
   /// How much of the automatic index of the present policy is built; 100: all, or the policy has no index.
   std::uint32_t automatic_progress_percent();
-
-  /// The functions of the database's design documents.
-  DesignFunctions& design_functions() { return design_functions_; }
 
   /// The present indexes. Reads the design documents if they have changed since the last call (some microseconds each),
   /// otherwise takes no lock that threads share. Includes every design document whose write was acknowledged.
@@ -107,16 +70,11 @@ class IndexManager final : public partitioning::DatabaseExtension {
   Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const;
   /// Plans of queries of this database; cleared whenever the catalog changes.
   QueryCache& cache() { return cache_; }
-  /// Views and search indexes.
-  FeedIndexes& feed_indexes() { return feed_indexes_; }
 
   /// Waits until `index` has all changes up to `sequence` and has processed all purges so far. Errors: the failure that
   /// prevents updating the index (disk_full, …), not_found if the database is deleted, timeout at the deadline.
   Task<Expected<void>> wait_until_current(std::shared_ptr<GlobalIndex> index, storage::Sequence sequence,
                                           std::chrono::steady_clock::time_point deadline);
-  /// Waits until all documents that have expired by now are deleted, so that indexes that follow the feed no longer
-  /// contain them. See Expiration.
-  Task<Expected<void>> wait_for_expirations(std::chrono::steady_clock::time_point deadline);
   /// Waits until the index `identity` is built (for a local one in the physical partition `partition_id`); returns the
   /// catalog that contains it. nullopt at the deadline, or if the index is gone.
   Task<Expected<std::shared_ptr<const IndexCatalog>>> wait_until_ready(std::string identity, std::size_t partition_id,
@@ -148,10 +106,8 @@ class IndexManager final : public partitioning::DatabaseExtension {
   void build();
   std::uint64_t begin_attempt();
   void fail_waiters(std::uint64_t attempt, const Error& error);
-  void apply_properties();
 
   partitioning::Database& database_;
-  DesignFunctions design_functions_;
   ActiveTasks* const tasks_;
   const storage::Sequence opened_at_;  ///< last sequence of the database at its opening
   std::atomic<const Locals*> locals_{nullptr};
@@ -190,10 +146,7 @@ class IndexManager final : public partitioning::DatabaseExtension {
   storage::Sequence follow_task_from_ = 0;
   partitioning::ChangeNotifier progress_;
   QueryCache cache_;
-  FeedIndexes feed_indexes_;
-  std::unique_ptr<Expiration> expiration_;       ///< created when documents first have a time to live, and then kept
-  std::unique_ptr<VersionRetention> retention_;  ///< as above, for versions of documents
-  BackgroundJobs jobs_;                          ///< last: stops before the members that its jobs use are destroyed
+  BackgroundJobs jobs_;  ///< last: stops before the members that its jobs use are destroyed
 };
 
 }  // namespace octavo::query

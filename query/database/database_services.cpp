@@ -1,0 +1,156 @@
+#include "query/database/database_services.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "query/database/database_properties.h"
+#include "query/database/feed_index_kinds.h"
+
+namespace octavo::query {
+
+namespace {
+
+void apply_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
+  auto& engine = database.engine();
+  if (!engine.settings().enforce_throughput) return;
+  auto& consumption = database.consumption();
+  if (properties.shares_throughput) {
+    const std::string owner = database.name().substr(0, database.name().find('/'));
+    const auto stored = engine.catalog().fact("cosmos_databases", owner);
+    const std::uint32_t rate = stored && *stored ? shared_throughput_of(**stored) : 0;
+    if (rate != 0) consumption.set_budget(engine.shared_budget(owner, rate));
+    return;
+  }
+  auto own = consumption.budget();
+  if (own == nullptr && properties.throughput == 0) return;
+  const std::size_t count = database.physical_partition_count();
+  if (own == nullptr || own->shares() != count) own = std::make_shared<partitioning::ThroughputBudget>(count);
+  own->set_rate(properties.throughput);
+  consumption.set_budget(std::move(own));
+}
+
+// If the throughput exceeds what the physical partitions can have, there must be more of them.
+void grow_for_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
+  if (!database.engine().settings().enforce_throughput || properties.shares_throughput) return;
+  using partitioning::partition_throughput_max;
+  const std::uint32_t needed = properties.throughput / partition_throughput_max +
+                               (properties.throughput % partition_throughput_max == 0 ? 0 : 1);
+  const std::size_t wanted = std::min(needed, database.engine().settings().q_max);
+  if (wanted <= database.physical_partition_count()) return;
+  if (const auto held = database.weak_from_this().lock()) database.engine().splits().grow(held, wanted);
+}
+
+}  // namespace
+
+DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks* tasks)
+    : database_(database),
+      design_functions_(database),
+      feed_indexes_(database, tasks, feed_index_kinds()),
+      indexes_(database, tasks) {
+  apply_properties();
+}
+
+DatabaseServices::~DatabaseServices() {
+  shut_down();
+}
+
+partitioning::ExtensionFactory DatabaseServices::factory(ActiveTasks* tasks) {
+  return [tasks](partitioning::Database& database) -> std::unique_ptr<partitioning::DatabaseExtension> {
+    return std::make_unique<DatabaseServices>(database, tasks);
+  };
+}
+
+DatabaseServices* services_of(partitioning::Database& database) {
+  // All extensions of an engine come from its one factory.
+  return static_cast<DatabaseServices*>(database.extension());
+}
+
+Expected<DatabaseServices*> required(DatabaseServices* services) {
+  if (services == nullptr) return fail(ErrorCode::internal, "The engine was opened without indexes and functions.");
+  return services;
+}
+
+Task<Expected<void>> DatabaseServices::wait_for_expirations(std::chrono::steady_clock::time_point deadline) {
+  Expiration* expiration = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    expiration = expiration_.get();
+  }
+  if (expiration == nullptr) co_return Expected<void>{};
+  co_return co_await expiration->wait_until_deleted(deadline);
+}
+
+void DatabaseServices::apply_properties() {
+  const std::lock_guard lock(mutex_);
+  // Read under the mutex, so that the last thread to apply properties has the newest.
+  const auto properties = DatabaseProperties::of(database_.definition()->text);
+  if (shut_down_) return;
+  if (properties.ttl_s && !expiration_) expiration_ = std::make_unique<Expiration>(database_);
+  if (expiration_) expiration_->set_default(properties.ttl_s);
+  if (properties.all_versions_s > 0 && !retention_) retention_ = std::make_unique<VersionRetention>(database_);
+  if (retention_) retention_->set_seconds(properties.all_versions_s);
+  apply_throughput(database_, properties);
+  grow_for_throughput(database_, properties);
+}
+
+void DatabaseServices::design_documents_changed() {
+  design_functions_.design_documents_changed();
+  feed_indexes_.design_documents_changed();
+  indexes_.definitions_changed();
+}
+
+void DatabaseServices::committed() {
+  feed_indexes_.committed();
+  indexes_.committed();
+}
+
+void DatabaseServices::definition_changed() {
+  apply_properties();
+  // The indexing policy may have changed.
+  indexes_.definitions_changed();
+}
+
+Expected<void> DatabaseServices::partition_added(std::size_t partition_id) {
+  apply_properties();
+  return indexes_.partition_added(partition_id);
+}
+
+void DatabaseServices::partition_removed(std::size_t partition_id) {
+  indexes_.partition_removed(partition_id);
+}
+
+bool DatabaseServices::is_partition_ready(std::size_t partition_id, std::size_t source) {
+  return indexes_.is_partition_ready(partition_id, source);
+}
+
+void DatabaseServices::partitions_changed() {
+  apply_properties();
+  indexes_.partitions_changed();
+}
+
+void DatabaseServices::shut_down() {
+  {
+    const std::lock_guard lock(mutex_);
+    shut_down_ = true;
+  }
+  // From here on apply_properties() changes neither.
+  if (expiration_) expiration_->stop();
+  if (retention_) retention_->stop();
+  feed_indexes_.shut_down();
+  indexes_.shut_down();
+}
+
+std::size_t DatabaseServices::open_environment_count() const {
+  return feed_indexes_.open_environment_count() + indexes_.open_environment_count();
+}
+
+std::uint64_t DatabaseServices::last_used_ms() const {
+  return std::max(feed_indexes_.last_used_ms(), indexes_.last_used_ms());
+}
+
+std::size_t DatabaseServices::close_idle(std::uint64_t last_used_before_ms) {
+  return feed_indexes_.close_idle(last_used_before_ms) + indexes_.close_idle(last_used_before_ms);
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "base/task.h"
+#include "partitioning/engine.h"
+#include "query/database/expiry.h"
+#include "query/database/version_retention.h"
+#include "query/follow/active_tasks.h"
+#include "query/follow/feed_indexes.h"
+#include "query/functions/design_functions.h"
+#include "query/index/catalog/mango_indexes.h"
+
+namespace octavo::query {
+
+/// What the query layer keeps for one open database: owns the parts, hands them out, and passes on what the database
+/// reports. Applies the properties in the database's definition: time to live, throughput, retention of versions.
+/// Created by the engine through factory(). Thread-safe.
+class DatabaseServices final : public partitioning::DatabaseExtension {
+ public:
+  DatabaseServices(partitioning::Database& database, ActiveTasks* tasks);
+  ~DatabaseServices() override;
+
+  /// For Engine::open. `tasks` may be null; it must outlive the engine.
+  static partitioning::ExtensionFactory factory(ActiveTasks* tasks);
+
+  partitioning::Database& database() { return database_; }
+  MangoIndexes& indexes() { return indexes_; }
+  const MangoIndexes& indexes() const { return indexes_; }
+  /// Views and search indexes.
+  FeedIndexes& feed_indexes() { return feed_indexes_; }
+  const FeedIndexes& feed_indexes() const { return feed_indexes_; }
+  /// The functions of the database's design documents.
+  DesignFunctions& design_functions() { return design_functions_; }
+  /// Waits until all documents that have expired by now are deleted, so that indexes that follow the feed no longer
+  /// contain them. See Expiration.
+  Task<Expected<void>> wait_for_expirations(std::chrono::steady_clock::time_point deadline);
+
+  void design_documents_changed() override;
+  void committed() override;
+  void definition_changed() override;
+  Expected<void> partition_added(std::size_t partition_id) override;
+  void partition_removed(std::size_t partition_id) override;
+  bool is_partition_ready(std::size_t partition_id, std::size_t source) override;
+  void partitions_changed() override;
+  void shut_down() override;
+  std::size_t open_environment_count() const override;
+  std::uint64_t last_used_ms() const override;
+  std::size_t close_idle(std::uint64_t last_used_before_ms) override;
+
+ private:
+  void apply_properties();
+
+  partitioning::Database& database_;
+  DesignFunctions design_functions_;
+  FeedIndexes feed_indexes_;
+  MangoIndexes indexes_;
+  std::mutex mutex_;                             ///< guards the members below
+  std::unique_ptr<Expiration> expiration_;       ///< created when documents first have a time to live, and then kept
+  std::unique_ptr<VersionRetention> retention_;  ///< as above, for versions of documents
+  bool shut_down_ = false;
+};
+
+/// The services of an open database; null if its engine was opened without a factory, as some tests do. Precondition:
+/// the engine was not opened with another factory than DatabaseServices::factory.
+DatabaseServices* services_of(partitioning::Database& database);
+
+/// Services that must exist. Errors: internal if `services` is null.
+Expected<DatabaseServices*> required(DatabaseServices* services);
+
+}  // namespace octavo::query
