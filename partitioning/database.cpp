@@ -129,6 +129,14 @@ void Database::shut_down() {
   if (extension_) extension_->shut_down();
 }
 
+DocumentTarget Database::target_of(std::string_view document_id) const {
+  return DocumentTarget::of_document(partition_map(), document_id, record_.partitioned, record_.key_scheme);
+}
+
+DocumentTarget Database::target_of_partition_key(std::string_view partition_key) const {
+  return DocumentTarget::of_logical_partition(partition_map(), partition_key, record_.key_scheme);
+}
+
 std::size_t Database::locate_document(std::string_view document_id) const {
   return locate_document(partition_map(), document_id);
 }
@@ -154,6 +162,10 @@ Expected<storage::Snapshot> Database::snapshot(std::size_t partition_id) const {
   return partition->snapshot();
 }
 
+Expected<storage::Snapshot> Database::snapshot(const DocumentTarget& target) const {
+  return snapshot(locate(target));
+}
+
 Expected<storage::Snapshot> Database::snapshot_for_document(std::string_view document_id) const {
   return snapshot(locate_document(document_id));
 }
@@ -162,9 +174,9 @@ Expected<storage::Snapshot> Database::snapshot_for_partition_key(std::string_vie
   return snapshot(locate_partition_key(partition_key));
 }
 
-Expected<void> Database::admit_document(std::string_view document_id) const {
+Expected<void> Database::admit(const DocumentTarget& target) const {
   if (!consumption_.is_limited()) return {};
-  return consumption_.admit(locate_document(document_id));
+  return consumption_.admit(locate(target));
 }
 
 Expected<void> Database::admit_partition_key(const std::optional<std::string_view>& partition_key) const {
@@ -172,9 +184,9 @@ Expected<void> Database::admit_partition_key(const std::optional<std::string_vie
   return partition_key ? consumption_.admit(locate_partition_key(*partition_key)) : consumption_.admit(partition_ids());
 }
 
-void Database::spend_on_document(std::string_view document_id, RequestUnits units) noexcept {
+void Database::spend(const DocumentTarget& target, RequestUnits units) noexcept {
   try {
-    consumption_.spend(locate_document(document_id), partition_key_of(document_id, record_.partitioned), units);
+    consumption_.spend(locate(target), target.partition_key(), units);
   } catch (const std::bad_alloc&) {
     // No memory for locating: the work, which is already done, is not charged.
   }

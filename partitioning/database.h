@@ -14,6 +14,7 @@
 
 #include "base/task.h"
 #include "partitioning/change_notifier.h"
+#include "partitioning/document_target.h"
 #include "partitioning/keys/partition_map.h"
 #include "partitioning/throughput/consumption.h"
 #include "storage/catalog.h"
@@ -65,10 +66,14 @@ struct DatabaseDefinition {
 ///
 /// Thread-safe. Held by shared_ptr during a request; after the database is deleted, operations fail with not_found.
 /// Reads are synchronous and short; writes are awaited.
+///
+/// Calls about one document take a DocumentTarget. The variants that take an id are for callers with a single call.
 class Database : public std::enable_shared_from_this<Database> {
  public:
   Database(Engine& engine, storage::DatabaseRecord record);
   ~Database();
+
+  // Properties
 
   const std::string& name() const { return record_.name; }
   /// Hexadecimal tag of this incarnation: a re-created database has a different one.
@@ -80,6 +85,18 @@ class Database : public std::enable_shared_from_this<Database> {
   std::shared_ptr<const DatabaseDefinition> definition() const { return definition_.load(std::memory_order_acquire); }
   /// Durable on return. Errors: not_found, those of the disk.
   Expected<void> set_definition(std::string text);
+  std::int64_t created_s() const { return record_.created_s; }
+  const std::filesystem::path& folder() const { return folder_; }
+  Engine& engine() { return engine_; }
+  bool deleted() const { return deleted_.load(std::memory_order_acquire); }
+  std::uint32_t revs_limit() const { return revs_limit_.load(std::memory_order_relaxed); }
+  Expected<void> set_revs_limit(std::uint32_t limit);
+  /// `_security`, as JSON text; nullptr if never set: CouchDB's default is added by the API.
+  std::shared_ptr<const std::string> security() const;
+  Expected<void> set_security(std::string json);
+
+  // Physical partitions
+
   /// The present physical partitions. A map is immutable and lives as long as the database; code that uses ranges and
   /// partition ids together must read it once. Its partitions contain all changes up to any watermark that was read
   /// *before* it.
@@ -88,63 +105,86 @@ class Database : public std::enable_shared_from_this<Database> {
   const std::vector<std::size_t>& partition_ids() const { return partition_map().partition_ids(); }
   /// False: the partition was split.
   bool is_current(std::size_t partition_id) const { return partition_map().range_of(partition_id) != nullptr; }
+  std::size_t physical_partition_count() const { return partition_map().size(); }
+  storage::PhysicalPartition& physical_partition(std::size_t partition_id) {
+    return *partition_map().partition(partition_id);
+  }
   /// Documents may expire, so data derived from them may mention expired ones.
   bool has_time_to_live() const {
     const PartitionMap& map = partition_map();
     return map.partition(map.partition_ids().front())->has_time_to_live();
   }
-  std::int64_t created_s() const { return record_.created_s; }
-  std::size_t physical_partition_count() const { return partition_map().size(); }
-  const std::filesystem::path& folder() const { return folder_; }
-  Engine& engine() { return engine_; }
-  bool deleted() const { return deleted_.load(std::memory_order_acquire); }
 
-  /// Snapshot of the physical partition that stores `document_id` (or a partition key).
-  Expected<storage::Snapshot> snapshot_for_document(std::string_view document_id) const;
-  Expected<storage::Snapshot> snapshot_for_partition_key(std::string_view partition_key) const;
-  /// A partition that was split meanwhile stays readable for some time, in its state at the split; then this fails with
-  /// overloaded and the word `range_gone`.
-  Expected<storage::Snapshot> snapshot(std::size_t partition_id) const;
+  // Where documents are stored
+
+  /// The target of a document, or of a logical partition. It refers to `document_id` or `partition_key`.
+  DocumentTarget target_of(std::string_view document_id) const;
+  DocumentTarget target_of_partition_key(std::string_view partition_key) const;
+  /// The partition id where the target is stored now.
+  std::size_t locate(const DocumentTarget& target) const { return target.locate(partition_map()); }
   std::size_t locate_document(std::string_view document_id) const;
   /// As above, in a map that the caller read earlier.
   std::size_t locate_document(const PartitionMap& map, std::string_view document_id) const;
   std::size_t locate_partition_key(std::string_view partition_key) const;
   std::size_t locate_partition_key(const PartitionMap& map, std::string_view partition_key) const;
-  storage::PhysicalPartition& physical_partition(std::size_t partition_id) {
-    return *partition_map().partition(partition_id);
-  }
+
+  // Reading
+
+  /// Snapshot of the physical partition that stores the document or the logical partition.
+  Expected<storage::Snapshot> snapshot(const DocumentTarget& target) const;
+  Expected<storage::Snapshot> snapshot_for_document(std::string_view document_id) const;
+  Expected<storage::Snapshot> snapshot_for_partition_key(std::string_view partition_key) const;
+  /// A partition that was split meanwhile stays readable for some time, in its state at the split; then this fails with
+  /// overloaded and the word `range_gone`.
+  Expected<storage::Snapshot> snapshot(std::size_t partition_id) const;
+  Expected<storage::DocumentStatistics> statistics() const;  ///< sum over the physical partitions
+  Expected<storage::Environment::Sizes> file_sizes() const;
+  Expected<std::uint64_t> purge_count() const;
+
+  // Throughput
 
   /// What requests spend in this database, and may spend. Writes are admitted inside write() (throttled in the results
   /// of the documents whose physical partition has used up its throughput); reads must be admitted by their callers.
   /// All callers report at the end what they spent.
   Consumption& consumption() { return consumption_; }
   const Consumption& consumption() const { return consumption_; }
-  Expected<void> admit_document(std::string_view document_id) const;
+  Expected<void> admit(const DocumentTarget& target) const;
   /// Without a partition key: for a request that concerns all physical partitions.
   Expected<void> admit_partition_key(const std::optional<std::string_view>& partition_key) const;
-  void spend_on_document(std::string_view document_id, RequestUnits units) noexcept;
+  void spend(const DocumentTarget& target, RequestUnits units) noexcept;
   void spend_on_partition_key(const std::optional<std::string_view>& partition_key, RequestUnits units) noexcept;
   /// Divides `units` evenly.
   void spend_on_partitions(std::span<const std::size_t> partition_ids, RequestUnits units) noexcept;
 
+  // Writing
+
   /// Writes documents to their physical partitions; one result per write, in order. Fills in each `partition_key`.
   /// Precondition: the ids were checked. Resumes on the caller's I/O thread once durable. `atomic` requires that all
-  /// ids share one partition key (otherwise bad_request in every result).
+  /// ids share one partition key (otherwise bad_request in every result). `targets`: those of the writes, in order, or
+  /// of their logical partitions. They end with the ids in `writes` if they refer to these.
+  Task<storage::PhysicalPartition::DocumentResults> write(std::span<const DocumentTarget> targets,
+                                                          std::vector<storage::DocumentWrite> writes,
+                                                          storage::WriteOptions options = {});
   Task<storage::PhysicalPartition::DocumentResults> write(std::vector<storage::DocumentWrite> writes,
                                                           storage::WriteOptions options = {});
-  /// Runs `task` as one transaction of the physical partition that stores `partition_key`; the task sets the partition
-  /// keys of its edits. Resumes once durable. `admitted`: the request was admitted before the work that this completes.
-  /// See PhysicalPartition::run_transaction.
-  Task<Expected<void>> run_transaction(std::string_view partition_key, storage::PhysicalPartition::TransactionTask task,
+  /// Runs `task` as one transaction of the physical partition that stores the target's logical partition; the task sets
+  /// the partition keys of its edits. Resumes once durable. `admitted`: the request was admitted before the work that
+  /// this completes. See PhysicalPartition::run_transaction.
+  Task<Expected<void>> run_transaction(DocumentTarget target, storage::PhysicalPartition::TransactionTask task,
                                        std::size_t bytes, bool admitted = false);
   /// As above, for edits of several partition keys in one physical partition. Fails with the word `range_gone` if that
   /// was split.
   Task<Expected<void>> run_transaction_in(std::size_t partition_id, storage::PhysicalPartition::TransactionTask task,
                                           std::size_t bytes);
-  /// Queues without waiting (`batch=ok`). Errors that occur at the commit are lost, as the client accepts.
+  /// Queues without waiting (`batch=ok`). Errors that occur at the commit are lost, as the client accepts. `target`
+  /// must not refer to the id in `write`; the same holds for write_local.
+  Expected<void> write_unacknowledged(const DocumentTarget& target, storage::DocumentWrite write);
   Expected<void> write_unacknowledged(std::vector<storage::DocumentWrite> writes);
+  Task<Expected<std::uint64_t>> write_local(DocumentTarget target, storage::LocalDocumentWrite write);
   Task<Expected<std::uint64_t>> write_local(storage::LocalDocumentWrite write);
   Task<Expected<std::vector<std::vector<storage::Revision>>>> purge(std::vector<storage::PurgeRequest> requests);
+
+  // Sequences
 
   /// Every change up to this sequence is committed and visible.
   storage::Sequence watermark() const { return sequences_->watermark(); }
@@ -165,15 +205,7 @@ class Database : public std::enable_shared_from_this<Database> {
   /// waiter costs only memory.
   Task<bool> wait_for_change(storage::Sequence after, std::chrono::steady_clock::time_point deadline);
 
-  Expected<storage::DocumentStatistics> statistics() const;  ///< sum over the physical partitions
-  Expected<storage::Environment::Sizes> file_sizes() const;
-  Expected<std::uint64_t> purge_count() const;
-
-  std::uint32_t revs_limit() const { return revs_limit_.load(std::memory_order_relaxed); }
-  Expected<void> set_revs_limit(std::uint32_t limit);
-  /// `_security`, as JSON text; nullptr if never set: CouchDB's default is added by the API.
-  std::shared_ptr<const std::string> security() const;
-  Expected<void> set_security(std::string json);
+  // For the layers above
 
   /// On return everything that snapshots have shown so far is on the disk. Must be called before data derived from a
   /// snapshot is written to other files, or that data could survive a power loss that its source does not.
@@ -203,8 +235,9 @@ class Database : public std::enable_shared_from_this<Database> {
   void remove_stray_partitions() const;
   void publish(std::unique_ptr<const PartitionMap> map);
   void fill_partition_keys(std::vector<storage::DocumentWrite>& writes) const;
-  void scatter(std::vector<storage::DocumentWrite>& writes, storage::WriteOptions options,
-               const std::vector<std::optional<Error>>& refused, storage::PhysicalPartition::Completion& done);
+  void scatter(std::span<const DocumentTarget> targets, std::vector<storage::DocumentWrite>& writes,
+               storage::WriteOptions options, const std::vector<std::optional<Error>>& refused,
+               storage::PhysicalPartition::Completion& done);
   void scatter_purge(std::vector<storage::PurgeRequest>& requests, storage::PhysicalPartition::PurgeCompletion& done);
   std::shared_ptr<storage::WriteSuccessor> successor();
   std::vector<std::optional<Error>> refused_partitions() const;

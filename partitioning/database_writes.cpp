@@ -1,5 +1,6 @@
 // The part of Database that distributes writes to the physical partitions.
 #include <algorithm>
+#include <cassert>
 #include <new>
 
 #include "base/completion.h"
@@ -46,6 +47,18 @@ void Database::fill_partition_keys(std::vector<DocumentWrite>& writes) const {
 
 Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWrite> writes,
                                                          storage::WriteOptions options) {
+  const auto keep_alive = shared_from_this();
+  // An id stays where it is until its write is sent to a partition, when it has been located.
+  std::vector<DocumentTarget> targets;
+  targets.reserve(writes.size());
+  for (const DocumentWrite& write : writes) targets.push_back(target_of(write.id));
+  co_return co_await write(targets, std::move(writes), options);
+}
+
+Task<PhysicalPartition::DocumentResults> Database::write(std::span<const DocumentTarget> targets,
+                                                         std::vector<DocumentWrite> writes,
+                                                         storage::WriteOptions options) {
+  assert(targets.size() == writes.size());
   using Results = PhysicalPartition::DocumentResults;
   const auto keep_alive = shared_from_this();
   fill_partition_keys(writes);
@@ -61,19 +74,22 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWri
   std::vector<std::optional<Error>> refused;
   if (consumption_.is_limited()) refused = refused_partitions();
   co_return co_await await_completion<Results>(
-      [&](PhysicalPartition::Completion done) { scatter(writes, options, refused, done); });
+      [&](PhysicalPartition::Completion done) { scatter(targets, writes, options, refused, done); });
 }
 
 // Moves from `writes` and `done`, or throws std::bad_alloc and leaves them unchanged. A physical partition that is
-// split meanwhile forwards its writes.
-void Database::scatter(std::vector<DocumentWrite>& writes, storage::WriteOptions options,
-                       const std::vector<std::optional<Error>>& refused, PhysicalPartition::Completion& done) {
+// split meanwhile forwards its writes. `targets`: empty if they are not known.
+void Database::scatter(std::span<const DocumentTarget> targets, std::vector<DocumentWrite>& writes,
+                       storage::WriteOptions options, const std::vector<std::optional<Error>>& refused,
+                       PhysicalPartition::Completion& done) {
   const PartitionMap& map = partition_map();
   const auto is_refused = [&](std::size_t partition_id) {
     return partition_id < refused.size() && refused[partition_id];
   };
   std::vector<std::size_t> partition_ids(writes.size());
-  for (std::size_t i = 0; i < writes.size(); ++i) partition_ids[i] = locate_document(map, writes[i].id);
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    partition_ids[i] = targets.empty() ? locate_document(map, writes[i].id) : targets[i].locate(map);
+  }
   if (std::ranges::all_of(partition_ids, [&](std::size_t other) { return other == partition_ids.front(); })) {
     if (is_refused(partition_ids.front())) {
       PhysicalPartition::DocumentResults results(writes.size(), std::unexpected(*refused[partition_ids.front()]));
@@ -119,15 +135,15 @@ void Database::scatter(std::vector<DocumentWrite>& writes, storage::WriteOptions
   }
 }
 
-Task<Expected<void>> Database::run_transaction(std::string_view partition_key, PhysicalPartition::TransactionTask task,
+Task<Expected<void>> Database::run_transaction(DocumentTarget target, PhysicalPartition::TransactionTask task,
                                                std::size_t bytes, bool admitted) {
   const auto keep_alive = shared_from_this();
-  const std::size_t partition_id = locate_partition_key(partition_key);
+  const std::size_t partition_id = locate(target);
   if (!admitted) {
     if (auto asked = consumption_.admit(partition_id); !asked) co_return std::unexpected(std::move(asked).error());
   }
   PhysicalPartition& partition = *partition_map().partition(partition_id);
-  std::string key(partition_key);
+  std::string key(target.partition_key());
   co_return co_await await_completion<Expected<void>>(
       [&](auto done) { partition.run_transaction(std::move(task), std::move(key), bytes, std::move(done)); });
 }
@@ -144,27 +160,42 @@ Task<Expected<void>> Database::run_transaction_in(std::size_t partition_id, Phys
 }
 
 Expected<void> Database::write_unacknowledged(std::vector<DocumentWrite> writes) {
-  if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
   for (DocumentWrite& write : writes) {
-    const std::size_t partition_id = locate_document(write.id);
-    OCTAVO_TRY_VOID(consumption_.admit(partition_id));
-    PhysicalPartition& partition = *partition_map().partition(partition_id);
-    auto spend = [keep_alive = shared_from_this(), id = write.id, bytes = write.body.size()](const auto& results) {
-      const auto& written = results.front();
-      keep_alive->spend_on_document(
-          id, written ? charge_of_write({.body_bytes = bytes, .index_rows = written->index_rows}) : charge_of_miss());
-    };
-    std::vector<DocumentWrite> one;
-    one.push_back(std::move(write));
-    fill_partition_keys(one);
-    partition.write(std::move(one), {}, std::move(spend));
+    const std::string id = write.id;
+    OCTAVO_TRY_VOID(write_unacknowledged(target_of(id), std::move(write)));
   }
+  return {};
+}
+
+Expected<void> Database::write_unacknowledged(const DocumentTarget& target, DocumentWrite write) {
+  if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
+  const std::size_t partition_id = locate(target);
+  OCTAVO_TRY_VOID(consumption_.admit(partition_id));
+  PhysicalPartition& partition = *partition_map().partition(partition_id);
+  // Called after the request, whose id the target refers to.
+  auto spend_later = [keep_alive = shared_from_this(), target, id = write.id,
+                      bytes = write.body.size()](const auto& results) {
+    const auto& written = results.front();
+    keep_alive->spend(
+        target.referring_to_id(id),
+        written ? charge_of_write({.body_bytes = bytes, .index_rows = written->index_rows}) : charge_of_miss());
+  };
+  std::vector<DocumentWrite> one;
+  one.push_back(std::move(write));
+  fill_partition_keys(one);
+  partition.write(std::move(one), {}, std::move(spend_later));
   return {};
 }
 
 Task<Expected<std::uint64_t>> Database::write_local(storage::LocalDocumentWrite write) {
   const auto keep_alive = shared_from_this();
-  PhysicalPartition& partition = *partition_map().partition(locate_document(write.id));
+  const std::string id = write.id;
+  co_return co_await write_local(target_of(id), std::move(write));
+}
+
+Task<Expected<std::uint64_t>> Database::write_local(DocumentTarget target, storage::LocalDocumentWrite write) {
+  const auto keep_alive = shared_from_this();
+  PhysicalPartition& partition = *partition_map().partition(locate(target));
   co_return co_await await_completion<Expected<std::uint64_t>>(
       [&](auto done) { partition.write_local(std::move(write), std::move(done)); });
 }
@@ -221,7 +252,7 @@ class Database::Successor final : public storage::WriteSuccessor {
              PhysicalPartition::Completion done) override {
     const auto database = database_.lock();
     until_memory_suffices([&] {
-      if (database) return database->scatter(writes, options, {}, done);
+      if (database) return database->scatter({}, writes, options, {}, done);
       PhysicalPartition::DocumentResults results(writes.size(), no_database());
       done(std::move(results));
     });

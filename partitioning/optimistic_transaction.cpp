@@ -25,10 +25,17 @@ std::unexpected<Error> update_conflict() {
 
 }  // namespace
 
+OptimisticTransaction::OptimisticTransaction(std::shared_ptr<Database> database, const DocumentTarget& target)
+    : database_(std::move(database)),
+      partition_key_(target.partition_key()),
+      target_(target.referring_to_key(partition_key_)),
+      partition_id_(database_->locate(target_)) {}
+
 OptimisticTransaction::OptimisticTransaction(std::shared_ptr<Database> database, std::string partition_key)
     : database_(std::move(database)),
       partition_key_(std::move(partition_key)),
-      partition_id_(database_->locate_partition_key(partition_key_)) {}
+      target_(database_->target_of_partition_key(partition_key_)),
+      partition_id_(database_->locate(target_)) {}
 
 OptimisticTransaction::Seen OptimisticTransaction::seen(const std::optional<DocumentView>& document) {
   if (!document) return {};
@@ -290,7 +297,7 @@ Task<Expected<bool>> OptimisticTransaction::commit() {
   storage::PhysicalPartition::TransactionTask task = [this](storage::PartitionTransaction& transaction) {
     return commit_on_writer(transaction);
   };
-  auto done = co_await database_->run_transaction(partition_key_, std::move(task), bytes_, true);
+  auto done = co_await database_->run_transaction(target_, std::move(task), bytes_, true);
   if (!done) co_return std::unexpected(std::move(done).error());
   if (refused_) co_return std::unexpected(*std::move(refused_));
   co_return !stale_;
@@ -299,19 +306,25 @@ Task<Expected<bool>> OptimisticTransaction::commit() {
 Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database, std::string partition_key,
                                              bool in_turn,
                                              std::function<Expected<Verdict>(OptimisticTransaction&)> attempt) {
+  const DocumentTarget target = database->target_of_partition_key(partition_key);
+  co_return co_await run_optimistically(std::move(database), target, in_turn, std::move(attempt));
+}
+
+Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database, DocumentTarget target, bool in_turn,
+                                             std::function<Expected<Verdict>(OptimisticTransaction&)> attempt) {
   const auto until = std::chrono::steady_clock::now() + kAttemptsTime;
   std::optional<Turns::Turn> turn;
   if (in_turn) {
-    auto taken = co_await database->turns().take(partition_key);
+    auto taken = co_await database->turns().take(std::string(target.partition_key()));
     if (!taken) co_return std::unexpected(std::move(taken).error());
     turn.emplace(*std::move(taken));
   }
   // Admitted once: requests that waited for their turn are refused before they work, and never afterwards.
-  if (auto admitted = database->admit_partition_key(partition_key); !admitted) {
+  if (auto admitted = database->admit(target); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }
   for (int i = 0; i < kAttemptsMax && (i == 0 || std::chrono::steady_clock::now() < until); ++i) {
-    OptimisticTransaction transaction(database, partition_key);
+    OptimisticTransaction transaction(database, target);
     // Even without writes, all reads must have been true at the same time.
     const auto run = [&]() -> Expected<Verdict> {
       auto verdict = attempt(transaction);

@@ -33,8 +33,12 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
   static constexpr std::size_t bytes_max = 32ULL << 20;
   static constexpr std::size_t reads_max = 10'000;  ///< documents remembered individually; beyond that, as after a scan
 
+  /// `target`: a logical partition, or a document in it. Its text is copied.
+  OptimisticTransaction(std::shared_ptr<Database> database, const DocumentTarget& target);
   /// `partition_key`: as in the documents' ids.
   OptimisticTransaction(std::shared_ptr<Database> database, std::string partition_key);
+  OptimisticTransaction(const OptimisticTransaction&) = delete;
+  OptimisticTransaction& operator=(const OptimisticTransaction&) = delete;
 
   const std::string& partition_key() const { return partition_key_; }
   const std::shared_ptr<Database>& database() const { return database_; }
@@ -106,6 +110,7 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
 
   const std::shared_ptr<Database> database_;
   const std::string partition_key_;
+  const DocumentTarget target_;     ///< refers to partition_key_
   const std::size_t partition_id_;  ///< physical partition
 
   std::map<std::string, Seen, std::less<>> reads_;
@@ -129,14 +134,18 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
 /// How an attempt ends.
 enum class Verdict : std::uint8_t { commit, discard };
 
-/// Runs `attempt` on a worker, each time with a new transaction, until one can be committed. With `in_turn` the
-/// attempts of one logical partition wait for each other, so that they do not conflict among themselves. `attempt`'s
-/// error, or `discard`, is final if everything it read is still unchanged. Errors: also conflict with the word
-/// `retry_with` if others write to the partition all the time, and overloaded if too many wait for their turn.
 struct Committed {
   storage::Sequence sequence = 0;  ///< of the last edit; 0: there was none
   RequestUnits write_charge = 0;   ///< of all edits
 };
+
+/// Runs `attempt` on a worker, each time with a new transaction on the logical partition of `target`, until one can be
+/// committed. The text that `target` refers to must outlive the task. With `in_turn` the attempts of one logical
+/// partition wait for each other, so that they do not conflict among themselves. `attempt`'s error, or `discard`, is
+/// final if everything it read is still unchanged. Errors: also conflict with the word `retry_with` if others write to
+/// the partition all the time, and overloaded if too many wait for their turn.
+Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database, DocumentTarget target, bool in_turn,
+                                             std::function<Expected<Verdict>(OptimisticTransaction&)> attempt);
 Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database, std::string partition_key,
                                              bool in_turn,
                                              std::function<Expected<Verdict>(OptimisticTransaction&)> attempt);

@@ -13,7 +13,6 @@
 #include "api/models/item_shape.h"
 #include "api/models/resource_id.h"
 #include "base/read_failure.h"
-#include "partitioning/keys/partition_key.h"
 #include "partitioning/throughput/request_charge.h"
 #include "query/database/database_services.h"
 #include "query/json/parsed_document.h"
@@ -130,10 +129,9 @@ Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& databa
   return {};
 }
 
-Expected<void> Call::admit_document(const std::shared_ptr<partitioning::Database>& database,
-                                    std::string_view document_id) {
-  const std::size_t partition_id = database->locate_document(document_id);
-  return admit(database, partition_id, partitioning::partition_key_of(document_id, true));
+Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database,
+                           const partitioning::DocumentTarget& target) {
+  return admit(database, database->locate(target), target.partition_key());
 }
 
 bool Call::flag(std::string_view header) const {

@@ -51,7 +51,7 @@ Task<ProcedureOutcome> run_procedure(ProcedureCall call) {
     result = *std::move(ran);
     return result.failure ? Verdict::discard : Verdict::commit;
   };
-  auto committed = co_await partitioning::run_optimistically(call.database, call.partition_key, true, attempt);
+  auto committed = co_await partitioning::run_optimistically(call.database, call.target, true, attempt);
   if (!committed) {
     outcome.result = std::unexpected(std::move(committed).error());
     co_return outcome;

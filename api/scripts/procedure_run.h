@@ -14,11 +14,11 @@
 
 namespace octavo::api::scripts {
 
-/// A call of a stored procedure. Referenced objects must outlive the run.
+/// A call of a stored procedure. Referenced objects, and the text that `target` refers to, must outlive the run.
 struct ProcedureCall {
   std::shared_ptr<partitioning::Database> database;
   query::DatabaseServices* services = nullptr;  ///< of the database, for queries; null: none
-  std::string partition_key;  ///< as in document ids
+  partitioning::DocumentTarget target;          ///< a logical partition
   const DocumentModel& model;
   std::string arguments;              ///< a JSON array
   const WriteRules* rules = nullptr;  ///< null: none

@@ -62,7 +62,8 @@ struct Call {
                        std::string_view partition_key = {});
   Expected<void> admit(const std::shared_ptr<partitioning::Database>& database, std::size_t partition_id,
                        std::string_view partition_key = {});
-  Expected<void> admit_document(const std::shared_ptr<partitioning::Database>& database, std::string_view document_id);
+  Expected<void> admit(const std::shared_ptr<partitioning::Database>& database,
+                       const partitioning::DocumentTarget& target);
 
   bool flag(std::string_view header) const;  ///< has_flag of the request
 };

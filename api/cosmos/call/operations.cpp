@@ -29,8 +29,8 @@ Handled serve_operations(Call& call) {
 
   partitioning::DocumentRange range;
   range.partition_key = key.encode();
-  const std::size_t partition_id = opened.database->locate_partition_key(*range.partition_key);
-  OCTAVO_CO_TRY_VOID(call.admit(opened.database, partition_id, *range.partition_key));
+  const auto target = opened.database->target_of_partition_key(*range.partition_key);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, target));
   partitioning::DocumentScan scan(*opened.database, range);
   call.account.request_charge = 0;
   for (bool more = true; more;) {
@@ -45,7 +45,8 @@ Handled serve_operations(Call& call) {
     OCTAVO_CO_TRY(const auto state, co_await call.services.engine.run_blocking(collect));
     more = state == partitioning::ScanState::more;
     if (deletions.empty()) continue;
-    const auto results = co_await opened.database->write(std::move(deletions));
+    const std::vector targets(deletions.size(), target);
+    const auto results = co_await opened.database->write(targets, std::move(deletions));
     for (const auto& result : results) {
       call.account.request_charge +=
           result ? partitioning::charge_of_write({.index_rows = result->index_rows}) : partitioning::charge_of_miss();

@@ -26,12 +26,12 @@ Handled execute_procedure(Call& call) {
   auto& database = *opened.database;
   const auto& settings = call.services.settings;
   const std::string partition_key = key.encode();
-  const std::size_t partition_id = database.locate_partition_key(partition_key);
-  OCTAVO_CO_TRY_VOID(call.admit(opened.database, partition_id, partition_key));
+  const auto target = database.target_of_partition_key(partition_key);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, target));
   const ItemModel model(container, std::move(key), call.path.container_link(), settings.cosmos_item_bytes_max);
   scripts::ProcedureCall procedure{.database = opened.database,
                                    .services = opened.services(),
-                                   .partition_key = partition_key,
+                                   .target = target,
                                    .model = model,
                                    .arguments = std::move(arguments),
                                    .rules = rules ? &*rules : nullptr,
@@ -48,7 +48,7 @@ Handled execute_procedure(Call& call) {
   if (!outcome.result) co_return std::unexpected(std::move(outcome.result).error());
 
   call.account.sequence = std::max<std::uint64_t>(outcome.sequence, database.committed_sequence());
-  call.account.session_token = session_token(partition_id, call.account.sequence);
+  call.account.session_token = session_token(call.account.partition_id, call.account.sequence);
   auto& result = *outcome.result;
   Reply reply = result.failure ? script_failure_reply(*result.failure) : Reply{};
   if (!result.failure) reply.body = result.response.empty() ? "\"\"" : std::move(result.response);

@@ -27,7 +27,7 @@ struct Batch {
   bool continues_on_error = true;
   bool shows_bodies = true;
   std::optional<partitioning::TypedKey> key;  ///< of all operations, when atomic
-  std::size_t partition_id = 0;               ///< physical partition
+  std::size_t partition_id = 0;               ///< physical partition of all operations, when not atomic
   std::vector<ItemOperation> operations;
 };
 
@@ -116,7 +116,6 @@ Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
     if (!header) return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
     OCTAVO_TRY(batch.key, parse_key(*header, container));
     if (!is_complete(*batch.key, container)) return incomplete_key();
-    batch.partition_id = opened.database->locate_partition_key(batch.key->encode());
   } else if (const auto range = request.header("x-ms-documentdb-partitionkeyrangeid")) {
     OCTAVO_TRY(batch.partition_id, parse_range_id(*range, *opened.database));
   } else if (opened.database->physical_partition_count() > 1) {
@@ -189,22 +188,24 @@ Expected<bool> run_batch(storage::DocumentTransaction& transaction, const Batch&
   return true;
 }
 
+using partitioning::DocumentTarget;
 using partitioning::OptimisticTransaction;
 using partitioning::Verdict;
 
 // The same if the database has validation rules: on a worker, as one transaction or one per operation.
-Task<Expected<void>> run_with_rules(const OpenContainer& opened, const Batch& batch, const scripts::WriteRules& rules,
+// `target`: the logical partition of an atomic batch.
+Task<Expected<void>> run_with_rules(const OpenContainer& opened, const Batch& batch,
+                                    std::optional<DocumentTarget> target, const scripts::WriteRules& rules,
                                     std::size_t item_bytes_max, std::vector<OperationResult>& results) {
   const auto& container = *opened.definition;
-  if (batch.atomic) {
+  if (target) {
     const std::function<Expected<Verdict>(OptimisticTransaction&)> attempt =
         [&](OptimisticTransaction& transaction) -> Expected<Verdict> {
       scripts::ValidatedTransaction validated(transaction, &rules);
       OCTAVO_TRY(const bool kept, run_batch(validated, batch, container, item_bytes_max, results));
       return kept ? Verdict::commit : Verdict::discard;
     };
-    OCTAVO_CO_TRY(const auto done,
-                  co_await partitioning::run_optimistically(opened.database, batch.key->encode(), false, attempt));
+    OCTAVO_CO_TRY(const auto done, co_await partitioning::run_optimistically(opened.database, *target, false, attempt));
     if (!results.empty()) results.back().sequence = done.sequence;
     co_return Expected<void>{};
   }
@@ -217,7 +218,8 @@ Task<Expected<void>> run_with_rules(const OpenContainer& opened, const Batch& ba
       return result.error ? Verdict::discard : Verdict::commit;
     };
     const std::string key = operation.key.encode();
-    const auto done = co_await partitioning::run_optimistically(opened.database, key, false, attempt);
+    const auto own_target = opened.database->target_of_partition_key(key);
+    const auto done = co_await partitioning::run_optimistically(opened.database, own_target, false, attempt);
     if (done) {
       result.sequence = done->sequence;
     } else {
@@ -261,22 +263,28 @@ Handled serve_batch(Call& call) {
   OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
   const auto& container = *opened.definition;
   OCTAVO_CO_TRY(const auto batch, parse_batch(call, opened));
-  OCTAVO_CO_TRY_VOID(call.admit(opened.database, batch.partition_id, batch.key ? batch.key->encode() : ""));
+  const std::string partition_key = batch.key ? batch.key->encode() : std::string();
+  std::optional<DocumentTarget> target;
+  if (batch.key) {
+    target = opened.database->target_of_partition_key(partition_key);
+    OCTAVO_CO_TRY_VOID(call.admit(opened.database, *target));
+  } else {
+    OCTAVO_CO_TRY_VOID(call.admit(opened.database, batch.partition_id));
+  }
   std::vector<OperationResult> results;
   const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
   OCTAVO_CO_TRY(const auto rules, rules_of(call, opened));
   Expected<void> done;
   if (rules) {
-    done = co_await run_with_rules(opened, batch, *rules, bytes_max, results);
+    done = co_await run_with_rules(opened, batch, target, *rules, bytes_max, results);
   } else {
     storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) {
       return run_batch(transaction, batch, container, bytes_max, results);
     };
     // A batch of one partition key follows it after a split. Otherwise the client retries if the range was split.
     const std::size_t bytes = call.request.body.size();
-    if (batch.key) {
-      const std::string key = batch.key->encode();
-      done = co_await opened.database->run_transaction(key, std::move(task), bytes);
+    if (target) {
+      done = co_await opened.database->run_transaction(*target, std::move(task), bytes);
     } else {
       done = co_await opened.database->run_transaction_in(batch.partition_id, std::move(task), bytes);
     }
@@ -305,7 +313,7 @@ Handled serve_batch(Call& call) {
   reply.body += ']';
   reply.status = failed ? 207 : 200;
   if (call.account.sequence == 0) call.account.sequence = opened.database->committed_sequence();
-  call.account.session_token = session_token(batch.partition_id, call.account.sequence);
+  call.account.session_token = session_token(call.account.partition_id, call.account.sequence);
   co_return reply;
 }
 

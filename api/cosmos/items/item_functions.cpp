@@ -264,16 +264,16 @@ Handled write_with_functions(Call& call, const OpenContainer& opened, ItemReques
   FunctionalWrite write(call, opened, request, rules ? &*rules : nullptr);
   const bool in_turn = call.request.header(kPreTriggers) || call.request.header(kPostTriggers);
   const std::string partition_key = request.key.encode();
-  const std::size_t partition_id = opened.database->locate_partition_key(partition_key);
-  OCTAVO_CO_TRY_VOID(call.admit(opened.database, partition_id, partition_key));
+  const auto target = opened.database->target_of_partition_key(partition_key);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, target));
   const std::function<Expected<Verdict>(OptimisticTransaction&)> attempt =
       [&write](OptimisticTransaction& transaction) { return write.attempt(transaction); };
-  const auto committed = co_await partitioning::run_optimistically(opened.database, partition_key, in_turn, attempt);
+  const auto committed = co_await partitioning::run_optimistically(opened.database, target, in_turn, attempt);
   call.account.request_charge =
       std::max(write.charge() + (committed ? committed->write_charge : 0), partitioning::charge_of_metadata());
   if (!committed) co_return std::unexpected(committed.error());
   call.account.sequence = std::max<std::uint64_t>(committed->sequence, opened.database->committed_sequence());
-  call.account.session_token = session_token(partition_id, call.account.sequence);
+  call.account.session_token = session_token(call.account.partition_id, call.account.sequence);
   Reply reply = write.failure() ? script_failure_reply(*write.failure()) : Reply{};
   if (call.flag("x-ms-documentdb-script-enable-logging")) add_script_log(reply, write.log());
   if (write.failure()) co_return reply;

@@ -1,4 +1,6 @@
 // /dbs/{db}/colls/{coll}/docs and …/docs/{id}: single items.
+#include <span>
+
 #include <fmt/format.h>
 
 #include "api/cosmos/call/call.h"
@@ -16,19 +18,24 @@ namespace octavo::api::cosmos {
 
 namespace {
 
+using partitioning::DocumentTarget;
 using partitioning::TypedKey;
 
+// The document id of the item that the request names.
+Expected<std::string> requested_id(const Call& call, const OpenContainer& opened) {
+  OCTAVO_TRY(const auto key, required_key(call.request, *opened.definition));
+  return document_id(key, call.path.id);
+}
+
 // The hot path: one snapshot, one lookup, one append. nullopt: the item is large and must be read on a worker.
-Expected<std::optional<Reply>> read_item(Call& call, const OpenContainer& opened, bool on_worker) {
-  const auto& container = *opened.definition;
-  OCTAVO_TRY(const auto key, required_key(call.request, container));
-  const std::string id = document_id(key, call.path.id);
-  OCTAVO_TRY_VOID(call.admit_document(opened.database, id));
+Expected<std::optional<Reply>> read_item(Call& call, const OpenContainer& opened, const DocumentTarget& target,
+                                         bool on_worker) {
+  OCTAVO_TRY_VOID(call.admit(opened.database, target));
   const std::size_t partition_id = call.account.partition_id;
   call.account.sequence = opened.database->committed_sequence();
   call.account.session_token = session_token(partition_id, call.account.sequence);
   OCTAVO_TRY(const auto snapshot, opened.database->snapshot(partition_id));
-  OCTAVO_TRY(const auto document, snapshot.find(id));
+  OCTAVO_TRY(const auto document, snapshot.find(target.id()));
   if (!document || document->deleted) {
     call.account.request_charge = partitioning::charge_of_miss();
     return fail(ErrorCode::not_found, "Entity with the specified id does not exist in the system.");
@@ -43,14 +50,15 @@ Expected<std::optional<Reply>> read_item(Call& call, const OpenContainer& opened
     reply.content_type = {};
   } else {
     call.account.request_charge = partitioning::charge_of_read(document->body.size());
-    container.shape->append_item(reply.body, id, document->revision, document->modified_s, document->body);
+    opened.definition->shape->append_item(reply.body, target.id(), document->revision, document->modified_s,
+                                          document->body);
   }
   reply.headers.emplace_back("ETag", std::move(etag));
   return reply;
 }
 
-Handled read_on_worker(Call& call, const OpenContainer& opened) {
-  auto read = [&call, &opened] { return read_item(call, opened, true); };
+Handled read_on_worker(Call& call, const OpenContainer& opened, DocumentTarget target) {
+  auto read = [&call, &opened, &target] { return read_item(call, opened, target, true); };
   OCTAVO_CO_TRY(auto reply, co_await call.services.engine.run_patiently(std::move(read)));
   co_return *std::move(reply);
 }
@@ -68,7 +76,8 @@ Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWri
                    bool shows_body) {
   const auto& container = *opened.definition;
   const std::string id = write.id;
-  OCTAVO_CO_TRY_VOID(call.admit_document(opened.database, id));
+  const auto target = opened.database->target_of(id);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, target));
   const std::size_t partition_id = call.account.partition_id;
   const bool deletes = write.deleted;
   const std::size_t body_bytes = write.body.size();
@@ -76,7 +85,7 @@ Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWri
   if (shows_body) body = write.body;
   std::vector<storage::DocumentWrite> writes;
   writes.push_back(std::move(write));
-  auto results = co_await opened.database->write(std::move(writes));
+  auto results = co_await opened.database->write(std::span(&target, 1), std::move(writes));
   auto& result = results.front();
   if (!result) co_return std::unexpected(in_cosmos_words(std::move(result).error(), conditional));
 
@@ -177,7 +186,6 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
   OCTAVO_CO_TRY(operation.patch, co_await work_on_body(call, parse));
   operation.document_id = document_id(key, call.path.id);
   operation.match = MatchCondition::parse(call.request.header("If-Match"));
-  OCTAVO_CO_TRY_VOID(call.admit_document(opened.database, operation.document_id));
   OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
   if (functions) {
     ItemRequest request{.kind = ItemRequest::Kind::patch,
@@ -188,19 +196,20 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
                         .match = operation.match};
     co_return co_await write_with_functions(call, opened, std::move(request));
   }
+  const auto target = opened.database->target_of(operation.document_id);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, target));
   OperationResult result;
   const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
   const std::size_t bytes = call.request.body.size() + 4096;
-  const std::string partition_key = key.encode();
   storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) -> Expected<bool> {
     OCTAVO_TRY(result, operation.run(transaction, container, bytes_max));
     return !result.error;
   };
-  OCTAVO_CO_TRY_VOID(co_await opened.database->run_transaction(partition_key, std::move(task), bytes));
+  OCTAVO_CO_TRY_VOID(co_await opened.database->run_transaction(target, std::move(task), bytes));
   call.account.request_charge = result.charge;
   if (result.error) co_return std::unexpected(*std::move(result.error));
   call.account.sequence = result.sequence;
-  call.account.session_token = session_token(opened.database->locate_partition_key(partition_key), result.sequence);
+  call.account.session_token = session_token(opened.database->locate(target), result.sequence);
   Reply reply;
   if (wants_no_body(call)) {
     reply.content_type = {};
@@ -229,9 +238,11 @@ Handled serve_items(Call& call) {
   switch (method) {
     case Method::get:
     case Method::head: {
-      OCTAVO_CO_TRY(auto reply, read_item(call, opened, false));
+      OCTAVO_CO_TRY(const auto id, requested_id(call, opened));
+      const auto target = opened.database->target_of(id);
+      OCTAVO_CO_TRY(auto reply, read_item(call, opened, target, false));
       if (reply) co_return *std::move(reply);
-      co_return co_await read_on_worker(call, opened);
+      co_return co_await read_on_worker(call, opened, target);
     }
     case Method::put:
       co_return co_await replace_item(call, opened);

@@ -15,9 +15,9 @@ query::DatabaseServices* Call::database_services() const {
   return query::services_of(*database);
 }
 
-void Call::charge_document(std::string_view document_id, double units) {
+void Call::charge(const partitioning::DocumentTarget& target, double units) {
   request_charge += units;
-  database->spend_on_document(document_id, units);
+  database->spend(target, units);
 }
 
 void Call::charge_scan(const std::optional<std::string>& partition_key, double units) {

@@ -58,7 +58,7 @@ struct Call {
 
   /// Adds `units` to the charge shown in the reply, and spends them from the budget of the physical partition that
   /// contains the document or the logical partition, or evenly from all budgets if `partition_key` is absent.
-  void charge_document(std::string_view document_id, double units);
+  void charge(const partitioning::DocumentTarget& target, double units);
   void charge_scan(const std::optional<std::string>& partition_key, double units);
 
   /// Value of `{name}` in the route's pattern, percent-decoded. Must exist.

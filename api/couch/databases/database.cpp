@@ -195,7 +195,7 @@ Task<Expected<Reply>> compact(Call& call) {
 Task<Expected<Reply>> compact_design_document(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   const auto id = std::string(kDesignPrefix) + call.path("ddoc");
-  OCTAVO_CO_TRY_VOID(check_document_exists(*call.database, id));
+  OCTAVO_CO_TRY_VOID(check_document_exists(*call.database, call.database->target_of(id)));
   co_return ok_reply(202);
 }
 

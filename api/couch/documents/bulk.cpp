@@ -107,11 +107,11 @@ Expected<Reply> refused_batch(const std::vector<BulkResult>& results) {
 }
 
 // False if at least one edit is refused: `results` has the reasons, and nothing may be written.
-Task<Expected<bool>> validate_all(Call& call, const std::vector<storage::DocumentWrite>& writes,
-                                  std::vector<BulkResult>& results) {
+Task<Expected<bool>> validate_all(Call& call, const std::vector<partitioning::DocumentTarget>& targets,
+                                  const std::vector<storage::DocumentWrite>& writes, std::vector<BulkResult>& results) {
   OCTAVO_CO_TRY(auto validation, validation_of(call));
   if (validation == nullptr) co_return true;
-  auto valid = co_await validate(call, std::move(validation), writes);
+  auto valid = co_await validate(call, std::move(validation), targets, writes);
   bool all = true;
   for (std::size_t i = 0; i < valid.size(); ++i) {
     if (valid[i]) {
@@ -130,22 +130,24 @@ Task<Expected<Reply>> batch(Call& call) {
   OCTAVO_CO_TRY(auto request, co_await parse_bulk_request(call));
   OCTAVO_CO_TRY(auto writes, batch_writes(call, std::move(request)));
 
+  // All documents are in one logical partition.
+  const auto target = call.database->target_of_partition_key(call.path("partition"));
+  const std::vector targets(writes.size(), target);
   std::vector<BulkResult> results(writes.size());
   for (std::size_t i = 0; i < writes.size(); ++i) results[i].id = writes[i].id;
-  OCTAVO_CO_TRY(const auto valid, co_await validate_all(call, writes, results));
+  OCTAVO_CO_TRY(const auto valid, co_await validate_all(call, targets, writes, results));
   if (!valid) co_return refused_batch(results);
   std::vector<std::size_t> body_bytes;
   body_bytes.reserve(writes.size());
   for (const auto& write : writes) body_bytes.push_back(write.body.size());
-  auto written = co_await call.database->write(std::move(writes), storage::WriteOptions{.atomic = true});
+  auto written = co_await call.database->write(targets, std::move(writes), storage::WriteOptions{.atomic = true});
   if (!written.empty() && !written.front() && written.front().error().code == ErrorCode::throttled) {
     co_return std::unexpected(std::move(written.front()).error());
   }
   bool all = true;
   for (std::size_t i = 0; i < written.size(); ++i) {
-    call.charge_document(results[i].id, written[i]
-                                            ? partitioning::charge_of_write({body_bytes[i], written[i]->index_rows})
-                                            : partitioning::charge_of_miss());
+    call.charge(target, written[i] ? partitioning::charge_of_write({body_bytes[i], written[i]->index_rows})
+                                   : partitioning::charge_of_miss());
     if (written[i]) {
       results[i].outcome = written[i]->revision;
     } else {

@@ -64,8 +64,23 @@ namespace {
 struct BulkWork {
   std::vector<BulkResult> results;
   std::vector<storage::DocumentWrite> writes;
-  std::vector<std::size_t> positions;  // writes[i] is the document at positions[i] of the request
+  std::vector<partitioning::DocumentTarget> targets;  // of the writes; they refer to the ids in `results`
+  std::vector<std::size_t> positions;                 // writes[i] is the document at positions[i] of the request
   std::vector<std::size_t> locals;
+
+  // Makes the write at `from` the one at `to`, which is not above it.
+  void move_write(std::size_t from, std::size_t to) {
+    if (from == to) return;
+    writes[to] = std::move(writes[from]);
+    targets[to] = targets[from];
+    positions[to] = positions[from];
+  }
+  // Removes the writes from `count` on.
+  void shorten(std::size_t count) {
+    writes.resize(count);
+    targets.erase(targets.begin() + static_cast<std::ptrdiff_t>(count), targets.end());
+    positions.resize(count);
+  }
 };
 
 // Sorts the documents into ordinary and local writes. Errors that refuse the whole request occur here, before the first
@@ -75,6 +90,7 @@ Expected<BulkWork> sort_out(const partitioning::Database& database, BulkRequest&
   BulkWork work;
   work.results.resize(count);
   work.writes.reserve(count);
+  work.targets.reserve(count);
   work.positions.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     auto& document = request.documents[i];
@@ -88,6 +104,7 @@ Expected<BulkWork> sort_out(const partitioning::Database& database, BulkRequest&
     OCTAVO_TRY(auto write, make_write(result.id, std::move(document), request.new_edits));
     if (write.replicated) result.sent = write.history.front();
     work.writes.push_back(std::move(write));
+    work.targets.push_back(database.target_of(result.id));
     work.positions.push_back(i);
   }
   return work;
@@ -108,17 +125,16 @@ void note_outcomes(BulkWork& work, storage::PhysicalPartition::DocumentResults w
 Task<Expected<void>> drop_invalid(Call& call, BulkWork& work) {
   OCTAVO_CO_TRY(auto validation, validation_of(call));
   if (validation == nullptr) co_return Expected<void>{};
-  auto valid = co_await validate(call, std::move(validation), work.writes);
+  auto valid = co_await validate(call, std::move(validation), work.targets, work.writes);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < valid.size(); ++i) {
     if (!valid[i]) {
       work.results[work.positions[i]].outcome = std::move(valid[i]).error();
       continue;
     }
-    if (kept != i) work.writes[kept] = std::move(work.writes[i]);
-    work.positions[kept++] = work.positions[i];
+    work.move_write(i, kept++);
   }
-  work.writes.resize(kept);
+  work.shorten(kept);
   co_return Expected<void>{};
 }
 
@@ -148,21 +164,19 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
         continue;
       }
     }
-    if (kept != i) work.writes[kept] = std::move(work.writes[i]);
-    work.positions[kept++] = work.positions[i];
+    work.move_write(i, kept++);
   }
-  work.writes.resize(kept);
+  work.shorten(kept);
   OCTAVO_CO_TRY_VOID(co_await drop_invalid(call, work));
 
   std::vector<std::size_t> body_bytes;
   body_bytes.reserve(work.writes.size());
   for (const auto& write : work.writes) body_bytes.push_back(write.body.size());
-  auto written = co_await call.database->write(std::move(work.writes));
+  auto written = co_await call.database->write(work.targets, std::move(work.writes));
   for (std::size_t i = 0; i < written.size(); ++i) {
     if (!written[i] && written[i].error().code == ErrorCode::throttled) continue;
-    call.charge_document(work.results[work.positions[i]].id,
-                         written[i] ? partitioning::charge_of_write({body_bytes[i], written[i]->index_rows})
-                                    : partitioning::charge_of_miss());
+    call.charge(work.targets[i], written[i] ? partitioning::charge_of_write({body_bytes[i], written[i]->index_rows})
+                                            : partitioning::charge_of_miss());
   }
   if (users) {
     for (std::size_t i = 0; i < written.size(); ++i) {

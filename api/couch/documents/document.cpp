@@ -20,6 +20,7 @@ namespace octavo::api::couch {
 
 namespace {
 
+using partitioning::DocumentTarget;
 using storage::Revision;
 using storage::RevisionTree;
 
@@ -101,13 +102,12 @@ Reply not_modified(std::string etag) {
 using WorkerReply = Expected<std::optional<Reply>>;
 
 // Reads the winner without changes, the most frequent request: one snapshot, one lookup, one append.
-WorkerReply read_winner(Call& call, std::string_view id, const RenderOptions& options, bool on_worker) {
+WorkerReply read_winner(Call& call, const DocumentTarget& target, const RenderOptions& options, bool on_worker) {
   const auto& request = call.request;
-  const auto& database = *call.database;
-  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
-  OCTAVO_TRY(const auto document, snapshot.find(id));
+  OCTAVO_TRY(const auto snapshot, call.database->snapshot(target));
+  OCTAVO_TRY(const auto document, snapshot.find(target.id()));
   if (!document || document->deleted) {
-    call.charge_document(id, partitioning::charge_of_miss());
+    call.charge(target, partitioning::charge_of_miss());
     return fail(document ? ErrorCode::deleted : ErrorCode::not_found, "");
   }
   if (!on_worker && document->body.size() >= worker_body_bytes) return std::nullopt;
@@ -116,17 +116,17 @@ WorkerReply read_winner(Call& call, std::string_view id, const RenderOptions& op
   Reply reply;
   if (!options.any()) {
     if (none_match_has(request, etag)) {
-      call.charge_document(id, partitioning::charge_of_miss());
+      call.charge(target, partitioning::charge_of_miss());
       return not_modified(std::move(etag));
     }
-    call.charge_document(id, partitioning::charge_of_read(document->body.size()));
+    call.charge(target, partitioning::charge_of_read(document->body.size()));
     append_document(reply.body, *document);
     reply.body += '\n';
     reply.headers.reserve(2);
     reply.headers.emplace_back("ETag", std::move(etag));
     return reply;
   }
-  call.charge_document(id, partitioning::charge_of_read(document->body.size()));
+  call.charge(target, partitioning::charge_of_read(document->body.size()));
   OCTAVO_TRY(const bool meta, append_document(reply.body, *document, snapshot, options));
   reply.body += '\n';
   if (!meta) {
@@ -137,10 +137,10 @@ WorkerReply read_winner(Call& call, std::string_view id, const RenderOptions& op
 }
 
 // `rev=`: reads any leaf. A deleted one is shown with `_deleted`.
-WorkerReply read_revision(const Request& request, const partitioning::Database& database, std::string_view id,
+WorkerReply read_revision(const Request& request, const partitioning::Database& database, const DocumentTarget& target,
                           const Revision& revision, const RenderOptions& options, bool on_worker) {
-  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
-  OCTAVO_TRY(const auto document, snapshot.find(id));
+  OCTAVO_TRY(const auto snapshot, database.snapshot(target));
+  OCTAVO_TRY(const auto document, snapshot.find(target.id()));
   if (!document) return fail(ErrorCode::not_found, "");
   OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
   const auto* leaf = tree.find(revision);
@@ -161,9 +161,10 @@ WorkerReply read_revision(const Request& request, const partitioning::Database& 
   return reply;
 }
 
-Expected<Reply> read_local(const Request& request, const partitioning::Database& database, std::string_view id) {
-  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
-  OCTAVO_TRY(const auto document, snapshot.find_local(id));
+Expected<Reply> read_local(const Request& request, const partitioning::Database& database,
+                           const DocumentTarget& target) {
+  OCTAVO_TRY(const auto snapshot, database.snapshot(target));
+  OCTAVO_TRY(const auto document, snapshot.find_local(target.id()));
   if (!document) return fail(ErrorCode::not_found, "");
   auto etag = "\"0-" + std::to_string(document->edit) + "\"";
   if (none_match_has(request, etag)) return not_modified(std::move(etag));
@@ -174,15 +175,14 @@ Expected<Reply> read_local(const Request& request, const partitioning::Database&
   return reply;
 }
 
-Expected<void> admit_read(Call& call, std::string_view id) {
-  if (is_users_database(*call.database)) OCTAVO_TRY_VOID(check_user_document_read(call, id));
-  return call.database->admit_document(id);
+Expected<void> admit_read(Call& call, const DocumentTarget& target) {
+  if (is_users_database(*call.database)) OCTAVO_TRY_VOID(check_user_document_read(call, target.id()));
+  return call.database->admit(target);
 }
 
-Expected<OpenRevisionsQuery> parse_open_revisions_query(Call& call) {
+Expected<OpenRevisionsQuery> parse_open_revisions_query(Call& call, const DocumentTarget& target) {
   OpenRevisionsQuery query;
-  query.id = call.path("docid");
-  OCTAVO_TRY_VOID(admit_read(call, query.id));
+  OCTAVO_TRY_VOID(admit_read(call, target));
   OCTAVO_TRY(auto parameters, parse_read_parameters(call.request));
   query.revisions = std::move(parameters.open);
   query.latest = parameters.latest;
@@ -190,34 +190,33 @@ Expected<OpenRevisionsQuery> parse_open_revisions_query(Call& call) {
   return query;
 }
 
-WorkerReply read(Call& call, bool on_worker) {
+WorkerReply read(Call& call, const DocumentTarget& target, bool on_worker) {
   const auto& request = call.request;
   const auto& database = *call.database;
-  const std::string_view id = call.path("docid");
-  if (is_local_id(id)) return read_local(request, database, id);
-  OCTAVO_TRY_VOID(admit_read(call, id));
-  if (request.query.empty()) return read_winner(call, id, {}, on_worker);
+  if (is_local_id(target.id())) return read_local(request, database, target);
+  OCTAVO_TRY_VOID(admit_read(call, target));
+  if (request.query.empty()) return read_winner(call, target, {}, on_worker);
 
   OCTAVO_TRY(const auto parameters, parse_read_parameters(request));
   // `latest` asks for the newest descendant of `rev`; the winner is shown.
   if (parameters.revision && !parameters.latest) {
-    auto reply = read_revision(request, database, id, *parameters.revision, parameters.render, on_worker);
+    auto reply = read_revision(request, database, target, *parameters.revision, parameters.render, on_worker);
     if (reply && !*reply) return reply;
-    call.charge_document(id,
-                         reply ? partitioning::charge_of_read((*reply)->body.size()) : partitioning::charge_of_miss());
+    call.charge(target, reply ? partitioning::charge_of_read((*reply)->body.size()) : partitioning::charge_of_miss());
     return reply;
   }
-  return read_winner(call, id, parameters.render, on_worker);
+  return read_winner(call, target, parameters.render, on_worker);
 }
 
 Task<Expected<Reply>> get_document(Call& call) {
-  if (call.request.parameter("open_revs") && !is_local_id(call.path("docid"))) {
-    OCTAVO_CO_TRY(auto query, parse_open_revisions_query(call));
-    co_return co_await open_revisions_reply(call, std::move(query));
+  const auto target = call.database->target_of(call.path("docid"));
+  if (call.request.parameter("open_revs") && !is_local_id(target.id())) {
+    OCTAVO_CO_TRY(auto query, parse_open_revisions_query(call, target));
+    co_return co_await open_revisions_reply(call, target, std::move(query));
   }
-  auto reply = read(call, false);
+  auto reply = read(call, target, false);
   if (reply && !*reply) {
-    auto again = [&call] { return read(call, true); };
+    auto again = [&call, &target] { return read(call, target, true); };
     reply = co_await call.services.engine.run_patiently(std::move(again));
   }
   if (!reply) co_return std::unexpected(std::move(reply).error());
@@ -264,7 +263,9 @@ Task<Expected<Reply>> refuse_attachment(Call& call) {
   if (is_local_id(id)) co_return fail(ErrorCode::bad_request, "_local documents do not accept attachments.");
   const bool writes = call.request.method == Method::put || call.request.method == Method::post;
   const bool is_function = is_design_id(id) && name.starts_with('_');  // `_view/…`, `_search/…`
-  if (is_function || !writes) OCTAVO_CO_TRY_VOID(check_document_exists(*call.database, id));
+  if (is_function || !writes) {
+    OCTAVO_CO_TRY_VOID(check_document_exists(*call.database, call.database->target_of(id)));
+  }
   if (is_function) co_return refuse_function(call, name);
   if (!writes) co_return fail(ErrorCode::not_found, "Document is missing attachment");
   co_return fail(ErrorCode::unsupported, "Attachments are not supported yet.");
@@ -276,14 +277,14 @@ Task<Expected<Reply>> refuse_bare_local(Call&) {
 
 }  // namespace
 
-Expected<void> check_document_exists(const partitioning::Database& database, std::string_view id) {
-  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
-  if (is_local_id(id)) {
-    OCTAVO_TRY(const auto local, snapshot.find_local(id));
+Expected<void> check_document_exists(const partitioning::Database& database, const DocumentTarget& target) {
+  OCTAVO_TRY(const auto snapshot, database.snapshot(target));
+  if (is_local_id(target.id())) {
+    OCTAVO_TRY(const auto local, snapshot.find_local(target.id()));
     if (!local) return fail(ErrorCode::not_found, "");
     return {};
   }
-  OCTAVO_TRY(const auto document, snapshot.find(id));
+  OCTAVO_TRY(const auto document, snapshot.find(target.id()));
   if (!document) return fail(ErrorCode::not_found, "");
   if (document->deleted) return fail(ErrorCode::deleted, "");
   return {};

@@ -14,7 +14,8 @@ Task<Expected<Reply>> delete_document(Call& call);  // DELETE /{db}/{docid}
 Task<Expected<Reply>> copy_document(Call& call);    // COPY /{db}/{docid}
 
 /// Error unless the document exists now; also for local documents. Errors: not_found, deleted.
-Expected<void> check_document_exists(const partitioning::Database& database, std::string_view id);
+Expected<void> check_document_exists(const partitioning::Database& database,
+                                     const partitioning::DocumentTarget& target);
 
 /// The leaves that answer a request for `revision`: itself if it is a leaf, otherwise, with `latest`, all leaves that
 /// descend from it.

@@ -12,6 +12,7 @@ namespace octavo::api::couch {
 
 namespace {
 
+using partitioning::DocumentTarget;
 using storage::Revision;
 
 std::string quoted_revision(const Revision& revision) {
@@ -33,36 +34,34 @@ void add_location(Reply& reply, const Call& call, std::string_view id) {
 }
 
 // `batch=ok`: the reply is sent before the document is written.
-Task<Expected<Reply>> write_unacknowledged(Call& call, storage::DocumentWrite write) {
+Task<Expected<Reply>> write_unacknowledged(Call& call, DocumentTarget target, storage::DocumentWrite write) {
   if (needs_preparation(call, write.id)) {
     std::optional<query::IndexAllowance> allowance;
     OCTAVO_CO_TRY_VOID(co_await prepare_write(call, write, allowance));
   }
-  OCTAVO_CO_TRY_VOID(co_await validate_one(call, write));
+  OCTAVO_CO_TRY_VOID(co_await validate_one(call, target, write));
   Reply reply;
   reply.status = 202;
   reply.body = "{\"ok\":true,\"id\":";
   append_json_string(reply.body, write.id);
   reply.body += "}\n";
-  std::vector<storage::DocumentWrite> writes;
-  writes.push_back(std::move(write));
-  OCTAVO_CO_TRY_VOID(call.database->write_unacknowledged(std::move(writes)));
+  OCTAVO_CO_TRY_VOID(call.database->write_unacknowledged(target, std::move(write)));
   co_return reply;
 }
 
-Task<Expected<Reply>> write_local(Call& call, std::string id, ParsedDocument document) {
+Task<Expected<Reply>> write_local(Call& call, DocumentTarget target, ParsedDocument document) {
   storage::LocalDocumentWrite write;
-  write.id = id;
+  write.id = target.id();
   write.deleted = document.deleted;
   write.body = std::move(document.body);
   // As in CouchDB, there is no precondition: the last writer wins, and the new revision number follows the `_rev` sent.
   write.base_edit = document.local_edit.value_or(0);
-  OCTAVO_CO_TRY(const auto edit, co_await call.database->write_local(std::move(write)));
+  OCTAVO_CO_TRY(const auto edit, co_await call.database->write_local(target, std::move(write)));
   Reply reply;
   reply.status = document.deleted ? 200 : 201;
-  append_saved_local(reply.body, id, document.deleted ? 0 : edit);
+  append_saved_local(reply.body, target.id(), document.deleted ? 0 : edit);
   reply.body += '\n';
-  if (!document.deleted) add_location(reply, call, id);
+  if (!document.deleted) add_location(reply, call, target.id());
   co_return reply;
 }
 
@@ -99,12 +98,13 @@ Task<Expected<Reply>> put_document(Call& call) {
   if (document.id && *document.id != id) {  // as in CouchDB the URL's id is used, but the body's must be valid
     OCTAVO_CO_TRY_VOID(check_id(*document.id, *call.database));
   }
-  if (is_local_id(id)) co_return co_await write_local(call, id, std::move(document));
+  const auto target = call.database->target_of(id);
+  if (is_local_id(id)) co_return co_await write_local(call, target, std::move(document));
 
   const bool deleted = document.deleted;
   OCTAVO_CO_TRY(auto write, edit_of_put(call, id, std::move(document)));
-  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(write));
-  OCTAVO_CO_TRY(const auto revision, co_await save(call, std::move(write)));
+  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, target, std::move(write));
+  OCTAVO_CO_TRY(const auto revision, co_await save(call, target, std::move(write)));
   auto reply = saved_reply(deleted ? 200 : 201, id, revision);
   add_location(reply, call, id);
   co_return reply;
@@ -119,11 +119,12 @@ Task<Expected<Reply>> create_document(Call& call) {
   }
   const auto id = *document.id;
   OCTAVO_CO_TRY_VOID(check_id(id, *call.database));
-  if (is_local_id(id)) co_return co_await write_local(call, id, std::move(document));
+  const auto target = call.database->target_of(id);
+  if (is_local_id(id)) co_return co_await write_local(call, target, std::move(document));
 
   OCTAVO_CO_TRY(auto write, make_write(id, std::move(document), true));
-  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(write));
-  OCTAVO_CO_TRY(const auto revision, co_await save(call, std::move(write)));
+  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, target, std::move(write));
+  OCTAVO_CO_TRY(const auto revision, co_await save(call, target, std::move(write)));
   auto reply = saved_reply(201, id, revision);
   add_location(reply, call, id);
   co_return reply;
@@ -153,27 +154,27 @@ Expected<std::string> source_body(const Call& call, std::string_view id) {
   return std::string(*body);
 }
 
-struct CopyTarget {
+struct Destination {
   std::string id;
   std::optional<Revision> revision;
 };
 
 // `Destination: target` or `target?rev=N-hash`, percent-encoded. A full URL is refused, as in CouchDB.
-Expected<CopyTarget> parse_destination(const Request& request) {
+Expected<Destination> parse_destination(const Request& request) {
   const auto header = request.header("Destination");
   if (!header || header->empty()) return fail(ErrorCode::bad_request, "Destination header is mandatory for COPY.");
   if (header->starts_with("http://") || header->starts_with("https://")) {
     return fail(ErrorCode::bad_request, "Destination URL must be relative.");
   }
-  CopyTarget target;
+  Destination destination;
   const auto question = header->find("?rev=");
   if (question != std::string_view::npos) {
-    OCTAVO_TRY(target.revision, Revision::parse(header->substr(question + 5)));
+    OCTAVO_TRY(destination.revision, Revision::parse(header->substr(question + 5)));
   }
   auto id = percent_decode(header->substr(0, question), false);
   if (!id) return fail(ErrorCode::bad_request, "Destination header is not a valid document id.");
-  target.id = std::move(*id);
-  return target;
+  destination.id = std::move(*id);
+  return destination;
 }
 
 }  // namespace
@@ -181,31 +182,33 @@ Expected<CopyTarget> parse_destination(const Request& request) {
 Task<Expected<Reply>> delete_document(Call& call) {
   const auto& id = call.path("docid");
   const auto& request = call.request;
-  OCTAVO_CO_TRY_VOID(check_document_exists(*call.database, id));
+  const auto target = call.database->target_of(id);
+  OCTAVO_CO_TRY_VOID(check_document_exists(*call.database, target));
   ParsedDocument document;
   document.deleted = true;
   document.body = "{}";
-  if (is_local_id(id)) co_return co_await write_local(call, id, std::move(document));
+  if (is_local_id(id)) co_return co_await write_local(call, target, std::move(document));
 
   OCTAVO_CO_TRY(document.revision, base_revision(request, std::nullopt));
   if (!document.revision) co_return fail(ErrorCode::conflict, "");
   OCTAVO_CO_TRY(auto write, make_write(id, std::move(document), has_new_edits(request)));
-  if (request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, std::move(write));
-  OCTAVO_CO_TRY(const auto saved, co_await save(call, std::move(write)));
+  if (request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, target, std::move(write));
+  OCTAVO_CO_TRY(const auto saved, co_await save(call, target, std::move(write)));
   co_return saved_reply(200, id, saved);
 }
 
 Task<Expected<Reply>> copy_document(Call& call) {
-  OCTAVO_CO_TRY(const auto target, parse_destination(call.request));
-  OCTAVO_CO_TRY_VOID(check_id(target.id, *call.database));
+  OCTAVO_CO_TRY(const auto destination, parse_destination(call.request));
+  OCTAVO_CO_TRY_VOID(check_id(destination.id, *call.database));
   ParsedDocument document;
   OCTAVO_CO_TRY(document.body, source_body(call, call.path("docid")));
-  document.revision = target.revision;
-  if (is_local_id(target.id)) co_return co_await write_local(call, target.id, std::move(document));
-  OCTAVO_CO_TRY(auto write, make_write(target.id, std::move(document), true));
-  OCTAVO_CO_TRY(const auto revision, co_await save(call, std::move(write)));
-  auto reply = saved_reply(201, target.id, revision);
-  add_location(reply, call, target.id);
+  document.revision = destination.revision;
+  const auto target = call.database->target_of(destination.id);
+  if (is_local_id(target.id())) co_return co_await write_local(call, target, std::move(document));
+  OCTAVO_CO_TRY(auto write, make_write(destination.id, std::move(document), true));
+  OCTAVO_CO_TRY(const auto revision, co_await save(call, target, std::move(write)));
+  auto reply = saved_reply(201, target.id(), revision);
+  add_location(reply, call, target.id());
   co_return reply;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -218,7 +219,7 @@ void forget_user(Call& call, std::string_view id) {
   if (id.starts_with(kUserIdPrefix)) call.services.authenticator.forget(id.substr(kUserIdPrefix.size()));
 }
 
-Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
+Task<Expected<Revision>> save(Call& call, partitioning::DocumentTarget target, storage::DocumentWrite write) {
   if (needs_preparation(call, write.id)) {
     std::optional<query::IndexAllowance> allowance;
     OCTAVO_CO_TRY_VOID(co_await prepare_write(call, write, allowance));
@@ -226,23 +227,22 @@ Task<Expected<Revision>> save(Call& call, storage::DocumentWrite write) {
   if (!is_design_id(write.id)) {
     OCTAVO_CO_TRY(const auto validation, validation_of(call));
     if (validation) {
-      OCTAVO_CO_TRY_VOID(call.database->admit_document(write.id));
-      OCTAVO_CO_TRY_VOID(co_await validate_one(call, write));
+      OCTAVO_CO_TRY_VOID(call.database->admit(target));
+      OCTAVO_CO_TRY_VOID(co_await validate_one(call, target, write));
     }
   }
-  const auto id = write.id;
   const std::size_t body_bytes = write.body.size();
   const auto replicated = write.replicated ? std::optional(write.history.front()) : std::nullopt;
   std::vector<storage::DocumentWrite> writes;
   writes.push_back(std::move(write));
-  auto results = co_await call.database->write(std::move(writes));
+  auto results = co_await call.database->write(std::span(&target, 1), std::move(writes));
   auto& result = results.front();
   if (!result) {
-    if (result.error().code != ErrorCode::throttled) call.charge_document(id, partitioning::charge_of_miss());
-    co_return std::unexpected(in_couch_words(std::move(result).error(), id));
+    if (result.error().code != ErrorCode::throttled) call.charge(target, partitioning::charge_of_miss());
+    co_return std::unexpected(in_couch_words(std::move(result).error(), target.id()));
   }
-  call.charge_document(id, partitioning::charge_of_write({body_bytes, result->index_rows}));
-  if (is_users_database(*call.database)) forget_user(call, id);
+  call.charge(target, partitioning::charge_of_write({body_bytes, result->index_rows}));
+  if (is_users_database(*call.database)) forget_user(call, target.id());
   co_return replicated ? *replicated : result->revision;
 }
 

@@ -60,8 +60,9 @@ Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write,
 /// Whether prepare_write has anything to do for this document.
 bool needs_preparation(const Call& call, std::string_view id);
 
-/// Prepares and writes one document; durable when it returns.
-Task<Expected<storage::Revision>> save(Call& call, storage::DocumentWrite write);
+/// Prepares and writes one document; durable when it returns. `target` is that of the write, whose id it must not refer
+/// to.
+Task<Expected<storage::Revision>> save(Call& call, partitioning::DocumentTarget target, storage::DocumentWrite write);
 /// The error of a write with CouchDB's text.
 Error in_couch_words(Error error, std::string_view id);
 /// Must be called for each document of `_users` that was written.

@@ -10,13 +10,13 @@
 #include "api/couch/call/sliced_reply.h"
 #include "api/couch/server/server.h"
 #include "api/http/worker_bodies.h"
-#include "partitioning/keys/partition_key.h"
 #include "partitioning/throughput/request_charge.h"
 
 namespace octavo::api::couch {
 
 namespace {
 
+using partitioning::DocumentTarget;
 using storage::Revision;
 using storage::RevisionTree;
 
@@ -70,9 +70,11 @@ std::vector<OpenedRevision> opened_revisions(const RevisionTree& tree, const Ope
 class OpenRevisionsProducer final : public SliceProducer {
  public:
   /// `boundary`: that of multipart/mixed; empty for JSON.
-  OpenRevisionsProducer(std::shared_ptr<partitioning::Database> database, OpenRevisionsQuery query,
-                        std::string boundary, bool may_take_long)
+  OpenRevisionsProducer(std::shared_ptr<partitioning::Database> database, const DocumentTarget& target,
+                        OpenRevisionsQuery query, std::string boundary, bool may_take_long)
       : database_(std::move(database)),
+        id_(target.id()),
+        target_(target.referring_to_id(id_)),
         query_(std::move(query)),
         boundary_(std::move(boundary)),
         may_take_long_(may_take_long) {}
@@ -81,8 +83,8 @@ class OpenRevisionsProducer final : public SliceProducer {
   double charge(std::uint64_t bytes) const override { return partitioning::charge_of_read(bytes); }
 
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
-    OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(query_.id));
-    OCTAVO_TRY(const auto document, snapshot.find(query_.id));
+    OCTAVO_TRY(const auto snapshot, database_->snapshot(target_));
+    OCTAVO_TRY(const auto document, snapshot.find(id_));
     RevisionTree tree;
     if (document) {
       OCTAVO_TRY(tree, snapshot.revision_tree(*document));
@@ -136,6 +138,8 @@ class OpenRevisionsProducer final : public SliceProducer {
   }
 
   std::shared_ptr<partitioning::Database> database_;
+  const std::string id_;  // the reply is longer than the request
+  const DocumentTarget target_;
   OpenRevisionsQuery query_;
   std::string boundary_;
   bool may_take_long_;
@@ -147,11 +151,11 @@ class OpenRevisionsProducer final : public SliceProducer {
 };
 
 // Whether a worker must produce the reply: each leaf may be large, and only the tree tells how many there are.
-Expected<bool> opening_takes_long(Call& call, const OpenRevisionsQuery& query) {
-  OCTAVO_TRY(const auto snapshot, call.database->snapshot_for_document(query.id));
-  OCTAVO_TRY(const auto document, snapshot.find(query.id));
+Expected<bool> opening_takes_long(Call& call, const DocumentTarget& target, const OpenRevisionsQuery& query) {
+  OCTAVO_TRY(const auto snapshot, call.database->snapshot(target));
+  OCTAVO_TRY(const auto document, snapshot.find(target.id()));
   if (!document && !query.revisions) {
-    call.charge_document(query.id, partitioning::charge_of_miss());
+    call.charge(target, partitioning::charge_of_miss());
     return fail(ErrorCode::not_found, "");
   }
   return document && (document->has_conflicts || document->body.size() >= worker_body_bytes);
@@ -159,17 +163,17 @@ Expected<bool> opening_takes_long(Call& call, const OpenRevisionsQuery& query) {
 
 }  // namespace
 
-Task<Expected<Reply>> open_revisions_reply(Call& call, OpenRevisionsQuery query) {
+Task<Expected<Reply>> open_revisions_reply(Call& call, DocumentTarget target, OpenRevisionsQuery query) {
   const auto& request = call.request;
-  OCTAVO_CO_TRY(const auto takes_long, opening_takes_long(call, query));
+  OCTAVO_CO_TRY(const auto takes_long, opening_takes_long(call, target, query));
   const bool multipart = accepts_by_name(request, "multipart/mixed") && !accepts_by_name(request, "application/json");
   std::string boundary;
   if (multipart) boundary = new_uuid();
   std::optional<std::string> scope;
-  const auto key = partitioning::partition_key_of(query.id, call.database->partitioned());
-  if (!key.empty()) scope.emplace(key);
+  if (!target.partition_key().empty()) scope.emplace(target.partition_key());
 
-  auto producer = std::make_unique<OpenRevisionsProducer>(call.database, std::move(query), boundary, takes_long);
+  auto producer =
+      std::make_unique<OpenRevisionsProducer>(call.database, target, std::move(query), boundary, takes_long);
   auto reply = co_await sliced_reply(call, std::move(producer), std::move(scope));
   if (reply && multipart) {
     reply->content_type = {};

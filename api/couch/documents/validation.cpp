@@ -15,6 +15,7 @@ namespace octavo::api::couch {
 
 namespace {
 
+using partitioning::DocumentTarget;
 using storage::DocumentView;
 using storage::DocumentWrite;
 using storage::Revision;
@@ -93,9 +94,11 @@ std::string new_document_json(const DocumentWrite& write) {
 // Runs the validation functions for the writes of one request.
 class Validator {
  public:
-  Validator(Call& call, std::shared_ptr<const query::Validation> validation, std::span<const DocumentWrite> writes)
+  Validator(Call& call, std::shared_ptr<const query::Validation> validation, std::span<const DocumentTarget> targets,
+            std::span<const DocumentWrite> writes)
       : database_(*call.database),
         validation_(std::move(validation)),
+        targets_(targets),
         writes_(writes),
         user_context_(user_context_json(call)),
         security_(security_json(call)) {
@@ -109,18 +112,18 @@ class Validator {
   void run_slice() {
     const auto until = std::chrono::steady_clock::now() + kSliceTime;
     do {
-      results_.push_back(validate_next(writes_[results_.size()]));
+      results_.push_back(validate_next(targets_[results_.size()], writes_[results_.size()]));
     } while (!done() && std::chrono::steady_clock::now() < until);
   }
 
  private:
-  Expected<void> validate_next(const DocumentWrite& write) {
+  Expected<void> validate_next(const DocumentTarget& target, const DocumentWrite& write) {
     if (is_design_id(write.id)) return {};
     // A function that exceeded a limit would probably exceed it again, and a request may have many documents.
     if (exhausted_) return std::unexpected(*exhausted_);
     std::optional<std::string> old;
     {
-      OCTAVO_TRY(const auto snapshot, database_.snapshot_for_document(write.id));
+      OCTAVO_TRY(const auto snapshot, database_.snapshot(target));
       OCTAVO_TRY(const auto basis, basis_of(snapshot, write));
       if (!basis.needs_validation) return {};
       if (basis.old) {
@@ -139,6 +142,7 @@ class Validator {
 
   partitioning::Database& database_;
   const std::shared_ptr<const query::Validation> validation_;
+  const std::span<const DocumentTarget> targets_;
   const std::span<const DocumentWrite> writes_;
   const std::string user_context_;
   const std::string security_;
@@ -153,18 +157,19 @@ Expected<std::shared_ptr<const query::Validation>> validation_of(const Call& cal
 }
 
 Task<std::vector<Expected<void>>> validate(Call& call, std::shared_ptr<const query::Validation> validation,
+                                           std::span<const DocumentTarget> targets,
                                            std::span<const storage::DocumentWrite> writes) {
   auto& engine = call.services.engine;
-  Validator validator(call, std::move(validation), writes);
+  Validator validator(call, std::move(validation), targets, writes);
   while (!validator.done()) co_await engine.run_function([&validator] { validator.run_slice(); });
   co_return validator.take_results();
 }
 
-Task<Expected<void>> validate_one(Call& call, const storage::DocumentWrite& write) {
+Task<Expected<void>> validate_one(Call& call, DocumentTarget target, const storage::DocumentWrite& write) {
   if (is_design_id(write.id)) co_return Expected<void>{};
   OCTAVO_CO_TRY(auto validation, validation_of(call));
   if (validation == nullptr) co_return Expected<void>{};
-  auto results = co_await validate(call, std::move(validation), std::span(&write, 1));
+  auto results = co_await validate(call, std::move(validation), std::span(&target, 1), std::span(&write, 1));
   co_return std::move(results.front());
 }
 

@@ -23,11 +23,13 @@ Expected<std::shared_ptr<const query::Validation>> validation_of(const Call& cal
 ///
 /// The stored revision that the functions see cannot change before the write: a revision that an edit is based on never
 /// changes, and if another edit replaces it, the write conflicts.
+/// `targets`: as for Database::write.
 Task<std::vector<Expected<void>>> validate(Call& call, std::shared_ptr<const query::Validation> validation,
+                                           std::span<const partitioning::DocumentTarget> targets,
                                            std::span<const storage::DocumentWrite> writes);
 
 /// Calls validation_of and validate for one write.
-Task<Expected<void>> validate_one(Call& call, const storage::DocumentWrite& write);
+Task<Expected<void>> validate_one(Call& call, partitioning::DocumentTarget target, const storage::DocumentWrite& write);
 
 /// Checks whether a design document can be stored: its members must have the right types and its functions must compile
 /// (in a replicated one only those of views, as in CouchDB). Runs on a worker. Indexes beyond `allowance` are not

@@ -51,7 +51,8 @@ Expected<javascript::ProgramPtr> find_program(partitioning::Database& database, 
 Task<Expected<Reply>> call_procedure(Call& call) {
   OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
   const std::string& partition = call.path("partition");
-  OCTAVO_CO_TRY_VOID(call.database->admit_partition_key(partition));
+  const auto target = call.database->target_of_partition_key(partition);
+  OCTAVO_CO_TRY_VOID(call.database->admit(target));
   OCTAVO_CO_TRY(const auto model, model_of(call, partition));
   const auto parse = [&call] { return scripts::parse_arguments(call.request.body); };
   OCTAVO_CO_TRY(auto arguments, co_await work_on_body(call, parse));
@@ -61,7 +62,7 @@ Task<Expected<Reply>> call_procedure(Call& call) {
 
   scripts::ProcedureCall procedure{.database = call.database,
                                    .services = call.database_services(),
-                                   .partition_key = partition,
+                                   .target = target,
                                    .model = *model,
                                    .arguments = std::move(arguments),
                                    .rules = rules ? &*rules : nullptr,
@@ -69,7 +70,7 @@ Task<Expected<Reply>> call_procedure(Call& call) {
                                    .find = {}};
   procedure.find = [&call] { return find_program(*call.database, call.path("name")); };
   auto outcome = co_await scripts::run_procedure(std::move(procedure));
-  call.charge_scan(partition, outcome.charge);
+  call.charge(target, outcome.charge);
   OCTAVO_CO_TRY(auto result, std::move(outcome.result));
   if (result.failure) co_return fail(ErrorCode::bad_request, std::move(result.failure->text), "procedure_failed");
   Reply reply;

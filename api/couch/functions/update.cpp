@@ -169,7 +169,8 @@ Task<Expected<Reply>> run_update(Call& call, std::optional<std::string> id) {
 
   OCTAVO_CO_TRY(auto write, write_of(call, *updated.document));
   const auto written_id = write.id;
-  OCTAVO_CO_TRY(const auto revision, co_await save(call, std::move(write)));
+  const auto target = call.database->target_of(written_id);
+  OCTAVO_CO_TRY(const auto revision, co_await save(call, target, std::move(write)));
   reply->headers.emplace_back("X-Couch-Update-NewRev", revision.to_string());
   reply->headers.emplace_back("X-Couch-Id", percent_encode(written_id));
   co_return reply;
