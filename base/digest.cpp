@@ -9,6 +9,8 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
+#include "base/encoding.h"
+
 namespace octavo::crypto {
 
 namespace {
@@ -103,6 +105,12 @@ Sha256Value sha256(std::initializer_list<std::string_view> parts) {
   Sha256Value value{};
   require(EVP_DigestFinal_ex(context, reinterpret_cast<unsigned char*>(value.data()), nullptr) == 1);
   return value;
+}
+
+std::string hex_identity(std::string_view content) {
+  constexpr std::size_t kBytes = 16;
+  const Sha256Value digest = sha256(content);
+  return hex_encode({digest.data(), kBytes});
 }
 
 std::string hmac(Digest digest, std::string_view key, std::string_view message) {

@@ -29,6 +29,9 @@ Sha256Value sha256(std::string_view bytes);
 /// SHA-256 of the parts in a row. A null part is empty.
 Sha256Value sha256(std::initializer_list<std::string_view> parts);
 
+/// The first 16 bytes of SHA-256, as 32 hexadecimal digits: identifies what `content` describes, also in file names.
+std::string hex_identity(std::string_view content);
+
 /// RFC 2104, as raw bytes.
 std::string hmac(Digest digest, std::string_view key, std::string_view message);
 

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/digest.h"
-#include "base/encoding.h"
 #include "query/collation/collation.h"
 #include "query/index/automatic_index.h"
 #include "query/json/parsed_document.h"
@@ -66,7 +65,7 @@ std::string identity_of(const IndexDefinition& definition) {
   text += collation_version();
   text += definition.partitioned ? "\nlocal\n" : "\nglobal\n";
   text += serialize_json(definition.def_to_json());
-  return crypto::hex_encode(crypto::hash(crypto::Digest::sha256, text).substr(0, 16));
+  return crypto::hex_identity(text);
 }
 
 bool design_option_partitioned(const json::object& design, bool fallback) {

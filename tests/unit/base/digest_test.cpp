@@ -52,6 +52,11 @@ TEST_CASE("PBKDF2 with SHA-256 gives the vectors of RFC 7914") {
         "a1d425a1225833549adb841b51c9b3176a272bdebba1d078478f62b397f33c8d");
 }
 
+TEST_CASE("an identity is the beginning of the SHA-256 of its content") {
+  CHECK(hex_identity("abc") == "ba7816bf8f01cfea414140de5dae2223");
+  CHECK(hex_identity("") == "e3b0c44298fc1c149afbf4c8996fb924");
+}
+
 TEST_CASE("CouchDB's names of digests are known") {
   CHECK(digest_from_name("sha") == Digest::sha1);
   CHECK(digest_from_name("sha256") == Digest::sha256);
