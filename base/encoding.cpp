@@ -69,13 +69,6 @@ std::optional<std::string> decode(std::string_view text, const ReverseTable& tab
   return out;
 }
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 }  // namespace
 
 std::string base64_encode(std::string_view bytes) {

@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/encoding.h"
+
 namespace octavo::api {
 namespace {
-
-constexpr int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 // Decodes into `out`, reusing its capacity: a keep-alive connection decodes every request into the same strings.
 bool decode_into(std::string_view text, bool plus_is_space, std::string& out) {
@@ -29,8 +24,8 @@ bool decode_into(std::string_view text, bool plus_is_space, std::string& out) {
     text.remove_prefix(plain);
     if (text.empty()) break;
     if (text.size() < 3) return false;
-    const int high = hex_value(text[1]);
-    const int low = hex_value(text[2]);
+    const int high = crypto::hex_value(text[1]);
+    const int low = crypto::hex_value(text[2]);
     if (high < 0 || low < 0) return false;
     out += static_cast<char>(high * 16 + low);
     text.remove_prefix(3);

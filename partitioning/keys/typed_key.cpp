@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/encoding.h"
 #include "base/murmur3.h"
 
 namespace octavo::partitioning {
@@ -56,12 +57,6 @@ void append_escaped(std::string& out, std::string_view text, bool hierarchical) 
   }
 }
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 std::unexpected<Error> no_key() {
   return fail(ErrorCode::bad_request, "This text is no partition key.");
 }
@@ -76,13 +71,13 @@ Expected<KeyValue> decode_value(std::string_view text, bool hierarchical) {
         continue;
       }
       if (i + 2 >= text.size()) return no_key();
-      const int high = hex_value(text[i + 1]);
-      const int low = hex_value(text[i + 2]);
+      const int high = crypto::hex_value(text[i + 1]);
+      const int low = crypto::hex_value(text[i + 2]);
       if (high < 0 || low < 0) return no_key();
       value.push_back(static_cast<char>(high << 4 | low));
       i += 2;
     }
-    // Accepts only texts made by encode(): two texts must not name one key.
+    // Accepts only texts made by encode(), whose digits are upper case: two texts must not name one key.
     std::string again;
     append_escaped(again, value, hierarchical);
     if (again != text) return no_key();

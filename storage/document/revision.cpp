@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/digest.h"
+#include "base/encoding.h"
 
 namespace octavo::storage {
 namespace {
@@ -14,10 +15,9 @@ namespace {
 constexpr std::uint64_t kGenerationMax = std::numeric_limits<std::int64_t>::max();
 constexpr char kHexDigits[] = "0123456789abcdef";
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;  // append_text never writes upper case, so such a hash stays text
+// append_text never writes upper case, so a hash with such digits stays text.
+int lower_hex_value(char c) {
+  return c >= 'A' && c <= 'F' ? -1 : crypto::hex_value(c);
 }
 
 }  // namespace
@@ -36,8 +36,8 @@ std::optional<RevisionHash> RevisionHash::from_text(std::string_view text) {
   if (text.size() == 2 * RevisionHash::kDigestBytes) {
     bool all_hex = true;
     for (std::size_t i = 0; i < RevisionHash::kDigestBytes && all_hex; ++i) {
-      const int high = hex_value(text[2 * i]);
-      const int low = hex_value(text[2 * i + 1]);
+      const int high = lower_hex_value(text[2 * i]);
+      const int low = lower_hex_value(text[2 * i + 1]);
       all_hex = high >= 0 && low >= 0;
       if (all_hex) hash.bytes_[i] = static_cast<char>(high * 16 + low);
     }
