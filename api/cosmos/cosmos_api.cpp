@@ -1,18 +1,16 @@
 #include "api/cosmos/cosmos_api.h"
 
-#include <new>
-
 #include <fmt/format.h>
 
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/resource_query.h"
+#include "api/http/caught_error.h"
 #include "api/http/entity_tag.h"
 #include "api/http/worker_bodies.h"
 #include "api/models/container_definition.h"
 #include "api/models/errors.h"
 #include "api/models/item_shape.h"
 #include "api/models/resource_id.h"
-#include "base/read_failure.h"
 #include "partitioning/throughput/request_charge.h"
 #include "query/database/database_services.h"
 #include "query/json/parsed_document.h"
@@ -211,11 +209,8 @@ Task<Reply> CosmosApi::handle(Request& request) {
   Expected<Reply> result;
   try {
     result = co_await dispatch(call);
-  } catch (const std::bad_alloc&) {
-    // The memory of this request is free again.
-    result = fail(ErrorCode::overloaded, "The server is short of memory; try again later.");
-  } catch (const ReadFailure& failure) {
-    result = std::unexpected(failure.error());
+  } catch (...) {
+    result = std::unexpected(caught_error());
   }
   if (!result && result.error().code == ErrorCode::throttled) call.account.request_charge = 0;
   auto reply = result ? std::move(*result) : error_reply(result.error());

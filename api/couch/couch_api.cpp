@@ -1,13 +1,12 @@
 #include "api/couch/couch_api.h"
 
 #include <algorithm>
-#include <new>
 
 #include "api/couch/auth/authenticator.h"
 #include "api/couch/call/errors.h"
 #include "api/couch/server/session.h"
+#include "api/http/caught_error.h"
 #include "api/http/trusted_host.h"
-#include "base/read_failure.h"
 #include "config/validate.h"
 #include "partitioning/throughput/request_charge.h"
 
@@ -70,11 +69,8 @@ Task<Reply> CouchApi::handle(Request& request) {
   Expected<Reply> result;
   try {
     result = co_await dispatch(call);
-  } catch (const std::bad_alloc&) {
-    // The memory of this request is free again.
-    result = fail(ErrorCode::overloaded, "The server is short of memory; try again later.");
-  } catch (const ReadFailure& failure) {
-    result = std::unexpected(failure.error());
+  } catch (...) {
+    result = std::unexpected(caught_error());
   }
   auto reply = result ? std::move(*result) : error_reply(result.error());
   finish(call, reply);
