@@ -14,6 +14,7 @@
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/call/sliced_reply.h"
 #include "api/couch/queries/dry_run.h"
+#include "api/couch/queries/query_reply.h"
 #include "api/http/charge_limit.h"
 #include "partitioning/engine.h"
 #include "partitioning/throughput/request_charge.h"
@@ -36,60 +37,24 @@ namespace {
 constexpr std::chrono::seconds kTextIndexWaitMax{60};
 constexpr std::chrono::seconds kTextFindTimeMax{10};
 
-/// `{"docs":[…],"bookmark":…,…}` around the results of a query.
-class FindReply : public SliceProducer {
- public:
-  /// `work`: the part of the work that is known before reading.
-  /// `most`: ends the page once this charge is reached.
-  /// `may_take_long`: the request is long, so it may test each document for a long time.
-  FindReply(query::FindExecution execution, const partitioning::ScanWork& work,
-            std::optional<partitioning::RequestUnits> most, bool may_take_long)
-      : execution_(std::move(execution)), work_(work), most_(most), may_take_long_(may_take_long) {
-    if (most_) execution_.make_stoppable(*most_);
+/// A query of `_find` that runs.
+struct RunningFind {
+  query::FindExecution execution;
+  partitioning::ScanWork work;  ///< the part of the work that is known before reading
+  bool is_long = false;         ///< the request is long, so it may test each document for a long time
+
+  bool may_take_long() const { return is_long; }
+  static bool runs_functions() { return false; }
+  double charge(std::uint64_t bytes) const {
+    const auto& read = execution.statistics();
+    auto all = work;
+    all.keys = read.keys_examined;
+    all.documents = read.documents_examined;
+    all.document_bytes = read.document_bytes;
+    all.result_bytes = bytes;
+    return partitioning::charge_of_scan(all);
   }
-
-  bool may_take_long() const override { return may_take_long_; }
-
-  Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
-    OCTAVO_TRY(const auto state, run(budget));
-    // Append the head only with the first results, so that an earlier error gets an ordinary reply.
-    if (!begun_) out += "{\"docs\":[\n";
-    begun_ = true;
-    out += execution_.output();
-    bytes_ += execution_.output().size();
-    execution_.output().clear();
-    if (state == partitioning::ScanState::more) return false;
-    out += "\n]";
-    execution_.append_tail(out);
-    if (stopped_) out += ",\n\"stopped\":\"max_request_charge\"";
-    out += "}\n";
-    return true;
-  }
-
-  double charge(std::uint64_t bytes) const override {
-    const auto& read = execution_.statistics();
-    auto work = work_;
-    work.keys = read.keys_examined;
-    work.documents = read.documents_examined;
-    work.document_bytes = read.document_bytes;
-    work.result_bytes = bytes;
-    return partitioning::charge_of_scan(work);
-  }
-
- private:
-  Expected<partitioning::ScanState> run(partitioning::ScanBudget budget) {
-    if (!most_) return execution_.run(budget);
-    const auto charged = [this] { return charge(bytes_ + execution_.output().size()); };
-    return run_within_charge(execution_, budget, *most_, charged, stopped_);
-  }
-
-  query::FindExecution execution_;
-  partitioning::ScanWork work_;
-  std::optional<partitioning::RequestUnits> most_;
-  bool may_take_long_;
-  std::uint64_t bytes_ = 0;  ///< size of the results so far
-  bool begun_ = false;
-  bool stopped_ = false;
+  void append_tail(std::string& out) const { execution.append_tail(out); }
 };
 
 /// Runs `work`, which parses, plans or shows a request; on a worker if the request is long.
@@ -184,7 +149,9 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
                        query::cost_grows_with_document(prepared->request.selector);
   query::FindExecution execution(call.database, std::move(prepared), std::move(partition),
                                  call.services.settings.sort_bytes_max, started);
-  auto producer = std::make_unique<FindReply>(std::move(execution), work, most, is_long);
+  if (most) execution.make_stoppable(*most);
+  RunningFind running{.execution = std::move(execution), .work = work, .is_long = is_long};
+  auto producer = std::make_unique<QueryReply<RunningFind>>(std::move(running), most);
   co_return co_await sliced_reply(call, std::move(producer), std::move(scope));
 }
 

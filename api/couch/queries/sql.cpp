@@ -13,6 +13,7 @@
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/call/sliced_reply.h"
 #include "api/couch/queries/dry_run.h"
+#include "api/couch/queries/query_reply.h"
 #include "api/http/charge_limit.h"
 #include "api/models/container_definition.h"
 #include "api/scripts/user_functions.h"
@@ -98,85 +99,42 @@ Expected<sql::SqlQuery::Ptr> parse_query_of(const SqlRequest& request, sql::Comp
   return *std::move(parsed);
 }
 
-/// `{"docs":[…],"bookmark":…,…}` around the results of a query.
-class SqlReply : public SliceProducer {
- public:
-  /// `functions`: those that the query calls and `execution` refers to; null if none. `most`: ends the page once this
-  /// charge is reached.
-  SqlReply(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const sql::PreparedSql> prepared,
-           std::unique_ptr<scripts::StoredFunctions> functions, sql::SqlExecution execution,
-           std::optional<partitioning::RequestUnits> most, bool with_statistics,
-           std::chrono::steady_clock::time_point started)
-      : database_(std::move(database)),
-        prepared_(std::move(prepared)),
-        functions_(std::move(functions)),
-        execution_(std::move(execution)),
-        most_(most),
-        with_statistics_(with_statistics),
-        started_(started) {}
+/// A query of `_sql` that runs.
+struct RunningSql {
+  std::shared_ptr<partitioning::Database> database;
+  std::shared_ptr<const sql::PreparedSql> prepared;
+  /// Those that the query calls and `execution` refers to; null: none.
+  std::unique_ptr<scripts::StoredFunctions> functions;
+  sql::SqlExecution execution;
+  bool with_statistics = false;
+  std::chrono::steady_clock::time_point started;
 
-  bool runs_functions() const override { return functions_ != nullptr; }
-  bool may_take_long() const override { return runs_functions() || prepared_->query->may_take_long(); }
+  bool runs_functions() const { return functions != nullptr; }
+  bool may_take_long() const { return runs_functions() || prepared->query->may_take_long(); }
 
-  Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
-    OCTAVO_TRY(const auto state, run(budget));
-    // Append the head only with the first results, so that an earlier error gets an ordinary reply.
-    const bool wait = !begun_ && execution_.output().empty() && state == partitioning::ScanState::more;
-    if (wait) return false;
-    if (!begun_) out += "{\"docs\":[\n";
-    begun_ = true;
-    out += execution_.output();
-    bytes_ += execution_.output().size();
-    execution_.output().clear();
-    if (state == partitioning::ScanState::more) return false;
-    append_tail(out);
-    return true;
-  }
-
-  double charge(std::uint64_t bytes) const override {
-    auto work = sql::scan_work_of(*database_, *prepared_, execution_.statistics());
+  double charge(std::uint64_t bytes) const {
+    auto work = sql::scan_work_of(*database, *prepared, execution.statistics());
     work.result_bytes = bytes;
-    const double functions = functions_ ? partitioning::charge_of_function(functions_->time()) : 0;
-    return partitioning::charge_of_scan(work) + functions;
-  }
-
- private:
-  Expected<partitioning::ScanState> run(partitioning::ScanBudget budget) {
-    if (!most_) return execution_.run(budget);
-    const auto charged = [this] { return charge(bytes_ + execution_.output().size()); };
-    return run_within_charge(execution_, budget, *most_, charged, stopped_);
+    const double called = functions ? partitioning::charge_of_function(functions->time()) : 0;
+    return partitioning::charge_of_scan(work) + called;
   }
 
   void append_tail(std::string& out) const {
-    out += "\n],\n\"bookmark\":";
-    if (const auto bookmark = execution_.continuation()) {
+    out += ",\n\"bookmark\":";
+    if (const auto bookmark = execution.continuation()) {
       append_json_string(out, *bookmark);
     } else {
       out += "null";
     }
-    if (with_statistics_) {
-      const auto& statistics = execution_.statistics();
-      const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - started_;
-      fmt::format_to(std::back_inserter(out),
-                     ",\n\"execution_stats\":{{\"total_keys_examined\":{},\"total_docs_examined\":{},"
-                     "\"results_returned\":{},\"execution_time_ms\":{:.3f}}}",
-                     statistics.keys_examined, statistics.documents_examined, statistics.results_returned,
-                     elapsed.count());
-    }
-    if (stopped_) out += ",\n\"stopped\":\"max_request_charge\"";
-    out += "}\n";
+    if (!with_statistics) return;
+    const auto& statistics = execution.statistics();
+    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - started;
+    fmt::format_to(std::back_inserter(out),
+                   ",\n\"execution_stats\":{{\"total_keys_examined\":{},\"total_docs_examined\":{},"
+                   "\"results_returned\":{},\"execution_time_ms\":{:.3f}}}",
+                   statistics.keys_examined, statistics.documents_examined, statistics.results_returned,
+                   elapsed.count());
   }
-
-  std::shared_ptr<partitioning::Database> database_;
-  std::shared_ptr<const sql::PreparedSql> prepared_;
-  std::unique_ptr<scripts::StoredFunctions> functions_;
-  sql::SqlExecution execution_;
-  std::optional<partitioning::RequestUnits> most_;
-  bool with_statistics_;
-  std::chrono::steady_clock::time_point started_;
-  std::uint64_t bytes_ = 0;  ///< size of the results so far
-  bool begun_ = false;
-  bool stopped_ = false;
 };
 
 using Prepared = std::shared_ptr<const sql::PreparedSql>;
@@ -250,8 +208,13 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
     options.user_functions = functions.get();
   }
   sql::SqlExecution execution(call.database, prepared, std::move(options));
-  auto producer = std::make_unique<SqlReply>(call.database, std::move(prepared), std::move(functions),
-                                             std::move(execution), most, request.execution_stats, started);
+  RunningSql running{.database = call.database,
+                     .prepared = std::move(prepared),
+                     .functions = std::move(functions),
+                     .execution = std::move(execution),
+                     .with_statistics = request.execution_stats,
+                     .started = started};
+  auto producer = std::make_unique<QueryReply<RunningSql>>(std::move(running), most);
   co_return co_await sliced_reply(call, std::move(producer), std::move(charged));
 }
 

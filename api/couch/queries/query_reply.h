@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "api/couch/call/sliced_reply.h"
+#include "api/http/charge_limit.h"
+#include "partitioning/scan.h"
+#include "partitioning/throughput/request_charge.h"
+
+namespace octavo::api::couch {
+
+/// `{"docs":[…],"bookmark":…,…}` around the results of `_find` or `_sql`.
+///
+/// `Query` is a running query: what it needs, and
+///   execution                  FindExecution or SqlExecution
+///   charge(bytes) const        request units spent so far, when `bytes` of results were produced
+///   append_tail(out) const     appends the members after `docs`, each with a comma before it
+///   may_take_long() const      as the call of SliceProducer
+///   runs_functions() const     as the call of SliceProducer
+template <class Query>
+class QueryReply final : public SliceProducer {
+ public:
+  /// `most`: ends the page once this charge is reached; the execution must allow that (make_stoppable, may_stop).
+  QueryReply(Query query, std::optional<partitioning::RequestUnits> most) : query_(std::move(query)), most_(most) {}
+
+  bool may_take_long() const override { return query_.may_take_long(); }
+  bool runs_functions() const override { return query_.runs_functions(); }
+  double charge(std::uint64_t bytes) const override { return query_.charge(bytes); }
+
+  Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
+    OCTAVO_TRY(const auto state, run(budget));
+    std::string& results = query_.execution.output();
+    // Append the head only with the first results, so that an earlier error gets an ordinary reply.
+    if (!begun_ && results.empty() && state == partitioning::ScanState::more) return false;
+    if (!begun_) out += "{\"docs\":[\n";
+    begun_ = true;
+    out += results;
+    bytes_ += results.size();
+    results.clear();
+    if (state == partitioning::ScanState::more) return false;
+    out += "\n]";
+    query_.append_tail(out);
+    if (stopped_) out += ",\n\"stopped\":\"max_request_charge\"";
+    out += "}\n";
+    return true;
+  }
+
+ private:
+  Expected<partitioning::ScanState> run(partitioning::ScanBudget budget) {
+    if (!most_) return query_.execution.run(budget);
+    const auto charged = [this] { return charge(bytes_ + query_.execution.output().size()); };
+    return run_within_charge(query_.execution, budget, *most_, charged, stopped_);
+  }
+
+  Query query_;
+  std::optional<partitioning::RequestUnits> most_;
+  std::uint64_t bytes_ = 0;  ///< size of the results so far
+  bool begun_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace octavo::api::couch
