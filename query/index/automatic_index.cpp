@@ -277,7 +277,7 @@ void AutomaticIndex::visit(const simdjson::dom::element& value, const Rule* rule
     const bool inexact = append_key(entries.bytes_, value, order_);
     entries.extents_.push_back({start, entries.bytes_.size() - start});
     if (inexact && !value.is_array() && !value.is_object()) add_mark(path, entries);
-    if (unplain_ && value.is_string()) add_unplain(path, value.get_string().value_unsafe(), entries);
+    if (has_unplain_entry(value)) add_unplain(path, value.get_string().value_unsafe(), entries);
   }
   if (!included && rule == nullptr) return;
   if (value.is_object()) {
@@ -319,8 +319,18 @@ void AutomaticIndex::add_mark(std::uint64_t path, Entries& entries) {
   entries.extents_.push_back({start, entries.bytes_.size() - start});
 }
 
+bool AutomaticIndex::has_unplain_entry(const simdjson::dom::element& value) const {
+  return unplain_ && value.is_string() && !is_plain_text(value.get_string().value_unsafe());
+}
+
+std::vector<std::string> AutomaticIndex::keys_of(const simdjson::dom::element& value) const {
+  std::vector<std::string> keys(1);
+  append_key(keys.front(), value, order_);
+  if (has_unplain_entry(value)) append_unplain_key(keys.emplace_back(), value.get_string().value_unsafe());
+  return keys;
+}
+
 void AutomaticIndex::add_unplain(std::uint64_t path, std::string_view text, Entries& entries) {
-  if (is_plain_text(text)) return;
   const std::size_t start = entries.bytes_.size();
   append_key_u64(entries.bytes_, path);
   append_unplain_key(entries.bytes_, text);

@@ -98,6 +98,9 @@ class AutomaticIndex {
   /// Replaces the content of `entries`. Some 50 ns for each value, more for long strings in ICU's order.
   void entries_of(const IndexedDocument& document, Entries& entries) const;
 
+  /// The keys of one value at a single path, as in the entries: one, and a second one for a string that is not plain.
+  std::vector<std::string> keys_of(const simdjson::dom::element& value) const;
+
   /// Appends the key of one value as in the entries. True: different values may have this key, too.
   static bool append_key(std::string& out, const simdjson::dom::element& value, StringOrder order);
   static bool append_key(std::string& out, const boost::json::value& value, StringOrder order);
@@ -118,6 +121,7 @@ class AutomaticIndex {
   void visit(const simdjson::dom::element& value, const Rule* rule, bool included, std::uint64_t path,
              Entries& entries) const;
   static void add_mark(std::uint64_t path, Entries& entries);
+  bool has_unplain_entry(const simdjson::dom::element& value) const;
   static void add_unplain(std::uint64_t path, std::string_view text, Entries& entries);
   void add_composite_entries(const IndexedDocument& document, Entries& entries) const;
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/byte_codec.h"
-#include "query/json/plain_strings.h"
+#include "query/json/field_path.h"
 
 namespace octavo::query {
 
@@ -32,15 +32,8 @@ std::vector<std::string> entries_in(const IndexDefinition& index, const IndexedD
   if (!index.elements && index.fields.size() == 1) {  // no need to make the other entries
     const FieldLookup field = find_field(document.body, index.fields[0].path);
     if (!field) return entries;
-    AutomaticIndex::append_key(entries.emplace_back(), field.value, index.automatic->order());
-    entries.back() += document.id;
-    if (index.has_unplain_entries && field.value.is_string()) {
-      const std::string_view text = field.value.get_string().value_unsafe();
-      if (!is_plain_text(text)) {
-        AutomaticIndex::append_unplain_key(entries.emplace_back(), text);
-        entries.back() += document.id;
-      }
-    }
+    entries = index.automatic->keys_of(field.value);
+    for (std::string& entry : entries) entry += document.id;
     return entries;
   }
   std::string path;

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "../sql/sql_fixture.h"
+#include "base/byte_codec.h"
 #include "query/collation/collation.h"
 #include "query/database/index_check.h"
 #include "query/index/automatic_index.h"
@@ -225,6 +226,31 @@ TEST_CASE("entries of equal strings are no entries of values") {
   // Nothing but values.
   CHECK(bounds_at(AutomaticIndex::of_everything(StringOrder::bytes), R"({"v":{"$gt":null}})").ranges.back().end ==
         std::string(1, AutomaticIndex::unplain_tag));
+}
+
+TEST_CASE("the keys of a value are those of its entries") {
+  const auto automatic =
+      GENERATE(AutomaticIndex::of_everything(StringOrder::bytes), AutomaticIndex::of_everything(StringOrder::icu),
+               index_from_before());
+  const auto definition = automatic_path_definition(automatic, *FieldPath::parse("v"));
+  std::string path;
+  append_key_u64(path, *definition->automatic_path);
+  DocumentParser parser;
+  AutomaticIndex::Entries entries;
+  for (std::size_t i = 0; i < texts().size() + 4; ++i) {
+    const std::string body = json::serialize(json::object{{"v", value_at(i)}});
+    CAPTURE(body);
+    const auto root = parser.parse(body);
+    REQUIRE(root);
+    automatic->entries_of({*root, body, "id", {}}, entries);
+    std::set<std::string> expected;
+    for (std::size_t k = 0; k < entries.size(); ++k) {
+      if (entries[k].starts_with(path)) expected.emplace(entries[k].substr(path.size()));
+    }
+    const auto keys = automatic->keys_of(find_field(*root, definition->fields[0].path).value);
+    CHECK(std::set<std::string>(keys.begin(), keys.end()) == expected);
+    CHECK(keys.size() == expected.size());
+  }
 }
 
 TEST_CASE("the additional entry of a string is not charged") {
