@@ -44,8 +44,8 @@ struct Continuation {
   std::string key;
   /// Position inside the document at `key`: the combination of JOIN after which to continue. Empty: after the document.
   std::vector<std::uint64_t> positions;
-  /// Key of the first entry that ORDER BY considers equal to the last row; or the path of an index, depending on the
-  /// kind.
+  /// Key of the first entry that ORDER BY considers equal to the last row; or the path of an index (gone_index.h),
+  /// depending on the kind.
   std::string start;
   std::string digest;                ///< of the whole key; empty: `key` is the whole key
   std::uint64_t same_beginning = 0;  ///< results up to this one, inclusive, whose longer keys begin with `key`

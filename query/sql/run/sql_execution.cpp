@@ -58,7 +58,9 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
     mode_ = Mode::sorting;  // a later page does not know what earlier pages returned
   }
   is_descending_ = std::ranges::any_of(program().order_by, &SortItem::descending);
-  entries_descend_ = is_descending_;
+  // An index is read upwards even for DESC if the condition leaves one value.
+  entries_descend_ =
+      prepared_->gone_index && prepared_->gone_index->down ? *prepared_->gone_index->down : is_descending_;
   if (may_read_by_range()) begin_first_range();
   if (prepared_->continuation) resume(*prepared_->continuation);
   if (limit_left_ == 0 || options_.page_items_max == 0) finished_ = scanned_ = true;

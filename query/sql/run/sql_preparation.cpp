@@ -230,13 +230,6 @@ Expected<void> finish_planning(const PlanningTask& task, std::uint64_t generatio
 
 }  // namespace
 
-std::optional<GoneIndex> GoneIndex::from_text(std::string_view text) {
-  if (text.empty() || (text[0] != 'b' && text[0] != 'c')) return std::nullopt;
-  auto path = FieldPath::parse(text.substr(1));
-  if (!path || path->empty()) return std::nullopt;
-  return GoneIndex{*std::move(path), text[0] == 'b' ? StringOrder::bytes : StringOrder::icu};
-}
-
 Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(MangoIndexes& indexes, SqlQuery::Ptr query,
                                                                SqlScope scope, const RowShape& shape,
                                                                std::optional<std::string> continuation,

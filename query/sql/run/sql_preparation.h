@@ -9,16 +9,15 @@
 
 #include "base/task.h"
 #include "partitioning/keys/partition_key.h"
-#include "query/collation/sort_key.h"
 #include "query/index/catalog/mango_indexes.h"
 #include "query/index/catalog/query_cache.h"
-#include "query/json/field_path.h"
 #include "query/plan/planner.h"
 #include "query/sql/evaluate/row_shape.h"
 #include "query/sql/evaluate/sql_query.h"
 #include "query/sql/run/continuation.h"
 #include "query/sql/run/exact_matches.h"
 #include "query/sql/run/sql_selector.h"
+#include "query/walk/gone_index.h"
 
 namespace octavo::query::sql {
 
@@ -34,18 +33,6 @@ struct SqlScope {
   bool is_everything() const {
     return partition_key.empty() && !physical_partition && !hash_range && id_prefix.empty();
   }
-};
-
-/// A path of an automatic index whose entries gave the order of the previous pages. A change of the indexing policy
-/// removed it: the remaining rows are sorted like its entries.
-struct GoneIndex {
-  FieldPath path;
-  StringOrder order = StringOrder::bytes;
-
-  /// The text that Continuation::start has.
-  std::string to_text() const { return (order == StringOrder::bytes ? 'b' : 'c') + path.text(); }
-  /// nullopt: the text is invalid.
-  static std::optional<GoneIndex> from_text(std::string_view text);
 };
 
 /// A query and how it is run: everything that is known before reading. Immutable, shared by the runs of equal requests.

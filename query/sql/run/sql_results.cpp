@@ -116,7 +116,8 @@ Continuation SqlExecution::Implementation::point_after(std::string_view position
     const bool is_path = definition.automatic && !definition.elements && definition.fields.size() == 1;
     if (is_path && branches.size() == 1) {
       point.kind = Continuation::Kind::automatic;
-      point.start = GoneIndex{definition.fields[0].path, definition.automatic->order()}.to_text();
+      point.start =
+          GoneIndex{definition.fields[0].path, definition.automatic->order(), prepared_->plan().descending}.to_text();
     }
   }
   if (branches.size() > 1) point.kind = Continuation::Kind::combined;
@@ -206,13 +207,10 @@ bool SqlExecution::Implementation::make_entry_key() {
   const storage::DocumentView& document = evaluation_.row.document();
   const auto root = parser_.parse(document.body);
   if (!root || !evaluation_.work(document.body.size())) return false;
-  const FieldLookup field = find_field(*root, prepared_->gone_index->path);
-  if (!field) return false;
-  value_key_.clear();
-  AutomaticIndex::append_key(value_key_, field.value, prepared_->gone_index->order);
-  value_key_ += document.id;
+  const auto entry = prepared_->gone_index->entry_of(*root, document.id);
+  if (!entry) return false;
   sort_key_.clear();
-  append_entry_key(value_key_);
+  append_entry_key(*entry);
   append_positions(from_.positions());
   return true;
 }
