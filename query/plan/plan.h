@@ -61,6 +61,7 @@ struct Plan {
   /// ranges.
   double expected = 0;
   double most = 0;
+  double matching = 1;  ///< estimated share of the entries or documents in the ranges that are results
   std::vector<std::string> warnings;
 
   bool uses_primary() const { return branches.size() == 1 && !branches[0].index; }
@@ -82,6 +83,7 @@ struct Candidate {
   bool rows_exact = false;       ///< not estimated
   double expected = 0;           ///< as Plan::expected
   double most = 0;
+  double matching = 1;
   /// Numbers of the candidates that it is intersected with (Branch::leaps), the rarest first. `joined`: another
   /// candidate is intersected with this one, which then has no plan of its own.
   std::vector<std::size_t> leaps;

@@ -240,6 +240,8 @@ Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate
   const std::vector<Selector> sides = alternatives(request_.selector);
   if (sides.empty() || (scope_.pinned_side && *scope_.pinned_side >= sides.size())) return std::nullopt;
   Plan plan;
+  double rows = 0;
+  double matches = 0;
   for (const Selector& side : sides) {
     // Whether an earlier side has returned a document is decided by its selector alone: its ranges must not be
     // narrower.
@@ -256,12 +258,15 @@ Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate
     }
     if (!best) return std::nullopt;
     plan.most += best->most;
+    rows += static_cast<double>(best->rows);
+    matches += static_cast<double>(best->rows) * best->matching;
     plan.branches.push_back(branch_of(*best, side));
     add_leaps(plan.branches.back(), *best, candidates);
   }
   if (plan.most >= most_max) return std::nullopt;
   plan.sort_in_memory = !request_.sort.empty();
   plan.expected = plan.most;
+  if (rows > 0) plan.matching = matches / rows;
   const bool by_index =
       std::ranges::any_of(plan.branches, [](const Branch& branch) { return branch.index.has_value(); });
   if (!by_index) plan.warnings.emplace_back(kNoIndexWarning);
@@ -381,6 +386,7 @@ Plan Planner::plan_of(const Candidate& candidate, const std::vector<Candidate>& 
   }
   plan.expected = candidate.expected;
   plan.most = candidate.most;
+  plan.matching = candidate.matching;
   return plan;
 }
 

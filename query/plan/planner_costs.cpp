@@ -129,11 +129,11 @@ void Planner::price(Candidate& candidate, const std::vector<Candidate>& candidat
     each = candidate.most / rows;
   }
   candidate.expected = candidate.most;
+  candidate.matching = candidate.recheck && rows > 0 ? std::clamp(matches / rows, 1e-9, 1.0) : 1.0;
   const bool ends_at_limit = (request_.sort.empty() || candidate.serves_sort) && !request_.is_aggregated;
   if (!ends_at_limit || rows == 0) return;
-  const double share = candidate.recheck ? std::clamp(matches / rows, 1e-9, 1.0) : 1.0;
   const auto wanted = static_cast<double>(request_.matches_needed);
-  candidate.expected = std::min(candidate.most, each * wanted / share);
+  candidate.expected = std::min(candidate.most, each * wanted / candidate.matching);
 }
 
 }  // namespace octavo::query

@@ -58,7 +58,9 @@ bool StorageStatistics::are_as_planned(std::uint64_t planned_documents) {
 Expected<std::uint64_t> StorageStatistics::design_documents() {
   std::uint64_t documents = 0;
   if (!partition_key_.empty()) return documents;
-  OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView&) { ++documents; }));
+  OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView& document) {
+    if (!partition_id_ || database_.locate_document(document.id) == *partition_id_) ++documents;
+  }));
   return documents;
 }
 

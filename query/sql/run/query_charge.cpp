@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "partitioning/database.h"
 #include "query/sql/evaluate/program.h"
 #include "query/walk/range_count.h"
 
@@ -49,6 +48,30 @@ partitioning::ScanWork scan_work_of(const partitioning::Database& database, cons
           .documents = statistics.documents_examined,
           .document_bytes = statistics.document_bytes,
           .result_bytes = statistics.result_bytes};
+}
+
+bool may_read_in_turn(const PreparedSql& prepared, const SqlScope& scope) {
+  const Program& program = prepared.query->program();
+  const bool waits = program.grouped || program.distinct || program.has_distinct_source() || prepared.gone_index;
+  if (prepared.over_source || waits || !program.order_by.empty() || !program.reads_items) return false;
+  return scope.partition_key.empty() && scope.id_prefix.empty() && !scope.physical_partition;
+}
+
+std::vector<std::size_t> partition_ids_in_turn(const partitioning::Database& database, const PreparedSql& prepared,
+                                               const SqlScope& scope) {
+  std::vector<std::size_t> partition_ids;
+  if (!may_read_in_turn(prepared, scope)) return partition_ids;
+  const auto& branches = prepared.plan().branches;
+  const auto is_global = [](const Branch& branch) { return branch.index && branch.index->global; };
+  // A global index has the entries of all partitions in one environment.
+  if (branches.empty() || std::ranges::any_of(branches, is_global)) return partition_ids;
+  if (ranges_of_points(database, branches)) return partition_ids;
+  const auto& map = database.partition_map();
+  partition_ids = scope.hash_range
+                      ? map.partition_ids_between(scope.hash_range->first, scope.hash_range->second - 1)
+                      : map.partition_ids();
+  if (partition_ids.size() < 2) partition_ids.clear();
+  return partition_ids;
 }
 
 }  // namespace octavo::query::sql

@@ -2,12 +2,48 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "query/sql/evaluate/program.h"
 #include "query/sql/run/query_charge.h"
 #include "query/walk/storage_statistics.h"
 
 namespace octavo::query::sql {
+
+namespace {
+
+// For a query that reads one physical partition after the other until its page is full. If documents must be tested,
+// each partition that it is likely to begin counts as a whole, and the upper bound includes all of them.
+Expected<ChargeEstimate> estimate_in_turn(partitioning::Database& database, const PreparedSql& prepared,
+                                          std::span<const std::size_t> partition_ids, std::uint64_t wanted,
+                                          partitioning::ScanWork work) {
+  const Plan& plan = prepared.sure_plan();
+  const bool tests = std::ranges::any_of(plan.branches, &Branch::recheck);
+  work.partitions = 1;
+  ChargeEstimate all;
+  double found = 0;
+  for (const std::size_t partition_id : partition_ids) {
+    const bool is_full = found >= static_cast<double>(wanted);
+    if (is_full && !tests) break;
+    StorageStatistics statistics(database, {}, partition_id);
+    statistics.look_closely();
+    OCTAVO_TRY(const auto snapshot, database.snapshot(partition_id));
+    OCTAVO_TRY(const auto documents, snapshot.statistics());
+    const std::uint64_t left = is_full ? wanted : wanted - static_cast<std::uint64_t>(found);
+    OCTAVO_TRY(const auto one, query::estimate_charge(prepared.plans, prepared.plans.size() - 1, statistics, documents,
+                                                      left, false, work));
+    all.at_most += one.at_most;
+    if (is_full) continue;
+    all.keys += one.keys;
+    all.documents += one.documents;
+    all.charge += one.charge;
+    all.exact_rows = all.exact_rows && one.exact_rows;
+    found += plan.matching * static_cast<double>(one.keys);
+  }
+  return all;
+}
+
+}  // namespace
 
 Expected<ChargeEstimate> estimate_charge(partitioning::Database& database, const PreparedSql& prepared,
                                          const std::string& partition_key, std::uint64_t page_items_max) {
@@ -18,13 +54,17 @@ Expected<ChargeEstimate> estimate_charge(partitioning::Database& database, const
     estimate.charge = partitioning::charge_of_scan(work);
     return estimate;
   }
+  const std::uint64_t page = std::min(program.limit, page_items_max);
+  const std::uint64_t wanted =
+      program.offset > std::numeric_limits<std::uint64_t>::max() - page ? page : program.offset + page;
+  SqlScope queried = prepared.scope;
+  if (!partition_key.empty()) queried.partition_key = partition_key;
+  const auto partition_ids = partition_ids_in_turn(database, prepared, queried);
+  if (!partition_ids.empty()) return estimate_in_turn(database, prepared, partition_ids, wanted, work);
   StorageStatistics statistics(database, partition_key);
   statistics.look_closely();
   OCTAVO_TRY(const auto scope, statistics_of_scope(database, partition_key));
   const bool reads_all = program.grouped || program.distinct || (!program.order_by.empty() && !prepared.presorted);
-  const std::uint64_t page = std::min(program.limit, page_items_max);
-  const std::uint64_t wanted =
-      program.offset > std::numeric_limits<std::uint64_t>::max() - page ? page : program.offset + page;
   return query::estimate_charge(prepared.plans, prepared.plans.size() - 1, statistics, scope, wanted, reads_all, work);
 }
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "partitioning/keys/range_parts.h"
+#include "query/sql/run/query_charge.h"
 #include "query/sql/run/sql_run.h"
-#include "query/walk/range_count.h"
 
 namespace octavo::query::sql {
 
@@ -61,7 +61,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   // An index is read upwards even for DESC if the condition leaves one value.
   entries_descend_ =
       prepared_->gone_index && prepared_->gone_index->down ? *prepared_->gone_index->down : is_descending_;
-  if (may_read_by_range()) begin_first_range();
+  begin_first_range();
   if (prepared_->continuation) resume(*prepared_->continuation);
   if (limit_left_ == 0 || options_.page_items_max == 0) finished_ = scanned_ = true;
   prepare_collection();
@@ -254,27 +254,15 @@ Expected<ScanState> SqlExecution::Implementation::scan_branches(std::size_t& row
 
 // A query without an order need not read every physical partition for each page. A query that began in all of them at
 // once continues that way.
-bool SqlExecution::Implementation::may_read_by_range() const {
-  const bool is_plain = mode_ == Mode::streaming && program().order_by.empty() && program().reads_items;
-  if (!is_plain || prepared_->over_source || options_.source != nullptr) return false;
-  if (!scope_.partition_key.empty() || !scope_.id_prefix.empty() || scope_.physical_partition) return false;
-  if (prepared_->continuation) return prepared_->continuation->partition_id_plus_one != 0;
-  const auto& branches = plan().branches;
-  const auto is_global = [](const Branch& branch) { return branch.index && branch.index->global; };
-  // A global index has the entries of all partitions in one environment.
-  if (branches.empty() || std::ranges::any_of(branches, is_global)) return false;
-  return !ranges_of_points(*database_, branches) && partition_ids_in_scope().size() > 1;
-}
-
-std::vector<std::size_t> SqlExecution::Implementation::partition_ids_in_scope() const {
-  const auto& map = database_->partition_map();
-  if (!scope_.hash_range) return map.partition_ids();
-  return map.partition_ids_between(scope_.hash_range->first, scope_.hash_range->second - 1);
-}
-
 void SqlExecution::Implementation::begin_first_range() {
-  const auto& continuation = prepared_->continuation;
-  partition_id_ = continuation ? continuation->partition_id_plus_one - 1 : partition_ids_in_scope().front();
+  if (options_.source != nullptr) return;
+  if (const auto& continuation = prepared_->continuation) {
+    const bool is_in_range = continuation->partition_id_plus_one != 0 && may_read_in_turn(*prepared_, scope_);
+    if (is_in_range) partition_id_ = continuation->partition_id_plus_one - 1;
+    return;
+  }
+  const auto partition_ids = partition_ids_in_turn(*database_, *prepared_, scope_);
+  if (!partition_ids.empty()) partition_id_ = partition_ids.front();
 }
 
 bool SqlExecution::Implementation::begin_next_range(const partitioning::PartitionMap& map) {

@@ -77,10 +77,7 @@ class SqlExecution::Implementation {
 
   Expected<ScanState> scan(std::size_t& rows_left);
   Expected<ScanState> scan_branches(std::size_t& rows_left);
-  /// Whether the results may come one physical partition after the other.
-  bool may_read_by_range() const;
   void begin_first_range();
-  std::vector<std::size_t> partition_ids_in_scope() const;
   /// `map` has the parts that were read. False: there are no more.
   bool begin_next_range(const partitioning::PartitionMap& map);
   /// The physical partition that is read now, if it is only one.

@@ -1,12 +1,16 @@
 // Queries without an order read one physical partition after the other.
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
+#include "partitioning/throughput/request_charge.h"
 #include "query/sql/run/continuation.h"
+#include "query/sql/run/query_charge.h"
+#include "query/sql/run/sql_estimate.h"
 #include "unit/query/sql/sql_fixture.h"
 
 using namespace octavo;
@@ -77,6 +81,36 @@ TEST_CASE("one page of everything reads all physical partitions") {
   REQUIRE(pages.size() == 1);
   CHECK(pages[0].statistics.ranges_read == 4);
   CHECK(results.size() == FourRanges::count);
+}
+
+TEST_CASE("the estimate of a query without an order is for the physical partitions that its first page reads") {
+  FourRanges db;
+  const auto query = GENERATE(as<std::string>{}, "SELECT VALUE c.n FROM c", "SELECT VALUE c.n FROM c WHERE c.n >= 0");
+  const bool tests = query.ends_with("0");
+  for (const std::uint64_t size : {3, 1000}) {
+    CAPTURE(query, size);
+    sql::SqlOptions options;
+    options.page_items_max = size;
+    const auto page = db.page(parse_sql(query), {}, options);
+    const double charge = partitioning::charge_of_scan(sql::scan_work_of(*db.database, *db.last, page.statistics));
+    const auto estimate = sql::estimate_charge(*db.database, *db.last, {}, size);
+    REQUIRE(estimate);
+    CHECK(estimate->at_most >= estimate->charge);
+    CHECK(estimate->at_most + 0.5 >= charge);
+    if (size == 3) {
+      CHECK(page.statistics.ranges_read == 1);
+      CHECK(estimate->charge < 2 * charge);
+      // What the documents contain may let the page read all of them.
+      CHECK((estimate->at_most > 2 * charge) == tests);
+      CHECK(estimate->keys < FourRanges::count);
+    } else {
+      CHECK(std::abs(estimate->charge - charge) < charge / 4);
+      CHECK(estimate->keys == FourRanges::count);
+    }
+    const auto partition = sql::estimate_charge(*db.database, *db.last, "p1", size);
+    REQUIRE(partition);
+    CHECK(partition->keys <= 3);
+  }
 }
 
 TEST_CASE("an order, a group or DISTINCT needs all physical partitions at once") {
