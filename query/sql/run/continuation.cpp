@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint8_t kContinuationVersion = 1;
 constexpr std::uint8_t kContinuationVersionOfLongKeys = 2;
 constexpr std::uint8_t kContinuationVersionWithPartitionId = 3;
+constexpr std::uint8_t kContinuationVersionWithSpent = 4;
 constexpr std::size_t kDigestBytes = 16;
 }  // namespace
 
@@ -33,9 +34,11 @@ std::string Continuation::encode() const {
   std::string bytes;
   ByteWriter writer(bytes);
   // Only plain results name a partition id, and only those in an order have long keys.
-  writer.u8(partition_id_plus_one != 0 ? kContinuationVersionWithPartitionId
-            : has_whole_key()          ? kContinuationVersion
-                                       : kContinuationVersionOfLongKeys);
+  const std::uint8_t version = !has_whole_key()             ? kContinuationVersionOfLongKeys
+                               : spent > 0                  ? kContinuationVersionWithSpent
+                               : partition_id_plus_one != 0 ? kContinuationVersionWithPartitionId
+                                                            : kContinuationVersion;
+  writer.u8(version);
   writer.u8(static_cast<std::uint8_t>(kind));
   for (int shift = 56; shift >= 0; shift -= 8) writer.u8(static_cast<std::uint8_t>(fingerprint >> shift));
   writer.varint(skip);
@@ -46,11 +49,12 @@ std::string Continuation::encode() const {
   writer.varint(positions.size());
   for (const std::uint64_t position : positions) writer.varint(position);
   if (has_start()) writer.sized_bytes(start);
-  if (partition_id_plus_one != 0) {
-    writer.varint(partition_id_plus_one);
-  } else if (!has_whole_key()) {
+  if (version == kContinuationVersionOfLongKeys) {
     bytes += digest;
     writer.varint(same_beginning);
+  } else if (version != kContinuationVersion) {
+    writer.varint(partition_id_plus_one);
+    if (version == kContinuationVersionWithSpent) writer.varint(spent);
   }
   return seal_token(std::move(bytes));
 }
@@ -60,7 +64,7 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
   if (!bytes) return std::nullopt;
   ByteReader reader(*bytes);
   const std::uint8_t version = reader.u8();
-  if (version < kContinuationVersion || version > kContinuationVersionWithPartitionId) return std::nullopt;
+  if (version < kContinuationVersion || version > kContinuationVersionWithSpent) return std::nullopt;
   Continuation result;
   result.kind = static_cast<Kind>(reader.u8());
   switch (result.kind) {
@@ -94,6 +98,10 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
   if (version == kContinuationVersionWithPartitionId) {
     result.partition_id_plus_one = reader.varint();
     if (result.partition_id_plus_one == 0) return std::nullopt;
+  }
+  if (version == kContinuationVersionWithSpent) {
+    result.partition_id_plus_one = reader.varint();
+    result.spent = reader.varint();
   }
   if (!reader.ok() || !reader.rest().empty()) return std::nullopt;
   return result;

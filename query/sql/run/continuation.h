@@ -14,10 +14,11 @@ namespace octavo::query::sql {
 ///   continuation := version:u8 kind:u8 fingerprint:u64be skip:varint left:varint branch:varint
 ///                   identity:sized key:sized (count:varint position:varint*)
 ///                   [start:sized] [version 2: digest[16] same_beginning:varint] [version 3:
-///                   partition_id_plus_one:varint]
+///                   partition_id_plus_one:varint] [version 4: partition_id_plus_one:varint spent:varint]
 ///
 /// `start` exists for the kinds of has_start() only. Version 1 has a whole key. Version 2 has the first bytes of a long
-/// key, and its digest. Version 3 has `partition_id_plus_one` (varint) instead of the digest.
+/// key, and its digest. Versions 3 and 4 have a whole key and what follows it; only pages that a charge limit ended have
+/// spent something.
 ///
 /// It only says how much of the result was returned: a forged one names another starting point in what the client may
 /// read anyway. `fingerprint` binds it to its query, and it is checked like any other input.
@@ -49,6 +50,8 @@ struct Continuation {
   std::string start;
   std::string digest;                ///< of the whole key; empty: `key` is the whole key
   std::uint64_t same_beginning = 0;  ///< results up to this one, inclusive, whose longer keys begin with `key`
+  /// What the walk in the order of ORDER BY has cost since its last full page, in hundredths of a request unit.
+  std::uint64_t spent = 0;
 
   std::string encode() const;
   /// nullopt for any text that encode() did not make.

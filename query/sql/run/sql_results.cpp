@@ -130,6 +130,7 @@ bool SqlExecution::Implementation::stop() {
   if (inside_ && inside_positions_.empty()) return false;  // its row is still to be taken
   next_ = point_after(*visited_, visited_branch_, visited_partition_id_);
   if (inside_) next_->positions = inside_positions_;
+  if (!looks_ahead_) next_->spent = spent_for_continuation(spent());
   finished_ = scanned_ = true;
   return true;
 }

@@ -69,6 +69,7 @@ class SqlExecution::Implementation {
   bool is_turn_over() const;
   void leave_walk();
   void return_to_walk();
+  std::uint64_t spent_for_continuation(double spent) const;
   bool is_left() const { return turns_ && plan_ != 0; }
   bool find_left_entry();
   bool make_left_key();
@@ -147,6 +148,8 @@ class SqlExecution::Implementation {
 
   std::size_t plan_ = 0;            ///< the one that runs
   std::optional<PlanTurns> turns_;  ///< set if the first is a walk that may be left
+  double spent_before_ = 0;   ///< by the walk, on earlier pages that ended before they were full
+  double spent_walking_ = 0;  ///< by the walk in total, when it was left
   // Set once the walk was left with rows of the page returned: the others are sorted like its entries.
   bool sorts_by_entries_ = false;
   bool entries_descend_ = false;          ///< of the entries that rows are sorted by

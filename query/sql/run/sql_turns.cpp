@@ -1,5 +1,7 @@
 // Decides which of its plans a query runs: a walk in the order of ORDER BY is left for a sort once it has cost its
 // budget.
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -24,6 +26,7 @@ void SqlExecution::Implementation::begin_turns() {
   const Plan& sure = prepared_->sure_plan();
   const auto& continuation = prepared_->continuation;
   const bool goes_on = continuation && !continuation->names_row();
+  if (continuation) spent_before_ = static_cast<double>(continuation->spent) / 100;
   const bool is_merged = program().is_merged_by_client;
   const bool is_hopeful = prepared_->plan().expected <= worth_it * sure.most;
   const bool is_limited = program().limit != no_limit || options_.page_items_max != no_limit;
@@ -38,12 +41,18 @@ void SqlExecution::Implementation::begin_turns() {
   }
 }
 
-// The cost of the walk; nothing but its entries and documents has been read before.
+// The cost of the walk since its last full page. Nothing but its entries and documents has been read on this page.
 double SqlExecution::Implementation::spent() const {
-  return partitioning::charge_of_scan({.partitions = 0,
-                                       .keys = statistics_.keys_examined,
-                                       .documents = statistics_.documents_examined,
-                                       .document_bytes = statistics_.document_bytes});
+  return spent_before_ + partitioning::charge_of_scan({.partitions = 0,
+                                                       .keys = statistics_.keys_examined,
+                                                       .documents = statistics_.documents_examined,
+                                                       .document_bytes = statistics_.document_bytes});
+}
+
+// A page that ended before it was full gives the next one no new budget.
+std::uint64_t SqlExecution::Implementation::spent_for_continuation(double spent) const {
+  constexpr double spent_max = 1e9;  // RU; more than any bound
+  return prepared_->plans.size() < 2 ? 0 : static_cast<std::uint64_t>(std::ceil(std::min(spent, spent_max) * 100));
 }
 
 // Only true between documents. Looking ahead from a full page has its own limit.
@@ -56,7 +65,8 @@ bool SqlExecution::Implementation::is_turn_over() const {
 void SqlExecution::Implementation::leave_walk() {
   const double left = static_cast<double>(rows_left()) - static_cast<double>(collected_.rows().size());
   const double found = 1 - left / static_cast<double>(rows_wanted_);
-  if (!turns_->end_turn(spent(), found)) return;
+  spent_walking_ = spent();
+  if (!turns_->end_turn(spent_walking_, found)) return;
   plan_ = turns_->current();
   statistics_.left_walk = true;
   left_position_ = position_;
@@ -132,6 +142,7 @@ bool SqlExecution::Implementation::stop_sorting() {
   const auto& continuation = prepared_->continuation;
   if (scanned_ || !walked_to_ || (continuation && *walked_to_ == continuation->key)) return false;
   next_ = point_after(*walked_to_, 0, std::nullopt);
+  next_->spent = spent_for_continuation(spent_walking_);
   finished_ = scanned_ = true;
   return true;
 }
