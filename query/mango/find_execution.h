@@ -53,8 +53,9 @@ class FindExecution {
   Expected<partitioning::ScanState> run(partitioning::ScanBudget budget);
 
   /// From now on, remembers the last document examined, so that `stop` can be called once the query has cost
-  /// `charge_max` request units. Does not begin a sort that could cost more while a walk in order can continue.
-  void make_stoppable(double charge_max);
+  /// `charge_max` request units, of which it costs `base` before it reads. Does not begin a sort that could cost more
+  /// while a walk in order can continue.
+  void make_stoppable(double charge_max, double base);
   /// Whether it returns results while it reads: a sort in memory or an aggregation reads everything first.
   bool is_resumable() const { return !plan().sort_in_memory && !aggregator_; }
   /// For use between slices: ends the page after the last document examined; its bookmark continues there. False: the

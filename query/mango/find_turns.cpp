@@ -1,4 +1,5 @@
 // Decides which of its plans a _find runs, and what the others have returned.
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -44,10 +45,11 @@ void FindExecution::begin_turns() {
   switch_to(turns_->current());
 }
 
-void FindExecution::make_stoppable(double charge_max) {
+void FindExecution::make_stoppable(double charge_max, double base) {
   stoppable_ = true;
   const Plan& sure = prepared_->sure_plan();
-  const bool fits = sure.most <= charge_max / 2;
+  constexpr double few_rows = 0.5;  // RU; a sort of these is over before the charge is compared for the first time
+  const bool fits = sure.most <= std::max(std::min(charge_max / 2, charge_max - base), few_rows);
   if (turns_ && sure.sort_in_memory && !plan().sort_in_memory && !fits) turns_->stay();
 }
 

@@ -146,6 +146,7 @@ void SqlExecution::Implementation::go_to_start(const Continuation& continuation)
   // If the condition leaves one value, an index is read upwards even for DESC.
   if (continuation.branch != (plan().descending ? 1 : 0)) return;
   position_.key = plan().descending ? after(continuation.start) : continuation.start;
+  page_start_ = continuation.start;
 }
 
 // Combinations of a JOIN are begun on a worker, and cannot be begun again.
@@ -208,6 +209,7 @@ void SqlExecution::Implementation::begin_anew(bool looks_for_resume_key) {
   inside_positions_.clear();
   scan_.reset();
   run_starts_.clear();
+  run_is_over_ = false;
   distinct_elements_.clear();
   prepare_collection();
   if (prepared_->continuation) go_to_start(*prepared_->continuation);

@@ -35,7 +35,10 @@ bool SqlExecution::Implementation::where_is_known() const {
 }
 
 SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::string_view position) {
-  if (program().where && !where_is_known() && !program().where->evaluate(evaluation_).is_true()) return Flow::next;
+  if (program().where && !where_is_known() && !program().where->evaluate(evaluation_).is_true()) {
+    if (reads_in_runs_ && options_.may_stop) note_end_of_run();
+    return Flow::next;
+  }
   if (evaluation_.failed()) return Flow::next;
   leap_.in_vain = 0;
   leap_.loaded = false;
@@ -125,7 +128,8 @@ Continuation SqlExecution::Implementation::point_after(std::string_view position
 }
 
 bool SqlExecution::Implementation::stop() {
-  if (sorts_by_entries_) return stop_sorting();
+  if (is_left()) return stop_sorting();
+  if (reads_in_runs_) return stop_in_runs();
   if (!is_resumable() || finished_ || !visited_) return false;
   if (inside_ && inside_positions_.empty()) return false;  // its row is still to be taken
   next_ = point_after(*visited_, visited_branch_, visited_partition_id_);
@@ -294,10 +298,17 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::note_run(std::s
     if (!run_starts_.empty() && !collected_.has_room_for(order)) return Flow::finished;
     run_starts_.emplace_back(position);
   }
+  run_is_over_ = false;
   run_order_ = order;
   run_fields_ = entry_fields_;
   runs_by_scalars_ = sorts_by_scalars_ && run_fields_.size() < automatic_key_bytes_max;
   return Flow::next;
+}
+
+// A row that is no result may show that the last run is complete, so that the page can end after it.
+void SqlExecution::Implementation::note_end_of_run() {
+  if (run_is_over_ || run_starts_.empty() || entry_fields_ == run_fields_ || evaluation_.failed()) return;
+  if (make_sort_key()) run_is_over_ = sort_key_ != run_order_;
 }
 
 // Whether a row of the run is known to be off the page without its document. Whole runs are read for each page, so this
@@ -384,6 +395,11 @@ void SqlExecution::Implementation::prepare_results() {
       rows_ = collected_.take_sorted();
       break;
   }
+  begin_results();
+}
+
+// Leaves out the rows of earlier pages, and those that OFFSET skips.
+void SqlExecution::Implementation::begin_results() {
   if (has_resume_key_) first_row_ = row_after_resume_key();
   written_ = first_row_;
   const auto skipped = std::min<std::uint64_t>(skip_left_, rows_.size() - written_);
@@ -430,9 +446,9 @@ void SqlExecution::Implementation::go_on_after(std::size_t row) {
   if (first == first_row_ && next_->key == resume_beginning_) next_->same_beginning += resume_count_;
 }
 
-ScanState SqlExecution::Implementation::write_results() {
+ScanState SqlExecution::Implementation::write_results(std::size_t output_bytes_max) {
   while (!finished_ && written_ < rows_.size()) {
-    if (output_.size() >= kSqlOutputBytesMax) return ScanState::more;
+    if (output_.size() >= output_bytes_max) return ScanState::more;
     CollectedRow& row = rows_[written_++];
     if (!first_) output_ += ",\n";
     first_ = false;

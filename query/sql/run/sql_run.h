@@ -43,7 +43,7 @@ class SqlExecution::Implementation {
   std::string& output() { return output_; }
   const SqlStatistics& statistics() const { return statistics_; }
   std::optional<std::string> continuation() const;
-  bool is_resumable() const { return mode_ == Mode::streaming || sorts_by_entries_; }
+  bool is_resumable() const { return mode_ == Mode::streaming || reads_in_runs_ || is_left(); }
   bool stop();
 
  private:
@@ -75,6 +75,9 @@ class SqlExecution::Implementation {
   bool make_left_key();
   std::string left_start(std::size_t row) const;
   bool stop_sorting();
+  bool stop_in_runs();
+  std::string start_after_runs(std::size_t complete) const;
+  Continuation point_in_runs(std::string start) const;
 
   Expected<ScanState> scan(std::size_t& rows_left);
   Expected<ScanState> scan_branches(std::size_t& rows_left);
@@ -118,6 +121,7 @@ class SqlExecution::Implementation {
   void append_positions(std::span<const std::uint64_t> positions);
   void append_tie_key(std::string_view document_id);
   Flow note_run(std::string_view position);
+  void note_end_of_run();
   bool is_off_page(const IndexRow& entry);
   bool may_look_ahead() const;
   bool has_looked_enough() const { return looks_ahead_ && statistics_.keys_examined >= look_ahead_end_; }
@@ -133,9 +137,10 @@ class SqlExecution::Implementation {
   std::chrono::steady_clock::time_point interrupt_time();
 
   void prepare_results();
+  void begin_results();
   void prepare_groups();
   std::size_t row_after_resume_key();
-  ScanState write_results();
+  ScanState write_results(std::size_t output_bytes_max = kSqlOutputBytesMax);
   void go_on_after(std::size_t row);
   Flow count_result(std::size_t bytes);
 
@@ -222,6 +227,9 @@ class SqlExecution::Implementation {
   bool runs_by_scalars_ = false;         ///< values are scalars, and the same for entries with the same fields
   std::string run_order_;                ///< values of ORDER BY, as keys
   std::vector<std::string> run_starts_;  ///< keys of their first entries
+  bool run_is_over_ = false;             ///< another value than the last run's was read
+  std::string page_start_;               ///< key of the entry with which the page began; empty: the first one
+  std::string left_start_;               ///< of the page that begins where the walk was left; empty: unknown
 
   // The page is full, and the walk continues to see whether a row follows.
   bool looks_ahead_ = false;

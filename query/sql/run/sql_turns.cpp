@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "partitioning/throughput/request_charge.h"
+#include "query/sql/run/query_charge.h"
 #include "query/sql/run/sql_run.h"
 #include "query/walk/walked_part.h"
 
@@ -30,10 +31,16 @@ void SqlExecution::Implementation::begin_turns() {
   const bool is_merged = program().is_merged_by_client;
   const bool is_hopeful = prepared_->plan().expected <= worth_it * sure.most;
   const bool is_limited = program().limit != no_limit || options_.page_items_max != no_limit;
-  // A walk can be stopped when the charge is reached, and continues from there.
-  const bool is_capped = options_.may_stop && sure.most > options_.charge_max / 2;
+  // A walk can be stopped when the charge is reached, and continues from there. Each physical partition has a charge
+  // that does not depend on the plan. A sort of few rows is over before the charge is compared for the first time.
+  constexpr double few_rows = 0.5;  // RU
+  bool is_capped = false;
+  if (options_.may_stop) {
+    const double base = partitioning::charge_of_scan(scan_work_of(*database_, *prepared_, {}));
+    is_capped = sure.most > std::max(std::min(options_.charge_max / 2, options_.charge_max - base), few_rows);
+  }
   const bool may_leave = options_.source == nullptr && !is_capped;
-  const bool is_worth_it = is_hopeful || (is_limited && may_leave) || (is_capped && !is_merged);
+  const bool is_worth_it = is_hopeful || (is_limited && may_leave) || is_capped;
   if ((is_merged && !may_read_in_runs()) || (!goes_on && !is_worth_it)) {
     plan_ = 1;
   } else if (may_leave) {
@@ -77,6 +84,7 @@ void SqlExecution::Implementation::leave_walk() {
     entries_descend_ = prepared_->plan().descending;
     if (walked_to_) resume_behind_entry(*walked_to_, {});
   }
+  if (reads_in_runs_) left_start_ = start_after_runs(0);
   reads_in_runs_ = false;
   begin_anew(looks_for_resume_key_);
 }
@@ -140,10 +148,64 @@ std::string SqlExecution::Implementation::left_start(std::size_t row) const {
 // Before the sort has returned anything, the page may end where the walk was left, if the walk has made progress.
 bool SqlExecution::Implementation::stop_sorting() {
   const auto& continuation = prepared_->continuation;
+  if (!sorts_by_entries_) {  // rows for clients that merge
+    if (scanned_ || !resume_digest_.empty() || left_start_.empty() || left_start_ == page_start_) return false;
+    next_ = point_in_runs(left_start_);
+    next_->spent = spent_for_continuation(spent_walking_);
+    finished_ = scanned_ = true;
+    return true;
+  }
   if (scanned_ || !walked_to_ || (continuation && *walked_to_ == continuation->key)) return false;
   next_ = point_after(*walked_to_, 0, std::nullopt);
   next_->spent = spent_for_continuation(spent_walking_);
   finished_ = scanned_ = true;
+  return true;
+}
+
+// --- rows that clients merge ---
+
+// Where the next page must begin if this one returns the rows of `complete` runs: at the next run, or if there is none,
+// at the first entry that was not read. Empty: unknown.
+std::string SqlExecution::Implementation::start_after_runs(std::size_t complete) const {
+  if (complete < run_starts_.size()) return run_starts_[complete];
+  std::string start = position_.key.value_or(std::string());
+  if (!start.empty() && prepared_->plan().descending) start.pop_back();  // the lowest byte, which makes the bound exclusive
+  return start;
+}
+
+// The point after the last row of the previous page, with nothing to be read before `start`.
+Continuation SqlExecution::Implementation::point_in_runs(std::string start) const {
+  Continuation point;
+  point.kind = Continuation::Kind::ordered;
+  point.key = resume_key_;
+  point.identity = branch_left().index->definition->identity;
+  point.start = std::move(start);
+  point.branch = prepared_->plan().descending ? 1 : 0;
+  return point;
+}
+
+// Ends the page after the last run that is complete: equal rows are not in the order of their entries, so those of
+// another run may still come between the ones that were read. A run that was not complete on the page before, either,
+// is read to its end. So is a page that must find its beginning by a long key.
+bool SqlExecution::Implementation::stop_in_runs() {
+  if (scanned_ || finished_ || looks_for_resume_key_ || !resume_digest_.empty()) return false;
+  const std::size_t complete = run_starts_.size() - (run_starts_.empty() || run_is_over_ ? 0 : 1);
+  std::string start = start_after_runs(complete);
+  const auto is_complete = [&](const CollectedRow& row) { return row.run < complete; };
+  const bool has_rows = std::ranges::any_of(collected_.rows(), is_complete);
+  if (start.empty() || (!has_rows && start == page_start_)) return false;
+  rows_ = collected_.take_sorted();
+  std::erase_if(rows_, [&](const CollectedRow& row) { return !is_complete(row); });
+  is_cut_ = true;
+  begin_results();
+  write_results(SIZE_MAX);
+  scanned_ = true;
+  if (finished_) return false;  // it is full: nothing has to end it
+  finished_ = true;
+  if (rows_.empty()) next_ = point_in_runs(std::move(start));
+  if (!next_->has_whole_key()) return true;
+  if (!rows_.empty()) next_->start = std::move(start);
+  next_->spent = spent_for_continuation(spent());
   return true;
 }
 
