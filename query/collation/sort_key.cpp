@@ -113,6 +113,26 @@ void append_string(std::string& out, std::string_view text, const KeyFormat& for
   }
 }
 
+// An ICU key begins with the primary weights of the whole text; the other levels follow, each after a byte 01, which no
+// weight contains. So the beginning of the text decides the beginning of the key, up to the last weights: what follows
+// can only change those of the characters that it forms a contraction with. These are a few, apart from marks, which have
+// no primary weights. It also decides whether the lead byte of the next weight is omitted. `context_bytes` is much more
+// than that: a character has at most 18 weights of 4 bytes.
+void append_beginning_of_icu_key(std::string& out, std::string_view text, std::size_t bytes) {
+  constexpr std::size_t context_bytes = 1'024;
+  constexpr std::size_t part_bytes_min = 4'096;
+  const std::size_t start = out.size();
+  for (std::size_t size = part_bytes_min; size < text.size(); size *= 4) {
+    std::size_t end = size;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // inside a character
+    append_string(out, text.substr(0, end), icu_format);
+    const std::size_t primary = out.find('\x01', start + 1) - start;
+    if (primary >= bytes + context_bytes) return;
+    out.resize(start);
+  }
+  append_string(out, text, icu_format);
+}
+
 template <class Value>
 void append_value(std::string& out, const Value& value, const KeyFormat& format) {
   switch (access::rank(value)) {
@@ -212,6 +232,14 @@ void append_sort_key_descending(std::string& out, const boost::json::value& valu
 
 void append_sort_key_of_string(std::string& out, std::string_view text, StringOrder order) {
   append_string(out, text, format_of(order));
+}
+
+void append_beginning_of_sort_key(std::string& out, std::string_view text, StringOrder order, std::size_t bytes) {
+  if (order == StringOrder::icu) {
+    append_beginning_of_icu_key(out, text, bytes);
+  } else {
+    append_string(out, text.substr(0, bytes), format_of(order));
+  }
 }
 
 void append_key_text(std::string& out, std::string_view text) {

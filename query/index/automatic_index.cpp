@@ -57,10 +57,10 @@ bool cut(std::string& out, std::size_t start) {
   return true;
 }
 
-// A string is cut by its key, but in byte order no more needs to be written than is kept.
+// A string is cut by its key, but little more is made of the key than is kept.
 bool append_string(std::string& out, std::string_view text, StringOrder order) {
   const std::size_t start = out.size();
-  append_sort_key_of_string(out, order == StringOrder::bytes ? text.substr(0, automatic_key_bytes_max) : text, order);
+  append_beginning_of_sort_key(out, text, order, automatic_key_bytes_max);
   return cut(out, start);
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <map>
+#include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -307,4 +309,49 @@ TEST_CASE("strings of printable ASCII sort alike only when they are the same") {
     add(std::string(1, a));
     for (char b = ' '; b < '\x7f'; ++b) add({a, b});
   }
+}
+
+TEST_CASE("the beginning of the key of a long string is that of its whole key") {
+  // Latin letters, contractions and marks; Thai, where vowels change places; Chinese; a character of 18 weights;
+  // characters that are ignored.
+  const std::vector<std::vector<std::string>> alphabets{
+      {"a", "b", "l", "L", "z", " ", "7", "\u00b7", "\u0387", "\u0301", "\u0327", "\u00e9"},
+      {"\u0e01", "\u0e02", "\u0e19", "\u0e40", "\u0e41", "\u0e44", "\u0e48", "\u0e34"},
+      {"\u4e2d", "\u6587", "\u5b57", "a"},
+      {"\ufdfa", "a"},
+      {"\u200b", "\x01"},
+      {"\u0301", "\u0323", "\u0345"},
+      {"\u0430", "\u0431", "\u0f71", "\u0f80", "\u0fb2", "\uac00", "\u1100", "\u1161", "\U0001f600", "\u200d"}};
+  constexpr std::size_t bytes = 256;
+  const auto beginning_of = [&](std::string_view text, StringOrder order) {
+    std::string beginning = "before";
+    append_beginning_of_sort_key(beginning, text, order, bytes);
+    return beginning.substr(6);
+  };
+  const auto check = [&](std::string_view text) {
+    for (const StringOrder order : {StringOrder::icu, StringOrder::bytes}) {
+      std::string whole;
+      append_sort_key_of_string(whole, text, order);
+      const std::string beginning = beginning_of(text, order);
+      CHECK((beginning.size() > bytes) == (whole.size() > bytes));
+      CHECK(beginning.substr(0, bytes) == whole.substr(0, bytes));
+      if (whole.size() <= bytes) CHECK(beginning == whole);
+    }
+  };
+  Random random(7);
+  for (const auto& first : alphabets) {
+    for (const auto& second : alphabets) {
+      for (int round = 0; round < 4; ++round) {
+        const std::size_t size = below(random, 2) == 0 ? below(random, 400) : 3'000 + below(random, 20'000);
+        std::string text;
+        while (text.size() < size) {
+          const auto& alphabet = text.size() < size / 2 ? first : second;
+          text += alphabet[below(random, alphabet.size())];
+        }
+        check(text);
+      }
+    }
+  }
+  // Most of a long text is not looked at.
+  CHECK(beginning_of(std::string(1'000'000, 'a'), StringOrder::icu).size() < 20'000);
 }
