@@ -112,8 +112,15 @@ class TransactionSource final : public sql::DocumentSource {
 bool goes_on_by_index(const std::optional<std::string>& continuation) {
   if (!continuation) return false;
   const auto decoded = sql::Continuation::decode(*continuation);
-  return decoded &&
-         (decoded->kind == sql::Continuation::Kind::index || decoded->kind == sql::Continuation::Kind::combined);
+  if (!decoded) return false;
+  switch (decoded->kind) {
+    case sql::Continuation::Kind::index:
+    case sql::Continuation::Kind::automatic:
+    case sql::Continuation::Kind::combined:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace

@@ -294,20 +294,26 @@ void AutomaticIndex::visit(const simdjson::dom::element& value, const Rule* rule
   }
 }
 
+bool AutomaticIndex::append_composite_key(std::string& out, const simdjson::dom::element& body,
+                                          const std::vector<OrderedField>& fields, StringOrder order) {
+  bool inexact = false;
+  for (const OrderedField& field : fields) {
+    const std::size_t start = out.size();
+    if (const auto found = find_field(body, field.path)) {
+      inexact = append_key(out, found.value, order) || inexact;
+      if (field.descending) complement(out, start);
+    } else {
+      append_sort_key(out, SortSentinel::missing, field.descending);
+    }
+  }
+  return inexact;
+}
+
 void AutomaticIndex::add_composite_entries(const IndexedDocument& document, Entries& entries) const {
   for (std::size_t i = 0; i < composites_.size(); ++i) {
     const std::size_t start = entries.bytes_.size();
-    bool inexact = false;
     append_key_u64(entries.bytes_, composite_hashes_[i]);
-    for (const OrderedField& field : composites_[i]) {
-      const std::size_t key = entries.bytes_.size();
-      if (const auto found = find_field(document.body, field.path)) {
-        inexact = append_key(entries.bytes_, found.value, order_) || inexact;
-        if (field.descending) complement(entries.bytes_, key);
-      } else {
-        append_sort_key(entries.bytes_, SortSentinel::missing, field.descending);
-      }
-    }
+    const bool inexact = append_composite_key(entries.bytes_, document.body, composites_[i], order_);
     entries.extents_.push_back({start, entries.bytes_.size() - start});
     if (inexact) add_mark(composite_hashes_[i], entries);
   }

@@ -104,6 +104,9 @@ class AutomaticIndex {
   /// Appends the key of one value as in the entries. True: different values may have this key, too.
   static bool append_key(std::string& out, const simdjson::dom::element& value, StringOrder order);
   static bool append_key(std::string& out, const boost::json::value& value, StringOrder order);
+  /// The same for the entry of a composite index with these fields.
+  static bool append_composite_key(std::string& out, const simdjson::dom::element& body,
+                                   const std::vector<OrderedField>& fields, StringOrder order);
 
  private:
   /// What the policy says about a path and the paths below it.

@@ -463,4 +463,8 @@ Expected<PlannerResult> plan_query(const PlanRequest& request, const IndexCatalo
   return Planner(request, catalog, scope, statistics).run();
 }
 
+std::vector<Selector> sides_of_union(const Selector& selector) {
+  return Planner::alternatives(selector);
+}
+
 }  // namespace octavo::query

@@ -73,4 +73,8 @@ struct PlannerResult {
 Expected<PlannerResult> plan_query(const PlanRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
                                    PlannerStatistics& statistics);
 
+/// The sides of the union by which plan_query may answer a query with this selector, in the order of its branches;
+/// empty: there is no such union. Each result matches one of them.
+std::vector<Selector> sides_of_union(const Selector& selector);
+
 }  // namespace octavo::query

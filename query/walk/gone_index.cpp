@@ -2,34 +2,137 @@
 
 #include <utility>
 
+#include "base/byte_codec.h"
+#include "query/json/field_path.h"
+
 namespace octavo::query {
+
+namespace {
+
+constexpr std::size_t gone_fields_max = 64;  // no composite index has more
+
+bool take_mark(std::string_view& text, char c) {
+  if (!text.starts_with(c)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+std::optional<std::uint64_t> take_varint(std::string_view& text) {
+  ByteReader reader(text);
+  const std::uint64_t number = reader.varint();
+  if (!reader.ok()) return std::nullopt;
+  text = reader.rest();
+  return number;
+}
+
+std::optional<FieldPath> gone_path(std::string_view text) {
+  auto path = FieldPath::parse(text);
+  if (!path || path->empty()) return std::nullopt;
+  return *std::move(path);
+}
+
+// The fields of a composite index, after the order. Empty: the text is invalid.
+std::vector<OrderedField> gone_fields(std::string_view text) {
+  std::vector<OrderedField> fields;
+  ByteReader reader(text);
+  while (!reader.rest().empty()) {
+    const std::string_view direction = reader.bytes(1);
+    auto path = gone_path(reader.sized_bytes());
+    const bool is_valid = reader.ok() && path && (direction == "+" || direction == "-");
+    if (!is_valid || fields.size() == gone_fields_max) return {};
+    fields.push_back({*std::move(path), direction == "-"});
+  }
+  return fields;
+}
+
+}  // namespace
+
+std::optional<GoneIndex> GoneIndex::of(const IndexDefinition& index, bool down) {
+  if (!index.automatic || index.elements || index.fields.empty()) return std::nullopt;
+  GoneIndex gone;
+  gone.fields = index.fields;
+  gone.order = index.automatic->order();
+  gone.down = down;
+  return gone;
+}
 
 std::string GoneIndex::to_text() const {
   std::string text;
+  ByteWriter writer(text);
+  if (partition_id) {
+    text += '@';
+    writer.varint(*partition_id);
+  }
+  if (side) {
+    text += '|';
+    writer.varint(*side);
+  }
   if (down) text += *down ? '-' : '+';
-  text += order == StringOrder::bytes ? 'b' : 'c';
-  return text + path.text();
+  const bool by_bytes = order == StringOrder::bytes;
+  if (fields.empty()) {
+    text += 'p';
+  } else if (fields.size() == 1) {
+    text += by_bytes ? 'b' : 'c';
+    text += fields[0].path.text();
+  } else {
+    text += by_bytes ? 'B' : 'C';
+    for (const OrderedField& field : fields) {
+      text += field.descending ? '-' : '+';
+      writer.sized_bytes(field.path.text());
+    }
+  }
+  return text;
 }
 
 std::optional<GoneIndex> GoneIndex::from_text(std::string_view text) {
   GoneIndex index;
+  if (take_mark(text, '@')) {
+    const auto number = take_varint(text);
+    if (!number) return std::nullopt;
+    index.partition_id = *number;
+  }
+  if (take_mark(text, '|')) {
+    index.side = take_varint(text);
+    if (!index.side) return std::nullopt;
+  }
   if (text.starts_with('+') || text.starts_with('-')) {
     index.down = text.front() == '-';
     text.remove_prefix(1);
   }
-  if (!text.starts_with('b') && !text.starts_with('c')) return std::nullopt;
-  index.order = text.front() == 'b' ? StringOrder::bytes : StringOrder::icu;
-  auto path = FieldPath::parse(text.substr(1));
-  if (!path || path->empty()) return std::nullopt;
-  index.path = *std::move(path);
-  return index;
+  if (text.empty()) return std::nullopt;
+  const char form = text.front();
+  text.remove_prefix(1);
+  index.order = form == 'c' || form == 'C' ? StringOrder::icu : StringOrder::bytes;
+  switch (form) {
+    case 'p':
+      if (!text.empty()) return std::nullopt;
+      return index;
+    case 'b':
+    case 'c': {
+      auto path = gone_path(text);
+      if (!path) return std::nullopt;
+      index.fields.push_back({*std::move(path), false});
+      return index;
+    }
+    case 'B':
+    case 'C':
+      index.fields = gone_fields(text);
+      if (index.fields.size() < 2) return std::nullopt;
+      return index;
+    default:
+      return std::nullopt;
+  }
 }
 
 std::optional<std::string> GoneIndex::entry_of(simdjson::dom::element body, std::string_view id) const {
-  const FieldLookup field = find_field(body, path);
-  if (!field) return std::nullopt;
   std::string entry;
-  AutomaticIndex::append_key(entry, field.value, order);
+  if (fields.size() == 1) {
+    const FieldLookup field = find_field(body, fields[0].path);
+    if (!field) return std::nullopt;
+    AutomaticIndex::append_key(entry, field.value, order);
+  } else {
+    AutomaticIndex::append_composite_key(entry, body, fields, order);
+  }
   entry += id;
   return entry;
 }

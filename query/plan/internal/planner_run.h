@@ -26,6 +26,7 @@ class Planner {
       : request_(request), catalog_(catalog), scope_(scope), statistics_(statistics) {}
 
   Expected<PlannerResult> run();
+  static std::vector<Selector> alternatives(const Selector& selector);
 
  private:
   Candidate examine_primary(const Selector& selector) const;
@@ -40,7 +41,6 @@ class Planner {
   Expected<std::vector<Candidate>> examine_all(const Condition& condition);
   std::vector<IndexView> automatic_views(const Condition& condition) const;
   Expected<std::optional<PlannerResult>> plan_union(std::vector<Candidate>& single, double most_max);
-  static std::vector<Selector> alternatives(const Selector& selector);
   Expected<void> check_use_index(std::vector<Candidate>& candidates, std::vector<std::string>& warnings) const;
   void rank(std::vector<Candidate>& candidates, std::size_t chosen) const;
   bool is_pinned(const Candidate& candidate) const;

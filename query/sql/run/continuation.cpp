@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint8_t kContinuationVersion = 1;
 constexpr std::uint8_t kContinuationVersionOfLongKeys = 2;
 constexpr std::uint8_t kContinuationVersionWithPartitionId = 3;
-constexpr std::uint8_t kContinuationVersionWithSpent = 4;
+constexpr std::uint8_t kContinuationVersionOfAll = 4;
 constexpr std::size_t kDigestBytes = 16;
 }  // namespace
 
@@ -34,8 +34,9 @@ std::string Continuation::encode() const {
   std::string bytes;
   ByteWriter writer(bytes);
   // Only plain results name a partition id, and only those in an order have long keys.
+  const bool needs_all = spent > 0 || is_union_with_start();
   const std::uint8_t version = !has_whole_key()             ? kContinuationVersionOfLongKeys
-                               : spent > 0                  ? kContinuationVersionWithSpent
+                               : needs_all                  ? kContinuationVersionOfAll
                                : partition_id_plus_one != 0 ? kContinuationVersionWithPartitionId
                                                             : kContinuationVersion;
   writer.u8(version);
@@ -48,13 +49,13 @@ std::string Continuation::encode() const {
   writer.sized_bytes(key);
   writer.varint(positions.size());
   for (const std::uint64_t position : positions) writer.varint(position);
-  if (has_start()) writer.sized_bytes(start);
+  if (has_start() || (version == kContinuationVersionOfAll && kind == Kind::combined)) writer.sized_bytes(start);
   if (version == kContinuationVersionOfLongKeys) {
     bytes += digest;
     writer.varint(same_beginning);
   } else if (version != kContinuationVersion) {
     writer.varint(partition_id_plus_one);
-    if (version == kContinuationVersionWithSpent) writer.varint(spent);
+    if (version == kContinuationVersionOfAll) writer.varint(spent);
   }
   return seal_token(std::move(bytes));
 }
@@ -64,7 +65,7 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
   if (!bytes) return std::nullopt;
   ByteReader reader(*bytes);
   const std::uint8_t version = reader.u8();
-  if (version < kContinuationVersion || version > kContinuationVersionWithSpent) return std::nullopt;
+  if (version < kContinuationVersion || version > kContinuationVersionOfAll) return std::nullopt;
   Continuation result;
   result.kind = static_cast<Kind>(reader.u8());
   switch (result.kind) {
@@ -89,7 +90,9 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
   const std::uint64_t count = reader.varint();
   if (!reader.ok() || count > sql_joins_max + 1) return std::nullopt;
   for (std::uint64_t i = 0; i < count; ++i) result.positions.push_back(reader.varint());
-  if (result.has_start()) result.start = reader.sized_bytes();
+  if (result.has_start() || (version == kContinuationVersionOfAll && result.kind == Kind::combined)) {
+    result.start = reader.sized_bytes();
+  }
   if (version == kContinuationVersionOfLongKeys) {
     if (!result.names_row()) return std::nullopt;
     result.digest = reader.bytes(kDigestBytes);
@@ -99,7 +102,7 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
     result.partition_id_plus_one = reader.varint();
     if (result.partition_id_plus_one == 0) return std::nullopt;
   }
-  if (version == kContinuationVersionWithSpent) {
+  if (version == kContinuationVersionOfAll) {
     result.partition_id_plus_one = reader.varint();
     result.spent = reader.varint();
   }

@@ -16,9 +16,9 @@ namespace octavo::query::sql {
 ///                   [start:sized] [version 2: digest[16] same_beginning:varint] [version 3:
 ///                   partition_id_plus_one:varint] [version 4: partition_id_plus_one:varint spent:varint]
 ///
-/// `start` exists for the kinds of has_start() only. Version 1 has a whole key. Version 2 has the first bytes of a long
-/// key, and its digest. Versions 3 and 4 have a whole key and what follows it; only pages that a charge limit ended have
-/// spent something.
+/// `start` exists for the kinds of has_start(), and in version 4 for a union. Version 1 has a whole key. Version 2 has
+/// the first bytes of a long key, and its digest. Versions 3 and 4 have a whole key and what follows it. Only pages that
+/// a charge limit ended have spent something. A union without version 4 cannot be continued when its index is gone.
 ///
 /// It only says how much of the result was returned: a forged one names another starting point in what the client may
 /// read anyway. `fingerprint` binds it to its query, and it is checked like any other input.
@@ -26,7 +26,7 @@ struct Continuation {
   enum class Kind : std::uint8_t {
     primary = 'p',    ///< key: document id
     index = 'i',      ///< identity: of the index; key: entry key
-    automatic = 'a',  ///< the same, for one path of an automatic index; start: what the path is
+    automatic = 'a',  ///< the same, for a path or a composite index of an automatic index; start: what it is
     walked = 'w',     ///< key: of the last row in the order of such an index, which no longer exists; start: as before
     combined = 'U',   ///< union: branch, and as above for that branch's source. 'u' had no identity and is rejected
     sorted = 's',     ///< key: of the last row in the order of the result
@@ -45,8 +45,8 @@ struct Continuation {
   std::string key;
   /// Position inside the document at `key`: the combination of JOIN after which to continue. Empty: after the document.
   std::vector<std::uint64_t> positions;
-  /// Key of the first entry that ORDER BY considers equal to the last row; or the path of an index (gone_index.h),
-  /// depending on the kind.
+  /// Key of the first entry that ORDER BY considers equal to the last row; or how the entries of an index were made
+  /// (gone_index.h), depending on the kind.
   std::string start;
   std::string digest;                ///< of the whole key; empty: `key` is the whole key
   std::uint64_t same_beginning = 0;  ///< results up to this one, inclusive, whose longer keys begin with `key`
@@ -68,6 +68,7 @@ struct Continuation {
     return kind == Kind::sorted || kind == Kind::ordered || kind == Kind::walked || kind == Kind::grouped;
   }
   bool has_start() const { return kind == Kind::ordered || kind == Kind::automatic || kind == Kind::walked; }
+  bool is_union_with_start() const { return kind == Kind::combined && !start.empty(); }
   bool has_whole_key() const { return digest.empty(); }
   /// Identifies a key of which only the beginning is kept; 16 bytes.
   static std::string digest_of(std::string_view key);

@@ -126,18 +126,6 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   }
 }
 
-// Resumes after an entry of an index that no longer exists or was left, among rows that are sorted like its entries.
-void SqlExecution::Implementation::resume_behind_entry(std::string_view entry,
-                                                       std::span<const std::uint64_t> positions) {
-  constexpr char kAfterPositions = '\xFF';
-  sort_key_.clear();
-  append_entry_key(entry);
-  append_positions(positions);
-  if (positions.empty()) sort_key_ += kAfterPositions;
-  resume_key_ = sort_key_;
-  has_resume_key_ = true;
-}
-
 // Goes to the first row that equals the last row of the previous page. With another index, or none, all rows are
 // walked.
 void SqlExecution::Implementation::go_to_start(const Continuation& continuation) {

@@ -111,6 +111,13 @@ Expected<std::shared_ptr<PreparedSql>> begin_preparation(SqlQuery::Ptr query, Sq
   return prepared;
 }
 
+// Finds the sides of the union that a page without its index continues. False: the query has no such side.
+bool find_sides(PreparedSql& prepared, const Selector& selector) {
+  if (!prepared.gone_index || !prepared.gone_index->side) return true;
+  prepared.sides = sides_of_union(selector);
+  return *prepared.gone_index->side < prepared.sides.size();
+}
+
 /// The input of the planner.
 struct PlanningTask {
   std::shared_ptr<PreparedSql> prepared;
@@ -144,6 +151,9 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
   task.where_holds = constraints.where_holds;
   if (constraints.where_is_fixed) prepared.exact_matches = exact_matches_of(constraints.fixed, shape);
   task.request = request_for(*prepared.query, constraints, prepared.continuation);
+  if (!find_sides(prepared, task.request.selector)) {
+    return invalid_continuation("The continuation is none of this server's.");
+  }
   PlannerScope& planner_scope = task.planner_scope;
   planner_scope.partition_query = !prepared.scope.partition_key.empty();
   // An index of the whole database is ready in all physical partitions or in none. The one with id 0 may have been
@@ -157,14 +167,34 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
   return task;
 }
 
+// What the previous page was read by, if it is known from the continuation alone.
+std::optional<GoneIndex> read_by(const Continuation& continuation) {
+  std::optional<GoneIndex> index;
+  const bool is_union = continuation.kind == Continuation::Kind::combined;
+  if (continuation.kind == Continuation::Kind::automatic || continuation.is_union_with_start()) {
+    index = GoneIndex::from_text(continuation.start);
+  } else if (is_union && continuation.identity.empty()) {
+    index.emplace().down = false;  // the documents by id
+  }
+  if (!index) return std::nullopt;
+  if (is_union) index->side = continuation.branch;
+  if (continuation.partition_id_plus_one != 0) index->partition_id = continuation.partition_id_plus_one - 1;
+  return index;
+}
+
 // Handles an index of the previous page that no longer exists. True: the rest is read in another way and sorted as
 // before.
 bool fall_back(PlanningTask& task) {
   PreparedSql& prepared = *task.prepared;
-  if (!task.planner_scope.pinned || prepared.continuation->kind != Continuation::Kind::automatic) return false;
-  prepared.gone_index = GoneIndex::from_text(prepared.continuation->start);
+  if (!task.planner_scope.pinned) return false;
+  prepared.gone_index = read_by(*prepared.continuation);
   if (!prepared.gone_index) return false;
+  if (!find_sides(prepared, task.request.selector)) {
+    prepared.gone_index.reset();
+    return false;
+  }
   task.planner_scope.pinned.reset();
+  task.planner_scope.pinned_side.reset();
   task.request.sort.clear();
   task.request.matches_needed = kAllRows;
   return true;
@@ -294,6 +324,9 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(MangoIndexes& index
 Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr query, const RowShape& shape,
                                                               const std::optional<std::string>& continuation) {
   OCTAVO_TRY(auto prepared, begin_preparation(std::move(query), {}, shape, continuation));
+  if (prepared->gone_index && prepared->gone_index->side) {
+    return invalid_continuation("The index that the query was run by is not there any more.");
+  }
   prepared->over_source = true;
   prepared->plans[0].branches.emplace_back().id_ranges.emplace_back();
   return prepared;

@@ -12,6 +12,7 @@
 #include "query/index/catalog/mango_indexes.h"
 #include "query/index/catalog/query_cache.h"
 #include "query/plan/planner.h"
+#include "query/selector/selector.h"
 #include "query/sql/evaluate/row_shape.h"
 #include "query/sql/evaluate/sql_query.h"
 #include "query/sql/run/continuation.h"
@@ -45,6 +46,7 @@ struct PreparedSql : CachedQuery {
   std::vector<Plan> plans = std::vector<Plan>(1);
   std::optional<Continuation> continuation;      ///< of the previous page
   std::optional<GoneIndex> gone_index;           ///< by which the previous page was read
+  std::vector<Selector> sides;                   ///< of the union that the previous page was a part of, with gone_index
   bool presorted = false;                        ///< the first plan reads in the order of the query's ORDER BY
   std::vector<Candidate> candidates;             ///< with `explain` only
   std::uint64_t generation = 0;                  ///< of the index catalog

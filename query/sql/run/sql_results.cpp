@@ -116,11 +116,9 @@ Continuation SqlExecution::Implementation::point_after(std::string_view position
     point.kind = Continuation::Kind::index;
     const IndexDefinition& definition = *index->definition;
     point.identity = definition.identity;
-    const bool is_path = definition.automatic && !definition.elements && definition.fields.size() == 1;
-    if (is_path && branches.size() == 1) {
+    if (const auto gone = GoneIndex::of(definition, prepared_->plan().descending)) {
       point.kind = Continuation::Kind::automatic;
-      point.start =
-          GoneIndex{definition.fields[0].path, definition.automatic->order(), prepared_->plan().descending}.to_text();
+      point.start = gone->to_text();
     }
   }
   if (branches.size() > 1) point.kind = Continuation::Kind::combined;
@@ -205,19 +203,6 @@ void SqlExecution::Implementation::append_positions(std::span<const std::uint64_
   for (const std::uint64_t position : positions) {
     append_order_key(sort_key_, Value::of(static_cast<double>(position)));
   }
-}
-
-// Makes the entry that the index that no longer exists had for the current row; false: it had none.
-bool SqlExecution::Implementation::make_entry_key() {
-  const storage::DocumentView& document = evaluation_.row.document();
-  const auto root = parser_.parse(document.body);
-  if (!root || !evaluation_.work(document.body.size())) return false;
-  const auto entry = prepared_->gone_index->entry_of(*root, document.id);
-  if (!entry) return false;
-  sort_key_.clear();
-  append_entry_key(*entry);
-  append_positions(from_.positions());
-  return true;
 }
 
 void SqlExecution::Implementation::append_entry_key(std::string_view entry) {

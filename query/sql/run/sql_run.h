@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "query/index/automatic_index.h"
@@ -117,6 +118,9 @@ class SqlExecution::Implementation {
   bool make_sort_key();
   bool make_row_key();
   bool make_entry_key();
+  enum class Part : std::uint8_t { before, within, after };
+  std::optional<Part> part_of_gone_index(const storage::DocumentView& document, simdjson::dom::element root);
+  std::optional<Part> side_of_gone_index(const storage::DocumentView& document, simdjson::dom::element root);
   void append_entry_key(std::string_view entry);
   void append_positions(std::span<const std::uint64_t> positions);
   void append_tie_key(std::string_view document_id);
@@ -158,6 +162,8 @@ class SqlExecution::Implementation {
   // Set once the walk was left with rows of the page returned: the others are sorted like its entries.
   bool sorts_by_entries_ = false;
   bool entries_descend_ = false;          ///< of the entries that rows are sorted by
+  /// Hash positions that the index had which no longer exists, if it was read in one physical partition after another.
+  std::optional<std::pair<partitioning::HashPosition, partitioning::HashPosition>> gone_range_;
   std::optional<std::string> walked_to_;  ///< key of the walk's last entry, on this page or before
   IndexPosition left_position_;
   bool sort_overflowed_ = false;

@@ -1,16 +1,26 @@
 // Decides which of its plans a query runs: a walk in the order of ORDER BY is left for a sort once it has cost its
-// budget.
+// budget. Also where pages begin whose index is gone, and where those end that have cost enough.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "partitioning/keys/range_parts.h"
 #include "partitioning/throughput/request_charge.h"
+#include "query/selector/match_budget.h"
 #include "query/sql/run/query_charge.h"
 #include "query/sql/run/sql_run.h"
 #include "query/walk/walked_part.h"
 
 namespace octavo::query::sql {
+
+namespace {
+
+// First bytes of the keys of rows that an index had which is gone, and of those that were to be read after it.
+constexpr char kWithinPart = '\1';
+constexpr char kAfterPart = '\2';
+
+}  // namespace
 
 // Whether the first plan reads in the order of ORDER BY, by entries that are never behind their documents.
 bool SqlExecution::Implementation::may_read_in_runs() const {
@@ -162,6 +172,85 @@ bool SqlExecution::Implementation::stop_sorting() {
   return true;
 }
 
+// --- rows after the index of the previous page is gone ---
+
+// Resumes after an entry of an index that no longer exists or was left, among rows that are sorted like its entries.
+void SqlExecution::Implementation::resume_behind_entry(std::string_view entry,
+                                                       std::span<const std::uint64_t> positions) {
+  constexpr char kAfterPositions = '\xFF';
+  sort_key_.clear();
+  if (prepared_->gone_index && prepared_->gone_index->is_part()) sort_key_ += kWithinPart;
+  append_entry_key(entry);
+  append_positions(positions);
+  if (positions.empty()) sort_key_ += kAfterPositions;
+  resume_key_ = sort_key_;
+  has_resume_key_ = true;
+}
+
+// Makes the entry that the index that no longer exists had for the current row; false: the row is not one of those that
+// are left. If the index was read for a part of the rows, those of later parts follow in the order of their ids.
+bool SqlExecution::Implementation::make_entry_key() {
+  const GoneIndex& gone = *prepared_->gone_index;
+  const storage::DocumentView& document = evaluation_.row.document();
+  const auto root = parser_.parse(document.body);
+  if (!root || !evaluation_.work(document.body.size())) return false;
+  sort_key_.clear();
+  const auto entry = gone.entry_of(*root, document.id);
+  if (!gone.is_part()) {
+    if (!entry) return false;
+    append_entry_key(*entry);
+  } else {
+    const auto part = part_of_gone_index(document, *root);
+    if (!part || *part == Part::before) return false;
+    const bool is_within = *part == Part::within && entry;
+    sort_key_ += is_within ? kWithinPart : kAfterPart;
+    append_entry_key(is_within ? std::string_view(*entry) : document.id);
+  }
+  append_positions(from_.positions());
+  return true;
+}
+
+// Whether the previous pages have read the physical partition of the document, and the side of the union that returns
+// it. nullopt: the evaluation failed.
+std::optional<SqlExecution::Implementation::Part> SqlExecution::Implementation::part_of_gone_index(
+    const storage::DocumentView& document, simdjson::dom::element root) {
+  const auto& partition_id = prepared_->gone_index->partition_id;
+  if (!partition_id) return side_of_gone_index(document, root);
+  if (!gone_range_) {
+    const auto& map = database_->partition_map();
+    const auto parts = partitioning::parts_of(map, *partition_id);
+    if (parts.empty()) {
+      evaluation_.fail({ErrorCode::bad_request, "The continuation is none of this server's.", {}});
+      return std::nullopt;
+    }
+    gone_range_.emplace(map.range_of(parts.front())->first, map.range_of(parts.back())->last);
+  }
+  const auto position = partitioning::hash_position(document.id, database_->partitioned(), database_->key_scheme());
+  if (position < gone_range_->first) return Part::before;
+  if (position > gone_range_->second) return Part::after;
+  return side_of_gone_index(document, root);
+}
+
+// A document is returned by the first side of a union that it matches.
+std::optional<SqlExecution::Implementation::Part> SqlExecution::Implementation::side_of_gone_index(
+    const storage::DocumentView& document, simdjson::dom::element root) {
+  const auto& side = prepared_->gone_index->side;
+  if (!side) return Part::within;
+  std::string revision;
+  document.revision.append_to(revision);
+  MatchBudget budget(match_steps_per_document_max);
+  const SelectorSubject subject{.body = root, .id = document.id, .rev = revision, .deleted = false, .attachments = {}};
+  for (std::size_t i = 0; i <= *side && i < prepared_->sides.size(); ++i) {
+    const auto is_match = matches_within(prepared_->sides[i], subject, budget);
+    if (!is_match) {
+      evaluation_.fail(is_match.error());
+      return std::nullopt;
+    }
+    if (*is_match) return i < *side ? Part::before : Part::within;
+  }
+  return Part::after;
+}
+
 // --- rows that clients merge ---
 
 // Where the next page must begin if this one returns the rows of `complete` runs: at the next run, or if there is none,
@@ -169,7 +258,8 @@ bool SqlExecution::Implementation::stop_sorting() {
 std::string SqlExecution::Implementation::start_after_runs(std::size_t complete) const {
   if (complete < run_starts_.size()) return run_starts_[complete];
   std::string start = position_.key.value_or(std::string());
-  if (!start.empty() && prepared_->plan().descending) start.pop_back();  // the lowest byte, which makes the bound exclusive
+  // The lowest byte after an entry makes it an exclusive bound.
+  if (!start.empty() && prepared_->plan().descending) start.pop_back();
   return start;
 }
 
