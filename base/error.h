@@ -58,7 +58,7 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string reason, std::stri
 
 }  // namespace octavo
 
-/// Evaluates an Expected<void or T>; on error returns it from the enclosing (non-coroutine) function. The only macro.
+/// Evaluates an Expected<void or T>; on error returns it from the enclosing (non-coroutine) function.
 ///   OCTAVO_TRY(auto tree, load_tree(id));    // declares `tree`
 ///   OCTAVO_TRY_VOID(transaction.commit());
 #define OCTAVO_TRY(declaration, expression) \

@@ -28,6 +28,10 @@ if(CMAKE_UNITY_BUILD)
   add_compile_options(-Wno-subobject-linkage)
 endif()
 add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE SPDLOG_FMT_EXTERNAL)
+if(OCTAVO_ASSERTIONS)
+  # For all sources: inline functions of headers must be the same in each.
+  add_compile_definitions(OCTAVO_ASSERTIONS)
+endif()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 # Line numbers for debuggers make compiling a tenth slower and the program nine times as large. Profilers need names only.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")

@@ -30,7 +30,7 @@ fi
 command -v clang++-19 >/dev/null || { echo "clang++-19 is missing: apt-get install clang-19 libclang-rt-19-dev" >&2; exit 1; }
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DOCTAVO_FUZZ=ON -DOCTAVO_FUZZ_SANITIZE="$sanitize" \
-  -DOCTAVO_BENCHMARKS=OFF \
+  -DOCTAVO_ASSERTIONS=ON -DOCTAVO_BENCHMARKS=OFF \
   -DCMAKE_CXX_COMPILER=clang++-19
 cmake --build "$build" --target octavo_fuzz_pack "${targets[@]/#/octavo_fuzz_}"
 
