@@ -50,6 +50,11 @@ Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
         node.parent = static_cast<std::int32_t>(parent);
       }
       node.revision.generation = in.varint();
+      // Paths are joined to a tree by generations: with others, a revision could become its own ancestor.
+      if (node.parent >= 0 &&
+          node.revision.generation != tree.nodes_[static_cast<std::size_t>(node.parent)].revision.generation + 1) {
+        return damaged();
+      }
     }
     const bool digest = flags & kDigest;
     const std::string_view hash = digest ? in.bytes(RevisionHash::kDigestBytes) : in.sized_bytes();

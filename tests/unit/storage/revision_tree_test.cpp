@@ -165,6 +165,23 @@ TEST_CASE("a stored tree whose leaves are not its leaves is refused") {
   CHECK_FALSE(RevisionTree::decode(two));
 }
 
+TEST_CASE("a stored tree in which an edit is not one generation above its parent is refused") {
+  // An edit of generation 5, and below it a leaf that names it as its parent.
+  const auto tree_with_leaf_of = [](char generation) {
+    return std::string(
+               "\1\2"
+               "\x10\5\1"
+               "a"
+               "\1\0",
+               8)
+        .append(1, generation)
+        .append("\1b");
+  };
+  CHECK(RevisionTree::decode(tree_with_leaf_of(6)));
+  CHECK_FALSE(RevisionTree::decode(tree_with_leaf_of(4)));
+  CHECK_FALSE(RevisionTree::decode(tree_with_leaf_of(7)));
+}
+
 TEST_CASE("random edits, merges and deletions agree with a naive model") {
   std::mt19937 random(11);
   for (int run = 0; run < 200; ++run) {
