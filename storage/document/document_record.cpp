@@ -16,6 +16,8 @@ constexpr std::uint8_t kTextHash = 8;
 constexpr char kStatisticsRow = '\0';
 constexpr char kFeedRow = '\1';
 constexpr char kUniqueRow = '\2';
+/// No database gets there; a damaged row beyond it would leave no sequences for further changes.
+constexpr Sequence kLastSequenceMax = std::numeric_limits<std::int64_t>::max();
 
 /// Only spreads partitions over prefixes; it never decides where a document is stored.
 std::string partition_prefix(std::string_view partition_key) {
@@ -131,7 +133,7 @@ Expected<PartitionCounters> decode_counters(std::string_view record) {
   PartitionCounters counters;
   counters.last_sequence = reader.u64();
   counters.purge_count = reader.u64();
-  if (!reader.ok()) return damaged("counters row");
+  if (!reader.ok() || counters.last_sequence > kLastSequenceMax) return damaged("counters row");
   OCTAVO_TRY(counters.documents, decode_statistics(reader.rest()));
   return counters;
 }
