@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include "base/assert.h"
 #include "base/memory_retry.h"
 #include "base/task.h"
 
@@ -32,10 +33,12 @@ class Completion {
   explicit Completion(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
   void operator()(Result result) const noexcept {
+    OCTAVO_ASSERT(state_->resume && !state_->result && !state_->thrown);
     state_->result.emplace(std::move(result));
     post();
   }
   void fail(std::exception_ptr thrown) const noexcept {
+    OCTAVO_ASSERT(state_->resume && !state_->result && !state_->thrown);
     state_->thrown = std::move(thrown);
     post();
   }

@@ -16,6 +16,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <spdlog/spdlog.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/function_ref.h"
 #include "base/jobs/work_lane.h"
@@ -97,6 +98,7 @@ class BackgroundJobs {
         spdlog::error("a background job ended by an exception: {}", error.what());
       }
       const std::lock_guard lock(mutex);
+      OCTAVO_ASSERT(running > 0);
       --running;
       idle.notify_all();
     }

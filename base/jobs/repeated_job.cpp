@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/assert.h"
 #include "base/memory_retry.h"
 
 namespace octavo {
@@ -59,6 +60,7 @@ void RepeatedJob::set(const std::shared_ptr<Alarm>& alarm, Milliseconds delay) {
       if (cancelled) return;
       const std::lock_guard held(alarm->mutex);
       if (alarm->owner == nullptr || alarm->waits != wait) return;
+      OCTAVO_ASSERT(alarm->goes_on && !alarm->running);
       alarm->running = true;
       alarm->owner->jobs_.post([owner = alarm->owner] { owner->run(); });
     });
@@ -73,6 +75,7 @@ void RepeatedJob::run() {
     spdlog::warn("background work failed, will try again: {}", error.what());
   }
   const std::lock_guard lock(alarm_->mutex);
+  OCTAVO_ASSERT(alarm_->running);
   alarm_->running = false;
   if (alarm_->owner == nullptr) return;
   if (std::exchange(alarm_->hurried, false)) pause = Milliseconds{0};

@@ -9,6 +9,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include "base/assert.h"
 #include "base/memory_retry.h"
 
 namespace octavo {
@@ -44,6 +45,8 @@ class WorkLane {
     Task task;
     {
       const std::lock_guard lock(mutex_);
+      OCTAVO_ASSERT(posted_ > 0 && !waiting_.empty());
+      OCTAVO_ASSERT(running_ < running_max_);
       --posted_;
       ++running_;
       task = std::move(waiting_.front());
