@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 
 namespace octavo::storage {
@@ -36,6 +37,7 @@ constexpr std::size_t kEntriesMax = 1 << 16;
 constexpr std::string_view kPartitionFolderPrefix = "partition-";
 
 std::string encode(const DatabaseRecord& record) {
+  OCTAVO_ASSERT(!record.partition_map.empty());  // a reader takes such a record for damaged
   std::string out;
   ByteWriter writer(out);
   const bool defined = record.key_scheme != KeyScheme::text || !record.definition.empty();
@@ -48,6 +50,7 @@ std::string encode(const DatabaseRecord& record) {
   writer.varint(record.revs_limit);
   writer.varint(record.partition_map.size());
   for (const PartitionMapEntry& entry : record.partition_map) {
+    OCTAVO_ASSERT(partition_number(entry.folder).has_value());
     writer.u64(entry.first);
     writer.u64(entry.last);
     writer.sized_bytes(entry.folder);
@@ -128,6 +131,7 @@ Environment::Options environment_options(std::filesystem::path folder, config::D
 }  // namespace
 
 std::string partition_folder(std::uint32_t number) {
+  OCTAVO_ASSERT(number <= kPartitionNumberMax);
   return std::string(kPartitionFolderPrefix) + std::to_string(number);
 }
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "base/fnv.h"
 
@@ -16,6 +17,7 @@ constexpr std::uint8_t kTextHash = 8;
 constexpr char kStatisticsRow = '\0';
 constexpr char kFeedRow = '\1';
 constexpr char kUniqueRow = '\2';
+constexpr std::size_t kUniqueDigestBytes = 16;
 /// No database gets there; a damaged row beyond it would leave no sequences for further changes.
 constexpr Sequence kLastSequenceMax = std::numeric_limits<std::int64_t>::max();
 
@@ -33,6 +35,8 @@ std::unexpected<Error> damaged(std::string_view what) {
 }  // namespace
 
 void write_revision(ByteWriter& writer, const Revision& revision) {
+  // A reader takes so many bytes for a digest, and looks for no size.
+  OCTAVO_ASSERT(!revision.hash.is_digest() || revision.hash.bytes().size() == RevisionHash::kDigestBytes);
   writer.varint(revision.generation);
   if (revision.hash.is_digest()) {
     writer.bytes(revision.hash.bytes());
@@ -165,6 +169,7 @@ std::string partition_feed_prefix(std::string_view partition_key) {
 }
 
 std::string partition_unique_key(std::string_view partition_key, std::string_view digest) {
+  OCTAVO_ASSERT(digest.size() == kUniqueDigestBytes);
   std::string key = partition_prefix(partition_key);
   key.push_back(kUniqueRow);
   key.append(digest);

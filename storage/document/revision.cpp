@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/assert.h"
 #include "base/digest.h"
 #include "base/encoding.h"
 
@@ -58,6 +59,8 @@ std::optional<RevisionHash> RevisionHash::from_text(std::string_view text) {
 
 RevisionHash RevisionHash::from_bytes(std::string_view bytes, bool is_digest) {
   RevisionHash hash;
+  OCTAVO_ASSERT(bytes.size() <= kTextBytesMax);
+  OCTAVO_ASSERT(!is_digest || bytes.size() == kDigestBytes);
   hash.size_ = static_cast<std::uint8_t>(std::min(bytes.size(), kTextBytesMax));
   std::memcpy(hash.bytes_.data(), bytes.data(), hash.size_);
   hash.digest_ = is_digest;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 
 namespace octavo::storage {
@@ -79,6 +80,7 @@ void RevisionTree::encode(std::string& out) const {
   writer.varint(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
+    OCTAVO_ASSERT(node.parent < static_cast<std::int32_t>(i));
     const bool follows = i > 0 && node.parent == static_cast<std::int32_t>(i) - 1 &&
                          node.revision.generation == nodes_[i - 1].revision.generation + 1;
     std::uint8_t flags = 0;
@@ -159,6 +161,7 @@ void RevisionTree::extend(const std::optional<Revision>& parent, const Revision&
 // Index of each of the path's revisions among the nodes; -1: not there. A revision's position in the path follows from
 // its generation.
 std::vector<std::int32_t> RevisionTree::indexes_of(std::span<const Revision> path) const {
+  OCTAVO_ASSERT(!path.empty());
   std::vector<std::int32_t> indexes(path.size(), -1);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Revision& revision = nodes_[i].revision;
@@ -171,6 +174,8 @@ std::vector<std::int32_t> RevisionTree::indexes_of(std::span<const Revision> pat
 // `path` begins with a revision of the tree. If its branch was stemmed, the path may contain more ancestors: the two
 // are joined, as in CouchDB. Otherwise an ancestor that arrives alone later would look like a conflict.
 bool RevisionTree::add_ancestry(std::span<const Revision> path, std::span<const std::int32_t> indexes) {
+  OCTAVO_ASSERT(path.size() == indexes.size());
+  OCTAVO_ASSERT(!indexes.empty() && indexes.front() >= 0);
   bool changed = false;
   std::int32_t index = indexes.front();
   for (std::size_t i = 1; i < path.size(); ++i) {
@@ -211,11 +216,15 @@ void RevisionTree::sort_parents_first() {
       sorted.push_back(node);
     }
   }
+  OCTAVO_ASSERT(sorted.size() == nodes_.size());
   nodes_ = std::move(sorted);
 }
 
 RevisionTree::Merge RevisionTree::merge(std::span<const Revision> path, bool deleted) {
   if (path.empty()) return Merge::known;
+  OCTAVO_ASSERT(std::ranges::adjacent_find(path, [](const Revision& newer, const Revision& older) {
+                  return newer.generation != older.generation + 1;
+                }) == path.end());
   const std::vector<std::int32_t> indexes = indexes_of(path);
   if (indexes.front() >= 0) return add_ancestry(path, indexes) ? Merge::completed : Merge::known;
   // The newest known ancestor: everything above it is new.
@@ -231,6 +240,7 @@ RevisionTree::Merge RevisionTree::merge(std::span<const Revision> path, bool del
     nodes_.push_back({path[i], parent_index, is_leaf, is_leaf && deleted});
     parent_index = static_cast<std::int32_t>(nodes_.size()) - 1;
   }
+  OCTAVO_ASSERT(nodes_.back().leaf && nodes_.back().revision == path.front());
   if (known_ancestor) {
     add_ancestry(path.subspan(overlap), std::span(indexes).subspan(overlap));
     return extends_leaf ? Merge::extended : Merge::branched;
@@ -241,6 +251,7 @@ RevisionTree::Merge RevisionTree::merge(std::span<const Revision> path, bool del
 }
 
 void RevisionTree::compact_indexes(const std::vector<bool>& keep) {
+  OCTAVO_ASSERT(keep.size() == nodes_.size());
   std::vector<std::int32_t> moved(nodes_.size(), -1);
   std::vector<Node> kept;
   kept.reserve(nodes_.size());

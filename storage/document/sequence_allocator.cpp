@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
+
 namespace octavo::storage {
 
 SequenceAllocator::SequenceAllocator(std::size_t partition_count, Sequence last_committed)
@@ -20,28 +22,38 @@ void SequenceAllocator::grow(std::size_t partition_count) {
 
 void SequenceAllocator::begin(std::size_t partition) {
   std::lock_guard<std::mutex> lock(mutex_);
+  OCTAVO_ASSERT(partition < in_flight_low_.size());
+  OCTAVO_ASSERT(in_flight_low_[partition] == 0);  // a partition has one group at a time
   in_flight_low_[partition] = next_;
   in_flight_high_[partition] = 0;
 }
 
 Sequence SequenceAllocator::next(std::size_t partition) {
   std::lock_guard<std::mutex> lock(mutex_);
+  OCTAVO_ASSERT(partition < in_flight_high_.size());
+  OCTAVO_ASSERT(in_flight_low_[partition] != 0);  // between begin() and end()
+  OCTAVO_ASSERT(next_ > in_flight_high_[partition]);
+  OCTAVO_ASSERT(next_ > committed_high_.load());
   in_flight_high_[partition] = next_;
   return next_++;
 }
 
 Sequence SequenceAllocator::highest_in_flight(std::size_t partition) const {
   std::lock_guard<std::mutex> lock(mutex_);
+  OCTAVO_ASSERT(partition < in_flight_high_.size());
   return in_flight_high_[partition];
 }
 
 bool SequenceAllocator::in_flight(std::size_t partition) const {
   std::lock_guard<std::mutex> lock(mutex_);
+  OCTAVO_ASSERT(partition < in_flight_low_.size());
   return in_flight_low_[partition] != 0;
 }
 
 void SequenceAllocator::end(std::size_t partition, bool committed) {
   std::lock_guard<std::mutex> lock(mutex_);
+  OCTAVO_ASSERT(partition < in_flight_low_.size());
+  OCTAVO_ASSERT(in_flight_low_[partition] != 0);
   if (committed) committed_high_.store(std::max(committed_high_.load(), in_flight_high_[partition]));
   in_flight_low_[partition] = 0;
   in_flight_high_[partition] = 0;
@@ -51,6 +63,7 @@ void SequenceAllocator::end(std::size_t partition, bool committed) {
   for (const Sequence low : in_flight_low_) {
     if (low != 0) mark = std::min(mark, low - 1);
   }
+  OCTAVO_ASSERT(mark >= watermark_.load());  // what followers have read does not change
   watermark_.store(mark, std::memory_order_release);
 }
 

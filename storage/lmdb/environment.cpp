@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "base/folder.h"
 #include "base/thread_ordinal.h"
 #include "storage/lmdb/address_space.h"
@@ -199,6 +200,7 @@ Expected<Environment::Handle> Environment::map_file(std::uint64_t map_bytes, std
 }
 
 Expected<void> Environment::open_trees(MDB_env* env) {
+  OCTAVO_ASSERT(env != nullptr && trees_.size() == options_.trees.size());
   MDB_txn* transaction = nullptr;
   int code = mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
   bool missing = false;
@@ -282,7 +284,8 @@ std::optional<std::size_t> Environment::enter() {
 
 void Environment::leave(std::size_t slot_index) {
   --held_by_this_thread(this);
-  slots_[slot_index].active.fetch_sub(1, std::memory_order_release);
+  const std::uint32_t active = slots_[slot_index].active.fetch_sub(1, std::memory_order_release);
+  OCTAVO_ASSERT(active > 0);
 }
 
 // As mdb_txn_begin, but takes a transaction from the pool if possible.

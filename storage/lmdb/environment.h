@@ -15,6 +15,7 @@
 
 #include <lmdb.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/function_ref.h"
 #include "config/settings.h"
@@ -160,7 +161,10 @@ class Environment {
   bool close_if_idle();
   bool is_open() const { return open_.load(std::memory_order_acquire) != nullptr; }
 
-  Tree tree(std::size_t index) const { return trees_[index]; }
+  Tree tree(std::size_t index) const {
+    OCTAVO_ASSERT(index < trees_.size());
+    return trees_[index];
+  }
 
   Expected<ReadTransaction> read();
   /// Runs `body` in a write transaction and commits it; durable on return as Options::durability says. If the map is

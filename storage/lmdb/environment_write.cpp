@@ -23,6 +23,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/assert.h"
 #include "storage/lmdb/address_space.h"
 #include "storage/lmdb/environment.h"
 #include "storage/lmdb/exclusive_gate.h"
@@ -79,6 +80,7 @@ Error commit_error(int code, const std::filesystem::path& folder) {
 
 // Ends `transaction` in every case.
 int Environment::commit(MDB_txn* transaction) {
+  OCTAVO_ASSERT(transaction != nullptr);
   MDB_env* env = mdb_txn_env(transaction);
   int code = 0;
   try {
@@ -108,6 +110,8 @@ int Environment::commit(MDB_txn* transaction) {
 // Called under the gate. For writing, the environment must be settled; for reading, only if it shows more than was
 // acknowledged.
 Expected<void> Environment::open_alone(bool for_writing) {
+  OCTAVO_ASSERT(gate_closed_.load(std::memory_order_seq_cst));
+  OCTAVO_ASSERT(!is_open());
   OCTAVO_TRY(Handle env, open_handle());
   if (!unsettled_.load(std::memory_order_acquire)) {
     acknowledged_.store(last_transaction(env.get()), std::memory_order_release);

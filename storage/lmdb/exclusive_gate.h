@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/assert.h"
 #include "storage/lmdb/environment.h"
 
 namespace octavo::storage {
@@ -73,9 +74,13 @@ class Environment::Stay {
   Stay& operator=(const Stay&) = delete;
 
   bool inside() const { return slot_.has_value(); }
-  std::size_t slot() const { return *slot_; }
+  std::size_t slot() const {
+    OCTAVO_ASSERT(inside());
+    return *slot_;
+  }
   /// Returns the slot, which the caller must then leave.
   std::size_t hand_over() {
+    OCTAVO_ASSERT(environment_ != nullptr && inside());
     environment_ = nullptr;
     return *slot_;
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/assert.h"
 #include "base/digest.h"
 
 namespace octavo::storage {
@@ -18,6 +19,7 @@ bool is_long(std::string_view key) {
 }
 
 std::array<char, kLongRowKeyBytes> row_key(std::string_view key) {
+  OCTAVO_ASSERT(is_long(key));
   std::array<char, kLongRowKeyBytes> row;
   std::memcpy(row.data(), key.data(), long_key::kPrefixBytes);
   const auto digest = crypto::sha256(key);
@@ -74,6 +76,8 @@ Expected<bool> erase(WriteTransaction& transaction, Tree tree, std::string_view 
 // Reads the run once and keeps the rows nearest to the bound in a heap, with the farthest on top.
 void LongKeyCursor::load_window(std::string_view prefix, std::optional<std::string_view> bound, bool inclusive,
                                 bool forward) {
+  OCTAVO_ASSERT(is_long(prefix));
+  OCTAVO_ASSERT(!bound || is_long(*bound));
   const auto is_nearer = [forward](const KeyValue& a, const KeyValue& b) {
     return forward ? a.key < b.key : b.key < a.key;
   };
@@ -108,6 +112,7 @@ void LongKeyCursor::load_window(std::string_view prefix, std::optional<std::stri
       others_beyond = true;
     }
   }
+  OCTAVO_ASSERT(nearest.size() <= window_);
   std::sort(nearest.begin(), nearest.end(), [](const KeyValue& a, const KeyValue& b) { return a.key < b.key; });
   run_.clear();
   for (const KeyValue& entry : nearest) run_.push_back({run_prefix + std::string(entry.key), entry.value});
@@ -134,6 +139,7 @@ std::optional<KeyValue> LongKeyCursor::arrive_backward(std::optional<KeyValue> r
 }
 
 std::optional<KeyValue> LongKeyCursor::leave_forward(std::string_view prefix) {
+  OCTAVO_ASSERT(is_long(prefix));
   // Seeks the first row whose prefix is greater.
   std::string after(prefix.substr(0, long_key::kPrefixBytes));
   after.append(kDigestBytes + 1, '\xFF');
@@ -141,6 +147,7 @@ std::optional<KeyValue> LongKeyCursor::leave_forward(std::string_view prefix) {
 }
 
 std::optional<KeyValue> LongKeyCursor::leave_backward(std::string_view prefix) {
+  OCTAVO_ASSERT(is_long(prefix));
   const std::string before(prefix.substr(0, long_key::kPrefixBytes));
   return arrive_backward(cursor_.seek_back(before));
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/assert.h"
 #include "storage/lmdb/environment.h"
 
 namespace octavo::storage {
@@ -56,7 +57,10 @@ class LongKeyCursor {
   std::optional<KeyValue> leave_backward(std::string_view prefix);
   /// Loads the run's rows nearest to `bound` in one direction; without a bound, those at that direction's start.
   void load_window(std::string_view prefix, std::optional<std::string_view> bound, bool inclusive, bool forward);
-  KeyValue at_run() const { return {run_[run_position_].key, run_[run_position_].value}; }
+  KeyValue at_run() const {
+    OCTAVO_ASSERT(run_position_ < run_.size());
+    return {run_[run_position_].key, run_[run_position_].value};
+  }
 
   Cursor cursor_;
   static constexpr std::size_t kWindowRowsMin = 128;

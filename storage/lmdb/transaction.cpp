@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/read_failure.h"
 #include "storage/lmdb/environment.h"
 #include "storage/lmdb/lmdb_error.h"
@@ -22,6 +23,7 @@ std::string_view to_view(const MDB_val& value) {
 // --- transactions ---
 
 Expected<std::optional<std::string_view>> Transaction::get(Tree tree, std::string_view key) const {
+  OCTAVO_ASSERT(handle_ != nullptr);
   MDB_val wanted = to_val(key);
   MDB_val found;
   const int code = mdb_get(handle_, tree.handle, &wanted, &found);
@@ -32,12 +34,14 @@ Expected<std::optional<std::string_view>> Transaction::get(Tree tree, std::strin
 }
 
 std::uint64_t Transaction::size(Tree tree) const {
+  OCTAVO_ASSERT(handle_ != nullptr);
   MDB_stat statistics;
   return mdb_stat(handle_, tree.handle, &statistics) == 0 ? statistics.ms_entries : 0;
 }
 
 ReadTransaction::ReadTransaction(Environment* environment, MDB_txn* handle, std::size_t slot)
     : environment_(environment), slot_(slot) {
+  OCTAVO_ASSERT(environment != nullptr && handle != nullptr);
   handle_ = handle;
 }
 
@@ -62,6 +66,7 @@ ReadTransaction::~ReadTransaction() {
 
 void ReadTransaction::end() {
   if (handle_ == nullptr) return;
+  OCTAVO_ASSERT(environment_ != nullptr && slot_ < Environment::kReaderSlots);
   Environment::ReaderSlot& slot = environment_->slots_[slot_];
   mdb_txn_reset(handle_);
   MDB_txn* expected = nullptr;
@@ -81,6 +86,7 @@ Expected<void> WriteTransaction::note(int code, const char* action) {
 }
 
 Expected<void> WriteTransaction::put(Tree tree, std::string_view key, std::string_view value) {
+  OCTAVO_ASSERT(handle_ != nullptr);
   MDB_val k = to_val(key);
   MDB_val v = to_val(value);
   const int fault = environment_.fault(StorageCall::put);
@@ -89,6 +95,7 @@ Expected<void> WriteTransaction::put(Tree tree, std::string_view key, std::strin
 }
 
 Expected<void> WriteTransaction::append(Tree tree, std::string_view key, std::string_view value) {
+  OCTAVO_ASSERT(handle_ != nullptr);
   MDB_val k = to_val(key);
   MDB_val v = to_val(value);
   const int fault = environment_.fault(StorageCall::put);
@@ -100,6 +107,7 @@ Expected<void> WriteTransaction::append(Tree tree, std::string_view key, std::st
 }
 
 Expected<bool> WriteTransaction::erase(Tree tree, std::string_view key) {
+  OCTAVO_ASSERT(handle_ != nullptr);
   MDB_val k = to_val(key);
   const int fault = environment_.fault(StorageCall::erase);
   const int code = fault != 0 ? fault : mdb_del(handle_, tree.handle, &k, nullptr);
@@ -110,11 +118,13 @@ Expected<bool> WriteTransaction::erase(Tree tree, std::string_view key) {
 }
 
 Expected<void> WriteTransaction::clear(Tree tree) {
+  OCTAVO_ASSERT(handle_ != nullptr);
   const int fault = environment_.fault(StorageCall::erase);
   return note(fault != 0 ? fault : mdb_drop(handle_, tree.handle, 0), "clearing");
 }
 
 Expected<void> WriteTransaction::nested(FunctionRef<Expected<bool>()> body) {
+  OCTAVO_ASSERT(handle_ != nullptr);
   MDB_txn* const outer = handle_;
   MDB_txn* inner = nullptr;
   OCTAVO_TRY_VOID(note(mdb_txn_begin(mdb_txn_env(outer), outer, 0, &inner), "beginning"));
@@ -145,6 +155,7 @@ namespace {
 }  // namespace
 
 Cursor::Cursor(const Transaction& transaction, Tree tree) {
+  OCTAVO_ASSERT(transaction.handle() != nullptr);
   if (const int code = mdb_cursor_open(transaction.handle(), tree.handle, &handle_); code != 0) {
     throw_read_failure(code, transaction.handle());
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "storage/partition/expiry_schedule.h"
 
@@ -34,6 +35,7 @@ bool is_leaf(const RevisionTree& tree, const Revision& revision) {
 }  // namespace
 
 Expected<void> DocumentWriter::begin() {
+  OCTAVO_ASSERT(partitions_.empty());
   OCTAVO_TRY(const auto record, transaction_.get(tree(PartitionTree::meta), kCountersKey));
   if (record) {
     OCTAVO_TRY(counters_, decode_counters(*record));
@@ -83,6 +85,7 @@ Expected<std::optional<Revision>> DocumentWriter::resolve_parent(const DocumentW
 }
 
 Expected<DocumentStatistics*> DocumentWriter::statistics_of(std::string_view partition_key) {
+  OCTAVO_ASSERT(!partition_key.empty());
   const auto known = partitions_.find(partition_key);
   if (known != partitions_.end()) return &known->second;
   DocumentStatistics statistics;
@@ -326,6 +329,7 @@ Expected<void> DocumentWriter::log_versions(std::string_view id, const Before& b
   const bool lived = before.exists && !before.document.deleted;
   const bool lives = after && !after->deleted;
   VersionRow row;
+  OCTAVO_ASSERT(sequence != 0);
   row.id = id;
   row.time_s = environment_.now_s;
   row.previous_sequence = lived ? before.document.sequence : 0;
@@ -357,12 +361,16 @@ Expected<void> DocumentWriter::log_versions(std::string_view id, const Before& b
 Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view partition_key, const Before& before,
                                          const RevisionTree& after, const std::optional<Revision>& new_revision,
                                          std::string_view new_body) {
+  OCTAVO_ASSERT(partition_key.empty() || in_logical_partition(id, partition_key));
+  OCTAVO_ASSERT(before.exists || !before.live);
   const RevisionTree::Node* winner = after.winner();
+  OCTAVO_ASSERT((winner == nullptr) == after.empty());
   // An expired document that is written again before it was deleted gets two versions: its expiry, and the new one.
   const bool expired = before.exists && !before.document.deleted && !before.live;
   const bool two = environment_.keeps_versions && expired && winner != nullptr && !winner->deleted;
   const Sequence expired_at = two ? next_sequence() : 0;
   const Sequence sequence = next_sequence();
+  OCTAVO_ASSERT(sequence > expired_at);
   std::optional<DocumentView> stored;
   if (is_design_id(id)) design_documents_changed_ = true;
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "storage/document/document_record.h"
 #include "storage/lmdb/long_key_tree.h"
@@ -123,7 +124,8 @@ Expected<bool> fill_rows(WriteTransaction& transaction, Tree meta, Tree document
     more = row.has_value();
     extent.id = std::move(last);
   }
-  std::ranges::sort(rows);  // by page
+  std::ranges::sort(rows);                     // by page
+  OCTAVO_ASSERT(!more || !extent.id.empty());  // the next part continues after it
   for (const auto& [key, id] : rows) OCTAVO_TRY_VOID(transaction.put(meta, key, id));
   return more;
 }
@@ -175,6 +177,7 @@ Expected<void> ExpirySchedule::move(WriteTransaction& transaction, Tree meta, co
     }
   }
   if (after == nullptr) return {};
+  OCTAVO_ASSERT(!after->id.empty());
   const auto expiration = expiration_of(rule, *after);
   return expiration ? transaction.put(meta, row_key(*expiration, after->sequence), after->id) : Expected<void>{};
 }

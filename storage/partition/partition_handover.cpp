@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/folder.h"
 #include "base/memory_retry.h"
 #include "storage/partition/document_writer.h"
@@ -31,6 +32,10 @@ void PhysicalPartition::note_unfed(std::shared_ptr<UnfedChanges> changes) {
 }
 
 Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
+  OCTAVO_ASSERT(!copy.exists || !copy.id.empty());  // a purge may name an id that no document can have
+  OCTAVO_ASSERT(copy.partition_key.empty() || in_logical_partition(copy.id, copy.partition_key));
+  OCTAVO_ASSERT(copy.leaves.empty() || copy.has_conflicts);
+  OCTAVO_ASSERT(copy.exists || (copy.body.empty() && copy.tree.empty()));
   OCTAVO_TRY(const Before before, load(copy.id));
   if (!before.exists && !copy.exists) return {};
   if (is_design_id(copy.id)) design_documents_changed_ = true;
@@ -149,11 +154,13 @@ void PhysicalPartition::unseal() {
 }
 
 void PhysicalPartition::hand_over(std::shared_ptr<WriteSuccessor> successor) {
+  OCTAVO_ASSERT(successor != nullptr);
   std::deque<Job> waiting;
   std::size_t bytes = 0;
   WriteSuccessor& next = *successor;  // kept permanently
   {
     const std::lock_guard lock(queue_mutex_);
+    OCTAVO_ASSERT(sealed_ && successor_ == nullptr);
     successor_ = std::move(successor);
     waiting.swap(queue_);
     unfed_.reset();
@@ -162,6 +169,7 @@ void PhysicalPartition::hand_over(std::shared_ptr<WriteSuccessor> successor) {
     bytes += job.bytes;
     forward(std::move(job), next);
   }
+  OCTAVO_ASSERT(bytes <= queued_bytes_.load(std::memory_order_relaxed));
   queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 

@@ -6,6 +6,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/assert.h"
 #include "base/memory_retry.h"
 #include "base/read_failure.h"
 #include "base/unix_time.h"
@@ -60,6 +61,8 @@ Expected<void> PhysicalPartition::create() {
 }
 
 void PhysicalPartition::attach(std::shared_ptr<SequenceAllocator> sequences, CommitListener on_commit) {
+  OCTAVO_ASSERT(sequences != nullptr);
+  OCTAVO_ASSERT(sequences_ == nullptr);
   sequences_ = std::move(sequences);
   on_commit_ = std::move(on_commit);
 }
@@ -151,12 +154,14 @@ void PhysicalPartition::run_part(std::move_only_function<Expected<bool>(WriteTra
 
 void PhysicalPartition::trim_versions(std::int64_t before_s, std::size_t rows_max,
                                       std::move_only_function<void(Expected<bool>)> done) {
+  OCTAVO_ASSERT(rows_max > 0);  // otherwise there is always more to do
   run_part([before_s, rows_max](WriteTransaction& transaction,
                                 Tree meta) { return VersionLog::trim(transaction, meta, before_s, rows_max); },
            std::move(done));
 }
 
 void PhysicalPartition::make_expiry_schedule(std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done) {
+  OCTAVO_ASSERT(rows_max > 0);
   run_part(
       [this, rows_max](WriteTransaction& transaction, Tree meta) -> Expected<bool> {
         const Expiry now = expiry();
@@ -231,6 +236,7 @@ std::vector<PhysicalPartition::Job> PhysicalPartition::take_group() {
     group.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
+  OCTAVO_ASSERT(bytes <= queued_bytes_.load(std::memory_order_relaxed));
   queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   return group;
 }
@@ -242,12 +248,14 @@ bool PhysicalPartition::drain() noexcept {
     {
       // It stays marked as scheduled, so no other call schedules it.
       std::lock_guard<std::mutex> lock(queue_mutex_);
+      OCTAVO_ASSERT(!sealed_);
       sealed_ = true;
     }
     complete(group.front(), {});
     return false;
   }
   if (!group.empty()) {
+    OCTAVO_ASSERT(sequences_ != nullptr);  // attach() comes before any write
     const Sequence watermark = sequences_->watermark();
     const Outcome outcome = commit_group(group);
     if (!outcome.committed && group.size() > 1 && may_be_one_request(outcome.committed.error().code)) {
@@ -263,6 +271,7 @@ bool PhysicalPartition::drain() noexcept {
     }
   }
   std::lock_guard<std::mutex> lock(queue_mutex_);
+  OCTAVO_ASSERT(scheduled_ && !sealed_);
   scheduled_ = !queue_.empty();
   return scheduled_;
 }
@@ -317,6 +326,7 @@ Expected<void> PhysicalPartition::run_job(DocumentWriter& writer, Job& job) {
       return transaction->task(inside);
     });
   }
+  OCTAVO_ASSERT(std::holds_alternative<PurgeJob>(job.work));
   auto& purge = std::get<PurgeJob>(job.work);
   purge.purged.clear();
   for (const PurgeRequest& request : purge.requests) {
@@ -333,6 +343,7 @@ PhysicalPartition::Outcome PhysicalPartition::commit_group(std::span<Job> group)
     }
     auto* index_job = std::get_if<IndexJob>(&group.front().work);
     if (index_job == nullptr) return commit_documents(group);
+    OCTAVO_ASSERT(group.size() == 1);  // its transaction has no other job
     const Tree index_tree = environment_->tree(static_cast<std::size_t>(PartitionTree::index));
     return {.committed = environment_->write(
                 1 << 20, [&](WriteTransaction& transaction) { return index_job->task(transaction, index_tree); })};
@@ -440,12 +451,14 @@ void PhysicalPartition::complete(Job& job, const Expected<void>& committed) noex
       until_memory_suffices(
           [&] { documents->results.assign(documents->writes.size(), std::unexpected(committed.error())); });
     }
+    OCTAVO_ASSERT(documents->results.size() == documents->writes.size());
     documents->done(std::move(documents->results));
   } else if (auto* local = std::get_if<LocalJob>(&job.work)) {
     if (!committed) local->result = std::unexpected(copy_when_memory_suffices(committed.error()));
     local->done(std::move(local->result));
   } else if (auto* purge = std::get_if<PurgeJob>(&job.work)) {
     if (committed) {
+      OCTAVO_ASSERT(purge->purged.size() == purge->requests.size());
       purge->done(std::move(purge->purged));
     } else {
       purge->done(std::unexpected(copy_when_memory_suffices(committed.error())));

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "storage/document/document_record.h"
 
@@ -52,6 +53,7 @@ bool is_version_key(std::string_view key) {
 }
 
 Expected<VersionRow> decode_version(std::string_view key, std::string_view record) {
+  OCTAVO_ASSERT(is_version_key(key));
   const auto damaged = [] { return fail(ErrorCode::corrupted, "A stored version is damaged."); };
   ByteReader reader(record);
   if (reader.u8() != kRecordVersion) return damaged();
@@ -93,6 +95,8 @@ std::optional<VersionRow> VersionLog::Cursor::next() {
 }
 
 Expected<void> VersionLog::append(WriteTransaction& transaction, Tree meta, const VersionRow& row) {
+  OCTAVO_ASSERT(row.sequence != 0);
+  OCTAVO_ASSERT(!row.id.empty());  // a reader takes such a row for damaged
   std::string record;
   record.reserve(row.body.size() + row.id.size() + 80);
   ByteWriter writer(record);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/assert.h"
+
 namespace octavo::storage {
 
 WriterPool::WriterPool(std::size_t thread_count) {
@@ -32,12 +34,15 @@ void WriterPool::run_out() {
 }
 
 void WriterPool::append(std::shared_ptr<WriteSource> source) {
+  OCTAVO_ASSERT(source != nullptr);
+  OCTAVO_ASSERT(source->next_in_line_ == nullptr && source.get() != last_);  // it is not in the queue already
   WriteSource* const added = source.get();
   (last_ == nullptr ? first_ : last_->next_in_line_) = std::move(source);
   last_ = added;
 }
 
 std::shared_ptr<WriteSource> WriterPool::take_first() {
+  OCTAVO_ASSERT(first_ != nullptr);
   std::shared_ptr<WriteSource> taken = std::move(first_);
   first_ = std::move(taken->next_in_line_);
   if (first_ == nullptr) last_ = nullptr;
