@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/assert.h"
 #include "base/completion.h"
 #include "base/folder.h"
 #include "partitioning/engine.h"
@@ -59,6 +60,7 @@ std::shared_ptr<PhysicalPartition> Database::make_partition(const storage::Parti
 }
 
 void Database::publish(std::unique_ptr<const PartitionMap> map) {
+  OCTAVO_ASSERT(map != nullptr && map->size() > 0);
   maps_.push_back(std::move(map));
   map_.store(maps_.back().get(), std::memory_order_release);
 }

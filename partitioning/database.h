@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/task.h"
 #include "partitioning/change_notifier.h"
 #include "partitioning/document_target.h"
@@ -106,8 +107,11 @@ class Database : public std::enable_shared_from_this<Database> {
   /// False: the partition was split.
   bool is_current(std::size_t partition_id) const { return partition_map().range_of(partition_id) != nullptr; }
   std::size_t physical_partition_count() const { return partition_map().size(); }
+  /// Precondition: there is such a partition, in a range or just split.
   storage::PhysicalPartition& physical_partition(std::size_t partition_id) {
-    return *partition_map().partition(partition_id);
+    const auto& partition = partition_map().partition(partition_id);
+    OCTAVO_ASSERT(partition != nullptr);
+    return *partition;
   }
   /// Documents may expire, so data derived from them may mention expired ones.
   bool has_time_to_live() const {

@@ -1,8 +1,8 @@
 // The part of Database that distributes writes to the physical partitions.
 #include <algorithm>
-#include <cassert>
 #include <new>
 
+#include "base/assert.h"
 #include "base/completion.h"
 #include "base/memory_retry.h"
 #include "partitioning/database.h"
@@ -58,7 +58,7 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWri
 Task<PhysicalPartition::DocumentResults> Database::write(std::span<const DocumentTarget> targets,
                                                          std::vector<DocumentWrite> writes,
                                                          storage::WriteOptions options) {
-  assert(targets.size() == writes.size());
+  OCTAVO_ASSERT(targets.size() == writes.size());
   using Results = PhysicalPartition::DocumentResults;
   const auto keep_alive = shared_from_this();
   fill_partition_keys(writes);
@@ -82,6 +82,7 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::span<const Documen
 void Database::scatter(std::span<const DocumentTarget> targets, std::vector<DocumentWrite>& writes,
                        storage::WriteOptions options, const std::vector<std::optional<Error>>& refused,
                        PhysicalPartition::Completion& done) {
+  OCTAVO_ASSERT(!writes.empty());
   const PartitionMap& map = partition_map();
   const auto is_refused = [&](std::size_t partition_id) {
     return partition_id < refused.size() && refused[partition_id];
@@ -118,6 +119,7 @@ void Database::scatter(std::span<const DocumentTarget> targets, std::vector<Docu
     parts[p].reserve(positions[p].size());
     gather->missing.fetch_add(1, std::memory_order_relaxed);
     gatherers[p] = [gather, where = positions[p]](PhysicalPartition::DocumentResults part) {
+      OCTAVO_ASSERT(part.size() == where.size());
       for (std::size_t i = 0; i < part.size(); ++i) gather->results[where[i]] = std::move(part[i]);
       if (gather->missing.fetch_sub(1, std::memory_order_acq_rel) == 1) gather->done(std::move(gather->results));
     };
@@ -223,6 +225,7 @@ void Database::scatter_purge(std::vector<storage::PurgeRequest>& requests, Physi
     gather->missing.fetch_add(1, std::memory_order_relaxed);
     gatherers[p] = [gather, where = positions[p]](auto&& part) {
       if (part) {
+        OCTAVO_ASSERT(part->size() == where.size());
         for (std::size_t i = 0; i < part->size(); ++i) gather->purged[where[i]] = std::move((*part)[i]);
       } else {
         const std::lock_guard lock(gather->mutex);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/assert.h"
 #include "base/memory_retry.h"
 #include "partitioning/engine.h"
 #include "partitioning/keys/partition_key.h"
@@ -282,6 +283,7 @@ Expected<void> PartitionSplit::adopt(Halves halves) {
   for (std::size_t half = 0; half < halves.size(); ++half) {
     auto& copy = halves[half];
     if (copy.empty()) continue;
+    OCTAVO_ASSERT(half < targets_.size());
     // Set only now that the copies no longer move: short ids are stored inside the string objects.
     for (auto& document : copy.documents) {
       document.partition_key = partition_key_of(document.id, database_->partitioned());
@@ -292,6 +294,7 @@ Expected<void> PartitionSplit::adopt(Halves halves) {
 }
 
 Expected<void> PartitionSplit::switch_over() {
+  OCTAVO_ASSERT(!sealed_ && !ended_);
   OCTAVO_TRY_VOID(await_writer([&](auto done) { source_->seal(std::move(done)); }));
   sealed_ = true;
   stage_ = SplitStage::switching;
@@ -345,9 +348,12 @@ Expected<void> PartitionSplit::change_catalog() {
   auto& catalog = database.engine_.catalog();
   const std::lock_guard lock(database.facts_mutex_);
   const PartitionMap& map = database.partition_map();
+  OCTAVO_ASSERT(sealed_ && ranges_.size() == 2);
+  OCTAVO_ASSERT(map.range_of(partition_id_) != nullptr);
   storage::DatabaseRecord changed = database.record_;
   const auto& old = *map.range_of(partition_id_);
   const auto entry = std::ranges::find(changed.partition_map, old.folder, &storage::PartitionMapEntry::folder);
+  OCTAVO_ASSERT(entry != changed.partition_map.end());
   *entry = ranges_[1];
   changed.partition_map.insert(entry, ranges_[0]);
   // Allocates before anything is decided.

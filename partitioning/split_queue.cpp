@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/assert.h"
 #include "base/memory_retry.h"
 #include "storage/partition/physical_partition.h"
 
@@ -17,6 +18,7 @@ constexpr std::chrono::minutes kRefusedFor{60};
 
 std::size_t widest(const PartitionMap& map) {
   const auto& ranges = map.ranges();
+  OCTAVO_ASSERT(!ranges.empty());
   const auto found = std::ranges::max_element(ranges, {}, [](const auto& range) { return range.last - range.first; });
   return map.partition_ids()[static_cast<std::size_t>(found - ranges.begin())];
 }
@@ -149,6 +151,8 @@ void SplitQueue::run() {
 }
 
 void SplitQueue::run_one(Entry& entry, std::unique_lock<std::mutex>& lock) {
+  OCTAVO_ASSERT(lock.owns_lock());
+  OCTAVO_ASSERT(entry.job.state == State::queued && entry.database != nullptr);
   auto split = std::make_shared<PartitionSplit>(
       entry.database, entry.job.partition_id, [stop = entry.stop] { return stop->load(std::memory_order_relaxed); },
       [this] {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace octavo::partitioning {
 
 PartitionMap::PartitionMap(std::vector<storage::PartitionMapEntry> ranges,
@@ -12,11 +14,13 @@ PartitionMap::PartitionMap(std::vector<storage::PartitionMapEntry> ranges,
   last_.reserve(ranges_.size());
   for (const storage::PartitionMapEntry& range : ranges_) {
     partition_ids_.push_back(storage::partition_number(range.folder).value());  // the catalog reads no other names
+    OCTAVO_ASSERT(partitions_.empty() || partition_ids_.back() < partitions_.size());
     last_.push_back(range.last);
   }
 }
 
 std::vector<storage::PartitionMapEntry> PartitionMap::even(std::uint32_t count) {
+  OCTAVO_ASSERT(count > 0);
   std::vector<storage::PartitionMapEntry> entries;
   const HashPosition width = kHashSpaceEnd / count;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -28,6 +32,7 @@ std::vector<storage::PartitionMapEntry> PartitionMap::even(std::uint32_t count) 
 }
 
 std::size_t PartitionMap::index_of(HashPosition position) const {
+  OCTAVO_ASSERT(!last_.empty());
   if (last_.size() == 1) return 0;
   const auto found = std::ranges::lower_bound(last_, position);
   return found == last_.end() ? last_.size() - 1 : static_cast<std::size_t>(found - last_.begin());

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/assert.h"
 #include "partitioning/keys/partition_key.h"
 #include "storage/catalog.h"
 
@@ -43,6 +44,7 @@ class PartitionMap {
   /// All partition ids are below this.
   std::size_t partition_id_end() const { return partitions_.size(); }
   const std::shared_ptr<storage::PhysicalPartition>& partition(std::size_t partition_id) const {
+    OCTAVO_ASSERT(partition_id < partitions_.size());
     return partitions_[partition_id];
   }
   const std::vector<std::shared_ptr<storage::PhysicalPartition>>& partitions() const { return partitions_; }

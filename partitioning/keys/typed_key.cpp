@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/assert.h"
 #include "base/encoding.h"
 #include "base/murmur3.h"
 
@@ -220,6 +221,7 @@ std::string TypedKey::encode() const {
 std::string TypedKey::effective(KeyScheme scheme) const {
   std::string bytes;
   if (scheme == KeyScheme::hash_v1) {
+    OCTAVO_ASSERT(!values_.empty());
     append_ordered_number(bytes, hash_v1(values_.front()));
     append_ordered(bytes, values_.front());
     return bytes;

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
+
 namespace octavo::partitioning {
 
 namespace {
@@ -69,7 +71,10 @@ void Consumption::set_partition_ids(std::span<const std::size_t> partition_ids, 
   if (!layouts_.empty()) next->cells = layouts_.back()->cells;
   while (next->cells.size() < partition_id_end) next->cells.push_back(std::make_shared<Cell>());
   next->order.resize(partition_id_end, 0);
-  for (std::size_t i = 0; i < partition_ids.size(); ++i) next->order[partition_ids[i]] = i;
+  for (std::size_t i = 0; i < partition_ids.size(); ++i) {
+    OCTAVO_ASSERT(partition_ids[i] < partition_id_end);
+    next->order[partition_ids[i]] = i;
+  }
   next->sharing = partition_ids.size();
   layouts_.push_back(std::move(next));
   layout_.store(layouts_.back().get(), std::memory_order_release);
@@ -90,6 +95,7 @@ std::shared_ptr<ThroughputBudget> Consumption::budget() const {
 }
 
 Consumption::Meter* Consumption::meter(const Layout& layout, std::size_t partition_id) noexcept {
+  OCTAVO_ASSERT(partition_id < layout.cells.size());
   auto& known = layout.cells[partition_id]->meter;
   Meter* meter = known.load(std::memory_order_acquire);
   if (meter != nullptr) return meter;
@@ -136,6 +142,7 @@ void Consumption::spend(std::size_t partition_id, std::string_view partition_key
 
 Consumption::Report Consumption::report(std::size_t partition_id, std::size_t hot_keys_max) const {
   Report report;
+  OCTAVO_ASSERT(partition_id < layout().cells.size());
   const Meter* const known = layout().cells[partition_id]->meter.load(std::memory_order_acquire);
   if (known == nullptr) return report;
   const std::int64_t now_s = coarse_now_s();
@@ -148,6 +155,7 @@ Consumption::Report Consumption::report(std::size_t partition_id, std::size_t ho
 }
 
 RequestUnits Consumption::recent_of(std::size_t partition_id, std::string_view partition_key) const {
+  OCTAVO_ASSERT(partition_id < layout().cells.size());
   const Meter* const known = layout().cells[partition_id]->meter.load(std::memory_order_acquire);
   if (known == nullptr) return 0;
   for (const auto& hot : known->hot_keys.top(SIZE_MAX, coarse_now_s())) {

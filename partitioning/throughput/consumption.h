@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "partitioning/throughput/hot_keys.h"
 #include "partitioning/throughput/throughput_budget.h"
@@ -67,6 +68,8 @@ class Consumption {
     std::vector<std::size_t> order;            ///< by partition id: its index among those that share the budget
     std::size_t sharing = 0;                   ///< number of partitions that share the budget
     std::size_t share(std::size_t partition_id, const ThroughputBudget& budget) const {
+      OCTAVO_ASSERT(partition_id < order.size());
+      OCTAVO_ASSERT(order[partition_id] < sharing);
       return order[partition_id] * budget.shares() / sharing;
     }
   };

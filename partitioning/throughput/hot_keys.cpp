@@ -5,9 +5,12 @@
 #include <new>
 #include <thread>
 
+#include "base/assert.h"
+
 namespace octavo::partitioning {
 
 void HotKeys::Window::add(std::string_view partition_key, RequestUnits units) {
+  OCTAVO_ASSERT(size <= entries.size());
   const std::size_t hash = std::hash<std::string_view>{}(partition_key);
   for (std::size_t i = 0; i < size; ++i) {
     if (entries[i].hash == hash && entries[i].key.partition_key == partition_key) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
+
 namespace octavo::partitioning {
 
 namespace {
@@ -17,6 +19,7 @@ std::int64_t microseconds(ThroughputBudget::Clock::time_point time) {
 
 std::chrono::milliseconds ThroughputBudget::wait(std::size_t share, Clock::time_point now) const {
   if (rate() == 0) return std::chrono::milliseconds{0};
+  OCTAVO_ASSERT(share < shares_.size());
   const std::int64_t left = shares_[share].paid_at_us.load(std::memory_order_relaxed) - microseconds(now);
   return std::chrono::milliseconds{left <= 0 ? 0 : (left + 999) / 1000};
 }
@@ -24,6 +27,7 @@ std::chrono::milliseconds ThroughputBudget::wait(std::size_t share, Clock::time_
 void ThroughputBudget::spend(std::size_t share, RequestUnits units, Clock::time_point now) {
   const std::uint32_t per_second = rate();
   if (per_second == 0 || units <= 0) return;
+  OCTAVO_ASSERT(share < shares_.size());
   const double share_rate = static_cast<double>(per_second) / static_cast<double>(shares_.size());
   constexpr double kDebtMaxUs = std::chrono::duration<double, std::micro>(debt_max).count();
   const auto cost_us = static_cast<std::int64_t>(std::min(units / share_rate * kSecondUs, kDebtMaxUs + kUnspentKeptUs));
