@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "base/unix_time.h"
 
 namespace octavo::query {
@@ -41,6 +42,7 @@ ActiveTasks::Handle::~Handle() {
 void ActiveTasks::Handle::report(std::uint64_t changes_done, std::uint64_t total_changes) {
   if (!registry_) return;
   const std::lock_guard lock(registry_->mutex_);
+  OCTAVO_ASSERT(registry_->tasks_.contains(number_));
   auto& task = registry_->tasks_[number_];
   task.changes_done = changes_done;
   task.total_changes = std::max(total_changes, changes_done);
@@ -50,6 +52,7 @@ void ActiveTasks::Handle::report(std::uint64_t changes_done, std::uint64_t total
 void ActiveTasks::Handle::enter_phase(std::string phase) {
   if (!registry_) return;
   const std::lock_guard lock(registry_->mutex_);
+  OCTAVO_ASSERT(registry_->tasks_.contains(number_));
   auto& task = registry_->tasks_[number_];
   task.phase = std::move(phase);
   task.updated_on = unix_now_s();

@@ -4,11 +4,14 @@
 #include <optional>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace octavo::query {
 
 Expected<FeedBatch> read_feed_batch(partitioning::Database& database, storage::Sequence from,
                                     storage::Sequence watermark, std::size_t rows_max,
                                     FunctionRef<Expected<bool>(std::string_view id, const storage::Snapshot&)> show) {
+  OCTAVO_ASSERT(from < watermark && rows_max > 0);
   std::optional<Error> failure;
   partitioning::FeedScan scan(database, {from, false, std::nullopt, true});
   const auto visit = [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) {
@@ -23,6 +26,7 @@ Expected<FeedBatch> read_feed_batch(partitioning::Database& database, storage::S
     OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
     OCTAVO_TRY_VOID(show(id, snapshot));
   }
+  OCTAVO_ASSERT(scan.position() >= from);
   const bool done = state == partitioning::ScanState::done;
   return FeedBatch{.reached = std::min(scan.position(), watermark),
                    .complete = done && scan.beyond().size() < scan.beyond_max,

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/function_ref.h"
 #include "storage/document/document.h"
@@ -35,6 +36,7 @@ struct FeedChanges {
 
   /// The checkpoint after the first `count` of the documents.
   storage::Sequence checkpoint_after(std::size_t count) const {
+    OCTAVO_ASSERT(count <= documents.size());
     if (count == documents.size()) return reached;
     return count == 0 ? from : std::min(documents[count - 1].sequence, reached);
   }

@@ -4,6 +4,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/assert.h"
 #include "base/memory_retry.h"
 #include "base/processor_time.h"
 #include "query/follow/feed_batch.h"
@@ -134,6 +135,7 @@ void FeedIndexes::follow(const FollowerPtr& follower) {
     progress_.notify_all();
     if (*more) {
       // Others need the thread, too: go to the end of its queue.
+      OCTAVO_ASSERT(follower->following.load());
       follower->following.store(false);
       post_follow(follower);
       return;
@@ -141,6 +143,7 @@ void FeedIndexes::follow(const FollowerPtr& follower) {
     follower->task = {};
     caught_up(*follower);
   }
+  OCTAVO_ASSERT(follower->following.load());
   follower->following.store(false);
   // Woken between the last check and the line above.
   if (follower->again.load() && !jobs_.stopping() && !follower->stopping->load()) wake(follower);
@@ -158,6 +161,7 @@ void FeedIndexes::failed(const FollowerPtr& follower, std::uint64_t attempt, con
   {
     const std::lock_guard lock(mutex_);
     follower->failure = copy_when_memory_suffices(error);
+    OCTAVO_ASSERT(attempt > follower->failed_attempt && attempt <= follower->attempts);
     follower->failed_attempt = attempt;
     follower->not_before = now + follower->retry_delay;
     follower->not_before_changes = now + std::clamp(kChangedRetryFactor * took, kFunctionRetryMin, kChangedRetryMax);
@@ -175,6 +179,7 @@ void FeedIndexes::failed(const FollowerPtr& follower, std::uint64_t attempt, con
 
 Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
   const auto begun = processor_time();  // by another clock, a busy machine would get small batches, and become busier
+  OCTAVO_ASSERT(follower.index != nullptr && follower.following.load());
   FeedIndex& index = *follower.index;
   // In this order, so that the count includes a purge up to the watermark.
   const storage::Sequence watermark = database_.watermark();
@@ -215,6 +220,7 @@ Expected<bool> FeedIndexes::follow_batch(Follower& follower) {
   OCTAVO_TRY_VOID(database_.make_durable());
   const FeedChanges changes{documents, checkpoint, batch.reached, batch.complete, follower.slow.load()};
   OCTAVO_TRY(const std::size_t applied, index.apply(changes));
+  OCTAVO_ASSERT(applied <= documents.size());
   const storage::Sequence reached = changes.checkpoint_after(applied);
   {
     const std::lock_guard lock(mutex_);

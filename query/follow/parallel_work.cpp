@@ -12,6 +12,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include "base/assert.h"
 #include "base/jobs/background_jobs.h"
 #include "query/javascript/interruption.h"
 
@@ -44,6 +45,7 @@ class ParallelWork {
     auto done = run(begin, end);
     const auto took = std::chrono::steady_clock::now() - begun;
     const std::lock_guard lock(mutex_);
+    OCTAVO_ASSERT(running_ > 0);
     --running_;
     piece_ = took < kPieceTime ? std::min(2 * piece_, kPieceMax) : std::max<std::size_t>(1, piece_ / 2);
     if (!done || *done < end) {
@@ -60,6 +62,7 @@ class ParallelWork {
     end();
     const std::lock_guard lock(mutex_);
     if (failure_) return std::unexpected(*failure_);
+    OCTAVO_ASSERT(running_ == 0 && next_ <= count_);
     return std::min(done_, next_);
   }
 

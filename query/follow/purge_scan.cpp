@@ -2,12 +2,14 @@
 
 #include <utility>
 
+#include "base/assert.h"
 #include "storage/lmdb/long_key_tree.h"
 
 namespace octavo::query {
 
 Expected<bool> PurgeScan::run(storage::Environment& environment, storage::Tree by_document, std::uint64_t known,
                               std::uint64_t purge_count, std::size_t documents_max, IsGone is_gone, Remove remove) {
+  OCTAVO_ASSERT(documents_max > 0);  // otherwise it never ends
   if (!count_at_start_) count_at_start_ = purge_count;
   std::vector<std::string> gone;
   std::string last = last_;

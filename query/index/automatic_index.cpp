@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "base/murmur3.h"
 #include "query/collation/collation.h"
@@ -346,6 +347,7 @@ void AutomaticIndex::add_unplain(std::uint64_t path, std::string_view text, Entr
 void AutomaticIndex::append_unplain_key(std::string& out, std::string_view text) {
   const std::size_t start = out.size();
   append_string(out, text, StringOrder::icu);
+  OCTAVO_ASSERT(start < out.size());
   out[start] = unplain_tag;
 }
 
@@ -370,6 +372,7 @@ void AutomaticIndex::entries_of(const IndexedDocument& document, Entries& entrie
 }
 
 IndexDefinitionPtr automatic_definition(AutomaticIndexPtr automatic) {
+  OCTAVO_ASSERT(automatic != nullptr);
   IndexDefinition definition;
   definition.name = "automatic";
   definition.partitioned = true;
@@ -406,6 +409,7 @@ IndexDefinitionPtr automatic_path_definition(AutomaticIndexPtr automatic, const 
 }
 
 IndexDefinitionPtr automatic_composite_definition(AutomaticIndexPtr automatic, std::size_t number) {
+  OCTAVO_ASSERT(automatic != nullptr && number < automatic->composites().size());
   const auto& fields = automatic->composites()[number];
   std::string name;
   for (const OrderedField& field : fields) {

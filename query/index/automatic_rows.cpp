@@ -1,5 +1,6 @@
 #include "query/index/automatic_rows.h"
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "storage/lmdb/long_key_tree.h"
 
@@ -45,6 +46,7 @@ Expected<bool> AutomaticRows::is_scoped(std::string_view partition_key) const {
 }
 
 Expected<void> AutomaticRows::mark_scoped(std::string_view partition_key) {
+  OCTAVO_ASSERT(!partition_key.empty());
   return storage::long_key::put(transaction_, tree_, scoped_mark(number_, partition_key), {});
 }
 
@@ -62,11 +64,15 @@ Expected<void> AutomaticRows::erase(const std::string& prefix, std::string_view 
 Expected<std::uint32_t> AutomaticRows::change(std::string_view id, std::string_view partition_key,
                                               const AutomaticIndex::Entries& before,
                                               const AutomaticIndex::Entries& after, bool scoped, bool rewrite) {
+  OCTAVO_ASSERT(!scoped || !partition_key.empty());
   const auto walk = [&](const std::string& prefix) -> Expected<std::uint32_t> {
     std::uint32_t changed = 0;
     std::size_t old = 0;
     std::size_t next = 0;
     while (old < before.size() || next < after.size()) {
+      // Both are in order, each entry once.
+      OCTAVO_ASSERT(old == 0 || old >= before.size() || before[old - 1] < before[old]);
+      OCTAVO_ASSERT(next == 0 || next >= after.size() || after[next - 1] < after[next]);
       const int order = old == before.size() ? 1 : next == after.size() ? -1 : before[old].compare(after[next]);
       if (order != 0 && !AutomaticIndex::is_unplain(order < 0 ? before[old] : after[next])) ++changed;
       if (order < 0) {
@@ -88,6 +94,7 @@ Expected<std::uint32_t> AutomaticRows::change(std::string_view id, std::string_v
 
 Expected<void> AutomaticRows::put_scoped(std::string_view id, std::string_view partition_key,
                                          const AutomaticIndex::Entries& entries) {
+  OCTAVO_ASSERT(!partition_key.empty());
   const std::string prefix = scoped_prefix(number_, partition_key);
   for (std::size_t i = 0; i < entries.size(); ++i) OCTAVO_TRY_VOID(put(prefix, entries[i], id));
   return {};

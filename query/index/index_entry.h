@@ -8,6 +8,7 @@
 
 #include <simdjson.h>
 
+#include "base/assert.h"
 #include "query/index/index_definition.h"
 #include "storage/document/revision.h"
 
@@ -39,9 +40,15 @@ class IndexRow {
   /// `key` without the prefix of a local index. nullopt if the bytes are invalid.
   static std::optional<IndexRow> decode(std::string_view key, std::string_view value);
 
-  std::string_view document_id() const { return key_.substr(key_.size() - id_size_); }
+  std::string_view document_id() const {
+    OCTAVO_ASSERT(id_size_ <= key_.size());
+    return key_.substr(key_.size() - id_size_);
+  }
   /// Field keys, without the id.
-  std::string_view field_keys() const { return key_.substr(0, key_.size() - id_size_); }
+  std::string_view field_keys() const {
+    OCTAVO_ASSERT(id_size_ <= key_.size());
+    return key_.substr(0, key_.size() - id_size_);
+  }
   /// JSON text of field number `field`; empty if the document lacks it. Linear in `field`.
   std::string_view field(std::size_t field) const;
 

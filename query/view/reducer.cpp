@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "base/json_writer.h"
 #include "query/collation/collation.h"
@@ -76,9 +77,11 @@ class EndReducer final : public Reducer {
  public:
   explicit EndReducer(bool first) : first_(first) {}
   Expected<std::string> reduce(std::span<const ViewRow> rows) const override {
+    OCTAVO_ASSERT(!rows.empty());
     return std::string(first_ ? rows.front().value : rows.back().value);
   }
   Expected<std::string> merge(std::span<const std::string_view> states) const override {
+    OCTAVO_ASSERT(!states.empty());
     return std::string(first_ ? states.front() : states.back());
   }
   Expected<std::string> finish(std::string_view state) const override { return std::string(state); }

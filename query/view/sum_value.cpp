@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/assert.h"
+
 namespace octavo::query::views {
 
 ReducedNumber ReducedNumber::whole(std::int64_t value) {
@@ -28,6 +30,7 @@ ReducedNumber ReducedNumber::of(const simdjson::dom::element& element) {
     number.whole_ = element.get_uint64().value_unsafe();
     return number;
   }
+  OCTAVO_ASSERT(element.is<double>());
   return fraction(element.get_double().value_unsafe());
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 
 namespace octavo::query::views {
@@ -71,6 +72,7 @@ class SummaryUpdate {
   /// `touched`: the changed, created and removed children, in order. Returns the touched blocks for the level above.
   template <class Touched>
   Expected<std::set<std::string>> run(std::uint8_t level, const Touched& touched) {
+    OCTAVO_ASSERT(level >= 1 && level <= kLevels);
     std::set<std::string> starts;
     {
       storage::LongKeyCursor cursor(transaction_, trees_.summaries);
@@ -147,6 +149,7 @@ class SummaryUpdate {
     const auto all = rows.rows();
     for (std::size_t begin = 0; begin < all.size();) {
       const std::size_t count = share(all.size() - begin, begin == 0);
+      OCTAVO_ASSERT(count > 0 && count <= all.size() - begin);
       Block block{begin == 0 ? start : separator(all[begin - 1].row_key, all[begin].row_key), count, count, {}};
       if (reducer_ != nullptr) {
         OCTAVO_TRY(block.state, reducer_->reduce(all.subspan(begin, count)));
@@ -169,6 +172,7 @@ class SummaryUpdate {
     std::vector<Block> blocks;
     for (std::size_t begin = 0; begin < children.size();) {
       const std::size_t count = share(children.size() - begin, begin == 0);
+      OCTAVO_ASSERT(count > 0 && count <= children.size() - begin);
       Block block{begin == 0 ? start : children[begin].start, count, 0, {}};
       std::vector<std::string_view> states;
       for (std::size_t i = begin; i < begin + count; ++i) {
@@ -185,6 +189,8 @@ class SummaryUpdate {
   }
 
   Expected<void> put(std::uint8_t level, const Block& block, std::set<std::string>& changed) {
+    OCTAVO_ASSERT(block.start.starts_with(prefix_));
+    OCTAVO_ASSERT(block.children > 0 || block.start == prefix_);
     const std::string key = entry_key(level, block.start);
     const std::string value = block_value(block);
     OCTAVO_TRY(const auto old, storage::long_key::get(transaction_, trees_.summaries, key));
@@ -225,6 +231,8 @@ void RowBatch::clear() {
 Expected<void> update_summaries(storage::WriteTransaction& transaction, const SummaryTrees& trees, std::size_t view,
                                 const Reducer* reducer, std::span<const std::string> changed) {
   if (changed.empty()) return {};
+  OCTAVO_ASSERT(std::ranges::is_sorted(changed));
+  OCTAVO_ASSERT(changed.front().starts_with(view_prefix(view)) && changed.back().starts_with(view_prefix(view)));
   SummaryUpdate update(transaction, trees, view, reducer);
   OCTAVO_TRY(auto touched, update.run(1, changed));
   for (std::uint8_t level = 2; level <= kLevels; ++level) {
@@ -330,6 +338,7 @@ Expected<void> SummaryReader::reduce_rows(std::string_view low, std::string_view
   RowBatch batch;
   const auto flush = [&]() -> Expected<void> {
     if (batch.size() == 0) return {};
+    OCTAVO_ASSERT(reducer_ != nullptr);
     OCTAVO_TRY(auto state, reducer_->reduce(batch.rows()));
     states.push_back(std::move(state));
     batch.clear();
@@ -349,6 +358,7 @@ Expected<void> SummaryReader::reduce_rows(std::string_view low, std::string_view
 Expected<void> SummaryReader::reduce_blocks(std::uint8_t level, std::string_view low, std::string_view high,
                                             std::vector<std::string>& states) const {
   if (low >= high) return {};
+  OCTAVO_ASSERT(level >= 1 && level <= kLevels);
   const std::string prefix = view_prefix(view_);
   const auto take = [&](std::string_view from, std::string_view to) {
     storage::LongKeyCursor cursor(transaction_, trees_.summaries);
@@ -415,6 +425,7 @@ Expected<std::optional<std::string>> SummaryReader::reduce(std::string_view low,
   OCTAVO_TRY(auto states, this->states(low, high));
   if (states.empty()) return std::nullopt;
   if (states.size() == 1) return std::move(states.front());
+  OCTAVO_ASSERT(reducer_ != nullptr);
   const std::vector<std::string_view> views(states.begin(), states.end());
   OCTAVO_TRY(auto merged, reducer_->merge(views));
   return std::optional<std::string>(std::move(merged));

@@ -7,6 +7,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "base/folder.h"
 #include "base/json_writer.h"
@@ -168,6 +169,7 @@ Expected<std::vector<ViewGroup::Row>> ViewGroup::rows_of(const FeedDocument& doc
   thread_local DocumentParser parser(LargeIntegers::rounded);  // NOLINT(misc-use-internal-linkage)
   std::string with_sequence;
   std::string_view json = document.json;
+  OCTAVO_ASSERT(json.starts_with('{') && json.ends_with('}'));
   if (definition_.options.local_sequence) {
     with_sequence = json.substr(0, json.size() - 1);
     append_json_key(with_sequence, "_local_seq");
@@ -185,6 +187,7 @@ Expected<std::vector<ViewGroup::Row>> ViewGroup::rows_of(const FeedDocument& doc
     if (!is_plain(output.value(emitted)) && !parser.parse(output.value(emitted))) continue;
     const auto key = parser.parse(output.key(emitted));
     if (!key) continue;
+    OCTAVO_ASSERT(emitted.function < reducers_.size());
     Row row;
     row.key =
         definition_.partitioned ? view_prefix(emitted.function, document.partition_key) : view_prefix(emitted.function);
@@ -216,8 +219,10 @@ Expected<std::size_t> ViewGroup::apply(const FeedChanges& given) {
   };
   OCTAVO_TRY(const std::size_t count, work_in_parallel(given.alone ? nullptr : options_.pool, documents.size(),
                                                        *options_.stopping, map_one, enough));
+  OCTAVO_ASSERT(count <= documents.size());
   changes.resize(count);
   const auto checkpoint = std::max(given.checkpoint_after(count), checkpoint_.load(std::memory_order_acquire));
+  OCTAVO_ASSERT(stored_checkpoint_ <= checkpoint);
   OCTAVO_TRY(const bool effective, has_effect(changes));
   if (effective || checkpoint - stored_checkpoint_ > kUnstoredChanges) {
     OCTAVO_TRY_VOID(write(changes, checkpoint, purge_count_.load(std::memory_order_acquire)));

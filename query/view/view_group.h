@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "query/follow/feed_index.h"
 #include "query/follow/feed_index_kind.h"
 #include "query/follow/purge_scan.h"
@@ -61,7 +62,10 @@ class ViewGroup final : public FeedIndex {
   SummaryTrees trees() const { return {environment_.tree(0), environment_.tree(2)}; }
   storage::Tree by_document() const { return environment_.tree(1); }
   /// nullptr for a view without a reduce function.
-  const Reducer* reducer(std::size_t view) const { return reducers_[view].get(); }
+  const Reducer* reducer(std::size_t view) const {
+    OCTAVO_ASSERT(view < reducers_.size());
+    return reducers_[view].get();
+  }
 
   /// The rows that a document should have, sorted by key. Runs the map functions, which may take long. For apply() and
   /// for checks.

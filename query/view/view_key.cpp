@@ -1,5 +1,6 @@
 #include "query/view/view_key.h"
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "query/collation/sort_key.h"
 
@@ -17,6 +18,7 @@ std::string view_prefix(std::size_t view, std::string_view partition) {
 
 std::string after_prefix(std::string prefix) {
   while (!prefix.empty() && prefix.back() == '\xFF') prefix.pop_back();
+  OCTAVO_ASSERT(!prefix.empty());
   if (!prefix.empty()) prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
   return prefix;
 }
@@ -34,6 +36,7 @@ std::string_view group_prefix(std::string_view sort_keys, std::size_t level, Str
 }
 
 std::string ViewRow::id() const {
+  OCTAVO_ASSERT(escaped_id.size() >= 2);
   std::string id(escaped_id.substr(0, escaped_id.size() - 2));
   for (auto zero = id.find('\0'); zero != std::string::npos; zero = id.find('\0', zero + 1)) id.erase(zero + 1, 1);
   return id;
@@ -52,6 +55,7 @@ std::optional<ViewRow> read_row(std::string_view row_key, std::string_view row_v
 }
 
 void append_row_value(std::string& out, std::size_t escaped_id_bytes, std::string_view key, std::string_view value) {
+  OCTAVO_ASSERT(escaped_id_bytes >= 2);  // a reader takes such a row for damaged
   ByteWriter writer(out);
   writer.varint(escaped_id_bytes);
   writer.sized_bytes(key);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/assert.h"
 #include "query/json/parsed_document.h"
 #include "query/json/split.h"
 
@@ -73,6 +74,7 @@ class DeferredReducer final : public Reducer {
       OCTAVO_TRY(state, reducer_.reduce(copies_.front().rows));
       copies_.pop_front();
     }
+    OCTAVO_ASSERT(!states.empty());
     if (states.size() == 1) return reducer_.finish(states.front());
     const std::vector<std::string_view> views(states.begin(), states.end());
     OCTAVO_TRY(const auto merged, reducer_.merge(views));
@@ -230,6 +232,7 @@ ReduceScan::ReduceScan(std::shared_ptr<ViewGroup> group, std::size_t view, RowRa
 Expected<std::optional<ReduceScan::Group>> ReduceScan::next(bool skip) {
   if (range_.low >= range_.high) return std::nullopt;
   const StringOrder order = group_->definition().key_order();
+  OCTAVO_ASSERT(group_->reducer(view_) != nullptr);
   const Reducer& reducer = *group_->reducer(view_);
   const DeferredReducer deferred(reducer);
   std::string low = range_.low;

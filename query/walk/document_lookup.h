@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/assert.h"
 #include "partitioning/database.h"
 
 namespace octavo::query {
@@ -34,6 +35,7 @@ class DocumentLookup {
   Expected<Found> find(std::string_view id) {
     if (shared_) return find_at(*shared_, id);
     const std::size_t partition_id = database_.locate_document(map_, id);
+    OCTAVO_ASSERT(partition_id < partitions_.size());
     auto& partition = partitions_[partition_id];
     if (!partition) {
       OCTAVO_TRY(auto taken, database_.snapshot(partition_id));

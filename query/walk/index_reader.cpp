@@ -1,5 +1,6 @@
 #include "query/walk/index_reader.h"
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "query/index/automatic_index.h"
 #include "query/index/automatic_rows.h"
@@ -120,13 +121,16 @@ std::optional<storage::KeyValue> IndexReader::seek_before(std::string_view key) 
 
 std::optional<storage::KeyValue> IndexReader::step(bool down) {
   if (sources_.empty()) return std::nullopt;
+  OCTAVO_ASSERT(current_ < sources_.size());
   Source& source = *sources_[current_];
   source.row = source.strip(down ? source.cursor->previous() : source.cursor->next());
   return sources_.size() == 1 ? source.row : choose(down);
 }
 
 Expected<bool> IndexReader::has_entry(std::uint64_t path, std::string_view key, std::string_view document_id) const {
+  OCTAVO_ASSERT(current_ < sources_.size());
   const Source& source = *sources_[current_];
+  OCTAVO_ASSERT(source.snapshot && source.prefix.size() >= sizeof path);
   const std::string_view rows = std::string_view(source.prefix).substr(0, source.prefix.size() - sizeof path);
   std::string row;
   row.reserve(source.prefix.size() + key.size() + document_id.size());

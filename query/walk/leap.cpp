@@ -1,5 +1,7 @@
 #include "query/walk/leap.h"
 
+#include "base/assert.h"
+
 namespace octavo::query {
 
 namespace {
@@ -51,6 +53,7 @@ std::optional<std::string> Leap::next(std::string_view id, std::uint64_t& keys_e
     }
   }
   state_->loaded = false;
+  OCTAVO_ASSERT(state_->streams.size() == streams_.size());
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     auto& stream = state_->streams[i];
     if (stream.rests) continue;

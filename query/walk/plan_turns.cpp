@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/assert.h"
+
 namespace octavo::query {
 
 namespace {
@@ -21,6 +23,7 @@ constexpr double kTurnsToJoin = 16;
 
 PlanTurns::PlanTurns(std::span<const Plan> plans, std::size_t sure, std::vector<double> spent)
     : spent_(std::move(spent)), sure_(sure), sure_sorts_(plans[sure].sort_in_memory), bound_(plans[sure].most) {
+  OCTAVO_ASSERT(sure < plans.size());
   for (const Plan& plan : plans) expected_.push_back(plan.expected);
   spent_.resize(expected_.size(), 0);
   for (std::size_t i = 0; i < spent_.size(); ++i) {
@@ -63,6 +66,7 @@ void PlanTurns::begin_turn() {
 }
 
 bool PlanTurns::end_turn(double spent, double found) {
+  OCTAVO_ASSERT(current_ < expected_.size());
   const std::size_t before = current_;
   if (sure_sorts_) {
     // At the rate of rows so far, the larger budget would fill the page.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "query/json/field_path.h"
 
@@ -37,6 +38,7 @@ std::vector<std::string> entries_in(const IndexDefinition& index, const IndexedD
     return entries;
   }
   std::string path;
+  OCTAVO_ASSERT(index.automatic_path.has_value());
   append_key_u64(path, *index.automatic_path);
   index.automatic->entries_of(document, scratch);
   for (std::size_t i = 0; i < scratch.size(); ++i) {
@@ -82,6 +84,7 @@ std::optional<WalkedPart> walked_part(const Plan& plan, const IndexPosition& pos
 }
 
 std::string end_of(const Plan& plan) {
+  OCTAVO_ASSERT(plan.branches.size() == 1);
   const Branch& branch = plan.branches[0];
   if (!branch.index) return plan.descending ? std::string() : std::string(1, '\xFF');  // no id begins with this byte
   const auto& ranges = branch.bounds.ranges;

@@ -10,6 +10,7 @@
 #include <boost/json.hpp>
 #include <simdjson.h>
 
+#include "base/assert.h"
 #include "query/collation/collation.h"
 #include "query/json/large_integer.h"
 #include "query/json/number.h"
@@ -112,6 +113,7 @@ inline Number number(const simdjson::dom::element& value) {
     case Type::UINT64:
       return number_of_integer(value.get_uint64().value_unsafe());
     default: {
+      OCTAVO_ASSERT(value.is_double());
       Number number = number_of_double(value.get_double().value_unsafe());
       if (std::abs(number.nearest) >= large_integers_min) number.digits = large_integer(value);
       return number;
@@ -136,6 +138,7 @@ inline Number number(const boost::json::value& value) {
 
 /// Precondition: `value` is a string.
 inline std::string_view string(const simdjson::dom::element& value) {
+  OCTAVO_ASSERT(value.is_string());
   return value.get_string().value_unsafe();
 }
 inline std::string_view string(const boost::json::value& value) {
@@ -144,12 +147,14 @@ inline std::string_view string(const boost::json::value& value) {
 
 /// Precondition: `value` is an array (of elements) or an object (of members).
 inline simdjson::dom::array array(const simdjson::dom::element& value) {
+  OCTAVO_ASSERT(value.is_array());
   return value.get_array().value_unsafe();
 }
 inline const boost::json::array& array(const boost::json::value& value) {
   return value.get_array();
 }
 inline simdjson::dom::object object(const simdjson::dom::element& value) {
+  OCTAVO_ASSERT(value.is_object());
   return value.get_object().value_unsafe();
 }
 inline const boost::json::object& object(const boost::json::value& value) {

@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "base/folder.h"
 
@@ -31,6 +32,7 @@ storage::Environment::Options environment_options(const GlobalIndex::Options& op
 }
 
 std::string_view field_keys(const GlobalIndex::Change& change) {
+  OCTAVO_ASSERT(change.key.ends_with(change.id));
   return std::string_view(change.key).substr(0, change.key.size() - change.id.size());
 }
 
@@ -123,6 +125,7 @@ Expected<void> GlobalIndex::put(storage::WriteTransaction& transaction, const Ch
 Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequence checkpoint, bool complete) {
   const storage::Sequence from = checkpoint_.load(std::memory_order_acquire);
   checkpoint = std::max(checkpoint, from);
+  OCTAVO_ASSERT(stored_checkpoint_ <= from);
   std::vector<const Change*> effective;
   std::size_t bytes = 0;
   {

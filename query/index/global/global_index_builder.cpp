@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "query/index/index_entry.h"
 
 namespace octavo::query {
@@ -100,6 +101,7 @@ Expected<void> GlobalIndexBuilder::scan_slice() {
       key.clear();
       value.clear();
       if (!append_index_entry(target->index->definition(), indexed, key, value)) continue;
+      OCTAVO_ASSERT(key.ends_with(document.id));
       target->runs.add(key, value);
       target->documents.push_back({std::string(document.id), key.substr(0, key.size() - document.id.size())});
       target->documents_bytes += key.size() + sizeof(DocumentKey);
@@ -142,6 +144,7 @@ Expected<void> GlobalIndexBuilder::flush(Target& target) {
 }
 
 Expected<bool> GlobalIndexBuilder::merge_slice(Target& target) {
+  OCTAVO_ASSERT(scanned_ && !target.finished);
   // Copies the rows out of the merge first, as the transaction may have to run twice.
   std::vector<std::pair<std::string, std::string>> rows;
   std::size_t bytes = 0;
@@ -164,6 +167,7 @@ Expected<bool> GlobalIndexBuilder::merge_slice(Target& target) {
   });
   if (!written) return std::unexpected(written.error());
   target.merged += rows.size();
+  OCTAVO_ASSERT(target.merged <= target.runs.row_count());
   const std::uint64_t share =
       target.runs.row_count() == 0 ? 0 : documents_total_ * target.merged / target.runs.row_count();
   target.task.report(documents_total_ + share, 2 * documents_total_);

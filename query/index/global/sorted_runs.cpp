@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 
 namespace octavo::query {
@@ -91,6 +92,7 @@ SortedRuns::~SortedRuns() {
 }
 
 void SortedRuns::add(std::string_view key, std::string_view value) {
+  OCTAVO_ASSERT(readers_.empty() && buffer_position_ == 0);  // before finish()
   rows_.push_back({bytes_.size(), static_cast<std::uint32_t>(key.size()), static_cast<std::uint32_t>(value.size())});
   bytes_ += key;
   bytes_ += value;
@@ -128,6 +130,7 @@ Expected<void> SortedRuns::spill() {
 }
 
 Expected<void> SortedRuns::finish() {
+  OCTAVO_ASSERT(readers_.empty());
   if (files_.empty()) {
     sort_buffer();
     return {};
@@ -156,6 +159,7 @@ std::optional<storage::KeyValue> SortedRuns::next() {
   const auto key = [](const auto& reader) { return reader->key(); };
   if (taken_) {
     // The reader of the last returned row is at the end of the heap.
+    OCTAVO_ASSERT(!readers_.empty() && readers_.back().get() == taken_);
     if (taken_->advance()) {
       std::ranges::push_heap(readers_, std::greater<>{}, key);
     } else if (taken_->error()) {

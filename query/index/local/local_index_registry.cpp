@@ -3,6 +3,7 @@
 #include <random>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "query/index/automatic_index.h"
 
@@ -13,6 +14,7 @@ namespace {
 constexpr std::size_t kIdentityBytes = 32;
 
 std::string encode_index(const LocalIndexes::Index& index) {
+  OCTAVO_ASSERT(index.definition != nullptr);
   std::string value = index.definition->identity;
   value.resize(kIdentityBytes, '0');
   ByteWriter writer(value);

@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "base/memory_retry.h"
 #include "partitioning/keys/partition_key.h"
@@ -258,6 +259,7 @@ void LocalIndexes::finished(const std::shared_ptr<Chunk>& chunk, const Expected<
   bool again = false;
   {
     const std::lock_guard lock(mutex_);
+    OCTAVO_ASSERT(running_);
     if (result && !shut_down_) {
       if (chunk->indexes) published_ = chunk->indexes;
       if (chunk->indexes) try_to_report(*chunk, *chunk->indexes);

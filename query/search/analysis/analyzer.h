@@ -9,6 +9,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/assert.h"
 #include "base/error.h"
 
 namespace octavo::query::search {
@@ -36,6 +37,7 @@ class TokenList {
   }
   /// Replaces the term of token `i`.
   void replace(std::size_t i, std::string_view term) {
+    OCTAVO_ASSERT(i < tokens_.size());
     Token& token = tokens_[i];
     if (term.size() > token.size) {
       token.begin = static_cast<std::uint32_t>(bytes_.size());

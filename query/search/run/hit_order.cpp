@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/assert.h"
+
 namespace octavo::query::search {
 
 HitOrder::HitOrder(const std::vector<SortKey>& sort, ColumnCache& columns, SearchBudget& budget)
@@ -37,10 +39,12 @@ void HitOrder::read(int32_t document, int32_t base, double score, std::vector<Or
         slot.number = document;
         break;
       case SortKey::Kind::number:
+        OCTAVO_ASSERT(in_segment < keys_[i].numbers->value_of.size());
         slot.number = keys_[i].numbers->value_of[in_segment];
         slot.missing = std::isnan(slot.number);
         break;
       case SortKey::Kind::string: {
+        OCTAVO_ASSERT(in_segment < keys_[i].strings->value_of.size());
         const std::uint32_t value = keys_[i].strings->value_of[in_segment];
         slot.missing = value == StringColumn::none;
         if (!slot.missing) slot.text = keys_[i].strings->value(value);
@@ -51,6 +55,7 @@ void HitOrder::read(int32_t document, int32_t base, double score, std::vector<Or
 }
 
 int HitOrder::compare(const std::vector<OrderSlot>& a, const std::vector<OrderSlot>& b) const {
+  OCTAVO_ASSERT(a.size() >= keys_.size() && b.size() >= keys_.size());
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     int order = 0;
     if (a[i].missing || b[i].missing) {

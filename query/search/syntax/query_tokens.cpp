@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
+
 namespace octavo::query::search {
 
 namespace {
@@ -254,6 +256,7 @@ std::unexpected<Error> QueryTokens::range_error() const {
 }
 
 Expected<QueryTokens::Range> QueryTokens::take_range() {
+  OCTAVO_ASSERT(token_.symbol == Symbol::range_open);
   Range range;
   OCTAVO_TRY(range.lower, take_range_end());
   skip_spaces();

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/assert.h"
+
 namespace octavo::query::sql {
 
 /// Memory for the values that a query builds while it evaluates one item: allocated in order, freed by rewinding to a
@@ -37,6 +39,7 @@ class Arena {
   void* allocate(std::size_t size) {
     size = (size + kAlignment - 1) / kAlignment * kAlignment;
     while (block_ < blocks_.size()) {
+      OCTAVO_ASSERT(used_ <= blocks_[block_].size);
       if (blocks_[block_].size - used_ >= size) {
         void* memory = blocks_[block_].bytes.get() + used_;
         used_ += size;

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/assert.h"
+
 namespace octavo::query::sql {
 
 /// A result that waits until all rows are collected: its sort key, and its text.
@@ -71,6 +73,7 @@ class CollectedRows {
 
  private:
   void drop_last() {
+    OCTAVO_ASSERT(!rows_.empty());
     std::ranges::pop_heap(rows_, {}, key_of);
     bytes_ -= size_of(rows_.back());
     rows_.pop_back();

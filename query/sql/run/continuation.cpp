@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "base/digest.h"
 #include "base/token.h"
@@ -23,6 +24,7 @@ std::string Continuation::digest_of(std::string_view key) {
 }
 
 void Continuation::set_key(std::string whole, std::size_t bytes_max) {
+  OCTAVO_ASSERT(bytes_max >= beginning_bytes);
   key = std::move(whole);
   digest.clear();
   if (key.size() <= bytes_max) return;
@@ -31,6 +33,9 @@ void Continuation::set_key(std::string whole, std::size_t bytes_max) {
 }
 
 std::string Continuation::encode() const {
+  OCTAVO_ASSERT(positions.size() <= sql_joins_max + 1);
+  OCTAVO_ASSERT(digest.empty() || digest.size() == kDigestBytes);
+  OCTAVO_ASSERT(partition_id_plus_one == 0 || has_whole_key());  // no version has both
   std::string bytes;
   ByteWriter writer(bytes);
   // Only plain results name a partition id, and only those in an order have long keys.
