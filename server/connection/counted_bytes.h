@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace octavo::server {
 
 /// One holder's part of a shared count of bytes, subtracted when the holder is destroyed. Several threads may share the
@@ -35,6 +37,7 @@ class CountedBytes {
   }
 
   void release() {
+    OCTAVO_ASSERT(bytes_ <= together_.load(std::memory_order_relaxed));
     if (bytes_ > 0) together_.fetch_sub(std::exchange(bytes_, 0), std::memory_order_relaxed);
   }
 

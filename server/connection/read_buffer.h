@@ -9,6 +9,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/assert.h"
+
 namespace octavo::server {
 
 /// Bytes received and not yet consumed, contiguous. `prepare` and `erase` may move them and invalidate views.
@@ -24,15 +26,20 @@ class ReadBuffer {
     if (capacity_ - end_ < bytes_min) make_room(bytes_min);
     return {storage_.get() + end_, capacity_ - end_};
   }
-  void commit(std::size_t bytes) { end_ += bytes; }
+  void commit(std::size_t bytes) {
+    OCTAVO_ASSERT(bytes <= capacity_ - end_);
+    end_ += bytes;
+  }
 
   void consume(std::size_t bytes) {
+    OCTAVO_ASSERT(bytes <= size());
     begin_ += bytes;
     if (begin_ == end_) begin_ = end_ = 0;
   }
 
   /// Removes `bytes` at `offset`, for decoded chunk framing.
   void erase(std::size_t offset, std::size_t bytes) {
+    OCTAVO_ASSERT(offset <= size() && bytes <= size() - offset);
     char* const hole = storage_.get() + begin_ + offset;
     std::memmove(hole, hole + bytes, size() - offset - bytes);
     end_ -= bytes;

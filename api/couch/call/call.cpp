@@ -1,8 +1,8 @@
 #include "api/couch/call/call.h"
 
 #include <algorithm>
-#include <cassert>
 
+#include "base/assert.h"
 #include "query/database/database_services.h"
 
 namespace octavo::api::couch {
@@ -16,18 +16,20 @@ query::DatabaseServices* Call::database_services() const {
 }
 
 void Call::charge(const partitioning::DocumentTarget& target, double units) {
+  OCTAVO_ASSERT(database != nullptr);
   request_charge += units;
   database->spend(target, units);
 }
 
 void Call::charge_scan(const std::optional<std::string>& partition_key, double units) {
+  OCTAVO_ASSERT(database != nullptr);
   request_charge += units;
   database->spend_on_partition_key(partition_key, units);
 }
 
 const std::string& Call::path(std::string_view name) const {
   const auto found = std::ranges::find(path_parameters, name, &std::pair<std::string_view, std::string>::first);
-  assert(found != path_parameters.end());
+  OCTAVO_ASSERT(found != path_parameters.end());
   return found->second;
 }
 

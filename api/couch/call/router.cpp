@@ -1,8 +1,9 @@
 #include "api/couch/call/router.h"
 
 #include <algorithm>
-#include <cassert>
 #include <span>
+
+#include "base/assert.h"
 
 namespace octavo::api::couch {
 
@@ -144,7 +145,7 @@ void Router::add(const Route& route) {
       auto& child = rest ? node->rest : node->parameter;
       auto& child_name = rest ? node->rest_name : node->parameter_name;
       if (!child) child = std::make_unique<Node>();
-      assert(child_name.empty() || child_name == name);
+      OCTAVO_ASSERT(child_name.empty() || child_name == name);
       child_name = name;
       node = child.get();
       continue;
@@ -156,7 +157,7 @@ void Router::add(const Route& route) {
     }
     node = found->second.get();
   }
-  assert(node->routes[slot(route.method)] == nullptr);
+  OCTAVO_ASSERT(node->routes[slot(route.method)] == nullptr);
   node->routes[slot(route.method)] = &route;
 }
 
