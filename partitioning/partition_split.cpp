@@ -41,15 +41,22 @@ HashPosition middle_of(const storage::PartitionMapEntry& range) {
   return range.first + (range.last - range.first) / 2 + 1;
 }
 
+/// The highest setting of logical_partition_bytes_max. A damaged row may state any number, and sums must not overflow.
+constexpr std::uint64_t kBytesCountedMax = 1ULL << 50;
+
 /// Bytes of documents by position, in coarse buckets.
 class Histogram {
  public:
-  Histogram(HashPosition first, HashPosition last) : first_(first), width_((last - first) / kBuckets + 1) {}
+  Histogram(HashPosition first, HashPosition last)
+      : first_(first), last_(last), width_((last - first) / kBuckets + 1) {}
 
+  /// Ignores positions outside of the range. The buckets together may be wider than it, and a damaged row may have the
+  /// key of another range.
   void add(HashPosition position, std::uint64_t bytes) {
-    if (position < first_ || (position - first_) / width_ >= kBuckets) return;
-    buckets_[(position - first_) / width_] += bytes;
-    total_ += bytes;
+    if (position < first_ || position > last_) return;
+    const std::uint64_t counted = std::min(bytes, kBytesCountedMax) + 1;
+    buckets_[(position - first_) / width_] += counted;
+    total_ += counted;
   }
   HashPosition begin_of(std::size_t bucket) const { return first_ + width_ * bucket; }
   std::uint64_t total() const { return total_; }
@@ -66,6 +73,7 @@ class Histogram {
  private:
   static constexpr std::size_t kBuckets = 4096;
   HashPosition first_;
+  HashPosition last_;
   HashPosition width_;
   std::uint64_t total_ = 0;
   std::vector<std::uint64_t> buckets_ = std::vector<std::uint64_t>(kBuckets);
@@ -97,7 +105,7 @@ Expected<std::optional<HashPosition>> PartitionSplit::balanced_cut(const Databas
   while (true) {
     Histogram histogram(first, last);
     OCTAVO_TRY_VOID(snapshot.for_each_partition([&](std::string_view key, const storage::DocumentStatistics& of) {
-      histogram.add(hash_position_of_key(key, database.key_scheme()), of.external_bytes + 1);
+      histogram.add(hash_position_of_key(key, database.key_scheme()), of.external_bytes);
     }));
     if (total == 0) total = histogram.total();
     if (total == 0) return middle_of(*range);

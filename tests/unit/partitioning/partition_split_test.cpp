@@ -1,7 +1,9 @@
 // One physical partition becomes two while the database is in use.
 #include "partitioning/partition_split.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -9,8 +11,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "partitioning/keys/partition_key.h"
 #include "partitioning/scan.h"
 #include "partitioning/split_queue.h"
+#include "storage/document/document_record.h"
 #include "storage/partition/partition_check.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
@@ -353,6 +357,34 @@ TEST_CASE("a logical partition that fills its physical one alone is left there")
   REQUIRE(cut.has_value());
   REQUIRE(split(database, 0).has_value());
   CHECK(database->locate_partition_key("one") != database->locate_partition_key("two"));
+}
+
+TEST_CASE("statistics with sizes that overflow still divide the logical partitions") {
+  EngineFixture fixture;
+  const auto database = fixture.create("shop", {.partitioned = true});
+  // Both are in the lower half of the range, so a cut in the middle would not separate them.
+  const HashPosition middle = database->partition_map().ranges().front().last / 2;
+  std::vector<std::string> keys;
+  for (int i = 0; keys.size() < 2; ++i) {
+    std::string key = "k" + std::to_string(i);
+    if (hash_position_of_key(key) < middle) keys.push_back(std::move(key));
+  }
+  for (const std::string& key : keys) EngineFixture::put(*database, key + ":1", "{}");
+  auto& environment = database->physical_partition(0).environment();
+  REQUIRE(environment.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    const auto tree = environment.tree(static_cast<std::size_t>(storage::PartitionTree::partitions));
+    std::string row;
+    storage::encode_statistics(row, {.document_count = 1, .external_bytes = UINT64_MAX});
+    for (const std::string& key : keys) {
+      OCTAVO_TRY_VOID(transaction.put(tree, storage::partition_statistics_key(key), row));
+    }
+    return {};
+  }));
+  const auto cut = PartitionSplit::balanced_cut(*database, 0).value();
+  REQUIRE(cut.has_value());
+  const auto [low, high] = std::minmax({hash_position_of_key(keys[0]), hash_position_of_key(keys[1])});
+  CHECK(low < *cut);
+  CHECK(*cut <= high);
 }
 
 TEST_CASE("a database grows to as many physical partitions as its throughput needs") {
