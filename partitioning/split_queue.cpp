@@ -95,7 +95,8 @@ void SplitQueue::grow(const std::shared_ptr<Database>& database, std::size_t cou
       return;
     }
   }
-  // A partition that is being split on its own is followed by others.
+  // Refused if a job without `grow_to` is splitting the widest partition. The growth is not lost: that job changes the
+  // map, and the extension, which is told so (DatabaseExtension::partitions_changed), calls this function again.
   const auto added = enqueue(database, widest(database->partition_map()), count);
   if (!added) spdlog::warn("database {}: {}", database->name(), added.error().reason);
 }
