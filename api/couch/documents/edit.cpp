@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -98,11 +99,12 @@ Expected<void> append_field(std::string& body, std::string_view name, std::strin
   return {};
 }
 
-// The N of `0-N`, the form of a local document's revision.
+// The N of `0-N`, the form of a local document's revision. The highest number is refused, as the next edit's revision
+// could not be sent back.
 std::optional<std::uint64_t> local_edit_of(std::string_view raw) {
   if (!raw.starts_with("\"0-") || !raw.ends_with('"')) return std::nullopt;
   const auto number = parse_integer(raw.substr(3, raw.size() - 4));
-  if (!number || *number < 0) return std::nullopt;
+  if (!number || *number < 0 || *number == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
   return static_cast<std::uint64_t>(*number);
 }
 

@@ -388,6 +388,20 @@ TEST_CASE("local documents have revisions of their own and no feed row") {
   CHECK(couch.get("/db/_local/checkpoint").status == 404);
 }
 
+TEST_CASE("a local document's revision has a limit, and never wraps around") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  for (const std::string number : {"18446744073709551615", "18446744073709551614", "9223372036854775807", "-1", "x"}) {
+    const auto put = couch.put("/db/_local/x", R"({"_rev":"0-)" + number + R"("})");
+    CHECK(put.status == 400);
+    CHECK(put.body == "{\"error\":\"bad_request\",\"reason\":\"Invalid rev format\"}\n");
+  }
+  CHECK(couch.get("/db/_local/x").status == 404);
+  const auto highest = couch.put("/db/_local/x", R"({"_rev":"0-9223372036854775806"})");
+  CHECK(highest.status == 201);
+  CHECK(text(highest.json(), "rev") == "0-9223372036854775807");
+}
+
 TEST_CASE("attachments are not supported yet, so no document has one") {
   CouchApiFixture couch;
   couch.put("/db");
