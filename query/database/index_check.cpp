@@ -109,7 +109,12 @@ Expected<void> check_global(partitioning::Database& database, const IndexView& i
                                           storage::long_key::get(transaction, index.global->entries(), key));
                                return row && *row == value;
                              }));
-  compare_count(*index.definition, transaction.size(index.global->entries()), expected, report);
+  const std::uint64_t rows = storage::count_rows(transaction, index.global->entries());
+  compare_count(*index.definition, rows, expected, report);
+  OCTAVO_TRY(const std::uint64_t counted, index.global->entry_count(transaction));
+  if (counted != rows) {
+    report.add(fmt::format("{}: says {} entries and has {}", label_of(*index.definition), counted, rows));
+  }
   return {};
 }
 

@@ -62,12 +62,11 @@ Expected<void> check_view_group(partitioning::Database& database, ViewGroup& gro
                                }));
   }
   if (failure) return std::unexpected(*std::move(failure));
-  if (transaction.size(group.trees().rows) != rows) {
-    report.add(fmt::format("{}: {} rows of {}", label, transaction.size(group.trees().rows), rows));
+  if (const auto stored = storage::count_rows(transaction, group.trees().rows); stored != rows) {
+    report.add(fmt::format("{}: {} rows of {}", label, stored, rows));
   }
-  if (transaction.size(group.by_document()) != documents) {
-    report.add(fmt::format("{}: rows of {} documents, and {} have some", label, transaction.size(group.by_document()),
-                           documents));
+  if (const auto noted = storage::count_rows(transaction, group.by_document()); noted != documents) {
+    report.add(fmt::format("{}: rows of {} documents, and {} have some", label, noted, documents));
   }
   for (std::size_t view = 0; view < group.definition().views.size(); ++view) {
     OCTAVO_TRY(const auto problem, check_summaries(transaction, group.trees(), view, group.reducer(view)));

@@ -5,7 +5,6 @@
 #include "query/index/automatic_index.h"
 #include "query/index/automatic_rows.h"
 #include "query/index/local/local_indexes.h"
-#include "storage/document/document_record.h"
 
 namespace octavo::query {
 
@@ -30,7 +29,7 @@ Expected<IndexReader> IndexReader::open(partitioning::Database& database, const 
     auto source = std::make_unique<Source>();
     source->transaction.emplace(std::move(transaction));
     source->cursor.emplace(*source->transaction, index.global->entries());
-    source->tree = GlobalIndex::entries_tree;
+    source->tree = index.global->entries();
     reader.sources_.push_back(std::move(source));
     return reader;
   }
@@ -76,7 +75,6 @@ Expected<void> IndexReader::add_local(partitioning::Database& database, const In
   } else {
     source->prefix = LocalIndexes::entry_prefix(number, partition_key);
   }
-  source->tree = storage::name_of(storage::PartitionTree::index);
   source->snapshot.emplace(std::move(snapshot));
   source->cursor.emplace(source->snapshot->index_entries());
   sources_.push_back(std::move(source));
@@ -141,17 +139,16 @@ Expected<bool> IndexReader::has_entry(std::uint64_t path, std::string_view key, 
   return found.has_value();
 }
 
-std::optional<storage::RangeSize> IndexReader::range_size(std::string_view begin, std::string_view end,
-                                                          unsigned samples) const {
-  storage::RangeSize sum{.entries = 0, .exact = true};
+std::optional<storage::RowsEstimate> IndexReader::range_size(std::string_view begin, std::string_view end,
+                                                             storage::Closeness closeness) const {
+  storage::RowsEstimate sum{.rows = 0, .exact = true};
   for (const auto& source : sources_) {
-    const auto& transaction = source->transaction ? *source->transaction : source->snapshot->transaction();
-    const auto tree = storage::TreeSize::open(transaction, source->tree);
-    const auto size = tree
-                          ? tree->range(source->prefix + std::string(begin), source->prefix + std::string(end), samples)
-                          : std::nullopt;
+    const std::string low = source->prefix + std::string(begin);
+    const std::string high = source->prefix + std::string(end);
+    const auto size = source->snapshot ? source->snapshot->index_entries_estimate(low, high, closeness)
+                                       : source->transaction->rows_estimate(source->tree, low, high, closeness);
     if (!size) return std::nullopt;
-    sum.entries += size->entries;
+    sum.rows += size->rows;
     sum.exact = sum.exact && size->exact;
   }
   return sum;

@@ -11,7 +11,6 @@
 #include "partitioning/database.h"
 #include "query/index/catalog/index_catalog.h"
 #include "storage/lmdb/long_key_tree.h"
-#include "storage/lmdb/tree_size.h"
 #include "storage/partition/physical_partition.h"
 
 namespace octavo::query {
@@ -50,7 +49,8 @@ class IndexReader {
 
   /// Number of entries in begin <= key < end, including those of other logical partitions if has_others(). nullopt:
   /// unknown.
-  std::optional<storage::RangeSize> range_size(std::string_view begin, std::string_view end, unsigned samples) const;
+  std::optional<storage::RowsEstimate> range_size(std::string_view begin, std::string_view end,
+                                                  storage::Closeness closeness) const;
   /// Whether entries of other logical partitions are among the query's (see beyond_others).
   bool has_others() const { return !among_others_.empty(); }
 
@@ -68,7 +68,7 @@ class IndexReader {
   struct Source {
     std::optional<storage::Snapshot> snapshot;            // local
     std::optional<storage::ReadTransaction> transaction;  // global
-    std::string_view tree;                                // name of the tree
+    storage::Tree tree;                                   // global
     std::string prefix;
     std::optional<storage::LongKeyCursor> cursor;  // destroyed before what it reads
     std::optional<storage::KeyValue> row;          // its present entry

@@ -7,8 +7,6 @@
 #include "query/index/automatic_index.h"
 #include "query/walk/index_reader.h"
 #include "query/walk/index_walk.h"
-#include "storage/document/document_record.h"
-#include "storage/lmdb/tree_size.h"
 
 namespace octavo::query {
 
@@ -65,7 +63,7 @@ Expected<std::uint64_t> StorageStatistics::design_documents() {
 }
 
 Expected<std::uint64_t> StorageStatistics::entries(const IndexView& index) {
-  if (index.global) return index.global->size();
+  if (index.global) return index.global->entry_count();
   OCTAVO_TRY(const Documents all, documents());
   return all.count;
 }
@@ -76,8 +74,8 @@ Expected<RowCount> StorageStatistics::size(const IndexView& index, std::span<con
   RowCount sum;
   for (std::size_t i = 0; i < looked_at; ++i) {
     const KeyRange& range = ranges[i * ranges.size() / looked_at];
-    if (const auto size = reader.range_size(range.begin, range.end, samples_)) {
-      sum.rows += size->entries;
+    if (const auto size = reader.range_size(range.begin, range.end, closeness_)) {
+      sum.rows += size->rows;
       sum.exact = sum.exact && size->exact;
       continue;
     }
@@ -145,11 +143,8 @@ Expected<RowCount> StorageStatistics::size_of_ids(const IdRange& range) {
   }
   const auto add = [&](std::size_t partition_id) -> Expected<void> {
     OCTAVO_TRY(const auto snapshot, database_.snapshot(partition_id));
-    const auto tree =
-        storage::TreeSize::open(snapshot.transaction(), storage::name_of(storage::PartitionTree::documents));
-    const auto size = tree ? tree->range(low, high, samples_) : std::nullopt;
-    if (size) {
-      sum.rows += size->entries;
+    if (const auto size = snapshot.documents_estimate(low, high, closeness_)) {
+      sum.rows += size->rows;
       return {};
     }
     OCTAVO_TRY(const auto statistics, snapshot.statistics());

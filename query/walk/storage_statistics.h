@@ -6,12 +6,12 @@
 
 #include "partitioning/database.h"
 #include "query/plan/planner.h"
-#include "storage/lmdb/tree_size.h"
+#include "storage/lmdb/environment.h"
 
 namespace octavo::query {
 
-/// The planner's view of a real database: short reads on the calling thread. Sizes of ranges are estimated from the
-/// pages of the trees (storage/lmdb/tree_size.h); if these cannot be read, entries are counted.
+/// The planner's view of a real database: short reads on the calling thread. Sizes of ranges are estimated
+/// (storage::ReadTransaction::rows_estimate); where that is not possible, entries are counted.
 class StorageStatistics : public PlannerStatistics {
  public:
   /// `partition_key` empty: the whole database, or its physical partition `partition_id`.
@@ -19,8 +19,8 @@ class StorageStatistics : public PlannerStatistics {
                     std::optional<std::size_t> partition_id = {})
       : database_(database), partition_key_(std::move(partition_key)), partition_id_(partition_id) {}
 
-  /// Reads more pages, so that the sizes of ranges of some thousand rows are exact. For output that people read.
-  void look_closely() { samples_ = storage::TreeSize::many; }
+  /// Reads more, so that the sizes of ranges of some thousand rows are exact. For output that people read.
+  void look_closely() { closeness_ = storage::Closeness::close; }
 
   /// Whether a plan for `planned_documents` documents is still good. For a very different number it may be far from the
   /// best.
@@ -39,7 +39,7 @@ class StorageStatistics : public PlannerStatistics {
   partitioning::Database& database_;
   std::string partition_key_;
   std::optional<std::size_t> partition_id_;
-  unsigned samples_ = storage::TreeSize::few;
+  storage::Closeness closeness_ = storage::Closeness::rough;
 };
 
 }  // namespace octavo::query

@@ -33,9 +33,6 @@ inline constexpr std::size_t kPartitionTreeCount = 8;
 /// The trees' names in the environment.
 inline constexpr std::array<std::string_view, kPartitionTreeCount> partition_tree_names{
     "meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index"};
-constexpr std::string_view name_of(PartitionTree tree) {
-  return partition_tree_names[static_cast<std::size_t>(tree)];
-}
 
 /// Format (revision in a record):
 ///   revision := generation:varint hash

@@ -33,12 +33,6 @@ Expected<std::optional<std::string_view>> Transaction::get(Tree tree, std::strin
   return std::unexpected(error_of(code, "reading", mdb_txn_env(handle_) != nullptr ? "the environment" : ""));
 }
 
-std::uint64_t Transaction::size(Tree tree) const {
-  OCTAVO_ASSERT(handle_ != nullptr);
-  MDB_stat statistics;
-  return mdb_stat(handle_, tree.handle, &statistics) == 0 ? statistics.ms_entries : 0;
-}
-
 ReadTransaction::ReadTransaction(Environment* environment, MDB_txn* handle, std::size_t slot)
     : environment_(environment), slot_(slot) {
   OCTAVO_ASSERT(environment != nullptr && handle != nullptr);
@@ -204,6 +198,13 @@ std::optional<KeyValue> Cursor::next() {
 }
 std::optional<KeyValue> Cursor::previous() {
   return step(MDB_PREV);
+}
+
+std::uint64_t count_rows(const Transaction& transaction, Tree tree) {
+  std::uint64_t rows = 0;
+  Cursor cursor(transaction, tree);
+  for (auto row = cursor.first(); row; row = cursor.next()) ++rows;
+  return rows;
 }
 
 }  // namespace octavo::storage

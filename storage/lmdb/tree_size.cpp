@@ -154,6 +154,7 @@ std::optional<double> TreeSize::under(const Page& page, unsigned from, unsigned 
 std::optional<RangeSize> TreeSize::range(std::string_view low, std::optional<std::string_view> high,
                                          unsigned samples) const {
   if (root_ == PageTree::kNoRoot || (high && low >= *high)) return RangeSize{0, true};
+  if (low.empty() && !high) return RangeSize{entries_, true};
   const bool cut = low.size() > ordered_key_bytes || (high && high->size() > ordered_key_bytes);
   low = low.substr(0, ordered_key_bytes);
   if (high) high = high->substr(0, ordered_key_bytes);
@@ -182,6 +183,20 @@ std::optional<RangeSize> TreeSize::range(std::string_view low, std::optional<std
   }
   const bool exact = !cut && parting + 1 == last && b[parting].index - a[parting].index - 1 <= samples;
   return RangeSize{std::min(entries_, static_cast<std::uint64_t>(std::llround(rows))), exact};
+}
+
+std::optional<RowsEstimate> ReadTransaction::rows_estimate(Tree tree, std::string_view low,
+                                                           std::optional<std::string_view> high,
+                                                           Closeness closeness) const {
+  const auto& trees = environment_->trees_;
+  const auto known = std::ranges::find(trees, tree.handle, &Tree::handle);
+  if (known == trees.end()) return std::nullopt;
+  const auto index = static_cast<std::size_t>(known - trees.begin());
+  const auto pages = TreeSize::open(*this, environment_->options().trees[index]);
+  if (!pages) return std::nullopt;
+  const auto size = pages->range(low, high, closeness == Closeness::close ? TreeSize::many : TreeSize::few);
+  if (!size) return std::nullopt;
+  return RowsEstimate{size->entries, size->exact};
 }
 
 }  // namespace octavo::storage

@@ -30,7 +30,8 @@ class TreeSize {
   /// Opens the tree of this name. nullopt: the environment's page format is unknown; count entries instead.
   static std::optional<TreeSize> open(const ReadTransaction& transaction, std::string_view tree);
 
-  /// Size of low <= key < high; without `high` up to the end of the tree. nullopt: a page is invalid.
+  /// Size of low <= key < high; without `high` up to the end of the tree. A whole tree is known exactly and reads no
+  /// page. nullopt: a page is invalid.
   std::optional<RangeSize> range(std::string_view low, std::optional<std::string_view> high,
                                  unsigned samples = few) const;
 

@@ -186,7 +186,7 @@ class PartitionChecker {
       }
     }
     expected += check_unique_keys();
-    const std::uint64_t rows = transaction_.size(tree(PartitionTree::partitions));
+    const std::uint64_t rows = count_rows(transaction_, tree(PartitionTree::partitions));
     if (rows != expected) report_.add(fmt::format("partitions: {} rows, there should be {}", rows, expected));
   }
 
@@ -205,7 +205,7 @@ class PartitionChecker {
   }
 
   void check_strays(PartitionTree name, std::string_view label, std::uint64_t expected) {
-    const std::uint64_t rows = transaction_.size(tree(name));
+    const std::uint64_t rows = count_rows(transaction_, tree(name));
     if (rows != expected)
       report_.add(fmt::format("{}: {} rows, of which {} belong to documents", label, rows, expected));
   }

@@ -192,6 +192,13 @@ class Snapshot {
   /// Rows of local indexes: see DocumentObserver.
   LongKeyCursor index_entries() const;
   Expected<std::optional<std::string_view>> index_entry(std::string_view key) const;
+
+  // Estimates as of ReadTransaction::rows_estimate.
+  /// Documents, including tombstones and design documents, by their ids.
+  std::optional<RowsEstimate> documents_estimate(std::string_view low, std::optional<std::string_view> high,
+                                                 Closeness closeness) const;
+  std::optional<RowsEstimate> index_entries_estimate(std::string_view low, std::optional<std::string_view> high,
+                                                     Closeness closeness) const;
   const ReadTransaction& transaction() const { return transaction_; }
 
  private:

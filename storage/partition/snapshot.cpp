@@ -251,6 +251,16 @@ Expected<std::uint64_t> Snapshot::purge_count() const {
   return known.purge_count;
 }
 
+std::optional<RowsEstimate> Snapshot::documents_estimate(std::string_view low, std::optional<std::string_view> high,
+                                                         Closeness closeness) const {
+  return transaction_.rows_estimate(tree_of(*partition_, PartitionTree::documents), low, high, closeness);
+}
+
+std::optional<RowsEstimate> Snapshot::index_entries_estimate(std::string_view low, std::optional<std::string_view> high,
+                                                             Closeness closeness) const {
+  return transaction_.rows_estimate(tree_of(*partition_, PartitionTree::index), low, high, closeness);
+}
+
 LongKeyCursor Snapshot::index_entries() const {
   return LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::index));
 }

@@ -23,12 +23,18 @@ constexpr storage::Sequence kUnstoredChangesMax = 50'000;
 storage::Environment::Options environment_options(const GlobalIndex::Options& options) {
   storage::Environment::Options environment;
   environment.folder = options.folder;
-  environment.trees = {std::string(GlobalIndex::entries_tree), "by_document", "meta"};
+  environment.trees = {"entries", "by_document", "meta"};
   environment.durability =
       options.durability == config::Durability::ephemeral ? config::Durability::ephemeral : config::Durability::relaxed;
   environment.map_bytes_initial = 1ULL << 20;
   environment.faults = options.faults;
   return environment;
+}
+
+/// The number of entries where no state has it.
+std::uint64_t count_all(const storage::ReadTransaction& transaction, storage::Tree entries) {
+  const auto estimate = transaction.rows_estimate(entries, {}, std::nullopt);
+  return estimate && estimate->exact ? estimate->rows : storage::count_rows(transaction, entries);
 }
 
 std::string_view field_keys(const GlobalIndex::Change& change) {
@@ -59,46 +65,57 @@ Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
     opened = environment_.create_whole();
   }
   OCTAVO_TRY_VOID(opened);
-  std::optional<std::string> state;
-  {
-    OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
-    OCTAVO_TRY(const auto stored, transaction.get(environment_.tree(2), kStateKey));
-    if (stored) state = *stored;
-  }
-  if (!state) return {};  // new: building
-  ByteReader reader(*state);
-  const std::uint8_t version = reader.u8();
-  const auto stage = static_cast<Stage>(reader.u8());
-  const storage::Sequence checkpoint = reader.u64();
-  const std::uint64_t purge_count = reader.u64();
-  if (!reader.ok() || version != kStateVersion || stage != Stage::ready) return {};
-  if (checkpoint > last_sequence) {
+  OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+  OCTAVO_TRY(const auto stored, state(transaction));
+  if (!stored || !stored->is_ready()) return {};
+  if (stored->checkpoint > last_sequence) {
     spdlog::warn("index {} of {} knows changes that the database has lost: it is built anew", definition_->name,
                  options_.folder.parent_path().string());
     return {};
   }
-  checkpoint_.store(checkpoint, std::memory_order_release);
+  checkpoint_.store(stored->checkpoint, std::memory_order_release);
   // Otherwise it may have been catching up.
-  if (checkpoint == last_sequence) complete_through_.store(checkpoint, std::memory_order_release);
-  stored_checkpoint_ = checkpoint;
-  purge_count_.store(purge_count, std::memory_order_release);
+  if (stored->checkpoint == last_sequence) complete_through_.store(last_sequence, std::memory_order_release);
+  stored_checkpoint_ = stored->checkpoint;
+  purge_count_.store(stored->purge_count, std::memory_order_release);
+  entry_count_.store(stored->entry_count ? *stored->entry_count : count_all(transaction, entries()),
+                     std::memory_order_release);
   stage_.store(Stage::ready, std::memory_order_release);
   return {};
 }
 
-Expected<std::uint64_t> GlobalIndex::size() {
-  OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
-  return transaction.size(entries());
+bool GlobalIndex::State::is_ready() const {
+  return version == kStateVersion && stage == Stage::ready;
+}
+
+Expected<std::optional<GlobalIndex::State>> GlobalIndex::state(const storage::Transaction& transaction) const {
+  OCTAVO_TRY(const auto stored, transaction.get(environment_.tree(2), kStateKey));
+  if (!stored) return std::nullopt;
+  ByteReader reader(*stored);
+  State state;
+  state.version = reader.u8();
+  state.stage = static_cast<Stage>(reader.u8());
+  state.checkpoint = reader.u64();
+  state.purge_count = reader.u64();
+  if (!reader.rest().empty()) state.entry_count = reader.u64();
+  return reader.ok() ? state : State{};
+}
+
+// Read from the transaction and not from memory: a commit that the disk reported as failed may have been stored.
+Expected<std::uint64_t> GlobalIndex::entry_count(const storage::Transaction& transaction) const {
+  OCTAVO_TRY(const auto stored, state(transaction));
+  return stored && stored->entry_count ? *stored->entry_count : entry_count();
 }
 
 Expected<void> GlobalIndex::put_state(storage::WriteTransaction& transaction, Stage stage, storage::Sequence checkpoint,
-                                      std::uint64_t purge_count) const {
+                                      std::uint64_t purge_count, std::uint64_t entry_count) const {
   std::string state;
   ByteWriter writer(state);
   writer.u8(kStateVersion);
   writer.u8(static_cast<std::uint8_t>(stage));
   writer.u64(checkpoint);
   writer.u64(purge_count);
+  writer.u64(entry_count);
   return transaction.put(environment_.tree(2), kStateKey, state);
 }
 
@@ -110,14 +127,19 @@ Expected<bool> GlobalIndex::has_effect(const Change& change, const storage::Read
   return !value || *value != change.value;
 }
 
-Expected<void> GlobalIndex::put(storage::WriteTransaction& transaction, const Change& change) const {
+Expected<void> GlobalIndex::put(storage::WriteTransaction& transaction, const Change& change,
+                                std::uint64_t& entry_count) const {
   OCTAVO_TRY(const auto old, storage::long_key::get(transaction, by_document(), change.id));
   if (old && (!change.present || *old != field_keys(change))) {
     const std::string old_key = std::string(*old) + change.id;
     OCTAVO_TRY_VOID(storage::long_key::erase(transaction, entries(), old_key));
-    if (!change.present) OCTAVO_TRY_VOID(storage::long_key::erase(transaction, by_document(), change.id));
+    if (!change.present) {
+      OCTAVO_TRY_VOID(storage::long_key::erase(transaction, by_document(), change.id));
+      --entry_count;
+    }
   }
   if (!change.present) return {};
+  if (!old) ++entry_count;
   OCTAVO_TRY_VOID(storage::long_key::put(transaction, entries(), change.key, change.value));
   return storage::long_key::put(transaction, by_document(), change.id, field_keys(change));
 }
@@ -140,12 +162,15 @@ Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequ
   }
   if (!effective.empty() || checkpoint - stored_checkpoint_ > kUnstoredChangesMax) {
     const std::uint64_t purges = purge_count_.load(std::memory_order_acquire);
+    std::uint64_t entry_count = 0;
     const auto written = environment_.write(bytes, [&](storage::WriteTransaction& transaction) -> Expected<void> {
-      for (const Change* change : effective) OCTAVO_TRY_VOID(put(transaction, *change));
-      return put_state(transaction, Stage::ready, checkpoint, purges);
+      OCTAVO_TRY(entry_count, this->entry_count(transaction));
+      for (const Change* change : effective) OCTAVO_TRY_VOID(put(transaction, *change, entry_count));
+      return put_state(transaction, Stage::ready, checkpoint, purges, entry_count);
     });
     if (!written) return written;
     stored_checkpoint_ = checkpoint;
+    entry_count_.store(entry_count, std::memory_order_release);
   }
   checkpoint_.store(checkpoint, std::memory_order_release);
   if (complete) complete_through_.store(checkpoint, std::memory_order_release);
@@ -156,12 +181,15 @@ Expected<bool> GlobalIndex::remove_purged(std::uint64_t purge_count, std::size_t
                                           FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
   const auto remove = [&](std::vector<std::string> gone, std::uint64_t count) -> Expected<void> {
     const auto checkpoint = checkpoint_.load(std::memory_order_acquire);
+    std::uint64_t entry_count = 0;
     const auto body = [&](storage::WriteTransaction& transaction) -> Expected<void> {
-      for (const auto& id : gone) OCTAVO_TRY_VOID(put(transaction, Change{0, id, false, {}, {}}));
-      return put_state(transaction, Stage::ready, checkpoint, count);
+      OCTAVO_TRY(entry_count, this->entry_count(transaction));
+      for (const auto& id : gone) OCTAVO_TRY_VOID(put(transaction, Change{0, id, false, {}, {}}, entry_count));
+      return put_state(transaction, Stage::ready, checkpoint, count, entry_count);
     };
     OCTAVO_TRY_VOID(environment_.write(gone.size() * 256, body));
     stored_checkpoint_ = checkpoint;
+    entry_count_.store(entry_count, std::memory_order_release);
     purge_count_.store(count, std::memory_order_release);
     return {};
   };
@@ -178,14 +206,16 @@ Expected<void> GlobalIndex::begin_build() {
   return environment_.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(transaction.clear(entries()));
     OCTAVO_TRY_VOID(transaction.clear(by_document()));
-    return put_state(transaction, Stage::building, 0, 0);
+    return put_state(transaction, Stage::building, 0, 0, 0);
   });
 }
 
-Expected<void> GlobalIndex::end_build(storage::Sequence checkpoint, std::uint64_t purge_count) {
+Expected<void> GlobalIndex::end_build(storage::Sequence checkpoint, std::uint64_t purge_count,
+                                      std::uint64_t entry_count) {
   OCTAVO_TRY_VOID(environment_.write(0, [&](storage::WriteTransaction& transaction) {
-    return put_state(transaction, Stage::ready, checkpoint, purge_count);
+    return put_state(transaction, Stage::ready, checkpoint, purge_count, entry_count);
   }));
+  entry_count_.store(entry_count, std::memory_order_release);
   stored_checkpoint_ = checkpoint;
   checkpoint_.store(checkpoint, std::memory_order_release);
   complete_through_.store(checkpoint, std::memory_order_release);

@@ -26,7 +26,9 @@ namespace octavo::query {
 /// Format (trees of a global index):
 ///   entries      entry key                → entry value                              (index_entry.h)
 ///   by_document  document id              → field keys of its entry, as they stand in `entries`
-///   meta         "state"                  → version:u8 stage:u8 checkpoint:u64 purge_count:u64
+///   meta         "state"                  → version:u8 stage:u8 checkpoint:u64 purge_count:u64 entry_count:u64
+///
+/// Older versions wrote no entry_count: such an index is counted when it is opened.
 ///
 /// The index follows the database's feed. `checkpoint`, the sequence up to which the feed was applied, is written in
 /// the same transaction as the entries, so after a crash the index continues exactly where its entries are. A change
@@ -64,10 +66,11 @@ class GlobalIndex {
 
   Expected<storage::ReadTransaction> read() { return environment_.read(); }
   storage::Environment& environment() { return environment_; }
-  static constexpr std::string_view entries_tree = "entries";  ///< its name in the environment
   storage::Tree entries() const { return environment_.tree(0); }
-  /// Number of entries. One short transaction.
-  Expected<std::uint64_t> size();
+  /// Number of entries, as of the last change; 0 while the index is being built. Reads nothing.
+  std::uint64_t entry_count() const { return entry_count_.load(std::memory_order_acquire); }
+  /// The same in `transaction`, from its state row.
+  Expected<std::uint64_t> entry_count(const storage::Transaction& transaction) const;
 
   /// The newest state of a document, as found in the feed.
   struct Change {
@@ -94,17 +97,31 @@ class GlobalIndex {
     return environment_.write(expected_bytes, body);
   }
   storage::Tree by_document() const { return environment_.tree(1); }
-  Expected<void> end_build(storage::Sequence checkpoint, std::uint64_t purge_count);
+  /// `entry_count`: how many entries were written since begin_build().
+  Expected<void> end_build(storage::Sequence checkpoint, std::uint64_t purge_count, std::uint64_t entry_count);
   const std::filesystem::path& folder() const { return options_.folder; }
 
   /// Removes the files. There must be no more readers.
   void remove_files();
 
  private:
+  /// The row of the tree `meta`.
+  struct State {
+    std::uint8_t version = 0;
+    Stage stage = Stage::building;
+    storage::Sequence checkpoint = 0;
+    std::uint64_t purge_count = 0;
+    std::optional<std::uint64_t> entry_count;
+
+    bool is_ready() const;
+  };
+  /// nullopt: no state was ever stored. A damaged row has version 0.
+  Expected<std::optional<State>> state(const storage::Transaction& transaction) const;
   Expected<void> put_state(storage::WriteTransaction& transaction, Stage stage, storage::Sequence checkpoint,
-                           std::uint64_t purge_count) const;
+                           std::uint64_t purge_count, std::uint64_t entry_count) const;
   Expected<bool> has_effect(const Change& change, const storage::ReadTransaction& transaction) const;
-  Expected<void> put(storage::WriteTransaction& transaction, const Change& change) const;
+  /// Adjusts `entry_count` if the document gets its first entry or loses it.
+  Expected<void> put(storage::WriteTransaction& transaction, const Change& change, std::uint64_t& entry_count) const;
 
   IndexDefinitionPtr definition_;
   Options options_;
@@ -113,6 +130,7 @@ class GlobalIndex {
   std::atomic<storage::Sequence> checkpoint_{0};
   std::atomic<storage::Sequence> complete_through_{0};
   std::atomic<std::uint64_t> purge_count_{0};
+  std::atomic<std::uint64_t> entry_count_{0};
   storage::Sequence stored_checkpoint_ = 0;  ///< on disk; checkpoint_ may be ahead if there was nothing to write
   PurgeScan purge_scan_;
 };

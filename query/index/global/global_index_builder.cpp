@@ -79,7 +79,7 @@ Expected<GlobalIndexBuilder::State> GlobalIndexBuilder::run() {
     OCTAVO_TRY(const bool end, merge_slice(*target));
     if (end) {
       OCTAVO_TRY_VOID(database_.make_durable());
-      OCTAVO_TRY_VOID(target->index->end_build(checkpoint_, purge_count_));
+      OCTAVO_TRY_VOID(target->index->end_build(checkpoint_, purge_count_, target->merged));
       target->finished = true;
       target->task = {};
     }

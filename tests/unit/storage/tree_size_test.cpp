@@ -164,3 +164,27 @@ TEST_CASE("a tree that is not there has no size, and neither has one of another 
   const auto transaction = rows.environment.read();
   CHECK_FALSE(TreeSize::open(*transaction, "nothing"));
 }
+
+TEST_CASE("a transaction estimates the rows of a range, and knows those of a whole tree") {
+  Rows rows;
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < 20'000; ++i) keys.push_back(number_key(i));
+  rows.change(keys, true);
+  const auto transaction = rows.environment.read();
+  REQUIRE(transaction);
+  const auto whole = transaction->rows_estimate(rows.environment.tree(1), {}, std::nullopt);
+  REQUIRE(whole);
+  CHECK(whole->rows == 20'000);
+  CHECK(whole->exact);
+  CHECK(count_rows(*transaction, rows.environment.tree(1)) == 20'000);
+  const auto other = transaction->rows_estimate(rows.environment.tree(0), {}, std::nullopt);
+  REQUIRE(other);
+  CHECK(other->rows == 0);
+  const auto some = transaction->rows_estimate(rows.environment.tree(1), number_key(100), number_key(110));
+  REQUIRE(some);
+  CHECK(some->rows == 10);
+  const auto many =
+      transaction->rows_estimate(rows.environment.tree(1), number_key(0), number_key(10'000), Closeness::close);
+  REQUIRE(many);
+  CHECK(factor_between(static_cast<double>(many->rows), 10'000) < 1.5);
+}

@@ -173,7 +173,7 @@ TEST_CASE("summaries of rows that were written in order have few blocks") {
   std::mt19937 random(1);
   compare_summaries(rows, 3, random, 20'000);
   const auto transaction = *rows.read();
-  CHECK(transaction.size(rows.trees().summaries) < 500);
+  CHECK(storage::count_rows(transaction, rows.trees().summaries) < 500);
 }
 
 TEST_CASE("the summaries of a view without rows are gone") {
@@ -185,7 +185,7 @@ TEST_CASE("the summaries of a view without rows are gone") {
   for (auto& [key, value] : edits) value.reset();
   rows.apply(0, edits, 1);
   const auto transaction = *rows.read();
-  CHECK(transaction.size(rows.trees().summaries) == 0);
+  CHECK(storage::count_rows(transaction, rows.trees().summaries) == 0);
   CHECK(SummaryReader(transaction, rows.trees(), 0, &rows.reducer()).count() == 0);
   CHECK(!*SummaryReader(transaction, rows.trees(), 0, &rows.reducer()).reduce(view_prefix(0), view_prefix(1)));
 }

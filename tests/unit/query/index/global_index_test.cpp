@@ -1,0 +1,129 @@
+#include "query/index/global/global_index.h"
+
+#include <cerrno>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "support/fault_plan.h"
+#include "support/temporary_folder.h"
+
+using namespace octavo;
+using namespace octavo::query;
+using octavo::tests::FaultPlan;
+using octavo::tests::TemporaryFolder;
+
+namespace {
+
+/// A global index on its own: changes are given to it as the feed would.
+struct GlobalIndexFixture {
+  GlobalIndexFixture() {
+    open();
+    REQUIRE(index->begin_build());
+    REQUIRE(index->end_build(0, 0, 0));
+  }
+
+  void open(storage::Sequence last_sequence = 1'000'000) {
+    index.reset();
+    index = std::make_unique<GlobalIndex>(
+        std::make_shared<const IndexDefinition>(),
+        GlobalIndex::Options{folder.path() / "index", config::Durability::relaxed, &faults});
+    REQUIRE(index->open(last_sequence));
+  }
+  GlobalIndex::Change change(const std::string& id, const std::string& field_keys) {
+    GlobalIndex::Change change;
+    change.sequence = ++sequence;
+    change.id = id;
+    change.present = !field_keys.empty();
+    if (change.present) change.key = field_keys + id;
+    return change;
+  }
+  std::uint64_t rows() const {
+    const auto transaction = index->read();
+    REQUIRE(transaction);
+    const std::uint64_t entries = storage::count_rows(*transaction, index->entries());
+    CHECK(storage::count_rows(*transaction, index->by_document()) == entries);
+    return entries;
+  }
+  std::uint64_t stored_count() const {
+    const auto transaction = index->read();
+    REQUIRE(transaction);
+    const auto count = index->entry_count(*transaction);
+    REQUIRE(count);
+    return *count;
+  }
+
+  TemporaryFolder folder;
+  FaultPlan faults;
+  storage::Sequence sequence = 0;
+  std::unique_ptr<GlobalIndex> index;
+};
+
+}  // namespace
+
+TEST_CASE("a global index knows the number of its entries, whatever changes come") {
+  GlobalIndexFixture fixture;
+  std::mt19937 random(21);
+  std::map<std::string, std::string> model;
+  for (int round = 0; round < 40; ++round) {
+    std::vector<GlobalIndex::Change> changes;
+    const auto start = random() % 30;
+    for (unsigned i = 0; i < 10; ++i) {  // the feed has each document once
+      const std::string id = "d" + std::to_string((start + 3 * i) % 30);
+      const std::string keys = random() % 3 == 0 ? "" : "k" + std::to_string(random() % 4) + ":";
+      changes.push_back(fixture.change(id, keys));
+      model[id] = keys;
+      if (keys.empty()) model.erase(id);
+    }
+    REQUIRE(fixture.index->apply(changes, fixture.sequence, true));
+    CHECK(fixture.index->entry_count() == model.size());
+    if (round % 10 == 0) fixture.open();
+    CHECK(fixture.index->entry_count() == model.size());
+    CHECK(fixture.stored_count() == model.size());
+    CHECK(fixture.rows() == model.size());
+  }
+  const auto is_gone = [](std::string_view id) -> Expected<bool> { return id < "d2"; };
+  const auto removed = fixture.index->remove_purged(1, 1000, is_gone);
+  REQUIRE(removed);
+  CHECK(*removed);
+  std::erase_if(model, [](const auto& row) { return row.first < "d2"; });
+  CHECK(fixture.index->entry_count() == model.size());
+  CHECK(fixture.rows() == model.size());
+}
+
+TEST_CASE("the entries of a global index of an older version, which stores no number, are counted") {
+  GlobalIndexFixture fixture;
+  const std::vector changes{fixture.change("a", "1"), fixture.change("b", "2"), fixture.change("c", "3")};
+  REQUIRE(fixture.index->apply(changes, fixture.sequence, true));
+  const auto meta = fixture.index->environment().tree(2);
+  REQUIRE(fixture.index->write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY(const auto state, transaction.get(meta, "state"));
+    const std::string older(state->substr(0, state->size() - sizeof(std::uint64_t)));
+    return transaction.put(meta, "state", older);
+  }));
+  fixture.open();
+  CHECK(fixture.index->ready());
+  CHECK(fixture.index->entry_count() == 3);
+  REQUIRE(fixture.index->apply(std::vector{fixture.change("b", ""), fixture.change("d", "4"), fixture.change("e", "5")},
+                               fixture.sequence, true));
+  CHECK(fixture.index->entry_count() == 4);
+  fixture.open();
+  CHECK(fixture.index->entry_count() == 4);
+  CHECK(fixture.stored_count() == 4);
+}
+
+TEST_CASE("changes of a global index that the disk took without confirming are counted once") {
+  GlobalIndexFixture fixture;
+  const std::vector changes{fixture.change("a", "1"), fixture.change("b", "2")};
+  fixture.faults.plan({.code = EIO, .calls = {FaultPlan::Call::commit}, .took_place = true});
+  REQUIRE_FALSE(fixture.index->apply(changes, fixture.sequence, true));
+  fixture.faults.heal();
+  REQUIRE(fixture.index->apply(changes, fixture.sequence, true));
+  REQUIRE(fixture.index->apply(std::vector{fixture.change("c", "3")}, fixture.sequence, true));
+  CHECK(fixture.index->entry_count() == 3);
+  CHECK(fixture.rows() == 3);
+}
