@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -106,14 +105,13 @@ Expected<void> ViewGroup::prepare() {
 }
 
 Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
-  const bool exists = std::filesystem::exists(options_.folder / "data.mdb");
-  if (!exists) remove_files();  // left over from an interrupted removal
-  auto opened = exists ? environment_.open() : environment_.create_whole();
+  const bool exists = storage::Environment::exists_in(options_.folder);
+  // An interrupted removal may have left other files.
+  auto opened = exists ? environment_.open() : environment_.create_again();
   if (!opened && opened.error().code == ErrorCode::corrupted) {
     // Everything in an index can be computed from the documents again.
     spdlog::error("{}: the views are rebuilt", opened.error().reason);
-    remove_files();
-    opened = environment_.create_whole();
+    opened = environment_.create_again();
   }
   OCTAVO_TRY_VOID(opened);
   std::optional<std::string> state;
@@ -129,12 +127,7 @@ Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
   const std::uint64_t purge_count = reader.u64();
   if (!reader.ok() || version != kGroupStateVersion || checkpoint > last_sequence) {
     spdlog::warn("the views in {} know changes that the database has lost: they are rebuilt", options_.folder.string());
-    return environment_.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
-      for (std::size_t tree = 0; tree <= kMetaTree; ++tree) {
-        OCTAVO_TRY_VOID(transaction.clear(environment_.tree(tree)));
-      }
-      return {};
-    });
+    return environment_.create_again();
   }
   checkpoint_.store(checkpoint, std::memory_order_release);
   // Otherwise the index may have been catching up when it was closed.

@@ -150,6 +150,24 @@ Expected<void> Environment::create_whole() {
   return create();
 }
 
+Expected<void> Environment::create_again() {
+  {
+    ExclusiveGate gate(*this, kGatePatience);
+    if (!gate.alone()) return gate_stays_closed();
+    close_handle();
+    unsettled_.store(false, std::memory_order_release);  // it concerns the file that is removed
+  }
+  std::error_code error;
+  remove_folder(options_.folder, error);
+  if (error) return std::unexpected(error_of(error.value(), "removing the files", options_.folder));
+  return create_whole();
+}
+
+bool Environment::exists_in(const std::filesystem::path& folder) {
+  std::error_code unknown;
+  return std::filesystem::exists(folder / kDataFile, unknown) || unknown;
+}
+
 void Environment::HandleCloser::operator()(MDB_env* env) const {
   mdb_env_close(env);
   return_address_space(map_bytes);

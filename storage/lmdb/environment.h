@@ -100,7 +100,6 @@ class WriteTransaction : public Transaction {
   Expected<void> append(Tree tree, std::string_view key, std::string_view value);
   /// True if the key existed.
   Expected<bool> erase(Tree tree, std::string_view key);
-  Expected<void> clear(Tree tree);
   bool map_full() const { return map_full_; }
   /// Rows put, appended and erased so far. The difference of two values tells what a part of the transaction wrote.
   std::uint64_t writes() const { return writes_; }
@@ -173,6 +172,13 @@ class Environment {
   /// As create(), but in a folder beside it that is then renamed: after a power loss the environment exists completely
   /// or not at all. For environments whose complete creation is recorded nowhere else.
   Expected<void> create_whole();
+  /// Removes the folder with everything in it, if there is one, and creates an empty environment there as
+  /// create_whole() does: to empty one whose content can be derived again. No transaction may run. After an error the
+  /// old one is gone or not, and the next call continues. Errors: overloaded: transactions are running; otherwise those
+  /// of create_whole().
+  Expected<void> create_again();
+  /// Whether `folder` has an environment. True also if that cannot be found out, so that open() reports why.
+  static bool exists_in(const std::filesystem::path& folder);
   /// Opens it if it is closed. Errors: io_failure, corrupted (missing, truncated, damaged: see check_roots).
   Expected<void> open();
   /// Closes the environment once no transaction is running; false if one still runs after `patience`.

@@ -11,8 +11,8 @@ enum class StorageCall : std::uint8_t {
   open,           ///< files, locks, map
   begin_read,
   begin_write,
-  put,     ///< put and append
-  erase,   ///< erase and clear
+  put,  ///< put and append
+  erase,
   commit,  ///< up to and including its syncs
   sync,    ///< of a new folder, or of the remains of a failed commit
   grow,    ///< enlarging the map

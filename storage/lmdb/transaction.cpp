@@ -111,12 +111,6 @@ Expected<bool> WriteTransaction::erase(Tree tree, std::string_view key) {
   return true;
 }
 
-Expected<void> WriteTransaction::clear(Tree tree) {
-  OCTAVO_ASSERT(handle_ != nullptr);
-  const int fault = environment_.fault(StorageCall::erase);
-  return note(fault != 0 ? fault : mdb_drop(handle_, tree.handle, 0), "clearing");
-}
-
 Expected<void> WriteTransaction::nested(FunctionRef<Expected<bool>()> body) {
   OCTAVO_ASSERT(handle_ != nullptr);
   MDB_txn* const outer = handle_;

@@ -55,14 +55,15 @@ void GlobalIndex::remove_files() {
 }
 
 Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
-  const bool exists = std::filesystem::exists(options_.folder / "data.mdb");
-  if (!exists) remove_files();  // remains of an interrupted removal
-  auto opened = exists ? environment_.open() : environment_.create_whole();
+  const bool exists = storage::Environment::exists_in(options_.folder);
+  // An interrupted removal may have left other files.
+  auto opened = exists ? environment_.open() : environment_.create_again();
+  empty_ = !exists;
   if (!opened && opened.error().code == ErrorCode::corrupted) {
     // Everything in an index can be derived from the documents.
     spdlog::error("{}: the index is built anew", opened.error().reason);
-    remove_files();
-    opened = environment_.create_whole();
+    opened = environment_.create_again();
+    empty_ = true;
   }
   OCTAVO_TRY_VOID(opened);
   OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
@@ -198,16 +199,11 @@ Expected<bool> GlobalIndex::remove_purged(std::uint64_t purge_count, std::size_t
 }
 
 Expected<void> GlobalIndex::begin_build() {
-  // Remove runs of a sort that a crash interrupted.
-  std::error_code ignored;
-  for (const std::string& file : storage::folder_entries(options_.folder, ignored)) {
-    if (file.starts_with("run-")) std::filesystem::remove(options_.folder / file, ignored);
-  }
-  return environment_.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
-    OCTAVO_TRY_VOID(transaction.clear(entries()));
-    OCTAVO_TRY_VOID(transaction.clear(by_document()));
-    return put_state(transaction, Stage::building, 0, 0, 0);
-  });
+  // What an interrupted build left is removed with the folder: its rows, and the runs of its sort.
+  if (!empty_) OCTAVO_TRY_VOID(environment_.create_again());
+  empty_ = false;
+  return environment_.write(
+      0, [&](storage::WriteTransaction& transaction) { return put_state(transaction, Stage::building, 0, 0, 0); });
 }
 
 Expected<void> GlobalIndex::end_build(storage::Sequence checkpoint, std::uint64_t purge_count,

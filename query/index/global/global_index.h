@@ -92,6 +92,7 @@ class GlobalIndex {
                                FunctionRef<Expected<bool>(std::string_view id)> is_gone);
 
   // For building (global_index_builder.h).
+  /// Empties the index, which must not have readers.
   Expected<void> begin_build();
   Expected<void> write(std::size_t expected_bytes, FunctionRef<Expected<void>(storage::WriteTransaction&)> body) {
     return environment_.write(expected_bytes, body);
@@ -131,6 +132,7 @@ class GlobalIndex {
   std::atomic<storage::Sequence> complete_through_{0};
   std::atomic<std::uint64_t> purge_count_{0};
   std::atomic<std::uint64_t> entry_count_{0};
+  bool empty_ = false;                       ///< the files were created by open(), and no build has begun
   storage::Sequence stored_checkpoint_ = 0;  ///< on disk; checkpoint_ may be ahead if there was nothing to write
   PurgeScan purge_scan_;
 };

@@ -312,6 +312,56 @@ TEST_CASE("an environment is created whole or not at all, wherever its creation 
   }
 }
 
+TEST_CASE("an environment that is created again is empty, also after that has failed anywhere") {
+  for (std::size_t n = 1;; ++n) {
+    CAPTURE(n);
+    FailingEnvironment subject;
+    std::ofstream(subject.options.folder / "other") << "left by a crash";
+    subject.faults.plan({.code = ENOSPC, .from = n});
+    const auto created = subject.environment->create_again();
+    const bool struck = subject.faults.fired() > 0;
+    CHECK(created.has_value() == !struck);
+    subject.faults.heal();
+    if (struck) REQUIRE(subject.environment->create_again());
+    CHECK(subject.get("row") == "(none)");
+    CHECK_FALSE(std::filesystem::exists(subject.options.folder / "other"));
+    CHECK(subject.put("row", "new"));
+    subject.reopen();
+    CHECK(subject.get("row") == "new");
+    if (!struck) {
+      CHECK(n > 4);
+      break;
+    }
+  }
+}
+
+TEST_CASE("an environment whose last commit failed is settled when it has been created again") {
+  FailingEnvironment subject;
+  subject.faults.plan({.code = EIO, .calls = {Call::commit}, .took_place = true});
+  REQUIRE_FALSE(subject.put("row", "new"));
+  subject.faults.plan({.code = EIO, .calls = {Call::sync}, .lasting = true});
+  CHECK_FALSE(subject.put("row", "newer"));
+  subject.faults.heal();
+  REQUIRE(subject.environment->create_again());
+  CHECK(subject.get("row") == "(none)");
+  CHECK(subject.put("row", "newest"));
+  CHECK(subject.get("row") == "newest");
+}
+
+TEST_CASE("an environment with a reader inside is not created again") {
+  FailingEnvironment subject;
+  {
+    const auto reader = subject.environment->read();
+    REQUIRE(reader);
+    const auto created = subject.environment->create_again();
+    REQUIRE_FALSE(created);
+    CHECK(created.error().code == ErrorCode::overloaded);
+  }
+  CHECK(subject.get("row") == "old");
+  REQUIRE(subject.environment->create_again());
+  CHECK(subject.get("row") == "(none)");
+}
+
 TEST_CASE("an exception anywhere in a write leaves the environment as it was") {
   for (std::size_t n = 1;; ++n) {
     CAPTURE(n);

@@ -127,3 +127,23 @@ TEST_CASE("changes of a global index that the disk took without confirming are c
   CHECK(fixture.index->entry_count() == 3);
   CHECK(fixture.rows() == 3);
 }
+
+TEST_CASE("a global index that is built again begins empty, also where that failed before") {
+  GlobalIndexFixture fixture;
+  const std::vector changes{fixture.change("a", "1"), fixture.change("b", "2")};
+  REQUIRE(fixture.index->apply(changes, fixture.sequence, true));
+  // It knows more than its database.
+  fixture.open(1);
+  CHECK_FALSE(fixture.index->ready());
+  fixture.faults.plan({.code = ENOSPC, .calls = {FaultPlan::Call::open}});
+  CHECK_FALSE(fixture.index->begin_build());
+  fixture.faults.heal();
+  REQUIRE(fixture.index->begin_build());
+  CHECK(fixture.rows() == 0);
+  REQUIRE(fixture.index->end_build(1, 0, 0));
+  CHECK(fixture.index->entry_count() == 0);
+  CHECK(fixture.index->checkpoint() == 1);
+  fixture.open(1);
+  CHECK(fixture.index->ready());
+  CHECK(fixture.rows() == 0);
+}
