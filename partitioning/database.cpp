@@ -270,7 +270,6 @@ Expected<storage::Environment::Sizes> Database::file_sizes() const {
     OCTAVO_TRY(const storage::Environment::Sizes sizes, map.partition(partition_id)->environment().sizes());
     sum.file_bytes += sizes.file_bytes;
     sum.used_bytes += sizes.used_bytes;
-    sum.map_bytes += sizes.map_bytes;
   }
   return sum;
 }

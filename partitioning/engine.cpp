@@ -185,9 +185,8 @@ Expected<void> Engine::open_data_folder() {
   } else {
     OCTAVO_TRY_VOID(write_file_durably(format_path, fmt::format("{}\n", kDataFormat)));
   }
-  std::error_code error;
-  const auto catalog_bytes = fs::file_size(folder / "catalog" / "data.mdb", error);
-  if (error || catalog_bytes == 0) {
+  if (storage::Environment::file_bytes_in(folder / "catalog").value_or(0) == 0) {
+    std::error_code error;
     const auto databases = storage::folder_entries(folder / "databases", error);
     if (error) return io_error("cannot list", folder / "databases", error);
     // A new catalog would know no databases, and folders unknown to the catalog are removed.

@@ -213,9 +213,8 @@ void SplitQueue::tend(const std::vector<std::shared_ptr<Database>>& open_databas
     for (const std::size_t partition_id : map.partition_ids()) {
       auto& environment = map.partition(partition_id)->environment();
       // The file size first: reading the pages counts as use, and would keep the environment open.
-      std::error_code unreadable;
-      const auto file_bytes = std::filesystem::file_size(environment.options().folder / "data.mdb", unreadable);
-      if (unreadable || file_bytes <= bytes_max || !environment.is_open()) continue;
+      const auto file_bytes = storage::Environment::file_bytes_in(environment.options().folder);
+      if (!file_bytes || *file_bytes <= bytes_max || !environment.is_open()) continue;
       const auto sizes = environment.sizes();
       if (!sizes || sizes->used_bytes <= bytes_max) continue;
       {

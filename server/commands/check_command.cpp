@@ -13,7 +13,8 @@
 #include "query/database/database_services.h"
 #include "query/database/index_check.h"
 #include "query/follow/active_tasks.h"
-#include "storage/lmdb/page_check.h"
+#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store_check.h"
 #include "storage/partition/partition_check.h"
 
 namespace octavo::server {
@@ -31,27 +32,25 @@ Expected<void> run(Task<Expected<void>> task) {
   return outcome;
 }
 
-/// Checks every file of a database page by page. The database is opened only if all are sound.
+/// Checks the files of a database themselves. The database is opened only if all are sound.
 storage::CheckReport check_files(const std::filesystem::path& folder, const storage::DatabaseRecord& record) {
   storage::CheckReport report;
   std::error_code error;
   std::vector<std::filesystem::path> environments;
   for (const std::string& name : storage::folder_entries(folder, error)) {
-    if (name.starts_with("search-")) continue;  // not an LMDB environment
+    if (name.starts_with("search-")) continue;  // files of Lucene
     // Partitions of the map are added below; the next server removes those of an interrupted split.
     if (storage::partition_number(name)) continue;
     // A crash interrupted the creation or removal of this index: the next server completes either.
     const bool index = name.starts_with("index-") || name.starts_with("view-");
-    std::error_code unknown;
-    const bool absent = !std::filesystem::exists(folder / name / "data.mdb", unknown) && !unknown;
-    if (index && (name.ends_with(".new") || absent)) continue;
+    if (index && (name.ends_with(".new") || !storage::Environment::exists_in(folder / name))) continue;
     environments.push_back(folder / name);
   }
   for (const auto& range : record.partition_map) environments.push_back(folder / range.folder);
   std::ranges::sort(environments);
   if (error) report.add(fmt::format("its files are missing: {}", folder.string()));
   for (const auto& environment : environments) {
-    storage::check_pages(environment, environment.filename().string() + ": ", report);
+    storage::check_store(environment, environment.filename().string() + ": ", report);
   }
   return report;
 }
@@ -106,7 +105,7 @@ int run_check(const config::Settings& settings, const std::string& database) {
     return 1;
   }
   storage::CheckReport catalog;
-  storage::check_pages(settings.data_dir / "catalog", "", catalog);
+  storage::check_store(settings.data_dir / "catalog", "", catalog);
   if (!catalog.sound()) {
     print_problems("catalog", catalog);
     fmt::print("nothing else can be checked without the catalog: {} problems\n", catalog.problem_count);

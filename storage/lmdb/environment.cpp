@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <lmdb.h>
 
 #include "base/assert.h"
 #include "base/folder.h"
@@ -88,6 +89,10 @@ std::uint32_t& held_by_this_thread(const Environment* environment) {
 }
 
 }  // namespace
+
+StorageEngine storage_engine() {
+  return {"lmdb", MDB_VERSION_STRING};
+}
 
 Environment::Environment(Options options)
     : options_(std::move(options)),
@@ -166,6 +171,12 @@ Expected<void> Environment::create_again() {
 bool Environment::exists_in(const std::filesystem::path& folder) {
   std::error_code unknown;
   return std::filesystem::exists(folder / kDataFile, unknown) || unknown;
+}
+
+std::optional<std::uint64_t> Environment::file_bytes_in(const std::filesystem::path& folder) {
+  std::error_code unknown;
+  const std::uint64_t bytes = std::filesystem::file_size(folder / kDataFile, unknown);
+  return unknown ? std::nullopt : std::optional(bytes);
 }
 
 void Environment::HandleCloser::operator()(MDB_env* env) const {
@@ -354,7 +365,7 @@ Environment::PageCensus Environment::page_census(const ReadTransaction& transact
   census.meta = 2;
   const auto add_tree = [&](Tree tree) {
     MDB_stat statistics;
-    if (mdb_stat(transaction.handle(), tree.handle, &statistics) != 0) return;
+    if (mdb_stat(transaction.handle_, tree.handle, &statistics) != 0) return;
     census.in_trees += statistics.ms_branch_pages + statistics.ms_leaf_pages + statistics.ms_overflow_pages;
   };
   add_tree(kFreePages);
@@ -367,15 +378,22 @@ Environment::PageCensus Environment::page_census(const ReadTransaction& transact
     census.free += count;
   }
   MDB_envinfo info;
-  mdb_env_info(mdb_txn_env(transaction.handle()), &info);
+  mdb_env_info(mdb_txn_env(transaction.handle_), &info);
   census.total = info.me_last_pgno + 1;
-  census.newest = info.me_last_txnid == mdb_txn_id(transaction.handle());
+  census.newest = info.me_last_txnid == mdb_txn_id(transaction.handle_);
   return census;
+}
+
+std::optional<std::string> Environment::lost_space(const ReadTransaction& transaction) const {
+  const PageCensus pages = page_census(transaction);
+  if (!pages.newest || pages.in_trees + pages.free + pages.meta == pages.total) return std::nullopt;
+  return fmt::format("pages: {} in trees, {} free and {} meta do not make the {} of the file", pages.in_trees,
+                     pages.free, pages.meta, pages.total);
 }
 
 Expected<Environment::Sizes> Environment::sizes() {
   OCTAVO_TRY(const ReadTransaction transaction, read());
-  MDB_env* env = mdb_txn_env(transaction.handle());
+  MDB_env* env = mdb_txn_env(transaction.handle_);
   MDB_envinfo info;
   mdb_env_info(env, &info);
   MDB_stat statistics;

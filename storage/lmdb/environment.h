@@ -13,23 +13,30 @@
 #include <string_view>
 #include <vector>
 
-#include <lmdb.h>
-
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/function_ref.h"
 #include "config/settings.h"
 #include "storage/lmdb/fault_injector.h"
 
-namespace octavo::storage {
+struct MDB_cursor;
+struct MDB_env;
+struct MDB_txn;
 
-inline constexpr std::string_view lmdb_version = MDB_VERSION_STRING;
+namespace octavo::storage {
 
 class Environment;
 
+/// The library that stores the data: for information only.
+struct StorageEngine {
+  std::string_view name;
+  std::string_view version;
+};
+StorageEngine storage_engine();
+
 /// One named tree of an environment. A plain handle, valid as long as the environment is open.
 struct Tree {
-  MDB_dbi handle = 0;
+  std::uint32_t handle = 0;
 };
 
 struct KeyValue {
@@ -43,11 +50,11 @@ struct RowsEstimate {
   bool exact = false;
 };
 
-/// How much to read for an estimate. `rough`: 2 µs for a range on warm pages, and correct within a factor of 1.33 for
-/// 99 of 100 ranges; `close`: 5 µs and 1.11.
+/// How much to read for an estimate. `rough`: 2 µs for a range that is in memory, and correct within a factor of 1.33
+/// for 99 of 100 ranges; `close`: 5 µs and 1.11.
 enum class Closeness : std::uint8_t { rough, close };
 
-/// Base of both transactions: reads. Returned views point into the memory map and live until the transaction ends
+/// Base of both transactions: reads. Returned views point into mapped memory and live until the transaction ends
 /// (or, in a write transaction, until the next write).
 class Transaction {
  public:
@@ -56,17 +63,21 @@ class Transaction {
 
   /// O(log n). nullopt: no such key.
   Expected<std::optional<std::string_view>> get(Tree tree, std::string_view key) const;
-  MDB_txn* handle() const { return handle_; }
 
  protected:
   Transaction() = default;
   ~Transaction() = default;
   MDB_txn* handle_ = nullptr;
+
+ private:
+  friend class Cursor;
+  friend class Environment;
+  friend class TreeSize;
 };
 
 /// A consistent snapshot for reading. Cheap: taken from the thread's pool and renewed, about 0.1 µs. Does not block,
-/// except while the environment is held exclusively (to open it or to enlarge its map), and then for at most 2 s. Must
-/// be ended soon, on the thread that began it: pages freed since its start cannot be reused while it lives. Never hold
+/// except while the environment is held exclusively (to open it or to make it larger), and then for at most 2 s. Must
+/// be ended soon, on the thread that began it: space freed since its start cannot be reused while it lives. Never hold
 /// one across a co_await.
 class ReadTransaction : public Transaction {
  public:
@@ -93,14 +104,13 @@ class WriteTransaction : public Transaction {
  public:
   ~WriteTransaction();
 
-  /// Errors of all three: disk_full, io_failure. MDB_MAP_FULL sets map_full(); then the whole transaction must be
-  /// abandoned and run again (Environment::write does so).
+  /// Errors of all three: disk_full, io_failure. The body of Environment::write must return them: the reason may be
+  /// that room is to be made, and then the body is run again.
   Expected<void> put(Tree tree, std::string_view key, std::string_view value);
-  /// As put, for keys known to sort after all others of the tree: fills pages completely.
+  /// As put, for keys known to sort after all others of the tree: takes the least space.
   Expected<void> append(Tree tree, std::string_view key, std::string_view value);
   /// True if the key existed.
   Expected<bool> erase(Tree tree, std::string_view key);
-  bool map_full() const { return map_full_; }
   /// Rows put, appended and erased so far. The difference of two values tells what a part of the transaction wrote.
   std::uint64_t writes() const { return writes_; }
   /// Runs `body` as a nested transaction; its writes are undone unless it returns true. No cursor opened before may be
@@ -119,7 +129,7 @@ class WriteTransaction : public Transaction {
 /// Walks a tree in key order. RAII; must not outlive its transaction.
 class Cursor {
  public:
-  /// All members throw std::bad_alloc, or ReadFailure at a page that LMDB cannot read: a silent end would hide rows.
+  /// All members throw std::bad_alloc, or ReadFailure at a row that cannot be read: a silent end would hide rows.
   Cursor(const Transaction& transaction, Tree tree);
   Cursor(Cursor&& other) noexcept;
   Cursor& operator=(Cursor&& other) noexcept;
@@ -135,7 +145,7 @@ class Cursor {
   std::optional<KeyValue> previous();
 
  private:
-  std::optional<KeyValue> step(MDB_cursor_op operation, std::string_view key = {});
+  std::optional<KeyValue> step(int operation, std::string_view key = {});
   MDB_cursor* handle_ = nullptr;
 };
 
@@ -145,7 +155,7 @@ std::uint64_t count_rows(const Transaction& transaction, Tree tree);
 
 /// An LMDB environment (one folder): the only class that calls LMDB.
 ///
-/// Thread-safe. Opens on first use and can be closed while idle; the map grows online. Any thread may read; writes must
+/// Thread-safe. Opens on first use and can be closed while idle; grows online. Any thread may read; writes must
 /// come from one thread at a time (the caller ensures that: PhysicalPartition's queue, or a mutex).
 ///
 /// A commit that fails on the disk stays an error. Its effects are settled before the next write
@@ -156,8 +166,8 @@ class Environment {
     std::filesystem::path folder;
     std::vector<std::string> trees;  ///< created on first open; handles in this order by tree(i)
     config::Durability durability = config::Durability::commit;
-    std::uint64_t map_bytes_initial = 16ULL << 20;  ///< minimum; much more is reserved if there is room
-    /// Lets tests of growth keep the map small.
+    std::uint64_t map_bytes_initial = 16ULL << 20;  ///< at least; more is reserved if possible
+    /// Lets tests of growth keep that room small.
     std::uint64_t map_bytes_reserved_max = ~std::uint64_t{0};
     FaultInjector* faults = nullptr;  ///< for tests only
   };
@@ -179,6 +189,8 @@ class Environment {
   Expected<void> create_again();
   /// Whether `folder` has an environment. True also if that cannot be found out, so that open() reports why.
   static bool exists_in(const std::filesystem::path& folder);
+  /// Size of the file in `folder`, without opening it. nullopt: there is none, or this cannot be found out.
+  static std::optional<std::uint64_t> file_bytes_in(const std::filesystem::path& folder);
   /// Opens it if it is closed. Errors: io_failure, corrupted (missing, truncated, damaged: see check_roots).
   Expected<void> open();
   /// Closes the environment once no transaction is running; false if one still runs after `patience`.
@@ -191,18 +203,18 @@ class Environment {
   }
 
   Expected<ReadTransaction> read();
-  /// Runs `body` in a write transaction and commits it; durable on return as Options::durability says. If the map is
-  /// full the transaction is abandoned, the map grown, and `body` run again: it must have no other effects. An error or
-  /// exception from `body` aborts. `expected_bytes` is a hint for growing beforehand.
+  /// Runs `body` in a write transaction and commits it; durable on return as Options::durability says. If there is no
+  /// room left the transaction is abandoned, room made, and `body` run again: it must have no other effects. An error
+  /// or exception from `body` aborts. `expected_bytes` is a hint for growing beforehand.
   /// Errors: disk_full: nothing was written. io_failure: the disk failed; only reading tells whether the write is
-  /// stored; it is not run again. overloaded: no memory or descriptors, or the map must grow and readers did not leave;
-  /// nothing was written.
+  /// stored; it is not run again. overloaded: no memory or descriptors, or readers did not leave while room had to be
+  /// made; nothing was written.
   Expected<void> write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body);
 
   /// On return everything that readers have seen so far is on the disk. Does nothing with Durability::ephemeral.
   Expected<void> sync() const;
 
-  /// Allocates disk space for the next `bytes` of new pages, so that writes can use it when the disk is full. Does
+  /// Allocates disk space for the next `bytes` of growth, so that writes can use it when the disk is full. Does
   /// nothing if the file system cannot do that. Must not run at the same time as a write. Error: disk_full, even if a
   /// part was allocated.
   Expected<void> reserve_space(std::uint64_t bytes);
@@ -210,20 +222,14 @@ class Environment {
   /// Steady-clock milliseconds of the last transaction: used to close the least recently used environment.
   std::uint64_t last_used_ms() const { return last_used_ms_.load(std::memory_order_relaxed); }
   struct Sizes {
-    std::uint64_t file_bytes = 0;  ///< pages that are or were in use
-    std::uint64_t used_bytes = 0;  ///< file minus free pages
-    std::uint64_t map_bytes = 0;
+    std::uint64_t file_bytes = 0;  ///< what is or was in use
+    std::uint64_t used_bytes = 0;  ///< file minus what is free
+    std::uint64_t map_bytes = 0;   ///< how large the file may become before the room for it must grow
   };
   Expected<Sizes> sizes();
-  /// Counts the file's pages: each is in a tree, on the list of free pages, or a meta page.
-  struct PageCensus {
-    std::uint64_t in_trees = 0;
-    std::uint64_t free = 0;
-    std::uint64_t meta = 0;
-    std::uint64_t total = 0;
-    bool newest = true;  ///< false: there were writes since the snapshot, and `total` includes their pages
-  };
-  PageCensus page_census(const ReadTransaction& transaction) const;
+  /// Looks for parts of the file that are neither in use nor free, as of `transaction`: a sentence for a report.
+  /// nullopt: there are none, or it is unknown because there were writes since. Reads the list of what is free.
+  std::optional<std::string> lost_space(const ReadTransaction& transaction) const;
   const Options& options() const { return options_; }
 
  private:
@@ -249,6 +255,15 @@ class Environment {
   using Handle = std::unique_ptr<MDB_env, HandleCloser>;
   struct Attempt;
 
+  /// Counts the file's pages: each is in a tree, on the list of free pages, or a meta page.
+  struct PageCensus {
+    std::uint64_t in_trees = 0;
+    std::uint64_t free = 0;
+    std::uint64_t meta = 0;
+    std::uint64_t total = 0;
+    bool newest = true;  ///< false: there were writes since the snapshot, and `total` includes their pages
+  };
+  PageCensus page_census(const ReadTransaction& transaction) const;
   int fault(StorageCall call) const {
     return options_.faults == nullptr ? 0 : options_.faults->before(call, options_.folder);
   }

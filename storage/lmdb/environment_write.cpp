@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include <lmdb.h>
 #include <spdlog/spdlog.h>
 
 #include "base/assert.h"
@@ -273,7 +274,7 @@ Environment::Attempt Environment::try_to_write(std::size_t expected_bytes,
   WriteTransaction transaction(*this, handle);
   Attempt attempt{.result = body(transaction)};
   if (!attempt.result) {
-    attempt.again = transaction.map_full();
+    attempt.again = transaction.map_full_;
     if (attempt.again) attempt.grow_to = info.me_mapsize + 1;
     return attempt;
   }

@@ -5,18 +5,26 @@
 
 namespace octavo::storage {
 
-/// The calls that can fail by injection: all calls of Environment to LMDB and the disk, except reads of single rows.
+/// The calls that can fail by injection: all calls of Environment to its library and the disk, except reads of single
+/// rows.
 enum class StorageCall : std::uint8_t {
   create_folder,  ///< the folder of a new environment
-  open,           ///< files, locks, map
+  open,           ///< files, locks, address space
   begin_read,
   begin_write,
   put,  ///< put and append
   erase,
   commit,  ///< up to and including its syncs
   sync,    ///< of a new folder, or of the remains of a failed commit
-  grow,    ///< enlarging the map
+  grow,    ///< making room for a larger file
 };
+
+/// Codes of failures for which there is no errno.
+namespace fault_code {
+extern const int must_grow;         ///< there is no room for the write: it is run again with more
+extern const int too_many_readers;  ///< no further transaction can begin
+extern const int must_reopen;       ///< all calls fail until the files are opened again
+}  // namespace fault_code
 
 /// The only seam for faults in storage: tests implement it; in production the pointer is null.
 ///
@@ -24,8 +32,8 @@ enum class StorageCall : std::uint8_t {
 class FaultInjector {
  public:
   virtual ~FaultInjector() = default;
-  /// Called before each call on the environment in `folder`. 0 lets the call happen; with an errno or MDB_ code the
-  /// call fails with that code instead of being made.
+  /// Called before each call on the environment in `folder`. 0 lets the call happen; with an errno or a fault_code
+  /// the call fails with that code instead of being made.
   virtual int before(StorageCall call, const std::filesystem::path& folder) = 0;
   /// Called after a successful commit. A code makes it look failed: the disk stored the write but reported failure.
   virtual int after_commit(const std::filesystem::path& folder) {

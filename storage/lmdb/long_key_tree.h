@@ -10,7 +10,7 @@
 
 namespace octavo::storage {
 
-/// A tree whose keys may be longer than LMDB's 511 bytes and still sort exactly, by bytes.
+/// A tree whose keys may be longer than a tree's limit of 511 bytes and still sort exactly, by bytes.
 ///
 /// Format (rows with long keys):
 ///   short key (≤ 480 bytes):  key                              → value

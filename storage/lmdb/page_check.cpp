@@ -10,6 +10,7 @@
 
 #include "base/function_ref.h"
 #include "storage/lmdb/page_file.h"
+#include "storage/lmdb/store_check.h"
 
 namespace octavo::storage {
 namespace {
@@ -333,7 +334,7 @@ Expected<void> check_roots(const std::filesystem::path& folder, std::span<const 
   return fail(checked.error().code, fmt::format("{} is damaged: {}", path.string(), checked.error().reason));
 }
 
-void check_pages(const std::filesystem::path& folder, std::string_view label, CheckReport& report) {
+void check_store(const std::filesystem::path& folder, std::string_view label, CheckReport& report) {
   const auto file = PageFile::open(folder / kPagesFile);
   if (!file) {
     report.add(fmt::format("{}{}", label, file.error().reason));

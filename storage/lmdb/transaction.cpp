@@ -3,6 +3,8 @@
 #include <new>
 #include <utility>
 
+#include <lmdb.h>
+
 #include "base/assert.h"
 #include "base/read_failure.h"
 #include "storage/lmdb/environment.h"
@@ -143,9 +145,9 @@ namespace {
 }  // namespace
 
 Cursor::Cursor(const Transaction& transaction, Tree tree) {
-  OCTAVO_ASSERT(transaction.handle() != nullptr);
-  if (const int code = mdb_cursor_open(transaction.handle(), tree.handle, &handle_); code != 0) {
-    throw_read_failure(code, transaction.handle());
+  OCTAVO_ASSERT(transaction.handle_ != nullptr);
+  if (const int code = mdb_cursor_open(transaction.handle_, tree.handle, &handle_); code != 0) {
+    throw_read_failure(code, transaction.handle_);
   }
 }
 
@@ -160,11 +162,11 @@ Cursor::~Cursor() {
   if (handle_ != nullptr) mdb_cursor_close(handle_);
 }
 
-std::optional<KeyValue> Cursor::step(MDB_cursor_op operation, std::string_view key) {
+std::optional<KeyValue> Cursor::step(int operation, std::string_view key) {
   if (handle_ == nullptr) return std::nullopt;
   MDB_val k = to_val(key);
   MDB_val v;
-  const int code = mdb_cursor_get(handle_, &k, &v, operation);
+  const int code = mdb_cursor_get(handle_, &k, &v, static_cast<MDB_cursor_op>(operation));
   if (code == MDB_NOTFOUND) return std::nullopt;
   if (code != 0) throw_read_failure(code, mdb_cursor_txn(handle_));
   return KeyValue{to_view(k), to_view(v)};

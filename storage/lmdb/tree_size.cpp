@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include <lmdb.h>
+
 #include "storage/lmdb/page_file.h"
 
 namespace octavo::storage {
@@ -33,10 +35,10 @@ Integer integer_at(const char* at) {
 std::optional<TreeSize> TreeSize::open(const ReadTransaction& transaction, std::string_view tree) {
   MDB_val name{tree.size(), const_cast<char*>(tree.data())};
   MDB_val record;
-  if (mdb_get(transaction.handle(), tree_of_trees, &name, &record) != 0 || record.mv_size != PageTree::kBytes) {
+  if (mdb_get(transaction.handle_, tree_of_trees, &name, &record) != 0 || record.mv_size != PageTree::kBytes) {
     return std::nullopt;
   }
-  MDB_env* env = mdb_txn_env(transaction.handle());
+  MDB_env* env = mdb_txn_env(transaction.handle_);
   MDB_stat statistics;
   MDB_envinfo info;
   if (mdb_env_stat(env, &statistics) != 0 || mdb_env_info(env, &info) != 0) return std::nullopt;

@@ -1,6 +1,7 @@
 #include "storage/partition/partition_check.h"
 
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,7 +24,7 @@ class PartitionChecker {
         time_to_live_(time_to_live) {}
 
   CheckReport run() {
-    check_pages();
+    check_space();
     check_documents();
     check_feed();
     check_partition_feed();
@@ -38,12 +39,8 @@ class PartitionChecker {
  private:
   Tree tree(PartitionTree name) const { return partition_.environment().tree(static_cast<std::size_t>(name)); }
 
-  void check_pages() {
-    const auto pages = partition_.environment().page_census(transaction_);
-    if (pages.newest && pages.in_trees + pages.free + pages.meta != pages.total) {
-      report_.add(fmt::format("pages: {} in trees, {} free and {} meta do not make the {} of the file", pages.in_trees,
-                              pages.free, pages.meta, pages.total));
-    }
+  void check_space() {
+    if (auto lost = partition_.environment().lost_space(transaction_)) report_.add(*std::move(lost));
   }
 
   void check_documents() {

@@ -230,7 +230,7 @@ class UnfedChanges {
   Ids ids_;
 };
 
-/// One physical partition: a contiguous hash range of a database, stored in one LMDB environment.
+/// One physical partition: a contiguous hash range of a database, in one LMDB environment.
 ///
 /// Thread-safe. Reads run on the caller's thread and never block. Writes are queued and committed in groups: the writer
 /// drains the queue into one transaction, commits it durably, then completes each request, on the writer's thread.

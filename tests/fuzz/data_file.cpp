@@ -11,6 +11,7 @@
 #include "fuzz/packed_inputs.h"
 #include "fuzz/target.h"
 #include "storage/lmdb/page_check.h"
+#include "storage/lmdb/store_check.h"
 #include "storage/partition/partition_check.h"
 #include "support/sample_partition.h"
 
@@ -158,7 +159,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static DataFile file;
   file.damage(InputReader(octavo::fuzz::text_of(data, size)));
   CheckReport report;
-  check_pages(file.folder(), "", report);
+  check_store(file.folder(), "", report);
   const auto roots = check_roots(file.folder(), tree_names());
   if (size == 0) require(report.sound() && roots, "the file is sound before it is damaged");
   // A tree's name is beyond the pages: there the roots know more.

@@ -137,9 +137,20 @@ test('the product includes no test', () => {
   assert.deepEqual(tests.map(say), []);
 });
 
-test('only storage/lmdb includes lmdb.h', () => {
-  const others = includes.filter(({ folder, included }) => included === 'lmdb.h' && folder !== 'storage/lmdb');
-  assert.deepEqual(others.map(say), []);
+// A store is a folder with trees of rows: which library keeps them is known in one folder, so that it can be replaced, or
+// get a log before it. Comments may explain a decision by what LMDB does.
+test('only storage/lmdb knows LMDB, and its headers do not show it', () => {
+  const shown = includes.filter(({ file, folder, included }) =>
+    included === 'lmdb.h' && (folder !== 'storage/lmdb' || !/(\.cpp|lmdb_error\.h)$/.test(file)));
+  assert.deepEqual(shown.map(say), []);
+  const internals = includes.filter(({ folder, included }) =>
+    included.startsWith('storage/lmdb/internal/') && folder !== 'storage/lmdb');
+  assert.deepEqual(internals.map(say), []);
+  const named = sources.filter((file) => folderOf(file) !== 'storage/lmdb').flatMap((file) =>
+    textOf.get(file).split('\n').map((line, index) => ({ line: line.replace(/\/\/.*/, ''), at: `${file}:${index + 1}` }))
+      .filter(({ line }) => !line.startsWith('#include "storage/lmdb/') && /\bmdb_|lmdb|"(data|lock)\.mdb"/i.test(line))
+      .map(({ at, line }) => `${at}: ${line.trim()}`));
+  assert.deepEqual(named, []);
 });
 
 test(`no folder has more than ${FILES_MAX} files, no source more than ${LINES_MAX} lines`, () => {

@@ -59,7 +59,9 @@ class FaultPlan final : public storage::FaultInjector {
   int before(Call call, const std::filesystem::path& folder) override {
     const std::lock_guard lock(mutex_);
     if (call == Call::open) panicked_.erase(folder);
-    if ((call == Call::begin_read || call == Call::begin_write) && panicked_.contains(folder)) return kPanic;
+    if ((call == Call::begin_read || call == Call::begin_write) && panicked_.contains(folder)) {
+      return storage::fault_code::must_reopen;
+    }
     if (!(call == Call::commit && fault_.took_place) && strikes(call, folder)) {
       if (fault_.panics && call == Call::commit) panicked_.insert(folder);
       if (fault_.code == kNoMemory) throw std::bad_alloc();
@@ -76,8 +78,6 @@ class FaultPlan final : public storage::FaultInjector {
   }
 
  private:
-  static constexpr int kPanic = -30795;  // MDB_PANIC
-
   bool strikes(Call call, const std::filesystem::path& folder) {
     if (!armed_ || (!fault_.calls.empty() && !fault_.calls.contains(call))) return false;
     if (folder.string().find(fault_.folder_part) == std::string::npos) return false;

@@ -10,7 +10,6 @@
 #include "api/couch/auth/user_directory.h"
 #include "base/encoding.h"
 #include "base/unix_time.h"
-#include "storage/lmdb/environment.h"
 
 namespace octavo::api::couch {
 

@@ -1,7 +1,6 @@
 #include "api/couch/auth/verified_fingerprints.h"
 
 #include "base/thread_ordinal.h"
-#include "storage/lmdb/environment.h"
 
 namespace octavo::api::couch {
 

@@ -177,9 +177,10 @@ json::object versions() {
     collation["collation_algorithm_version"] = version_text(algorithm);
     collation["collator_version"] = version_text(collator);
   }
+  const storage::StorageEngine engine = storage::storage_engine();
   return {{"octavo", json::object{{"version", config::version()}, {"compiler", __VERSION__}}},
           {"collation_driver", std::move(collation)},
-          {"storage_engine", json::object{{"name", "lmdb"}, {"version", storage::lmdb_version}}},
+          {"storage_engine", json::object{{"name", engine.name}, {"version", engine.version}}},
           {"tls_library", OpenSSL_version(OPENSSL_VERSION)}};
 }
 

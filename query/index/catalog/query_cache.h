@@ -11,7 +11,6 @@
 #include <unordered_map>
 
 #include "base/thread_ordinal.h"
-#include "storage/lmdb/environment.h"
 
 namespace octavo::query {
 

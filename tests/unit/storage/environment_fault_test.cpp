@@ -64,7 +64,7 @@ TEST_CASE("a write happens once and whole, at whichever of its puts the map is f
   FailingEnvironment subject;
   for (std::size_t k = 1; k <= kRows + 2; ++k) {
     CAPTURE(k);
-    subject.faults.plan({.code = MDB_MAP_FULL, .calls = {Call::put, Call::erase}, .from = k});
+    subject.faults.plan({.code = fault_code::must_grow, .calls = {Call::put, Call::erase}, .from = k});
     int runs = 0;
     const auto written = subject.environment->write(0, [&](WriteTransaction& transaction) -> Expected<void> {
       ++runs;
@@ -90,7 +90,7 @@ TEST_CASE("a write happens once and whole, at whichever of its puts the map is f
 
 TEST_CASE("a commit that finds the map full is run again in a larger one") {
   FailingEnvironment subject;
-  subject.faults.plan({.code = MDB_MAP_FULL, .calls = {Call::commit}});
+  subject.faults.plan({.code = fault_code::must_grow, .calls = {Call::commit}});
   CHECK(subject.put("row", "new"));
   CHECK(subject.faults.fired() == 1);
   CHECK(subject.get("row") == "new");
@@ -181,7 +181,7 @@ TEST_CASE("a write that the disk took but did not confirm is seen only once it i
 }
 
 TEST_CASE("a write that the disk took but did not confirm is not run again") {
-  for (const int code : {EIO, MDB_PANIC}) {
+  for (const int code : {EIO, fault_code::must_reopen}) {
     FailingEnvironment subject;
     int runs = 0;
     subject.faults.plan({.code = code, .calls = {Call::commit}, .took_place = true, .panics = true});
@@ -249,7 +249,7 @@ TEST_CASE("a map for which there is no address space fails the write, not the re
 
 TEST_CASE("when there is no reader slot or descriptor left, the answer is to try again") {
   FailingEnvironment subject;
-  for (const int code : {MDB_READERS_FULL, ENOMEM}) {
+  for (const int code : {fault_code::too_many_readers, ENOMEM}) {
     subject.faults.plan({.code = code, .calls = {Call::begin_read}});
     const auto refused = subject.environment->read();
     REQUIRE_FALSE(refused);

@@ -10,6 +10,7 @@
 
 #include "storage/lmdb/environment.h"
 #include "storage/lmdb/page_file.h"
+#include "storage/lmdb/store_check.h"
 #include "support/sample_partition.h"
 
 using namespace octavo;
@@ -31,7 +32,7 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
 
 CheckReport check(const std::filesystem::path& folder) {
   CheckReport report;
-  check_pages(folder, "", report);
+  check_store(folder, "", report);
   return report;
 }
 

@@ -80,7 +80,7 @@ TEST_CASE("wherever the map is full, an edit is made once and the feed agrees wi
     FailingPartition subject;
     const auto first = subject.fixture.put("p:a", R"({"v":1})");
     REQUIRE(first);
-    subject.faults.plan({.code = MDB_MAP_FULL, .calls = {Call::put, Call::erase, Call::commit}, .from = n});
+    subject.faults.plan({.code = fault_code::must_grow, .calls = {Call::put, Call::erase, Call::commit}, .from = n});
     const auto results = subject.fixture.write({
         PartitionFixture::make("p:a", R"({"v":2})", first->revision),
         PartitionFixture::make("p:b", R"({"v":1})"),
