@@ -40,11 +40,9 @@ Task<ProcedureOutcome> run_procedure(ProcedureCall call) {
       OCTAVO_TRY(program, call.find());
     }
     StoredFunctions functions(call.database);
-    ScriptSession session(transaction, call.model,
-                          {.call_time = call.call_time,
-                           .services = call.services,
-                           .user_functions = &functions,
-                           .rules = call.rules});
+    ScriptSession session(
+        transaction, call.model,
+        {.call_time = call.call_time, .services = call.services, .user_functions = &functions, .rules = call.rules});
     auto ran = javascript::run_script(program, session, script_call);
     outcome.charge = session.charge() + partitioning::charge_of_function(session.worked());
     if (!ran) return std::unexpected(std::move(ran).error());

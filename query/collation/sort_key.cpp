@@ -115,9 +115,9 @@ void append_string(std::string& out, std::string_view text, const KeyFormat& for
 
 // An ICU key begins with the primary weights of the whole text; the other levels follow, each after a byte 01, which no
 // weight contains. So the beginning of the text decides the beginning of the key, up to the last weights: what follows
-// can only change those of the characters that it forms a contraction with. These are a few, apart from marks, which have
-// no primary weights. It also decides whether the lead byte of the next weight is omitted. `context_bytes` is much more
-// than that: a character has at most 18 weights of 4 bytes.
+// can only change those of the characters that it forms a contraction with. These are a few, apart from marks, which
+// have no primary weights. It also decides whether the lead byte of the next weight is omitted. `context_bytes` is much
+// more than that: a character has at most 18 weights of 4 bytes.
 void append_beginning_of_icu_key(std::string& out, std::string_view text, std::size_t bytes) {
   constexpr std::size_t context_bytes = 1'024;
   constexpr std::size_t part_bytes_min = 4'096;

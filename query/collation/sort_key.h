@@ -51,9 +51,9 @@ void append_sort_key_descending(std::string& out, const boost::json::value& valu
 /// The key of a string that is not a JSON value (for example `_id`).
 void append_sort_key_of_string(std::string& out, std::string_view text, StringOrder order = StringOrder::icu);
 
-/// Appends the beginning of that key: its first `bytes` bytes, and more after them, which may differ from the whole key.
-/// If the whole key has at most `bytes` bytes, appends the whole key. For cutting long keys: of a long text, only a part
-/// is looked at, unless nearly all of its characters are ignored or combine with others.
+/// Appends the beginning of that key: its first `bytes` bytes, and more after them, which may differ from the whole
+/// key. If the whole key has at most `bytes` bytes, appends the whole key. For cutting long keys: of a long text, only
+/// a part is looked at, unless nearly all of its characters are ignored or combine with others.
 void append_beginning_of_sort_key(std::string& out, std::string_view text, StringOrder order, std::size_t bytes);
 
 /// Appends a string in the encoding of order `bytes`: UTF-8 with 00 → 00 FF, then 00 00.

@@ -31,7 +31,7 @@ std::optional<FieldPath> gone_path(std::string_view text) {
   return *std::move(path);
 }
 
-// The fields of a composite index, after the order. Empty: the text is invalid.
+// The fields of a composite or JSON index. Empty: the text is invalid.
 std::vector<OrderedField> gone_fields(std::string_view text) {
   std::vector<OrderedField> fields;
   ByteReader reader(text);
@@ -48,10 +48,11 @@ std::vector<OrderedField> gone_fields(std::string_view text) {
 }  // namespace
 
 std::optional<GoneIndex> GoneIndex::of(const IndexDefinition& index, bool down) {
-  if (!index.automatic || index.elements || index.fields.empty()) return std::nullopt;
+  if (index.elements || index.fields.empty()) return std::nullopt;
   GoneIndex gone;
   gone.fields = index.fields;
-  gone.order = index.automatic->order();
+  gone.is_json = !index.automatic;
+  gone.order = gone.is_json ? StringOrder::icu : index.automatic->order();
   gone.down = down;
   return gone;
 }
@@ -71,11 +72,11 @@ std::string GoneIndex::to_text() const {
   const bool by_bytes = order == StringOrder::bytes;
   if (fields.empty()) {
     text += 'p';
-  } else if (fields.size() == 1) {
+  } else if (!is_json && fields.size() == 1) {
     text += by_bytes ? 'b' : 'c';
     text += fields[0].path.text();
   } else {
-    text += by_bytes ? 'B' : 'C';
+    text += is_json ? 'j' : by_bytes ? 'B' : 'C';
     for (const OrderedField& field : fields) {
       text += field.descending ? '-' : '+';
       writer.sized_bytes(field.path.text());
@@ -102,7 +103,8 @@ std::optional<GoneIndex> GoneIndex::from_text(std::string_view text) {
   if (text.empty()) return std::nullopt;
   const char form = text.front();
   text.remove_prefix(1);
-  index.order = form == 'c' || form == 'C' ? StringOrder::icu : StringOrder::bytes;
+  index.is_json = form == 'j';
+  index.order = form == 'b' || form == 'B' || form == 'p' ? StringOrder::bytes : StringOrder::icu;
   switch (form) {
     case 'p':
       if (!text.empty()) return std::nullopt;
@@ -116,24 +118,35 @@ std::optional<GoneIndex> GoneIndex::from_text(std::string_view text) {
     }
     case 'B':
     case 'C':
+    case 'j': {
+      const std::size_t fields_min = index.is_json ? 1 : 2;
       index.fields = gone_fields(text);
-      if (index.fields.size() < 2) return std::nullopt;
+      if (index.fields.size() < fields_min) return std::nullopt;
       return index;
+    }
     default:
       return std::nullopt;
   }
 }
 
-std::optional<std::string> GoneIndex::entry_of(simdjson::dom::element body, std::string_view id) const {
+std::optional<std::string> GoneIndex::entry_of(const IndexedDocument& document) const {
   std::string entry;
+  if (is_json) {
+    // A partial filter need not be known: it is true of all results.
+    IndexDefinition definition;
+    definition.fields = fields;
+    std::string value;
+    append_index_entry(definition, document, entry, value);
+    return entry;
+  }
   if (fields.size() == 1) {
-    const FieldLookup field = find_field(body, fields[0].path);
+    const FieldLookup field = find_field(document.body, fields[0].path);
     if (!field) return std::nullopt;
     AutomaticIndex::append_key(entry, field.value, order);
   } else {
-    AutomaticIndex::append_composite_key(entry, body, fields, order);
+    AutomaticIndex::append_composite_key(entry, document.body, fields, order);
   }
-  entry += id;
+  entry += document.id;
   return entry;
 }
 

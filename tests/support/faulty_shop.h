@@ -26,9 +26,9 @@ namespace octavo::tests {
 class FaultyShop {
  public:
   explicit FaultyShop(config::Durability durability = config::Durability::commit)
-      : couch_(settings(), {.extensions = query::DatabaseServices::factory(nullptr),
-                            .faults = &faults_,
-                            .durability = durability}) {
+      : couch_(
+            settings(),
+            {.extensions = query::DatabaseServices::factory(nullptr), .faults = &faults_, .durability = durability}) {
     REQUIRE(couch_.put("/shop?partitioned=true&q=2").status == 201);
     std::string docs;
     for (int i = 0; i < 6; ++i) {

@@ -152,8 +152,7 @@ Expected<Reply> dry_run(const OpenContainer& opened, const sql::PreparedSql& pre
 }
 
 // The newer form is percent-encoded JSON, the older one flat JSON in Base64.
-void add_index_metrics(const Call& call, query::MangoIndexes& indexes, const sql::PreparedSql& prepared,
-                       Reply& reply) {
+void add_index_metrics(const Call& call, query::MangoIndexes& indexes, const sql::PreparedSql& prepared, Reply& reply) {
   const bool newer = call.flag("x-ms-cosmos-populateindexmetrics-v2");
   if (!newer && !call.flag("x-ms-cosmos-populateindexmetrics")) return;
   query::AutomaticIndexPtr automatic;

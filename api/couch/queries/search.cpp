@@ -208,8 +208,7 @@ Expected<std::string> search_reply(const partitioning::Database& database, const
 }
 
 Expected<std::string> run_search(partitioning::Database& database, query::FeedIndexes& indexes,
-                                 search::SearchIndex& index, SearchParameters& parameters,
-                                 storage::Sequence at_least) {
+                                 search::SearchIndex& index, SearchParameters& parameters, storage::Sequence at_least) {
   parameters.request.partition = parameters.partition;
   parameters.request.at_least = parameters.stale_ok ? 0 : at_least;
   parameters.request.deadline = std::chrono::steady_clock::now() + kSearchTimeMax;
@@ -279,8 +278,8 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
       if (replaced) continue;
       co_return std::unexpected(std::move(waited).error());
     }
-    auto body = co_await engine.run_blocking(
-        [&] { return run_search(database, indexes, *found.index, parameters, sequence); });
+    auto body =
+        co_await engine.run_blocking([&] { return run_search(database, indexes, *found.index, parameters, sequence); });
     if (!body && went_back(body.error())) continue;
     if (!body) co_return std::unexpected(std::move(body).error());
     reply.body = *std::move(body);
@@ -304,8 +303,7 @@ Task<Expected<Reply>> index_info(Call& call, bool size_only) {
   if (is_users_database(database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_search_info"));
   OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
   co_return co_await call.services.engine.run_blocking([&]() -> Expected<Reply> {
-    OCTAVO_TRY(const auto found,
-               find_index(database, services->feed_indexes(), call.path("ddoc"), call.path("index")));
+    OCTAVO_TRY(const auto found, find_index(database, services->feed_indexes(), call.path("ddoc"), call.path("index")));
     OCTAVO_TRY(const auto info, found.index->info());
     json::object shown{{"disk_size", info.bytes_on_disk}};
     if (!size_only) {

@@ -17,8 +17,9 @@ namespace octavo::query::sql {
 ///                   partition_id_plus_one:varint] [version 4: partition_id_plus_one:varint spent:varint]
 ///
 /// `start` exists for the kinds of has_start(), and in version 4 for a union. Version 1 has a whole key. Version 2 has
-/// the first bytes of a long key, and its digest. Versions 3 and 4 have a whole key and what follows it. Only pages that
-/// a charge limit ended have spent something. A union without version 4 cannot be continued when its index is gone.
+/// the first bytes of a long key, and its digest. Versions 3 and 4 have a whole key and what follows it. Only pages
+/// that a charge limit ended have spent something. A union without version 4 cannot be continued when its index is
+/// gone.
 ///
 /// It only says how much of the result was returned: a forged one names another starting point in what the client may
 /// read anyway. `fingerprint` binds it to its query, and it is checked like any other input.
@@ -26,7 +27,8 @@ struct Continuation {
   enum class Kind : std::uint8_t {
     primary = 'p',    ///< key: document id
     index = 'i',      ///< identity: of the index; key: entry key
-    automatic = 'a',  ///< the same, for a path or a composite index of an automatic index; start: what it is
+    automatic = 'a',  ///< the same, for an index whose entries can be made again when it is gone; start: what it is.
+                      ///< 'i' is written for other indexes, and was written for all but paths of an automatic index
     walked = 'w',     ///< key: of the last row in the order of such an index, which no longer exists; start: as before
     combined = 'U',   ///< union: branch, and as above for that branch's source. 'u' had no identity and is rejected
     sorted = 's',     ///< key: of the last row in the order of the result

@@ -67,9 +67,8 @@ std::vector<std::size_t> partition_ids_in_turn(const partitioning::Database& dat
   if (branches.empty() || std::ranges::any_of(branches, is_global)) return partition_ids;
   if (ranges_of_points(database, branches)) return partition_ids;
   const auto& map = database.partition_map();
-  partition_ids = scope.hash_range
-                      ? map.partition_ids_between(scope.hash_range->first, scope.hash_range->second - 1)
-                      : map.partition_ids();
+  partition_ids = scope.hash_range ? map.partition_ids_between(scope.hash_range->first, scope.hash_range->second - 1)
+                                   : map.partition_ids();
   if (partition_ids.size() < 2) partition_ids.clear();
   return partition_ids;
 }

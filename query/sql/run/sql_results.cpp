@@ -116,7 +116,8 @@ Continuation SqlExecution::Implementation::point_after(std::string_view position
     point.kind = Continuation::Kind::index;
     const IndexDefinition& definition = *index->definition;
     point.identity = definition.identity;
-    if (const auto gone = GoneIndex::of(definition, prepared_->plan().descending)) {
+    const auto gone = GoneIndex::of(definition, prepared_->plan().descending);
+    if (gone && (!gone->is_json || branches.size() == 1)) {
       point.kind = Continuation::Kind::automatic;
       point.start = gone->to_text();
     }

@@ -157,11 +157,11 @@ class SqlExecution::Implementation {
 
   std::size_t plan_ = 0;            ///< the one that runs
   std::optional<PlanTurns> turns_;  ///< set if the first is a walk that may be left
-  double spent_before_ = 0;   ///< by the walk, on earlier pages that ended before they were full
-  double spent_walking_ = 0;  ///< by the walk in total, when it was left
+  double spent_before_ = 0;         ///< by the walk, on earlier pages that ended before they were full
+  double spent_walking_ = 0;        ///< by the walk in total, when it was left
   // Set once the walk was left with rows of the page returned: the others are sorted like its entries.
   bool sorts_by_entries_ = false;
-  bool entries_descend_ = false;          ///< of the entries that rows are sorted by
+  bool entries_descend_ = false;  ///< of the entries that rows are sorted by
   /// Hash positions that the index had which no longer exists, if it was read in one physical partition after another.
   std::optional<std::pair<partitioning::HashPosition, partitioning::HashPosition>> gone_range_;
   std::optional<std::string> walked_to_;  ///< key of the walk's last entry, on this page or before

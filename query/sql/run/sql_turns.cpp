@@ -195,7 +195,7 @@ bool SqlExecution::Implementation::make_entry_key() {
   const auto root = parser_.parse(document.body);
   if (!root || !evaluation_.work(document.body.size())) return false;
   sort_key_.clear();
-  const auto entry = gone.entry_of(*root, document.id);
+  const auto entry = gone.entry_of({*root, document.body, document.id, document.revision});
   if (!gone.is_part()) {
     if (!entry) return false;
     append_entry_key(*entry);

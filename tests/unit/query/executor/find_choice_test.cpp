@@ -51,8 +51,8 @@ TEST_CASE("a text index is asked for the partition in the URL, also by a request
   EngineFixture::put(*fixture.database, "r:1", R"({"b":1})");
   fixture.create_index(text_index_request);
   for (const std::string partition : {"p", "r", "p"}) {
-    const auto choice = run_task(choose_find(fixture.indexes(), fixture.services().feed_indexes(),
-                                             R"({"selector":{"b":1}})", partition, false));
+    const auto choice = run_task(
+        choose_find(fixture.indexes(), fixture.services().feed_indexes(), R"({"selector":{"b":1}})", partition, false));
     REQUIRE(choice);
     const auto* text = std::get_if<search::TextFind>(&*choice);
     REQUIRE(text != nullptr);

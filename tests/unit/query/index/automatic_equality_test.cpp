@@ -229,9 +229,8 @@ TEST_CASE("entries of equal strings are no entries of values") {
 }
 
 TEST_CASE("the keys of a value are those of its entries") {
-  const auto automatic =
-      GENERATE(AutomaticIndex::of_everything(StringOrder::bytes), AutomaticIndex::of_everything(StringOrder::icu),
-               index_from_before());
+  const auto automatic = GENERATE(AutomaticIndex::of_everything(StringOrder::bytes),
+                                  AutomaticIndex::of_everything(StringOrder::icu), index_from_before());
   const auto definition = automatic_path_definition(automatic, *FieldPath::parse("v"));
   std::string path;
   append_key_u64(path, *definition->automatic_path);
