@@ -38,14 +38,14 @@ namespace {
 
 constexpr const char* kContainer = "/dbs/mall/colls/items/docs";
 
-// The number of times that `request` hashes the string `key`.
+// Runs `request`, which must hash the string `key` `expected` times.
 template <class Request>
-int hashes_of(std::string_view key, Request request) {
+void check_hashes(std::string_view key, int expected, Request request) {
   counted_bytes = '\x08' + std::string(key) + '\xFF';  // as it is hashed
   hash_count = 0;
   request();
   counted_bytes.clear();
-  return hash_count;
+  CHECK(hash_count == expected);
 }
 
 void limit_throughput(FaultyShop& shop, std::string_view database) {
@@ -63,25 +63,25 @@ TEST_CASE("a request of the CouchDB API for one document hashes its partition ke
   auto& couch = shop.couch();
   if (limited) limit_throughput(shop, "shop");
   std::string revision;
-  CHECK(hashes_of("pn", [&] {
-          const auto created = couch.put("/shop/pn:1", R"({"n":1})");
-          REQUIRE(created.status == 201);
-          revision = std::string(created.json().at("rev").as_string());
-        }) == 1);
-  CHECK(hashes_of("pn", [&] { REQUIRE(couch.get("/shop/pn:1").status == 200); }) == 1);
-  CHECK(hashes_of("pn", [&] { REQUIRE(couch.get("/shop/pn:2").status == 404); }) == 1);
-  CHECK(hashes_of("pn", [&] { REQUIRE(couch.get("/shop/pn:1?rev=" + revision).status == 200); }) == 1);
-  CHECK(hashes_of("pn", [&] { REQUIRE(couch.put("/shop/pn:1", "{}").status == 409); }) == 1);
-  CHECK(hashes_of("pn", [&] { REQUIRE(couch.del("/shop/pn:1?rev=" + revision).status == 200); }) == 1);
+  check_hashes("pn", 1, [&] {
+    const auto created = couch.put("/shop/pn:1", R"({"n":1})");
+    REQUIRE(created.status == 201);
+    revision = std::string(created.json().at("rev").as_string());
+  });
+  check_hashes("pn", 1, [&] { REQUIRE(couch.get("/shop/pn:1").status == 200); });
+  check_hashes("pn", 1, [&] { REQUIRE(couch.get("/shop/pn:2").status == 404); });
+  check_hashes("pn", 1, [&] { REQUIRE(couch.get("/shop/pn:1?rev=" + revision).status == 200); });
+  check_hashes("pn", 1, [&] { REQUIRE(couch.put("/shop/pn:1", "{}").status == 409); });
+  check_hashes("pn", 1, [&] { REQUIRE(couch.del("/shop/pn:1?rev=" + revision).status == 200); });
 }
 
 TEST_CASE("a bulk request of the CouchDB API hashes the partition key once per document, and an atomic one once") {
   FaultyShop shop(config::Durability::ephemeral);
   limit_throughput(shop, "shop");
   const std::string docs = R"({"docs":[{"_id":"pn:1"},{"_id":"pn:2"},{"_id":"pn:3"}]})";
-  CHECK(hashes_of("pn", [&] { REQUIRE(shop.couch().post("/shop/_bulk_docs", docs).status == 201); }) == 3);
+  check_hashes("pn", 3, [&] { REQUIRE(shop.couch().post("/shop/_bulk_docs", docs).status == 201); });
   const std::string batch = R"({"docs":[{"_id":"pn:4"},{"_id":"pn:5"},{"_id":"pn:6"}]})";
-  CHECK(hashes_of("pn", [&] { REQUIRE(shop.couch().post("/shop/_partition/pn/_batch", batch).status == 201); }) == 1);
+  check_hashes("pn", 1, [&] { REQUIRE(shop.couch().post("/shop/_partition/pn/_batch", batch).status == 201); });
 }
 
 TEST_CASE("a request of the Cosmos DB API for one item hashes its partition key once") {
@@ -92,16 +92,16 @@ TEST_CASE("a request of the Cosmos DB API for one item hashes its partition key 
   const Headers key{{"x-ms-documentdb-partitionkey", R"(["pn"])"}};
   const std::string item = fmt::format("{}/i", kContainer);
   const std::string text = R"({"id":"i","pk":"pn","n":1})";
-  CHECK(hashes_of("pn", [&] { REQUIRE(cosmos.post(kContainer, text, key).status == 201); }) == 1);
-  CHECK(hashes_of("pn", [&] { REQUIRE(cosmos.get(item, key).status == 200); }) == 1);
-  CHECK(hashes_of("pn", [&] { REQUIRE(cosmos.put(item, text, key).status == 200); }) == 1);
+  check_hashes("pn", 1, [&] { REQUIRE(cosmos.post(kContainer, text, key).status == 201); });
+  check_hashes("pn", 1, [&] { REQUIRE(cosmos.get(item, key).status == 200); });
+  check_hashes("pn", 1, [&] { REQUIRE(cosmos.put(item, text, key).status == 200); });
   const std::string patch = R"({"operations":[{"op":"set","path":"/n","value":2}]})";
-  CHECK(hashes_of("pn", [&] { REQUIRE(cosmos.send("PATCH", item, patch, key).status == 200); }) == 1);
+  check_hashes("pn", 1, [&] { REQUIRE(cosmos.send("PATCH", item, patch, key).status == 200); });
   Headers atomic = key;
   atomic.emplace("x-ms-cosmos-is-batch-request", "true");
   atomic.emplace("x-ms-cosmos-batch-atomic", "true");
   const std::string batch = R"([{"operationType":"Read","id":"i"},{"operationType":"Delete","id":"i"}])";
-  CHECK(hashes_of("pn", [&] { REQUIRE(cosmos.post(kContainer, batch, atomic).status == 200); }) == 1);
+  check_hashes("pn", 1, [&] { REQUIRE(cosmos.post(kContainer, batch, atomic).status == 200); });
 }
 
 }  // namespace tests::hash_count
