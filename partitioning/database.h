@@ -82,7 +82,8 @@ class Database : public std::enable_shared_from_this<Database> {
   bool partitioned() const { return record_.partitioned; }
   bool auto_index() const { return record_.auto_index; }
   storage::KeyScheme key_scheme() const { return record_.key_scheme; }
-  /// Never null; the text is empty for databases of the CouchDB API. A definition stays valid for those who hold it.
+  /// Never null; the text is empty for databases of the CouchDB API without properties. A definition stays valid for
+  /// those who hold it.
   std::shared_ptr<const DatabaseDefinition> definition() const { return definition_.load(std::memory_order_acquire); }
   /// Durable on return. Errors: not_found, those of the disk.
   Expected<void> set_definition(std::string text);

@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "api/models/container_members.h"
+#include "api/models/database_properties.h"
 #include "api/models/item.h"
 #include "api/models/item_shape.h"
 #include "api/models/resource_id.h"
-#include "query/database/database_properties.h"
 #include "query/json/parsed_document.h"
 #include "query/json/property_path.h"
 
@@ -435,7 +435,7 @@ Expected<std::shared_ptr<const ContainerDefinition>> container_of(const partitio
   if (auto parsed = definition->parsed.load(std::memory_order_acquire)) {
     return std::static_pointer_cast<const ContainerDefinition>(std::move(parsed));
   }
-  if (definition->text.empty() || query::is_couch_definition(definition->text)) return fail(ErrorCode::not_found, "");
+  if (!is_container(definition->text)) return fail(ErrorCode::not_found, "");
   OCTAVO_TRY(auto container, ContainerDefinition::from_stored(definition->text));
   container.shape = std::make_shared<const ItemShape>(container);
   auto shared = std::make_shared<const ContainerDefinition>(std::move(container));

@@ -19,6 +19,9 @@ namespace octavo::api::cosmos {
 
 class ItemShape;
 
+/// The area of the catalog with the databases of this API (resources/registry.cpp), which contain the containers.
+inline constexpr std::string_view database_area = "cosmos_databases";
+
 /// Provisioned throughput of a database or container, in request units per second.
 struct Throughput {
   std::uint32_t manual = 0;         ///< 0: autoscale

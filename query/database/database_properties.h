@@ -1,44 +1,35 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+
+#include "base/error.h"
+#include "partitioning/database.h"
+#include "query/index/automatic_index.h"
+#include "storage/partition/physical_partition.h"
 
 namespace octavo::query {
 
-/// What a database does with its documents beyond storing them. Part of its definition, for both APIs.
-///
-/// Format (properties in a database's definition):
-///   Cosmos:  {"resource":{"defaultTtl":…,"changeFeedPolicy":{"retentionDuration":minutes},…},
-///             "throughput":{"manual":…,"autoscale_max":…,"enforced":true},…}
-///   Couch:   {"properties":{"ttl":…,"throughput":…,"all_versions":…}}
-///
-/// A value type.
+/// What a database does with its documents beyond storing them, in terms that both APIs share. Part of its definition,
+/// which the API that created the database writes in its own format. A value type.
 struct DatabaseProperties {
   /// Seconds that documents live unless their own `ttl` differs; -1: forever. Absent: `ttl` is an ordinary field.
-  std::optional<std::int64_t> ttl_s;
+  std::optional<std::int64_t> ttl_s = {};
   /// Request units per second for all requests, all physical partitions together; 0: unlimited.
   std::uint32_t throughput = 0;
+  /// All databases with the same owner share the throughput; empty: it is the database's own.
+  std::string throughput_owner = {};
   /// Seconds that each version of a document is kept for readers of the feed of all versions; 0: versions are not kept.
   std::int64_t all_versions_s = 0;
-  /// A container without its own throughput: it shares that of its Cosmos database, whose name precedes the `/`.
-  bool shares_throughput = false;
-
-  /// Absent or damaged members count as not given: definitions are checked when they are created.
-  static DatabaseProperties of(std::string_view definition);
-  /// The definition of a database of the CouchDB API; empty if nothing is set.
-  std::string to_couch_definition() const;
-  /// The members that are set, as JSON: the value of "properties".
-  std::string to_json() const;
-
-  bool operator==(const DatabaseProperties&) const = default;
+  std::shared_ptr<const storage::UniqueKeys> unique_keys = {};  ///< null: none
+  AutomaticIndexPtr automatic_index = {};                       ///< of its indexing policy; null: none
 };
 
-/// The throughput shared by the containers of a Cosmos database, from the database's catalog entry; 0: none.
-std::uint32_t shared_throughput_of(std::string_view cosmos_database);
-
-/// Whether the definition was made through the CouchDB API, so that the database is not a container.
-bool is_couch_definition(std::string_view definition);
+/// Reads the properties from a database's definition. The program passes this function to DatabaseServices, so that no
+/// layer below the APIs knows their formats. Called when a database is opened, and again after changes of the
+/// definition or the partition map. May wait for the disk. Errors: corrupted.
+using DefinitionReader = Expected<DatabaseProperties> (*)(partitioning::Database& database);
 
 }  // namespace octavo::query

@@ -4,7 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "query/database/database_properties.h"
+#include <spdlog/spdlog.h>
+
 #include "query/database/feed_index_kinds.h"
 
 namespace octavo::query {
@@ -15,11 +16,9 @@ void apply_throughput(partitioning::Database& database, const DatabaseProperties
   auto& engine = database.engine();
   if (!engine.settings().enforce_throughput) return;
   auto& consumption = database.consumption();
-  if (properties.shares_throughput) {
-    const std::string owner = database.name().substr(0, database.name().find('/'));
-    const auto stored = engine.catalog().fact("cosmos_databases", owner);
-    const std::uint32_t rate = stored && *stored ? shared_throughput_of(**stored) : 0;
-    if (rate != 0) consumption.set_budget(engine.shared_budget(owner, rate));
+  if (!properties.throughput_owner.empty()) {
+    if (properties.throughput == 0) return;
+    consumption.set_budget(engine.shared_budget(properties.throughput_owner, properties.throughput));
     return;
   }
   auto own = consumption.budget();
@@ -32,7 +31,7 @@ void apply_throughput(partitioning::Database& database, const DatabaseProperties
 
 // If the throughput exceeds what the physical partitions can have, there must be more of them.
 void grow_for_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
-  if (!database.engine().settings().enforce_throughput || properties.shares_throughput) return;
+  if (!database.engine().settings().enforce_throughput || !properties.throughput_owner.empty()) return;
   using partitioning::partition_throughput_max;
   const std::uint32_t needed = properties.throughput / partition_throughput_max +
                                (properties.throughput % partition_throughput_max == 0 ? 0 : 1);
@@ -41,13 +40,19 @@ void grow_for_throughput(partitioning::Database& database, const DatabasePropert
   if (const auto held = database.weak_from_this().lock()) database.engine().splits().grow(held, wanted);
 }
 
+IndexPolicy policy_of(const DatabaseProperties& properties) {
+  return {.unique_keys = properties.unique_keys, .automatic = properties.automatic_index};
+}
+
 }  // namespace
 
-DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks* tasks)
+DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks* tasks,
+                                   DefinitionReader read_definition)
     : database_(database),
+      read_definition_(read_definition),
       design_functions_(database),
       feed_indexes_(database, tasks, feed_index_kinds()),
-      indexes_(database, tasks) {
+      indexes_(database, tasks, policy_of(read_properties().value_or(DatabaseProperties{}))) {
   apply_properties();
 }
 
@@ -55,9 +60,9 @@ DatabaseServices::~DatabaseServices() {
   shut_down();
 }
 
-partitioning::ExtensionFactory DatabaseServices::factory(ActiveTasks* tasks) {
-  return [tasks](partitioning::Database& database) -> std::unique_ptr<partitioning::DatabaseExtension> {
-    return std::make_unique<DatabaseServices>(database, tasks);
+partitioning::ExtensionFactory DatabaseServices::factory(ActiveTasks* tasks, DefinitionReader read_definition) {
+  return [=](partitioning::Database& database) -> std::unique_ptr<partitioning::DatabaseExtension> {
+    return std::make_unique<DatabaseServices>(database, tasks, read_definition);
   };
 }
 
@@ -81,17 +86,27 @@ Task<Expected<void>> DatabaseServices::wait_for_expirations(std::chrono::steady_
   co_return co_await expiration->wait_until_deleted(deadline);
 }
 
+// nullopt: the definition is damaged, which the log says.
+std::optional<DatabaseProperties> DatabaseServices::read_properties() const {
+  auto read = read_definition_(database_);
+  if (read) return *std::move(read);
+  spdlog::error("database {}: its properties cannot be read and are not applied: {}", database_.name(),
+                read.error().reason);
+  return std::nullopt;
+}
+
 void DatabaseServices::apply_properties() {
   const std::lock_guard lock(mutex_);
   // Read under the mutex, so that the last thread to apply properties has the newest.
-  const auto properties = DatabaseProperties::of(database_.definition()->text);
-  if (shut_down_) return;
-  if (properties.ttl_s && !expiration_) expiration_ = std::make_unique<Expiration>(database_);
-  if (expiration_) expiration_->set_default(properties.ttl_s);
-  if (properties.all_versions_s > 0 && !retention_) retention_ = std::make_unique<VersionRetention>(database_);
-  if (retention_) retention_->set_seconds(properties.all_versions_s);
-  apply_throughput(database_, properties);
-  grow_for_throughput(database_, properties);
+  const auto properties = read_properties();
+  if (!properties || shut_down_) return;
+  indexes_.set_policy(policy_of(*properties));
+  if (properties->ttl_s && !expiration_) expiration_ = std::make_unique<Expiration>(database_);
+  if (expiration_) expiration_->set_default(properties->ttl_s);
+  if (properties->all_versions_s > 0 && !retention_) retention_ = std::make_unique<VersionRetention>(database_);
+  if (retention_) retention_->set_seconds(properties->all_versions_s);
+  apply_throughput(database_, *properties);
+  grow_for_throughput(database_, *properties);
 }
 
 void DatabaseServices::design_documents_changed() {

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "base/task.h"
 #include "partitioning/engine.h"
+#include "query/database/database_properties.h"
 #include "query/database/expiry.h"
 #include "query/database/version_retention.h"
 #include "query/follow/active_tasks.h"
@@ -22,11 +24,11 @@ namespace octavo::query {
 /// Created by the engine through factory(). Thread-safe.
 class DatabaseServices final : public partitioning::DatabaseExtension {
  public:
-  DatabaseServices(partitioning::Database& database, ActiveTasks* tasks);
+  DatabaseServices(partitioning::Database& database, ActiveTasks* tasks, DefinitionReader read_definition);
   ~DatabaseServices() override;
 
   /// For Engine::open. `tasks` may be null; it must outlive the engine.
-  static partitioning::ExtensionFactory factory(ActiveTasks* tasks);
+  static partitioning::ExtensionFactory factory(ActiveTasks* tasks, DefinitionReader read_definition);
 
   partitioning::Database& database() { return database_; }
   MangoIndexes& indexes() { return indexes_; }
@@ -53,9 +55,11 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
 
  private:
+  std::optional<DatabaseProperties> read_properties() const;
   void apply_properties();
 
   partitioning::Database& database_;
+  const DefinitionReader read_definition_;
   DesignFunctions design_functions_;
   FeedIndexes feed_indexes_;
   MangoIndexes indexes_;

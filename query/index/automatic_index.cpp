@@ -10,7 +10,6 @@
 #include "base/murmur3.h"
 #include "query/collation/collation.h"
 #include "query/json/large_integer.h"
-#include "query/json/parsed_document.h"
 #include "query/json/plain_strings.h"
 #include "query/json/property_path.h"
 
@@ -422,17 +421,6 @@ IndexDefinitionPtr automatic_composite_definition(AutomaticIndexPtr automatic, s
   IndexDefinition definition = named_part(std::move(automatic), path, std::move(name));
   definition.fields = std::move(all);
   return std::make_shared<const IndexDefinition>(std::move(definition));
-}
-
-AutomaticIndexPtr automatic_index_of(std::string_view database_definition) {
-  if (database_definition.empty()) return nullptr;
-  const auto parsed = parse_json(database_definition);
-  if (!parsed || !parsed->is_object()) return nullptr;
-  const auto* resource = member_of(parsed->get_object(), "resource");
-  const auto* policy =
-      resource != nullptr && resource->is_object() ? member_of(resource->get_object(), "indexingPolicy") : nullptr;
-  if (policy == nullptr || !policy->is_object()) return nullptr;
-  return AutomaticIndex::from_policy(policy->get_object(), StringOrder::bytes);
 }
 
 }  // namespace octavo::query

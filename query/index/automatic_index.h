@@ -146,7 +146,4 @@ IndexDefinitionPtr automatic_path_definition(AutomaticIndexPtr automatic, const 
                                              const FieldPath* below = nullptr);
 IndexDefinitionPtr automatic_composite_definition(AutomaticIndexPtr automatic, std::size_t number);
 
-/// The automatic index of a database created through the Cosmos DB API (`resource.indexingPolicy` of its definition).
-AutomaticIndexPtr automatic_index_of(std::string_view database_definition);
-
 }  // namespace octavo::query

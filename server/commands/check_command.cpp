@@ -8,6 +8,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <fmt/format.h>
 
+#include "api/models/database_properties.h"
 #include "base/folder.h"
 #include "partitioning/engine.h"
 #include "query/database/database_services.h"
@@ -112,7 +113,7 @@ int run_check(const config::Settings& settings, const std::string& database) {
     return 1;
   }
   query::ActiveTasks tasks;
-  auto engine = partitioning::Engine::open(settings, query::DatabaseServices::factory(&tasks));
+  auto engine = partitioning::Engine::open(settings, query::DatabaseServices::factory(&tasks, api::read_definition));
   if (!engine) {
     fmt::print(stderr, "octavo: {}\n", engine.error().reason);
     return 1;

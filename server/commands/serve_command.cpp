@@ -13,6 +13,7 @@
 #include "api/couch/couch_api.h"
 #include "api/http/database_metrics.h"
 #include "api/http/metrics.h"
+#include "api/models/database_properties.h"
 #include "config/validate.h"
 #include "partitioning/engine.h"
 #include "query/database/database_services.h"
@@ -125,7 +126,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
 
   // The order matters: objects below use those above, and are destroyed before them.
   query::ActiveTasks active_tasks;
-  auto opened = partitioning::Engine::open(settings, query::DatabaseServices::factory(&active_tasks));
+  auto opened = partitioning::Engine::open(settings, query::DatabaseServices::factory(&active_tasks, api::read_definition));
   if (!opened) return refuse(opened.error());
   partitioning::Engine& engine = **opened;
   if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());

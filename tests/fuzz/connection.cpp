@@ -24,6 +24,7 @@
 #include "api/couch/auth/authenticator.h"
 #include "api/couch/auth/users_database.h"
 #include "api/couch/couch_api.h"
+#include "api/models/database_properties.h"
 #include "base/encoding.h"
 #include "fuzz/reply_check.h"
 #include "fuzz/target.h"
@@ -94,7 +95,7 @@ class Recorder final : public api::Handler {
 class Server {
  public:
   explicit Server(bool with_users)
-      : engine_(query::DatabaseServices::factory(&tasks_), make_settings(with_users)),
+      : engine_(query::DatabaseServices::factory(&tasks_, api::read_definition), make_settings(with_users)),
         thread_(0, context_, engine_.settings(), metrics_, bounds_, nullptr) {
     spdlog::set_level(spdlog::level::off);
     // What the libraries make on first use must be there longer than the threads of the engine, which end last of all.

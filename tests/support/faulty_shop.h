@@ -12,7 +12,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include "query/database/database_services.h"
+#include "api/models/database_properties.h"
 #include "query/database/index_check.h"
 #include "storage/partition/partition_check.h"
 #include "support/cosmos_api_fixture.h"
@@ -26,9 +26,9 @@ namespace octavo::tests {
 class FaultyShop {
  public:
   explicit FaultyShop(config::Durability durability = config::Durability::commit)
-      : couch_(
-            settings(),
-            {.extensions = query::DatabaseServices::factory(nullptr), .faults = &faults_, .durability = durability}) {
+      : couch_(settings(), {.extensions = query::DatabaseServices::factory(nullptr, api::read_definition),
+                            .faults = &faults_,
+                            .durability = durability}) {
     REQUIRE(couch_.put("/shop?partitioned=true&q=2").status == 201);
     std::string docs;
     for (int i = 0; i < 6; ++i) {

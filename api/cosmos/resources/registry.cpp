@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "api/models/database_properties.h"
 #include "api/models/errors.h"
 #include "api/models/resource_id.h"
 #include "base/digest.h"
 #include "base/encoding.h"
 #include "base/unix_time.h"
-#include "query/database/database_properties.h"
 #include "query/json/parsed_document.h"
 
 namespace octavo::api::cosmos {
@@ -16,10 +16,6 @@ namespace {
 
 namespace json = boost::json;
 
-// Format (Cosmos DB database in the catalog):
-//   area "cosmos_databases", name id
-//   → JSON {"rid","etag","modified_s","offer_rid","offer_etag"} and, if it has throughput, "throughput"
-constexpr std::string_view kDatabaseArea = "cosmos_databases";
 constexpr std::size_t kNameBytesMax = 240;  // of a database: the name is part of keys of the catalog
 constexpr std::uint32_t kThroughputPerPartitionMax = partitioning::partition_throughput_max;
 
@@ -28,6 +24,9 @@ std::string text_of(const json::object& object, std::string_view name) {
   return member != nullptr && member->is_string() ? std::string(member->get_string()) : std::string();
 }
 
+// Format (Cosmos DB database in the catalog):
+//   area "cosmos_databases", name id
+//   → JSON {"rid","etag","modified_s","offer_rid","offer_etag"} and, if it has throughput, "throughput"
 Expected<DatabaseDefinition> read_database(std::string_view id, std::string_view text) {
   const auto damaged = [] { return fail(ErrorCode::corrupted, "The stored definition of a database is damaged."); };
   auto value = query::parse_json(text);
@@ -115,14 +114,14 @@ std::string Offer::to_json() const {
 
 Expected<std::optional<DatabaseDefinition>> Registry::database(std::string_view id) const {
   if (id.size() > kNameBytesMax) return std::nullopt;
-  OCTAVO_TRY(const auto stored, engine_.catalog().fact(kDatabaseArea, id));
+  OCTAVO_TRY(const auto stored, engine_.catalog().fact(database_area, id));
   if (!stored) return std::nullopt;
   OCTAVO_TRY(auto definition, read_database(id, *stored));
   return definition;
 }
 
 Expected<std::vector<DatabaseDefinition>> Registry::databases(std::string_view after, std::size_t count_max) const {
-  OCTAVO_TRY(const auto stored, engine_.catalog().facts(kDatabaseArea));
+  OCTAVO_TRY(const auto stored, engine_.catalog().facts(database_area));
   std::vector<DatabaseDefinition> definitions;
   for (const auto& [id, text] : stored) {
     if (!after.empty() && id <= after) continue;
@@ -140,7 +139,7 @@ Expected<void> Registry::store(const DatabaseDefinition& definition) {
                       {"offer_rid", definition.offer_rid},
                       {"offer_etag", definition.offer_etag}};
   if (definition.throughput) stored["throughput"] = to_json(*definition.throughput);
-  return engine_.catalog().set_fact(kDatabaseArea, definition.id, json::serialize(stored));
+  return engine_.catalog().set_fact(database_area, definition.id, json::serialize(stored));
 }
 
 Expected<DatabaseDefinition> Registry::create_database(std::string id, std::optional<Throughput> throughput) {
@@ -188,15 +187,13 @@ Expected<void> Registry::delete_database(std::string_view id, const std::optiona
       if (name.starts_with(prefix)) OCTAVO_TRY_VOID(engine_.catalog().erase_fact(area, name));
     }
   }
-  return engine_.catalog().erase_fact(kDatabaseArea, id);
+  return engine_.catalog().erase_fact(database_area, id);
 }
 
 Expected<ContainerDefinition> Registry::stored_container(std::string_view name) const {
   // An open database knows what a failed disk may have kept from the catalog.
   OCTAVO_TRY(const auto record, engine_.catalog().find(name));
-  if (!record || record->definition.empty() || query::is_couch_definition(record->definition)) {
-    return fail(ErrorCode::not_found, "");
-  }
+  if (!record || !is_container(record->definition)) return fail(ErrorCode::not_found, "");
   return ContainerDefinition::from_stored(record->definition);
 }
 

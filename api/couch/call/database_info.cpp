@@ -1,7 +1,7 @@
 #include "api/couch/call/database_info.h"
 
+#include "api/models/database_properties.h"
 #include "base/json_writer.h"
-#include "query/database/database_properties.h"
 
 namespace octavo::api::couch {
 
@@ -25,8 +25,8 @@ void append_properties(std::string& out, const partitioning::Database& database)
   if (database.partitioned()) out += R"("partitioned":true)";
   if (database.auto_index()) out += out.back() == '{' ? R"("auto_index":true)" : R"(,"auto_index":true)";
   const auto definition = database.definition();
-  if (query::is_couch_definition(definition->text)) {
-    const std::string properties = query::DatabaseProperties::of(definition->text).to_json();
+  if (!definition->text.empty() && !is_container(definition->text)) {
+    const std::string properties = properties_json(properties_of(database).value_or(query::DatabaseProperties{}));
     if (out.back() != '{') out += ',';
     out.append(properties, 1, properties.size() - 2);
   }

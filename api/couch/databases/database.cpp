@@ -13,6 +13,7 @@
 #include "api/couch/databases/throughput.h"
 #include "api/couch/documents/document_handlers.h"
 #include "api/couch/documents/edit.h"
+#include "api/models/database_properties.h"
 #include "base/json_writer.h"
 #include "partitioning/throughput/request_charge.h"
 
@@ -64,7 +65,7 @@ Expected<partitioning::CreateDatabaseOptions> parse_creation(const Call& call) {
     return fail(ErrorCode::bad_request, "Cannot partition a system database");
   }
   OCTAVO_TRY(const auto properties, properties_of_creation(request, call.path("db")));
-  options.definition = properties.to_couch_definition();
+  options.definition = to_couch_definition(properties);
   const auto auto_index = request.parameter("auto_index").value_or("false");
   if (auto_index != "true" && auto_index != "false") {
     return fail(ErrorCode::bad_request, "Invalid `auto_index` parameter");

@@ -6,6 +6,7 @@
 #include "api/couch/call/call.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
+#include "api/models/database_properties.h"
 
 namespace octavo::api::couch {
 
@@ -42,8 +43,9 @@ Expected<void> set(DatabaseProperties& properties, std::string_view name, std::o
 }
 
 Task<Expected<Reply>> get_properties(Call& call) {
+  OCTAVO_CO_TRY(const auto properties, properties_of(*call.database));
   Reply reply;
-  reply.body = DatabaseProperties::of(call.database->definition()->text).to_json();
+  reply.body = properties_json(properties);
   reply.body += '\n';
   co_return reply;
 }
@@ -52,8 +54,7 @@ Expected<DatabaseProperties> parse_properties(const Call& call) {
   if (call.database->name().starts_with('_')) {
     return fail(ErrorCode::bad_request, "A system database has no properties.");
   }
-  const auto definition = call.database->definition();
-  if (!definition->text.empty() && !query::is_couch_definition(definition->text)) {
+  if (is_container(call.database->definition()->text)) {
     return fail(ErrorCode::forbidden,
                 "This database is a container of the Azure Cosmos DB API: change the container instead.");
   }
@@ -69,7 +70,7 @@ Expected<DatabaseProperties> parse_properties(const Call& call) {
 Task<Expected<Reply>> put_properties(Call& call) {
   const auto parse = [&call] { return parse_properties(call); };
   OCTAVO_CO_TRY(const auto properties, co_await work_on_body(call, parse));
-  auto work = [&] { return call.database->set_definition(properties.to_couch_definition()); };
+  auto work = [&] { return call.database->set_definition(to_couch_definition(properties)); };
   OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(std::move(work)));
   Reply reply;
   reply.body = "{\"ok\":true}\n";

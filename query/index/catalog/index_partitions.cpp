@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "query/index/catalog/mango_indexes.h"
-#include "query/index/local/unique_keys.h"
 
 namespace octavo::query {
 
@@ -18,7 +17,7 @@ Expected<void> MangoIndexes::partition_added(std::size_t partition_id) {
   OCTAVO_TRY_VOID(catalog());
   auto& partition = database_.physical_partition(partition_id);
   auto indexes = std::make_shared<LocalIndexes>(partition, tasks_, database_.name(), database_.partitioned());
-  partition.set_unique_keys(unique_keys_of(database_.definition()->text));
+  partition.set_unique_keys(policy().unique_keys);
   partition.set_observer(indexes);
   {
     const std::lock_guard lock(locals_mutex_);

@@ -11,7 +11,6 @@
 #include "partitioning/engine.h"
 #include "query/design/design_scan.h"
 #include "query/index/automatic_index.h"
-#include "query/index/local/unique_keys.h"
 
 namespace octavo::query {
 
@@ -28,18 +27,21 @@ constexpr std::chrono::milliseconds kSupersededDelay{2000};
 
 }  // namespace
 
-MangoIndexes::MangoIndexes(partitioning::Database& database, ActiveTasks* tasks)
-    : database_(database), tasks_(tasks), opened_at_(database.watermark()), jobs_(database.engine().workers()) {
+MangoIndexes::MangoIndexes(partitioning::Database& database, ActiveTasks* tasks, IndexPolicy policy)
+    : database_(database),
+      tasks_(tasks),
+      opened_at_(database.watermark()),
+      policy_(std::move(policy)),
+      jobs_(database.engine().workers()) {
   set_locals({});
   // Entries of local indexes are maintained from the first write on, even if the definitions are never read.
   if (!database.partitioned() && !database.auto_index()) return;
-  const auto unique_keys = unique_keys_of(database.definition()->text);
   Locals locals(database.partition_map().partition_id_end());
   for (const std::size_t partition_id : database.partition_ids()) {
     auto& partition = database.physical_partition(partition_id);
     locals[partition_id] = std::make_shared<LocalIndexes>(partition, tasks, database.name(), database.partitioned());
     partition.set_observer(locals[partition_id]);
-    partition.set_unique_keys(unique_keys);
+    partition.set_unique_keys(policy_.unique_keys);
   }
   set_locals(std::move(locals));
   // A new database must index its first documents at once.
@@ -48,6 +50,16 @@ MangoIndexes::MangoIndexes(partitioning::Database& database, ActiveTasks* tasks)
 
 MangoIndexes::~MangoIndexes() {
   shut_down();
+}
+
+void MangoIndexes::set_policy(IndexPolicy policy) {
+  const std::lock_guard lock(mutex_);
+  policy_ = std::move(policy);
+}
+
+IndexPolicy MangoIndexes::policy() const {
+  const std::lock_guard lock(mutex_);
+  return policy_;
 }
 
 void MangoIndexes::definitions_changed() {
@@ -144,8 +156,7 @@ Expected<std::vector<IndexDefinitionPtr>> MangoIndexes::read_definitions() {
 }
 
 IndexDefinitionPtr MangoIndexes::read_automatic() const {
-  auto automatic = database_.auto_index() ? AutomaticIndex::of_everything(StringOrder::icu)
-                                          : automatic_index_of(database_.definition()->text);
+  auto automatic = database_.auto_index() ? AutomaticIndex::of_everything(StringOrder::icu) : policy().automatic;
   return automatic ? automatic_definition(std::move(automatic)) : nullptr;
 }
 

@@ -16,6 +16,7 @@
 #include "partitioning/change_notifier.h"
 #include "partitioning/database.h"
 #include "query/follow/active_tasks.h"
+#include "query/index/automatic_index.h"
 #include "query/index/catalog/index_catalog.h"
 #include "query/index/catalog/query_cache.h"
 #include "query/index/global/global_index.h"
@@ -26,8 +27,14 @@
 
 namespace octavo::query {
 
+/// What the definition of a database says about its indexes. A value.
+struct IndexPolicy {
+  std::shared_ptr<const storage::UniqueKeys> unique_keys = {};  ///< null: none
+  AutomaticIndexPtr automatic = {};                             ///< of a container's indexing policy; null: none
+};
+
 /// The local, global and automatic indexes of one open database, for `_find` and SQL: reads their definitions from the
-/// design documents and the database's definition, and creates, builds, updates and drops them in the background. Owned
+/// design documents and the policy, and creates, builds, updates and drops them in the background. Owned
 /// by the database's DatabaseServices.
 ///
 /// Local indexes change with their documents (local_indexes.h). Global ones follow the feed: a job on the worker pool
@@ -38,12 +45,14 @@ namespace octavo::query {
 class MangoIndexes {
  public:
   /// `tasks` may be null.
-  MangoIndexes(partitioning::Database& database, ActiveTasks* tasks);
+  MangoIndexes(partitioning::Database& database, ActiveTasks* tasks, IndexPolicy policy);
   ~MangoIndexes();
   MangoIndexes(const MangoIndexes&) = delete;
   MangoIndexes& operator=(const MangoIndexes&) = delete;
 
-  /// Design documents, or the database's definition, have changed. Must not block.
+  /// For partitions that are added from now on, and for the automatic index after definitions_changed().
+  void set_policy(IndexPolicy policy);
+  /// Design documents, or the policy, have changed. Must not block.
   void definitions_changed();
   // As in DatabaseExtension.
   void committed();
@@ -106,6 +115,7 @@ class MangoIndexes {
   void build();
   std::uint64_t begin_attempt();
   void fail_waiters(std::uint64_t attempt, const Error& error);
+  IndexPolicy policy() const;
 
   partitioning::Database& database_;
   ActiveTasks* const tasks_;
@@ -125,7 +135,9 @@ class MangoIndexes {
   std::vector<std::shared_ptr<GlobalIndex>> globals_;
   std::vector<std::shared_ptr<GlobalIndex>> retired_;  ///< no longer defined; queries may still read them
   std::vector<IndexDefinitionPtr> published_definitions_;
-  IndexDefinitionPtr automatic_;  ///< of the present policy; null: it has none
+  IndexPolicy policy_;
+  DatabaseProperties properties_;  ///< as last applied
+  IndexDefinitionPtr automatic_;   ///< of the present policy; null: it has none
   bool building_ = false;
   std::chrono::steady_clock::time_point build_not_before_{};  ///< after a failed build: no new one before this
   std::optional<Error> failure_;                              ///< of the last attempt to follow

@@ -1,12 +1,8 @@
 #include "query/index/local/unique_keys.h"
 
-#include <boost/json.hpp>
-
 #include "base/murmur3.h"
 #include "query/index/raw_field.h"
 #include "query/json/number.h"
-#include "query/json/parsed_document.h"
-#include "query/json/property_path.h"
 #include "query/json/split.h"
 
 namespace octavo::query {
@@ -61,31 +57,9 @@ class PolicyUniqueKeys final : public storage::UniqueKeys {
   std::vector<std::vector<FieldPath>> keys_;
 };
 
-const boost::json::value* policy_member(const boost::json::value* value, std::string_view name) {
-  return value != nullptr && value->is_object() ? value->get_object().if_contains(name) : nullptr;
-}
-
 }  // namespace
 
-std::shared_ptr<const storage::UniqueKeys> unique_keys_of(std::string_view definition) {
-  if (definition.find("uniqueKeys") == std::string_view::npos) return nullptr;
-  const auto parsed = parse_json(definition);
-  if (!parsed) return nullptr;
-  const auto* list = policy_member(policy_member(policy_member(&*parsed, "resource"), "uniqueKeyPolicy"), "uniqueKeys");
-  if (list == nullptr || !list->is_array()) return nullptr;
-  std::vector<std::vector<FieldPath>> keys;
-  for (const auto& key : list->get_array()) {
-    const auto* texts = policy_member(&key, "paths");
-    if (texts == nullptr || !texts->is_array()) continue;
-    auto& paths = keys.emplace_back();
-    for (const auto& text : texts->get_array()) {
-      if (!text.is_string()) continue;
-      if (const auto parts = split_property_path(std::string_view(text.get_string()))) {
-        paths.push_back(property_field_path(*parts));
-      }
-    }
-    if (paths.empty()) keys.pop_back();
-  }
+std::shared_ptr<const storage::UniqueKeys> unique_keys_of(std::vector<std::vector<FieldPath>> keys) {
   if (keys.empty()) return nullptr;
   return std::make_shared<PolicyUniqueKeys>(std::move(keys));
 }

@@ -1,15 +1,15 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
+#include <vector>
 
+#include "query/json/field_path.h"
 #include "storage/partition/physical_partition.h"
 
 namespace octavo::query {
 
-/// The unique keys in a database's definition (`resource.uniqueKeyPolicy.uniqueKeys[].paths`); null: none. An item
-/// without a value at a path counts as having null there, as in Azure Cosmos DB. The definition was checked when the
-/// database was created; damaged parts are ignored.
-std::shared_ptr<const storage::UniqueKeys> unique_keys_of(std::string_view definition);
+/// Unique keys, each with its paths; null if there are none. A document without a value at a path counts as having null
+/// there, as in Azure Cosmos DB.
+std::shared_ptr<const storage::UniqueKeys> unique_keys_of(std::vector<std::vector<FieldPath>> keys);
 
 }  // namespace octavo::query

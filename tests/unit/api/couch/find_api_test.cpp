@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "api/models/database_properties.h"
 #include "query/database/database_services.h"
 #include "unit/api/couch/couch_api_fixture.h"
 
@@ -9,7 +10,8 @@ using octavo::tests::text;
 namespace {
 
 struct FindApi {
-  CouchApiFixture couch{{}, {.extensions = octavo::query::DatabaseServices::factory(nullptr)}};
+  CouchApiFixture couch{{},
+                        {.extensions = octavo::query::DatabaseServices::factory(nullptr, octavo::api::read_definition)}};
 
   FindApi() {
     couch.put("/db?q=2");

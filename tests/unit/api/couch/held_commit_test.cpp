@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "api/models/database_properties.h"
 #include "query/database/database_services.h"
 #include "support/patience.h"
 #include "unit/api/couch/couch_api_fixture.h"
@@ -68,7 +69,8 @@ class HeldCommits final : public storage::FaultInjector {
 /// A database of two physical partitions: while a write to the first is being committed, `written` is acknowledged by
 /// the second.
 struct Subject {
-  Subject() : couch({}, {.extensions = query::DatabaseServices::factory(nullptr), .faults = &commits}) {
+  Subject()
+      : couch({}, {.extensions = query::DatabaseServices::factory(nullptr, api::read_definition), .faults = &commits}) {
     REQUIRE(couch.put("/db?q=2").status == 201);
     const auto database = *couch.engine().open_database("db");
     for (int i = 0; slow.empty() || written.empty(); ++i) {

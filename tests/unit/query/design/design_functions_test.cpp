@@ -7,6 +7,7 @@
 #include "query/database/database_services.h"
 #include "query/javascript/functions.h"
 #include "support/engine_fixture.h"
+#include "unit/query/definition_reader.h"
 
 using namespace octavo;
 using namespace octavo::query;
@@ -17,7 +18,8 @@ namespace {
 class DesignShop {
  public:
   DesignShop()
-      : fixture(DatabaseServices::factory(nullptr)), database(fixture.create("shop", {.partitioned = false, .q = 3})) {}
+      : fixture(DatabaseServices::factory(nullptr, octavo::tests::read_definition)),
+        database(fixture.create("shop", {.partitioned = false, .q = 3})) {}
 
   DesignFunctions& functions() { return services_of(*database)->design_functions(); }
   std::size_t validation_count() {

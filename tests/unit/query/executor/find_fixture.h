@@ -19,6 +19,7 @@
 #include "query/walk/index_reader.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
+#include "unit/query/definition_reader.h"
 
 namespace octavo::tests {
 
@@ -28,7 +29,7 @@ namespace json = boost::json;
 class FindFixture {
  public:
   explicit FindFixture(partitioning::CreateDatabaseOptions options = {}, config::Settings settings = {})
-      : engine(query::DatabaseServices::factory(&tasks), std::move(settings)) {
+      : engine(query::DatabaseServices::factory(&tasks, read_definition), std::move(settings)) {
     database = engine.create("db", options);
   }
 

@@ -28,7 +28,7 @@ namespace {
 namespace json = boost::json;
 
 std::string container_of(std::string_view policy) {
-  return R"({"resource":{"indexingPolicy":)" + std::string(policy) + "}}";
+  return R"({"indexing_policy":)" + std::string(policy) + "}";
 }
 
 constexpr std::string_view all_paths = R"({"includedPaths":[{"path":"/*"}]})";

@@ -36,7 +36,7 @@ json::object policy_of(std::vector<std::string> included, std::vector<std::strin
 }
 
 std::string container_with(json::object policy) {
-  return json::serialize(json::object{{"resource", json::object{{"indexingPolicy", std::move(policy)}}}});
+  return json::serialize(json::object{{"indexing_policy", std::move(policy)}});
 }
 
 partitioning::CreateDatabaseOptions container_options(json::object policy, std::uint32_t q = 1) {

@@ -312,7 +312,7 @@ TEST_CASE("an index has documents that have expired, which another time to live 
 TEST_CASE("of two threads that put a database's properties in force, neither goes back to older ones") {
   FindFixture fixture;
   // It takes a while to read.
-  std::string older = R"({"properties":{"throughput":1000},"more":[0)";
+  std::string older = R"({"throughput":1000,"more":[0)";
   for (int i = 0; i < 1'000'000; ++i) older += ",0";
   older += "]}";
   for (int round = 0; round < 3; ++round) {
@@ -325,7 +325,7 @@ TEST_CASE("of two threads that put a database's properties in force, neither goe
     });
     while (!begun) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    const auto set = fixture.database->set_definition(R"({"properties":{"throughput":2000}})");
+    const auto set = fixture.database->set_definition(R"({"throughput":2000})");
     split.join();
     REQUIRE(set);
     REQUIRE(added);

@@ -11,6 +11,7 @@
 #include "query/database/index_check.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
+#include "unit/query/definition_reader.h"
 #include "unit/query/sql/sql_fixture.h"
 
 namespace octavo::query {
@@ -70,7 +71,7 @@ constexpr std::string_view kIndexOfN =
 
 TEST_CASE("local and automatic indexes are there after a split, and sound") {
   ActiveTasks tasks;
-  EngineFixture fixture(DatabaseServices::factory(&tasks));
+  EngineFixture fixture(DatabaseServices::factory(&tasks, octavo::tests::read_definition));
   const auto database = fixture.create("shop", {.partitioned = true, .auto_index = true});
   EngineFixture::put(*database, "_design/by-n", std::string(kIndexOfN));
   for (int i = 0; i < 500; ++i) {
@@ -100,7 +101,7 @@ TEST_CASE("local and automatic indexes are there after a split, and sound") {
 }
 
 TEST_CASE("beside an automatic index a local one has the document that makes its logical partition large") {
-  EngineFixture fixture(DatabaseServices::factory(nullptr));
+  EngineFixture fixture(DatabaseServices::factory(nullptr, octavo::tests::read_definition));
   const auto database = fixture.create("shop", {.partitioned = true, .auto_index = true});
   EngineFixture::put(*database, "_design/by-n", std::string(kIndexOfN));
   REQUIRE(becomes_true([&] {

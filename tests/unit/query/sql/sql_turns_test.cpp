@@ -37,8 +37,8 @@ partitioning::CreateDatabaseOptions indexed_options(IndexedBy indexes) {
   options.partitioned = true;
   if (indexes == IndexedBy::json) return options;
   options.q = indexes == IndexedBy::automatic_in_three ? 3 : 1;
-  options.definition = R"({"resource":{"indexingPolicy":{"includedPaths":[{"path":"/*"}],"excludedPaths":[],)"
-                       R"("compositeIndexes":[[{"path":"/few"},{"path":"/time"}]]}}})";
+  options.definition = R"({"indexing_policy":{"includedPaths":[{"path":"/*"}],"excludedPaths":[],)"
+                       R"("compositeIndexes":[[{"path":"/few"},{"path":"/time"}]]}})";
   return options;
 }
 

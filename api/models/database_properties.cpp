@@ -1,0 +1,92 @@
+#include "api/models/database_properties.h"
+
+#include <cstdint>
+#include <optional>
+
+#include <boost/json.hpp>
+
+#include "api/models/container_definition.h"
+#include "partitioning/engine.h"
+#include "query/index/local/unique_keys.h"
+#include "query/json/parsed_document.h"
+
+namespace octavo::api {
+
+namespace {
+
+constexpr std::string_view couch_start = "{\"properties\":";
+
+std::optional<std::int64_t> integer_in(const boost::json::object& object, std::string_view name) {
+  const auto* member = object.if_contains(name);
+  return member != nullptr && member->is_int64() ? std::optional(member->get_int64()) : std::nullopt;
+}
+
+// Absent or damaged members count as not given: definitions are checked when they are created.
+query::DatabaseProperties read_couch_definition(std::string_view definition) {
+  query::DatabaseProperties properties;
+  if (definition.empty()) return properties;
+  const auto parsed = query::parse_json(definition);
+  const auto* stored = parsed && parsed->is_object() ? parsed->get_object().if_contains("properties") : nullptr;
+  if (stored == nullptr || !stored->is_object()) return properties;
+  const auto& members = stored->get_object();
+  properties.ttl_s = integer_in(members, "ttl");
+  properties.throughput = static_cast<std::uint32_t>(integer_in(members, "throughput").value_or(0));
+  properties.all_versions_s = integer_in(members, "all_versions").value_or(0);
+  return properties;
+}
+
+// 0 if the Cosmos database has none, or cannot be read now.
+std::uint32_t throughput_of_owner(partitioning::Engine& engine, std::string_view owner) {
+  const auto stored = engine.catalog().fact(cosmos::database_area, owner);
+  if (!stored || !*stored) return 0;
+  const auto parsed = query::parse_json(**stored);
+  const auto* throughput = parsed && parsed->is_object() ? parsed->get_object().if_contains("throughput") : nullptr;
+  return throughput != nullptr ? cosmos::throughput_from_json(*throughput).highest() : 0;
+}
+
+}  // namespace
+
+Expected<query::DatabaseProperties> read_definition(partitioning::Database& database) {
+  OCTAVO_TRY(auto properties, properties_of(database));
+  if (!properties.throughput_owner.empty()) {
+    properties.throughput = throughput_of_owner(database.engine(), properties.throughput_owner);
+  }
+  return properties;
+}
+
+Expected<query::DatabaseProperties> properties_of(const partitioning::Database& database) {
+  const auto definition = database.definition();
+  if (!is_container(definition->text)) return read_couch_definition(definition->text);
+  OCTAVO_TRY(const auto container, cosmos::container_of(database));
+  query::DatabaseProperties properties;
+  properties.ttl_s = container->default_ttl_s;
+  properties.all_versions_s = container->version_retention_s();
+  if (!container->throughput) {
+    properties.throughput_owner = database.name().substr(0, database.name().find('/'));
+  } else if (container->throughput->enforced) {
+    properties.throughput = container->throughput->highest();
+  }
+  properties.unique_keys = query::unique_keys_of(container->unique_keys);
+  properties.automatic_index = query::AutomaticIndex::from_policy(container->resource.at("indexingPolicy").get_object(),
+                                                                  query::StringOrder::bytes);
+  return properties;
+}
+
+std::string to_couch_definition(const query::DatabaseProperties& properties) {
+  const std::string members = properties_json(properties);
+  return members == "{}" ? std::string() : std::string(couch_start) + members + '}';
+}
+
+std::string properties_json(const query::DatabaseProperties& properties) {
+  boost::json::object shown;
+  if (properties.ttl_s) shown["ttl"] = *properties.ttl_s;
+  if (properties.throughput != 0) shown["throughput"] = properties.throughput;
+  if (properties.all_versions_s != 0) shown["all_versions"] = properties.all_versions_s;
+  return boost::json::serialize(shown);
+}
+
+bool is_container(std::string_view definition) {
+  return !definition.empty() && !definition.starts_with(couch_start);
+}
+
+}  // namespace octavo::api

@@ -1,0 +1,111 @@
+// Both APIs write the properties of a database in formats of their own; the layers below see one record.
+#include "api/models/database_properties.h"
+
+#include <memory>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "query/database/database_services.h"
+#include "support/cosmos_api_fixture.h"
+#include "unit/api/couch/couch_api_fixture.h"
+
+using namespace octavo;
+using octavo::tests::CosmosApiFixture;
+using octavo::tests::CouchApiFixture;
+
+namespace {
+
+struct BothApis {
+  static config::Settings settings() {
+    config::Settings settings;
+    settings.cosmos_key = crypto::base64_encode("of a test");
+    return settings;
+  }
+  CouchApiFixture couch{settings(), {.extensions = query::DatabaseServices::factory(nullptr, api::read_definition)}};
+  std::unique_ptr<CosmosApiFixture> cosmos_api = std::make_unique<CosmosApiFixture>(couch.engine(), couch.settings());
+
+  CosmosApiFixture& cosmos() { return *cosmos_api; }
+  void restart() {
+    cosmos_api.reset();
+    couch.restart();
+    cosmos_api = std::make_unique<CosmosApiFixture>(couch.engine(), couch.settings());
+  }
+  query::DatabaseProperties properties(std::string_view name) {
+    return api::read_definition(**couch.engine().open_database(name)).value();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a database of the CouchDB API has the properties that its definition sets") {
+  BothApis apis;
+  REQUIRE(apis.couch.put("/plain").status == 201);
+  REQUIRE(apis.couch.put("/shop?ttl=60&throughput=500&all_versions=90").status == 201);
+  const auto properties = apis.properties("shop");
+  CHECK(properties.ttl_s == 60);
+  CHECK(properties.throughput == 500);
+  CHECK(properties.throughput_owner.empty());
+  CHECK(properties.all_versions_s == 90);
+  CHECK_FALSE(properties.unique_keys);
+  CHECK_FALSE(properties.automatic_index);
+  // The text of earlier versions.
+  const auto definition = (*apis.couch.engine().open_database("shop"))->definition();
+  CHECK(definition->text == R"({"properties":{"ttl":60,"throughput":500,"all_versions":90}})");
+  CHECK(api::to_couch_definition(properties) == definition->text);
+  CHECK_FALSE(api::is_container(definition->text));
+
+  CHECK(api::to_couch_definition(apis.properties("plain")).empty());
+  CHECK((*apis.couch.engine().open_database("plain"))->definition()->text.empty());
+}
+
+TEST_CASE("a container has the properties that its definition sets, also after a restart") {
+  BothApis apis;
+  REQUIRE(apis.cosmos().post("/dbs", R"({"id":"mall"})").status == 201);
+  REQUIRE(
+      apis.cosmos()
+          .post("/dbs/mall/colls",
+                R"({"id":"items","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"defaultTtl":60,)"
+                R"("changeFeedPolicy":{"retentionDuration":3},"uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a"]}]}})",
+                {{"x-ms-offer-throughput", "700"}})
+          .status == 201);
+  const auto check = [&apis] {
+    const auto properties = apis.properties("mall/items");
+    CHECK(properties.ttl_s == 60);
+    CHECK(properties.throughput == 700);
+    CHECK(properties.throughput_owner.empty());
+    CHECK(properties.all_versions_s == 180);
+    REQUIRE(properties.unique_keys);
+    CHECK(properties.unique_keys->digests(R"({"a":1})").size() == 1);
+    REQUIRE(properties.automatic_index);
+    CHECK(properties.automatic_index->order() == query::StringOrder::bytes);
+  };
+  check();
+  apis.restart();
+  check();
+}
+
+TEST_CASE("containers without throughput share their database's") {
+  BothApis apis;
+  REQUIRE(apis.cosmos().post("/dbs", R"({"id":"mall"})", {{"x-ms-offer-throughput", "900"}}).status == 201);
+  REQUIRE(apis.cosmos().post("/dbs/mall/colls", R"({"id":"items","partitionKey":{"paths":["/pk"]}})").status == 201);
+  const auto properties = apis.properties("mall/items");
+  CHECK(properties.throughput_owner == "mall");
+  CHECK(properties.throughput == 900);
+  CHECK(api::properties_of(**apis.couch.engine().open_database("mall/items"))->throughput == 0);
+
+  // Without any, a container shows a default that is not enforced.
+  REQUIRE(apis.cosmos().post("/dbs", R"({"id":"free"})").status == 201);
+  REQUIRE(apis.cosmos().post("/dbs/free/colls", R"({"id":"items","partitionKey":{"paths":["/pk"]}})").status == 201);
+  CHECK(apis.properties("free/items").throughput_owner.empty());
+  CHECK(apis.properties("free/items").throughput == 0);
+}
+
+TEST_CASE("the definition of a container without the members that make one is damaged") {
+  BothApis apis;
+  const auto database =
+      apis.couch.engine().create_database("mall/items", {.definition = R"({"resource":{"defaultTtl":60}})"}).value();
+  const auto properties = api::read_definition(*database);
+  REQUIRE_FALSE(properties);
+  CHECK(properties.error().code == ErrorCode::corrupted);
+}
