@@ -13,6 +13,7 @@
 #include "api/couch/documents/document_model.h"
 #include "api/couch/documents/function_request.h"
 #include "api/models/container_definition.h"
+#include "api/models/database_properties.h"
 #include "api/scripts/item_model.h"
 #include "api/scripts/procedure_run.h"
 #include "api/scripts/script_store.h"
@@ -27,7 +28,7 @@ namespace javascript = query::javascript;
 // Containers show their documents as items in both APIs.
 Expected<std::unique_ptr<scripts::DocumentModel>> model_of(const Call& call, const std::string& partition) {
   const auto& settings = call.services.settings;
-  if (call.database->definition()->text.empty()) {
+  if (!is_container(call.database->definition()->text)) {
     return std::make_unique<PartitionModel>(*call.database, partition, settings.document_bytes_max);
   }
   OCTAVO_TRY(const auto container, cosmos::container_of(*call.database));

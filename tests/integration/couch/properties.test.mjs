@@ -26,6 +26,13 @@ describe('properties of a database', () => {
     assert.deepEqual((await server.get(`/${db}`)).body.props, { partitioned: true });
   });
 
+  test('a database that has some runs the stored procedures of its design documents', async () => {
+    const db = await server.database('partitioned=true&ttl=3600');
+    const sprocs = { greet: 'function (name) { __.response.setBody({ greeting: "hello " + name }); }' };
+    expectStatus(await server.put(`/${db}/_design/d`, { sprocs }), 201);
+    assert.equal(expectStatus(await server.post(`/${db}/_partition/p/_sproc/d/greet`, ['Ann']), 200).greeting, 'hello Ann');
+  });
+
   test('they outlive a restart', async (t) => {
     const own = await Server.startFor(t);
     const db = await own.database('ttl=1');
