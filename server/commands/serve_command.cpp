@@ -126,7 +126,8 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
 
   // The order matters: objects below use those above, and are destroyed before them.
   query::ActiveTasks active_tasks;
-  auto opened = partitioning::Engine::open(settings, query::DatabaseServices::factory(&active_tasks, api::read_definition));
+  auto opened =
+      partitioning::Engine::open(settings, query::DatabaseServices::factory(&active_tasks, api::read_definition));
   if (!opened) return refuse(opened.error());
   partitioning::Engine& engine = **opened;
   if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());

@@ -10,8 +10,8 @@ using octavo::tests::text;
 namespace {
 
 struct FindApi {
-  CouchApiFixture couch{{},
-                        {.extensions = octavo::query::DatabaseServices::factory(nullptr, octavo::api::read_definition)}};
+  CouchApiFixture couch{
+      {}, {.extensions = octavo::query::DatabaseServices::factory(nullptr, octavo::api::read_definition)}};
 
   FindApi() {
     couch.put("/db?q=2");
