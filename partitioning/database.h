@@ -140,7 +140,7 @@ class Database : public std::enable_shared_from_this<Database> {
   Expected<storage::Snapshot> snapshot_for_document(std::string_view document_id) const;
   Expected<storage::Snapshot> snapshot_for_partition_key(std::string_view partition_key) const;
   /// A partition that was split meanwhile stays readable for some time, in its state at the split; then this fails with
-  /// overloaded and the word `range_gone`.
+  /// partition_split.
   Expected<storage::Snapshot> snapshot(std::size_t partition_id) const;
   Expected<storage::DocumentStatistics> statistics() const;  ///< sum over the physical partitions
   Expected<storage::Environment::Sizes> file_sizes() const;
@@ -177,8 +177,8 @@ class Database : public std::enable_shared_from_this<Database> {
   /// this completes. See PhysicalPartition::run_transaction.
   Task<Expected<void>> run_transaction(DocumentTarget target, storage::PhysicalPartition::TransactionTask task,
                                        std::size_t bytes, bool admitted = false);
-  /// As above, for edits of several partition keys in one physical partition. Fails with the word `range_gone` if that
-  /// was split.
+  /// As above, for edits of several partition keys in one physical partition. Fails with partition_split if that was
+  /// split.
   Task<Expected<void>> run_transaction_in(std::size_t partition_id, storage::PhysicalPartition::TransactionTask task,
                                           std::size_t bytes);
   /// Queues without waiting (`batch=ok`). Errors that occur at the commit are lost, as the client accepts. `target`

@@ -25,7 +25,7 @@ inline constexpr std::size_t find_bookmark_bytes_max = 64 * 1024;
 struct FindRequest {
   Selector selector;
   /// Set if the selector has `$text`: the selector as sent, while `selector` has the conditions that can be tested on a
-  /// document. Only a text index can answer it (search/text_find.h).
+  /// document. Only a text index can answer it (mango/text_find.h).
   std::optional<boost::json::value> text_selector;
   bool matches_nothing = false;         ///< the selector is `{"$or":[]}` or similar: no query is run, as in CouchDB
   std::vector<std::string> use_index;   ///< empty, [ddoc] or [ddoc, name]; ddoc as sent, with or without `_design/`

@@ -57,7 +57,7 @@ Expected<ChargeEstimate> estimate_charge(std::span<const Plan> plans, std::size_
   estimate.at_most = estimate.charge;
   if (plans.size() > 1) {
     // Before the surest plan runs to its end, the other plans may cost this share of its maximum
-    // (executor/plan_turns.h). If the first plan finishes early, the surest plan costs nothing.
+    // (walk/plan_turns.h). If the first plan finishes early, the surest plan costs nothing.
     const double others_share = plan.sort_in_memory ? 1.0 : 0.5;
     constexpr partitioning::RequestUnits others_min = 1;
     estimate.at_most += std::max(others_min, others_share * plan.most);

@@ -43,7 +43,7 @@ struct Branch {
   std::vector<IdRange> id_ranges;       ///< without an index; in ascending order
   std::vector<EntryCondition> filters;  ///< documents that do not meet all of them are not loaded
   /// If the ranges are one value (by bytes, and possibly also by the collation): the streams that its entries are
-  /// intersected with (executor/leap.h), the rarest first.
+  /// intersected with (walk/leap.h), the rarest first.
   std::vector<LeapStream> leaps;
   bool recheck = true;  ///< documents must be tested against `selector`: the ranges do not express all of it
   std::vector<std::size_t> columns_that_must_exist;  ///< sort columns that the ranges do not guarantee

@@ -81,7 +81,7 @@ bool Planner::is_of_values(const Candidate& candidate) const {
          bounds.ranges.size() <= kLeapValuesMax && std::ranges::all_of(bounds.ranges, is_value);
 }
 
-// Documents that have several values are found by leaps between the indexes (executor/leap.h), instead of by a plan for
+// Documents that have several values are found by leaps between the indexes (walk/leap.h), instead of by a plan for
 // each index.
 void Planner::join_values(std::vector<Candidate>& candidates) const {
   std::vector<std::size_t> values;

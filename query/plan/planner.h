@@ -55,7 +55,7 @@ struct PlannerScope {
 };
 
 struct PlannerResult {
-  /// At least one. Several take turns (executor/plan_turns.h); the first is the most likely to finish cheaply.
+  /// At least one. Several take turns (walk/plan_turns.h); the first is the most likely to finish cheaply.
   std::vector<Plan> plans;
   std::size_t sure = 0;               ///< number of the *surest* plan: the one with the least `most`
   std::vector<Candidate> candidates;  ///< all indexes, the chosen one first, the others by ranking

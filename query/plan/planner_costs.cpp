@@ -11,7 +11,7 @@ namespace {
 
 // Assumed share of the entries in the ranges of an index that is not built yet, per column.
 constexpr double kUnbuiltShare = 0.4;
-// Lookups in another index are worth it if they avoid loading half of the documents (executor/entry_filter.h).
+// Lookups in another index are worth it if they avoid loading half of the documents (walk/entry_filter.h).
 constexpr double kSparedShare = 0.5;
 
 double price_of_key() {
@@ -113,7 +113,7 @@ void Planner::price(Candidate& candidate, const std::vector<Candidate>& candidat
     const auto streams = static_cast<double>(1 + candidate.leaps.size());
     double rarest = rows;
     for (const std::size_t i : candidate.leaps) rarest = std::min(rarest, static_cast<double>(candidates[i].rows));
-    // Streams that skip few documents are suspended (executor/leap.h).
+    // Streams that skip few documents are suspended (walk/leap.h).
     candidate.most = std::min(streams * key * rarest + document * rarest, 1.25 * each * rows);
     each = rows > 0 ? candidate.most / rows : each;
   }

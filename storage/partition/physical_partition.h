@@ -55,7 +55,7 @@ class DocumentObserver {
 };
 
 /// Unique keys of a database's documents, within each logical partition. A row for each value, beside the documents,
-/// names the document that has it, so that a second document with it is refused (conflict, with the word `unique_key`).
+/// names the document that has it, so that a second document with it is refused (unique_key_violated).
 class UniqueKeys {
  public:
   virtual ~UniqueKeys() = default;
@@ -316,8 +316,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   void unseal();
   /// Forwards the waiting and all later writes to `successor`, permanently. This partition then serves only readers.
   void hand_over(std::shared_ptr<WriteSuccessor> successor);
-  /// After hand_over: removes the files; false if they are being read now. Snapshots fail from then on with overloaded
-  /// and the word `range_gone`.
+  /// After hand_over: removes the files; false if they are being read now. Snapshots fail from then on with
+  /// partition_split.
   bool discard();
 
   Environment& environment() const { return *environment_; }

@@ -32,18 +32,18 @@ struct FeedScope {
   /// The same for a map that was taken earlier.
   std::vector<std::size_t> partition_ids(const partitioning::Database& database, const partitioning::PartitionMap& map,
                                          const ContainerDefinition& container) const;
-  /// The same for feeds, because the feed of a split partition gets no more changes: a partition key is looked up
-  /// in the current map, even if the request names a range too. Errors: range_gone if only a range is named and it was
-  /// split.
+  /// The same for feeds, because the feed of a split partition gets no more changes: a partition key is looked up in
+  /// the current map, even if the request names a range too. Errors: partition_split if only a range is named and it
+  /// was split.
   Expected<std::vector<std::size_t>> current_partition_ids(const partitioning::Database& database,
                                                            const ContainerDefinition& container) const;
 
-  /// Reads the headers. Errors: bad_request; range_gone if the range does not exist.
+  /// Reads the headers. Errors: bad_request; partition_split if the range does not exist.
   static Expected<FeedScope> parse(const Request& request, const partitioning::Database& database,
                                    const ContainerDefinition& container);
 };
 
-/// Partition id in `3` or `<rid>,3`. Errors: range_gone.
+/// Partition id in `3` or `<rid>,3`. Errors: partition_split.
 Expected<std::size_t> parse_range_id(std::string_view text, const partitioning::Database& database);
 
 /// For one physical partition, or for all of them.

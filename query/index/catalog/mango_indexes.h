@@ -34,8 +34,8 @@ struct IndexPolicy {
 };
 
 /// The local, global and automatic indexes of one open database, for `_find` and SQL: reads their definitions from the
-/// design documents and the policy, and creates, builds, updates and drops them in the background. Owned
-/// by the database's DatabaseServices.
+/// design documents and the policy, and creates, builds, updates and drops them in the background. Owned by the
+/// database's DatabaseServices.
 ///
 /// Local indexes change with their documents (local_indexes.h). Global ones follow the feed: a job on the worker pool
 /// reads a batch of changes, parses each document once for all indexes, and applies the batch to each with its

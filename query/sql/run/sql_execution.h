@@ -63,7 +63,7 @@ struct SqlStatistics {
 /// continues by key, so a slow client pins nothing; documents that change meanwhile are seen as they are when they are
 /// reached.
 ///
-/// A walk in the order of ORDER BY that has cost its budget is left for a plan that sorts (executor/plan_turns.h). What
+/// A walk in the order of ORDER BY that has cost its budget is left for a plan that sorts (walk/plan_turns.h). What
 /// it has not returned is sorted like the entries of its index. So its position in the index says both what was
 /// returned and where the next page begins, which continues the walk, or leaves it again. Rows for clients that merge
 /// have their own order, and their sort begins before any row of the page was returned.

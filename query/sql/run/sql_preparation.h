@@ -42,7 +42,7 @@ struct PreparedSql : CachedQuery {
   SqlScope scope;
   const RowShape* shape = nullptr;
   /// One plan, or two: a walk in the order of ORDER BY, and the surest plan, which sorts and replaces the walk once
-  /// that has cost its budget (executor/plan_turns.h).
+  /// that has cost its budget (walk/plan_turns.h).
   std::vector<Plan> plans = std::vector<Plan>(1);
   std::optional<Continuation> continuation;      ///< of the previous page
   std::optional<GoneIndex> gone_index;           ///< by which the previous page was read
