@@ -50,7 +50,7 @@ struct FeedIndexKind {
 ///
 /// Format (identity of a view group or search index):
 ///   identity := 32 hexadecimal digits: the first 16 bytes of SHA-256 over the content (views), or over
-///               "octavo-search-1\n" and the JSON of the content (search)
+///               "octavo-search-2\n" and the JSON of the content (search)
 std::string feed_index_identity(std::string_view content);
 
 }  // namespace octavo::query

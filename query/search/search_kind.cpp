@@ -18,7 +18,7 @@ namespace {
 namespace json = boost::json;
 
 // Part of every identity. Change it whenever the stored format or the analysis changes.
-constexpr std::string_view kFormat = "octavo-search-1\n";
+constexpr std::string_view kFormat = "octavo-search-2\n";
 
 std::string identity_of(std::string_view definition) {
   return feed_index_identity(std::string(kFormat).append(definition));

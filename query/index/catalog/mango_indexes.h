@@ -136,7 +136,6 @@ class MangoIndexes {
   std::vector<std::shared_ptr<GlobalIndex>> retired_;  ///< no longer defined; queries may still read them
   std::vector<IndexDefinitionPtr> published_definitions_;
   IndexPolicy policy_;
-  DatabaseProperties properties_;  ///< as last applied
   IndexDefinitionPtr automatic_;   ///< of the present policy; null: it has none
   bool building_ = false;
   std::chrono::steady_clock::time_point build_not_before_{};  ///< after a failed build: no new one before this

@@ -1,5 +1,6 @@
 #include "query/search/analysis/word_breaks.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -120,38 +121,62 @@ icu::BreakIterator* word_iterator() {
   return iterator.get();
 }
 
-void break_by_icu(std::string_view text, bool dictionary, TokenList& tokens) {
-  icu::BreakIterator* iterator = word_iterator();
-  if (iterator == nullptr) return break_spaces(text, tokens);
+// UAX #29 begins and ends no word inside a run of connectors such as `_`, but such a run alone is no word.
+bool is_connectors_only(std::string_view word) {
+  for (std::size_t at = 0; at < word.size();) {
+    const Letter letter = letter_at(word, at);
+    if (u_getIntPropertyValue(letter.c, UCHAR_WORD_BREAK) != U_WB_EXTENDNUMLET) return false;
+    at = letter.end;
+  }
+  return true;
+}
+
+// Without `dictionary`, each ideograph and Hiragana of the word at [from, to) becomes a word.
+void add_icu_word(std::string_view text, std::size_t from, std::size_t to, bool as_whole, TokenList& tokens) {
+  if (is_connectors_only(text.substr(from, to - from))) return;
+  if (as_whole) return add_word(text, from, to, tokens);
+  std::size_t run = from;
+  for (std::size_t at = from; at < to;) {
+    const Letter letter = letter_at(text, at);
+    if (is_single(letter.c)) {
+      add_word(text, run, at, tokens);
+      add_word(text, at, letter.end, tokens);
+      run = letter.end;
+    }
+    at = letter.end;
+  }
+  add_word(text, run, to, tokens);
+}
+
+// The part of `text` at [from, to).
+void break_part_by_icu(icu::BreakIterator& iterator, std::string_view text, std::size_t from, std::size_t to,
+                       bool dictionary, TokenList& tokens) {
   UErrorCode status = U_ZERO_ERROR;
   UText source = UTEXT_INITIALIZER;
-  utext_openUTF8(&source, text.data(), static_cast<std::int64_t>(text.size()), &status);
-  iterator->setText(&source, status);
+  utext_openUTF8(&source, text.data() + from, static_cast<std::int64_t>(to - from), &status);
+  iterator.setText(&source, status);
   if (U_SUCCESS(status)) {
-    std::int32_t begin = iterator->first();
-    for (std::int32_t end = iterator->next(); end != icu::BreakIterator::DONE; begin = end, end = iterator->next()) {
-      const std::int32_t rule = iterator->getRuleStatus();
+    std::int32_t begin = iterator.first();
+    for (std::int32_t end = iterator.next(); end != icu::BreakIterator::DONE; begin = end, end = iterator.next()) {
+      const std::int32_t rule = iterator.getRuleStatus();
       if (rule < UBRK_WORD_NONE_LIMIT) continue;
-      const auto from = static_cast<std::size_t>(begin);
-      const auto to = static_cast<std::size_t>(end);
-      if (dictionary || rule < UBRK_WORD_KANA) {
-        add_word(text, from, to, tokens);
-        continue;
-      }
-      std::size_t run = from;
-      for (std::size_t at = from; at < to;) {
-        const Letter letter = letter_at(text, at);
-        if (is_single(letter.c)) {
-          add_word(text, run, at, tokens);
-          add_word(text, at, letter.end, tokens);
-          run = letter.end;
-        }
-        at = letter.end;
-      }
-      add_word(text, run, to, tokens);
+      const bool as_whole = dictionary || rule < UBRK_WORD_KANA;
+      add_icu_word(text, from + static_cast<std::size_t>(begin), from + static_cast<std::size_t>(end), as_whole, tokens);
     }
   }
   utext_close(&source);
+}
+
+void break_by_icu(std::string_view text, bool dictionary, TokenList& tokens) {
+  icu::BreakIterator* iterator = word_iterator();
+  if (iterator == nullptr) return break_spaces(text, tokens);
+  // ICU 72 takes `@` for a letter, which UAX #29 does not.
+  std::size_t from = 0;
+  while (from < text.size()) {
+    const std::size_t to = std::min(text.find('@', from), text.size());
+    if (to > from) break_part_by_icu(*iterator, text, from, to, dictionary, tokens);
+    from = to + 1;
+  }
 }
 
 bool is_paired(UChar32 c) {

@@ -23,12 +23,12 @@ namespace {
 
 // Of this thread, which runs a test's requests. Threads in the background hash keys of the same documents.
 thread_local std::string counted_bytes;
-thread_local int hash_count = 0;
+thread_local int counted_hashes = 0;
 
 }  // namespace
 
 Hash128 counted_murmur3(std::string_view bytes) {
-  if (bytes == counted_bytes) ++hash_count;
+  if (bytes == counted_bytes) ++counted_hashes;
   return uncounted_murmur3(bytes);
 }
 
@@ -42,10 +42,10 @@ constexpr const char* kContainer = "/dbs/mall/colls/items/docs";
 template <class Request>
 void check_hashes(std::string_view key, int expected, Request request) {
   counted_bytes = '\x08' + std::string(key) + '\xFF';  // as it is hashed
-  hash_count = 0;
+  counted_hashes = 0;
   request();
   counted_bytes.clear();
-  CHECK(hash_count == expected);
+  CHECK(counted_hashes == expected);
 }
 
 void limit_throughput(FaultyShop& shop, std::string_view database) {

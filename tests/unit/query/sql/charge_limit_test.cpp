@@ -18,7 +18,7 @@ partitioning::CreateDatabaseOptions limited_container(std::uint32_t q) {
   partitioning::CreateDatabaseOptions options;
   options.partitioned = true;
   options.q = q;
-  options.definition = R"({"resource":{"indexingPolicy":{"includedPaths":[{"path":"/*"}]}}})";
+  options.definition = R"({"indexing_policy":{"includedPaths":[{"path":"/*"}]}})";
   return options;
 }
 
@@ -47,7 +47,7 @@ class TimedItems : public SqlFixture {
   Page limited_page(const sql::SqlQuery::Ptr& query, double most, sql::SqlOptions options,
                     const std::optional<std::string>& continuation) {
     Page page;
-    const auto prepared = run_task(sql::prepare_sql(database, query, {}, *shape, continuation));
+    const auto prepared = run_task(sql::prepare_sql(indexes(), query, {}, *shape, continuation));
     if (!prepared) {
       page.error = prepared.error().reason;
       return page;

@@ -19,8 +19,8 @@ partitioning::CreateDatabaseOptions policy_container(std::uint32_t q) {
   partitioning::CreateDatabaseOptions options;
   options.partitioned = true;
   options.q = q;
-  options.definition = R"({"resource":{"indexingPolicy":{"includedPaths":[{"path":"/*"}],)"
-                       R"("compositeIndexes":[[{"path":"/few"},{"path":"/n","order":"descending"}]]}}})";
+  options.definition = R"({"indexing_policy":{"includedPaths":[{"path":"/*"}],)"
+                       R"("compositeIndexes":[[{"path":"/few"},{"path":"/n","order":"descending"}]]}})";
   return options;
 }
 
@@ -41,7 +41,7 @@ class PolicyItems : public SqlFixture {
     const auto query = parse_sql(text);
     std::vector<std::string> results;
     std::optional<std::string> continuation;
-    int pages = 0;
+    int read_pages = 0;
     do {
       sql::SqlOptions options;
       options.page_items_max = size;
@@ -50,10 +50,10 @@ class PolicyItems : public SqlFixture {
       const json::value found = json::parse("[" + read.results + "]");
       for (const auto& row : found.as_array()) results.push_back(json::serialize(row));
       continuation = read.continuation;
-      if (++pages != kept) continue;
+      if (++read_pages != kept) continue;
       by_index = used_index();
-      if (!database->set_definition(R"({"resource":{"indexingPolicy":{"indexingMode":"none"}}})")) return {"not set"};
-    } while (continuation && pages < 1'000);
+      if (!database->set_definition(R"({"indexing_policy":{"indexingMode":"none"}})")) return {"not set"};
+    } while (continuation && read_pages < 1'000);
     return results;
   }
 
