@@ -14,24 +14,13 @@
 #include "query/json/parsed_document.h"
 #include "query/mango/aggregator.h"
 #include "query/mango/prepared_find.h"
-#include "query/walk/entry_filter.h"
-#include "query/walk/index_walk.h"
 #include "query/walk/plan_turns.h"
+#include "query/walk/plan_walk.h"
 
 namespace octavo::query {
 
-class DocumentLookup;
-
 /// A slice ends when this much output waits to be sent.
 inline constexpr std::size_t find_output_bytes_max = 64 * 1024;
-
-/// What a query has read and found so far.
-struct FindStatistics {
-  std::uint64_t keys_examined = 0;       ///< index entries, or document keys without an index
-  std::uint64_t documents_examined = 0;  ///< documents read
-  std::uint64_t document_bytes = 0;      ///< of their bodies
-  std::uint64_t results_returned = 0;
-};
 
 /// One run of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and
 /// continues by key, so a slow client pins nothing and does not delay writers; documents that change meanwhile are seen
@@ -64,12 +53,15 @@ class FindExecution {
 
   /// Results that were written and not taken yet; the caller may empty it between slices.
   std::string& output() { return output_; }
-  const FindStatistics& statistics() const { return statistics_; }
+  const WalkStatistics& statistics() const { return statistics_; }
 
   /// The members that follow the documents: count, bookmark, execution_stats, warning; each with a comma before it.
   void append_tail(std::string& out) const;
 
  private:
+  friend class PlanWalk;
+
+  using Flow = PlanWalk::Flow;
   struct SortedRow {
     std::string key;
     std::string text;
@@ -80,23 +72,17 @@ class FindExecution {
     const storage::Snapshot* snapshot = nullptr;
     const IndexRow* row = nullptr;
   };
-  enum class Flow : std::uint8_t { next, finished };
   /// How far one plan has read.
   struct Progress {
-    std::size_t branch = 0;
-    /// Position in the branch. In the primary index, its key is the id after which to continue.
-    IndexPosition position;
-    std::optional<EntryFilter> filter;  ///< of the branch, if it is an index
-    LeapState leap;
+    PlanWalk walk;
     double spent = 0;  ///< in request units, before its current turn
   };
 
   const Plan& plan() const { return prepared_->plans[plan_]; }
-  const Branch& branch() const { return plan().branches[progress().branch]; }
-  Progress& progress() { return progress_[plan_]; }
-  const Progress& progress() const { return progress_[plan_]; }
+  PlanWalk& walk() { return progress_[plan_].walk; }
+  const PlanWalk& walk() const { return progress_[plan_].walk; }
+  const Branch& branch() const { return plan().branches[walk().branch]; }
   Expected<partitioning::ScanState> scan(std::size_t& rows_left);
-  Expected<partitioning::ScanState> scan_branches(std::size_t& rows_left);
   // find_turns.cpp: which plan runs.
   void begin_turns();
   double spent() const;
@@ -110,19 +96,16 @@ class FindExecution {
   Expected<bool> was_returned(simdjson::dom::element root, const storage::DocumentView& document);
   bool counts_everything() const;
   Expected<void> count_everything();
-  Expected<partitioning::ScanState> run_index(std::size_t& rows_left);
-  Expected<partitioning::ScanState> run_primary(std::size_t& rows_left);
-  Expected<partitioning::ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
-  Expected<Flow> take_row(const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents);
-  Expected<Flow> take_document(const storage::DocumentView& document, const storage::Snapshot& snapshot,
-                               std::string_view position, bool recheck);
+  // What the walk asks and tells: see PlanWalk::run.
+  bool is_finished() const { return finished_; }
+  bool is_enough() const;
+  Flow see_entry(std::string_view key);
+  Expected<Flow> take_entry(const IndexRow& row, std::string_view position, DocumentLookup& documents);
+  Expected<Flow> take_document(const WalkedDocument& found);
   Expected<Flow> take_covered(const IndexRow& row, std::string_view position);
   Expected<bool> was_returned(const IndexRow& row, DocumentLookup& documents);
-  Expected<bool> passes(simdjson::dom::element root, std::string_view id, const storage::Revision* revision,
-                        bool recheck);
   Expected<bool> matches(const Selector& selector, simdjson::dom::element root, std::string_view id,
                          std::string_view revision);
-  bool has_worked_enough() const;
   Expected<Flow> emit(const Result& result, std::string_view position);
   Expected<Flow> keep_for_sort(simdjson::dom::element root, const Result& result);
   bool make_sort_key(simdjson::dom::element root, const storage::DocumentView& document);
@@ -139,7 +122,7 @@ class FindExecution {
 
   std::shared_ptr<partitioning::Database> database_;
   std::shared_ptr<const PreparedFind> prepared_;
-  std::string partition_key_;
+  QueryScope scope_;
   std::size_t sort_bytes_max_;
   std::chrono::steady_clock::time_point started_;
   const bool documents_expire_;  ///< documents can expire: an index entry does not show whether its document has
@@ -147,9 +130,8 @@ class FindExecution {
   std::size_t plan_ = 0;            ///< the one that runs
   std::vector<Progress> progress_;  ///< by plan
   std::optional<PlanTurns> turns_;  ///< set if there are several plans
-  FindStatistics turn_began_;       ///< the statistics when the turn began
+  WalkStatistics turn_began_;       ///< the statistics when the turn began
   std::vector<WalkedPart> left_;    ///< what the other plans have returned, on this page and before it
-  std::unique_ptr<partitioning::DocumentScan> scan_;
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool scanned_ = false;
   bool finished_ = false;
@@ -175,7 +157,7 @@ class FindExecution {
   std::optional<Aggregator> aggregator_;
   bool aggregated_ = false;
 
-  FindStatistics statistics_;
+  WalkStatistics statistics_;
   std::optional<Bookmark> last_;  ///< of the last result written
   std::size_t last_plan_ = 0;     ///< the plan that returned it
 };

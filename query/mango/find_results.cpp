@@ -41,7 +41,7 @@ Expected<FindExecution::Flow> FindExecution::emit(const Result& result, std::str
   first_ = false;
   OCTAVO_TRY_VOID(append_result(output_, result));
   ++statistics_.results_returned;
-  remember(position, progress().branch);
+  remember(position, walk().branch);
   if (--limit_left_ > 0) return Flow::next;
   finished_ = true;
   return Flow::finished;
@@ -60,7 +60,7 @@ void FindExecution::remember(std::string_view position, std::size_t branch) {
 void FindExecution::visit(std::string_view position) {
   if (!stoppable_) return;
   visited_ = std::string(position);
-  visited_branch_ = progress().branch;
+  visited_branch_ = walk().branch;
 }
 
 bool FindExecution::stop() {

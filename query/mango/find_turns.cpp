@@ -3,21 +3,12 @@
 #include <cmath>
 #include <utility>
 
-#include "partitioning/throughput/request_charge.h"
 #include "query/mango/find_execution.h"
 #include "query/walk/document_lookup.h"
 
 namespace octavo::query {
 
 namespace {
-
-// The part of a query's charge that differs between plans.
-double charge_between(const FindStatistics& before, const FindStatistics& now) {
-  return partitioning::charge_of_scan({.partitions = 0,
-                                       .keys = now.keys_examined - before.keys_examined,
-                                       .documents = now.documents_examined - before.documents_examined,
-                                       .document_bytes = now.document_bytes - before.document_bytes});
-}
 
 // Identity of the index of a plan's first branch; empty for documents by id.
 std::string identity_of(const Plan& plan) {
@@ -37,7 +28,8 @@ void FindExecution::begin_turns() {
     const Plan& other = prepared_->plans[i];
     if (other.branches.size() != 1 || other.sort_in_memory) continue;
     for (const WalkedPart& part : prepared_->walked) {
-      if (part.identity == identity_of(other) && part.down == other.descending) progress_[i].position.key = part.key;
+      const bool is_same = part.identity == identity_of(other) && part.down == other.descending;
+      if (is_same) progress_[i].walk.position.key = part.key;
     }
   }
   for (std::size_t i = 0; i < spent.size(); ++i) progress_[i].spent = spent[i];
@@ -48,13 +40,12 @@ void FindExecution::begin_turns() {
 void FindExecution::make_stoppable(double charge_max, double base) {
   stoppable_ = true;
   const Plan& sure = prepared_->sure_plan();
-  constexpr double few_rows = 0.5;  // RU; a sort of these is over before the charge is compared for the first time
-  const bool fits = sure.most <= std::max(std::min(charge_max / 2, charge_max - base), few_rows);
-  if (turns_ && sure.sort_in_memory && !plan().sort_in_memory && !fits) turns_->stay();
+  const bool has_choice = turns_ && sure.sort_in_memory && !plan().sort_in_memory;
+  if (has_choice && !fits_charge(sure, charge_max, base)) turns_->stay();
 }
 
 double FindExecution::spent() const {
-  return progress().spent + charge_between(turn_began_, statistics_);
+  return progress_[plan_].spent + statistics_.charge_since(turn_began_);
 }
 
 bool FindExecution::is_turn_over() const {
@@ -63,12 +54,12 @@ bool FindExecution::is_turn_over() const {
 
 void FindExecution::end_turn() {
   const double spent_now = spent();
-  const auto& key = progress().position.key;
+  const auto& key = walk().position.key;
   if (key && key->size() > WalkedPart::key_bytes_max) {
     turns_->stay();
     return;
   }
-  progress().spent = spent_now;
+  progress_[plan_].spent = spent_now;
   turn_began_ = statistics_;
   const auto wanted = static_cast<double>(prepared_->request.matches_needed());
   const double found = 1 - static_cast<double>(skip_left_ + limit_left_) / wanted;
@@ -78,7 +69,6 @@ void FindExecution::end_turn() {
 void FindExecution::switch_to(std::size_t plan) {
   plan_ = plan;
   turn_began_ = statistics_;
-  scan_.reset();
   visited_.reset();
   // A sort need not keep rows for the part of the page that a walk has returned.
   if (limit_left_ < sorted_max_) sorted_max_ = skip_left_ + limit_left_;
@@ -109,7 +99,7 @@ std::vector<WalkedPart> FindExecution::parts_of_others(std::size_t plan) const {
   };
   for (std::size_t i = 0; i < progress_.size(); ++i) {
     if (i == plan) continue;
-    if (auto part = walked_part(prepared_->plans[i], progress_[i].position)) parts.push_back(*std::move(part));
+    if (auto part = walked_part(prepared_->plans[i], progress_[i].walk.position)) parts.push_back(*std::move(part));
   }
   const std::string own = identity_of(prepared_->plans[plan]);
   for (const WalkedPart& part : prepared_->walked) {

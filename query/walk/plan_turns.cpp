@@ -90,4 +90,9 @@ void PlanTurns::stay() {
   allowed_ = kUnlimited;
 }
 
+bool fits_charge(const Plan& plan, double charge_max, double base) {
+  constexpr double few_rows = 0.5;  // RU; a sort of these is over before the charge is compared for the first time
+  return plan.most <= std::max(std::min(charge_max / 2, charge_max - base), few_rows);
+}
+
 }  // namespace octavo::query

@@ -55,4 +55,8 @@ class PlanTurns {
   double allowed_ = 0;
 };
 
+/// Whether a query that may cost `charge_max` request units, of which it costs `base` before it reads, may begin a plan
+/// that cannot be stopped when the charge is reached.
+bool fits_charge(const Plan& plan, double charge_max, double base);
+
 }  // namespace octavo::query

@@ -108,21 +108,21 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   if (prepared_->gone_index) return resume_behind_entry(continuation.key, continuation.positions);
   if (mode_ != Mode::streaming) return;
   if (!program().reads_items) {
-    position_.key = continuation.key;
+    walk_.position.key = continuation.key;
     inside_positions_ = continuation.positions;
     return;
   }
   if (plan().branches.empty()) return;
-  branch_ = std::min<std::size_t>(continuation.branch, plan().branches.size() - 1);
-  position_.key = continuation.key;
+  walk_.branch = std::min<std::size_t>(continuation.branch, plan().branches.size() - 1);
+  walk_.position.key = continuation.key;
   walked_to_ = continuation.key;
   const bool down = plan().descending;
   if (!continuation.positions.empty()) {
-    inside_ = continuation.key;
+    walk_.inside = continuation.key;
     inside_positions_ = continuation.positions;
-    if (branch().index && down) position_.key = after(continuation.key);
+    if (branch().index && down) walk_.position.key = after(continuation.key);
   } else if (branch().index && !down) {
-    position_.key = after(continuation.key);
+    walk_.position.key = after(continuation.key);
   }
 }
 
@@ -133,7 +133,7 @@ void SqlExecution::Implementation::go_to_start(const Continuation& continuation)
   if (branch().index->definition->identity != continuation.identity) return;
   // If the condition leaves one value, an index is read upwards even for DESC.
   if (continuation.branch != (plan().descending ? 1 : 0)) return;
-  position_.key = plan().descending ? after(continuation.start) : continuation.start;
+  walk_.position.key = plan().descending ? after(continuation.start) : continuation.start;
   page_start_ = continuation.start;
 }
 
@@ -189,13 +189,8 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
 void SqlExecution::Implementation::begin_anew(bool looks_for_resume_key) {
   looks_for_resume_key_ = looks_for_resume_key;
   finished_ = false;
-  branch_ = 0;
-  position_ = {};
-  entry_filter_.reset();
-  leap_ = {};
-  inside_.reset();
+  walk_.restart();
   inside_positions_.clear();
-  scan_.reset();
   run_starts_.clear();
   run_is_over_ = false;
   distinct_elements_.clear();
@@ -209,13 +204,13 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
     return flow == Flow::pause ? ScanState::more : ScanState::done;
   }
   if (prepared_->over_source && options_.source != nullptr) return run_source(rows_left);
-  if (!partition_id_) return scan_branches(rows_left);
+  if (!partition_id_) return walk_.run(slice(rows_left), *this);
   while (true) {
     const auto& map = database_->partition_map();
-    parts_ = partitioning::parts_of(map, *partition_id_);
-    if (parts_.empty()) return fail(ErrorCode::bad_request, "The continuation is none of this server's.");
+    walk_.parts = partitioning::parts_of(map, *partition_id_);
+    if (walk_.parts.empty()) return fail(ErrorCode::bad_request, "The continuation is none of this server's.");
     if (std::exchange(counted_partition_id_, partition_id_) != partition_id_) ++statistics_.ranges_read;
-    auto state = scan_branches(rows_left);
+    auto state = walk_.run(slice(rows_left), *this);
     if (!state || *state == ScanState::more) return state;
     if (finished_ || !begin_next_range(map)) return ScanState::done;
     if (looks_ahead_) {  // looking into the next partition would cost as much as beginning it
@@ -226,18 +221,14 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
   }
 }
 
-Expected<ScanState> SqlExecution::Implementation::scan_branches(std::size_t& rows_left) {
-  for (; branch_ < plan().branches.size() && !finished_; ++branch_) {
-    auto state = branch().index ? run_index(rows_left) : run_primary(rows_left);
-    if (!state || *state == ScanState::more) return state;
-    position_.range = 0;
-    position_.key.reset();
-    entry_filter_.reset();
-    leap_ = {};
-    inside_.reset();
-    scan_.reset();
-  }
-  return ScanState::done;
+PlanWalk::Slice SqlExecution::Implementation::slice(std::size_t& rows_left) {
+  return {.database = *database_,
+          .plan = plan(),
+          .scope = scope_,
+          .rows_left = rows_left,
+          .until = until_,
+          .keys_examined = statistics_.keys_examined,
+          .counts_all_ids = true};
 }
 
 // --- one physical partition after the other ---
@@ -256,18 +247,12 @@ void SqlExecution::Implementation::begin_first_range() {
 }
 
 bool SqlExecution::Implementation::begin_next_range(const partitioning::PartitionMap& map) {
-  const auto next = std::ranges::find(map.partition_ids(), parts_.back()) + 1;
+  const auto next = std::ranges::find(map.partition_ids(), walk_.parts.back()) + 1;
   if (next == map.partition_ids().end()) return false;
   if (scope_.hash_range && map.range_of(*next)->first >= scope_.hash_range->second) return false;
   partition_id_ = *next;
-  branch_ = 0;
-  position_ = {};
+  walk_.restart();
   return true;
-}
-
-std::optional<std::size_t> SqlExecution::Implementation::partition_id_read() const {
-  if (!partition_id_) return scope_.physical_partition;
-  return parts_.size() == 1 ? std::optional(parts_.front()) : std::nullopt;
 }
 
 // --- outside ---

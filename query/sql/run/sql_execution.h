@@ -14,6 +14,7 @@
 #include "query/sql/evaluate/row_shape.h"
 #include "query/sql/run/sql_preparation.h"
 #include "query/sql/syntax/sql_limits.h"
+#include "query/walk/plan_walk.h"
 
 namespace octavo::query::sql {
 
@@ -49,11 +50,7 @@ struct SqlOptions {
 };
 
 /// What a query has read and found so far.
-struct SqlStatistics {
-  std::uint64_t keys_examined = 0;       ///< index entries, or document keys without an index
-  std::uint64_t documents_examined = 0;  ///< documents read
-  std::uint64_t document_bytes = 0;      ///< of their bodies
-  std::uint64_t results_returned = 0;
+struct SqlStatistics : WalkStatistics {
   std::uint64_t result_bytes = 0;
   bool left_walk = false;       ///< the walk in the order of ORDER BY was left for a plan that sorts
   std::size_t ranges_read = 0;  ///< physical partitions, if it reads one after the other; otherwise 0

@@ -4,11 +4,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/task.h"
-#include "partitioning/keys/partition_key.h"
 #include "query/index/catalog/mango_indexes.h"
 #include "query/index/catalog/query_cache.h"
 #include "query/plan/planner.h"
@@ -19,22 +17,11 @@
 #include "query/sql/run/exact_matches.h"
 #include "query/sql/run/sql_selector.h"
 #include "query/walk/gone_index.h"
+#include "query/walk/plan_walk.h"
 
 namespace octavo::query::sql {
 
-/// The part of a database that a query reads. The narrowest one that is set counts.
-struct SqlScope {
-  std::string partition_key;                      ///< one logical partition (as in document ids); empty: all
-  std::optional<std::size_t> physical_partition;  ///< one physical partition
-  /// Documents whose hash position lies in [first, second): part of a physical partition, or of several.
-  std::optional<std::pair<partitioning::HashPosition, partitioning::HashPosition>> hash_range;
-
-  std::string id_prefix = {};  ///< documents whose ids begin with this: the first levels of a hierarchical key
-
-  bool is_everything() const {
-    return partition_key.empty() && !physical_partition && !hash_range && id_prefix.empty();
-  }
-};
+using SqlScope = QueryScope;
 
 /// A query and how it is run: everything that is known before reading. Immutable, shared by the runs of equal requests.
 struct PreparedSql : CachedQuery {

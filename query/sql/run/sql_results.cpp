@@ -40,8 +40,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::s
     return Flow::next;
   }
   if (evaluation_.failed()) return Flow::next;
-  leap_.in_vain = 0;
-  leap_.loaded = false;
+  walk_.note_result();
   if (looks_for_resume_key_) return look_for_resume_key();
   switch (mode_) {
     case Mode::streaming:
@@ -82,7 +81,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::s
   first_ = false;
   const Flow flow = count_result(output_.size() - start);
   if (flow == Flow::next || limit_left_ == 0) return flow;
-  next_ = point_after(position, branch_, partition_id_);
+  next_ = point_after(position, walk_.branch, partition_id_);
   if (!program().sources.empty()) next_->positions = from_.positions();
   if (!may_look_ahead()) return flow;
   // Clients send another request if there is a continuation, and some never stop. Looking ahead costs no more than the
@@ -130,9 +129,9 @@ bool SqlExecution::Implementation::stop() {
   if (is_left()) return stop_sorting();
   if (reads_in_runs_) return stop_in_runs();
   if (!is_resumable() || finished_ || !visited_) return false;
-  if (inside_ && inside_positions_.empty()) return false;  // its row is still to be taken
+  if (walk_.inside && inside_positions_.empty()) return false;  // its row is still to be taken
   next_ = point_after(*visited_, visited_branch_, visited_partition_id_);
-  if (inside_) next_->positions = inside_positions_;
+  if (walk_.inside) next_->positions = inside_positions_;
   if (!looks_ahead_) next_->spent = spent_for_continuation(spent());
   finished_ = scanned_ = true;
   return true;

@@ -17,13 +17,8 @@
 #include "query/sql/evaluate/program.h"
 #include "query/sql/run/collected_rows.h"
 #include "query/sql/run/sql_execution.h"
-#include "query/walk/entry_filter.h"
-#include "query/walk/index_walk.h"
 #include "query/walk/plan_turns.h"
-
-namespace octavo::query {
-class DocumentLookup;
-}
+#include "query/walk/plan_walk.h"
 
 namespace octavo::query::sql {
 
@@ -47,13 +42,21 @@ class SqlExecution::Implementation {
   bool is_resumable() const { return mode_ == Mode::streaming || reads_in_runs_ || is_left(); }
   bool stop();
 
+  using Flow = PlanWalk::Flow;
+  // What the walk asks and tells: see PlanWalk::run.
+  bool is_finished() const { return finished_; }
+  bool is_enough() const { return output_.size() >= kSqlOutputBytesMax || evaluation_.is_late(); }
+  bool is_turn_over() const;
+  Flow see_entry(std::string_view key);
+  Expected<Flow> take_entry(const IndexRow& row, std::string_view position, const DocumentLookup& documents);
+  Expected<Flow> take_document(const WalkedDocument& found);
+
  private:
-  enum class Flow : std::uint8_t { next, pause, finished };
   enum class Mode : std::uint8_t { streaming, sorting, distinct, grouping };
 
   const Program& program() const { return prepared_->query->program(); }
   const Plan& plan() const { return prepared_->plans[plan_]; }
-  const Branch& branch() const { return plan().branches[branch_]; }
+  const Branch& branch() const { return plan().branches[walk_.branch]; }
   const Branch& branch_left() const { return prepared_->plan().branches[0]; }
   void resume(const Continuation& continuation);
   /// What the page still takes, with what OFFSET skips.
@@ -67,7 +70,6 @@ class SqlExecution::Implementation {
   bool may_read_in_runs() const;
   void begin_turns();
   double spent() const;
-  bool is_turn_over() const;
   void leave_walk();
   void return_to_walk();
   std::uint64_t spent_for_continuation(double spent) const;
@@ -81,29 +83,12 @@ class SqlExecution::Implementation {
   Continuation point_in_runs(std::string start) const;
 
   Expected<ScanState> scan(std::size_t& rows_left);
-  Expected<ScanState> scan_branches(std::size_t& rows_left);
+  PlanWalk::Slice slice(std::size_t& rows_left);
   void begin_first_range();
   /// `map` has the parts that were read. False: there are no more.
   bool begin_next_range(const partitioning::PartitionMap& map);
-  /// The physical partition that is read now, if it is only one.
-  std::optional<std::size_t> partition_id_read() const;
-  Expected<ScanState> run_index(std::size_t& rows_left);
-  Expected<Flow> take_entry(const storage::KeyValue& entry, const IndexReader& reader, DocumentLookup& documents);
-  Expected<ScanState> run_primary(std::size_t& rows_left);
-  Expected<ScanState> run_points(std::size_t& rows_left);
-  Expected<ScanState> run_id_range(const IdRange& range, std::size_t& rows_left);
   Expected<ScanState> run_source(std::size_t& rows_left);
-
-  /// The outcome of the documents that a scan visited.
-  struct Visited {
-    std::optional<Error> failure;
-    bool paused_inside = false;  ///< not all combinations of the last one are taken
-  };
-  partitioning::Visit visit(const storage::DocumentView& document, Visited& visited);
-
-  bool is_in_scope(std::string_view id) const;
   Expected<bool> is_of_branch(const storage::DocumentView& document);
-  Expected<Flow> take_document(const storage::DocumentView& stored, std::string_view position);
   void begin_entry(std::string_view position);
   Expected<Flow> take_combinations(std::string_view position);
   Expected<Flow> take_without_items();
@@ -169,20 +154,13 @@ class SqlExecution::Implementation {
   bool sort_overflowed_ = false;
   AutomaticIndex::Entries left_entries_;  ///< scratch
 
-  // Position of the walk. If it reads one physical partition after the other: the current one, which may have been
-  // split into `parts_` since the previous page.
+  PlanWalk walk_;
+  /// If the walk reads one physical partition after the other: the current one. It may have been split into the walk's
+  /// `parts` since the previous page.
   std::optional<std::size_t> partition_id_;
-  std::vector<std::size_t> parts_;
   std::optional<std::size_t> counted_partition_id_;  ///< the last one counted in the statistics
-  std::size_t branch_ = 0;
-  /// Position in the branch. In the primary index, its key is the id after which to continue, or with `inside_` the id
-  /// itself.
-  IndexPosition position_;
-  std::optional<EntryFilter> entry_filter_;  ///< of the branch, if it is an index
-  LeapState leap_;
-  std::optional<std::string> inside_;  ///< key of a document whose combinations are not all taken
+  /// The combinations that were taken of the document `walk_.inside`.
   std::vector<std::uint64_t> inside_positions_;
-  std::unique_ptr<partitioning::DocumentScan> scan_;
   bool is_changed_ = false;             ///< the current document differs from the stored one
   std::optional<std::string> visited_;  ///< key of the last document, where the page may be stopped
   std::size_t visited_branch_ = 0;

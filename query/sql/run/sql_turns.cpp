@@ -42,12 +42,11 @@ void SqlExecution::Implementation::begin_turns() {
   const bool is_hopeful = prepared_->plan().expected <= worth_it * sure.most;
   const bool is_limited = program().limit != no_limit || options_.page_items_max != no_limit;
   // A walk can be stopped when the charge is reached, and continues from there. Each physical partition has a charge
-  // that does not depend on the plan. A sort of few rows is over before the charge is compared for the first time.
-  constexpr double few_rows = 0.5;  // RU
+  // that does not depend on the plan.
   bool is_capped = false;
   if (options_.may_stop) {
     const double base = partitioning::charge_of_scan(scan_work_of(*database_, *prepared_, {}));
-    is_capped = sure.most > std::max(std::min(options_.charge_max / 2, options_.charge_max - base), few_rows);
+    is_capped = !fits_charge(sure, options_.charge_max, base);
   }
   const bool may_leave = options_.source == nullptr && !is_capped;
   const bool is_worth_it = is_hopeful || (is_limited && may_leave) || is_capped;
@@ -60,10 +59,7 @@ void SqlExecution::Implementation::begin_turns() {
 
 // The cost of the walk since its last full page. Nothing but its entries and documents has been read on this page.
 double SqlExecution::Implementation::spent() const {
-  return spent_before_ + partitioning::charge_of_scan({.partitions = 0,
-                                                       .keys = statistics_.keys_examined,
-                                                       .documents = statistics_.documents_examined,
-                                                       .document_bytes = statistics_.document_bytes});
+  return spent_before_ + statistics_.charge_since({});
 }
 
 // A page that ended before it was full gives the next one no new budget.
@@ -74,7 +70,7 @@ std::uint64_t SqlExecution::Implementation::spent_for_continuation(double spent)
 
 // Only true between documents. Looking ahead from a full page has its own limit.
 bool SqlExecution::Implementation::is_turn_over() const {
-  return turns_ && plan_ == 0 && !finished_ && !looks_ahead_ && !inside_ && spent() >= turns_->allowed();
+  return turns_ && plan_ == 0 && !finished_ && !looks_ahead_ && !walk_.inside && spent() >= turns_->allowed();
 }
 
 // The turn of the walk is over; if it found enough, it gets more and stays. Rows that were returned are known by their
@@ -86,7 +82,7 @@ void SqlExecution::Implementation::leave_walk() {
   if (!turns_->end_turn(spent_walking_, found)) return;
   plan_ = turns_->current();
   statistics_.left_walk = true;
-  left_position_ = position_;
+  left_position_ = walk_.position;
   if (mode_ == Mode::streaming) {
     if (!branch_left().index && walked_to_) left_position_.key = walked_to_;
     mode_ = Mode::sorting;
@@ -112,7 +108,7 @@ void SqlExecution::Implementation::return_to_walk() {
     resume_key_.clear();
   }
   begin_anew(looks_for_resume_key_);
-  if (mode_ == Mode::streaming) position_ = left_position_;
+  if (mode_ == Mode::streaming) walk_.position = left_position_;
 }
 
 // Finds the row's entry in the walk that was left; false: it has none.
@@ -257,7 +253,7 @@ std::optional<SqlExecution::Implementation::Part> SqlExecution::Implementation::
 // at the first entry that was not read. Empty: unknown.
 std::string SqlExecution::Implementation::start_after_runs(std::size_t complete) const {
   if (complete < run_starts_.size()) return run_starts_[complete];
-  std::string start = position_.key.value_or(std::string());
+  std::string start = walk_.position.key.value_or(std::string());
   // The lowest byte after an entry makes it an exclusive bound.
   if (!start.empty() && prepared_->plan().descending) start.pop_back();
   return start;
