@@ -11,8 +11,6 @@ namespace octavo::query {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // How long a query waits for an index that is being built: briefly if it is only the best choice, long if the request
 // names it.
 constexpr std::chrono::seconds kBuildPatience{2};
@@ -156,38 +154,19 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> FindPreparation::plan(FindRe
   scope.ignore_global = ignore_global_;
   choose_pin(**prepared, scope);
   StorageStatistics statistics(*database_, request.partition);
+  BuildPatience patience{.time = kBuildPatience};
+  if (!request.use_index.empty()) patience = {.time = kNamedBuildPatience, .needs_index = true};
+  if (!request.update) patience = {.time = {}};
+  PlannerResult planned;
   while (true) {
     const auto plan_now = [&] { return plan_query(plan_request, *catalog, scope, statistics); };
-    auto planned = co_await work_on_find(*database_, body_.size(), plan_now);
-    if (!planned) co_return Result(std::unexpected(planned.error()));
-    const IndexView* waiting =
-        explain_ || scope.ignore_unbuilt ? nullptr : find_unbuilt(planned->plans[planned->sure], scope.partition_id);
-    if (!waiting) {
-      if (explain_) (*prepared)->candidates = planned->candidates;
-      if (auto finished = finish(**prepared, *std::move(planned)); !finished) {
-        co_return Result(std::unexpected(std::move(finished).error()));
-      }
-      break;
-    }
-    if (!request.update) {
-      scope.ignore_unbuilt = true;
-      continue;
-    }
-    const auto patience =
-        request.use_index.empty() ? Clock::duration(kBuildPatience) : Clock::duration(kNamedBuildPatience);
-    std::string identity = waiting->definition->identity;
-    auto now = co_await indexes_.wait_until_ready(std::move(identity), scope.partition_id, Clock::now() + patience);
-    if (!now) {
-      if (!request.use_index.empty() || now.error().code == ErrorCode::not_found) {
-        co_return Result(std::unexpected(now.error()));
-      }
-      scope.ignore_unbuilt = true;  // it cannot be built now, but the documents can be read
-      continue;
-    }
-    const IndexView* view = (*now)->find(waiting->definition->identity);
-    scope.ignore_unbuilt = view && !view->ready(scope.partition_id);
-    catalog = std::move(*now);
+    OCTAVO_CO_TRY(planned, co_await work_on_find(*database_, body_.size(), plan_now));
+    const IndexView* waiting = find_unbuilt(planned.plans[planned.sure], scope);
+    if (!waiting) break;
+    OCTAVO_CO_TRY_VOID(co_await wait_until_built(indexes_, *waiting, patience, catalog, scope));
   }
+  if (explain_) (*prepared)->candidates = planned.candidates;
+  OCTAVO_CO_TRY_VOID(finish(**prepared, std::move(planned)));
   if (const auto documents = statistics.documents()) (*prepared)->planned_documents = documents->count;
   const bool may_lapse = std::ranges::any_of((*prepared)->plans, &Plan::order_may_lapse);
   std::shared_ptr<const PreparedFind> result = std::move(*prepared);
@@ -207,15 +186,6 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(MangoIndexes& i
   auto request = co_await preparation.parse();
   if (!request) co_return Result(std::unexpected(std::move(request).error()));
   co_return co_await preparation.plan(*std::move(request));
-}
-
-Task<Expected<void>> wait_for_indexes(MangoIndexes& indexes, std::shared_ptr<const PreparedFind> prepared) {
-  if (!prepared->request.update) co_return Expected<void>{};
-  for (const Plan& plan : prepared->plans) {
-    auto waited = co_await wait_for_indexes(indexes, std::shared_ptr<const Plan>(prepared, &plan));
-    if (!waited) co_return waited;
-  }
-  co_return Expected<void>{};
 }
 
 }  // namespace octavo::query

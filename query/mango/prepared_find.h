@@ -44,14 +44,10 @@ struct PreparedFind : CachedQuery {
 
 /// Parses and plans a `_find` of the indexes' database. `partition_key` empty: all of it. With `explain`, all
 /// candidates are examined and kept, and no index is waited for. Otherwise, if the best index is still being built,
-/// waits for it some seconds (longer if `use_index` names it), and then plans without it. Errors: bad_request for bad
-/// requests, …
+/// waits for it some seconds (longer if `use_index` names it), and then plans without it. Does not wait until global
+/// indexes are current: wait_for_indexes does. Errors: bad_request for bad requests, …
 Task<Expected<std::shared_ptr<const PreparedFind>>> prepare_find(MangoIndexes& indexes, std::string_view body,
                                                                  std::string partition_key, bool explain,
                                                                  bool ignore_global = false);
-
-/// Waits until the global indexes of the plan contain everything that was written before now, unless the request says
-/// `update: false`. Does not suspend if they are current.
-Task<Expected<void>> wait_for_indexes(MangoIndexes& indexes, std::shared_ptr<const PreparedFind> prepared);
 
 }  // namespace octavo::query

@@ -1,21 +1,24 @@
 #include "query/walk/plan_indexes.h"
 
-#include <algorithm>
-#include <chrono>
-#include <vector>
+#include <string>
+#include <utility>
 
 namespace octavo::query {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::chrono::minutes kUpdatePatience{5};
 
-std::vector<std::shared_ptr<GlobalIndex>> global_indexes_of(const Plan& plan) {
+std::vector<std::shared_ptr<GlobalIndex>> global_indexes_of(const std::vector<Plan>& plans) {
   std::vector<std::shared_ptr<GlobalIndex>> indexes;
-  for (const Branch& branch : plan.branches) {
-    if (branch.index && branch.index->global) indexes.push_back(branch.index->global);
-    for (const LeapStream& stream : branch.leaps) {
-      if (stream.index.global) indexes.push_back(stream.index.global);
+  for (const Plan& plan : plans) {
+    for (const Branch& branch : plan.branches) {
+      if (branch.index && branch.index->global) indexes.push_back(branch.index->global);
+      for (const LeapStream& stream : branch.leaps) {
+        if (stream.index.global) indexes.push_back(stream.index.global);
+      }
     }
   }
   return indexes;
@@ -23,15 +26,33 @@ std::vector<std::shared_ptr<GlobalIndex>> global_indexes_of(const Plan& plan) {
 
 }  // namespace
 
-const IndexView* find_unbuilt(const Plan& plan, std::size_t partition_id) {
+const IndexView* find_unbuilt(const Plan& plan, const PlannerScope& scope) {
+  if (scope.explain || scope.ignore_unbuilt) return nullptr;
   for (const Branch& branch : plan.branches) {
-    if (branch.index && !branch.index->ready(partition_id)) return &*branch.index;
+    if (branch.index && !branch.index->ready(scope.partition_id)) return &*branch.index;
   }
   return nullptr;
 }
 
-Task<Expected<void>> wait_for_indexes(MangoIndexes& indexes, std::shared_ptr<const Plan> plan) {
-  const auto read = global_indexes_of(*plan);
+Task<Expected<void>> wait_until_built(MangoIndexes& indexes, const IndexView& index, BuildPatience patience,
+                                      std::shared_ptr<const IndexCatalog>& catalog, PlannerScope& scope) {
+  scope.ignore_unbuilt = true;
+  if (patience.time <= Clock::duration::zero()) co_return Expected<void>{};
+  const std::string identity = index.definition->identity;
+  auto now = co_await indexes.wait_until_ready(identity, scope.partition_id, Clock::now() + patience.time);
+  if (!now) {
+    const bool fails = patience.needs_index || now.error().code == ErrorCode::not_found;
+    if (fails) co_return std::unexpected(std::move(now).error());
+    co_return Expected<void>{};  // it cannot be built now, but the documents can be read
+  }
+  const IndexView* view = (*now)->find(identity);
+  scope.ignore_unbuilt = view && !view->ready(scope.partition_id);
+  catalog = *std::move(now);
+  co_return Expected<void>{};
+}
+
+Task<Expected<void>> wait_for_indexes(MangoIndexes& indexes, std::shared_ptr<const std::vector<Plan>> plans) {
+  const auto read = global_indexes_of(*plans);
   if (read.empty()) co_return Expected<void>{};
   const auto keep_alive = indexes.database().shared_from_this();
   const auto visible = keep_alive->visible_sequence();
@@ -41,7 +62,7 @@ Task<Expected<void>> wait_for_indexes(MangoIndexes& indexes, std::shared_ptr<con
     auto current = indexes.is_current(*index, now);
     if (!current) co_return std::unexpected(current.error());
     if (*current) continue;
-    auto waited = co_await indexes.wait_until_current(index, now, std::chrono::steady_clock::now() + kUpdatePatience);
+    auto waited = co_await indexes.wait_until_current(index, now, Clock::now() + kUpdatePatience);
     if (!waited) co_return waited;
   }
   co_return Expected<void>{};

@@ -28,7 +28,7 @@
 #include "query/sql/run/sql_estimate.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/sql/run/sql_preparation.h"
-#include "query/sql/run/wait_for_indexes.h"
+#include "query/walk/plan_indexes.h"
 
 namespace octavo::api::cosmos {
 
@@ -203,7 +203,8 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   };
   OCTAVO_CO_TRY(auto prepared, co_await prepare({.explain = prefers(call.request, "dry-run"), .ignore_global = false}));
   if (prefers(call.request, "dry-run")) co_return dry_run(opened, *prepared, size);
-  OCTAVO_CO_TRY(prepared, co_await sql::wait_for_indexes(indexes, prepared, prepare));
+  const auto without = [&] { return prepare({.explain = false, .ignore_global = true}); };
+  OCTAVO_CO_TRY(prepared, co_await query::wait_or_prepare_without(indexes, prepared, without));
   times.planned = Clock::now();
   sql::SqlOptions options;
   options.page_items_max = size;

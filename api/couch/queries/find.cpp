@@ -27,6 +27,7 @@
 #include "query/mango/text_find.h"
 #include "query/plan/charge_estimate.h"
 #include "query/selector/match_budget.h"
+#include "query/walk/plan_indexes.h"
 #include "query/walk/storage_statistics.h"
 
 /// `_find` and `_explain` of a database and of a partition.
@@ -132,16 +133,10 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
     };
     co_return co_await work_on_find_body(call, estimate);
   }
-  auto current = co_await query::wait_for_indexes(indexes, prepared);
-  if (!current && (current.error().code == ErrorCode::disk_full || current.error().code == ErrorCode::io_failure)) {
-    // The index cannot store the latest writes, but the documents can still be read.
-    auto without = co_await query::prepare_find(indexes, call.request.body, partition, false, true);
-    if (without) {
-      prepared = *std::move(without);
-      current = {};
-    }
+  if (prepared->request.update) {
+    const auto without = [&] { return query::prepare_find(indexes, call.request.body, partition, false, true); };
+    OCTAVO_CO_TRY(prepared, co_await query::wait_or_prepare_without(indexes, prepared, without));
   }
-  if (!current) co_return std::unexpected(std::move(current).error());
   if (partition.empty()) partition = prepared->request.partition;
   auto scope = partition.empty() ? std::nullopt : std::optional(partition);
   const auto work = query::scan_work_of(*call.database, *prepared, !partition.empty());

@@ -27,7 +27,7 @@
 #include "query/sql/run/sql_estimate.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/sql/run/sql_preparation.h"
-#include "query/sql/run/wait_for_indexes.h"
+#include "query/walk/plan_indexes.h"
 
 /// `_sql` of a database and of a partition.
 namespace octavo::api::couch {
@@ -191,7 +191,8 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   OCTAVO_CO_TRY(auto prepared, co_await prepare_as({.explain = dry, .ignore_global = false}));
   if (dry) co_return dry_run(call, *prepared, partition, request.limit);
   if (request.update) {
-    OCTAVO_CO_TRY(prepared, co_await sql::wait_for_indexes(indexes, prepared, prepare_as));
+    const auto without = [&] { return prepare_as({.explain = false, .ignore_global = true}); };
+    OCTAVO_CO_TRY(prepared, co_await query::wait_or_prepare_without(indexes, prepared, without));
   }
 
   sql::SqlOptions options;

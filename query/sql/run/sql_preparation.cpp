@@ -14,8 +14,6 @@ namespace octavo::query::sql {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // How long a query waits for an index that is being built.
 constexpr std::chrono::seconds kSqlBuildPatience{2};
 // Assumed number of rows that are wanted if the query does not limit them.
@@ -271,33 +269,22 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(MangoIndexes& ind
   PlanningTask& task = *begun;
   PreparedSql& prepared = *task.prepared;
   if (task.ready) co_return Result(task.prepared);
-  auto catalog = indexes.catalog();
-  if (!catalog) co_return Result(std::unexpected(catalog.error()));
+  OCTAVO_CO_TRY(auto catalog, indexes.catalog());
   PlannerScope& planner_scope = task.planner_scope;
   StorageStatistics statistics(*database, prepared.scope.partition_key, prepared.scope.physical_partition);
   while (true) {
-    auto planned = plan_task(task, **catalog, statistics);
+    auto planned = plan_task(task, *catalog, statistics);
     if (!planned) co_return Result(std::unexpected(planning_error(task, planned.error())));
     keep_plans(*planned, planner_scope, prepared);
-    const bool waits = !planning.explain && !planner_scope.ignore_unbuilt;
-    const IndexView* waiting = waits ? find_unbuilt(prepared.sure_plan(), planner_scope.partition_id) : nullptr;
+    const IndexView* waiting = find_unbuilt(prepared.sure_plan(), planner_scope);
     if (!waiting) {
       if (planning.explain) prepared.candidates = std::move(planned->candidates);
       break;
     }
-    std::string identity = waiting->definition->identity;
-    auto now =
-        co_await indexes.wait_until_ready(identity, planner_scope.partition_id, Clock::now() + kSqlBuildPatience);
-    if (!now) {
-      planner_scope.ignore_unbuilt = true;  // it cannot be built now, but the documents can be read
-      continue;
-    }
-    const IndexView* view = (*now)->find(identity);
-    planner_scope.ignore_unbuilt = view && !view->ready(planner_scope.partition_id);
-    *catalog = std::move(*now);
+    const BuildPatience patience{.time = kSqlBuildPatience};
+    OCTAVO_CO_TRY_VOID(co_await wait_until_built(indexes, *waiting, patience, catalog, planner_scope));
   }
-  auto finished = finish_planning(task, (*catalog)->generation);
-  if (!finished) co_return Result(std::unexpected(std::move(finished).error()));
+  OCTAVO_CO_TRY_VOID(finish_planning(task, catalog->generation));
   prepared.keepable = !prepared.continuation && !planner_scope.ignore_unbuilt && !planning.explain &&
                       !planning.ignore_global && !prepared.plan().order_may_lapse;
   if (const auto documents = statistics.documents()) prepared.planned_documents = documents->count;

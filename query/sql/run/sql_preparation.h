@@ -55,7 +55,7 @@ struct SqlPlanning {
 
 /// Plans `query` of the indexes' database. `shape` must outlive the result. If the best index is still being built,
 /// waits for it some seconds and then plans without it. Does not wait until global indexes are current:
-/// wait_for_indexes.h does. Errors: those of the indexes and the storage; bad_request if the scope is invalid.
+/// query::wait_for_indexes does. Errors: those of the indexes and the storage; bad_request if the scope is invalid.
 Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(MangoIndexes& indexes, SqlQuery::Ptr query,
                                                                SqlScope scope, const RowShape& shape,
                                                                std::optional<std::string> continuation = {},

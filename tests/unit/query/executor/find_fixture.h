@@ -17,6 +17,7 @@
 #include "query/mango/find_execution.h"
 #include "query/mango/prepared_find.h"
 #include "query/walk/index_reader.h"
+#include "query/walk/plan_indexes.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
 #include "unit/query/definition_reader.h"

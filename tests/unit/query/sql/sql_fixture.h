@@ -71,10 +71,7 @@ class SqlFixture : public FindFixture {
       return page;
     }
     last = *prepared;
-    for (const query::Plan& plan : last->plans) {
-      const auto current =
-          run_task(query::wait_for_indexes(indexes(), std::shared_ptr<const query::Plan>(last, &plan)));
-      if (current) continue;
+    if (const auto current = run_task(query::wait_for_indexes(indexes(), last)); !current) {
       page.error = current.error().reason;
       return page;
     }
