@@ -1,6 +1,7 @@
 #include "query/follow/feed_batch.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -38,6 +39,23 @@ std::optional<storage::Sequence> begin_of_batch(storage::Sequence checkpoint, bo
   if (checkpoint < watermark) return checkpoint;
   if (watermark == 0 || complete) return std::nullopt;
   return watermark - 1;  // only for documents whose rows are beyond the watermark
+}
+
+Expected<bool> catch_up_with_purges(partitioning::Database& database, FeedConsumer& consumer,
+                                    std::uint64_t purge_count) {
+  constexpr std::size_t kDocumentsMax = 8192;
+  // One map for all: a split meanwhile changes where documents are, but not which exist.
+  const partitioning::PartitionMap& map = database.partition_map();
+  std::map<std::size_t, storage::Snapshot> snapshots;
+  for (const std::size_t partition_id : map.partition_ids()) {
+    OCTAVO_TRY(auto snapshot, database.snapshot(partition_id));
+    snapshots.emplace(partition_id, std::move(snapshot));
+  }
+  OCTAVO_TRY_VOID(database.make_durable());
+  return consumer.remove_purged(purge_count, kDocumentsMax, [&](std::string_view id) -> Expected<bool> {
+    OCTAVO_TRY(const auto document, snapshots.at(database.locate_document(map, id)).find_stored(id));
+    return !document || document->deleted;
+  });
 }
 
 }  // namespace octavo::query

@@ -2,15 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <string_view>
-#include <vector>
 
 #include "base/function_ref.h"
 #include "partitioning/database.h"
 #include "partitioning/scan.h"
+#include "query/follow/feed_index.h"
 
-/// Functions shared by all indexes that follow a database's feed.
+/// How followers read a database's feed.
 namespace octavo::query {
 
 /// How far a batch of the feed got.
@@ -33,22 +33,8 @@ Expected<FeedBatch> read_feed_batch(partitioning::Database& database, storage::S
 std::optional<storage::Sequence> begin_of_batch(storage::Sequence checkpoint, bool complete,
                                                 storage::Sequence watermark);
 
-/// Lets `index`, a GlobalIndex or FeedIndex, remove purged documents, some at a time; true: all are removed.
-template <class Index>
-Expected<bool> catch_up_with_purges(partitioning::Database& database, Index& index, std::uint64_t purge_count) {
-  constexpr std::size_t kDocumentsMax = 8192;
-  // One map for all: a split meanwhile changes where documents are, but not which exist.
-  const partitioning::PartitionMap& map = database.partition_map();
-  std::map<std::size_t, storage::Snapshot> snapshots;
-  for (const std::size_t partition_id : map.partition_ids()) {
-    OCTAVO_TRY(auto snapshot, database.snapshot(partition_id));
-    snapshots.emplace(partition_id, std::move(snapshot));
-  }
-  OCTAVO_TRY_VOID(database.make_durable());
-  return index.remove_purged(purge_count, kDocumentsMax, [&](std::string_view id) -> Expected<bool> {
-    OCTAVO_TRY(const auto document, snapshots.at(database.locate_document(map, id)).find_stored(id));
-    return !document || document->deleted;
-  });
-}
+/// Lets `consumer` remove purged documents, some at a time; true: all are removed.
+Expected<bool> catch_up_with_purges(partitioning::Database& database, FeedConsumer& consumer,
+                                    std::uint64_t purge_count);
 
 }  // namespace octavo::query

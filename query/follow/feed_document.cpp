@@ -20,16 +20,21 @@ void append_leaves(std::string& json, std::string_view name, const storage::Revi
   if (!first) json += ']';
 }
 
-}  // namespace
-
-Expected<FeedDocument> read_feed_document(const storage::DocumentView& found, const storage::Snapshot& snapshot,
-                                          bool partitioned) {
+FeedDocument without_json(const storage::DocumentView& found, bool partitioned) {
   FeedDocument document;
   document.sequence = found.sequence;
   document.id = found.id;
   document.partition_key = partitioning::partition_key_of(found.id, partitioned);
   document.revision = found.revision;
   document.present = !found.deleted;
+  return document;
+}
+
+}  // namespace
+
+Expected<FeedDocument> read_feed_document(const storage::DocumentView& found, const storage::Snapshot& snapshot,
+                                          bool partitioned) {
+  FeedDocument document = without_json(found, partitioned);
   if (found.deleted) return document;
   std::string& json = document.json;
   json.reserve(found.body.size() + found.id.size() + 80);
@@ -47,6 +52,12 @@ Expected<FeedDocument> read_feed_document(const storage::DocumentView& found, co
     append_leaves(json, "_deleted_conflicts", tree, found.revision, true);
   }
   json += '}';
+  return document;
+}
+
+FeedDocument read_feed_body(const storage::DocumentView& found, bool partitioned) {
+  FeedDocument document = without_json(found, partitioned);
+  if (!found.deleted) document.json = found.body;
   return document;
 }
 

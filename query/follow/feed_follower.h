@@ -2,61 +2,113 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "base/jobs/background_jobs.h"
+#include "base/task.h"
+#include "partitioning/change_notifier.h"
+#include "partitioning/database.h"
 #include "query/follow/active_tasks.h"
-#include "query/follow/feed_indexes.h"
+#include "query/follow/feed_index.h"
 
 namespace octavo::query {
 
-/// One index of FeedIndexes and the progress of its job. Private to FeedIndexes.
-struct FeedIndexes::Follower {
-  Follower(const FeedIndexKind& its_kind, FeedIndexDefinition its_definition)
-      : kind(its_kind), definition(std::move(its_definition)) {}
-
-  const FeedIndexKind& kind;
-  const FeedIndexDefinition definition;
-  std::shared_ptr<FeedIndex> index;
-  /// The index is no longer followed: nothing defines it any more.
-  const std::shared_ptr<std::atomic<bool>> stopping = std::make_shared<std::atomic<bool>>(false);
-  /// It had the whole feed once, and the former index that served queries in its place is gone.
-  std::atomic<bool> built{false};
-  /// It had the whole feed once: a query has seen it.
-  std::atomic<bool> seen_whole{false};
-
-  std::atomic<bool> following{false};
-  std::atomic<bool> again{false};
-  std::atomic<int> waiters{0};
-  /// Its functions occupy a thread for long: it uses Engine::slow_indexing.
-  std::atomic<bool> slow{false};
-
-  // Guarded by mutex_.
-  std::optional<Error> failure;                        ///< of the last attempt
-  std::uint64_t attempts = 0;                          ///< attempts begun
-  std::uint64_t failed_attempt = 0;                    ///< number of the last failed attempt
-  std::chrono::steady_clock::time_point not_before{};  ///< after a failure: no attempt before this
-  /// After a function failed: when to retry it if documents have changed since, and the watermark at the failure.
-  std::chrono::steady_clock::time_point not_before_changes{};
-  storage::Sequence failed_at = 0;
-  bool early_retry_planned = false;
-
-  // Used by the follow job only.
-  std::size_t rows_max = 8;                       ///< small at first, as nothing is known about its functions yet
-  std::chrono::steady_clock::time_point begun{};  ///< of the last batch
-  storage::Sequence begun_at = 0;                 ///< watermark at that time
-  std::chrono::milliseconds retry_delay{0};
-  ActiveTasks::Handle task;
-  storage::Sequence task_from = 0;
-
-  std::string stored_definition;  ///< content of the file beside the index; guarded by load_mutex_
+/// What the followers of one owner share. It must outlive them, and the jobs must have been stopped before it goes.
+struct FollowContext {
+  partitioning::Database& database;
+  ActiveTasks* tasks;  ///< may be null
+  BackgroundJobs& jobs;
+  partitioning::ChangeNotifier& progress;  ///< notified when a consumer has applied something, or has failed
+  WorkLane* slow_lane;                     ///< for consumers whose functions occupy a thread for long; may be null
+  std::atomic<bool> shut_down{false};
+  std::atomic<int> waiters{0};  ///< queries that wait for any of the followers
 };
 
-struct FeedIndexes::Wanted {
-  const FeedIndexKind* kind;
-  FeedIndexDefinition definition;
+/// Feeds one consumer (feed_index.h) in the background and lets queries wait for it: the one follower of the change
+/// feed, for views, search indexes and global indexes.
+///
+/// A job reads a batch of changes, makes it durable in the database, and gives it to the consumer with the checkpoint.
+/// The last batch's duration decides the next one's size. A consumer that fails is fed again after a growing delay, or
+/// at once for a query that waits if the failure may pass, or soon after documents have changed if it may not.
+///
+/// Thread-safe. Must be owned by a shared_ptr: a queued job does not keep it, a running one does.
+class FeedFollower : public std::enable_shared_from_this<FeedFollower> {
+ public:
+  struct Options {
+    std::string subject;  ///< of a line in the log that ends "… waits: reason"
+    /// Listed while there are more changes than one batch has, and more than `backlog_listed`; without its database.
+    ActiveTask task;
+    storage::Sequence backlog_listed = 0;
+    std::size_t rows_first = 8;  ///< of a batch; small, as nothing is known about the functions yet
+    std::size_t rows_max = 32'768;
+    std::string_view not_waiting = "update=false";  ///< how a client says that it does not want to wait
+  };
+
+  /// `stopping`: once true, the consumer is no longer fed. It may become false again.
+  FeedFollower(FollowContext& context, FeedConsumer& consumer, Options options,
+               std::shared_ptr<std::atomic<bool>> stopping = std::make_shared<std::atomic<bool>>(false));
+  virtual ~FeedFollower() = default;
+  FeedFollower(const FeedFollower&) = delete;
+  FeedFollower& operator=(const FeedFollower&) = delete;
+
+  /// Feeds the consumer up to the present in the background, unless it failed only recently.
+  void wake();
+  /// Waits until `is_reached`, which is called again after each progress. Errors: those of `is_reached`; the reason why
+  /// the consumer cannot be fed (disk_full, function_failed, …); not_found if the database is gone or the consumer is
+  /// to stop; timeout at the deadline.
+  Task<Expected<void>> wait(std::function<Expected<bool>()> is_reached, std::chrono::steady_clock::time_point deadline);
+
+  bool following() const { return following_.load(); }
+  int waiters() const { return waiters_.load(std::memory_order_relaxed); }
+  void set_stopping(bool stopping) { stopping_->store(stopping); }
+  /// After the jobs were stopped.
+  void end_task() { task_ = {}; }
+
+ private:
+  /// The consumer has everything that was there.
+  virtual void caught_up() {}
+
+  bool may_try();
+  void post_follow();
+  void follow();
+  Expected<bool> follow_batch();
+  void failed(std::uint64_t attempt, const Error& error);
+
+  FollowContext& context_;
+  FeedConsumer& consumer_;
+  const Options options_;
+  const std::shared_ptr<std::atomic<bool>> stopping_;
+
+  std::atomic<bool> following_{false};
+  std::atomic<bool> again_{false};
+  std::atomic<int> waiters_{0};
+  /// Its functions occupy a thread for long: it uses the slow lane.
+  std::atomic<bool> slow_{false};
+
+  std::mutex mutex_;                                    ///< guards the members up to the empty line
+  std::optional<Error> failure_;                        ///< of the last attempt
+  std::uint64_t attempts_ = 0;                          ///< attempts begun
+  std::uint64_t failed_attempt_ = 0;                    ///< number of the last failed attempt
+  std::chrono::steady_clock::time_point not_before_{};  ///< after a failure: no attempt before this
+  /// After a function failed: when to retry it if documents have changed since, and the watermark at the failure.
+  std::chrono::steady_clock::time_point not_before_changes_{};
+  storage::Sequence failed_at_ = 0;
+  bool early_retry_planned_ = false;
+
+  // Used by the follow job only.
+  std::size_t rows_;
+  std::chrono::steady_clock::time_point begun_{};  ///< of the last batch
+  storage::Sequence begun_at_ = 0;                 ///< watermark at that time
+  std::chrono::milliseconds retry_delay_{0};
+  ActiveTasks::Handle task_;
+  storage::Sequence task_from_ = 0;
 };
 
 }  // namespace octavo::query

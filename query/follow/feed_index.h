@@ -22,7 +22,8 @@ struct FeedDocument {
   std::string partition_key;  ///< empty in databases without partitions
   bool present = false;       ///< live; otherwise all its entries must be removed
   storage::Revision revision;
-  std::string json;  ///< with `_id` and `_rev`, as functions see it; empty if not present
+  /// With `_id` and `_rev`, as functions see it, or the stored body (FeedConsumer::takes_bodies); empty if not present.
+  std::string json;
 };
 
 /// Changes of the feed, as given to an index.
@@ -42,6 +43,35 @@ struct FeedChanges {
   }
 };
 
+/// What follows the feed of a database: an index, or several that read each document together. FeedFollower
+/// (feed_follower.h) gives it the changes.
+///
+/// Its state may be read from any thread; the functions that change it are called by one thread at a time.
+class FeedConsumer {
+ public:
+  virtual ~FeedConsumer() = default;
+
+  /// The feed is applied up to this sequence; durable, or as the durability setting says.
+  virtual storage::Sequence checkpoint() const = 0;
+  /// Every entry reflects a state of its document not older than this (see GlobalIndex::complete_through).
+  virtual storage::Sequence complete_through() const = 0;
+  /// The purge count of the database up to which purged documents have been removed.
+  virtual std::uint64_t purge_count() const = 0;
+
+  /// Whether FeedDocument::json should be the stored body, which costs less than what functions see.
+  virtual bool takes_bodies() const { return false; }
+  /// Replaces the entries of the first of these documents, and stores the checkpoint with them. Takes as many as it can
+  /// in about `apply_time` and in bounded memory, but at least one, and returns their number: the rest must be given
+  /// again. May run functions, and may spread them over other threads. After an error the entries are unchanged, or at
+  /// an earlier checkpoint.
+  virtual Expected<std::size_t> apply(const FeedChanges& changes) = 0;
+  /// Long enough for commits to cost little beside the functions; short enough that other indexes get their turn.
+  static constexpr std::chrono::milliseconds apply_time{500};
+  /// As GlobalIndex::remove_purged.
+  virtual Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
+                                       FunctionRef<Expected<bool>(std::string_view id)> is_gone) = 0;
+};
+
 /// An index in separate files whose entries JavaScript decides: a group of views (query/view) or a search index
 /// (query/search). Follows the database's feed: a write is included some milliseconds later, and a query waits for the
 /// rest. FeedIndexes (feed_indexes.h) opens it, feeds it, and removes it when nothing defines it any more.
@@ -50,34 +80,14 @@ struct FeedChanges {
 /// would delay all writers. The checkpoint is stored with the entries, so a crash repeats a little and loses nothing:
 /// applying a document twice must be harmless.
 ///
-/// Reads from any thread at any time; the functions that change it are called by one thread at a time.
-class FeedIndex {
+/// Reads from any thread at any time.
+class FeedIndex : public FeedConsumer {
  public:
-  virtual ~FeedIndex() = default;
-
   /// Hexadecimal hash of everything that decides the entries; names the folder.
   virtual const std::string& identity() const = 0;
   /// Opens or creates the files. `last_sequence`: the database's at its opening; an index whose checkpoint is beyond it
   /// belongs to a different past and starts empty.
   virtual Expected<void> open(storage::Sequence last_sequence) = 0;
-
-  /// The feed is applied up to this sequence; durable, or as the durability setting says.
-  virtual storage::Sequence checkpoint() const = 0;
-  /// Every entry reflects a state of its document not older than this (see GlobalIndex::complete_through).
-  virtual storage::Sequence complete_through() const = 0;
-  /// The purge count of the database up to which the index has removed purged documents.
-  virtual std::uint64_t purge_count() const = 0;
-
-  /// Replaces the entries of the first of these documents, and stores the checkpoint with them. Takes as many as it can
-  /// in about `apply_time` and in bounded memory, but at least one, and returns their number: the rest must be given
-  /// again. Runs functions, and may spread them over other threads. After an error the index is unchanged, or at an
-  /// earlier checkpoint.
-  virtual Expected<std::size_t> apply(const FeedChanges& changes) = 0;
-  /// Long enough for commits to cost little beside the functions; short enough that other indexes get their turn.
-  static constexpr std::chrono::milliseconds apply_time{500};
-  /// As GlobalIndex::remove_purged.
-  virtual Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
-                                       FunctionRef<Expected<bool>(std::string_view id)> is_gone) = 0;
 
   /// Files that can be closed while they are not being read (partitioning::DatabaseExtension).
   virtual std::size_t open_environment_count() const = 0;

@@ -12,7 +12,7 @@
 #include "base/folder.h"
 #include "base/memory_retry.h"
 #include "query/design/design_scan.h"
-#include "query/follow/feed_follower.h"
+#include "query/follow/feed_index_follower.h"
 
 namespace octavo::query {
 
@@ -79,9 +79,9 @@ const FeedIndexView* FeedIndexCatalog::find(std::string_view kind, std::string_v
 
 FeedIndexes::FeedIndexes(partitioning::Database& database, ActiveTasks* tasks, const std::vector<FeedIndexKind>& kinds)
     : database_(database),
-      tasks_(tasks),
       kinds_(kinds),
       opened_at_(database.watermark()),
+      context_{database, tasks, jobs_, progress_, &database.engine().slow_indexing()},
       jobs_(database.engine().indexers()) {}
 
 FeedIndexes::~FeedIndexes() {
@@ -108,13 +108,13 @@ void FeedIndexes::load_in_background() {
 void FeedIndexes::shut_down() {
   {
     const std::lock_guard lock(mutex_);
-    shut_down_ = true;
-    for (const auto& follower : followers_) follower->stopping->store(true);
-    for (const auto& follower : retired_) follower->stopping->store(true);
+    context_.shut_down = true;
+    for (const auto& follower : followers_) follower->set_stopping(true);
+    for (const auto& follower : retired_) follower->set_stopping(true);
   }
   jobs_.stop();
   const std::lock_guard loading(load_mutex_);
-  for (const auto& follower : followers_) follower->task = {};
+  for (const auto& follower : followers_) follower->end_task();
   until_memory_suffices([this] { remove_retired(); });
   progress_.notify_all();
 }
@@ -215,18 +215,18 @@ Expected<void> FeedIndexes::load() {
   return result;
 }
 
-Expected<FeedIndexes::FollowerPtr> FeedIndexes::open(const FeedIndexKind& kind,
-                                                     const FeedIndexDefinition& definition) const {
-  auto follower = std::make_shared<Follower>(kind, definition);
+Expected<FeedIndexes::FollowerPtr> FeedIndexes::open(const FeedIndexKind& kind, const FeedIndexDefinition& definition) {
+  auto stopping = std::make_shared<std::atomic<bool>>(false);
   FeedIndexOptions options;
   options.folder = folder_of(kind, definition.identity);
   options.durability = database_.engine().settings().durability;
   options.faults = database_.engine().faults();
   options.database_tag = database_.instance_tag();
   options.pool = &database_.engine().indexers();
-  options.stopping = follower->stopping;
-  OCTAVO_TRY(follower->index, kind.make(definition, std::move(options)));
-  OCTAVO_TRY_VOID(follower->index->open(opened_at_));
+  options.stopping = stopping;
+  OCTAVO_TRY(std::shared_ptr<FeedIndex> index, kind.make(definition, std::move(options)));
+  OCTAVO_TRY_VOID(index->open(opened_at_));
+  auto follower = std::make_shared<Follower>(*this, kind, definition, std::move(index), std::move(stopping));
   if (follower->index->complete_through() >= database_.watermark()) follower->built.store(true);
   return follower;
 }
@@ -239,7 +239,7 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
   std::vector<FeedIndexView> old_views;
   {
     const std::lock_guard lock(mutex_);
-    if (shut_down_) return fail(ErrorCode::not_found, "Database does not exist.");
+    if (context_.shut_down) return fail(ErrorCode::not_found, "Database does not exist.");
     known = followers_;
     // An index that is wanted again before its last reader left continues where it was.
     known.insert(known.end(), retired_.begin(), retired_.end());
@@ -281,8 +281,8 @@ Expected<std::optional<Error>> FeedIndexes::open_wanted(const std::vector<Wanted
   }
   const std::lock_guard lock(mutex_);
   // All of them have been told to stop meanwhile, and must not continue.
-  if (shut_down_) return fail(ErrorCode::not_found, "Database does not exist.");
-  for (const auto& follower : going_on) follower->stopping->store(false);
+  if (context_.shut_down) return fail(ErrorCode::not_found, "Database does not exist.");
+  for (const auto& follower : going_on) follower->set_stopping(false);
   views_ = std::move(views);
   followers_ = std::move(known);
   retired_.clear();
@@ -317,7 +317,7 @@ void FeedIndexes::adopt_folders() {
           open(kind, {identity, stored->owners.front().first, stored->owners.front().second, stored->content});
       if (!opened || (*opened)->index->identity() != identity) continue;
       (*opened)->built.store(true);
-      (*opened)->stopping->store(true);
+      (*opened)->set_stopping(true);
       const std::lock_guard lock(mutex_);
       for (auto* view : owners) view->previous = (*opened)->index;
       followers_.push_back(*std::move(opened));
@@ -371,7 +371,7 @@ void FeedIndexes::retire_unwanted() {
         std::ranges::any_of(views_, [&](const FeedIndexView& view) { return view.index == follower->index; });
     const bool previous =
         std::ranges::any_of(views_, [&](const FeedIndexView& view) { return view.previous == follower->index; });
-    if (!wanted) follower->stopping->store(true);
+    if (!wanted) follower->set_stopping(true);
     (wanted || previous ? followers : retired).push_back(follower);
   }
   followers_ = std::move(followers);
@@ -400,7 +400,7 @@ void FeedIndexes::remove_retired() {
       unused.push_back(std::move(follower));
       return true;
     });
-    look_again = !retired_.empty() && !shut_down_;
+    look_again = !retired_.empty() && !context_.shut_down;
   }
   for (const auto& follower : unused) follower->index->remove_files();
   if (!look_again || removal_planned_.exchange(true)) return;

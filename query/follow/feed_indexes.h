@@ -15,6 +15,7 @@
 #include "partitioning/change_notifier.h"
 #include "partitioning/engine.h"
 #include "query/follow/active_tasks.h"
+#include "query/follow/feed_follower.h"
 #include "query/follow/feed_index.h"
 #include "query/follow/feed_index_kind.h"
 
@@ -46,11 +47,10 @@ struct FeedIndexCatalog {
 /// The indexes of one open database that follow its feed (feed_index.h). Reads the definitions in design documents,
 /// creates and removes the files, and feeds each index in the background. Owned by the DatabaseServices.
 ///
-/// Each index is followed by a separate job on the engine's indexers: a batch of changes is read, made durable, and
-/// given to the index with its checkpoint. A new index begins at sequence 0; after a crash an index continues where it
-/// was. The last batch's duration decides the next one's size; indexes whose functions are slow leave one indexer to
-/// the others. While no query waits the job is delayed a little, so that many small commits make one batch. An index
-/// that fails is retried after a growing delay, or soon after documents have changed; the others are not affected.
+/// Each index has a follower of its own (feed_follower.h) on the engine's indexers; indexes whose functions are slow
+/// leave one indexer to the others. A new index begins at sequence 0; after a crash an index continues where it was.
+/// While no query waits the followers are woken a little later, so that many small commits make one batch. An index
+/// that fails does not affect the others.
 ///
 /// Folders: <database>/<kind>-<identity>. Beside an index's own files lies `definition.json`, from which the index is
 /// made again after a restart although the design document has changed.
@@ -110,7 +110,7 @@ class FeedIndexes {
   Expected<void> load();
   void load_in_background();
   Expected<std::vector<Wanted>> read_definitions();
-  Expected<FollowerPtr> open(const FeedIndexKind& kind, const FeedIndexDefinition& definition) const;
+  Expected<FollowerPtr> open(const FeedIndexKind& kind, const FeedIndexDefinition& definition);
   Expected<std::optional<Error>> open_wanted(const std::vector<Wanted>& wanted);
   void adopt_folders();
   void write_definitions();
@@ -120,19 +120,12 @@ class FeedIndexes {
   void remove_retired();
   std::filesystem::path folder_of(const FeedIndexKind& kind, std::string_view identity) const;
 
-  // feed_index_following.cpp: following the feed.
+  // feed_index_following.cpp: which followers are woken, and when.
   FollowerPtr follower_of(const FeedIndex& index) const;
-  void wake(const FollowerPtr& follower);
   void wake_all(bool only_awaited);
-  bool may_try(const FollowerPtr& follower);
-  void post_follow(const FollowerPtr& follower);
-  void follow(const FollowerPtr& follower);
-  Expected<bool> follow_batch(Follower& follower);
   void caught_up(Follower& follower);
-  void failed(const FollowerPtr& follower, std::uint64_t attempt, const Error& error);
 
   partitioning::Database& database_;
-  ActiveTasks* const tasks_;
   const std::vector<FeedIndexKind>& kinds_;
   const storage::Sequence opened_at_;  ///< last sequence of the database at its opening
 
@@ -150,13 +143,12 @@ class FeedIndexes {
   std::vector<FeedIndexView> views_;
   std::vector<FollowerPtr> followers_;  ///< wanted, or previous
   std::vector<FollowerPtr> retired_;    ///< no longer wanted; queries may still read them
-  bool shut_down_ = false;
 
   Published<FeedIndexCatalog> catalog_;
   std::atomic<bool> has_followers_{false};
   std::atomic<bool> wake_planned_{false};
-  std::atomic<int> waiters_{0};
   partitioning::ChangeNotifier progress_;
+  FollowContext context_;
   BackgroundJobs jobs_;  ///< last: stops before the members that its jobs use are destroyed
 };
 

@@ -6,8 +6,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include "base/folder.h"
-#include "base/memory_retry.h"
 #include "partitioning/engine.h"
 #include "query/design/design_scan.h"
 #include "query/index/automatic_index.h"
@@ -16,9 +14,6 @@ namespace octavo::query {
 
 namespace {
 
-constexpr std::string_view kFolderPrefix = "index-";
-
-constexpr std::chrono::milliseconds kRetiredDelay{100};
 // An index whose files cannot be created (usually because the disk is full) is retried after this.
 constexpr std::chrono::milliseconds kOpenRetryDelay{2000};
 constexpr std::chrono::milliseconds kPublishRetryDelay{10};
@@ -30,8 +25,8 @@ constexpr std::chrono::milliseconds kSupersededDelay{2000};
 MangoIndexes::MangoIndexes(partitioning::Database& database, ActiveTasks* tasks, IndexPolicy policy)
     : database_(database),
       tasks_(tasks),
-      opened_at_(database.watermark()),
       policy_(std::move(policy)),
+      globals_(database, tasks, progress_, [this] { publish_or_retry(); }),
       jobs_(database.engine().workers()) {
   set_locals({});
   // Entries of local indexes are maintained from the first write on, even if the definitions are never read.
@@ -45,7 +40,7 @@ MangoIndexes::MangoIndexes(partitioning::Database& database, ActiveTasks* tasks,
   }
   set_locals(std::move(locals));
   // A new database must index its first documents at once.
-  if (opened_at_ == 0 && read_automatic()) jobs_.post([this] { load_in_background(); });
+  if (database.watermark() == 0 && read_automatic()) jobs_.post([this] { load_in_background(); });
 }
 
 MangoIndexes::~MangoIndexes() {
@@ -69,13 +64,13 @@ void MangoIndexes::definitions_changed() {
 }
 
 void MangoIndexes::committed() {
-  if (has_globals_.load(std::memory_order_relaxed)) {
-    wake(waiters_.load(std::memory_order_relaxed) > 0);
+  if (globals_.any()) {
+    globals_.committed();
   } else if (changes_loaded_.load(std::memory_order_relaxed) == 0) {
     // First write since the database was opened: an index that a crash left half built continues now.
-    if (!wake_planned_.exchange(true)) {
+    if (!load_planned_.exchange(true)) {
       jobs_.post([this] {
-        wake_planned_.store(false);
+        load_planned_.store(false);
         load_in_background();
       });
     }
@@ -101,34 +96,8 @@ void MangoIndexes::shut_down() {
     if (local) local->shut_down();
   }
   jobs_.stop();
-  builder_.reset();
-  follow_task_ = {};
-  until_memory_suffices([this] { remove_retired(); });
+  globals_.shut_down();
   progress_.notify_all();
-}
-
-std::size_t MangoIndexes::open_environment_count() const {
-  const std::lock_guard lock(mutex_);
-  const auto is_open = [](const auto& index) { return index->environment().is_open(); };
-  return static_cast<std::size_t>(std::ranges::count_if(globals_, is_open) + std::ranges::count_if(retired_, is_open));
-}
-
-std::uint64_t MangoIndexes::last_used_ms() const {
-  const std::lock_guard lock(mutex_);
-  std::uint64_t newest = 0;
-  for (const auto& index : globals_) newest = std::max(newest, index->environment().last_used_ms());
-  return newest;
-}
-
-std::size_t MangoIndexes::close_idle(std::uint64_t last_used_before_ms) {
-  const std::lock_guard lock(mutex_);
-  std::size_t closed = 0;
-  for (const auto& index : globals_) {
-    auto& environment = index->environment();
-    if (!environment.is_open() || environment.last_used_ms() > last_used_before_ms) continue;
-    if (environment.close_if_idle()) ++closed;
-  }
-  return closed;
 }
 
 // --- definitions ---
@@ -178,7 +147,7 @@ Expected<void> MangoIndexes::load() {
     }
     auto automatic = read_automatic();
     if (automatic) local.push_back(automatic);
-    OCTAVO_TRY(failure, open_globals(definitions));
+    OCTAVO_TRY(failure, globals_.reconcile(definitions));
     {
       const std::lock_guard lock(mutex_);
       published_definitions_ = definitions;
@@ -189,9 +158,9 @@ Expected<void> MangoIndexes::load() {
       if (indexes) reconcile(*indexes, local);
     }
     publish();
-    if (!loaded_) remove_stray_folders(definitions);
+    if (!loaded_) globals_.remove_stray_folders(definitions);
     loaded_ = true;
-    remove_retired();
+    globals_.remove_retired();
     return {};
   };
   auto result = attempt();
@@ -202,82 +171,9 @@ Expected<void> MangoIndexes::load() {
     spdlog::warn("database {}: an index cannot be opened, will try again: {}", database_.name(), failure->reason);
     jobs_.post_after(kOpenRetryDelay, [this] { definitions_changed(); });
   }
-  wake(true);
+  globals_.wake();
   progress_.notify_all();
   return result;
-}
-
-// Opens the wanted indexes and retires the rest. An index that cannot be opened is left out, and its error returned.
-Expected<std::optional<Error>> MangoIndexes::open_globals(const std::vector<IndexDefinitionPtr>& definitions) {
-  std::optional<Error> failure;
-  std::vector<std::shared_ptr<GlobalIndex>> old;
-  {
-    const std::lock_guard lock(mutex_);
-    if (shut_down_) return fail(ErrorCode::not_found, "Database does not exist.");
-    old = globals_;
-    // An index that is wanted again before its last reader left continues where it was. While `old` holds it, its files
-    // are kept.
-    old.insert(old.end(), retired_.begin(), retired_.end());
-  }
-  std::vector<std::shared_ptr<GlobalIndex>> wanted;
-  const auto in = [](const auto& indexes, std::string_view identity) {
-    return std::ranges::find(indexes, identity,
-                             [](const auto& index) -> std::string_view { return index->definition().identity; });
-  };
-  for (const auto& definition : definitions) {
-    if (definition->partitioned || in(wanted, definition->identity) != wanted.end()) continue;
-    if (const auto known = in(old, definition->identity); known != old.end()) {
-      wanted.push_back(*known);
-      continue;
-    }
-    GlobalIndex::Options options;
-    options.folder = database_.folder() / (std::string(kFolderPrefix) + definition->identity);
-    options.durability = database_.engine().settings().durability;
-    options.faults = database_.engine().faults();
-    auto index = std::make_shared<GlobalIndex>(definition, std::move(options));
-    if (auto opened = index->open(opened_at_); !opened) {
-      failure = std::move(opened).error();
-      continue;
-    }
-    wanted.push_back(std::move(index));
-  }
-  std::vector<std::shared_ptr<GlobalIndex>> retired;
-  std::ranges::copy_if(old, std::back_inserter(retired),
-                       [&](const auto& index) { return in(wanted, index->definition().identity) == wanted.end(); });
-  const std::lock_guard lock(mutex_);
-  globals_ = std::move(wanted);
-  retired_ = std::move(retired);
-  has_globals_.store(!globals_.empty(), std::memory_order_release);
-  return failure;
-}
-
-// Called at the first load only, when no other index is open.
-void MangoIndexes::remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions) {
-  std::error_code error;
-  for (const std::string& name : storage::folder_entries(database_.folder(), error)) {
-    if (!name.starts_with(kFolderPrefix)) continue;
-    const std::string_view identity = std::string_view(name).substr(kFolderPrefix.size());
-    const bool wanted = std::ranges::any_of(definitions, [&](const auto& definition) {
-      return !definition->partitioned && definition->identity == identity;
-    });
-    if (!wanted) storage::remove_folder(database_.folder() / name, error);
-  }
-}
-
-// Repeats while queries still read one.
-void MangoIndexes::remove_retired() {
-  std::vector<std::shared_ptr<GlobalIndex>> unused;
-  const std::lock_guard lock(mutex_);
-  unused.reserve(retired_.size());
-  std::erase_if(retired_, [&](auto& index) {
-    // No new reader is possible, as only this list has it.
-    if (index.use_count() > 1) return false;
-    unused.push_back(std::move(index));
-    return true;
-  });
-  for (const auto& index : unused) index->remove_files();
-  if (retired_.empty() || shut_down_) return;
-  jobs_.post_after(kRetiredDelay, [this] { until_memory_suffices([this] { remove_retired(); }); });
 }
 
 // The index of the policy or, while that is being built, the former one: each serves queries of the paths that it
@@ -340,10 +236,8 @@ void MangoIndexes::publish() {
     IndexView view;
     view.definition = definition;
     if (!definition->partitioned) {
-      const auto global = std::ranges::find(globals_, definition->identity,
-                                            [](const auto& index) { return index->definition().identity; });
-      if (global == globals_.end()) continue;
-      view.global = *global;
+      view.global = globals_.find(definition->identity);
+      if (!view.global) continue;
     } else {
       view.partition_ids = database_.partition_ids();
       for (const auto& indexes : locals) {
@@ -376,6 +270,39 @@ void MangoIndexes::publish() {
   });
   catalog_.store(std::move(next));
   cache_.clear();
+}
+
+// --- waiting ---
+
+Task<Expected<std::shared_ptr<const IndexCatalog>>> MangoIndexes::wait_until_ready(
+    std::string identity, std::size_t partition_id, std::chrono::steady_clock::time_point deadline) {
+  using Result = Expected<std::shared_ptr<const IndexCatalog>>;
+  const auto keep_alive = database_.shared_from_this();
+  const std::uint64_t attempts_before = globals_.build_attempts();
+  globals_.wake();
+  for (const auto& local : locals()) {
+    if (local) local->resume();
+  }
+  while (true) {
+    const std::uint64_t epoch = progress_.epoch();
+    auto now = catalog();
+    if (!now) co_return Result(std::unexpected(now.error()));
+    const IndexView* view = (*now)->find(identity);
+    // Nothing is built any more in a partition that was split.
+    const bool was_split = view && view->is_local() && !database_.is_current(partition_id);
+    if (!view || view->ready(partition_id) || was_split) co_return Result(std::move(*now));
+    {
+      const std::lock_guard lock(mutex_);
+      if (shut_down_) co_return Result(fail(ErrorCode::not_found, "Database does not exist."));
+    }
+    if (view->global) {
+      if (auto failure = globals_.build_failure_after(attempts_before)) {
+        co_return Result(std::unexpected(*std::move(failure)));
+      }
+    }
+    const bool notified = co_await progress_.wait(epoch, deadline);
+    if (!notified) co_return Result(std::move(*now));
+  }
 }
 
 }  // namespace octavo::query

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/jobs/background_jobs.h"
@@ -19,11 +20,9 @@
 #include "query/index/automatic_index.h"
 #include "query/index/catalog/index_catalog.h"
 #include "query/index/catalog/query_cache.h"
-#include "query/index/global/global_index.h"
-#include "query/index/global/global_index_builder.h"
+#include "query/index/global/global_indexes.h"
 #include "query/index/index_definition.h"
 #include "query/index/local/local_indexes.h"
-#include "query/json/parsed_document.h"
 
 namespace octavo::query {
 
@@ -37,9 +36,7 @@ struct IndexPolicy {
 /// design documents and the policy, and creates, builds, updates and drops them in the background. Owned by the
 /// database's DatabaseServices.
 ///
-/// Local indexes change with their documents (local_indexes.h). Global ones follow the feed: a job on the worker pool
-/// reads a batch of changes, parses each document once for all indexes, and applies the batch to each with its
-/// checkpoint. While no query waits the job is delayed a little, so that many small commits make one batch.
+/// Local indexes change with their documents (local_indexes.h). Global ones follow the feed (global_indexes.h).
 ///
 /// Thread-safe. Definitions are read on first use, so an idle database costs nothing.
 class MangoIndexes {
@@ -61,9 +58,9 @@ class MangoIndexes {
   bool is_partition_ready(std::size_t partition_id, std::size_t source);
   void partitions_changed();
   void shut_down();
-  std::size_t open_environment_count() const;
-  std::uint64_t last_used_ms() const;
-  std::size_t close_idle(std::uint64_t last_used_before_ms);
+  std::size_t open_environment_count() const { return globals_.open_environment_count(); }
+  std::uint64_t last_used_ms() const { return globals_.last_used_ms(); }
+  std::size_t close_idle(std::uint64_t last_used_before_ms) { return globals_.close_idle(last_used_before_ms); }
 
   partitioning::Database& database() { return database_; }
   /// How much of the automatic index of the present policy is built; 100: all, or the policy has no index.
@@ -76,14 +73,18 @@ class MangoIndexes {
   std::shared_ptr<const IndexCatalog> last_catalog() const { return catalog_.load(); }
 
   /// Whether a query that begins now need not wait for `index`. Some reads of one row.
-  Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const;
+  Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const {
+    return globals_.is_current(index, sequence);
+  }
   /// Plans of queries of this database; cleared whenever the catalog changes.
   QueryCache& cache() { return cache_; }
 
   /// Waits until `index` has all changes up to `sequence` and has processed all purges so far. Errors: the failure that
   /// prevents updating the index (disk_full, …), not_found if the database is deleted, timeout at the deadline.
   Task<Expected<void>> wait_until_current(std::shared_ptr<GlobalIndex> index, storage::Sequence sequence,
-                                          std::chrono::steady_clock::time_point deadline);
+                                          std::chrono::steady_clock::time_point deadline) {
+    return globals_.wait_until_current(std::move(index), sequence, deadline);
+  }
   /// Waits until the index `identity` is built (for a local one in the physical partition `partition_id`); returns the
   /// catalog that contains it. nullopt at the deadline, or if the index is gone.
   Task<Expected<std::shared_ptr<const IndexCatalog>>> wait_until_ready(std::string identity, std::size_t partition_id,
@@ -102,24 +103,12 @@ class MangoIndexes {
   void set_locals(Locals locals);
   void reconcile(LocalIndexes& indexes, std::vector<IndexDefinitionPtr> wanted);
   bool is_wanted_local(const LocalIndexes::Index& index);
-  Expected<std::optional<Error>> open_globals(const std::vector<IndexDefinitionPtr>& definitions);
-  void remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions);
-  void remove_retired();
   void publish();
   void publish_or_retry();
-
-  void wake(bool now);
-  void follow();
-  Expected<bool> follow_batch();
-  Expected<GlobalIndexBuilder::State> build_slice();
-  void build();
-  std::uint64_t begin_attempt();
-  void fail_waiters(std::uint64_t attempt, const Error& error);
   IndexPolicy policy() const;
 
   partitioning::Database& database_;
   ActiveTasks* const tasks_;
-  const storage::Sequence opened_at_;  ///< last sequence of the database at its opening
   std::atomic<const Locals*> locals_{nullptr};
   std::mutex locals_mutex_;                                ///< serializes changes; guards all_locals_
   std::vector<std::unique_ptr<const Locals>> all_locals_;  ///< all lists there were, as readers may still use them
@@ -132,31 +121,16 @@ class MangoIndexes {
   bool loaded_ = false;
 
   mutable std::mutex mutex_;  ///< guards all members below up to the atomics
-  std::vector<std::shared_ptr<GlobalIndex>> globals_;
-  std::vector<std::shared_ptr<GlobalIndex>> retired_;  ///< no longer defined; queries may still read them
   std::vector<IndexDefinitionPtr> published_definitions_;
   IndexPolicy policy_;
-  IndexDefinitionPtr automatic_;   ///< of the present policy; null: it has none
-  bool building_ = false;
-  std::chrono::steady_clock::time_point build_not_before_{};  ///< after a failed build: no new one before this
-  std::optional<Error> failure_;                              ///< of the last attempt to follow
-  std::uint64_t attempts_ = 0;                                ///< attempts to follow or build that have begun
-  std::uint64_t failed_attempt_ = 0;                          ///< number of the last failed attempt
+  IndexDefinitionPtr automatic_;  ///< of the present policy; null: it has none
   bool shut_down_ = false;
 
   Published<IndexCatalog> catalog_;
-  std::atomic<bool> has_globals_{false};
-  std::atomic<bool> wake_planned_{false};
-  std::atomic<bool> following_{false};
-  std::atomic<bool> follow_again_{false};
-  std::atomic<int> waiters_{0};
-  std::unique_ptr<GlobalIndexBuilder> builder_;     ///< used by the build job only
-  std::chrono::milliseconds build_retry_delay_{0};  ///< used by the build job only; 0: the last build did not fail
-  DocumentParser parser_;                           ///< used by the follow job only
-  ActiveTasks::Handle follow_task_;                 ///< used by the follow job only
-  storage::Sequence follow_task_from_ = 0;
+  std::atomic<bool> load_planned_{false};
   partitioning::ChangeNotifier progress_;
   QueryCache cache_;
+  GlobalIndexes globals_;
   BackgroundJobs jobs_;  ///< last: stops before the members that its jobs use are destroyed
 };
 

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <map>
 #include <random>
+#include <stop_token>
 #include <thread>
 
 #include <catch2/catch.hpp>
@@ -172,6 +173,39 @@ TEST_CASE("a global index follows edits, survives restarts, and forgets purged d
   check();
   edit(fixture, random, "p:", 100);
   check();
+}
+
+TEST_CASE("global indexes that are defined while documents are written have the entries of all documents") {
+  FindFixture fixture({false, 2});
+  std::mt19937 random(14);
+  edit(fixture, random, "", 300);
+  fixture.create_index(R"({"index":{"fields":["a"]},"ddoc":"g0"})");
+  const std::vector<std::string> fields{"b", "t", "a\",\"t"};
+  {
+    const std::jthread writer([&](const std::stop_token& stop) {
+      std::mt19937 own(15);
+      while (!stop.stop_requested()) edit(fixture, own, "w", 20);
+    });
+    // Each is built while the others follow, and one of them is dropped and defined again.
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      fixture.create_index(R"({"index":{"fields":[")" + fields[i] + R"("]},"ddoc":"g)" + std::to_string(i + 1) +
+                           R"("})");
+      wait_until_current(fixture, view_of(fixture, "g0"));
+      fixture.wait_for_indexes();
+      wait_until_current(fixture, view_of(fixture, "g" + std::to_string(i + 1)));
+    }
+    const auto design = *(*fixture.database->snapshot_for_document("_design/g1")).find("_design/g1");
+    EngineFixture::put(*fixture.database, "_design/g1", "{}", design->revision, true);
+    CHECK((*fixture.indexes().catalog())->indexes.size() == fields.size());
+    fixture.create_index(R"({"index":{"fields":["b"]},"ddoc":"g1"})");
+    fixture.wait_for_indexes();
+  }
+  for (std::size_t i = 0; i <= fields.size(); ++i) {
+    const auto view = view_of(fixture, "g" + std::to_string(i));
+    wait_until_current(fixture, view);
+    CHECK(rows_of(fixture, view) == expected_rows(fixture, view));
+  }
+  CHECK(fixture.index_problems() == std::vector<std::string>{});
 }
 
 TEST_CASE("a global index that was half built when the server died is built anew") {

@@ -1,0 +1,279 @@
+#include "query/follow/feed_follower.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/assert.h"
+#include "base/memory_retry.h"
+#include "base/processor_time.h"
+#include "query/follow/feed_batch.h"
+#include "query/follow/feed_document.h"
+#include "query/javascript/interruption.h"
+
+namespace octavo::query {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kRowsMin = 1;
+constexpr std::size_t kBytesMax = 16ULL << 20;
+// A batch should occupy its thread for about this long: long enough for commits, and for the reads that update
+// summaries, to cost little beside the functions; short enough that the job responds soon to requests (to stop, to
+// release the thread).
+constexpr std::chrono::nanoseconds kBatchTime = std::chrono::milliseconds(250);
+// After a failure of the disk, and of a function: a function fails again until it or the document is changed.
+constexpr std::chrono::milliseconds kRetryMin{100};
+constexpr std::chrono::milliseconds kRetryMax{10'000};
+constexpr std::chrono::milliseconds kFunctionRetryMin{2'000};
+constexpr std::chrono::milliseconds kFunctionRetryMax{300'000};
+// After documents change, retry a failed function `kChangedRetryFactor` × the last attempt's duration after its
+// failure, within these bounds.
+constexpr int kChangedRetryFactor = 2;
+constexpr std::chrono::milliseconds kChangedRetryMax{60'000};
+// A query waits for such a retry if it is at most this far away.
+constexpr std::chrono::milliseconds kWaitForRetryMax{5'000};
+// Functions, including a reduce, that take this long for a document are slow.
+constexpr std::chrono::milliseconds kSlowDocument{50};
+
+}  // namespace
+
+FeedFollower::FeedFollower(FollowContext& context, FeedConsumer& consumer, Options options,
+                           std::shared_ptr<std::atomic<bool>> stopping)
+    : context_(context),
+      consumer_(consumer),
+      options_(std::move(options)),
+      stopping_(std::move(stopping)),
+      rows_(options_.rows_first) {}
+
+void FeedFollower::wake() {
+  if (stopping_->load(std::memory_order_relaxed) || !may_try()) return;
+  if (following_.load() && again_.exchange(true)) return;
+  post_follow();
+}
+
+// Not at once after a failure; a later caller then tries again.
+bool FeedFollower::may_try() {
+  const auto watermark = context_.database.watermark();
+  std::chrono::milliseconds delay{0};
+  {
+    const std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    if (!failure_ || now >= not_before_) return true;
+    // For a query that waits, a disk is tried now; a function would fail again unless documents have changed.
+    if (may_pass(*failure_)) return waiters() > 0;
+    if (watermark <= failed_at_) return false;
+    if (now >= not_before_changes_) return true;
+    if (std::exchange(early_retry_planned_, true)) return false;
+    delay = std::chrono::ceil<std::chrono::milliseconds>(not_before_changes_ - now);
+  }
+  context_.jobs.post_after(delay, [weak = weak_from_this()] {
+    const auto again = weak.lock();
+    if (!again) return;
+    {
+      const std::lock_guard lock(again->mutex_);
+      again->early_retry_planned_ = false;
+    }
+    again->wake();
+  });
+  return false;
+}
+
+void FeedFollower::post_follow() {
+  // A queued job must not keep an index from being removed.
+  const auto job = [weak = weak_from_this()] {
+    if (const auto waiting = weak.lock()) waiting->follow();
+  };
+  if (context_.slow_lane != nullptr && slow_.load(std::memory_order_relaxed)) {
+    context_.jobs.post_to(*context_.slow_lane, job);
+  } else {
+    context_.jobs.post(job);
+  }
+}
+
+void FeedFollower::follow() {
+  again_.store(true);
+  if (following_.exchange(true)) return;  // the running call will check again
+  const javascript::StoppableCalls calls(*stopping_);
+  while (again_.exchange(false)) {
+    if (stopping_->load()) break;
+    std::uint64_t attempt = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      attempt = ++attempts_;
+    }
+    const auto more = run_guarded("following the feed", [this] { return follow_batch(); });
+    if (!more) {
+      task_ = {};
+      failed(attempt, more.error());
+      break;
+    }
+    context_.progress.notify_all();
+    if (*more) {
+      // Others need the thread, too: go to the end of its queue.
+      OCTAVO_ASSERT(following_.load());
+      following_.store(false);
+      post_follow();
+      return;
+    }
+    task_ = {};
+    caught_up();
+  }
+  OCTAVO_ASSERT(following_.load());
+  following_.store(false);
+  // Woken between the last check and the line above.
+  if (again_.load() && !context_.jobs.stopping() && !stopping_->load()) wake();
+}
+
+void FeedFollower::failed(std::uint64_t attempt, const Error& error) {
+  if (javascript::calls_are_stopped()) return;  // the index or the server stops
+  const bool function = !may_pass(error);
+  retry_delay_ =
+      std::clamp(2 * retry_delay_, function ? kFunctionRetryMin : kRetryMin, function ? kFunctionRetryMax : kRetryMax);
+  const auto now = Clock::now();
+  const auto took = std::chrono::ceil<std::chrono::milliseconds>(now - begun_);
+  // It may have reached its time limit.
+  if (function) slow_.store(true, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    failure_ = copy_when_memory_suffices(error);
+    OCTAVO_ASSERT(attempt > failed_attempt_ && attempt <= attempts_);
+    failed_attempt_ = attempt;
+    not_before_ = now + retry_delay_;
+    not_before_changes_ = now + std::clamp(kChangedRetryFactor * took, kFunctionRetryMin, kChangedRetryMax);
+    failed_at_ = begun_at_;
+  }
+  if (!context_.database.deleted()) {
+    spdlog::warn("database {}: {} waits: {}", context_.database.name(), options_.subject, error.reason);
+  }
+  context_.progress.notify_all();
+  context_.jobs.post_after(retry_delay_, [weak = weak_from_this()] {
+    if (const auto again = weak.lock()) again->wake();
+  });
+}
+
+Expected<bool> FeedFollower::follow_batch() {
+  const auto begun = processor_time();  // by another clock, a busy machine would get small batches, and become busier
+  OCTAVO_ASSERT(following_.load());
+  partitioning::Database& database = context_.database;
+  // In this order, so that the count includes a purge up to the watermark.
+  const storage::Sequence watermark = database.watermark();
+  begun_ = Clock::now();
+  begun_at_ = watermark;
+  OCTAVO_TRY(const std::uint64_t purge_count, database.purge_count());
+  if (consumer_.purge_count() != purge_count) {
+    OCTAVO_TRY(const bool through, catch_up_with_purges(database, consumer_, purge_count));
+    if (!through) return true;
+  }
+  const storage::Sequence checkpoint = consumer_.checkpoint();
+  const auto from = begin_of_batch(checkpoint, consumer_.complete_through() >= checkpoint, watermark);
+  if (!from) return false;
+
+  std::vector<FeedDocument> documents;
+  std::unordered_set<std::string> taken;
+  std::size_t bytes = 0;
+  const auto take = [&](std::string_view id, const storage::Snapshot& snapshot) -> Expected<bool> {
+    OCTAVO_TRY(const auto found, snapshot.find_stored(id));
+    if (found && found->sequence > checkpoint && taken.emplace(id).second) {
+      OCTAVO_TRY(auto document, consumer_.takes_bodies()
+                                    ? Expected<FeedDocument>(read_feed_body(*found, database.partitioned()))
+                                    : read_feed_document(*found, snapshot, database.partitioned()));
+      bytes += document.id.size() + document.json.size();
+      documents.push_back(std::move(document));
+    }
+    return bytes < kBytesMax;
+  };
+  OCTAVO_TRY(const FeedBatch batch, read_feed_batch(database, *from, watermark, rows_, take));
+  if (context_.tasks && !task_ && batch.more && watermark - checkpoint > options_.backlog_listed) {
+    ActiveTask task = options_.task;
+    task.database = database.name();
+    task_ = context_.tasks->start(std::move(task));
+    task_from_ = checkpoint;
+    task_.report(0, watermark - checkpoint);
+  }
+  OCTAVO_TRY_VOID(database.make_durable());
+  const FeedChanges changes{documents, checkpoint, batch.reached, batch.complete, slow_.load()};
+  OCTAVO_TRY(const std::size_t applied, consumer_.apply(changes));
+  OCTAVO_ASSERT(applied <= documents.size());
+  const storage::Sequence reached = changes.checkpoint_after(applied);
+  {
+    const std::lock_guard lock(mutex_);
+    failure_.reset();
+    not_before_ = {};
+  }
+  retry_delay_ = {};
+  task_.report(reached - task_from_, watermark - task_from_);
+
+  const auto took = processor_time() - begun;
+  if (applied < documents.size()) {
+    rows_ = std::max(kRowsMin, applied);
+  } else if (took > 2 * kBatchTime) {
+    rows_ = std::max(kRowsMin, rows_ / 2);
+  } else if (took < kBatchTime && batch.more) {
+    rows_ = std::min(options_.rows_max, rows_ * 2);
+  }
+  if (applied > 0) {
+    const bool slow = took > kSlowDocument * static_cast<std::int64_t>(applied);
+    slow_.store(slow, std::memory_order_relaxed);
+  }
+  return !batch.complete || applied < documents.size() || reached < database.watermark();
+}
+
+Task<Expected<void>> FeedFollower::wait(std::function<Expected<bool>()> is_reached,
+                                        std::chrono::steady_clock::time_point deadline) {
+  const auto keep_database = context_.database.shared_from_this();
+  const auto keep_this = shared_from_this();
+  {
+    const auto reached = is_reached();
+    if (!reached) co_return std::unexpected(reached.error());
+    if (*reached) co_return Expected<void>{};
+  }
+  const CountedWaiter among_own(waiters_);
+  const CountedWaiter among_all(context_.waiters);
+  std::uint64_t attempts_before = 0;
+  std::uint64_t failed_before = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    attempts_before = attempts_;
+    failed_before = failed_attempt_;
+    // A function that fails is not retried for each query, unless a retry is due soon.
+    const bool tried_soon =
+        context_.database.watermark() > failed_at_ && Clock::now() + kWaitForRetryMax >= not_before_changes_;
+    if (failure_ && !may_pass(*failure_) && !tried_soon) co_return std::unexpected(*failure_);
+  }
+  bool to_wake = true;
+  while (true) {
+    const std::uint64_t epoch = context_.progress.epoch();
+    const auto reached = is_reached();
+    if (!reached) co_return std::unexpected(reached.error());
+    if (*reached) co_return Expected<void>{};
+    // In this order: a shutdown stops all followers.
+    const bool stopped = stopping_->load();
+    if (context_.shut_down.load()) co_return fail(ErrorCode::not_found, "Database does not exist.");
+    if (stopped) co_return fail(ErrorCode::not_found, "missing");
+    {
+      const std::lock_guard lock(mutex_);
+      if (failed_attempt_ > failed_before && failure_) {
+        // A failure before this query says nothing about a disk that works again.
+        const bool earlier = failed_attempt_ <= attempts_before && may_pass(*failure_);
+        if (!earlier) co_return std::unexpected(*failure_);
+        failed_before = failed_attempt_;
+        to_wake = true;
+      }
+    }
+    if (std::exchange(to_wake, false)) wake();
+    const bool notified = co_await context_.progress.wait(epoch, deadline);
+    if (!notified) {
+      co_return fail(ErrorCode::timeout, fmt::format("The index is still being updated; try again later, or with {}.",
+                                                     options_.not_waiting));
+    }
+  }
+}
+
+}  // namespace octavo::query

@@ -1,0 +1,342 @@
+#include "query/index/global/global_indexes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "base/folder.h"
+#include "base/memory_retry.h"
+#include "partitioning/engine.h"
+#include "query/index/index_entry.h"
+
+namespace octavo::query {
+
+namespace {
+
+constexpr std::string_view kFolderPrefix = "index-";
+constexpr std::size_t kFollowRowsMax = 4096;
+// Of the entries of all indexes together, in one batch.
+constexpr std::size_t kFollowBytesMax = 8ULL << 20;
+// Commits within this time make one batch, unless a query waits.
+constexpr std::chrono::milliseconds kFollowDelay{20};
+// A backlog this long is shown in _active_tasks.
+constexpr storage::Sequence kVisibleBacklog = 20'000;
+// A failed build (usually because the disk is full) starts over, so retries become less and less frequent.
+constexpr std::chrono::milliseconds kBuildRetryDelayMin{100};
+constexpr std::chrono::milliseconds kBuildRetryDelayMax{10'000};
+constexpr std::chrono::milliseconds kRetiredDelay{100};
+
+FeedFollower::Options follower_options() {
+  FeedFollower::Options options;
+  options.subject = "updating global indexes";
+  options.task.type = "indexer";
+  options.task.phase = "catch up";
+  options.backlog_listed = kVisibleBacklog;
+  options.rows_first = options.rows_max = kFollowRowsMax;
+  options.not_waiting = "\"update\": false";
+  return options;
+}
+
+auto find_index(const std::vector<std::shared_ptr<GlobalIndex>>& indexes, std::string_view identity) {
+  return std::ranges::find(indexes, identity,
+                           [](const auto& index) -> std::string_view { return index->definition().identity; });
+}
+
+}  // namespace
+
+GlobalIndexes::GlobalIndexes(partitioning::Database& database, ActiveTasks* tasks,
+                             partitioning::ChangeNotifier& progress, std::function<void()> built)
+    : database_(database),
+      tasks_(tasks),
+      built_(std::move(built)),
+      opened_at_(database.watermark()),
+      context_{database, tasks, jobs_, progress, nullptr},
+      follower_(std::make_shared<FeedFollower>(context_, static_cast<FeedConsumer&>(*this), follower_options())),
+      jobs_(database.engine().workers()) {}
+
+// --- which there are ---
+
+Expected<std::optional<Error>> GlobalIndexes::reconcile(const std::vector<IndexDefinitionPtr>& definitions) {
+  std::optional<Error> failure;
+  Indexes old;
+  {
+    const std::lock_guard lock(mutex_);
+    if (context_.shut_down) return fail(ErrorCode::not_found, "Database does not exist.");
+    old = indexes_;
+    // An index that is wanted again before its last reader left continues where it was. While `old` holds it, its files
+    // are kept.
+    old.insert(old.end(), retired_.begin(), retired_.end());
+  }
+  Indexes wanted;
+  for (const auto& definition : definitions) {
+    if (definition->partitioned || find_index(wanted, definition->identity) != wanted.end()) continue;
+    if (const auto known = find_index(old, definition->identity); known != old.end()) {
+      wanted.push_back(*known);
+      continue;
+    }
+    GlobalIndex::Options options;
+    options.folder = database_.folder() / (std::string(kFolderPrefix) + definition->identity);
+    options.durability = database_.engine().settings().durability;
+    options.faults = database_.engine().faults();
+    auto index = std::make_shared<GlobalIndex>(definition, std::move(options));
+    if (auto opened = index->open(opened_at_); !opened) {
+      failure = std::move(opened).error();
+      continue;
+    }
+    wanted.push_back(std::move(index));
+  }
+  Indexes retired;
+  std::ranges::copy_if(old, std::back_inserter(retired), [&](const auto& index) {
+    return find_index(wanted, index->definition().identity) == wanted.end();
+  });
+  const std::lock_guard lock(mutex_);
+  indexes_ = std::move(wanted);
+  retired_ = std::move(retired);
+  any_.store(!indexes_.empty(), std::memory_order_release);
+  return failure;
+}
+
+void GlobalIndexes::remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions) {
+  std::error_code error;
+  for (const std::string& name : storage::folder_entries(database_.folder(), error)) {
+    if (!name.starts_with(kFolderPrefix)) continue;
+    const std::string_view identity = std::string_view(name).substr(kFolderPrefix.size());
+    const bool wanted = std::ranges::any_of(definitions, [&](const auto& definition) {
+      return !definition->partitioned && definition->identity == identity;
+    });
+    if (!wanted) storage::remove_folder(database_.folder() / name, error);
+  }
+}
+
+// Repeats while queries still read one.
+void GlobalIndexes::remove_retired() {
+  Indexes unused;
+  const std::lock_guard lock(mutex_);
+  unused.reserve(retired_.size());
+  std::erase_if(retired_, [&](auto& index) {
+    // No new reader is possible, as only this list has it.
+    if (index.use_count() > 1) return false;
+    unused.push_back(std::move(index));
+    return true;
+  });
+  for (const auto& index : unused) index->remove_files();
+  if (retired_.empty() || context_.shut_down) return;
+  jobs_.post_after(kRetiredDelay, [this] { until_memory_suffices([this] { remove_retired(); }); });
+}
+
+std::shared_ptr<GlobalIndex> GlobalIndexes::find(std::string_view identity) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = find_index(indexes_, identity);
+  return found == indexes_.end() ? nullptr : *found;
+}
+
+GlobalIndexes::Indexes GlobalIndexes::select(bool ready) const {
+  Indexes selected;
+  const std::lock_guard lock(mutex_);
+  std::ranges::copy_if(indexes_, std::back_inserter(selected),
+                       [&](const auto& index) { return index->ready() == ready; });
+  return selected;
+}
+
+bool GlobalIndexes::has_any(bool ready) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(indexes_, [&](const auto& index) { return index->ready() == ready; });
+}
+
+void GlobalIndexes::shut_down() {
+  {
+    const std::lock_guard lock(mutex_);
+    context_.shut_down = true;
+  }
+  follower_->set_stopping(true);
+  jobs_.stop();
+  builder_.reset();
+  follower_->end_task();
+  until_memory_suffices([this] { remove_retired(); });
+}
+
+std::size_t GlobalIndexes::open_environment_count() const {
+  const std::lock_guard lock(mutex_);
+  const auto is_open = [](const auto& index) { return index->environment().is_open(); };
+  return static_cast<std::size_t>(std::ranges::count_if(indexes_, is_open) + std::ranges::count_if(retired_, is_open));
+}
+
+std::uint64_t GlobalIndexes::last_used_ms() const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t newest = 0;
+  for (const auto& index : indexes_) newest = std::max(newest, index->environment().last_used_ms());
+  return newest;
+}
+
+std::size_t GlobalIndexes::close_idle(std::uint64_t last_used_before_ms) {
+  const std::lock_guard lock(mutex_);
+  std::size_t closed = 0;
+  for (const auto& index : indexes_) {
+    auto& environment = index->environment();
+    if (!environment.is_open() || environment.last_used_ms() > last_used_before_ms) continue;
+    if (environment.close_if_idle()) ++closed;
+  }
+  return closed;
+}
+
+// --- following ---
+
+std::uint64_t GlobalIndexes::least_of(std::uint64_t (GlobalIndex::*value)() const) const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (const auto& index : indexes_) {
+    if (index->ready()) least = std::min(least, ((*index).*value)());
+  }
+  return least;
+}
+
+Expected<std::size_t> GlobalIndexes::apply(const FeedChanges& given) {
+  Indexes followed = select(true);
+  // An index that became ready after these changes were read may lack earlier ones, too. It follows with the next.
+  std::erase_if(followed, [&](const auto& index) { return index->checkpoint() < given.from; });
+  std::vector<std::vector<GlobalIndex::Change>> changes(followed.size());
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  for (; count < given.documents.size() && bytes < kFollowBytesMax; ++count) {
+    const FeedDocument& document = given.documents[count];
+    if (storage::is_design_id(document.id)) continue;
+    std::optional<IndexedDocument> indexed;
+    if (document.present) {
+      // A damaged document cannot be found by its values.
+      if (const auto root = parser_.parse(document.json)) {
+        indexed = IndexedDocument{*root, document.json, document.id, document.revision};
+      }
+    }
+    for (std::size_t i = 0; i < followed.size(); ++i) {
+      GlobalIndex::Change change{document.sequence, document.id, false, {}, {}};
+      change.present = indexed && append_index_entry(followed[i]->definition(), *indexed, change.key, change.value);
+      bytes += change.id.size() + change.key.size() + change.value.size();
+      changes[i].push_back(std::move(change));
+    }
+  }
+  const storage::Sequence checkpoint = given.checkpoint_after(count);
+  const bool complete = given.complete && count == given.documents.size();
+  for (std::size_t i = 0; i < followed.size(); ++i) {
+    OCTAVO_TRY_VOID(followed[i]->apply(changes[i], checkpoint, complete));
+  }
+  return count;
+}
+
+Expected<bool> GlobalIndexes::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
+                                            FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
+  for (const auto& index : select(true)) {
+    if (index->purge_count() == purge_count) continue;
+    OCTAVO_TRY(const bool through, index->remove_purged(purge_count, documents_max, is_gone));
+    if (!through) return false;
+  }
+  return true;
+}
+
+void GlobalIndexes::committed() {
+  if (context_.waiters.load(std::memory_order_relaxed) > 0) {
+    wake();
+    return;
+  }
+  if (wake_planned_.exchange(true, std::memory_order_acq_rel)) return;
+  jobs_.post_after(kFollowDelay, [this] {
+    wake_planned_.store(false, std::memory_order_release);
+    wake();
+  });
+}
+
+void GlobalIndexes::wake() {
+  if (!any()) return;
+  start_build();
+  if (has_any(true)) follower_->wake();
+}
+
+Expected<bool> GlobalIndexes::is_current(const GlobalIndex& index, storage::Sequence sequence) const {
+  if (!index.ready() || index.complete_through() < sequence) return false;
+  OCTAVO_TRY(const std::uint64_t purge_count, database_.purge_count());
+  return index.purge_count() >= purge_count;
+}
+
+Task<Expected<void>> GlobalIndexes::wait_until_current(std::shared_ptr<GlobalIndex> index, storage::Sequence sequence,
+                                                       std::chrono::steady_clock::time_point deadline) {
+  start_build();
+  return follower_->wait(
+      [this, index = std::move(index), sequence, attempts = build_attempts()]() -> Expected<bool> {
+        if (!index->ready()) {
+          if (auto failure = build_failure_after(attempts)) return std::unexpected(*std::move(failure));
+        }
+        return is_current(*index, sequence);
+      },
+      deadline);
+}
+
+// --- building ---
+
+void GlobalIndexes::start_build() {
+  if (!has_any(false)) return;
+  const std::lock_guard lock(mutex_);
+  if (building_ || context_.shut_down || std::chrono::steady_clock::now() < build_not_before_) return;
+  building_ = true;
+  jobs_.post([this] { build(); });
+}
+
+void GlobalIndexes::build() {
+  std::uint64_t attempt = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    attempt = ++build_attempts_;
+  }
+  const auto state = run_guarded("building indexes", [this] { return build_slice(); });
+  if (state && *state == GlobalIndexBuilder::State::more) {
+    jobs_.post([this] { build(); });
+    return;
+  }
+  builder_.reset();
+  if (!state) {
+    build_retry_delay_ = std::clamp(2 * build_retry_delay_, kBuildRetryDelayMin, kBuildRetryDelayMax);
+    {
+      const std::lock_guard lock(mutex_);
+      building_ = false;
+      build_not_before_ = std::chrono::steady_clock::now() + build_retry_delay_;
+      build_failure_ = copy_when_memory_suffices(state.error());
+      failed_build_ = attempt;
+    }
+    if (!database_.deleted()) {
+      spdlog::warn("database {}: building global indexes waits: {}", database_.name(), state.error().reason);
+    }
+    context_.progress.notify_all();
+    jobs_.post_after(build_retry_delay_, [this] { wake(); });
+    return;
+  }
+  build_retry_delay_ = {};
+  {
+    const std::lock_guard lock(mutex_);
+    building_ = false;
+  }
+  built_();
+  wake();
+}
+
+Expected<GlobalIndexBuilder::State> GlobalIndexes::build_slice() {
+  if (!builder_) {
+    auto unbuilt = select(false);
+    if (unbuilt.empty()) return GlobalIndexBuilder::State::done;
+    builder_ = std::make_unique<GlobalIndexBuilder>(database_, std::move(unbuilt), tasks_);
+  }
+  return builder_->run();
+}
+
+std::uint64_t GlobalIndexes::build_attempts() const {
+  const std::lock_guard lock(mutex_);
+  return build_attempts_;
+}
+
+std::optional<Error> GlobalIndexes::build_failure_after(std::uint64_t attempts) const {
+  const std::lock_guard lock(mutex_);
+  return failed_build_ > attempts ? build_failure_ : std::nullopt;
+}
+
+}  // namespace octavo::query
