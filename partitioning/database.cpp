@@ -51,7 +51,7 @@ std::shared_ptr<PhysicalPartition> Database::make_partition(const storage::Parti
   options.folder = folder_ / range.folder;
   options.ordinal = storage::partition_number(range.folder).value();
   options.durability = settings.durability;
-  options.map_bytes_initial = settings.map_bytes_initial;
+  options.capacity_bytes_initial = settings.map_bytes_initial;
   options.logical_partition_bytes_max = settings.logical_partition_bytes_max;
   options.faults = engine_.faults();
   auto partition = std::make_shared<PhysicalPartition>(std::move(options), engine_.writers_);
@@ -263,11 +263,11 @@ Expected<storage::DocumentStatistics> Database::statistics() const {
   return sum;
 }
 
-Expected<storage::Environment::Sizes> Database::file_sizes() const {
-  storage::Environment::Sizes sum;
+Expected<storage::Store::Sizes> Database::file_sizes() const {
+  storage::Store::Sizes sum;
   const PartitionMap& map = partition_map();
   for (const std::size_t partition_id : map.partition_ids()) {
-    OCTAVO_TRY(const storage::Environment::Sizes sizes, map.partition(partition_id)->environment().sizes());
+    OCTAVO_TRY(const storage::Store::Sizes sizes, map.partition(partition_id)->store().sizes());
     sum.file_bytes += sizes.file_bytes;
     sum.used_bytes += sizes.used_bytes;
   }
@@ -368,21 +368,21 @@ Expected<void> Database::make_durable() {
   if (durable) return {};
   const PartitionMap& map = partition_map();
   for (const std::size_t partition_id : map.partition_ids()) {
-    OCTAVO_TRY_VOID(map.partition(partition_id)->environment().sync());
+    OCTAVO_TRY_VOID(map.partition(partition_id)->store().sync());
   }
   return {};
 }
 
-std::size_t Database::open_environment_count() const {
-  const auto own = std::ranges::count_if(partition_map().partitions(),
-                                         [](const auto& p) { return p && p->environment().is_open(); });
-  return static_cast<std::size_t>(own) + (extension_ ? extension_->open_environment_count() : 0);
+std::size_t Database::open_store_count() const {
+  const auto own =
+      std::ranges::count_if(partition_map().partitions(), [](const auto& p) { return p && p->store().is_open(); });
+  return static_cast<std::size_t>(own) + (extension_ ? extension_->open_store_count() : 0);
 }
 
 std::uint64_t Database::last_used_ms() const {
   std::uint64_t newest = extension_ ? extension_->last_used_ms() : 0;
   for (const auto& partition : partition_map().partitions()) {
-    if (partition) newest = std::max(newest, partition->environment().last_used_ms());
+    if (partition) newest = std::max(newest, partition->store().last_used_ms());
   }
   return newest;
 }
@@ -391,9 +391,9 @@ std::size_t Database::close_idle(std::uint64_t last_used_before_ms) {
   std::size_t closed = extension_ ? extension_->close_idle(last_used_before_ms) : 0;
   for (const auto& partition : partition_map().partitions()) {
     if (!partition) continue;
-    storage::Environment& environment = partition->environment();
-    if (!environment.is_open() || environment.last_used_ms() > last_used_before_ms) continue;
-    if (environment.close_if_idle()) ++closed;
+    storage::Store& store = partition->store();
+    if (!store.is_open() || store.last_used_ms() > last_used_before_ms) continue;
+    if (store.close_if_idle()) ++closed;
   }
   return closed;
 }

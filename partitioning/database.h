@@ -49,8 +49,8 @@ class DatabaseExtension {
   /// Database::partition_map() has changed.
   virtual void partitions_changed() {}
 
-  /// For environments of the extension, which are counted and closed with the database's: as Database's functions.
-  virtual std::size_t open_environment_count() const { return 0; }
+  /// For stores of the extension, which are counted and closed with the database's: as Database's functions.
+  virtual std::size_t open_store_count() const { return 0; }
   virtual std::uint64_t last_used_ms() const { return 0; }
   virtual std::size_t close_idle(std::uint64_t /*last_used_before_ms*/) { return 0; }
 };
@@ -143,7 +143,7 @@ class Database : public std::enable_shared_from_this<Database> {
   /// partition_split.
   Expected<storage::Snapshot> snapshot(std::size_t partition_id) const;
   Expected<storage::DocumentStatistics> statistics() const;  ///< sum over the physical partitions
-  Expected<storage::Environment::Sizes> file_sizes() const;
+  Expected<storage::Store::Sizes> file_sizes() const;
   Expected<std::uint64_t> purge_count() const;
 
   // Throughput
@@ -230,9 +230,9 @@ class Database : public std::enable_shared_from_this<Database> {
   Expected<void> open(const std::function<std::unique_ptr<DatabaseExtension>(Database&)>& extensions);
   void on_commit(bool design_documents_changed);
   void mark_deleted();
-  /// Closes environments that are not being read; returns their number.
+  /// Closes stores that are not being read; returns their number.
   std::size_t close_idle(std::uint64_t last_used_before_ms);
-  std::size_t open_environment_count() const;
+  std::size_t open_store_count() const;
   std::uint64_t last_used_ms() const;
   void shut_down();
   std::shared_ptr<storage::PhysicalPartition> make_partition(const storage::PartitionMapEntry& range) const;

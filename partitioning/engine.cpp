@@ -185,7 +185,7 @@ Expected<void> Engine::open_data_folder() {
   } else {
     OCTAVO_TRY_VOID(write_file_durably(format_path, fmt::format("{}\n", kDataFormat)));
   }
-  if (storage::Environment::file_bytes_in(folder / "catalog").value_or(0) == 0) {
+  if (storage::Store::file_bytes_in(folder / "catalog").value_or(0) == 0) {
     std::error_code error;
     const auto databases = storage::folder_entries(folder / "databases", error);
     if (error) return io_error("cannot list", folder / "databases", error);

@@ -137,7 +137,7 @@ class Engine {
   /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not fail.
   std::optional<ErrorCode> disk_failure() const { return writers_.disk_failure(); }
 
-  /// Ends background work, completes queued writes, closes all environments. Called once, after the listeners stopped.
+  /// Ends background work, completes queued writes, closes all stores. Called once, after the listeners stopped.
   void shut_down();
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kJanitorInterval{1};
 
-/// The janitor works behind the openers; beyond this surplus they close environments themselves before they continue.
+/// The janitor works behind the openers; beyond this surplus they close stores themselves before they continue.
 /// Also in server/connection/descriptor_budget.cpp.
 std::size_t surplus_max(const config::Settings& settings) {
   return settings.open_partitions_max / 4 + 4;
@@ -126,14 +126,14 @@ Expected<std::shared_ptr<Database>> Engine::load_database(const std::string& nam
 
 // Called after a database was opened.
 void Engine::make_room() {
-  std::size_t environments = 0;
+  std::size_t stores = 0;
   {
     std::lock_guard<std::mutex> lock(registry_mutex_);
-    for (const auto& [name, database] : databases_) environments += database->open_environment_count();
+    for (const auto& [name, database] : databases_) stores += database->open_store_count();
   }
-  if (environments > settings_.open_partitions_max + surplus_max(settings_)) {
+  if (stores > settings_.open_partitions_max + surplus_max(settings_)) {
     close_least_recently_used();
-  } else if (environments > settings_.open_partitions_max) {
+  } else if (stores > settings_.open_partitions_max) {
     janitor_wanted_ = true;
     janitor_wake_.notify_one();
   }
@@ -251,21 +251,21 @@ void Engine::close_least_recently_used() {
     std::shared_ptr<Database> database;
   };
   std::vector<Candidate> open;
-  std::size_t environments = 0;
+  std::size_t stores = 0;
   {
     std::lock_guard<std::mutex> lock(registry_mutex_);
     open.reserve(databases_.size());
     for (const auto& [name, database] : databases_) {
-      environments += database->open_environment_count();
+      stores += database->open_store_count();
       open.push_back({database->last_used_ms(), database});
     }
   }
-  if (environments <= settings_.open_partitions_max) return;
+  if (stores <= settings_.open_partitions_max) return;
   std::ranges::sort(open, {}, &Candidate::last_used_ms);
   for (auto& candidate : open) {
-    if (environments <= settings_.open_partitions_max) break;
-    environments -= std::min(environments, candidate.database->close_idle(candidate.last_used_ms));
-    if (candidate.database->open_environment_count() == 0) forget_if_unused(candidate.database);
+    if (stores <= settings_.open_partitions_max) break;
+    stores -= std::min(stores, candidate.database->close_idle(candidate.last_used_ms));
+    if (candidate.database->open_store_count() == 0) forget_if_unused(candidate.database);
   }
 }
 

@@ -242,7 +242,7 @@ Expected<bool> PartitionSplit::read_batch(Halves& halves) {
   pending_.documents.merge(unfed.documents);
   pending_.local_documents.merge(unfed.local_documents);
   OCTAVO_TRY(const auto snapshot, source_->snapshot());
-  const storage::CopyReader reader(source_->environment(), snapshot.transaction());
+  const storage::CopyReader reader(source_->store(), snapshot.transaction());
   std::size_t bytes = 0;
   std::size_t rows = 0;
   const auto is_full = [&] { return bytes >= kBatchBytes || rows >= kBatchRows; };
@@ -345,7 +345,7 @@ Expected<void> PartitionSplit::end_copy() {
     last[1].end = end;
   }
   OCTAVO_TRY_VOID(adopt(std::move(last)));
-  for (const auto& target : targets_) OCTAVO_TRY_VOID(target->environment().sync());
+  for (const auto& target : targets_) OCTAVO_TRY_VOID(target->store().sync());
   return {};
 }
 

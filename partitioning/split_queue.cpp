@@ -211,11 +211,11 @@ void SplitQueue::tend(const std::vector<std::shared_ptr<Database>>& open_databas
   for (const auto& database : open_databases) {
     const PartitionMap& map = database->partition_map();
     for (const std::size_t partition_id : map.partition_ids()) {
-      auto& environment = map.partition(partition_id)->environment();
-      // The file size first: reading the pages counts as use, and would keep the environment open.
-      const auto file_bytes = storage::Environment::file_bytes_in(environment.options().folder);
-      if (!file_bytes || *file_bytes <= bytes_max || !environment.is_open()) continue;
-      const auto sizes = environment.sizes();
+      auto& store = map.partition(partition_id)->store();
+      // The file size first: reading the pages counts as use, and would keep the store open.
+      const auto file_bytes = storage::Store::file_bytes_in(store.options().folder);
+      if (!file_bytes || *file_bytes <= bytes_max || !store.is_open()) continue;
+      const auto sizes = store.sizes();
       if (!sizes || sizes->used_bytes <= bytes_max) continue;
       {
         const std::lock_guard lock(mutex_);

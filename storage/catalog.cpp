@@ -116,14 +116,13 @@ std::string fact_key(std::string_view area, std::string_view name) {
   return key;
 }
 
-Environment::Options environment_options(std::filesystem::path folder, config::Durability durability,
-                                         FaultInjector* faults) {
-  Environment::Options options;
+Store::Options store_options(std::filesystem::path folder, config::Durability durability, FaultInjector* faults) {
+  Store::Options options;
   options.folder = std::move(folder);
   options.trees = {"databases", "garbage", "facts"};
   // Files of databases are created and removed according to this catalog, so it must not lose a commit.
   options.durability = durability == config::Durability::relaxed ? config::Durability::commit : durability;
-  options.map_bytes_initial = 1 << 20;
+  options.capacity_bytes_initial = 1 << 20;
   options.faults = faults;
   return options;
 }
@@ -145,29 +144,29 @@ std::optional<std::uint32_t> partition_number(std::string_view folder) {
 }
 
 Catalog::Catalog(std::filesystem::path folder, config::Durability durability, FaultInjector* faults)
-    : environment_(environment_options(std::move(folder), durability, faults)) {}
+    : store_(store_options(std::move(folder), durability, faults)) {}
 
 Expected<void> Catalog::open() {
-  OCTAVO_TRY_VOID(environment_.create_whole());
-  static_cast<void>(environment_.reserve_space(kReserveBytes));  // the disk may be full
+  OCTAVO_TRY_VOID(store_.create_whole());
+  static_cast<void>(store_.reserve_space(kReserveBytes));  // the disk may be full
   return {};
 }
 void Catalog::close() {
-  environment_.close_if_idle();
+  store_.close_if_idle();
 }
 
 Expected<std::optional<DatabaseRecord>> Catalog::find(std::string_view name) {
-  OCTAVO_TRY(const ReadTransaction transaction, environment_.read());
-  OCTAVO_TRY(const auto row, transaction.get(environment_.tree(databases), name));
+  OCTAVO_TRY(const ReadTransaction transaction, store_.read());
+  OCTAVO_TRY(const auto row, transaction.get(store_.tree(databases), name));
   if (!row) return std::nullopt;
   OCTAVO_TRY(DatabaseRecord record, decode(name, *row));
   return record;
 }
 
 Expected<std::vector<DatabaseRecord>> Catalog::all() {
-  OCTAVO_TRY(const ReadTransaction transaction, environment_.read());
+  OCTAVO_TRY(const ReadTransaction transaction, store_.read());
   std::vector<DatabaseRecord> records;
-  Cursor cursor(transaction, environment_.tree(databases));
+  Cursor cursor(transaction, store_.tree(databases));
   for (auto row = cursor.first(); row; row = cursor.next()) {
     OCTAVO_TRY(DatabaseRecord record, decode(row->key, row->value));
     records.push_back(std::move(record));
@@ -177,35 +176,35 @@ Expected<std::vector<DatabaseRecord>> Catalog::all() {
 
 // For writes that may fail on a full disk.
 Expected<void> Catalog::keep_reserve(std::size_t fact_bytes) {
-  auto kept = environment_.reserve_space(kReserveBytes);
-  return kept || fact_bytes > kSmallFactBytes ? kept : environment_.reserve_space(kReserveBesideFacts);
+  auto kept = store_.reserve_space(kReserveBytes);
+  return kept || fact_bytes > kSmallFactBytes ? kept : store_.reserve_space(kReserveBesideFacts);
 }
 
 Expected<void> Catalog::add(const DatabaseRecord& record) {
   std::lock_guard<std::mutex> lock(write_mutex_);
-  OCTAVO_TRY_VOID(environment_.reserve_space(kReserveBytes));
-  return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
-    OCTAVO_TRY(const auto taken, transaction.get(environment_.tree(databases), record.name));
+  OCTAVO_TRY_VOID(store_.reserve_space(kReserveBytes));
+  return store_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY(const auto taken, transaction.get(store_.tree(databases), record.name));
     if (taken) {
       return fail(ErrorCode::precondition_failed, "The database could not be created, the file already exists.",
                   "file_exists");
     }
-    return transaction.put(environment_.tree(databases), record.name, encode(record));
+    return transaction.put(store_.tree(databases), record.name, encode(record));
   });
 }
 
 Expected<void> Catalog::replace(const DatabaseRecord& record) {
   std::lock_guard<std::mutex> lock(write_mutex_);
-  OCTAVO_TRY_VOID(environment_.reserve_space(kReserveBytes));
-  return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+  OCTAVO_TRY_VOID(store_.reserve_space(kReserveBytes));
+  return store_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(find_same(transaction, record));
-    return transaction.put(environment_.tree(databases), record.name, encode(record));
+    return transaction.put(store_.tree(databases), record.name, encode(record));
   });
 }
 
 // A change of a database may come late: the database may have been deleted and its name reused.
 Expected<void> Catalog::find_same(const WriteTransaction& transaction, const DatabaseRecord& record) const {
-  OCTAVO_TRY(const auto row, transaction.get(environment_.tree(databases), record.name));
+  OCTAVO_TRY(const auto row, transaction.get(store_.tree(databases), record.name));
   if (row) {
     OCTAVO_TRY(const DatabaseRecord known, decode(record.name, *row));
     if (known.instance_tag == record.instance_tag) return {};
@@ -215,55 +214,55 @@ Expected<void> Catalog::find_same(const WriteTransaction& transaction, const Dat
 
 Expected<void> Catalog::remove(std::string_view name) {
   std::lock_guard<std::mutex> lock(write_mutex_);
-  return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
-    OCTAVO_TRY(const auto row, transaction.get(environment_.tree(databases), name));
+  return store_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY(const auto row, transaction.get(store_.tree(databases), name));
     if (!row) return fail(ErrorCode::not_found, "Database does not exist.");
     OCTAVO_TRY(const DatabaseRecord record, decode(name, *row));
-    OCTAVO_TRY_VOID(transaction.put(environment_.tree(garbage_folders), record.instance_tag, name));
-    OCTAVO_TRY_VOID(transaction.erase(environment_.tree(facts_tree), fact_key("security", name)));
+    OCTAVO_TRY_VOID(transaction.put(store_.tree(garbage_folders), record.instance_tag, name));
+    OCTAVO_TRY_VOID(transaction.erase(store_.tree(facts_tree), fact_key("security", name)));
     std::vector<std::string> own_facts;
     {
       const std::string prefix = fact_key(area_of_database(record.instance_tag), {});
-      Cursor cursor(transaction, environment_.tree(facts_tree));
+      Cursor cursor(transaction, store_.tree(facts_tree));
       for (auto fact = cursor.seek(prefix); fact && fact->key.starts_with(prefix); fact = cursor.next()) {
         own_facts.emplace_back(fact->key);
       }
     }
-    for (const auto& key : own_facts) OCTAVO_TRY_VOID(transaction.erase(environment_.tree(facts_tree), key));
-    OCTAVO_TRY_VOID(transaction.erase(environment_.tree(databases), name));
+    for (const auto& key : own_facts) OCTAVO_TRY_VOID(transaction.erase(store_.tree(facts_tree), key));
+    OCTAVO_TRY_VOID(transaction.erase(store_.tree(databases), name));
     return {};
   });
 }
 
 Expected<std::vector<std::string>> Catalog::garbage() {
-  OCTAVO_TRY(const ReadTransaction transaction, environment_.read());
+  OCTAVO_TRY(const ReadTransaction transaction, store_.read());
   std::vector<std::string> folders;
-  Cursor cursor(transaction, environment_.tree(garbage_folders));
+  Cursor cursor(transaction, store_.tree(garbage_folders));
   for (auto row = cursor.first(); row; row = cursor.next()) folders.emplace_back(row->key);
   return folders;
 }
 
 Expected<void> Catalog::forget_garbage(std::string_view folder) {
   std::lock_guard<std::mutex> lock(write_mutex_);
-  static_cast<void>(environment_.reserve_space(kReserveBytes));  // the folder's files have just freed space
-  return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
-    OCTAVO_TRY_VOID(transaction.erase(environment_.tree(garbage_folders), folder));
+  static_cast<void>(store_.reserve_space(kReserveBytes));  // the folder's files have just freed space
+  return store_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY_VOID(transaction.erase(store_.tree(garbage_folders), folder));
     return {};
   });
 }
 
 Expected<std::optional<std::string>> Catalog::fact(std::string_view area, std::string_view name) {
-  OCTAVO_TRY(const ReadTransaction transaction, environment_.read());
-  OCTAVO_TRY(const auto value, transaction.get(environment_.tree(facts_tree), fact_key(area, name)));
+  OCTAVO_TRY(const ReadTransaction transaction, store_.read());
+  OCTAVO_TRY(const auto value, transaction.get(store_.tree(facts_tree), fact_key(area, name)));
   if (!value) return std::nullopt;
   return std::string(*value);
 }
 
 Expected<std::vector<std::pair<std::string, std::string>>> Catalog::facts(std::string_view area) {
-  OCTAVO_TRY(const ReadTransaction transaction, environment_.read());
+  OCTAVO_TRY(const ReadTransaction transaction, store_.read());
   std::vector<std::pair<std::string, std::string>> found;
   const std::string prefix = fact_key(area, {});
-  Cursor cursor(transaction, environment_.tree(facts_tree));
+  Cursor cursor(transaction, store_.tree(facts_tree));
   for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix); row = cursor.next()) {
     found.emplace_back(row->key.substr(prefix.size()), row->value);
   }
@@ -273,17 +272,17 @@ Expected<std::vector<std::pair<std::string, std::string>>> Catalog::facts(std::s
 Expected<void> Catalog::set_fact(std::string_view area, std::string_view name, std::string_view value) {
   std::lock_guard<std::mutex> lock(write_mutex_);
   OCTAVO_TRY_VOID(keep_reserve(value.size()));
-  return environment_.write(kExpectedBytes + value.size(), [&](WriteTransaction& transaction) -> Expected<void> {
-    return transaction.put(environment_.tree(facts_tree), fact_key(area, name), value);
+  return store_.write(kExpectedBytes + value.size(), [&](WriteTransaction& transaction) -> Expected<void> {
+    return transaction.put(store_.tree(facts_tree), fact_key(area, name), value);
   });
 }
 
 Expected<void> Catalog::set_fact_of(const DatabaseRecord& record, std::string_view area, std::string_view value) {
   std::lock_guard<std::mutex> lock(write_mutex_);
   OCTAVO_TRY_VOID(keep_reserve(value.size()));
-  return environment_.write(kExpectedBytes + value.size(), [&](WriteTransaction& transaction) -> Expected<void> {
+  return store_.write(kExpectedBytes + value.size(), [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(find_same(transaction, record));
-    return transaction.put(environment_.tree(facts_tree), fact_key(area, record.name), value);
+    return transaction.put(store_.tree(facts_tree), fact_key(area, record.name), value);
   });
 }
 
@@ -294,11 +293,11 @@ Expected<void> Catalog::erase_fact(std::string_view area, std::string_view name)
 Expected<void> Catalog::erase_fact(std::string_view area, std::string_view name,
                                    FunctionRef<Expected<void>(std::optional<std::string_view> before)> check) {
   std::lock_guard<std::mutex> lock(write_mutex_);
-  return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+  return store_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
     const std::string key = fact_key(area, name);
-    OCTAVO_TRY(const auto before, transaction.get(environment_.tree(facts_tree), key));
+    OCTAVO_TRY(const auto before, transaction.get(store_.tree(facts_tree), key));
     OCTAVO_TRY_VOID(check(before));
-    OCTAVO_TRY_VOID(transaction.erase(environment_.tree(facts_tree), key));
+    OCTAVO_TRY_VOID(transaction.erase(store_.tree(facts_tree), key));
     return {};
   });
 }
@@ -307,11 +306,11 @@ Expected<void> Catalog::change_fact(std::string_view area, std::string_view name
                                     FunctionRef<Expected<std::string>(std::optional<std::string_view> before)> change) {
   std::lock_guard<std::mutex> lock(write_mutex_);
   OCTAVO_TRY_VOID(keep_reserve(kSmallFactBytes));
-  return environment_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+  return store_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
     const std::string key = fact_key(area, name);
-    OCTAVO_TRY(const auto before, transaction.get(environment_.tree(facts_tree), key));
+    OCTAVO_TRY(const auto before, transaction.get(store_.tree(facts_tree), key));
     OCTAVO_TRY(const std::string after, change(before));
-    return transaction.put(environment_.tree(facts_tree), key, after);
+    return transaction.put(store_.tree(facts_tree), key, after);
   });
 }
 

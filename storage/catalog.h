@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::storage {
 
@@ -51,7 +51,7 @@ struct DatabaseRecord {
 };
 
 /// The list of databases and the server's own durable facts (security objects, admins, secrets), in a separate
-/// environment. Every change is durable on return. Thread-safe; writers wait for each other. Some disk space is kept in
+/// store. Every change is durable on return. Thread-safe; writers wait for each other. Some disk space is kept in
 /// reserve, so that databases can be removed and small facts written on a full disk.
 class Catalog {
  public:
@@ -96,7 +96,7 @@ class Catalog {
   Expected<void> find_same(const WriteTransaction& transaction, const DatabaseRecord& record) const;
 
   std::mutex write_mutex_;
-  Environment environment_;
+  Store store_;
 };
 
 }  // namespace octavo::storage

@@ -34,7 +34,7 @@ class AutomaticCheck {
         snapshot_(snapshot),
         report_(report),
         tree_(database.physical_partition(partition_id)
-                  .environment()
+                  .store()
                   .tree(static_cast<std::size_t>(storage::PartitionTree::documents))) {}
 
   Expected<void> run() {

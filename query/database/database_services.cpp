@@ -156,8 +156,8 @@ void DatabaseServices::shut_down() {
   indexes_.shut_down();
 }
 
-std::size_t DatabaseServices::open_environment_count() const {
-  return feed_indexes_.open_environment_count() + indexes_.open_environment_count();
+std::size_t DatabaseServices::open_store_count() const {
+  return feed_indexes_.open_store_count() + indexes_.open_store_count();
 }
 
 std::uint64_t DatabaseServices::last_used_ms() const {

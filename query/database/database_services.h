@@ -50,7 +50,7 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   bool is_partition_ready(std::size_t partition_id, std::size_t source) override;
   void partitions_changed() override;
   void shut_down() override;
-  std::size_t open_environment_count() const override;
+  std::size_t open_store_count() const override;
   std::uint64_t last_used_ms() const override;
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
 

@@ -90,7 +90,7 @@ class FeedIndex : public FeedConsumer {
   virtual Expected<void> open(storage::Sequence last_sequence) = 0;
 
   /// Files that can be closed while they are not being read (partitioning::DatabaseExtension).
-  virtual std::size_t open_environment_count() const = 0;
+  virtual std::size_t open_store_count() const = 0;
   virtual std::uint64_t last_used_ms() const = 0;
   virtual std::size_t close_idle(std::uint64_t last_used_before_ms) = 0;
 

@@ -119,11 +119,11 @@ void FeedIndexes::shut_down() {
   progress_.notify_all();
 }
 
-std::size_t FeedIndexes::open_environment_count() const {
+std::size_t FeedIndexes::open_store_count() const {
   const std::lock_guard lock(mutex_);
   std::size_t count = 0;
-  for (const auto& follower : followers_) count += follower->index->open_environment_count();
-  for (const auto& follower : retired_) count += follower->index->open_environment_count();
+  for (const auto& follower : followers_) count += follower->index->open_store_count();
+  for (const auto& follower : retired_) count += follower->index->open_store_count();
   return count;
 }
 

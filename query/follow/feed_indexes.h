@@ -70,7 +70,7 @@ class FeedIndexes {
   void design_documents_changed();
   void committed();
   void shut_down();
-  std::size_t open_environment_count() const;
+  std::size_t open_store_count() const;
   std::uint64_t last_used_ms() const;
   std::size_t close_idle(std::uint64_t last_used_before_ms);
 

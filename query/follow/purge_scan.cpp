@@ -7,7 +7,7 @@
 
 namespace octavo::query {
 
-Expected<bool> PurgeScan::run(storage::Environment& environment, storage::Tree by_document, std::uint64_t known,
+Expected<bool> PurgeScan::run(storage::Store& store, storage::Tree by_document, std::uint64_t known,
                               std::uint64_t purge_count, std::size_t documents_max, IsGone is_gone, Remove remove) {
   OCTAVO_ASSERT(documents_max > 0);  // otherwise it never ends
   if (!count_at_start_) count_at_start_ = purge_count;
@@ -15,7 +15,7 @@ Expected<bool> PurgeScan::run(storage::Environment& environment, storage::Tree b
   std::string last = last_;
   bool end = false;
   {
-    OCTAVO_TRY(const storage::ReadTransaction transaction, environment.read());
+    OCTAVO_TRY(const storage::ReadTransaction transaction, store.read());
     storage::LongKeyCursor cursor(transaction, by_document);
     auto row = cursor.seek(last_);
     if (row && !last_.empty() && row->key == last_) row = cursor.next();

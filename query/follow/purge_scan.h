@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/function_ref.h"
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::query {
 
@@ -24,8 +24,8 @@ class PurgeScan {
   /// Continues with at most `documents_max` rows of `by_document`, whose keys are ids. `known`: the purge count up to
   /// which the index was checked; `purge_count`: the database's before this call. True once all were checked: `remove`
   /// was then given the count at the first of the calls. After an error the same rows are checked again.
-  Expected<bool> run(storage::Environment& environment, storage::Tree by_document, std::uint64_t known,
-                     std::uint64_t purge_count, std::size_t documents_max, IsGone is_gone, Remove remove);
+  Expected<bool> run(storage::Store& store, storage::Tree by_document, std::uint64_t known, std::uint64_t purge_count,
+                     std::size_t documents_max, IsGone is_gone, Remove remove);
 
  private:
   std::optional<std::uint64_t> count_at_start_;  ///< of the running scan

@@ -127,11 +127,11 @@ class FindExecution {
   std::chrono::steady_clock::time_point started_;
   const bool documents_expire_;  ///< documents can expire: an index entry does not show whether its document has
 
-  std::size_t plan_ = 0;            ///< the one that runs
-  std::vector<Progress> progress_;  ///< by plan
-  std::optional<PlanTurns> turns_;  ///< set if there are several plans
-  WalkStatistics turn_began_;       ///< the statistics when the turn began
-  std::vector<WalkedPart> left_;    ///< what the other plans have returned, on this page and before it
+  std::size_t plan_ = 0;                         ///< the one that runs
+  std::vector<Progress> progress_;               ///< by plan
+  std::optional<PlanTurns> turns_;               ///< set if there are several plans
+  WalkStatistics turn_began_;                    ///< the statistics when the turn began
+  std::vector<WalkedPart> left_;                 ///< what the other plans have returned, on this page and before it
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool scanned_ = false;
   bool finished_ = false;

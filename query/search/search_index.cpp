@@ -190,7 +190,7 @@ Expected<SearchIndex::Info> SearchIndex::info() {
   });
 }
 
-std::size_t SearchIndex::open_environment_count() const {
+std::size_t SearchIndex::open_store_count() const {
   return files_->is_open() ? 1 : 0;
 }
 

@@ -55,7 +55,7 @@ class SearchIndex final : public FeedIndex {
   Expected<std::size_t> apply(const FeedChanges& changes) override;
   Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                FunctionRef<Expected<bool>(std::string_view id)> is_gone) override;
-  std::size_t open_environment_count() const override;
+  std::size_t open_store_count() const override;
   std::uint64_t last_used_ms() const override;
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
   void remove_files() override;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "query/view/reducer.h"
-#include "storage/lmdb/environment.h"
 #include "storage/lmdb/long_key_tree.h"
+#include "storage/lmdb/store.h"
 
 /// Summaries of the rows of views. CouchDB's trees store them in their nodes; LMDB has no place for them there.
 ///

@@ -30,15 +30,15 @@ constexpr std::size_t kRowBytesMax = 64ULL << 20;
 // A thread keeps an output buffer up to this size for the next document.
 constexpr std::size_t kOutputBytesKept = 1ULL << 20;
 
-storage::Environment::Options environment_options_of(const FeedIndexOptions& options) {
-  storage::Environment::Options environment;
-  environment.folder = options.folder;
-  environment.trees = {"rows", "by_document", "summaries", "meta"};
-  environment.durability =
+storage::Store::Options store_options_of(const FeedIndexOptions& options) {
+  storage::Store::Options store;
+  store.folder = options.folder;
+  store.trees = {"rows", "by_document", "summaries", "meta"};
+  store.durability =
       options.durability == config::Durability::ephemeral ? config::Durability::ephemeral : config::Durability::relaxed;
-  environment.map_bytes_initial = 1ULL << 20;
-  environment.faults = options.faults;
-  return environment;
+  store.capacity_bytes_initial = 1ULL << 20;
+  store.faults = options.faults;
+  return store;
 }
 
 /// The row keys in an entry of by_document.
@@ -73,7 +73,7 @@ ViewGroup::ViewGroup(std::string identity, ViewGroupDefinition definition, FeedI
     : identity_(std::move(identity)),
       definition_(std::move(definition)),
       options_(std::move(options)),
-      environment_(environment_options_of(options_)) {}
+      store_(store_options_of(options_)) {}
 
 ViewGroup::~ViewGroup() = default;
 
@@ -105,19 +105,19 @@ Expected<void> ViewGroup::prepare() {
 }
 
 Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
-  const bool exists = storage::Environment::exists_in(options_.folder);
+  const bool exists = storage::Store::exists_in(options_.folder);
   // An interrupted removal may have left other files.
-  auto opened = exists ? environment_.open() : environment_.create_again();
+  auto opened = exists ? store_.open() : store_.create_again();
   if (!opened && opened.error().code == ErrorCode::corrupted) {
     // Everything in an index can be computed from the documents again.
     spdlog::error("{}: the views are rebuilt", opened.error().reason);
-    opened = environment_.create_again();
+    opened = store_.create_again();
   }
   OCTAVO_TRY_VOID(opened);
   std::optional<std::string> state;
   {
-    OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
-    OCTAVO_TRY(const auto stored, transaction.get(environment_.tree(kMetaTree), kGroupStateKey));
+    OCTAVO_TRY(const storage::ReadTransaction transaction, store_.read());
+    OCTAVO_TRY(const auto stored, transaction.get(store_.tree(kMetaTree), kGroupStateKey));
     if (stored) state = *stored;
   }
   if (!state) return {};
@@ -127,7 +127,7 @@ Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
   const std::uint64_t purge_count = reader.u64();
   if (!reader.ok() || version != kGroupStateVersion || checkpoint > last_sequence) {
     spdlog::warn("the views in {} know changes that the database has lost: they are rebuilt", options_.folder.string());
-    return environment_.create_again();
+    return store_.create_again();
   }
   checkpoint_.store(checkpoint, std::memory_order_release);
   // Otherwise the index may have been catching up when it was closed.
@@ -138,12 +138,12 @@ Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
 }
 
 std::size_t ViewGroup::close_idle(std::uint64_t last_used_before_ms) {
-  if (!environment_.is_open() || environment_.last_used_ms() > last_used_before_ms) return 0;
-  return environment_.close_if_idle() ? 1 : 0;
+  if (!store_.is_open() || store_.last_used_ms() > last_used_before_ms) return 0;
+  return store_.close_if_idle() ? 1 : 0;
 }
 
 void ViewGroup::remove_files() {
-  environment_.close_if_idle();
+  store_.close_if_idle();
   std::error_code error;
   storage::remove_folder(options_.folder, error);
   if (error) spdlog::warn("cannot remove the views in {}: {}", options_.folder.string(), error.message());
@@ -226,7 +226,7 @@ Expected<std::size_t> ViewGroup::apply(const FeedChanges& given) {
 }
 
 Expected<bool> ViewGroup::has_effect(const std::vector<Change>& changes) {
-  OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+  OCTAVO_TRY(const storage::ReadTransaction transaction, store_.read());
   for (const auto& change : changes) {
     if (!change.rows.empty()) return true;
     OCTAVO_TRY(const auto old, storage::long_key::get(transaction, by_document(), change.id));
@@ -244,7 +244,7 @@ Expected<void> ViewGroup::write(std::vector<Change>& changes, storage::Sequence 
     OCTAVO_TRY_VOID(put_changes(transaction, changes));
     return put_state(transaction, checkpoint, purge_count);
   };
-  OCTAVO_TRY_VOID(environment_.write(2 * bytes, body));
+  OCTAVO_TRY_VOID(store_.write(2 * bytes, body));
   stored_checkpoint_ = checkpoint;
   return {};
 }
@@ -308,7 +308,7 @@ Expected<void> ViewGroup::put_state(storage::WriteTransaction& transaction, stor
   writer.u8(kGroupStateVersion);
   writer.u64(checkpoint);
   writer.u64(purge_count);
-  return transaction.put(environment_.tree(kMetaTree), kGroupStateKey, state);
+  return transaction.put(store_.tree(kMetaTree), kGroupStateKey, state);
 }
 
 Expected<bool> ViewGroup::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
@@ -321,7 +321,7 @@ Expected<bool> ViewGroup::remove_purged(std::uint64_t purge_count, std::size_t d
     purge_count_.store(count, std::memory_order_release);
     return {};
   };
-  return purge_scan_.run(environment_, by_document(), purge_count_.load(std::memory_order_acquire), purge_count,
+  return purge_scan_.run(store_, by_document(), purge_count_.load(std::memory_order_acquire), purge_count,
                          documents_max, is_gone, remove);
 }
 

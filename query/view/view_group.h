@@ -19,11 +19,11 @@
 #include "query/view/reducer.h"
 #include "query/view/summaries.h"
 #include "query/view/view_definition.h"
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::query::views {
 
-/// The index of all views of a design document, in its own LMDB environment. A document is parsed and mapped once for
+/// The index of all views of a design document, in its own store. A document is parsed and mapped once for
 /// all views.
 ///
 /// Format (trees of a view group):
@@ -51,16 +51,16 @@ class ViewGroup final : public FeedIndex {
   Expected<std::size_t> apply(const FeedChanges& changes) override;
   Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                FunctionRef<Expected<bool>(std::string_view id)> is_gone) override;
-  std::size_t open_environment_count() const override { return environment_.is_open() ? 1 : 0; }
-  std::uint64_t last_used_ms() const override { return environment_.last_used_ms(); }
+  std::size_t open_store_count() const override { return store_.is_open() ? 1 : 0; }
+  std::uint64_t last_used_ms() const override { return store_.last_used_ms(); }
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
   void remove_files() override;
 
   const ViewGroupDefinition& definition() const { return definition_; }
-  Expected<storage::ReadTransaction> read() { return environment_.read(); }
-  Expected<storage::Environment::Sizes> sizes() { return environment_.sizes(); }
-  SummaryTrees trees() const { return {environment_.tree(0), environment_.tree(2)}; }
-  storage::Tree by_document() const { return environment_.tree(1); }
+  Expected<storage::ReadTransaction> read() { return store_.read(); }
+  Expected<storage::Store::Sizes> sizes() { return store_.sizes(); }
+  SummaryTrees trees() const { return {store_.tree(0), store_.tree(2)}; }
+  storage::Tree by_document() const { return store_.tree(1); }
   /// nullptr for a view without a reduce function.
   const Reducer* reducer(std::size_t view) const {
     OCTAVO_ASSERT(view < reducers_.size());
@@ -89,7 +89,7 @@ class ViewGroup final : public FeedIndex {
   const std::string identity_;
   const ViewGroupDefinition definition_;
   const FeedIndexOptions options_;
-  storage::Environment environment_;
+  storage::Store store_;
   javascript::ProgramPtr maps_;
   std::vector<std::unique_ptr<Reducer>> reducers_;  ///< by view
   std::atomic<storage::Sequence> checkpoint_{0};

@@ -256,14 +256,13 @@ class PlanWalk {
     const bool recheck = branch_of(slice).recheck;
     Visited visited;
     std::size_t rows = 0;
-    auto state = scan_->run(
-        {slice.rows_left, slice.until}, [&](const storage::DocumentView& document, const storage::Snapshot& snapshot) {
-          ++rows;
-          if (!is_document_wanted(slice, range, document)) return Visit::next;
-          return visit(slice,
-                       {.document = document, .snapshot = &snapshot, .position = document.id, .recheck = recheck},
-                       visited, consumer);
-        });
+    auto state = scan_->run({slice.rows_left, slice.until}, [&](const storage::DocumentView& document,
+                                                                const storage::Snapshot& snapshot) {
+      ++rows;
+      if (!is_document_wanted(slice, range, document)) return Visit::next;
+      return visit(slice, {.document = document, .snapshot = &snapshot, .position = document.id, .recheck = recheck},
+                   visited, consumer);
+    });
     slice.rows_left -= std::min(rows, slice.rows_left);
     if (visited.failure) return std::unexpected(*std::move(visited.failure));
     if (visited.left_at) {

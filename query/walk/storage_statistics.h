@@ -6,7 +6,7 @@
 
 #include "partitioning/database.h"
 #include "query/plan/planner.h"
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::query {
 

@@ -14,7 +14,7 @@
 #include "query/database/database_services.h"
 #include "query/database/index_check.h"
 #include "query/follow/active_tasks.h"
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 #include "storage/lmdb/store_check.h"
 #include "storage/partition/partition_check.h"
 
@@ -37,21 +37,21 @@ Expected<void> run(Task<Expected<void>> task) {
 storage::CheckReport check_files(const std::filesystem::path& folder, const storage::DatabaseRecord& record) {
   storage::CheckReport report;
   std::error_code error;
-  std::vector<std::filesystem::path> environments;
+  std::vector<std::filesystem::path> stores;
   for (const std::string& name : storage::folder_entries(folder, error)) {
     if (name.starts_with("search-")) continue;  // files of Lucene
     // Partitions of the map are added below; the next server removes those of an interrupted split.
     if (storage::partition_number(name)) continue;
     // A crash interrupted the creation or removal of this index: the next server completes either.
     const bool index = name.starts_with("index-") || name.starts_with("view-");
-    if (index && (name.ends_with(".new") || !storage::Environment::exists_in(folder / name))) continue;
-    environments.push_back(folder / name);
+    if (index && (name.ends_with(".new") || !storage::Store::exists_in(folder / name))) continue;
+    stores.push_back(folder / name);
   }
-  for (const auto& range : record.partition_map) environments.push_back(folder / range.folder);
-  std::ranges::sort(environments);
+  for (const auto& range : record.partition_map) stores.push_back(folder / range.folder);
+  std::ranges::sort(stores);
   if (error) report.add(fmt::format("its files are missing: {}", folder.string()));
-  for (const auto& environment : environments) {
-    storage::check_store(environment, environment.filename().string() + ": ", report);
+  for (const auto& store : stores) {
+    storage::check_store(store, store.filename().string() + ": ", report);
   }
   return report;
 }

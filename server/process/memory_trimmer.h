@@ -7,7 +7,7 @@
 namespace octavo::server {
 
 /// Gives each block of a megabyte or more its own pages, which return to the system when it is freed. By default glibc
-/// raises this threshold when such blocks are freed. LMDB's buffers (3 MB per open environment, rarely touched) would
+/// raises this threshold when such blocks are freed. LMDB's buffers (3 MB per open store, rarely touched) would
 /// then be taken from used memory and cleared, which makes them resident. Call before other threads start.
 void keep_large_blocks_apart();
 

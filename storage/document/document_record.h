@@ -7,11 +7,11 @@
 
 #include "base/byte_codec.h"
 #include "storage/document/document.h"
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::storage {
 
-/// The trees of a physical partition's environment, in the order of their handles.
+/// The trees of a physical partition's store, in the order of their handles.
 ///
 /// Format (trees of a physical partition):
 ///   meta        "counters"                         → counters record
@@ -30,7 +30,7 @@ namespace octavo::storage {
 /// touches one page for its statistics and its feed.
 enum class PartitionTree : std::size_t { meta, documents, feed, partitions, revisions, leaves, local, index };
 inline constexpr std::size_t kPartitionTreeCount = 8;
-/// The trees' names in the environment.
+/// The trees' names in the store.
 inline constexpr std::array<std::string_view, kPartitionTreeCount> partition_tree_names{
     "meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index"};
 

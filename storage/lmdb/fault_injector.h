@@ -5,10 +5,10 @@
 
 namespace octavo::storage {
 
-/// The calls that can fail by injection: all calls of Environment to its library and the disk, except reads of single
+/// The calls that can fail by injection: all calls of Store to its library and the disk, except reads of single
 /// rows.
 enum class StorageCall : std::uint8_t {
-  create_folder,  ///< the folder of a new environment
+  create_folder,  ///< the folder of a new store
   open,           ///< files, locks, address space
   begin_read,
   begin_write,
@@ -32,7 +32,7 @@ extern const int must_reopen;       ///< all calls fail until the files are open
 class FaultInjector {
  public:
   virtual ~FaultInjector() = default;
-  /// Called before each call on the environment in `folder`. 0 lets the call happen; with an errno or a fault_code
+  /// Called before each call on the store in `folder`. 0 lets the call happen; with an errno or a fault_code
   /// the call fails with that code instead of being made.
   virtual int before(StorageCall call, const std::filesystem::path& folder) = 0;
   /// Called after a successful commit. A code makes it look failed: the disk stored the write but reported failure.

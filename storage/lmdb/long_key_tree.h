@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::storage {
 

@@ -1,4 +1,4 @@
-// Transactions and cursors, as declared in storage/lmdb/environment.h.
+// Transactions and cursors, as declared in storage/lmdb/store.h.
 #include <cerrno>
 #include <new>
 #include <utility>
@@ -7,8 +7,8 @@
 
 #include "base/assert.h"
 #include "base/read_failure.h"
-#include "storage/lmdb/environment.h"
-#include "storage/lmdb/lmdb_error.h"
+#include "storage/lmdb/internal/lmdb_error.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::storage {
 namespace {
@@ -32,24 +32,23 @@ Expected<std::optional<std::string_view>> Transaction::get(Tree tree, std::strin
   if (code == 0) return to_view(found);
   // LMDB rejects empty keys; for a reader such a key does not exist.
   if (code == MDB_NOTFOUND || code == MDB_BAD_VALSIZE) return std::nullopt;
-  return std::unexpected(error_of(code, "reading", mdb_txn_env(handle_) != nullptr ? "the environment" : ""));
+  return std::unexpected(error_of(code, "reading", mdb_txn_env(handle_) != nullptr ? "the store" : ""));
 }
 
-ReadTransaction::ReadTransaction(Environment* environment, MDB_txn* handle, std::size_t slot)
-    : environment_(environment), slot_(slot) {
-  OCTAVO_ASSERT(environment != nullptr && handle != nullptr);
+ReadTransaction::ReadTransaction(Store* store, MDB_txn* handle, std::size_t slot) : store_(store), slot_(slot) {
+  OCTAVO_ASSERT(store != nullptr && handle != nullptr);
   handle_ = handle;
 }
 
 ReadTransaction::ReadTransaction(ReadTransaction&& other) noexcept
-    : environment_(std::exchange(other.environment_, nullptr)), slot_(other.slot_) {
+    : store_(std::exchange(other.store_, nullptr)), slot_(other.slot_) {
   handle_ = std::exchange(other.handle_, nullptr);
 }
 
 ReadTransaction& ReadTransaction::operator=(ReadTransaction&& other) noexcept {
   if (this != &other) {
     end();
-    environment_ = std::exchange(other.environment_, nullptr);
+    store_ = std::exchange(other.store_, nullptr);
     handle_ = std::exchange(other.handle_, nullptr);
     slot_ = other.slot_;
   }
@@ -62,13 +61,13 @@ ReadTransaction::~ReadTransaction() {
 
 void ReadTransaction::end() {
   if (handle_ == nullptr) return;
-  OCTAVO_ASSERT(environment_ != nullptr && slot_ < Environment::kReaderSlots);
-  Environment::ReaderSlot& slot = environment_->slots_[slot_];
+  OCTAVO_ASSERT(store_ != nullptr && slot_ < Store::kReaderSlots);
+  Store::ReaderSlot& slot = store_->slots_[slot_];
   mdb_txn_reset(handle_);
   MDB_txn* expected = nullptr;
   if (!slot.pooled.compare_exchange_strong(expected, handle_, std::memory_order_acq_rel)) mdb_txn_abort(handle_);
   handle_ = nullptr;
-  environment_->leave(slot_);
+  store_->leave(slot_);
 }
 
 WriteTransaction::~WriteTransaction() {
@@ -78,14 +77,14 @@ WriteTransaction::~WriteTransaction() {
 Expected<void> WriteTransaction::note(int code, const char* action) {
   if (code == 0) return {};
   if (code == MDB_MAP_FULL) map_full_ = true;
-  return std::unexpected(error_of(code, action, environment_.options().folder));
+  return std::unexpected(error_of(code, action, store_.options().folder));
 }
 
 Expected<void> WriteTransaction::put(Tree tree, std::string_view key, std::string_view value) {
   OCTAVO_ASSERT(handle_ != nullptr);
   MDB_val k = to_val(key);
   MDB_val v = to_val(value);
-  const int fault = environment_.fault(StorageCall::put);
+  const int fault = store_.fault(StorageCall::put);
   ++writes_;
   return note(fault != 0 ? fault : mdb_put(handle_, tree.handle, &k, &v, 0), "writing");
 }
@@ -94,7 +93,7 @@ Expected<void> WriteTransaction::append(Tree tree, std::string_view key, std::st
   OCTAVO_ASSERT(handle_ != nullptr);
   MDB_val k = to_val(key);
   MDB_val v = to_val(value);
-  const int fault = environment_.fault(StorageCall::put);
+  const int fault = store_.fault(StorageCall::put);
   const int code = fault != 0 ? fault : mdb_put(handle_, tree.handle, &k, &v, MDB_APPEND);
   // Not the greatest key after all: use a plain put, which is only slower.
   if (code == MDB_KEYEXIST) return put(tree, key, value);
@@ -105,7 +104,7 @@ Expected<void> WriteTransaction::append(Tree tree, std::string_view key, std::st
 Expected<bool> WriteTransaction::erase(Tree tree, std::string_view key) {
   OCTAVO_ASSERT(handle_ != nullptr);
   MDB_val k = to_val(key);
-  const int fault = environment_.fault(StorageCall::erase);
+  const int fault = store_.fault(StorageCall::erase);
   const int code = fault != 0 ? fault : mdb_del(handle_, tree.handle, &k, nullptr);
   if (code == MDB_NOTFOUND) return false;
   ++writes_;

@@ -10,7 +10,7 @@
 
 #include "storage/document/document.h"
 #include "storage/document/document_record.h"
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::storage {
 
@@ -55,11 +55,11 @@ struct PartitionCopy {
   bool empty() const { return documents.empty() && local_documents.empty() && versions.empty() && !end; }
 };
 
-/// Reads copies from the environment of a physical partition. Documents are copied as stored: an expired document that
+/// Reads copies from the store of a physical partition. Documents are copied as stored: an expired document that
 /// was not deleted yet is live. Lives as long as the transaction.
 class CopyReader {
  public:
-  CopyReader(const Environment& trees, const Transaction& transaction) : trees_(trees), transaction_(transaction) {}
+  CopyReader(const Store& trees, const Transaction& transaction) : trees_(trees), transaction_(transaction) {}
   /// Errors: corrupted, io_failure.
   Expected<DocumentCopy> document(std::string_view id) const;
   Expected<RowCopy> local_document(std::string_view id) const;
@@ -70,7 +70,7 @@ class CopyReader {
 
  private:
   Tree tree(PartitionTree name) const { return trees_.tree(static_cast<std::size_t>(name)); }
-  const Environment& trees_;
+  const Store& trees_;
   const Transaction& transaction_;
 };
 

@@ -21,7 +21,7 @@ namespace octavo::storage {
 class DocumentWriter {
  public:
   struct Environment {
-    const storage::Environment& trees;
+    const storage::Store& trees;
     SequenceAllocator& sequences;
     DocumentObserver* observer;  ///< may be null
     std::size_t partition_ordinal;

@@ -37,10 +37,10 @@ class PartitionChecker {
   }
 
  private:
-  Tree tree(PartitionTree name) const { return partition_.environment().tree(static_cast<std::size_t>(name)); }
+  Tree tree(PartitionTree name) const { return partition_.store().tree(static_cast<std::size_t>(name)); }
 
   void check_space() {
-    if (auto lost = partition_.environment().lost_space(transaction_)) report_.add(*std::move(lost));
+    if (auto lost = partition_.store().lost_space(transaction_)) report_.add(*std::move(lost));
   }
 
   void check_documents() {

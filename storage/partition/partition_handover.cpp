@@ -107,7 +107,7 @@ void DocumentWriter::adopt_counters(Sequence last_sequence, std::uint64_t purge_
 void PhysicalPartition::adopt(PartitionCopy copy, std::move_only_function<void(Expected<void>)> done) {
   auto adopt_all = [this, copy = std::move(copy)](WriteTransaction& transaction, Tree) -> Expected<void> {
     const std::shared_ptr<DocumentObserver> watching = observer();
-    DocumentWriter writer(transaction, {.trees = *environment_,
+    DocumentWriter writer(transaction, {.trees = *store_,
                                         .sequences = *sequences_,
                                         .observer = watching.get(),
                                         .partition_ordinal = options_.ordinal,
@@ -118,7 +118,7 @@ void PhysicalPartition::adopt(PartitionCopy copy, std::move_only_function<void(E
                                         .expiry = expiry()});
     OCTAVO_TRY_VOID(writer.begin());
     for (const DocumentCopy& document : copy.documents) OCTAVO_TRY_VOID(writer.adopt(document));
-    const Tree local = environment_->tree(static_cast<std::size_t>(PartitionTree::local));
+    const Tree local = store_->tree(static_cast<std::size_t>(PartitionTree::local));
     for (const RowCopy& row : copy.local_documents) {
       if (row.value.empty()) {
         OCTAVO_TRY_VOID(long_key::erase(transaction, local, row.key));
@@ -126,7 +126,7 @@ void PhysicalPartition::adopt(PartitionCopy copy, std::move_only_function<void(E
         OCTAVO_TRY_VOID(long_key::put(transaction, local, row.key, row.value));
       }
     }
-    const Tree meta = environment_->tree(static_cast<std::size_t>(PartitionTree::meta));
+    const Tree meta = store_->tree(static_cast<std::size_t>(PartitionTree::meta));
     for (const RowCopy& row : copy.versions) OCTAVO_TRY_VOID(transaction.put(meta, row.key, row.value));
     if (copy.end) {
       writer.adopt_counters(copy.end->last_sequence, copy.end->purge_count);
@@ -193,7 +193,7 @@ void PhysicalPartition::forward(Job job, WriteSuccessor& successor) {
 
 bool PhysicalPartition::discard() {
   discarded_.store(true, std::memory_order_relaxed);
-  if (!environment_->close_if_idle()) return false;
+  if (!store_->close_if_idle()) return false;
   std::error_code ignored;  // remaining files are removed when the database is next opened
   remove_folder(options_.folder, ignored);
   return true;

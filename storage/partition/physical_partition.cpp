@@ -45,19 +45,19 @@ std::size_t bytes_of(const DocumentWrite& write) {
 
 PhysicalPartition::PhysicalPartition(Options options, WriterPool& writers)
     : options_(std::move(options)), writers_(writers) {
-  Environment::Options environment;
-  environment.folder = options_.folder;
-  environment.trees.assign(partition_tree_names.begin(), partition_tree_names.end());
-  environment.durability = options_.durability;
-  environment.map_bytes_initial = options_.map_bytes_initial;
-  environment.faults = options_.faults;
-  environment_ = std::make_unique<Environment>(std::move(environment));
+  Store::Options store;
+  store.folder = options_.folder;
+  store.trees.assign(partition_tree_names.begin(), partition_tree_names.end());
+  store.durability = options_.durability;
+  store.capacity_bytes_initial = options_.capacity_bytes_initial;
+  store.faults = options_.faults;
+  store_ = std::make_unique<Store>(std::move(store));
 }
 
 PhysicalPartition::~PhysicalPartition() = default;
 
 Expected<void> PhysicalPartition::create() {
-  return environment_->create();
+  return store_->create();
 }
 
 void PhysicalPartition::attach(std::shared_ptr<SequenceAllocator> sequences, CommitListener on_commit) {
@@ -74,7 +74,7 @@ void PhysicalPartition::set_observer(std::shared_ptr<DocumentObserver> observer)
 
 Expected<Snapshot> PhysicalPartition::snapshot() const {
   if (discarded_.load(std::memory_order_relaxed)) return was_split();
-  OCTAVO_TRY(ReadTransaction transaction, environment_->read());
+  OCTAVO_TRY(ReadTransaction transaction, store_->read());
   return Snapshot(*this, std::move(transaction), expiry());
 }
 
@@ -140,7 +140,7 @@ void PhysicalPartition::run_part(std::move_only_function<Expected<bool>(WriteTra
   const auto more = std::make_shared<bool>(false);
   run_index_task(
       [this, more, part = std::move(part)](WriteTransaction& transaction, Tree) mutable -> Expected<void> {
-        OCTAVO_TRY(*more, part(transaction, environment_->tree(static_cast<std::size_t>(PartitionTree::meta))));
+        OCTAVO_TRY(*more, part(transaction, store_->tree(static_cast<std::size_t>(PartitionTree::meta))));
         return {};
       },
       [more, done = std::move(done)](Expected<void> result) mutable {
@@ -171,7 +171,7 @@ void PhysicalPartition::make_expiry_schedule(std::size_t rows_max, std::move_onl
         if (record) {
           OCTAVO_TRY(counters, decode_counters(*record));
         }
-        const Tree documents = environment_->tree(static_cast<std::size_t>(PartitionTree::documents));
+        const Tree documents = store_->tree(static_cast<std::size_t>(PartitionTree::documents));
         return ExpirySchedule::make(transaction, meta, documents, *now.rule(), counters.last_sequence, rows_max);
       },
       std::move(done));
@@ -344,8 +344,8 @@ PhysicalPartition::Outcome PhysicalPartition::commit_group(std::span<Job> group)
     auto* index_job = std::get_if<IndexJob>(&group.front().work);
     if (index_job == nullptr) return commit_documents(group);
     OCTAVO_ASSERT(group.size() == 1);  // its transaction has no other job
-    const Tree index_tree = environment_->tree(static_cast<std::size_t>(PartitionTree::index));
-    return {.committed = environment_->write(
+    const Tree index_tree = store_->tree(static_cast<std::size_t>(PartitionTree::index));
+    return {.committed = store_->write(
                 1 << 20, [&](WriteTransaction& transaction) { return index_job->task(transaction, index_tree); })};
   } catch (const std::bad_alloc&) {
     return {.committed = out_of_memory()};
@@ -366,7 +366,7 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
   const std::shared_ptr<DocumentObserver> watching = observer();
   std::size_t bytes = 0;
   for (const Job& job : group) bytes += job.bytes;
-  const DocumentWriter::Environment writer_environment{*environment_,
+  const DocumentWriter::Environment writer_environment{*store_,
                                                        *sequences_,
                                                        watching.get(),
                                                        options_.ordinal,
@@ -379,7 +379,7 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
 
   SequenceAllocator::Group sequences(*sequences_, options_.ordinal);
   Outcome outcome;
-  outcome.committed = environment_->write(bytes, [&](WriteTransaction& transaction) -> Expected<void> {
+  outcome.committed = store_->write(bytes, [&](WriteTransaction& transaction) -> Expected<void> {
     DocumentWriter writer(transaction, writer_environment);
     OCTAVO_TRY_VOID(writer.begin());
     for (Job& job : group) OCTAVO_TRY_VOID(run_job(writer, job));

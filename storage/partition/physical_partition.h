@@ -20,8 +20,8 @@
 #include "storage/document/expiry.h"
 #include "storage/document/revision_tree.h"
 #include "storage/document/sequence_allocator.h"
-#include "storage/lmdb/environment.h"
 #include "storage/lmdb/long_key_tree.h"
+#include "storage/lmdb/store.h"
 #include "storage/partition/document_copy.h"
 #include "storage/partition/version_log.h"
 #include "storage/partition/writer_pool.h"
@@ -230,7 +230,7 @@ class UnfedChanges {
   Ids ids_;
 };
 
-/// One physical partition: a contiguous hash range of a database, in one LMDB environment.
+/// One physical partition: a contiguous hash range of a database, in one store.
 ///
 /// Thread-safe. Reads run on the caller's thread and never block. Writes are queued and committed in groups: the writer
 /// drains the queue into one transaction, commits it durably, then completes each request, on the writer's thread.
@@ -241,7 +241,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
     std::filesystem::path folder;
     std::size_t ordinal = 0;  ///< index in the database's partition map
     config::Durability durability = config::Durability::commit;
-    std::uint64_t map_bytes_initial = 16ULL << 20;
+    std::uint64_t capacity_bytes_initial = 16ULL << 20;
     std::uint64_t logical_partition_bytes_max = 20ULL << 30;
     std::size_t queue_bytes_max = 256ULL << 20;  ///< limit for waiting writes; beyond it: Error overloaded
     FaultInjector* faults = nullptr;             ///< for tests only
@@ -320,7 +320,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   /// partition_split.
   bool discard();
 
-  Environment& environment() const { return *environment_; }
+  Store& store() const { return *store_; }
   const Options& options() const { return options_; }
   /// Size of the requests waiting to be written.
   std::size_t queued_bytes() const { return queued_bytes_.load(std::memory_order_relaxed); }
@@ -392,7 +392,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
 
   Options options_;
   WriterPool& writers_;
-  std::unique_ptr<Environment> environment_;
+  std::unique_ptr<Store> store_;
   std::shared_ptr<SequenceAllocator> sequences_;
   CommitListener on_commit_;
   std::atomic<std::uint32_t> revs_limit_{1000};

@@ -7,7 +7,7 @@ namespace octavo::storage {
 namespace {
 
 Tree tree_of(const PhysicalPartition& partition, PartitionTree tree) {
-  return partition.environment().tree(static_cast<std::size_t>(tree));
+  return partition.store().tree(static_cast<std::size_t>(tree));
 }
 
 std::optional<DocumentView> to_document(const std::optional<KeyValue>& row) {

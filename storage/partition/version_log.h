@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "storage/document/document.h"
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::storage {
 

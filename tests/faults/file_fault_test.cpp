@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 using namespace octavo;
 using namespace octavo::storage;
@@ -41,40 +41,40 @@ std::size_t fired() {
 struct Subject {
   Subject() {
     static int counter = 0;
-    options.folder = root() / fmt::format("environment-{}", counter++);
+    options.folder = root() / fmt::format("store-{}", counter++);
     options.trees = {"a"};
-    options.map_bytes_initial = 4 << 20;
+    options.capacity_bytes_initial = 4 << 20;
     open();
-    REQUIRE(environment->create());
+    REQUIRE(store->create());
     REQUIRE(put("old"));
   }
   ~Subject() {
-    environment.reset();
+    store.reset();
     fs::remove_all(options.folder);
   }
-  void open() { environment = std::make_unique<Environment>(options); }
+  void open() { store = std::make_unique<Store>(options); }
   /// Three rows that always say the same, one of them over several pages.
   Expected<void> put(const std::string& value) {
-    return environment->write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+    return store->write(0, [&](WriteTransaction& transaction) -> Expected<void> {
       std::string large;
       while (large.size() < 20'000) large += value;
-      OCTAVO_TRY_VOID(transaction.put(environment->tree(0), "1", value));
-      OCTAVO_TRY_VOID(transaction.put(environment->tree(0), "2", large));
-      return transaction.put(environment->tree(0), "3", value);
+      OCTAVO_TRY_VOID(transaction.put(store->tree(0), "1", value));
+      OCTAVO_TRY_VOID(transaction.put(store->tree(0), "2", large));
+      return transaction.put(store->tree(0), "3", value);
     });
   }
   std::string get() {
-    const auto transaction = environment->read();
+    const auto transaction = store->read();
     REQUIRE(transaction);
-    const std::string value(**transaction->get(environment->tree(0), "1"));
-    CHECK((*transaction->get(environment->tree(0), "2"))->starts_with(value));
-    CHECK(**transaction->get(environment->tree(0), "3") == value);
-    CHECK_FALSE(environment->lost_space(*transaction));
+    const std::string value(**transaction->get(store->tree(0), "1"));
+    CHECK((*transaction->get(store->tree(0), "2"))->starts_with(value));
+    CHECK(**transaction->get(store->tree(0), "3") == value);
+    CHECK_FALSE(store->lost_space(*transaction));
     return value;
   }
 
-  Environment::Options options;
-  std::unique_ptr<Environment> environment;
+  Store::Options options;
+  std::unique_ptr<Store> store;
 };
 
 struct Rule {
@@ -136,18 +136,18 @@ TEST_CASE("LMDB meets a disk that fails for a while: reads go on, and so do writ
   }
 }
 
-TEST_CASE("an environment that a full disk cut short while it was made can be made again") {
+TEST_CASE("a store that a full disk cut short while it was made can be made again") {
   for (int bytes = 0; bytes <= 40'000; bytes += 4096) {
     CAPTURE(bytes);
-    Environment::Options options;
+    Store::Options options;
     options.folder = root() / fmt::format("made-{}", bytes);
     options.trees = {"a", "b"};
-    Environment environment(options);
+    Store store(options);
     set_rules(fmt::format("enospc write after={}\n", bytes));
-    const auto made = environment.create();
+    const auto made = store.create();
     set_rules("");
     if (!made) CHECK(made.error().code == ErrorCode::disk_full);
-    CHECK(environment.create());
-    CHECK(environment.read());
+    CHECK(store.create());
+    CHECK(store.read());
   }
 }

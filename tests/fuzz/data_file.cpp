@@ -10,7 +10,7 @@
 
 #include "fuzz/packed_inputs.h"
 #include "fuzz/target.h"
-#include "storage/lmdb/page_check.h"
+#include "storage/lmdb/internal/page_check.h"
 #include "storage/lmdb/store_check.h"
 #include "storage/partition/partition_check.h"
 #include "support/sample_partition.h"
@@ -27,7 +27,7 @@ constexpr std::size_t kPageBytes = 4096;
 std::string make_image() {
   octavo::tests::PartitionFixture fixture;
   octavo::tests::fill_sample_partition(fixture, 50);
-  const auto path = fixture.partition().environment().options().folder / "data.mdb";
+  const auto path = fixture.partition().store().options().folder / "data.mdb";
   return octavo::fuzz::read_file(path);
 }
 
@@ -140,9 +140,9 @@ void use(const std::filesystem::path& folder) {
     for (const auto* leaf : tree->leaves()) (void)snapshot->leaf_body(*document, leaf->revision);
   }
   for (auto document = documents.last(); document; document = documents.previous()) (void)document->body.size();
-  const auto given_up = partition->environment().write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+  const auto given_up = partition->store().write(0, [&](WriteTransaction& transaction) -> Expected<void> {
     for (std::size_t i = 0; i < tree_names().size(); ++i) {
-      const Tree tree = partition->environment().tree(i);
+      const Tree tree = partition->store().tree(i);
       for (int k = 0; k < 12; ++k) {
         OCTAVO_TRY_VOID(transaction.put(tree, "p1:1" + std::to_string(k * 11), std::string(900, 'v')));
       }

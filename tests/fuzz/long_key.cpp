@@ -15,16 +15,16 @@ using namespace octavo::storage;
 using octavo::fuzz::InputReader;
 using octavo::fuzz::require;
 
-/// One environment for all inputs: each runs in a transaction that is given up.
+/// One store for all inputs: each runs in a transaction that is given up.
 class Storage {
  public:
-  Storage() : environment_({folder_.path() / "environment", {"tree"}, config::Durability::ephemeral}) {
-    require(environment_.create().has_value(), "an environment can be made");
+  Storage() : store_({folder_.path() / "store", {"tree"}, config::Durability::ephemeral}) {
+    require(store_.create().has_value(), "a store can be made");
   }
   template <class Run>
   void in_transaction(Run run) {
-    const auto ended = environment_.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
-      run(transaction, environment_.tree(0));
+    const auto ended = store_.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+      run(transaction, store_.tree(0));
       return fail(ErrorCode::internal, "given up");
     });
     require(!ended, "the transaction was given up");
@@ -32,7 +32,7 @@ class Storage {
 
  private:
   octavo::tests::TemporaryFolder folder_;
-  Environment environment_;
+  Store store_;
 };
 
 /// A key of a few letters, stretched so that its length is near the limits that matter.

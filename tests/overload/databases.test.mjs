@@ -38,7 +38,7 @@ test('databases used in turn are opened and closed again, with their global inde
   for (const query of [false, true]) {
     const seen = await arena.attack('inTurn', { clients: 16, count, seconds: 3, query });
     assert.deepEqual(Object.keys(seen.outcomes).filter((status) => !['200', '201'].includes(status)), [], JSON.stringify(seen.outcomes));
-    // Enough for every environment to be closed for another; how many more is a matter of speed.
+    // Enough for every store to be closed for another; how many more is a matter of speed.
     assert.ok(seen.requests > 2 * 50, `${seen.requests} requests`);
     // Where an index is opened after its database, or many open at the same time, it takes the next opening to notice.
     assert.ok(seen.peak.descriptors < 3 * (50 + 16 + 50) + 60, `${seen.peak.descriptors} descriptors`);

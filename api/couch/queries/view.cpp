@@ -218,7 +218,7 @@ Expected<Reply> view_information(const Call& call) {
   OCTAVO_TRY(const auto catalog, indexes.catalog());
   const auto* found = catalog->find("view", id, {});
   const auto group = found ? std::dynamic_pointer_cast<ViewGroup>(found->index) : nullptr;
-  storage::Environment::Sizes sizes;
+  storage::Store::Sizes sizes;
   query::FeedIndexes::Activity activity;
   storage::Sequence checkpoint = 0;
   std::uint64_t pending = 0;

@@ -13,7 +13,7 @@
 #include "api/couch/server/server.h"
 #include "api/http/metrics.h"
 #include "config/version.h"
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::api::couch {
 

@@ -58,7 +58,7 @@ class MangoIndexes {
   bool is_partition_ready(std::size_t partition_id, std::size_t source);
   void partitions_changed();
   void shut_down();
-  std::size_t open_environment_count() const { return globals_.open_environment_count(); }
+  std::size_t open_store_count() const { return globals_.open_store_count(); }
   std::uint64_t last_used_ms() const { return globals_.last_used_ms(); }
   std::size_t close_idle(std::uint64_t last_used_before_ms) { return globals_.close_idle(last_used_before_ms); }
 

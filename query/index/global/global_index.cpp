@@ -20,15 +20,15 @@ constexpr std::string_view kStateKey = "state";
 // read again, without effect.
 constexpr storage::Sequence kUnstoredChangesMax = 50'000;
 
-storage::Environment::Options environment_options(const GlobalIndex::Options& options) {
-  storage::Environment::Options environment;
-  environment.folder = options.folder;
-  environment.trees = {"entries", "by_document", "meta"};
-  environment.durability =
+storage::Store::Options store_options(const GlobalIndex::Options& options) {
+  storage::Store::Options store;
+  store.folder = options.folder;
+  store.trees = {"entries", "by_document", "meta"};
+  store.durability =
       options.durability == config::Durability::ephemeral ? config::Durability::ephemeral : config::Durability::relaxed;
-  environment.map_bytes_initial = 1ULL << 20;
-  environment.faults = options.faults;
-  return environment;
+  store.capacity_bytes_initial = 1ULL << 20;
+  store.faults = options.faults;
+  return store;
 }
 
 /// The number of entries where no state has it.
@@ -45,28 +45,28 @@ std::string_view field_keys(const GlobalIndex::Change& change) {
 }  // namespace
 
 GlobalIndex::GlobalIndex(IndexDefinitionPtr definition, Options options)
-    : definition_(std::move(definition)), options_(std::move(options)), environment_(environment_options(options_)) {}
+    : definition_(std::move(definition)), options_(std::move(options)), store_(store_options(options_)) {}
 
 void GlobalIndex::remove_files() {
-  environment_.close_if_idle();
+  store_.close_if_idle();
   std::error_code error;
   storage::remove_folder(options_.folder, error);
   if (error) spdlog::warn("cannot remove the index files in {}: {}", options_.folder.string(), error.message());
 }
 
 Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
-  const bool exists = storage::Environment::exists_in(options_.folder);
+  const bool exists = storage::Store::exists_in(options_.folder);
   // An interrupted removal may have left other files.
-  auto opened = exists ? environment_.open() : environment_.create_again();
+  auto opened = exists ? store_.open() : store_.create_again();
   empty_ = !exists;
   if (!opened && opened.error().code == ErrorCode::corrupted) {
     // Everything in an index can be derived from the documents.
     spdlog::error("{}: the index is built anew", opened.error().reason);
-    opened = environment_.create_again();
+    opened = store_.create_again();
     empty_ = true;
   }
   OCTAVO_TRY_VOID(opened);
-  OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+  OCTAVO_TRY(const storage::ReadTransaction transaction, store_.read());
   OCTAVO_TRY(const auto stored, state(transaction));
   if (!stored || !stored->is_ready()) return {};
   if (stored->checkpoint > last_sequence) {
@@ -90,7 +90,7 @@ bool GlobalIndex::State::is_ready() const {
 }
 
 Expected<std::optional<GlobalIndex::State>> GlobalIndex::state(const storage::Transaction& transaction) const {
-  OCTAVO_TRY(const auto stored, transaction.get(environment_.tree(2), kStateKey));
+  OCTAVO_TRY(const auto stored, transaction.get(store_.tree(2), kStateKey));
   if (!stored) return std::nullopt;
   ByteReader reader(*stored);
   State state;
@@ -117,7 +117,7 @@ Expected<void> GlobalIndex::put_state(storage::WriteTransaction& transaction, St
   writer.u64(checkpoint);
   writer.u64(purge_count);
   writer.u64(entry_count);
-  return transaction.put(environment_.tree(2), kStateKey, state);
+  return transaction.put(store_.tree(2), kStateKey, state);
 }
 
 Expected<bool> GlobalIndex::has_effect(const Change& change, const storage::ReadTransaction& transaction) const {
@@ -152,7 +152,7 @@ Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequ
   std::vector<const Change*> effective;
   std::size_t bytes = 0;
   {
-    OCTAVO_TRY(const storage::ReadTransaction transaction, environment_.read());
+    OCTAVO_TRY(const storage::ReadTransaction transaction, store_.read());
     for (const Change& change : changes) {
       if (change.sequence <= from) continue;
       OCTAVO_TRY(const bool has, has_effect(change, transaction));
@@ -164,7 +164,7 @@ Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequ
   if (!effective.empty() || checkpoint - stored_checkpoint_ > kUnstoredChangesMax) {
     const std::uint64_t purges = purge_count_.load(std::memory_order_acquire);
     std::uint64_t entry_count = 0;
-    const auto written = environment_.write(bytes, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    const auto written = store_.write(bytes, [&](storage::WriteTransaction& transaction) -> Expected<void> {
       OCTAVO_TRY(entry_count, this->entry_count(transaction));
       for (const Change* change : effective) OCTAVO_TRY_VOID(put(transaction, *change, entry_count));
       return put_state(transaction, Stage::ready, checkpoint, purges, entry_count);
@@ -188,27 +188,27 @@ Expected<bool> GlobalIndex::remove_purged(std::uint64_t purge_count, std::size_t
       for (const auto& id : gone) OCTAVO_TRY_VOID(put(transaction, Change{0, id, false, {}, {}}, entry_count));
       return put_state(transaction, Stage::ready, checkpoint, count, entry_count);
     };
-    OCTAVO_TRY_VOID(environment_.write(gone.size() * 256, body));
+    OCTAVO_TRY_VOID(store_.write(gone.size() * 256, body));
     stored_checkpoint_ = checkpoint;
     entry_count_.store(entry_count, std::memory_order_release);
     purge_count_.store(count, std::memory_order_release);
     return {};
   };
-  return purge_scan_.run(environment_, by_document(), purge_count_.load(std::memory_order_acquire), purge_count,
+  return purge_scan_.run(store_, by_document(), purge_count_.load(std::memory_order_acquire), purge_count,
                          documents_max, is_gone, remove);
 }
 
 Expected<void> GlobalIndex::begin_build() {
   // What an interrupted build left is removed with the folder: its rows, and the runs of its sort.
-  if (!empty_) OCTAVO_TRY_VOID(environment_.create_again());
+  if (!empty_) OCTAVO_TRY_VOID(store_.create_again());
   empty_ = false;
-  return environment_.write(
+  return store_.write(
       0, [&](storage::WriteTransaction& transaction) { return put_state(transaction, Stage::building, 0, 0, 0); });
 }
 
 Expected<void> GlobalIndex::end_build(storage::Sequence checkpoint, std::uint64_t purge_count,
                                       std::uint64_t entry_count) {
-  OCTAVO_TRY_VOID(environment_.write(0, [&](storage::WriteTransaction& transaction) {
+  OCTAVO_TRY_VOID(store_.write(0, [&](storage::WriteTransaction& transaction) {
     return put_state(transaction, Stage::ready, checkpoint, purge_count, entry_count);
   }));
   entry_count_.store(entry_count, std::memory_order_release);

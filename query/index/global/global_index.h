@@ -15,12 +15,12 @@
 #include "query/follow/purge_scan.h"
 #include "query/index/index_definition.h"
 #include "storage/document/sequence_allocator.h"
-#include "storage/lmdb/environment.h"
 #include "storage/lmdb/long_key_tree.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::query {
 
-/// A global index: the entries of a whole database in the order of their values, in a separate LMDB environment, so
+/// A global index: the entries of a whole database in the order of their values, in a separate store, so
 /// that a query of the whole database reads one sorted range and does not fan out.
 ///
 /// Format (trees of a global index):
@@ -64,9 +64,9 @@ class GlobalIndex {
   storage::Sequence complete_through() const { return complete_through_.load(std::memory_order_acquire); }
   std::uint64_t purge_count() const { return purge_count_.load(std::memory_order_acquire); }
 
-  Expected<storage::ReadTransaction> read() { return environment_.read(); }
-  storage::Environment& environment() { return environment_; }
-  storage::Tree entries() const { return environment_.tree(0); }
+  Expected<storage::ReadTransaction> read() { return store_.read(); }
+  storage::Store& store() { return store_; }
+  storage::Tree entries() const { return store_.tree(0); }
   /// Number of entries, as of the last change; 0 while the index is being built. Reads nothing.
   std::uint64_t entry_count() const { return entry_count_.load(std::memory_order_acquire); }
   /// The same in `transaction`, from its state row.
@@ -95,9 +95,9 @@ class GlobalIndex {
   /// Empties the index, which must not have readers.
   Expected<void> begin_build();
   Expected<void> write(std::size_t expected_bytes, FunctionRef<Expected<void>(storage::WriteTransaction&)> body) {
-    return environment_.write(expected_bytes, body);
+    return store_.write(expected_bytes, body);
   }
-  storage::Tree by_document() const { return environment_.tree(1); }
+  storage::Tree by_document() const { return store_.tree(1); }
   /// `entry_count`: how many entries were written since begin_build().
   Expected<void> end_build(storage::Sequence checkpoint, std::uint64_t purge_count, std::uint64_t entry_count);
   const std::filesystem::path& folder() const { return options_.folder; }
@@ -126,7 +126,7 @@ class GlobalIndex {
 
   IndexDefinitionPtr definition_;
   Options options_;
-  storage::Environment environment_;
+  storage::Store store_;
   std::atomic<Stage> stage_{Stage::building};
   std::atomic<storage::Sequence> checkpoint_{0};
   std::atomic<storage::Sequence> complete_through_{0};

@@ -159,16 +159,16 @@ void GlobalIndexes::shut_down() {
   until_memory_suffices([this] { remove_retired(); });
 }
 
-std::size_t GlobalIndexes::open_environment_count() const {
+std::size_t GlobalIndexes::open_store_count() const {
   const std::lock_guard lock(mutex_);
-  const auto is_open = [](const auto& index) { return index->environment().is_open(); };
+  const auto is_open = [](const auto& index) { return index->store().is_open(); };
   return static_cast<std::size_t>(std::ranges::count_if(indexes_, is_open) + std::ranges::count_if(retired_, is_open));
 }
 
 std::uint64_t GlobalIndexes::last_used_ms() const {
   const std::lock_guard lock(mutex_);
   std::uint64_t newest = 0;
-  for (const auto& index : indexes_) newest = std::max(newest, index->environment().last_used_ms());
+  for (const auto& index : indexes_) newest = std::max(newest, index->store().last_used_ms());
   return newest;
 }
 
@@ -176,9 +176,9 @@ std::size_t GlobalIndexes::close_idle(std::uint64_t last_used_before_ms) {
   const std::lock_guard lock(mutex_);
   std::size_t closed = 0;
   for (const auto& index : indexes_) {
-    auto& environment = index->environment();
-    if (!environment.is_open() || environment.last_used_ms() > last_used_before_ms) continue;
-    if (environment.close_if_idle()) ++closed;
+    auto& store = index->store();
+    if (!store.is_open() || store.last_used_ms() > last_used_before_ms) continue;
+    if (store.close_if_idle()) ++closed;
   }
   return closed;
 }

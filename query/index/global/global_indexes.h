@@ -64,7 +64,7 @@ class GlobalIndexes final : FeedConsumer {
 
   // As in DatabaseExtension.
   void shut_down();
-  std::size_t open_environment_count() const;
+  std::size_t open_store_count() const;
   std::uint64_t last_used_ms() const;
   std::size_t close_idle(std::uint64_t last_used_before_ms);
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::query {
 

@@ -145,7 +145,7 @@ Expected<void> LocalIndexes::scope_partition(storage::WriteTransaction& transact
                                              const Index& index, std::string_view partition_key) {
   const auto partition = partition_.lock();
   if (!partition) return {};
-  const auto documents = partition->environment().tree(static_cast<std::size_t>(storage::PartitionTree::documents));
+  const auto documents = partition->store().tree(static_cast<std::size_t>(storage::PartitionTree::documents));
   const std::string prefix = std::string(partition_key) + ':';
   std::vector<std::pair<std::string, std::string>> bodies;  // copies, as writing invalidates a cursor's views
   {
@@ -177,7 +177,7 @@ void LocalIndexes::reconcile(std::vector<IndexDefinitionPtr> wanted, std::functi
     // Indexes on disk serve queries at once; the writer's queue may be long.
     if (const auto partition = partition_.lock(); partition && !published_) {
       if (const auto snapshot = partition->snapshot()) {
-        const auto tree = partition->environment().tree(static_cast<std::size_t>(storage::PartitionTree::index));
+        const auto tree = partition->store().tree(static_cast<std::size_t>(storage::PartitionTree::index));
         if (auto loaded = registry::load(snapshot->transaction(), tree)) {
           published_ = std::make_shared<const Indexes>(*std::move(loaded));
         }

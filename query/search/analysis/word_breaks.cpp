@@ -161,7 +161,8 @@ void break_part_by_icu(icu::BreakIterator& iterator, std::string_view text, std:
       const std::int32_t rule = iterator.getRuleStatus();
       if (rule < UBRK_WORD_NONE_LIMIT) continue;
       const bool as_whole = dictionary || rule < UBRK_WORD_KANA;
-      add_icu_word(text, from + static_cast<std::size_t>(begin), from + static_cast<std::size_t>(end), as_whole, tokens);
+      add_icu_word(text, from + static_cast<std::size_t>(begin), from + static_cast<std::size_t>(end), as_whole,
+                   tokens);
     }
   }
   utext_close(&source);

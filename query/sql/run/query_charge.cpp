@@ -63,7 +63,7 @@ std::vector<std::size_t> partition_ids_in_turn(const partitioning::Database& dat
   if (!may_read_in_turn(prepared, scope)) return partition_ids;
   const auto& branches = prepared.plan().branches;
   const auto is_global = [](const Branch& branch) { return branch.index && branch.index->global; };
-  // A global index has the entries of all partitions in one environment.
+  // A global index has the entries of all partitions in one store.
   if (branches.empty() || std::ranges::any_of(branches, is_global)) return partition_ids;
   if (ranges_of_points(database, branches)) return partition_ids;
   const auto& map = database.partition_map();

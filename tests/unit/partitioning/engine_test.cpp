@@ -238,7 +238,7 @@ TEST_CASE("sequences are accepted in every form that clients send") {
   for (const std::string text : {"", "x", "1x", "1-", "-1"}) CHECK_FALSE(database->parse_sequence(text));
 }
 
-TEST_CASE("more databases than open environments allowed are used in turn") {
+TEST_CASE("more databases than open stores allowed are used in turn") {
   config::Settings settings;
   settings.open_partitions_max = 5;
   EngineFixture fixture({}, settings);

@@ -370,9 +370,9 @@ TEST_CASE("statistics with sizes that overflow still divide the logical partitio
     if (hash_position_of_key(key) < middle) keys.push_back(std::move(key));
   }
   for (const std::string& key : keys) EngineFixture::put(*database, key + ":1", "{}");
-  auto& environment = database->physical_partition(0).environment();
-  REQUIRE(environment.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
-    const auto tree = environment.tree(static_cast<std::size_t>(storage::PartitionTree::partitions));
+  auto& store = database->physical_partition(0).store();
+  REQUIRE(store.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    const auto tree = store.tree(static_cast<std::size_t>(storage::PartitionTree::partitions));
     std::string row;
     storage::encode_statistics(row, {.document_count = 1, .external_bytes = UINT64_MAX});
     for (const std::string& key : keys) {

@@ -179,7 +179,7 @@ TEST_CASE("the check names an end that is missing, and one too many") {
     std::promise<Expected<void>> done;
     fixture.partition().run_index_task(
         [&](WriteTransaction& transaction, Tree) -> Expected<void> {
-          const Tree meta = fixture.partition().environment().tree(static_cast<std::size_t>(PartitionTree::meta));
+          const Tree meta = fixture.partition().store().tree(static_cast<std::size_t>(PartitionTree::meta));
           if (!erase) return transaction.put(meta, key, "p:x");
           OCTAVO_TRY_VOID(transaction.erase(meta, key));
           return {};

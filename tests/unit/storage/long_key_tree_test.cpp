@@ -13,9 +13,9 @@ using octavo::tests::TemporaryFolder;
 
 namespace {
 
-Environment::Options long_key_options(const TemporaryFolder& folder) {
-  Environment::Options options;
-  options.folder = folder.path() / "environment";
+Store::Options long_key_options(const TemporaryFolder& folder) {
+  Store::Options options;
+  options.folder = folder.path() / "store";
   options.trees = {"tree"};
   options.durability = config::Durability::ephemeral;
   return options;
@@ -35,13 +35,13 @@ std::string random_key(std::mt19937& random) {
 
 TEST_CASE("keys of any length sort, are found, stepped over and erased as in a std::map") {
   TemporaryFolder folder;
-  Environment environment(long_key_options(folder));
-  REQUIRE(environment.create());
-  const Tree tree = environment.tree(0);
+  Store store(long_key_options(folder));
+  REQUIRE(store.create());
+  const Tree tree = store.tree(0);
   std::mt19937 random(7);
   std::map<std::string, std::string> model;
   for (int round = 0; round < 20; ++round) {
-    REQUIRE(environment.write(1 << 20, [&](WriteTransaction& transaction) -> Expected<void> {
+    REQUIRE(store.write(1 << 20, [&](WriteTransaction& transaction) -> Expected<void> {
       for (int i = 0; i < 60; ++i) {
         const std::string key = random_key(random);
         if (random() % 4 == 0 && !model.empty()) {
@@ -58,7 +58,7 @@ TEST_CASE("keys of any length sort, are found, stepped over and erased as in a s
       return {};
     }));
 
-    auto transaction = environment.read();
+    auto transaction = store.read();
     REQUIRE(transaction);
     LongKeyCursor forward(*transaction, tree);
     auto row = forward.seek("");
@@ -99,9 +99,9 @@ TEST_CASE("keys of any length sort, are found, stepped over and erased as in a s
 
 TEST_CASE("a long run of keys with one beginning is walked part by part, in both directions and with turns") {
   TemporaryFolder folder;
-  Environment environment(long_key_options(folder));
-  REQUIRE(environment.create());
-  const Tree tree = environment.tree(0);
+  Store store(long_key_options(folder));
+  REQUIRE(store.create());
+  const Tree tree = store.tree(0);
   std::mt19937 random(11);
   std::map<std::string, std::string> model;
   model["a"] = "before";
@@ -112,11 +112,11 @@ TEST_CASE("a long run of keys with one beginning is walked part by part, in both
     model[std::string(600, 'p') + std::to_string(random() % 1'000'000) + std::string(i % 50 == 0 ? 5'000 : 0, 'x')] =
         std::to_string(i);
   }
-  REQUIRE(environment.write(64 << 20, [&](WriteTransaction& transaction) -> Expected<void> {
+  REQUIRE(store.write(64 << 20, [&](WriteTransaction& transaction) -> Expected<void> {
     for (const auto& [key, value] : model) OCTAVO_TRY_VOID(long_key::put(transaction, tree, key, value));
     return {};
   }));
-  auto transaction = environment.read();
+  auto transaction = store.read();
   REQUIRE(transaction);
 
   LongKeyCursor forward(*transaction, tree);

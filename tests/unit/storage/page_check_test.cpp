@@ -1,4 +1,4 @@
-#include "storage/lmdb/page_check.h"
+#include "storage/lmdb/internal/page_check.h"
 
 #include <cstring>
 #include <fstream>
@@ -8,8 +8,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/lmdb/environment.h"
-#include "storage/lmdb/page_file.h"
+#include "storage/lmdb/internal/page_file.h"
+#include "storage/lmdb/store.h"
 #include "storage/lmdb/store_check.h"
 #include "support/sample_partition.h"
 
@@ -46,7 +46,7 @@ class SampleFile {
   SampleFile() {
     octavo::tests::PartitionFixture fixture;
     octavo::tests::fill_sample_partition(fixture, 150);
-    image = read_file(fixture.partition().environment().options().folder / "data.mdb");
+    image = read_file(fixture.partition().store().options().folder / "data.mdb");
     restore();
   }
   void restore() { write_file(path(), image); }
@@ -142,15 +142,15 @@ TEST_CASE("the pages of a sound file are found sound") {
 
 TEST_CASE("no history of writes makes the page check complain") {
   octavo::tests::TemporaryFolder folder;
-  Environment environment({folder.path() / "e", {"a", "b"}, config::Durability::ephemeral});
-  REQUIRE(environment.create());
+  Store store({folder.path() / "e", {"a", "b"}, config::Durability::ephemeral});
+  REQUIRE(store.create());
   CHECK(check(folder.path() / "e").sound());
   std::mt19937 random(11);
   for (int round = 0; round < 150; ++round) {
-    const auto written = environment.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+    const auto written = store.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
       const std::size_t changes = random() % (round % 10 == 0 ? 400 : 20);
       for (std::size_t i = 0; i < changes; ++i) {
-        const Tree tree = environment.tree(random() % 2);
+        const Tree tree = store.tree(random() % 2);
         const std::string key = std::string(1 + random() % 3, 'k') + std::to_string(random() % 600) +
                                 std::string(random() % 8 == 0 ? 400 : 0, 'l');
         if (random() % 5 < 2) {
@@ -162,10 +162,10 @@ TEST_CASE("no history of writes makes the page check complain") {
       if (round != 100) return {};
       std::vector<std::string> keys;
       {
-        Cursor cursor(transaction, environment.tree(0));
+        Cursor cursor(transaction, store.tree(0));
         for (auto row = cursor.first(); row; row = cursor.next()) keys.emplace_back(row->key);
       }
-      for (const auto& key : keys) OCTAVO_TRY_VOID(transaction.erase(environment.tree(0), key));
+      for (const auto& key : keys) OCTAVO_TRY_VOID(transaction.erase(store.tree(0), key));
       return {};
     });
     REQUIRE(written);
@@ -178,12 +178,12 @@ TEST_CASE("no history of writes makes the page check complain") {
 
 TEST_CASE("a transaction that takes pages at the end and gives them back leaves a sound file") {
   octavo::tests::TemporaryFolder folder;
-  Environment environment({folder.path() / "e", {"a"}, config::Durability::ephemeral});
-  REQUIRE(environment.create());
-  REQUIRE(environment.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
-    OCTAVO_TRY_VOID(transaction.put(environment.tree(0), "kept", "1"));
-    OCTAVO_TRY_VOID(transaction.put(environment.tree(0), "large", std::string(200'000, 'x')));
-    OCTAVO_TRY(const bool there, transaction.erase(environment.tree(0), "large"));
+  Store store({folder.path() / "e", {"a"}, config::Durability::ephemeral});
+  REQUIRE(store.create());
+  REQUIRE(store.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY_VOID(transaction.put(store.tree(0), "kept", "1"));
+    OCTAVO_TRY_VOID(transaction.put(store.tree(0), "large", std::string(200'000, 'x')));
+    OCTAVO_TRY(const bool there, transaction.erase(store.tree(0), "large"));
     CHECK(there);
     return {};
   }));
@@ -259,21 +259,21 @@ TEST_CASE("damage to a meta page or to the root of a tree is refused before the 
   CHECK(refused_with(name, 'D'));  // LMDB would make an empty tree of the right name
 }
 
-TEST_CASE("an environment whose file is missing or empty is not made anew") {
+TEST_CASE("a store whose file is missing or empty is not made anew") {
   octavo::tests::TemporaryFolder folder;
-  const Environment::Options options{folder.path() / "e", {"a"}, config::Durability::ephemeral};
+  const Store::Options options{folder.path() / "e", {"a"}, config::Durability::ephemeral};
   {
-    Environment environment(options);
-    CHECK_FALSE(environment.open());
-    REQUIRE(environment.create());
+    Store store(options);
+    CHECK_FALSE(store.open());
+    REQUIRE(store.create());
   }
   for (const bool empty : {true, false}) {
     empty ? std::filesystem::resize_file(folder.path() / "e" / "data.mdb", 0)
           : static_cast<void>(std::filesystem::remove(folder.path() / "e" / "data.mdb"));
-    Environment environment(options);
-    const auto opened = environment.open();
+    Store store(options);
+    const auto opened = store.open();
     REQUIRE_FALSE(opened);
     CHECK(opened.error().code == ErrorCode::corrupted);
-    CHECK_FALSE(environment.read());
+    CHECK_FALSE(store.read());
   }
 }

@@ -25,9 +25,9 @@ void fill(PartitionFixture& fixture) {
 }
 
 void damage(PartitionFixture& fixture, PartitionTree tree, std::string_view key) {
-  Environment& environment = fixture.partition().environment();
-  REQUIRE(environment.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
-    OCTAVO_TRY(const bool erased, transaction.erase(environment.tree(static_cast<std::size_t>(tree)), key));
+  Store& store = fixture.partition().store();
+  REQUIRE(store.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY(const bool erased, transaction.erase(store.tree(static_cast<std::size_t>(tree)), key));
     CHECK(erased);
     return {};
   }));

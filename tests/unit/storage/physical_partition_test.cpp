@@ -304,7 +304,7 @@ TEST_CASE("random edits agree with a model of winners, after reopening too") {
     REQUIRE(written.has_value() == (!live || parent.has_value()));
     if (written) model[id] = {written->revision, body, deleted};
   }
-  fixture.partition().environment().close_if_idle();
+  fixture.partition().store().close_if_idle();
   const Snapshot snapshot = fixture.snapshot();
   std::uint64_t live = 0;
   for (const auto& [id, known] : model) {

@@ -1,4 +1,4 @@
-#include "storage/lmdb/tree_size.h"
+#include "storage/lmdb/internal/tree_size.h"
 
 #include <algorithm>
 #include <map>
@@ -19,25 +19,25 @@ namespace {
 /// A tree "rows" and, as a model, the keys that are in it.
 struct Rows {
   TemporaryFolder folder;
-  Environment environment{options(folder)};
+  Store store{options(folder)};
   std::set<std::string> keys;
 
-  Rows() { REQUIRE(environment.create()); }
+  Rows() { REQUIRE(store.create()); }
 
-  static Environment::Options options(const TemporaryFolder& folder) {
-    Environment::Options options;
-    options.folder = folder.path() / "environment";
+  static Store::Options options(const TemporaryFolder& folder) {
+    Store::Options options;
+    options.folder = folder.path() / "store";
     options.trees = {"other", "rows"};
     options.durability = config::Durability::ephemeral;
     return options;
   }
   void change(const std::vector<std::string>& some, bool put) {
-    REQUIRE(environment.write(16 << 20, [&](WriteTransaction& transaction) -> Expected<void> {
+    REQUIRE(store.write(16 << 20, [&](WriteTransaction& transaction) -> Expected<void> {
       for (const auto& key : some) {
         if (put) {
-          OCTAVO_TRY_VOID(long_key::put(transaction, environment.tree(1), key, "v"));
+          OCTAVO_TRY_VOID(long_key::put(transaction, store.tree(1), key, "v"));
         } else {
-          OCTAVO_TRY(const bool there, long_key::erase(transaction, environment.tree(1), key));
+          OCTAVO_TRY(const bool there, long_key::erase(transaction, store.tree(1), key));
           CHECK(there);
         }
       }
@@ -69,7 +69,7 @@ double factor_between(double a, double b) {
 
 /// Factors by which the sizes of random ranges are wrong, sorted; every size that is called exact must be.
 std::vector<double> factors(Rows& rows, std::size_t numbers_max, std::mt19937& random) {
-  const auto transaction = rows.environment.read();
+  const auto transaction = rows.store.read();
   REQUIRE(transaction);
   const auto tree = TreeSize::open(*transaction, "rows");
   REQUIRE(tree);
@@ -124,7 +124,7 @@ TEST_CASE("the size of a range follows deletes at once") {
 TEST_CASE("small ranges are known exactly, and an empty tree has none") {
   Rows rows;
   {
-    const auto transaction = rows.environment.read();
+    const auto transaction = rows.store.read();
     const auto size = TreeSize::open(*transaction, "rows")->range("", std::nullopt);
     CHECK(size->entries == 0);
     CHECK(size->exact);
@@ -132,7 +132,7 @@ TEST_CASE("small ranges are known exactly, and an empty tree has none") {
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < 20'000; ++i) keys.push_back(number_key(i));
   rows.change(keys, true);
-  const auto transaction = rows.environment.read();
+  const auto transaction = rows.store.read();
   const auto tree = TreeSize::open(*transaction, "rows");
   for (const std::size_t width : {0, 1, 10, 100}) {
     for (std::size_t low = 0; low < 19'900; low += 611) {
@@ -153,7 +153,7 @@ TEST_CASE("ranges whose bounds are longer than LMDB's keys are estimated") {
   keys.push_back("a");
   keys.push_back("z");
   rows.change(keys, true);
-  const auto transaction = rows.environment.read();
+  const auto transaction = rows.store.read();
   const auto tree = TreeSize::open(*transaction, "rows");
   CHECK_FALSE(tree->range(beginning + number_key(5), beginning + number_key(9))->exact);
   CHECK(factor_between(static_cast<double>(tree->range("b", "y")->entries), 300) < 1.5);
@@ -161,7 +161,7 @@ TEST_CASE("ranges whose bounds are longer than LMDB's keys are estimated") {
 
 TEST_CASE("a tree that is not there has no size, and neither has one of another format") {
   Rows rows;
-  const auto transaction = rows.environment.read();
+  const auto transaction = rows.store.read();
   CHECK_FALSE(TreeSize::open(*transaction, "nothing"));
 }
 
@@ -170,21 +170,20 @@ TEST_CASE("a transaction estimates the rows of a range, and knows those of a who
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < 20'000; ++i) keys.push_back(number_key(i));
   rows.change(keys, true);
-  const auto transaction = rows.environment.read();
+  const auto transaction = rows.store.read();
   REQUIRE(transaction);
-  const auto whole = transaction->rows_estimate(rows.environment.tree(1), {}, std::nullopt);
+  const auto whole = transaction->rows_estimate(rows.store.tree(1), {}, std::nullopt);
   REQUIRE(whole);
   CHECK(whole->rows == 20'000);
   CHECK(whole->exact);
-  CHECK(count_rows(*transaction, rows.environment.tree(1)) == 20'000);
-  const auto other = transaction->rows_estimate(rows.environment.tree(0), {}, std::nullopt);
+  CHECK(count_rows(*transaction, rows.store.tree(1)) == 20'000);
+  const auto other = transaction->rows_estimate(rows.store.tree(0), {}, std::nullopt);
   REQUIRE(other);
   CHECK(other->rows == 0);
-  const auto some = transaction->rows_estimate(rows.environment.tree(1), number_key(100), number_key(110));
+  const auto some = transaction->rows_estimate(rows.store.tree(1), number_key(100), number_key(110));
   REQUIRE(some);
   CHECK(some->rows == 10);
-  const auto many =
-      transaction->rows_estimate(rows.environment.tree(1), number_key(0), number_key(10'000), Closeness::close);
+  const auto many = transaction->rows_estimate(rows.store.tree(1), number_key(0), number_key(10'000), Closeness::close);
   REQUIRE(many);
   CHECK(factor_between(static_cast<double>(many->rows), 10'000) < 1.5);
 }

@@ -189,7 +189,7 @@ TEST_CASE("damaged versions are named by the check") {
   std::promise<Expected<void>> done;
   fixture.partition().run_index_task(
       [&](WriteTransaction& transaction, Tree) -> Expected<void> {
-        const Tree meta = fixture.partition().environment().tree(static_cast<std::size_t>(PartitionTree::meta));
+        const Tree meta = fixture.partition().store().tree(static_cast<std::size_t>(PartitionTree::meta));
         std::string key = "v";
         key.append(7, '\0');
         key += '\1';

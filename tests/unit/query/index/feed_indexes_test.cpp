@@ -117,7 +117,7 @@ class Listing : public FeedIndex {
     store();
     return true;
   }
-  std::size_t open_environment_count() const override { return 1; }
+  std::size_t open_store_count() const override { return 1; }
   std::uint64_t last_used_ms() const override { return 0; }
   std::size_t close_idle(std::uint64_t) override { return 0; }
   void remove_files() override { std::filesystem::remove_all(options_.folder); }

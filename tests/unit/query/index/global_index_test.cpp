@@ -99,7 +99,7 @@ TEST_CASE("the entries of a global index of an older version, which stores no nu
   GlobalIndexFixture fixture;
   const std::vector changes{fixture.change("a", "1"), fixture.change("b", "2"), fixture.change("c", "3")};
   REQUIRE(fixture.index->apply(changes, fixture.sequence, true));
-  const auto meta = fixture.index->environment().tree(2);
+  const auto meta = fixture.index->store().tree(2);
   REQUIRE(fixture.index->write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY(const auto state, transaction.get(meta, "state"));
     const std::string older(state->substr(0, state->size() - sizeof(std::uint64_t)));

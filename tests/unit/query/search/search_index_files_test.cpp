@@ -39,12 +39,12 @@ TEST_CASE("an idle index closes its files and opens them for the next search or 
   Fixture shop;
   put_products(shop);
   CHECK(shop.find("red").size() == 2);
-  CHECK(shop.index->open_environment_count() == 1);
+  CHECK(shop.index->open_store_count() == 1);
   CHECK(shop.index->close_idle(0) == 0);
   CHECK(shop.index->close_idle(UINT64_MAX) == 1);
-  CHECK(shop.index->open_environment_count() == 0);
+  CHECK(shop.index->open_store_count() == 0);
   CHECK(shop.find("red").size() == 2);
-  CHECK(shop.index->open_environment_count() == 1);
+  CHECK(shop.index->open_store_count() == 1);
   shop.index->close_idle(UINT64_MAX);
   shop.put("new", {Fixture::text("default", "red")});
   shop.apply();

@@ -18,8 +18,8 @@ namespace {
 /// Rows of some views with their summaries, and the same rows in a map.
 class SummarizedRows {
  public:
-  explicit SummarizedRows(std::string_view reduce = "_sum") : environment_(options(folder_.path() / "rows")) {
-    REQUIRE(environment_.create());
+  explicit SummarizedRows(std::string_view reduce = "_sum") : store_(options(folder_.path() / "rows")) {
+    REQUIRE(store_.create());
     reducer_ = *make_reducer(reduce, nullptr, 0);
   }
 
@@ -39,7 +39,7 @@ class SummarizedRows {
   void apply(std::size_t view, const Edits& edits, std::size_t id_size) {
     std::vector<std::string> changed;
     for (const auto& [key, value] : edits) changed.push_back(key);
-    REQUIRE(environment_.write(1 << 20, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    REQUIRE(store_.write(1 << 20, [&](storage::WriteTransaction& transaction) -> Expected<void> {
       for (const auto& [key, value] : edits) {
         if (!value) {
           OCTAVO_TRY_VOID(storage::long_key::erase(transaction, trees().rows, key));
@@ -60,8 +60,8 @@ class SummarizedRows {
     }
   }
 
-  SummaryTrees trees() const { return {environment_.tree(0), environment_.tree(1)}; }
-  Expected<storage::ReadTransaction> read() { return environment_.read(); }
+  SummaryTrees trees() const { return {store_.tree(0), store_.tree(1)}; }
+  Expected<storage::ReadTransaction> read() { return store_.read(); }
   const Reducer& reducer() const { return *reducer_; }
   const std::map<std::string, int>& model() const { return model_; }
 
@@ -86,16 +86,16 @@ class SummarizedRows {
   }
 
  private:
-  static storage::Environment::Options options(const std::filesystem::path& folder) {
-    storage::Environment::Options options;
+  static storage::Store::Options options(const std::filesystem::path& folder) {
+    storage::Store::Options options;
     options.folder = folder;
     options.trees = {"rows", "summaries"};
     options.durability = config::Durability::ephemeral;
-    options.map_bytes_initial = 16 << 20;
+    options.capacity_bytes_initial = 16 << 20;
     return options;
   }
   tests::TemporaryFolder folder_;
-  storage::Environment environment_;
+  storage::Store store_;
   std::unique_ptr<Reducer> reducer_;
   std::map<std::string, int> model_;
 };

@@ -1,4 +1,4 @@
-#include "storage/lmdb/tree_size.h"
+#include "storage/lmdb/internal/tree_size.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include <lmdb.h>
 
-#include "storage/lmdb/page_file.h"
+#include "storage/lmdb/internal/page_file.h"
 
 namespace octavo::storage {
 
@@ -190,11 +190,11 @@ std::optional<RangeSize> TreeSize::range(std::string_view low, std::optional<std
 std::optional<RowsEstimate> ReadTransaction::rows_estimate(Tree tree, std::string_view low,
                                                            std::optional<std::string_view> high,
                                                            Closeness closeness) const {
-  const auto& trees = environment_->trees_;
+  const auto& trees = store_->trees_;
   const auto known = std::ranges::find(trees, tree.handle, &Tree::handle);
   if (known == trees.end()) return std::nullopt;
   const auto index = static_cast<std::size_t>(known - trees.begin());
-  const auto pages = TreeSize::open(*this, environment_->options().trees[index]);
+  const auto pages = TreeSize::open(*this, store_->options().trees[index]);
   if (!pages) return std::nullopt;
   const auto size = pages->range(low, high, closeness == Closeness::close ? TreeSize::many : TreeSize::few);
   if (!size) return std::nullopt;

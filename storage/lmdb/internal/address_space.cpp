@@ -1,4 +1,4 @@
-#include "storage/lmdb/address_space.h"
+#include "storage/lmdb/internal/address_space.h"
 
 #include <algorithm>
 #include <atomic>

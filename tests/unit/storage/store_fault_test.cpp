@@ -1,4 +1,4 @@
-// Faults of the disk and of LMDB, as Environment meets and mends them.
+// Faults of the disk and of LMDB, as Store meets and mends them.
 #include <fstream>
 #include <new>
 #include <sys/resource.h>
@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 #include "support/fault_plan.h"
 #include "support/temporary_folder.h"
 
@@ -18,41 +18,40 @@ using Call = StorageCall;
 
 namespace {
 
-/// An environment that syncs, with one row, under a plan of faults.
-struct FailingEnvironment {
-  explicit FailingEnvironment(config::Durability durability = config::Durability::commit) {
-    options.folder = folder.path() / "environment";
+/// A store that syncs, with one row, under a plan of faults.
+struct FailingStore {
+  explicit FailingStore(config::Durability durability = config::Durability::commit) {
+    options.folder = folder.path() / "store";
     options.trees = {"a", "b"};
     options.durability = durability;
-    options.map_bytes_initial = 1 << 20;
-    options.map_bytes_reserved_max = 1 << 20;
+    options.capacity_bytes_initial = 1 << 20;
+    options.capacity_bytes_reserved_max = 1 << 20;
     options.faults = &faults;
-    environment = std::make_unique<Environment>(options);
-    REQUIRE(environment->create());
+    store = std::make_unique<Store>(options);
+    REQUIRE(store->create());
     REQUIRE(put("row", "old"));
   }
 
   Expected<void> put(std::string_view key, std::string_view value) {
-    return environment->write(
-        0, [&](WriteTransaction& transaction) { return transaction.put(environment->tree(0), key, value); });
+    return store->write(0, [&](WriteTransaction& transaction) { return transaction.put(store->tree(0), key, value); });
   }
   /// "(none)" when there is no such row; "error: …" when it cannot be read.
   std::string get(std::string_view key) {
-    auto transaction = environment->read();
+    auto transaction = store->read();
     if (!transaction) return "error: " + transaction.error().reason;
-    auto value = transaction->get(environment->tree(0), key);
+    auto value = transaction->get(store->tree(0), key);
     REQUIRE(value);
     return *value ? std::string(**value) : "(none)";
   }
   void reopen() {
-    environment.reset();
-    environment = std::make_unique<Environment>(options);
+    store.reset();
+    store = std::make_unique<Store>(options);
   }
 
   TemporaryFolder folder;
   FaultPlan faults;
-  Environment::Options options;
-  std::unique_ptr<Environment> environment;
+  Store::Options options;
+  std::unique_ptr<Store> store;
 };
 
 constexpr auto kBoth = {config::Durability::commit, config::Durability::relaxed};
@@ -61,35 +60,35 @@ constexpr auto kBoth = {config::Durability::commit, config::Durability::relaxed}
 
 TEST_CASE("a write happens once and whole, at whichever of its puts the map is full") {
   constexpr int kRows = 8;
-  FailingEnvironment subject;
+  FailingStore subject;
   for (std::size_t k = 1; k <= kRows + 2; ++k) {
     CAPTURE(k);
     subject.faults.plan({.code = fault_code::must_grow, .calls = {Call::put, Call::erase}, .from = k});
     int runs = 0;
-    const auto written = subject.environment->write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+    const auto written = subject.store->write(0, [&](WriteTransaction& transaction) -> Expected<void> {
       ++runs;
-      const auto before = transaction.get(subject.environment->tree(1), "count");
+      const auto before = transaction.get(subject.store->tree(1), "count");
       const int count = before && *before ? std::stoi(std::string(**before)) : 0;
       for (int i = 0; i < kRows - 1; ++i) {
-        OCTAVO_TRY_VOID(transaction.put(subject.environment->tree(0), "k" + std::to_string(i), std::to_string(k)));
+        OCTAVO_TRY_VOID(transaction.put(subject.store->tree(0), "k" + std::to_string(i), std::to_string(k)));
       }
-      OCTAVO_TRY(const bool erased, transaction.erase(subject.environment->tree(0), "k0"));
+      OCTAVO_TRY(const bool erased, transaction.erase(subject.store->tree(0), "k0"));
       CHECK(erased);
-      return transaction.put(subject.environment->tree(1), "count", std::to_string(count + 1));
+      return transaction.put(subject.store->tree(1), "count", std::to_string(count + 1));
     });
     REQUIRE(written);
     const bool struck = subject.faults.fired() == 1;
     CHECK(struck == (k <= kRows + 1));
     CHECK(runs == (struck ? 2 : 1));
-    auto transaction = subject.environment->read();
-    CHECK(**transaction->get(subject.environment->tree(1), "count") == std::to_string(k));
-    CHECK(**transaction->get(subject.environment->tree(0), "k5") == std::to_string(k));
-    CHECK_FALSE(*transaction->get(subject.environment->tree(0), "k0"));
+    auto transaction = subject.store->read();
+    CHECK(**transaction->get(subject.store->tree(1), "count") == std::to_string(k));
+    CHECK(**transaction->get(subject.store->tree(0), "k5") == std::to_string(k));
+    CHECK_FALSE(*transaction->get(subject.store->tree(0), "k0"));
   }
 }
 
 TEST_CASE("a commit that finds the map full is run again in a larger one") {
-  FailingEnvironment subject;
+  FailingStore subject;
   subject.faults.plan({.code = fault_code::must_grow, .calls = {Call::commit}});
   CHECK(subject.put("row", "new"));
   CHECK(subject.faults.fired() == 1);
@@ -98,7 +97,7 @@ TEST_CASE("a commit that finds the map full is run again in a larger one") {
 
 TEST_CASE("on a full disk writes fail, reads go on, and writes succeed when there is space again") {
   for (const auto durability : kBoth) {
-    FailingEnvironment subject(durability);
+    FailingStore subject(durability);
     subject.faults.plan({.code = ENOSPC, .calls = {Call::commit, Call::sync}, .lasting = true});
     for (int i = 0; i < 3; ++i) {
       const auto refused = subject.put("row", "new");
@@ -116,7 +115,7 @@ TEST_CASE("on a full disk writes fail, reads go on, and writes succeed when ther
 
 TEST_CASE("a commit whose sync fails is an error, and the next one first opens and syncs the files anew") {
   for (const auto durability : kBoth) {
-    FailingEnvironment subject(durability);
+    FailingStore subject(durability);
     subject.faults.plan({.calls = {Call::commit}});
     const auto failed = subject.put("row", "lost");
     REQUIRE_FALSE(failed);
@@ -138,7 +137,7 @@ TEST_CASE("a commit whose sync fails is an error, and the next one first opens a
 TEST_CASE("while a failed commit cannot be settled no write succeeds, and reads see what was acknowledged") {
   for (const bool panics : {false, true}) {
     CAPTURE(panics);
-    FailingEnvironment subject;
+    FailingStore subject;
     subject.faults.plan({.calls = {Call::commit}, .panics = panics});
     REQUIRE_FALSE(subject.put("row", "lost"));
     // Each step of settling fails in turn.
@@ -159,7 +158,7 @@ TEST_CASE("while a failed commit cannot be settled no write succeeds, and reads 
 }
 
 TEST_CASE("a write that the disk took but did not confirm is seen only once it is durable") {
-  FailingEnvironment subject;
+  FailingStore subject;
   subject.faults.plan({.calls = {Call::commit}, .took_place = true, .panics = true});
   const auto failed = subject.put("row", "unconfirmed");
   REQUIRE_FALSE(failed);
@@ -182,12 +181,12 @@ TEST_CASE("a write that the disk took but did not confirm is seen only once it i
 
 TEST_CASE("a write that the disk took but did not confirm is not run again") {
   for (const int code : {EIO, fault_code::must_reopen}) {
-    FailingEnvironment subject;
+    FailingStore subject;
     int runs = 0;
     subject.faults.plan({.code = code, .calls = {Call::commit}, .took_place = true, .panics = true});
-    const auto failed = subject.environment->write(0, [&](WriteTransaction& transaction) {
+    const auto failed = subject.store->write(0, [&](WriteTransaction& transaction) {
       ++runs;
-      return transaction.put(subject.environment->tree(0), "row", "unconfirmed");
+      return transaction.put(subject.store->tree(0), "row", "unconfirmed");
     });
     CHECK_FALSE(failed);
     CHECK(runs == 1);
@@ -195,7 +194,7 @@ TEST_CASE("a write that the disk took but did not confirm is not run again") {
 }
 
 TEST_CASE("without durability a failed commit is an error all the same") {
-  FailingEnvironment subject(config::Durability::ephemeral);
+  FailingStore subject(config::Durability::ephemeral);
   subject.faults.plan({.calls = {Call::commit}, .panics = true});
   CHECK_FALSE(subject.put("row", "lost"));
   CHECK(subject.get("row") == "old");
@@ -204,7 +203,7 @@ TEST_CASE("without durability a failed commit is an error all the same") {
 }
 
 TEST_CASE("a map that cannot grow fails the write, not the reads") {
-  FailingEnvironment subject;
+  FailingStore subject;
   for (const int code : {ENOMEM, ENOSPC}) {
     subject.faults.plan({.code = code, .calls = {Call::grow}, .lasting = true});
     const std::string large(8 << 20, 'x');
@@ -216,8 +215,8 @@ TEST_CASE("a map that cannot grow fails the write, not the reads") {
     subject.faults.heal();
     CHECK(subject.put("large", large));
     CHECK(subject.get("large") == large);
-    REQUIRE(subject.environment->write(0, [&](WriteTransaction& transaction) -> Expected<void> {
-      OCTAVO_TRY_VOID(transaction.erase(subject.environment->tree(0), "large"));
+    REQUIRE(subject.store->write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+      OCTAVO_TRY_VOID(transaction.erase(subject.store->tree(0), "large"));
       return {};
     }));
     subject.reopen();
@@ -227,7 +226,7 @@ TEST_CASE("a map that cannot grow fails the write, not the reads") {
 // The sanitizers' own maps do not fit under such a limit.
 #if !defined(OCTAVO_SANITIZED)
 TEST_CASE("a map for which there is no address space fails the write, not the reads") {
-  FailingEnvironment subject;
+  FailingStore subject;
   std::ifstream statistics("/proc/self/statm");
   rlim_t pages = 0;
   statistics >> pages;
@@ -235,7 +234,7 @@ TEST_CASE("a map for which there is no address space fails the write, not the re
   REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
   const rlimit tight{pages * 4096 + (64U << 20), before.rlim_max};
   REQUIRE(setrlimit(RLIMIT_AS, &tight) == 0);
-  const auto refused = subject.environment->write(256U << 20, [](WriteTransaction&) -> Expected<void> { return {}; });
+  const auto refused = subject.store->write(256U << 20, [](WriteTransaction&) -> Expected<void> { return {}; });
   const std::string read = subject.get("row");
   const auto small = subject.put("row", "new");
   REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
@@ -248,10 +247,10 @@ TEST_CASE("a map for which there is no address space fails the write, not the re
 #endif
 
 TEST_CASE("when there is no reader slot or descriptor left, the answer is to try again") {
-  FailingEnvironment subject;
+  FailingStore subject;
   for (const int code : {fault_code::too_many_readers, ENOMEM}) {
     subject.faults.plan({.code = code, .calls = {Call::begin_read}});
-    const auto refused = subject.environment->read();
+    const auto refused = subject.store->read();
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::overloaded);
     CHECK(subject.get("row") == "old");
@@ -259,7 +258,7 @@ TEST_CASE("when there is no reader slot or descriptor left, the answer is to try
   for (const int code : {EMFILE, ENFILE}) {
     subject.reopen();
     subject.faults.plan({.code = code, .calls = {Call::open}});
-    const auto refused = subject.environment->read();
+    const auto refused = subject.store->read();
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::overloaded);
     CHECK(subject.get("row") == "old");
@@ -267,11 +266,11 @@ TEST_CASE("when there is no reader slot or descriptor left, the answer is to try
 }
 
 TEST_CASE("a thousand readers at once: some are told to try again, and slots come back") {
-  FailingEnvironment subject;
+  FailingStore subject;
   std::vector<ReadTransaction> readers;
   std::size_t refused = 0;
   for (int i = 0; i < 1000; ++i) {
-    auto reader = subject.environment->read();
+    auto reader = subject.store->read();
     if (reader) {
       readers.push_back(std::move(*reader));
     } else {
@@ -284,45 +283,45 @@ TEST_CASE("a thousand readers at once: some are told to try again, and slots com
   CHECK(subject.put("row", "new"));
   readers.clear();
   CHECK(subject.get("row") == "new");
-  CHECK(subject.environment->close_if_idle());
+  CHECK(subject.store->close_if_idle());
 }
 
-TEST_CASE("an environment is created whole or not at all, wherever its creation fails") {
+TEST_CASE("a store is created whole or not at all, wherever its creation fails") {
   for (const int code : {ENOSPC, EIO, EMFILE}) {
     for (std::size_t n = 1;; ++n) {
       CAPTURE(code, n);
       TemporaryFolder folder;
       FaultPlan faults;
-      Environment::Options options;
-      options.folder = folder.path() / "environment";
+      Store::Options options;
+      options.folder = folder.path() / "store";
       options.trees = {"a"};
       options.faults = &faults;
-      Environment environment(options);
+      Store store(options);
       faults.plan({.code = code, .from = n});
-      const auto created = environment.create();
+      const auto created = store.create();
       CHECK(created.has_value() == (faults.fired() == 0));
       if (!created) CHECK_FALSE(std::filesystem::exists(options.folder / "data.mdb"));
       if (faults.fired() == 0) {
         CHECK(n > 4);
         break;
       }
-      REQUIRE(environment.create());
-      CHECK(environment.read());
+      REQUIRE(store.create());
+      CHECK(store.read());
     }
   }
 }
 
-TEST_CASE("an environment that is created again is empty, also after that has failed anywhere") {
+TEST_CASE("a store that is created again is empty, also after that has failed anywhere") {
   for (std::size_t n = 1;; ++n) {
     CAPTURE(n);
-    FailingEnvironment subject;
+    FailingStore subject;
     std::ofstream(subject.options.folder / "other") << "left by a crash";
     subject.faults.plan({.code = ENOSPC, .from = n});
-    const auto created = subject.environment->create_again();
+    const auto created = subject.store->create_again();
     const bool struck = subject.faults.fired() > 0;
     CHECK(created.has_value() == !struck);
     subject.faults.heal();
-    if (struck) REQUIRE(subject.environment->create_again());
+    if (struck) REQUIRE(subject.store->create_again());
     CHECK(subject.get("row") == "(none)");
     CHECK_FALSE(std::filesystem::exists(subject.options.folder / "other"));
     CHECK(subject.put("row", "new"));
@@ -335,37 +334,37 @@ TEST_CASE("an environment that is created again is empty, also after that has fa
   }
 }
 
-TEST_CASE("an environment whose last commit failed is settled when it has been created again") {
-  FailingEnvironment subject;
+TEST_CASE("a store whose last commit failed is settled when it has been created again") {
+  FailingStore subject;
   subject.faults.plan({.code = EIO, .calls = {Call::commit}, .took_place = true});
   REQUIRE_FALSE(subject.put("row", "new"));
   subject.faults.plan({.code = EIO, .calls = {Call::sync}, .lasting = true});
   CHECK_FALSE(subject.put("row", "newer"));
   subject.faults.heal();
-  REQUIRE(subject.environment->create_again());
+  REQUIRE(subject.store->create_again());
   CHECK(subject.get("row") == "(none)");
   CHECK(subject.put("row", "newest"));
   CHECK(subject.get("row") == "newest");
 }
 
-TEST_CASE("an environment with a reader inside is not created again") {
-  FailingEnvironment subject;
+TEST_CASE("a store with a reader inside is not created again") {
+  FailingStore subject;
   {
-    const auto reader = subject.environment->read();
+    const auto reader = subject.store->read();
     REQUIRE(reader);
-    const auto created = subject.environment->create_again();
+    const auto created = subject.store->create_again();
     REQUIRE_FALSE(created);
     CHECK(created.error().code == ErrorCode::overloaded);
   }
   CHECK(subject.get("row") == "old");
-  REQUIRE(subject.environment->create_again());
+  REQUIRE(subject.store->create_again());
   CHECK(subject.get("row") == "(none)");
 }
 
-TEST_CASE("an exception anywhere in a write leaves the environment as it was") {
+TEST_CASE("an exception anywhere in a write leaves the store as it was") {
   for (std::size_t n = 1;; ++n) {
     CAPTURE(n);
-    FailingEnvironment subject;
+    FailingStore subject;
     subject.faults.plan({.code = FaultPlan::kNoMemory, .from = n});
     bool thrown = false;
     bool written = false;
@@ -384,12 +383,12 @@ TEST_CASE("an exception anywhere in a write leaves the environment as it was") {
     CHECK(subject.put("row", "new"));
     CHECK(subject.get("row") == "new");
     // Nobody counts as being inside any more.
-    CHECK(subject.environment->close_if_idle());
+    CHECK(subject.store->close_if_idle());
   }
 }
 
 TEST_CASE("the lock file has no holes that a full disk could not fill") {
-  FailingEnvironment subject;
+  FailingStore subject;
   struct stat file{};
   REQUIRE(::stat((subject.options.folder / "lock.mdb").c_str(), &file) == 0);
   CHECK(file.st_blocks * 512 >= file.st_size);

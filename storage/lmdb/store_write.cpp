@@ -4,13 +4,13 @@
 //   - If the pages or the fdatasync fail, the old meta page stays in force: the write is not stored and never will be.
 //     The next transaction writes its own pages again, so it does not rely on pages that a failed sync has dropped.
 //   - If the meta page fails, it is unknown whether the disk has the new one. LMDB restores the old transaction number
-//     (in the page cache only) and rejects all calls with MDB_PANIC until the environment is reopened.
+//     (in the page cache only) and rejects all calls with MDB_PANIC until the store is reopened.
 // In the second case a crash could still bring the new meta page back, after its pages were reused; and if the page
 // cache kept it, readers would see a write that is not durable. With MDB_NOMETASYNC the failed fdatasync of the next
 // transaction may drop the last meta page in the same way. Moreover Linux reports a writeback error once to each
 // descriptor: the meta page's descriptor would report the old error at the next commit.
 //
-// Therefore a failed commit makes the environment *unsettled*, and it is settled before the next write: it is reopened,
+// Therefore a failed commit makes the store *unsettled*, and it is settled before the next write: it is reopened,
 // with new descriptors; the page cache is synced (a restored meta page is dirty, so it is written); and an empty
 // transaction is committed and synced, which puts a meta page on the disk that names the state that all readers see
 // from then on. Only if all of that succeeds, writes continue. Readers need not wait for it as long as the newest
@@ -25,10 +25,10 @@
 #include <spdlog/spdlog.h>
 
 #include "base/assert.h"
-#include "storage/lmdb/address_space.h"
-#include "storage/lmdb/environment.h"
-#include "storage/lmdb/exclusive_gate.h"
-#include "storage/lmdb/lmdb_error.h"
+#include "storage/lmdb/internal/address_space.h"
+#include "storage/lmdb/internal/exclusive_gate.h"
+#include "storage/lmdb/internal/lmdb_error.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::storage {
 namespace {
@@ -80,7 +80,7 @@ Error commit_error(int code, const std::filesystem::path& folder) {
 }  // namespace
 
 // Ends `transaction` in every case.
-int Environment::commit(MDB_txn* transaction) {
+int Store::commit(MDB_txn* transaction) {
   OCTAVO_ASSERT(transaction != nullptr);
   MDB_env* env = mdb_txn_env(transaction);
   int code = 0;
@@ -108,9 +108,9 @@ int Environment::commit(MDB_txn* transaction) {
   return code;
 }
 
-// Called under the gate. For writing, the environment must be settled; for reading, only if it shows more than was
+// Called under the gate. For writing, the store must be settled; for reading, only if it shows more than was
 // acknowledged.
-Expected<void> Environment::open_alone(bool for_writing) {
+Expected<void> Store::open_alone(bool for_writing) {
   OCTAVO_ASSERT(gate_closed_.load(std::memory_order_seq_cst));
   OCTAVO_ASSERT(!is_open());
   OCTAVO_TRY(Handle env, open_handle());
@@ -133,7 +133,7 @@ Expected<void> Environment::open_alone(bool for_writing) {
   return settled;
 }
 
-Expected<void> Environment::make_durable(MDB_env* env) {
+Expected<void> Store::make_durable(MDB_env* env) {
   if (options_.durability == config::Durability::ephemeral) return {};
   const auto sync = [&] {
     const int code = fault(StorageCall::sync);
@@ -162,7 +162,7 @@ Expected<void> Environment::make_durable(MDB_env* env) {
 
 // Uses its own descriptor: Linux reports a writeback error once to each descriptor, and the writer's descriptor must
 // report it too, or the writer would take lost pages for written.
-Expected<void> Environment::sync() const {
+Expected<void> Store::sync() const {
   if (options_.durability == config::Durability::ephemeral) return {};
   int code = fault(StorageCall::sync);
   if (code == 0) {
@@ -175,7 +175,7 @@ Expected<void> Environment::sync() const {
 }
 
 // LMDB writes new pages past the end of the file, so they use this space; the file's size does not change.
-Expected<void> Environment::reserve_space(std::uint64_t bytes) {
+Expected<void> Store::reserve_space(std::uint64_t bytes) {
   OCTAVO_TRY_VOID(open());
   const Stay stay(*this);
   if (!stay.inside()) return gate_stays_closed();
@@ -194,7 +194,7 @@ Expected<void> Environment::reserve_space(std::uint64_t bytes) {
 }
 
 // For a reader that found that LMDB rejects all calls since a commit failed.
-Expected<void> Environment::reopen(const MDB_env* failed) {
+Expected<void> Store::reopen(const MDB_env* failed) {
   ExclusiveGate gate(*this, kGatePatience);
   if (open_.load(std::memory_order_acquire) != failed) return {};  // another reader did it
   if (!gate.alone()) return fail(ErrorCode::io_failure, "The last write to the disk failed; try again.");
@@ -203,7 +203,7 @@ Expected<void> Environment::reopen(const MDB_env* failed) {
   return open_alone(false);
 }
 
-Expected<void> Environment::settle() {
+Expected<void> Store::settle() {
   ExclusiveGate gate(*this, kGatePatience);
   if (!gate.alone()) return fail(ErrorCode::io_failure, "The last write to the disk failed; try again.");
   if (!unsettled_.load(std::memory_order_acquire)) return {};  // a reader that needed it has settled it
@@ -211,7 +211,7 @@ Expected<void> Environment::settle() {
   return open_alone(true);
 }
 
-Expected<void> Environment::grow(std::uint64_t map_bytes_min) {
+Expected<void> Store::grow(std::uint64_t map_bytes_min) {
   const bool patiently = steady_now_ms() >= grow_patiently_from_ms_.load(std::memory_order_relaxed);
   ExclusiveGate gate(*this, patiently ? kGatePatience : std::chrono::milliseconds{0});
   if (!gate.alone()) {
@@ -239,15 +239,14 @@ Expected<void> Environment::grow(std::uint64_t map_bytes_min) {
   return std::unexpected(error_of(code, "growing the map", options_.folder));
 }
 
-struct Environment::Attempt {
+struct Store::Attempt {
   Expected<void> result;
   bool again = false;
   std::uint64_t grow_to = 0;  ///< a larger map is needed first
 };
 
-Environment::Attempt Environment::try_to_write(std::size_t expected_bytes,
-                                               FunctionRef<Expected<void>(WriteTransaction&)> body) {
-  // A writer prevents its environment from being closed in the same way as readers do.
+Store::Attempt Store::try_to_write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body) {
+  // A writer prevents its store from being closed in the same way as readers do.
   const Stay stay(*this);
   if (!stay.inside()) return {.result = gate_stays_closed()};
   MDB_env* env = open_.load(std::memory_order_seq_cst);
@@ -284,7 +283,7 @@ Environment::Attempt Environment::try_to_write(std::size_t expected_bytes,
   return attempt;
 }
 
-Expected<void> Environment::write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body) {
+Expected<void> Store::write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body) {
   for (int i = 0; i < kAttemptsMax; ++i) {
     if (unsettled_.load(std::memory_order_acquire)) OCTAVO_TRY_VOID(settle());
     OCTAVO_TRY_VOID(open());

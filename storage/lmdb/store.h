@@ -25,7 +25,7 @@ struct MDB_txn;
 
 namespace octavo::storage {
 
-class Environment;
+class Store;
 
 /// The library that stores the data: for information only.
 struct StorageEngine {
@@ -34,7 +34,7 @@ struct StorageEngine {
 };
 StorageEngine storage_engine();
 
-/// One named tree of an environment. A plain handle, valid as long as the environment is open.
+/// One named tree of a store. A plain handle, valid as long as the store is open.
 struct Tree {
   std::uint32_t handle = 0;
 };
@@ -71,12 +71,12 @@ class Transaction {
 
  private:
   friend class Cursor;
-  friend class Environment;
+  friend class Store;
   friend class TreeSize;
 };
 
 /// A consistent snapshot for reading. Cheap: taken from the thread's pool and renewed, about 0.1 µs. Does not block,
-/// except while the environment is held exclusively (to open it or to make it larger), and then for at most 2 s. Must
+/// except while the store is held exclusively (to open it or to make it larger), and then for at most 2 s. Must
 /// be ended soon, on the thread that began it: space freed since its start cannot be reused while it lives. Never hold
 /// one across a co_await.
 class ReadTransaction : public Transaction {
@@ -92,19 +92,19 @@ class ReadTransaction : public Transaction {
                                             Closeness closeness = Closeness::rough) const;
 
  private:
-  friend class Environment;
-  ReadTransaction(Environment* environment, MDB_txn* handle, std::size_t slot);
+  friend class Store;
+  ReadTransaction(Store* store, MDB_txn* handle, std::size_t slot);
   void end();
-  Environment* environment_ = nullptr;
+  Store* store_ = nullptr;
   std::size_t slot_ = 0;
 };
 
-/// The only writer of an environment at a time. Aborts if destroyed without a commit. One thread only.
+/// The only writer of a store at a time. Aborts if destroyed without a commit. One thread only.
 class WriteTransaction : public Transaction {
  public:
   ~WriteTransaction();
 
-  /// Errors of all three: disk_full, io_failure. The body of Environment::write must return them: the reason may be
+  /// Errors of all three: disk_full, io_failure. The body of Store::write must return them: the reason may be
   /// that room is to be made, and then the body is run again.
   Expected<void> put(Tree tree, std::string_view key, std::string_view value);
   /// As put, for keys known to sort after all others of the tree: takes the least space.
@@ -118,10 +118,10 @@ class WriteTransaction : public Transaction {
   Expected<void> nested(FunctionRef<Expected<bool>()> body);
 
  private:
-  friend class Environment;
-  WriteTransaction(const Environment& environment, MDB_txn* handle) : environment_(environment) { handle_ = handle; }
+  friend class Store;
+  WriteTransaction(const Store& store, MDB_txn* handle) : store_(store) { handle_ = handle; }
   Expected<void> note(int code, const char* action);
-  const Environment& environment_;
+  const Store& store_;
   std::uint64_t writes_ = 0;
   bool map_full_ = false;
 };
@@ -153,47 +153,48 @@ class Cursor {
 /// Throws as Cursor does.
 std::uint64_t count_rows(const Transaction& transaction, Tree tree);
 
-/// An LMDB environment (one folder): the only class that calls LMDB.
+/// A store: a folder with named trees of rows in the order of their keys, which transactions read and change. What is
+/// above knows no more of it than this header says. LMDB keeps the rows, and no other class calls it.
 ///
 /// Thread-safe. Opens on first use and can be closed while idle; grows online. Any thread may read; writes must
 /// come from one thread at a time (the caller ensures that: PhysicalPartition's queue, or a mutex).
 ///
 /// A commit that fails on the disk stays an error. Its effects are settled before the next write
-/// (environment_write.cpp). Readers see only what was acknowledged, or has been made durable since.
-class Environment {
+/// (store_write.cpp). Readers see only what was acknowledged, or has been made durable since.
+class Store {
  public:
   struct Options {
     std::filesystem::path folder;
     std::vector<std::string> trees;  ///< created on first open; handles in this order by tree(i)
     config::Durability durability = config::Durability::commit;
-    std::uint64_t map_bytes_initial = 16ULL << 20;  ///< at least; more is reserved if possible
+    std::uint64_t capacity_bytes_initial = 16ULL << 20;  ///< at least; more is reserved if possible
     /// Lets tests of growth keep that room small.
-    std::uint64_t map_bytes_reserved_max = ~std::uint64_t{0};
+    std::uint64_t capacity_bytes_reserved_max = ~std::uint64_t{0};
     FaultInjector* faults = nullptr;  ///< for tests only
   };
 
-  explicit Environment(Options options);
-  ~Environment();
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
+  explicit Store(Options options);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
 
-  /// Creates the folder and an empty environment, synced to disk. After an error none of its files is left.
+  /// Creates the folder and an empty store, synced to disk. After an error none of its files is left.
   Expected<void> create();
-  /// As create(), but in a folder beside it that is then renamed: after a power loss the environment exists completely
-  /// or not at all. For environments whose complete creation is recorded nowhere else.
+  /// As create(), but in a folder beside it that is then renamed: after a power loss the store exists completely
+  /// or not at all. For stores whose complete creation is recorded nowhere else.
   Expected<void> create_whole();
-  /// Removes the folder with everything in it, if there is one, and creates an empty environment there as
+  /// Removes the folder with everything in it, if there is one, and creates an empty store there as
   /// create_whole() does: to empty one whose content can be derived again. No transaction may run. After an error the
   /// old one is gone or not, and the next call continues. Errors: overloaded: transactions are running; otherwise those
   /// of create_whole().
   Expected<void> create_again();
-  /// Whether `folder` has an environment. True also if that cannot be found out, so that open() reports why.
+  /// Whether `folder` has a store. True also if that cannot be found out, so that open() reports why.
   static bool exists_in(const std::filesystem::path& folder);
   /// Size of the file in `folder`, without opening it. nullopt: there is none, or this cannot be found out.
   static std::optional<std::uint64_t> file_bytes_in(const std::filesystem::path& folder);
   /// Opens it if it is closed. Errors: io_failure, corrupted (missing, truncated, damaged: see check_roots).
   Expected<void> open();
-  /// Closes the environment once no transaction is running; false if one still runs after `patience`.
+  /// Closes the store once no transaction is running; false if one still runs after `patience`.
   bool close_if_idle();
   bool is_open() const { return open_.load(std::memory_order_acquire) != nullptr; }
 
@@ -219,12 +220,12 @@ class Environment {
   /// part was allocated.
   Expected<void> reserve_space(std::uint64_t bytes);
 
-  /// Steady-clock milliseconds of the last transaction: used to close the least recently used environment.
+  /// Steady-clock milliseconds of the last transaction: used to close the least recently used store.
   std::uint64_t last_used_ms() const { return last_used_ms_.load(std::memory_order_relaxed); }
   struct Sizes {
-    std::uint64_t file_bytes = 0;  ///< what is or was in use
-    std::uint64_t used_bytes = 0;  ///< file minus what is free
-    std::uint64_t map_bytes = 0;   ///< how large the file may become before the room for it must grow
+    std::uint64_t file_bytes = 0;      ///< what is or was in use
+    std::uint64_t used_bytes = 0;      ///< file minus what is free
+    std::uint64_t capacity_bytes = 0;  ///< how large the file may become before the room for it must grow
   };
   Expected<Sizes> sizes();
   /// Looks for parts of the file that are neither in use nor free, as of `transaction`: a sentence for a report.
@@ -237,7 +238,7 @@ class Environment {
   friend class WriteTransaction;
 
   /// Readers announce themselves in the slot of their thread, so that they share no cache line. A thread that needs the
-  /// environment exclusively (to grow the map, to close) closes the gate and waits until all slots are empty.
+  /// store exclusively (to grow the map, to close) closes the gate and waits until all slots are empty.
   struct alignas(64) ReaderSlot {
     std::atomic<std::uint32_t> active{0};
     std::atomic<MDB_txn*> pooled{nullptr};

@@ -9,8 +9,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/lmdb/address_space.h"
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/internal/address_space.h"
+#include "storage/lmdb/store.h"
 #include "support/patience.h"
 #include "support/temporary_folder.h"
 
@@ -26,51 +26,51 @@ constexpr std::size_t kMoreThanSmall = 8 << 20;
 /// Of the gate, and some for a busy machine.
 constexpr auto kBoundOfWait = 4s;
 
-Environment::Options reserving_options(const TemporaryFolder& folder, const char* name) {
-  Environment::Options options;
+Store::Options reserving_options(const TemporaryFolder& folder, const char* name) {
+  Store::Options options;
   options.folder = folder.path() / name;
   options.trees = {"rows"};
   options.durability = config::Durability::ephemeral;
-  options.map_bytes_initial = kSmallMap;
+  options.capacity_bytes_initial = kSmallMap;
   return options;
 }
 
-Environment::Options growing_options(const TemporaryFolder& folder, const char* name) {
+Store::Options growing_options(const TemporaryFolder& folder, const char* name) {
   auto options = reserving_options(folder, name);
-  options.map_bytes_reserved_max = kSmallMap;
+  options.capacity_bytes_reserved_max = kSmallMap;
   return options;
 }
 
-Expected<void> write_so_that_it_grows(Environment& environment) {
-  return environment.write(kMoreThanSmall, [](WriteTransaction&) -> Expected<void> { return {}; });
+Expected<void> write_so_that_it_grows(Store& store) {
+  return store.write(kMoreThanSmall, [](WriteTransaction&) -> Expected<void> { return {}; });
 }
 
-std::uint64_t map_bytes_of(Environment& environment) {
-  const auto sizes = environment.sizes();
+std::uint64_t capacity_bytes_of(Store& store) {
+  const auto sizes = store.sizes();
   REQUIRE(sizes);
-  return sizes->map_bytes;
+  return sizes->capacity_bytes;
 }
 
 }  // namespace
 
-TEST_CASE("two readers that enter two growing environments in opposite order do not stop anybody for ever") {
+TEST_CASE("two readers that enter two growing stores in opposite order do not stop anybody for ever") {
   TemporaryFolder folder;
-  Environment one(growing_options(folder, "one"));
-  Environment two(growing_options(folder, "two"));
+  Store one(growing_options(folder, "one"));
+  Store two(growing_options(folder, "two"));
   REQUIRE(one.create());
   REQUIRE(two.create());
   std::atomic<int> unexpected{0};
   const auto note = [&](const auto& result) {
     if (!result && result.error().code != ErrorCode::overloaded) ++unexpected;
   };
-  const auto read_both = [&](Environment& first, Environment& second) {
+  const auto read_both = [&](Store& first, Store& second) {
     const auto outer = first.read();
     std::this_thread::sleep_for(300ms);
     note(second.read());
   };
-  const auto grow = [&](Environment& environment) {
+  const auto grow = [&](Store& store) {
     std::this_thread::sleep_for(100ms);
-    note(write_so_that_it_grows(environment));
+    note(write_so_that_it_grows(store));
   };
   const auto begun = std::chrono::steady_clock::now();
   {
@@ -86,12 +86,12 @@ TEST_CASE("two readers that enter two growing environments in opposite order do 
 
 TEST_CASE("a write that must grow the map under a reader who stays is told to try again, and others read on") {
   TemporaryFolder folder;
-  Environment environment(growing_options(folder, "one"));
-  REQUIRE(environment.create());
-  auto reader = environment.read();
+  Store store(growing_options(folder, "one"));
+  REQUIRE(store.create());
+  auto reader = store.read();
   REQUIRE(reader);
   std::optional<Expected<void>> written;
-  const auto write = [&] { written = write_so_that_it_grows(environment); };
+  const auto write = [&] { written = write_so_that_it_grows(store); };
   std::thread(write).join();
   REQUIRE_FALSE(*written);
   CHECK(written->error().code == ErrorCode::overloaded);
@@ -104,7 +104,7 @@ TEST_CASE("a write that must grow the map under a reader who stays is told to tr
   }
   SECTION("others still enter") {
     bool read = false;
-    std::thread([&] { read = environment.read().has_value(); }).join();
+    std::thread([&] { read = store.read().has_value(); }).join();
     CHECK(read);
   }
   SECTION("the map grows once the reader has left") {
@@ -113,27 +113,27 @@ TEST_CASE("a write that must grow the map under a reader who stays is told to tr
     }
     std::thread(write).join();
     CHECK(*written);
-    CHECK(map_bytes_of(environment) >= kMoreThanSmall);
+    CHECK(capacity_bytes_of(store) >= kMoreThanSmall);
   }
 }
 
 TEST_CASE("a map is reserved so large that it does not grow, and the file stays small") {
   TemporaryFolder folder;
-  Environment environment(reserving_options(folder, "one"));
-  REQUIRE(environment.create());
-  const std::uint64_t reserved = map_bytes_of(environment);
+  Store store(reserving_options(folder, "one"));
+  REQUIRE(store.create());
+  const std::uint64_t reserved = capacity_bytes_of(store);
 #if defined(OCTAVO_SANITIZED)
   CHECK(reserved >= 1ULL << 30);
 #else
   CHECK(reserved >= 64ULL << 30);
 #endif
-  const auto reader = environment.read();
+  const auto reader = store.read();
   REQUIRE(reader);
   std::optional<Expected<void>> written;
-  std::thread([&] { written = write_so_that_it_grows(environment); }).join();
+  std::thread([&] { written = write_so_that_it_grows(store); }).join();
   CHECK(*written);
-  CHECK(map_bytes_of(environment) == reserved);
-  CHECK(std::filesystem::file_size(environment.options().folder / "data.mdb") < kSmallMap);
+  CHECK(capacity_bytes_of(store) == reserved);
+  CHECK(std::filesystem::file_size(store.options().folder / "data.mdb") < kSmallMap);
 }
 
 TEST_CASE("all maps together take at most half of the address space, and each gets what it needs") {
@@ -159,19 +159,19 @@ TEST_CASE("all maps together take at most half of the address space, and each ge
 #if !defined(OCTAVO_SANITIZED)
 TEST_CASE("where a process may not have much address space, maps begin small and grow") {
   TemporaryFolder folder;
-  Environment environment(reserving_options(folder, "one"));
+  Store store(reserving_options(folder, "one"));
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
   const rlimit limited{8ULL << 30, before.rlim_max};
   REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
-  const auto created = environment.create();
-  const auto small = environment.sizes();
-  const auto written = write_so_that_it_grows(environment);
+  const auto created = store.create();
+  const auto small = store.sizes();
+  const auto written = write_so_that_it_grows(store);
   REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
   REQUIRE(created);
   REQUIRE(small);
-  CHECK(small->map_bytes == kSmallMap);
+  CHECK(small->capacity_bytes == kSmallMap);
   CHECK(written);
-  CHECK(map_bytes_of(environment) >= kMoreThanSmall);
+  CHECK(capacity_bytes_of(store) >= kMoreThanSmall);
 }
 #endif

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/assert.h"
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::storage {
 
@@ -18,27 +18,27 @@ inline std::uint64_t steady_now_ms() {
   return static_cast<std::uint64_t>(duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
 }
 
-/// The error of a thread that could not enter an environment in time.
+/// The error of a thread that could not enter a store in time.
 inline std::unexpected<Error> gate_stays_closed() {
   return fail(ErrorCode::overloaded, "The file is being opened or its map enlarged; try again later.");
 }
 
-/// If alone(), holds the environment exclusively: no reader is inside while this lives. Waits at most `patience` for
+/// If alone(), holds the store exclusively: no reader is inside while this lives. Waits at most `patience` for
 /// readers to leave, and at most kGatePatience for another exclusive holder.
-class Environment::ExclusiveGate {
+class Store::ExclusiveGate {
  public:
-  ExclusiveGate(Environment& environment, std::chrono::milliseconds patience)
-      : environment_(environment), lock_(environment.gate_mutex_, std::defer_lock) {
+  ExclusiveGate(Store& store, std::chrono::milliseconds patience)
+      : store_(store), lock_(store.gate_mutex_, std::defer_lock) {
     using Clock = std::chrono::steady_clock;
     // Not a timed mutex: ThreadSanitizer does not know every library's timed mutexes.
     for (const auto deadline = Clock::now() + kGatePatience; !lock_.try_lock();) {
       if (Clock::now() >= deadline) return;
       std::this_thread::sleep_for(kGatePause);
     }
-    environment_.gate_closed_.store(true, std::memory_order_seq_cst);
+    store_.gate_closed_.store(true, std::memory_order_seq_cst);
     const auto deadline = Clock::now() + patience;
     for (std::size_t i = 0; i < kReaderSlots; ++i) {
-      for (int looks = 0; environment_.slots_[i].active.load(std::memory_order_seq_cst) != 0; ++looks) {
+      for (int looks = 0; store_.slots_[i].active.load(std::memory_order_seq_cst) != 0; ++looks) {
         if (Clock::now() >= deadline) return;
         if (looks < kLooksBeforeSleep) {
           std::this_thread::yield();
@@ -50,25 +50,25 @@ class Environment::ExclusiveGate {
     alone_ = true;
   }
   ~ExclusiveGate() {
-    if (lock_.owns_lock()) environment_.gate_closed_.store(false, std::memory_order_seq_cst);
+    if (lock_.owns_lock()) store_.gate_closed_.store(false, std::memory_order_seq_cst);
   }
   bool alone() const { return alone_; }
 
  private:
   static constexpr int kLooksBeforeSleep = 1000;
 
-  Environment& environment_;
+  Store& store_;
   std::unique_lock<std::mutex> lock_;
   bool alone_ = false;
 };
 
-/// One thread's stay in the environment, in its reader slot; the environment is not closed or remapped meanwhile. Not
+/// One thread's stay in the store, in its reader slot; the store is not closed or remapped meanwhile. Not
 /// inside() if the gate did not open within kGatePatience.
-class Environment::Stay {
+class Store::Stay {
  public:
-  explicit Stay(Environment& environment) : environment_(&environment), slot_(environment.enter()) {}
+  explicit Stay(Store& store) : store_(&store), slot_(store.enter()) {}
   ~Stay() {
-    if (environment_ != nullptr && slot_) environment_->leave(*slot_);
+    if (store_ != nullptr && slot_) store_->leave(*slot_);
   }
   Stay(const Stay&) = delete;
   Stay& operator=(const Stay&) = delete;
@@ -80,13 +80,13 @@ class Environment::Stay {
   }
   /// Returns the slot, which the caller must then leave.
   std::size_t hand_over() {
-    OCTAVO_ASSERT(environment_ != nullptr && inside());
-    environment_ = nullptr;
+    OCTAVO_ASSERT(store_ != nullptr && inside());
+    store_ = nullptr;
     return *slot_;
   }
 
  private:
-  Environment* environment_;
+  Store* store_;
   std::optional<std::size_t> slot_;
 };
 

@@ -4,8 +4,8 @@
 
 namespace octavo::storage {
 
-/// Address space for the maps of all environments of the process. Maps are reserved much larger than their files, so
-/// that they hardly ever have to grow, as growing needs exclusive access to the environment. Only address space is
+/// Address space for the maps of all stores of the process. Maps are reserved much larger than their files, so
+/// that they hardly ever have to grow, as growing needs exclusive access to the store. Only address space is
 /// reserved, neither memory nor disk.
 
 /// Bytes to reserve for a map, at least `needed`: 64 GiB or four times the file, less if much is reserved already;

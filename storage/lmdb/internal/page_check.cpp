@@ -1,4 +1,4 @@
-#include "storage/lmdb/page_check.h"
+#include "storage/lmdb/internal/page_check.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/function_ref.h"
-#include "storage/lmdb/page_file.h"
+#include "storage/lmdb/internal/page_file.h"
 #include "storage/lmdb/store_check.h"
 
 namespace octavo::storage {

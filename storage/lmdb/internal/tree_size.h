@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::storage {
 
@@ -27,7 +27,7 @@ class TreeSize {
   static constexpr unsigned few = 4;
   static constexpr unsigned many = 16;
 
-  /// Opens the tree of this name. nullopt: the environment's page format is unknown; count entries instead.
+  /// Opens the tree of this name. nullopt: the store's page format is unknown; count entries instead.
   static std::optional<TreeSize> open(const ReadTransaction& transaction, std::string_view tree);
 
   /// Size of low <= key < high; without `high` up to the end of the tree. A whole tree is known exactly and reads no

@@ -1,4 +1,4 @@
-#include "storage/lmdb/environment.h"
+#include "storage/lmdb/store.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -17,10 +17,10 @@
 #include "base/assert.h"
 #include "base/folder.h"
 #include "base/thread_ordinal.h"
-#include "storage/lmdb/address_space.h"
-#include "storage/lmdb/exclusive_gate.h"
-#include "storage/lmdb/lmdb_error.h"
-#include "storage/lmdb/page_check.h"
+#include "storage/lmdb/internal/address_space.h"
+#include "storage/lmdb/internal/exclusive_gate.h"
+#include "storage/lmdb/internal/lmdb_error.h"
+#include "storage/lmdb/internal/page_check.h"
 
 namespace octavo::storage {
 namespace {
@@ -72,20 +72,20 @@ unsigned durability_flags(config::Durability durability) {
   return 0;
 }
 
-/// Number of transactions of each environment that the thread holds. A thread that holds one passes a closed gate: if
+/// Number of transactions of each store that the thread holds. A thread that holds one passes a closed gate: if
 /// it waited there, it would deadlock with the thread that waits for it to leave.
-std::uint32_t& held_by_this_thread(const Environment* environment) {
-  thread_local std::vector<std::pair<const Environment*, std::uint32_t>> held;
-  std::pair<const Environment*, std::uint32_t>* unused = nullptr;
+std::uint32_t& held_by_this_thread(const Store* store) {
+  thread_local std::vector<std::pair<const Store*, std::uint32_t>> held;
+  std::pair<const Store*, std::uint32_t>* unused = nullptr;
   for (auto& entry : held) {
-    if (entry.first == environment) return entry.second;
+    if (entry.first == store) return entry.second;
     if (entry.second == 0) unused = &entry;
   }
   if (unused != nullptr) {
-    unused->first = environment;
+    unused->first = store;
     return unused->second;
   }
-  return held.emplace_back(environment, 0).second;
+  return held.emplace_back(store, 0).second;
 }
 
 }  // namespace
@@ -94,22 +94,22 @@ StorageEngine storage_engine() {
   return {"lmdb", MDB_VERSION_STRING};
 }
 
-Environment::Environment(Options options)
+Store::Store(Options options)
     : options_(std::move(options)),
       trees_(options_.trees.size()),
       slots_(std::make_unique<ReaderSlot[]>(kReaderSlots)) {}
 
-Environment::~Environment() {
+Store::~Store() {
   close_handle();
 }
 
-void Environment::touch() {
-  // Only when stale, so that readers of one environment do not contend for the cache line.
+void Store::touch() {
+  // Only when stale, so that readers of one store do not contend for the cache line.
   const std::uint64_t now = steady_now_ms();
   if (now - last_used_ms_.load(std::memory_order_relaxed) > 1000) last_used_ms_.store(now, std::memory_order_relaxed);
 }
 
-Expected<void> Environment::create() {
+Expected<void> Store::create() {
   std::error_code error;
   bool made_folder = false;
   if (const int code = fault(StorageCall::create_folder); code != 0) {
@@ -142,20 +142,20 @@ Expected<void> Environment::create() {
   return made;
 }
 
-Expected<void> Environment::create_whole() {
+Expected<void> Store::create_whole() {
   std::error_code error;
   if (std::filesystem::exists(options_.folder / kDataFile, error)) return create();
   Options draft = options_;
   draft.folder += ".new";
   remove_folder(draft.folder, error);
-  OCTAVO_TRY_VOID(Environment(draft).create());
+  OCTAVO_TRY_VOID(Store(draft).create());
   std::filesystem::remove(options_.folder / kLockFile, error);
   std::filesystem::rename(draft.folder, options_.folder, error);
   if (error) return std::unexpected(error_of(error.value(), "naming the folder", options_.folder));
   return create();
 }
 
-Expected<void> Environment::create_again() {
+Expected<void> Store::create_again() {
   {
     ExclusiveGate gate(*this, kGatePatience);
     if (!gate.alone()) return gate_stays_closed();
@@ -168,23 +168,23 @@ Expected<void> Environment::create_again() {
   return create_whole();
 }
 
-bool Environment::exists_in(const std::filesystem::path& folder) {
+bool Store::exists_in(const std::filesystem::path& folder) {
   std::error_code unknown;
   return std::filesystem::exists(folder / kDataFile, unknown) || unknown;
 }
 
-std::optional<std::uint64_t> Environment::file_bytes_in(const std::filesystem::path& folder) {
+std::optional<std::uint64_t> Store::file_bytes_in(const std::filesystem::path& folder) {
   std::error_code unknown;
   const std::uint64_t bytes = std::filesystem::file_size(folder / kDataFile, unknown);
   return unknown ? std::nullopt : std::optional(bytes);
 }
 
-void Environment::HandleCloser::operator()(MDB_env* env) const {
+void Store::HandleCloser::operator()(MDB_env* env) const {
   mdb_env_close(env);
   return_address_space(map_bytes);
 }
 
-Expected<Environment::Handle> Environment::open_handle() const {
+Expected<Store::Handle> Store::open_handle() const {
   if (const int code = fault(StorageCall::open); code != 0) {
     return std::unexpected(error_of(code, "opening", options_.folder));
   }
@@ -199,13 +199,13 @@ Expected<Environment::Handle> Environment::open_handle() const {
   OCTAVO_TRY_VOID(reserve_lock_file(options_.folder));
   // Room beyond the file, so that the first writes after a restart need not grow the map at once.
   const std::uint64_t known_bytes = missing ? 0 : file_bytes;
-  const std::uint64_t map_bytes_min = std::max(options_.map_bytes_initial, known_bytes + known_bytes / 4);
+  const std::uint64_t map_bytes_min = std::max(options_.capacity_bytes_initial, known_bytes + known_bytes / 4);
   const std::uint64_t map_bytes = map_bytes_to_reserve(known_bytes, map_bytes_min);
-  return map_file(std::max(map_bytes_min, std::min(map_bytes, options_.map_bytes_reserved_max)), map_bytes_min);
+  return map_file(std::max(map_bytes_min, std::min(map_bytes, options_.capacity_bytes_reserved_max)), map_bytes_min);
 }
 
 // Retries with smaller maps if there is no room for a large one.
-Expected<Environment::Handle> Environment::map_file(std::uint64_t map_bytes, std::uint64_t map_bytes_min) const {
+Expected<Store::Handle> Store::map_file(std::uint64_t map_bytes, std::uint64_t map_bytes_min) const {
   map_bytes = (map_bytes + 0xFFFF) & ~std::uint64_t{0xFFFF};
   MDB_env* created = nullptr;
   int code = mdb_env_create(&created);
@@ -228,7 +228,7 @@ Expected<Environment::Handle> Environment::map_file(std::uint64_t map_bytes, std
   return env;
 }
 
-Expected<void> Environment::open_trees(MDB_env* env) {
+Expected<void> Store::open_trees(MDB_env* env) {
   OCTAVO_ASSERT(env != nullptr && trees_.size() == options_.trees.size());
   MDB_txn* transaction = nullptr;
   int code = mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
@@ -262,7 +262,7 @@ Expected<void> Environment::open_trees(MDB_env* env) {
   return {};
 }
 
-Expected<void> Environment::open() {
+Expected<void> Store::open() {
   if (is_open()) return {};
   ExclusiveGate gate(*this, kGatePatience);
   if (is_open()) return {};
@@ -270,20 +270,20 @@ Expected<void> Environment::open() {
   return open_alone(false);
 }
 
-void Environment::abort_pooled() {
+void Store::abort_pooled() {
   for (std::size_t i = 0; i < kReaderSlots; ++i) {
     if (MDB_txn* pooled = slots_[i].pooled.exchange(nullptr, std::memory_order_acq_rel)) mdb_txn_abort(pooled);
   }
 }
 
-void Environment::close_handle() {
+void Store::close_handle() {
   MDB_env* env = open_.exchange(nullptr, std::memory_order_seq_cst);
   if (env == nullptr) return;
   abort_pooled();
   HandleCloser{map_bytes_}(env);
 }
 
-bool Environment::close_if_idle() {
+bool Store::close_if_idle() {
   ExclusiveGate gate(*this, std::chrono::milliseconds{0});
   if (!gate.alone()) return false;
   close_handle();
@@ -291,7 +291,7 @@ bool Environment::close_if_idle() {
 }
 
 // nullopt: the gate stayed closed.
-std::optional<std::size_t> Environment::enter() {
+std::optional<std::size_t> Store::enter() {
   const std::size_t slot_index = thread_ordinal() % kReaderSlots;
   std::atomic<std::uint32_t>& active = slots_[slot_index].active;
   std::uint32_t& held = held_by_this_thread(this);
@@ -311,14 +311,14 @@ std::optional<std::size_t> Environment::enter() {
   }
 }
 
-void Environment::leave(std::size_t slot_index) {
+void Store::leave(std::size_t slot_index) {
   --held_by_this_thread(this);
   const std::uint32_t active = slots_[slot_index].active.fetch_sub(1, std::memory_order_release);
   OCTAVO_ASSERT(active > 0);
 }
 
 // As mdb_txn_begin, but takes a transaction from the pool if possible.
-int Environment::begin_reading(MDB_env* env, std::size_t slot_index, MDB_txn*& transaction) {
+int Store::begin_reading(MDB_env* env, std::size_t slot_index, MDB_txn*& transaction) {
   if (const int code = fault(StorageCall::begin_read); code != 0) return code;
   transaction = slots_[slot_index].pooled.exchange(nullptr, std::memory_order_acq_rel);
   if (transaction != nullptr) {
@@ -332,7 +332,7 @@ int Environment::begin_reading(MDB_env* env, std::size_t slot_index, MDB_txn*& t
   return mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
 }
 
-Expected<ReadTransaction> Environment::read() {
+Expected<ReadTransaction> Store::read() {
   int code = 0;
   for (int attempt = 0; attempt < kReadAttemptsMax; ++attempt) {
     const MDB_env* failed = nullptr;
@@ -358,7 +358,7 @@ Expected<ReadTransaction> Environment::read() {
   return std::unexpected(error_of(code, "beginning to read", options_.folder));
 }
 
-Environment::PageCensus Environment::page_census(const ReadTransaction& transaction) const {
+Store::PageCensus Store::page_census(const ReadTransaction& transaction) const {
   constexpr Tree kFreePages{0};  // LMDB's list: each value is an array of page numbers, preceded by its length
   constexpr Tree kTreeOfTrees{1};
   PageCensus census;
@@ -384,14 +384,14 @@ Environment::PageCensus Environment::page_census(const ReadTransaction& transact
   return census;
 }
 
-std::optional<std::string> Environment::lost_space(const ReadTransaction& transaction) const {
+std::optional<std::string> Store::lost_space(const ReadTransaction& transaction) const {
   const PageCensus pages = page_census(transaction);
   if (!pages.newest || pages.in_trees + pages.free + pages.meta == pages.total) return std::nullopt;
   return fmt::format("pages: {} in trees, {} free and {} meta do not make the {} of the file", pages.in_trees,
                      pages.free, pages.meta, pages.total);
 }
 
-Expected<Environment::Sizes> Environment::sizes() {
+Expected<Store::Sizes> Store::sizes() {
   OCTAVO_TRY(const ReadTransaction transaction, read());
   MDB_env* env = mdb_txn_env(transaction.handle_);
   MDB_envinfo info;
@@ -402,7 +402,7 @@ Expected<Environment::Sizes> Environment::sizes() {
   Sizes sizes;
   sizes.file_bytes = census.total * statistics.ms_psize;
   sizes.used_bytes = (census.total - std::min(census.total, census.free)) * statistics.ms_psize;
-  sizes.map_bytes = info.me_mapsize;
+  sizes.capacity_bytes = info.me_mapsize;
   return sizes;
 }
 

@@ -1,4 +1,4 @@
-#include "storage/lmdb/page_file.h"
+#include "storage/lmdb/internal/page_file.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "storage/lmdb/lmdb_error.h"
+#include "storage/lmdb/internal/lmdb_error.h"
 
 namespace octavo::storage {
 namespace {
