@@ -16,34 +16,6 @@ namespace octavo::query::search {
 
 namespace {
 
-enum class LetterKind : std::uint8_t { other, letter, digit, underscore, mid_word, mid_number, mid_both, unknown };
-
-// Covers the scripts that need only these tables; text with other characters goes to ICU.
-LetterKind kind_of(UChar32 c) {
-  if (c < 0x80) {
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return LetterKind::letter;
-    if (c >= '0' && c <= '9') return LetterKind::digit;
-    if (c == '_') return LetterKind::underscore;
-    if (c == '.' || c == '\'') return LetterKind::mid_both;
-    if (c == ',' || c == ';') return LetterKind::mid_number;
-    return LetterKind::other;
-  }
-  if (c < 0xC0) {
-    if (c == 0xAA || c == 0xB5 || c == 0xBA) return LetterKind::letter;
-    if (c == 0xB7) return LetterKind::mid_word;
-    return c == 0xAD ? LetterKind::unknown : LetterKind::other;
-  }
-  if (c < 0x250) return c == 0xD7 || c == 0xF7 ? LetterKind::other : LetterKind::letter;
-  if ((c >= 0x388 && c <= 0x3FF) || (c >= 0x400 && c <= 0x481) || (c >= 0x48A && c <= 0x52F)) {
-    return c == 0x38B || c == 0x38D || c == 0x3A2 || c == 0x3F6 ? LetterKind::unknown : LetterKind::letter;
-  }
-  if (c >= 0x2010 && c <= 0x2027) {
-    if (c == 0x2018 || c == 0x2019 || c == 0x2024) return LetterKind::mid_both;
-    return c == 0x2027 ? LetterKind::mid_word : LetterKind::other;
-  }
-  return c == 0x20AC || c == 0x2122 ? LetterKind::other : LetterKind::unknown;
-}
-
 struct Letter {
   UChar32 c = 0;
   std::size_t end = 0;
@@ -60,49 +32,6 @@ Letter letter_at(std::string_view text, std::size_t at) {
 
 void add_word(std::string_view text, std::size_t from, std::size_t to, TokenList& tokens) {
   if (to > from && to - from <= word_bytes_max) tokens.add(text.substr(from, to - from), from, to);
-}
-
-// Applies the rules of UAX #29 to the kinds above. False: found an unknown letter; the caller must discard `tokens`.
-bool break_simple(std::string_view text, TokenList& tokens) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    Letter letter = letter_at(text, at);
-    LetterKind kind = kind_of(letter.c);
-    if (kind == LetterKind::unknown) return false;
-    if (kind != LetterKind::letter && kind != LetterKind::digit && kind != LetterKind::underscore) {
-      at = letter.end;
-      continue;
-    }
-    const std::size_t begin = at;
-    std::size_t end = letter.end;
-    bool is_word = kind != LetterKind::underscore;
-    while (end < text.size()) {
-      letter = letter_at(text, end);
-      const LetterKind next = kind_of(letter.c);
-      if (next == LetterKind::unknown) return false;
-      if (next == LetterKind::letter || next == LetterKind::digit || next == LetterKind::underscore) {
-        is_word = is_word || next != LetterKind::underscore;
-        kind = next;
-        end = letter.end;
-        continue;
-      }
-      // Characters that join two letters or two digits.
-      const bool joins_letters = next == LetterKind::mid_both || next == LetterKind::mid_word;
-      const bool joins_digits = next == LetterKind::mid_both || next == LetterKind::mid_number;
-      if (letter.end >= text.size()) break;
-      const Letter after = letter_at(text, letter.end);
-      const LetterKind after_kind = kind_of(after.c);
-      if (after_kind == LetterKind::unknown) return false;
-      const bool joins = (joins_letters && kind == LetterKind::letter && after_kind == LetterKind::letter) ||
-                         (joins_digits && kind == LetterKind::digit && after_kind == LetterKind::digit);
-      if (!joins) break;
-      kind = after_kind;
-      end = after.end;
-    }
-    if (is_word) add_word(text, begin, end, tokens);
-    at = end;
-  }
-  return true;
 }
 
 bool is_single(UChar32 c) {
@@ -168,18 +97,6 @@ void break_part_by_icu(icu::BreakIterator& iterator, std::string_view text, std:
   utext_close(&source);
 }
 
-void break_by_icu(std::string_view text, bool dictionary, TokenList& tokens) {
-  icu::BreakIterator* iterator = word_iterator();
-  if (iterator == nullptr) return break_spaces(text, tokens);
-  // ICU 72 takes `@` for a letter, which UAX #29 does not.
-  std::size_t from = 0;
-  while (from < text.size()) {
-    const std::size_t to = std::min(text.find('@', from), text.size());
-    if (to > from) break_part_by_icu(*iterator, text, from, to, dictionary, tokens);
-    from = to + 1;
-  }
-}
-
 bool is_paired(UChar32 c) {
   UErrorCode status = U_ZERO_ERROR;
   switch (uscript_getScript(c, &status)) {
@@ -240,9 +157,15 @@ void break_part(std::string_view text, std::size_t from, std::size_t to, TokenLi
 
 void break_words(std::string_view text, bool dictionary, TokenList& tokens) {
   tokens.clear();
-  if (break_simple(text, tokens)) return;
-  tokens.clear();
-  break_by_icu(text, dictionary, tokens);
+  icu::BreakIterator* iterator = word_iterator();
+  if (iterator == nullptr) return break_spaces(text, tokens);
+  // ICU 72 takes `@` for a letter, which UAX #29 does not.
+  std::size_t from = 0;
+  while (from < text.size()) {
+    const std::size_t to = std::min(text.find('@', from), text.size());
+    if (to > from) break_part_by_icu(*iterator, text, from, to, dictionary, tokens);
+    from = to + 1;
+  }
 }
 
 void break_words_and_addresses(std::string_view text, TokenList& tokens) {

@@ -1,9 +1,7 @@
 // Full-text search in one process: indexing against bare Lucene++ on the same documents in the same run, selective
-// searches, and searches of one partition. And the word breaks by tables beside those by ICU, in processor time
-// (docs/decisions/0005-word-breaks.md).
+// searches, and searches of one partition.
 //
 //   octavo_bench_search [DOCUMENTS]     default 100000
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,14 +9,11 @@
 #include <lucene++/LuceneHeaders.h>
 #include <random>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <boost/asio/thread_pool.hpp>
 #include <fmt/format.h>
 
-#include "base/processor_time.h"
-#include "query/search/analysis/word_breaks.h"
 #include "query/search/search_index.h"
 #include "query/search/search_kind.h"
 #include "support/apply_changes.h"
@@ -115,35 +110,6 @@ T need(Expected<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-/// Processor time for the words of one document, in microseconds: the best of several rounds. `head`: before each text.
-double word_break_us(const std::vector<Product>& products, std::string_view head) {
-  std::vector<std::string> texts;
-  for (const Product& product : products) {
-    texts.push_back(std::string(head) + product.text);
-    texts.push_back(std::string(head) + product.brand);
-  }
-  constexpr int kRounds = 5;
-  auto best = std::chrono::nanoseconds::max();
-  query::search::TokenList tokens;
-  for (int round = 0; round < kRounds; ++round) {
-    const auto begun = processor_time();
-    for (const std::string& text : texts) query::search::break_words(text, false, tokens);
-    best = std::min(best, processor_time() - begun);
-  }
-  return std::chrono::duration<double, std::micro>(best).count() / static_cast<double>(products.size());
-}
-
-/// `index_us`: the time that indexing a document took, with the words by tables.
-void compare_word_breaks(const std::vector<Product>& products, double index_us) {
-  // A character that the tables do not know, at the beginning of a text, gives the whole text to ICU at once.
-  constexpr std::string_view kToIcu = "\xE2\x98\x83\n";
-  const double by_tables = word_break_us(products, {});
-  const double by_icu = word_break_us(products, kToIcu);
-  fmt::print("word breaks by tables                {:>10.2f} us/document\n", by_tables);
-  fmt::print("word breaks by ICU                   {:>10.2f} us/document   indexing would take {:.1f} % longer\n",
-             by_icu, 100 * (by_icu - by_tables) / index_us);
-}
-
 struct Rate {
   double per_second;
   double hits;
@@ -197,8 +163,6 @@ int main(int argc, char** argv) {
   index.close_idle(UINT64_MAX);  // commits
   const double rate = static_cast<double>(count) / seconds_since(begun);
   fmt::print("search index, with its function      {:>10.0f} documents/s   {:.2f} of the limit\n", rate, rate / limit);
-
-  compare_word_breaks(products, 1e6 / rate);
 
   std::mt19937 random(2);
   const auto request = [&](const std::string& text) {
