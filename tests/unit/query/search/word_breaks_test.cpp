@@ -27,8 +27,7 @@ Words words_of(std::string_view text, bool dictionary = false) {
 TEST_CASE("dots, apostrophes and commas join letters or digits, but do not begin or end a word") {
   CHECK(words_of("can't e.g. 3,141.5 a,b 'quoted' x.1") ==
         Words{"can't", "e.g", "3,141.5", "a", "b", "quoted", "x", "1"});
-  CHECK(words_of("l·l ’tis o’clock") == Words{"l·l", "tis",
-                                                                           "o’clock"});
+  CHECK(words_of("l·l ’tis o’clock") == Words{"l·l", "tis", "o’clock"});
 }
 
 TEST_CASE("an at sign belongs to no word, whatever else the text contains") {
